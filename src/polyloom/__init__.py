@@ -1,0 +1,1 @@
+"""Polyloom: a polyhedral compiler for tensor programs."""

@@ -1,0 +1,17 @@
+"""Source spans and the messages that users see: errors with a caret, remarks, notes, help."""
+
+from polyloom.diagnostics.messages import Diagnostic, PolyloomError, Severity, Unsupported, error, remark
+from polyloom.diagnostics.render import render
+from polyloom.diagnostics.span import Source, Span
+
+__all__ = [
+    "Diagnostic",
+    "PolyloomError",
+    "Severity",
+    "Source",
+    "Span",
+    "Unsupported",
+    "error",
+    "remark",
+    "render",
+]

@@ -1,0 +1,74 @@
+"""A message is data: severity, code, text, place, reasons, ways out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar
+
+from polyloom.diagnostics.span import Span
+
+
+class Severity(Enum):
+    """How much a message matters. A remark names a missed optimisation and its reason."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    REMARK = "remark"
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message.
+
+    ``code`` is stable and hyphenated (``lair-nonaffine``); ``message`` says what was found, without a
+    full stop; ``label`` stands beside the caret; ``notes`` say why; ``helps`` say what to do.
+    """
+
+    severity: Severity
+    code: str
+    message: str
+    span: Span | None = None
+    label: str = ""
+    notes: tuple[str, ...] = ()
+    helps: tuple[str, ...] = ()
+
+
+def error(
+    code: str,
+    message: str,
+    span: Span | None = None,
+    *,
+    label: str = "",
+    notes: Iterable[str] = (),
+    helps: Iterable[str] = (),
+) -> Diagnostic:
+    """Make an error diagnostic."""
+    return Diagnostic(Severity.ERROR, code, message, span, label, tuple(notes), tuple(helps))
+
+
+def remark(
+    code: str, message: str, span: Span | None = None, *, notes: Iterable[str] = (), helps: Iterable[str] = ()
+) -> Diagnostic:
+    """Make a remark: a missed optimisation and its reason."""
+    return Diagnostic(Severity.REMARK, code, message, span, "", tuple(notes), tuple(helps))
+
+
+class PolyloomError(Exception):
+    """The program or its input is wrong: the user's to mend. Carries every diagnostic found.
+
+    An internal fault is never a ``PolyloomError``.
+    """
+
+    exit_status: ClassVar[int] = 1
+
+    def __init__(self, *diagnostics: Diagnostic) -> None:
+        super().__init__("; ".join(f"{d.code}: {d.message}" for d in diagnostics))
+        self.diagnostics = diagnostics
+
+
+class Unsupported(PolyloomError):
+    """The input was understood, but it holds something that Polyloom cannot express."""
+
+    exit_status: ClassVar[int] = 3

@@ -1,0 +1,134 @@
+"""Tensor programs: statements in order, each an ``md_hom``.
+
+A LAIR statement and a multi-dimensional homomorphism are the same thing: a rectangular domain, affine
+views of what is read and written, a scalar function, and one combine operator per dimension.
+Source: dtg_codegen, Sec. 4.1.1; md_poly, Sec. 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+from polyloom.diagnostics import Span
+from polyloom.ir.expressions import BinaryOp, Expression
+from polyloom.ir.types import ElementType
+
+
+@dataclass(frozen=True)
+class Affine:
+    """``sum(coefficients[k] * iterator[k]) + constant`` over the iterators of a domain."""
+
+    coefficients: tuple[int, ...]
+    constant: int = 0
+
+
+@dataclass(frozen=True)
+class Access:
+    """One affine view of a tensor: an expression per dimension of the tensor."""
+
+    tensor: str
+    indices: tuple[Affine, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+class Combine(Enum):
+    """How the points along one dimension of a domain combine.
+
+    ``CONCATENATE`` (``++``) keeps them apart; the others reduce, starting from the operator's neutral
+    element. A statement has at most one kind of reduction.
+    """
+
+    CONCATENATE = "++"
+    ADD = "+"
+    MULTIPLY = "*"
+    MAXIMUM = "max"
+    MINIMUM = "min"
+
+    @property
+    def operator(self) -> BinaryOp | None:
+        """The reduction's binary operator; None for ``++``."""
+        return None if self is Combine.CONCATENATE else BinaryOp(self.value)
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor's name, element type and extents (rank 0: no extents)."""
+
+    name: str
+    type: ElementType
+    shape: tuple[int, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """``write combine= expression(reads)`` for all points of a zero-based rectangle.
+
+    ``reduction`` is the operator with which instances that write the same element combine, or
+    CONCATENATE for a plain ``=``. The combine operator of a dimension is ``reduction`` where the write
+    does not depend on that dimension alone (see ``combine``). ``guard``: affine expressions that are
+    >= 0 at the points that take part; the others contribute the neutral element.
+    """
+
+    name: str
+    iterators: tuple[str, ...]
+    domain: tuple[int, ...]
+    reads: tuple[Access, ...]
+    write: Access
+    expression: Expression
+    reduction: Combine = Combine.CONCATENATE
+    guard: tuple[Affine, ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def combine(self) -> tuple[Combine, ...]:
+        """One combine operator per dimension of the domain.
+
+        A dimension that no index of the write uses is reduced; one that is an index by itself is
+        concatenated; dimensions that share an index (``dx[w + r]``) are concatenated up to the last
+        one of them, which is reduced into overlapping places.
+        """
+        if self.reduction is Combine.CONCATENATE:
+            return (Combine.CONCATENATE,) * len(self.domain)
+        kept: set[int] = set()
+        for index in self.write.indices:
+            used = [k for k, c in enumerate(index.coefficients) if c and k not in kept]
+            kept.update(used[:1])
+        return tuple(
+            Combine.CONCATENATE if k in kept else self.reduction for k in range(len(self.domain))
+        )
+
+
+@dataclass(frozen=True)
+class Program:
+    """Statements in order over named tensors; every tensor is defined by at most one statement.
+
+    ``inputs`` are defined by none; ``outputs`` are what the program is for; every other tensor is
+    internal.
+    """
+
+    name: str
+    tensors: tuple[Tensor, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    statements: tuple[Statement, ...]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Tensor]:
+        return {tensor.name: tensor for tensor in self.tensors}
+
+    def tensor(self, name: str) -> Tensor:
+        """Return the tensor called ``name``; KeyError where there is none."""
+        return self._by_name[name]
+
+    def definition(self, tensor: str) -> Statement | None:
+        """Return the statement that writes ``tensor``; None for an input."""
+        return next((s for s in self.statements if s.write.tensor == tensor), None)
+
+    @property
+    def internal(self) -> tuple[str, ...]:
+        """Names of the tensors that are neither inputs nor outputs, in order of definition."""
+        outside = {*self.inputs, *self.outputs}
+        return tuple(t.name for t in self.tensors if t.name not in outside)

@@ -1,0 +1,39 @@
+"""Element types of tensors."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+
+class ElementType(Enum):
+    """The type of a tensor's elements; the value is its name in LAIR and in NumPy."""
+
+    FLOAT16 = "float16"
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    BOOL = "bool"
+    """The type of a comparison; no tensor has it."""
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """The NumPy dtype."""
+        return np.dtype(self.value)
+
+    @property
+    def size(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it is a floating-point type."""
+        return self in (ElementType.FLOAT16, ElementType.FLOAT32, ElementType.FLOAT64)
+
+
+Array = npt.NDArray[np.generic]
