@@ -1,0 +1,47 @@
+"""The bridge from the IR to isl: instance sets, access relations, tensors as sets.
+
+The tuple of a statement's instances has the statement's name, that of a tensor's elements the
+tensor's: ``{ ff[i, j] -> x[j] }``.
+"""
+
+from __future__ import annotations
+
+import islpy as isl
+
+from polyloom.ir.program import Access, Affine, Statement, Tensor
+
+
+def instance_set(statement: Statement) -> isl.Set:
+    """Return ``{ S[i, j] : 0 <= i < M and 0 <= j < N }``, restricted by the guard."""
+    bounds = [f"0 <= {i} < {n}" for i, n in zip(_names(statement), statement.domain, strict=True)]
+    bounds += [f"{_text(g, statement)} >= 0" for g in statement.guard]
+    return isl.Set(f"{{ {_tuple(statement)} : {' and '.join(bounds) or 'true'} }}")
+
+
+def access_relation(statement: Statement, access: Access) -> isl.Map:
+    """Return ``{ S[i, j] -> x[j] }`` on the whole instance space (equation 25 has such relations)."""
+    indices = ", ".join(_text(index, statement) for index in access.indices)
+    return isl.Map(f"{{ {_tuple(statement)} -> {access.tensor}[{indices}] }}")
+
+
+def element_set(tensor: Tensor) -> isl.Set:
+    """Return ``{ x[a, b] : 0 <= a < shape[0] and ... }``."""
+    names = [f"i{k}" for k in range(len(tensor.shape))]
+    bounds = [f"0 <= {i} < {n}" for i, n in zip(names, tensor.shape, strict=True)]
+    return isl.Set(f"{{ {tensor.name}[{', '.join(names)}] : {' and '.join(bounds) or 'true'} }}")
+
+
+def _names(statement: Statement) -> list[str]:
+    return [f"{name}_" if name in _KEYWORDS else name for name in statement.iterators]
+
+
+_KEYWORDS = frozenset({"and", "or", "not", "mod", "exists", "true", "false", "max", "min", "floor", "ceil"})
+
+
+def _tuple(statement: Statement) -> str:
+    return f"{statement.name}[{', '.join(_names(statement))}]"
+
+
+def _text(affine: Affine, statement: Statement) -> str:
+    terms = [f"{c}*{i}" for c, i in zip(affine.coefficients, _names(statement), strict=True) if c]
+    return " + ".join([*terms, str(affine.constant)])
