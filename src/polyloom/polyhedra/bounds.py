@@ -1,0 +1,110 @@
+"""Exact element-wise minima, maxima and sizes of parametric sets.
+
+A parametric point, say the minimum of a set, is itself a set with one point for each value of the
+parameters: ``{ ff[8 PE_Y, index] : K }``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import islpy as isl
+
+from polyloom.polyhedra.binding import project_out_parameters
+
+_DIM = isl.dim_type
+
+
+def elementwise_minimum(points: isl.Set) -> isl.Set:
+    """Return the point of the smallest value of each dimension (by parametric integer programming).
+
+    Source: dtg_codegen, Sec. 5.1, eqs. (13) (20).
+    """
+    return _pointwise(points, points.dim_min)
+
+
+def elementwise_maximum(points: isl.Set) -> isl.Set:
+    """Return the point of the largest value of each dimension.
+
+    Source: dtg_codegen, Sec. 5.1, eqs. (14) (20).
+    """
+    return _pointwise(points, points.dim_max)
+
+
+def box_between(minimum: isl.Set, maximum: isl.Set) -> isl.Set:
+    """Return ``{ x : minimum <= x <= maximum }``, in every dimension."""
+    result = isl.Set.universe(minimum.get_space())
+    for k in range(result.dim(_DIM.set)):
+        result = result.intersect(_compare(minimum, k, at_least=True))
+        result = result.intersect(_compare(maximum, k, at_least=False))
+    return result
+
+
+def extent_between(minimum: isl.Set, maximum: isl.Set) -> isl.Set:
+    """Return the point ``maximum - minimum + 1``.
+
+    Source: dtg_codegen, Sec. 5.1, eqs. (16) (21) (24).
+    """
+    difference = maximum.as_pw_multi_aff().sub(minimum.as_pw_multi_aff())
+    values = difference.to_multi_pw_aff()
+    for k in range(values.dim(_DIM.out)):
+        values = values.set_pw_aff(k, _plus_one(values.get_pw_aff(k)))
+    return isl.Set.from_multi_pw_aff(values)
+
+
+def is_dense_box(points: isl.Set, minimum: isl.Set, maximum: isl.Set) -> bool:
+    """Whether the points are all those between the given minimum and maximum."""
+    return box_between(minimum, maximum).is_subset(points)
+
+
+def is_independent_of(point: isl.Set, parameters: Iterable[str]) -> bool:
+    """Whether a parametric point is the same for all values of the named parameters."""
+    spread = project_out_parameters(point, parameters)
+    return spread.is_empty() or spread.lexmin().is_equal(spread.lexmax())
+
+
+def constant_point(point: isl.Set) -> tuple[int, ...] | None:
+    """Return the coordinates of a parametric point that is the same for all parameters, else None."""
+    values = point.project_out(_DIM.param, 0, point.dim(_DIM.param))
+    if values.is_empty() or not values.lexmin().is_equal(values.lexmax()):
+        return None
+    sample = values.sample_point()
+    return tuple(
+        int(sample.get_coordinate_val(_DIM.set, k).to_python()) for k in range(values.dim(_DIM.set))
+    )
+
+
+def integer_bounds(points: isl.Set) -> tuple[tuple[int, int], ...]:
+    """Return the smallest and largest value of each dimension, over all parameters.
+
+    The set must not be empty and must be bounded.
+    """
+    values = points.project_out(_DIM.param, 0, points.dim(_DIM.param))
+    return tuple(
+        (_integer(values.dim_min_val(k)), _integer(values.dim_max_val(k)))
+        for k in range(values.dim(_DIM.set))
+    )
+
+
+def _integer(value: isl.Val) -> int:
+    return int(value.to_python())
+
+
+def _pointwise(points: isl.Set, of_dimension: Callable[[int], isl.PwAff]) -> isl.Set:
+    result = isl.MultiPwAff.zero(points.get_space())
+    for k in range(points.dim(_DIM.set)):
+        result = result.set_pw_aff(k, of_dimension(k))
+    return isl.Set.from_multi_pw_aff(result)
+
+
+def _compare(point: isl.Set, k: int, *, at_least: bool) -> isl.Set:
+    """Return ``{ x : x[k] >= point[k] }``, or ``<=``."""
+    order = isl.Map.universe(point.get_space().map_from_set())
+    order = (
+        order.order_le(_DIM.in_, k, _DIM.out, k) if at_least else order.order_ge(_DIM.in_, k, _DIM.out, k)
+    )
+    return point.apply(order)
+
+
+def _plus_one(value: isl.PwAff) -> isl.PwAff:
+    return value.add_constant_val(isl.Val(1))
