@@ -31,6 +31,31 @@ def element_set(tensor: Tensor) -> isl.Set:
     return isl.Set(f"{{ {tensor.name}[{', '.join(names)}] : {' and '.join(bounds) or 'true'} }}")
 
 
+def first_written_twice(statement: Statement) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Return the first two instances that write one element, None where there is none."""
+    writes = access_relation(statement, statement.write).intersect_domain(instance_set(statement))
+    together = writes.apply_range(writes.reverse())
+    pairs = together.intersect(isl.Map.lex_lt(writes.domain().get_space()))
+    if pairs.is_empty():
+        return None
+    values = _coordinates(pairs.wrap().lexmin())
+    half = len(statement.domain)
+    return values[:half], values[half:]
+
+
+def first_unwritten(statement: Statement, tensor: Tensor) -> tuple[int, ...] | None:
+    """Return the first element of ``tensor`` that no instance writes; None: every element is written."""
+    writes = access_relation(statement, statement.write).intersect_domain(instance_set(statement))
+    missing = element_set(tensor).subtract(writes.range())
+    return None if missing.is_empty() else _coordinates(missing.lexmin())
+
+
+def _coordinates(points: isl.Set) -> tuple[int, ...]:
+    point = points.sample_point()
+    count = points.dim(isl.dim_type.set)
+    return tuple(point.get_coordinate_val(isl.dim_type.set, k).to_python() for k in range(count))
+
+
 def _names(statement: Statement) -> list[str]:
     return [f"{name}_" if name in _KEYWORDS else name for name in statement.iterators]
 
