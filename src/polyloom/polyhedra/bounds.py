@@ -69,9 +69,7 @@ def constant_point(point: isl.Set) -> tuple[int, ...] | None:
     if values.is_empty() or not values.lexmin().is_equal(values.lexmax()):
         return None
     sample = values.sample_point()
-    return tuple(
-        int(sample.get_coordinate_val(_DIM.set, k).to_python()) for k in range(values.dim(_DIM.set))
-    )
+    return tuple(int(sample.get_coordinate_val(_DIM.set, k).to_python()) for k in range(values.dim(_DIM.set)))
 
 
 def integer_bounds(points: isl.Set) -> tuple[tuple[int, int], ...]:
@@ -100,9 +98,7 @@ def _pointwise(points: isl.Set, of_dimension: Callable[[int], isl.PwAff]) -> isl
 def _compare(point: isl.Set, k: int, *, at_least: bool) -> isl.Set:
     """Return ``{ x : x[k] >= point[k] }``, or ``<=``."""
     order = isl.Map.universe(point.get_space().map_from_set())
-    order = (
-        order.order_le(_DIM.in_, k, _DIM.out, k) if at_least else order.order_ge(_DIM.in_, k, _DIM.out, k)
-    )
+    order = order.order_le(_DIM.in_, k, _DIM.out, k) if at_least else order.order_ge(_DIM.in_, k, _DIM.out, k)
     return point.apply(order)
 
 

@@ -1,0 +1,19 @@
+"""Points of sets as text, for messages."""
+
+from __future__ import annotations
+
+import islpy as isl
+
+_DIM = isl.dim_type
+
+
+def sample_of(points: isl.Set) -> str:
+    """Return one point of a set that is not empty, as ``ff[3, 0]``; parameters are given as well."""
+    return describe_point(points.lexmin() if points.is_bounded() else points)
+
+
+def describe_point(points: isl.Set) -> str:
+    """Return a point of the set as text."""
+    text = isl.Set.from_point(points.sample_point()).to_str()
+    body = text[text.index("{") + 1 : text.rindex("}")].strip()
+    return body.partition(" : ")[0]

@@ -1,0 +1,401 @@
+"""A LAIR map: where instances are placed, where tensors come in and go out. Read and checked.
+
+Source: dtg_codegen, Sec. 4.1.2; INTERFACE.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import islpy as isl
+
+from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Span, Unsupported, error
+from polyloom.ir.program import Program
+from polyloom.ir.relations import element_set, instance_set
+from polyloom.polyhedra.points import describe_point, sample_of
+from polyloom.wafer.map_file import Entry, parse_relation, parse_set, read_entries
+from polyloom.wafer.sides import Grid, Side
+
+MAX_INDEX = 2**16 - 1
+"""A sparse element's index has 16 bits (DESIGN 6)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mapping:
+    """A checked map.
+
+    ``placement``: statement name to ``{ S[i, j] -> PE[x, y] }``; ``inputs`` and ``outputs``: tensor name to
+    ``{ x[i] -> [PE[x, y] -> index[k]] }`` with external PEs, in the order of the text; ``state``: pairs
+    (resident input, output that takes its place); ``trigger``: statement name to stream.
+    """
+
+    grid: Grid
+    placement: dict[str, isl.Map]
+    inputs: dict[str, isl.Map]
+    outputs: dict[str, isl.Map]
+    sparse: tuple[str, ...]
+    state: tuple[tuple[str, str], ...]
+    trigger: dict[str, str]
+    spans: dict[str, Span] = field(repr=False)
+
+    def span(self, key: str) -> Span | None:
+        """Where the entry ``key`` stands; None where the map has none."""
+        return self.spans.get(key)
+
+
+def read_mapping(source: Source, program: Program) -> Mapping:
+    """Read a map for a program and check it.
+
+    Raises PolyloomError (``map-...``) where the map is wrong, Unsupported where it leaves to the
+    compiler what the compiler does not choose yet.
+    """
+    entries = read_entries(source)
+    mapping = Mapping(
+        _read_size(source, entries),
+        _read_placement(source, entries, program),
+        _read_ports(entries.get("iport_map"), program, program.inputs, "input"),
+        _read_ports(entries.get("oport_map"), program, program.outputs, "output"),
+        _read_sparse(entries.get("sparse"), program),
+        _read_state(entries.get("state"), program),
+        _read_trigger(entries.get("trigger"), program),
+        {key: entry.span for key, entry in entries.items()},
+    )
+    faults = [*_placement_faults(mapping, program), *_port_faults(mapping, program)]
+    faults += _choice_faults(mapping, program)
+    if faults:
+        raise PolyloomError(*faults)
+    return mapping
+
+
+def _read_size(source: Source, entries: dict[str, Entry]) -> Grid:
+    entry = _required(source, entries, "size", "size: { PE[4, 4] }")
+    extents = parse_set(entry)
+    coordinates = _single_point(extents)
+    if extents.get_tuple_name() != "PE" or coordinates is None or len(coordinates) != 2:
+        raise PolyloomError(
+            error(
+                "map-size",
+                "the size is not one pair of extents",
+                entry.span,
+                helps=["write { PE[WIDTH, HEIGHT] }, as { PE[4, 5] } for four columns and five rows"],
+            )
+        )
+    if min(coordinates) < 1 or max(coordinates) > 65536:
+        raise PolyloomError(error("map-size", "an extent is not between 1 and 65536", entry.span))
+    return Grid(*coordinates)
+
+
+def _single_point(points: isl.Set) -> tuple[int, ...] | None:
+    if points.is_empty() or not points.is_singleton():
+        return None
+    point = points.sample_point()
+    dims = range(points.dim(isl.dim_type.set))
+    return tuple(int(point.get_coordinate_val(isl.dim_type.set, k).to_python()) for k in dims)
+
+
+def _required(source: Source, entries: dict[str, Entry], key: str, example: str) -> Entry:
+    if key not in entries:
+        span = Span(source, 0, min(1, len(source.text)))
+        message = f"the map has no `{key}`"
+        raise PolyloomError(error("map-missing", message, span, helps=[f"add an entry such as {example}"]))
+    return entries[key]
+
+
+def _maps(relation: isl.UnionMap) -> list[isl.Map]:
+    result: list[isl.Map] = []
+    relation.foreach_map(result.append)
+    return result
+
+
+def _read_placement(source: Source, entries: dict[str, Entry], program: Program) -> dict[str, isl.Map]:
+    if "compute_map" not in entries:
+        span = Span(source, 0, min(1, len(source.text)))
+        raise Unsupported(
+            error(
+                "map-automatic",
+                "the map has no `compute_map`, and Polyloom does not choose placements yet",
+                span,
+                helps=["add an entry such as compute_map: { ff[i, j] -> PE[j//4, i//8] }"],
+            )
+        )
+    entry = entries["compute_map"]
+    statements = {s.name: s for s in program.statements}
+    result: dict[str, isl.Map] = {}
+    for relation in _maps(parse_relation(entry)):
+        name = relation.get_tuple_name(isl.dim_type.in_) or ""
+        if name not in statements:
+            raise PolyloomError(_unknown(entry, name, "statement", list(statements)))
+        rank = len(statements[name].domain)
+        _check_arity(entry, name, relation.dim(isl.dim_type.in_), rank, statements[name].iterators)
+        if not relation.has_tuple_name(isl.dim_type.out):
+            raise Unsupported(_direction_only(entry, name))
+        if relation.get_tuple_name(isl.dim_type.out) != "PE" or relation.dim(isl.dim_type.out) != 2:
+            raise PolyloomError(_not_a_pe(entry, name))
+        result[name] = relation.intersect_domain(instance_set(statements[name]))
+    return {s.name: result[s.name] for s in program.statements if s.name in result}
+
+
+def _read_ports(
+    entry: Entry | None, program: Program, allowed: tuple[str, ...], role: str
+) -> dict[str, isl.Map]:
+    if entry is None:
+        return {}
+    found: dict[str, isl.Map] = {}
+    for relation in _maps(parse_relation(entry)):
+        name = relation.get_tuple_name(isl.dim_type.in_) or ""
+        if name not in allowed:
+            raise PolyloomError(_unknown(entry, name, role, list(allowed)))
+        tensor = program.tensor(name)
+        _check_arity(entry, name, relation.dim(isl.dim_type.in_), len(tensor.shape), ())
+        if not _is_port_range(relation):
+            raise PolyloomError(_not_a_port(entry, name))
+        outside = relation.domain().subtract(element_set(tensor))
+        if not outside.is_empty():
+            raise PolyloomError(_outside_tensor(entry, name, sample_of(outside)))
+        found[name] = relation
+    return {name: found[name] for name in sorted(found, key=lambda n: _first_mention(entry, n))}
+
+
+def _is_port_range(relation: isl.Map) -> bool:
+    space = relation.get_space().range()
+    if not space.is_wrapping():
+        return False
+    inner = space.unwrap()
+    pe_like = inner.get_tuple_name(isl.dim_type.in_) == "PE" and inner.dim(isl.dim_type.in_) == 2
+    return pe_like and inner.dim(isl.dim_type.out) >= 1 and not inner.range().is_wrapping()
+
+
+def _first_mention(entry: Entry, name: str) -> int:
+    match = re.search(rf"\b{re.escape(name)}\s*\[", entry.text)
+    return match.start() if match else len(entry.text)
+
+
+def _names(entry: Entry) -> Iterator[tuple[str, Span]]:
+    for match in re.finditer(r"[^,\s]+", entry.text):
+        start = entry.span.start + match.start()
+        yield match.group(), Span(entry.span.source, start, start + len(match.group()))
+
+
+def _read_sparse(entry: Entry | None, program: Program) -> tuple[str, ...]:
+    if entry is None:
+        return ()
+    ports = [*program.inputs, *program.outputs]
+    for name, span in _names(entry):
+        if name not in ports:
+            raise PolyloomError(_unknown(entry, name, "input or output", ports, span))
+    return tuple(name for name, _ in _names(entry))
+
+
+def _read_pairs(entry: Entry | None) -> list[tuple[str, str, Span]]:
+    """Read ``A = B, C = D``."""
+    if entry is None:
+        return []
+    pairs: list[tuple[str, str, Span]] = []
+    for match in re.finditer(r"[^,\n]+", entry.text):
+        start = entry.span.start + match.start()
+        span = Span(entry.span.source, start, start + len(match.group()))
+        parts = [part.strip() for part in match.group().split("=")]
+        if not match.group().strip():
+            continue
+        if len(parts) != 2 or not all(re.fullmatch(r"\w+", part) for part in parts):
+            message = f"`{entry.key}` takes pairs NAME = NAME"
+            raise PolyloomError(error("map-syntax", message, span, helps=["as in `state: W = W1`"]))
+        pairs.append((parts[0], parts[1], span))
+    return pairs
+
+
+def _read_state(entry: Entry | None, program: Program) -> tuple[tuple[str, str], ...]:
+    pairs = _read_pairs(entry)
+    for old, new, span in pairs:
+        assert entry is not None
+        if old not in program.inputs:
+            raise PolyloomError(_unknown(entry, old, "input", list(program.inputs), span))
+        if new not in program.outputs:
+            raise PolyloomError(_unknown(entry, new, "output", list(program.outputs), span))
+        before, after = program.tensor(old), program.tensor(new)
+        if (before.shape, before.type) != (after.shape, after.type):
+            message = f"`{new}` cannot take the place of `{old}`: shape or element type differ"
+            raise PolyloomError(error("map-state", message, span))
+    return tuple((old, new) for old, new, _ in pairs)
+
+
+def _read_trigger(entry: Entry | None, program: Program) -> dict[str, str]:
+    statements = {s.name: s for s in program.statements}
+    result: dict[str, str] = {}
+    for name, stream, span in _read_pairs(entry):
+        assert entry is not None
+        if name not in statements:
+            raise PolyloomError(_unknown(entry, name, "statement", list(statements), span))
+        read = [access.tensor for access in statements[name].reads]
+        if stream not in read:
+            raise PolyloomError(_unknown(entry, stream, f"tensor read by `{name}`", read, span))
+        result[name] = stream
+    return result
+
+
+def _placement_faults(mapping: Mapping, program: Program) -> Iterator[Diagnostic]:
+    span = mapping.span("compute_map")
+    for statement in program.statements:
+        placed = mapping.placement.get(statement.name)
+        if placed is None:
+            message = f"`compute_map` places no instance of `{statement.name}`"
+            yield error("map-placement", message, span, helps=[f"add `{statement.name}[...] -> PE[...]`"])
+            continue
+        missing = instance_set(statement).subtract(placed.domain())
+        if not missing.is_empty():
+            message = f"`compute_map` does not place every instance of `{statement.name}`"
+            yield error("map-placement", message, span, notes=[f"{sample_of(missing)} has no PE"])
+        elif not placed.is_single_valued():
+            yield _placed_twice(placed, statement.name, span)
+        outside = placed.range().subtract(mapping.grid.pes())
+        if not outside.is_empty():
+            inside = f"{{ PE[0:{mapping.grid.width - 1}, 0:{mapping.grid.height - 1}] }}"
+            culprit = sample_of(placed.intersect_range(outside).domain())
+            yield error(
+                "map-placement",
+                f"`compute_map` places instances of `{statement.name}` outside the rectangle",
+                span,
+                notes=[f"{culprit} is placed on {sample_of(outside)}; the rectangle is {inside}"],
+                helps=["change the placement, or enlarge `size`"],
+            )
+
+
+def _placed_twice(placed: isl.Map, name: str, span: Span | None) -> Diagnostic:
+    first = placed.lexmin()
+    again = placed.subtract(first)
+    point = isl.Set.from_point(again.domain().sample_point())
+    pes = [sample_of(point.apply(relation)) for relation in (first, again)]
+    return error(
+        "map-placement",
+        f"`compute_map` places instances of `{name}` on several PEs",
+        span,
+        notes=[f"{sample_of(point)} is placed on {pes[0]} and on {pes[1]}"],
+        helps=["every instance belongs on exactly one PE; only inputs can be sent to several"],
+    )
+
+
+def _port_faults(mapping: Mapping, program: Program) -> Iterator[Diagnostic]:
+    for key, ports in (("iport_map", mapping.inputs), ("oport_map", mapping.outputs)):
+        for name, schedule in ports.items():
+            yield from _adjacency_faults(mapping, key, name, schedule)
+            yield from _order_faults(mapping, key, name, schedule)
+            missing = element_set(program.tensor(name)).subtract(schedule.domain())
+            if not missing.is_empty():
+                verb = "arrives" if key == "iport_map" else "leaves"
+                yield error(
+                    "map-port-missing",
+                    f"not every element of `{name}` {verb}",
+                    mapping.span(key),
+                    notes=[f"`{key}` has no port for {sample_of(missing)}"],
+                )
+
+
+def _adjacency_faults(mapping: Mapping, key: str, name: str, schedule: isl.Map) -> Iterator[Diagnostic]:
+    adjacent = mapping.grid.external(Side.NORTH)
+    for side in (Side.SOUTH, Side.WEST, Side.EAST):
+        adjacent = adjacent.union(mapping.grid.external(side))
+    stray = schedule.range_factor_domain().range().subtract(adjacent)
+    if not stray.is_empty():
+        width, height = mapping.grid.width, mapping.grid.height
+        yield error(
+            "map-port-place",
+            f"a port of `{name}` is not adjacent to the rectangle",
+            mapping.span(key),
+            notes=[f"{sample_of(stray)} is no neighbour of {{ PE[0:{width - 1}, 0:{height - 1}] }}"],
+            helps=[f"ports are PE[x, -1], PE[x, {height}], PE[-1, y] and PE[{width}, y]"],
+        )
+
+
+def _order_faults(mapping: Mapping, key: str, name: str, schedule: isl.Map) -> Iterator[Diagnostic]:
+    if not schedule.is_injective():
+        clash = schedule.apply_range(schedule.reverse()).subtract(isl.Map.identity(_square(schedule)))
+        pair = clash.sample()
+        yield error(
+            "map-port-order",
+            f"two elements of `{name}` have the same index at one port",
+            mapping.span(key),
+            notes=[f"{describe_point(pair.wrap())} share a port and an index"],
+            helps=["give every element that a port carries an index of its own"],
+        )
+    index = schedule.range_factor_range().range()
+    for k in range(index.dim(isl.dim_type.set)):
+        low = index.dim_min_val(k)
+        if low.is_neg():
+            yield error("map-port-order", f"an index of `{name}` is negative", mapping.span(key))
+    last = index.dim(isl.dim_type.set) - 1
+    if name in mapping.sparse and index.dim_max_val(last).to_python() > MAX_INDEX:
+        yield error(
+            "map-port-order",
+            f"an index of the sparse `{name}` does not fit in 16 bits",
+            mapping.span(key),
+            helps=["split it into chunks with an outer index: index[i // 1000, i mod 1000]"],
+        )
+
+
+def _square(schedule: isl.Map) -> isl.Space:
+    return schedule.get_space().domain().map_from_set()
+
+
+def _choice_faults(mapping: Mapping, program: Program) -> Iterator[Diagnostic]:
+    for name in mapping.sparse:
+        if name not in mapping.inputs and name not in mapping.outputs:
+            message = f"`{name}` is sparse, but it has no port"
+            yield error(
+                "map-sparse", message, mapping.span("sparse"), helps=["give it a port, or leave it out"]
+            )
+        elif program.tensor(name).type.size != 2:
+            yield error(
+                "map-sparse",
+                f"`{name}` cannot be sparse: {program.tensor(name).type.value} has more than 16 bits",
+                mapping.span("sparse"),
+                notes=["a value-position pair is a 16-bit value with a 16-bit index in one wavelet"],
+            )
+    for old, _new in mapping.state:
+        if old in mapping.inputs:
+            message = f"`{old}` arrives through a port, so it is no state"
+            yield error("map-state", message, mapping.span("state"))
+    for statement, stream in mapping.trigger.items():
+        if stream not in mapping.inputs:
+            message = f"`{stream}` has no port, so it cannot trigger `{statement}`"
+            yield error("map-trigger", message, mapping.span("trigger"))
+
+
+def _unknown(entry: Entry, name: str, what: str, known: list[str], span: Span | None = None) -> Diagnostic:
+    at = _first_mention(entry, name)
+    if span is None and at < len(entry.text) and name:
+        span = Span(entry.span.source, entry.span.start + at, entry.span.start + at + len(name))
+    helps = [f"there is {', '.join(f'`{k}`' for k in known)}"] if known else ["there is none"]
+    return error("map-unknown-name", f"`{name}` is no {what}", span or entry.span, helps=helps)
+
+
+def _check_arity(entry: Entry, name: str, found: int, expected: int, names: tuple[str, ...]) -> None:
+    if found != expected:
+        example = [f"`{name}[{', '.join(names)}]`"] if names else []
+        message = f"`{name}` has {expected} dimensions, but `{entry.key}` gives it {found}"
+        raise PolyloomError(error("map-arity", message, entry.span, helps=example))
+
+
+def _direction_only(entry: Entry, name: str) -> Diagnostic:
+    return error(
+        "map-direction",
+        f"`compute_map` gives only a direction for `{name}`, and Polyloom does not choose the tiles yet",
+        entry.span,
+        helps=["write the whole placement, such as { ff[i, j] -> PE[j//4, i//8] }"],
+    )
+
+
+def _not_a_pe(entry: Entry, name: str) -> Diagnostic:
+    message = f"`compute_map` does not place `{name}` on PEs"
+    return error("map-placement", message, entry.span, helps=["the range is PE[x, y]"])
+
+
+def _not_a_port(entry: Entry, name: str) -> Diagnostic:
+    message = f"the port of `{name}` is not of the form [PE[x, y] -> index[...]]"
+    return error("map-port", message, entry.span, helps=["as in { x[i=0:15] -> [PE[0, -1] -> index[i]] }"])
+
+
+def _outside_tensor(entry: Entry, name: str, element: str) -> Diagnostic:
+    message = f"`{entry.key}` speaks of elements that `{name}` does not have"
+    return error("map-outside", message, entry.span, notes=[f"{element} is outside the tensor"])

@@ -1,0 +1,88 @@
+"""The four sides of the rectangle of PEs, and the lines along which data flows from and to them.
+
+x grows to the east, y to the south; PE (0, -1) is north of PE (0, 0).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import islpy as isl
+
+
+class Side(Enum):
+    """A side of the rectangle; the value is its name in messages and in the simulator."""
+
+    NORTH = "north"
+    SOUTH = "south"
+    EAST = "east"
+    WEST = "west"
+
+    @property
+    def opposite(self) -> Side:
+        """The side across."""
+        return _OPPOSITE[self]
+
+    @property
+    def step(self) -> tuple[int, int]:
+        """The way from a PE to its neighbour on this side, as (x, y)."""
+        return _STEP[self]
+
+    @property
+    def line(self) -> str:
+        """The PE parameter that is fixed along a line which this side faces."""
+        return "PE_X" if self in (Side.NORTH, Side.SOUTH) else "PE_Y"
+
+    @property
+    def axis(self) -> str:
+        """The PE parameter that varies along such a line."""
+        return "PE_Y" if self in (Side.NORTH, Side.SOUTH) else "PE_X"
+
+
+_OPPOSITE = {
+    Side.NORTH: Side.SOUTH,
+    Side.SOUTH: Side.NORTH,
+    Side.EAST: Side.WEST,
+    Side.WEST: Side.EAST,
+}
+_STEP = {Side.NORTH: (0, -1), Side.SOUTH: (0, 1), Side.EAST: (1, 0), Side.WEST: (-1, 0)}
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The rectangle ``{ PE[0:width-1, 0:height-1] }``."""
+
+    width: int
+    height: int
+
+    def pes(self) -> isl.Set:
+        """Return ``{ PE[x, y] }`` of the rectangle."""
+        return isl.Set(f"{{ PE[x, y] : 0 <= x < {self.width} and 0 <= y < {self.height} }}")
+
+    def external(self, side: Side) -> isl.Set:
+        """Return the external PEs that are adjacent on one side."""
+        condition = {
+            Side.NORTH: f"y = -1 and 0 <= x < {self.width}",
+            Side.SOUTH: f"y = {self.height} and 0 <= x < {self.width}",
+            Side.WEST: f"x = -1 and 0 <= y < {self.height}",
+            Side.EAST: f"x = {self.width} and 0 <= y < {self.height}",
+        }[side]
+        return isl.Set(f"{{ PE[x, y] : {condition} }}")
+
+    def line_of(self, side: Side) -> isl.Map:
+        """Return ``{ external PE -> PE }``: the PEs of the row or column that an external PE faces."""
+        same = "x1 = x" if side.line == "PE_X" else "y1 = y"
+        lines = isl.Map(f"{{ PE[x, y] -> PE[x1, y1] : {same} }}")
+        return lines.intersect_domain(self.external(side)).intersect_range(self.pes())
+
+    def towards(self, side: Side) -> isl.Map:
+        """Return ``{ PE[x, y] -> PE[x1, y1] }``: to every PE of the same line that is nearer to the side."""
+        condition = {
+            Side.NORTH: "x1 = x and y1 < y",
+            Side.SOUTH: "x1 = x and y1 > y",
+            Side.WEST: "y1 = y and x1 < x",
+            Side.EAST: "y1 = y and x1 > x",
+        }[side]
+        lines = isl.Map(f"{{ PE[x, y] -> PE[x1, y1] : {condition} }}")
+        return lines.intersect_domain(self.pes()).intersect_range(self.pes())
