@@ -95,7 +95,11 @@ def _lower_graph(graph: Graph, bindings: Bindings, callers: Callers) -> Program:
 
 
 def _add_call(
-    call: Invocation, assembly: _Assembly, callers: Callers, written: Mapping[str, Name], later: Sequence[Name]
+    call: Invocation,
+    assembly: _Assembly,
+    callers: Callers,
+    written: Mapping[str, Name],
+    later: Sequence[Name],
 ) -> None:
     faults = Faults()
     for name in call.outputs:

@@ -67,12 +67,21 @@ def choose(module: Module, node: str | None = None) -> Node | Graph:
     if len(names) == 1:
         return module.items[0]
     if not names:
-        fail("lair-empty", f"{module.source.name} holds no node", None, help="write `lair name(): ... { ... }`")
+        _refuse_empty(module)
     return fail(
         "lair-which-node",
         f"{module.source.name} holds several nodes: {', '.join(names)}",
         None,
         help=f"choose one: `--node {names[-1]}`",
+    )
+
+
+def _refuse_empty(module: Module) -> None:
+    fail(
+        "lair-empty",
+        f"{module.source.name} holds no node",
+        None,
+        help="write `lair name(): float16 x[4] -> float16 y[4] { all (i) in (4) y[i] = x[i] }`",
     )
 
 

@@ -90,5 +90,6 @@ def element_type(name: Name, bindings: Bindings) -> ElementType:
     """Return the type that a name stands for. Errors: ``lair-unknown-type``."""
     known = {**TYPES, **bindings.types}
     if name.text not in known:
-        fail("lair-unknown-type", f"`{name.text}` is not a type", name.span, help=suggestion(name.text, known))
+        help_ = suggestion(name.text, known)
+        fail("lair-unknown-type", f"`{name.text}` is not a type", name.span, help=help_)
     return known[name.text]

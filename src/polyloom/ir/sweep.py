@@ -1,0 +1,152 @@
+"""A statement's domain in boxes, and tensors seen through an access on a box.
+
+A box has one range per dimension; an array that belongs to a box has one axis per dimension, so that
+everything that is read, computed and written on a box lines up without further thought.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polyloom.ir.order import Loop, loops
+from polyloom.ir.program import Access, Affine, Statement
+
+NDArray = npt.NDArray[Any]
+Box = tuple[range, ...]
+
+LARGEST_BOX = 2**18
+"""Points of a box at most: bounds the memory of temporaries, and keeps them in the cache."""
+
+LONGEST_RUN = 2**14
+"""Points up to which a box also takes several values of a reduced dimension."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A box, and the dimension along which its points are combined one after another (None: none)."""
+
+    box: Box
+    run: int | None
+
+    @property
+    def written(self) -> Box:
+        """The box without the dimension of the run: one point of it stands for all."""
+        return tuple(r[:1] if k == self.run else r for k, r in enumerate(self.box))
+
+
+def steps(statement: Statement) -> Iterator[Step]:
+    """Yield boxes that cover the domain once, in an order that keeps the order of the terms."""
+    walked = loops(statement)
+    fixed = {loop.dimension for loop in walked}
+    whole = _chunks(statement.domain, fixed)
+    run = _run(statement, walked)
+    length = max(1, LONGEST_RUN // max(1, prod(map(len, (w[0] for w in whole)))))
+    values = [_values(statement, loop, length if loop.dimension == run else 1) for loop in walked]
+    for point in product(*values):
+        at = {loop.dimension: r for loop, r in zip(walked, point, strict=True)}
+        for chunk in product(*whole):
+            yield Step(tuple(at.get(k, r) for k, r in enumerate(chunk)), run)
+
+
+def _chunks(domain: Sequence[int], fixed: set[int]) -> list[list[range]]:
+    """Cut the ranges of the dimensions that are taken as a whole, the outer ones first."""
+    room = LARGEST_BOX
+    chunks: list[list[range]] = []
+    for k in reversed(range(len(domain))):
+        size = 1 if k in fixed else max(1, min(domain[k], room))
+        room //= size
+        chunks.append([range(1)] if k in fixed else _cut(range(domain[k]), size))
+    return chunks[::-1]
+
+
+def _cut(whole: range, size: int) -> list[range]:
+    return [whole[start : start + size] for start in range(0, len(whole), size)]
+
+
+def _run(statement: Statement, walked: Sequence[Loop]) -> int | None:
+    """Return the innermost loop if no index of the write uses it."""
+    if not walked or statement.reduction.operator is None:
+        return None
+    k = walked[-1].dimension
+    return None if any(index.coefficients[k] for index in statement.write.indices) else k
+
+
+def _values(statement: Statement, loop: Loop, length: int) -> list[range]:
+    pieces = _cut(range(statement.domain[loop.dimension]), length)
+    return pieces[::-1] if loop.backwards else pieces
+
+
+def index_values(index: Affine, box: Box) -> NDArray:
+    """Return the index at the points of a box, broadcast where it does not vary (int64)."""
+    total: NDArray = np.full((1,) * len(box), index.constant, dtype=np.int64)
+    for k, coefficient in enumerate(index.coefficients):
+        if coefficient:
+            total = total + coefficient * iterator_values(k, box)
+    return total
+
+
+def iterator_values(dimension: int, box: Box) -> NDArray:
+    """Return the values of one iterator on a box, along its axis (int64)."""
+    values = np.arange(box[dimension].start, box[dimension].stop, dtype=np.int64)
+    return values.reshape([-1 if k == dimension else 1 for k in range(len(box))])
+
+
+def guard_mask(statement: Statement, box: Box) -> npt.NDArray[np.bool_] | None:
+    """Return where the guard holds on a box; None where it holds everywhere."""
+    mask: npt.NDArray[np.bool_] = np.ones((1,) * len(box), dtype=np.bool_)
+    for guard in statement.guard:
+        mask = mask & (index_values(guard, box) >= 0)
+    return None if mask.all() else np.broadcast_to(mask, tuple(map(len, box)))
+
+
+def is_inside(access: Access, shape: Sequence[int], box: Box) -> bool:
+    """Tell whether every point of a box accesses an element of the tensor."""
+    for index, size in zip(access.indices, shape, strict=True):
+        ends = [(c * r[0], c * r[-1]) for c, r in zip(index.coefficients, box, strict=True)]
+        if index.constant + sum(map(min, ends)) < 0 or index.constant + sum(map(max, ends)) >= size:
+            return False
+    return True
+
+
+def view(array: NDArray, access: Access, box: Box) -> NDArray:
+    """Return the elements that the points of a box access, without copying; all must exist.
+
+    ``array`` is C-contiguous. NumPy refuses a view that leaves the array.
+    """
+    pairs = list(zip(access.indices, array.strides, strict=True))
+    offset = sum(_at_start(index, box) * stride for index, stride in pairs)
+    strides = tuple(sum(i.coefficients[k] * stride for i, stride in pairs) for k in range(len(box)))
+    return np.ndarray(tuple(map(len, box)), array.dtype, array.data, offset, strides)
+
+
+def _at_start(index: Affine, box: Box) -> int:
+    return index.constant + sum(c * r.start for c, r in zip(index.coefficients, box, strict=True))
+
+
+def gather(array: NDArray, access: Access, box: Box) -> NDArray:
+    """Return a copy of what a box accesses; where no element exists, the nearest one."""
+    pairs = zip(access.indices, array.shape, strict=True)
+    places = tuple(np.clip(index_values(i, box), 0, size - 1) for i, size in pairs)
+    return np.broadcast_to(array[places], tuple(map(len, box)))
+
+
+def read(array: NDArray, access: Access, box: Box) -> NDArray:
+    """Return what the points of a box read; points that a guard excludes may read anything."""
+    return view(array, access, box) if is_inside(access, array.shape, box) else gather(array, access, box)
+
+
+def store(array: NDArray, access: Access, box: Box, values: NDArray, mask: NDArray | None) -> None:
+    """Write ``values`` to the elements that a box accesses, where ``mask`` holds (None: everywhere)."""
+    if is_inside(access, array.shape, box):
+        np.copyto(view(array, access, box), values, where=True if mask is None else mask)
+        return
+    where = np.ones(tuple(map(len, box)), dtype=np.bool_) if mask is None else mask
+    places = tuple(np.broadcast_to(index_values(i, box), where.shape)[where] for i in access.indices)
+    array[places] = np.broadcast_to(values, where.shape)[where]
