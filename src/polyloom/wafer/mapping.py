@@ -151,10 +151,7 @@ def _read_ports(
         _check_arity(entry, name, relation.dim(isl.dim_type.in_), len(tensor.shape), ())
         if not _is_port_range(relation):
             raise PolyloomError(_not_a_port(entry, name))
-        outside = relation.domain().subtract(element_set(tensor))
-        if not outside.is_empty():
-            raise PolyloomError(_outside_tensor(entry, name, sample_of(outside)))
-        found[name] = relation
+        found[name] = relation.intersect_domain(element_set(tensor))
     return {name: found[name] for name in sorted(found, key=lambda n: _first_mention(entry, n))}
 
 
@@ -282,11 +279,10 @@ def _port_faults(mapping: Mapping, program: Program) -> Iterator[Diagnostic]:
             yield from _adjacency_faults(mapping, key, name, schedule)
             yield from _order_faults(mapping, key, name, schedule)
             missing = element_set(program.tensor(name)).subtract(schedule.domain())
-            if not missing.is_empty():
-                verb = "arrives" if key == "iport_map" else "leaves"
+            if key == "oport_map" and not missing.is_empty():
                 yield error(
                     "map-port-missing",
-                    f"not every element of `{name}` {verb}",
+                    f"not every element of `{name}` leaves",
                     mapping.span(key),
                     notes=[f"`{key}` has no port for {sample_of(missing)}"],
                 )
@@ -311,12 +307,12 @@ def _adjacency_faults(mapping: Mapping, key: str, name: str, schedule: isl.Map) 
 def _order_faults(mapping: Mapping, key: str, name: str, schedule: isl.Map) -> Iterator[Diagnostic]:
     if not schedule.is_injective():
         clash = schedule.apply_range(schedule.reverse()).subtract(isl.Map.identity(_square(schedule)))
-        pair = clash.sample()
+        pair = clash.wrap()
         yield error(
             "map-port-order",
             f"two elements of `{name}` have the same index at one port",
             mapping.span(key),
-            notes=[f"{describe_point(pair.wrap())} share a port and an index"],
+            notes=[f"{describe_point(pair)} share a port and an index"],
             helps=["give every element that a port carries an index of its own"],
         )
     index = schedule.range_factor_range().range()
@@ -394,8 +390,3 @@ def _not_a_pe(entry: Entry, name: str) -> Diagnostic:
 def _not_a_port(entry: Entry, name: str) -> Diagnostic:
     message = f"the port of `{name}` is not of the form [PE[x, y] -> index[...]]"
     return error("map-port", message, entry.span, helps=["as in { x[i=0:15] -> [PE[0, -1] -> index[i]] }"])
-
-
-def _outside_tensor(entry: Entry, name: str, element: str) -> Diagnostic:
-    message = f"`{entry.key}` speaks of elements that `{name}` does not have"
-    return error("map-outside", message, entry.span, notes=[f"{element} is outside the tensor"])

@@ -1,0 +1,280 @@
+"""Chains: how results are reduced and gathered along a row or column, in the order of the output.
+
+A chain runs from the far end of a line towards a port, or towards the PE that holds the result. On
+each PE it is a sequence of elements in the order of their index; each is combined (it arrives and
+the PE has a part of it), the PE's own, or forwarded.
+Source: dtg_codegen, Sec. 4.2 (communication tasks); DESIGN 6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import islpy as isl
+
+from polyloom.diagnostics import Diagnostic, Unsupported, error
+from polyloom.ir.program import Combine, Program, Statement
+from polyloom.ir.relations import access_relation, element_set
+from polyloom.ir.types import ElementType
+from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain, parametric_point
+from polyloom.polyhedra.points import sample_of
+from polyloom.wafer.mapping import Mapping
+from polyloom.wafer.sides import Side
+from polyloom.wafer.streams import along_lines, needed_elements, on_side, parametric_universe
+
+_DIM = isl.dim_type
+
+
+class Part(Enum):
+    """What a PE does with one element of a chain."""
+
+    COMBINE = "combine"
+    OWN = "own"
+    FORWARD = "forward"
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """The chains of one tensor towards one side, one for each row or column.
+
+    ``order``: ``{ y[i] -> [PE[x, y] -> index[k]] }`` for all PEs of the lines; ``own``, ``upstream``:
+    ``{ PE[x, y] -> y[i] }``: what a PE contributes, and what PEs farther from the side contribute;
+    ``last``: the contributor nearest to the side; ``leaves``: whether the elements go on to an
+    external PE (else they end in the local memory of ``last``); ``nearer``: from a PE to those of its
+    line that are nearer to the side.
+    """
+
+    tensor: str
+    type: ElementType
+    reduction: Combine
+    side: Side
+    leaves: bool
+    sparse: bool
+    order: isl.Map
+    own: isl.Map
+    upstream: isl.Map
+    last: isl.Set
+    nearer: isl.Map
+
+    @property
+    def name(self) -> str:
+        """A name that is unique among the chains of a PE."""
+        return f"{self.tensor}_{'to_' + self.side.value if self.leaves else 'reduce'}"
+
+    def trailing(self) -> isl.Set:
+        """Return the PEs between the last contributor and the side: their routers pass the data on."""
+        return self.last.apply(self.nearer).coalesce()
+
+    def members(self) -> isl.Set:
+        """Return the PEs that run code for the chain: from the first contributor of a line to the last."""
+        forwarding = self.upstream.domain().subtract(self.trailing())
+        return self.own.domain().union(forwarding).coalesce()
+
+    def positions(self, part: Part) -> isl.Set:
+        """Return ``[PE_X, PE_Y] -> { index[k] }``: the indices of the elements of one kind."""
+        elements = {
+            Part.COMBINE: self.own.intersect(self.upstream),
+            Part.OWN: self.own.subtract(self.upstream),
+            Part.FORWARD: self.upstream.subtract(self.own),
+        }[part].intersect_domain(self.members())
+        placed = self.order.uncurry().intersect_domain(elements.reverse().wrap()).curry()
+        return bind_domain(placed.range().unwrap(), PE_PARAMETERS).coalesce()
+
+    def element_at(self) -> isl.Map:
+        """Return ``[PE_X, PE_Y] -> { index[k] -> y[i] }``."""
+        index = parametric_universe("index", self.index_rank)
+        here = isl.Map.from_domain_and_range(parametric_point("PE", PE_PARAMETERS), index).wrap()
+        return self.order.intersect_range(here).range_factor_range().reverse()
+
+    @property
+    def index_rank(self) -> int:
+        """Number of index dimensions."""
+        return int(self.order.get_space().range().unwrap().dim(_DIM.out))
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Where a written tensor's final values are: ``holders``: ``{ PE[x, y] -> y[i] }``; and its chains."""
+
+    tensor: str
+    statement: Statement
+    written: isl.Map
+    holders: isl.Map
+    reduce: Chain | None
+    leave: tuple[Chain, ...]
+
+    @property
+    def chains(self) -> tuple[Chain, ...]:
+        """All chains, the one that reduces in place first."""
+        return (*(() if self.reduce is None else (self.reduce,)), *self.leave)
+
+
+def build_results(program: Program, mapping: Mapping) -> tuple[Results, ...]:
+    """Return what becomes of each written tensor, in order of definition.
+
+    Raises Unsupported ``map-adapter`` or ``map-two-axes`` where results do not flow straight,
+    ``map-internal`` where a statement reads an internal tensor on a PE that does not hold it.
+    """
+    results = tuple(_results_of(program, mapping, statement) for statement in program.statements)
+    for result in results:
+        _check_readers(program, mapping, result)
+    return results
+
+
+def _results_of(program: Program, mapping: Mapping, statement: Statement) -> Results:
+    tensor = statement.write.tensor
+    placed = mapping.placement[statement.name].reverse()
+    written = placed.apply_range(access_relation(statement, statement.write)).coalesce()
+    is_read = any(a.tensor == tensor for s in program.statements for a in s.reads)
+    ports = mapping.outputs.get(tensor)
+    reduce: Chain | None = None
+    holders = written
+    if (is_read or ports is None) and not written.is_injective():
+        reduce = _reduce_in_place(program, mapping, statement, written)
+        holders = reduce.own.union(reduce.upstream).intersect_domain(reduce.last).coalesce()
+    holders = _with_unwritten(program, mapping, tensor, holders, ports is None)
+    leave = () if ports is None else _leaving(program, mapping, statement, holders, ports)
+    return Results(tensor, statement, written, holders, reduce, leave)
+
+
+def _reduce_in_place(program: Program, mapping: Mapping, statement: Statement, written: isl.Map) -> Chain:
+    """Reduce along rows to the east where each element stays in a row, else along columns to the south."""
+    tensor = program.tensor(statement.write.tensor)
+    for side in (Side.EAST, Side.SOUTH):
+        row = "y1 = y" if side is Side.EAST else "x1 = x"
+        same = isl.Map(f"{{ PE[x, y] -> PE[x1, y1] : {row} }}")
+        if written.apply_range(written.reverse()).is_subset(same):
+            order = _tensor_order(written, tensor.shape, same)
+            return _chain(mapping, statement, tensor.type, side, order, written, leaves=False)
+    raise Unsupported(
+        error(
+            "map-two-axes",
+            f"`{tensor.name}` is reduced over rows and columns",
+            mapping.span("compute_map"),
+            notes=[f"parts of {sample_of(written.range())} lie on PEs of several rows and several columns"],
+            helps=["place the instances that add to one element in one row or one column"],
+        )
+    )
+
+
+def _tensor_order(written: isl.Map, shape: tuple[int, ...], same: isl.Map) -> isl.Map:
+    """Return ``{ y[i] -> [PE -> index[i]] }``: elements in lexicographic order."""
+    rank = len(shape)
+    names = ", ".join(f"i{k}" for k in range(rank))
+    name = written.get_tuple_name(_DIM.out)
+    target = f"index[{names}]" if rank else "index[0]"
+    identity = isl.Map(f"{{ {name}[{names}] -> {target} }}")
+    pes = written.reverse().apply_range(same)
+    return pes.range_product(identity).coalesce()
+
+
+def _leaving(
+    program: Program, mapping: Mapping, statement: Statement, holders: isl.Map, ports: isl.Map
+) -> tuple[Chain, ...]:
+    element = program.tensor(statement.write.tensor).type
+    chains: list[Chain] = []
+    for side in Side:
+        here = on_side(ports, mapping.grid, side)
+        if here.is_empty():
+            continue
+        order = along_lines(here, mapping.grid, side)
+        sent = holders.intersect_range(here.domain())
+        stray = sent.subtract(order.range_factor_domain().reverse())
+        if not stray.is_empty():
+            raise Unsupported(_needs_gather(mapping, statement.write.tensor, stray, here))
+        chains.append(_chain(mapping, statement, element, side, order, sent, leaves=True))
+    return tuple(chains)
+
+
+def _needs_gather(mapping: Mapping, tensor: str, stray: isl.Map, ports: isl.Map) -> Diagnostic:
+    element = sample_of(stray.range())
+    here = isl.Set(f"{{ {element} }}")
+    pe = sample_of(stray.intersect_range(here).domain())
+    port = sample_of(ports.range_factor_domain().intersect_domain(here).range())
+    return error(
+        "map-adapter",
+        f"`{tensor}` does not flow straight to its ports: the map needs border adapters",
+        mapping.span("oport_map"),
+        notes=[f"{element} is computed on {pe}, but it leaves at {port}, which faces another row or column"],
+        helps=["let every element leave through a port of the row or column that computes it"],
+    )
+
+
+def _with_unwritten(
+    program: Program, mapping: Mapping, tensor: str, holders: isl.Map, resident: bool
+) -> isl.Map:
+    """Give elements that no instance writes to the PE next to their port (DESIGN 6)."""
+    unwritten = element_set(program.tensor(tensor)).subtract(holders.range())
+    if unwritten.is_empty():
+        return holders
+    if resident:
+        return holders.union(_beside(holders, unwritten))
+    ports = mapping.outputs[tensor].range_factor_domain().intersect_domain(unwritten)
+    nearest = isl.Map(f"{{ PE[x, y] -> PE[x1, y1] : {_ADJACENT} }}").intersect_range(mapping.grid.pes())
+    return holders.union(ports.apply_range(nearest).reverse()).coalesce()
+
+
+_ADJACENT = (
+    "(x1 = x and y1 = y + 1) or (x1 = x and y1 = y - 1) or (y1 = y and x1 = x + 1) or (y1 = y and x1 = x - 1)"
+)
+
+
+def _beside(holders: isl.Map, unwritten: isl.Set) -> isl.Map:
+    """Give them to the last PE that holds anything."""
+    return isl.Map.from_domain_and_range(holders.domain().lexmax(), unwritten)
+
+
+def _chain(
+    mapping: Mapping,
+    statement: Statement,
+    element: ElementType,
+    side: Side,
+    order: isl.Map,
+    own: isl.Map,
+    *,
+    leaves: bool,
+) -> Chain:
+    nearer = mapping.grid.towards(side)
+    contributors = own.domain()
+    last = contributors.subtract(contributors.apply(nearer.reverse())).coalesce()
+    upstream = nearer.reverse().apply_range(own).intersect(order.range_factor_domain().reverse())
+    tensor = statement.write.tensor
+    sparse = leaves and tensor in mapping.sparse
+    own = own.coalesce()
+    return Chain(
+        tensor,
+        element,
+        statement.reduction,
+        side,
+        leaves,
+        sparse,
+        order,
+        own,
+        upstream.coalesce(),
+        last,
+        nearer,
+    )
+
+
+def _check_readers(program: Program, mapping: Mapping, result: Results) -> None:
+    for reader in program.statements:
+        if all(access.tensor != result.tensor for access in reader.reads):
+            continue
+        missing = needed_elements(mapping, reader, result.tensor).subtract(result.holders)
+        if not missing.is_empty():
+            element = sample_of(missing.range())
+            here = isl.Set(f"{{ {element} }}")
+            raise Unsupported(
+                error(
+                    "map-internal",
+                    f"`{result.tensor}` would have to travel inside the rectangle",
+                    mapping.span("compute_map"),
+                    notes=[
+                        f"`{reader.name}` reads {element} on "
+                        f"{sample_of(missing.intersect_range(here).domain())}, but it is complete on "
+                        f"{sample_of(result.holders.intersect_range(here).domain())}"
+                    ],
+                    helps=["place the reader on the PE that holds the complete value"],
+                )
+            )

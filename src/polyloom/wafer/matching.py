@@ -1,0 +1,133 @@
+"""Whether a statement's work at a point is one SIMD instruction, and with which operands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from polyloom.ir.expressions import Binary, BinaryOp, Convert, Expression, Read, Unary, UnaryOp, walk
+from polyloom.ir.program import Statement
+from polyloom.wafer.instructions import Instruction, instructions
+
+ACCUMULATOR = -1
+"""The position that stands for the written element where an expression reads it."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """An instruction and its operands.
+
+    ``operands[k]`` is the expression for the instruction's source k: a ``Read`` of local memory (of the
+    statement's read with that position, or of the written element at ``ACCUMULATOR``), or an expression
+    that is the same for all instances: a scalar.
+    """
+
+    instruction: Instruction
+    operands: tuple[Expression, ...]
+
+    def is_memory(self, source: int, scalars: frozenset[int]) -> bool:
+        """Whether source number ``source`` is an operand in memory."""
+        return is_memory(self.operands[source], scalars)
+
+
+def work_at_point(statement: Statement) -> Expression:
+    """Return what is assigned to the written element, in terms of the reads and its old value."""
+    operator = statement.reduction.operator
+    if operator is None:
+        return statement.expression
+    old = Read(ACCUMULATOR, statement.expression.type)
+    return Binary(operator, old, statement.expression)
+
+
+def match_instruction(statement: Statement, scalars: frozenset[int]) -> Match | None:
+    """Find the instruction that does a statement's work at a point; None where there is none.
+
+    ``scalars``: positions of the reads whose value is the same for all instances (the arriving
+    element; tensors of rank 0).
+
+    Source: dtg_codegen, Sec. 5, condition 1.
+    """
+    for work in _spellings(work_at_point(statement)):
+        for entry in instructions():
+            operands = _unify(entry, work, scalars)
+            if operands is not None:
+                return Match(entry, operands)
+    return None
+
+
+def is_memory(expression: Expression, scalars: frozenset[int]) -> bool:
+    """Whether an expression is a plain read of local memory, and no scalar."""
+    return isinstance(expression, Read) and expression.position not in scalars
+
+
+def _is_scalar(expression: Expression, scalars: frozenset[int]) -> bool:
+    return all(not isinstance(n, Read) or n.position in scalars for n in walk(expression))
+
+
+def _spellings(work: Expression) -> Iterator[Expression]:
+    """Yield the work and other ways to write it that give the same bits."""
+    yield work
+    match work:
+        case Binary(op=BinaryOp.SUBTRACT, left=a, right=Binary(op=BinaryOp.MULTIPLY, left=b, right=c)):
+            yield Binary(BinaryOp.ADD, a, Binary(BinaryOp.MULTIPLY, b, Unary(UnaryOp.NEGATE, c)))
+            yield Binary(BinaryOp.ADD, a, Binary(BinaryOp.MULTIPLY, Unary(UnaryOp.NEGATE, b), c))
+        case Binary(op=BinaryOp.ADD, left=a, right=Unary(op=UnaryOp.NEGATE, operand=b)):
+            yield Binary(BinaryOp.SUBTRACT, a, b)
+
+
+def _unify(entry: Instruction, work: Expression, scalars: frozenset[int]) -> tuple[Expression, ...] | None:
+    if work.type is not entry.destination:
+        return None
+    for found in _bindings(entry.body, work):
+        operands = tuple(found[k] for k in range(len(entry.sources)))
+        if _legal(entry, operands, scalars):
+            return operands
+    return None
+
+
+def _legal(entry: Instruction, operands: tuple[Expression, ...], scalars: frozenset[int]) -> bool:
+    """Whether every operand is memory or scalar as its place allows, at least one of them memory."""
+    for k, operand in enumerate(operands):
+        scalar = _is_scalar(operand, scalars)
+        if not scalar and (k in entry.scalar_only or not is_memory(operand, scalars)):
+            return False
+    if len(operands) == 1:
+        return True
+    return any(is_memory(operand, scalars) for operand in operands)
+
+
+def _bindings(pattern: Expression, work: Expression) -> Iterator[dict[int, Expression]]:
+    """Yield every way to read ``work`` as ``pattern`` with operands for its reads."""
+    if isinstance(pattern, Read):
+        if pattern.type is work.type:
+            yield {pattern.position: work}
+        return
+    if isinstance(pattern, Binary):
+        yield from _binary_bindings(pattern, work)
+        return
+    from_pattern, from_work = _parts(pattern), _parts(work)
+    if from_pattern is not None and from_work is not None and from_pattern[0] == from_work[0]:
+        yield from _bindings(from_pattern[1], from_work[1])
+
+
+def _parts(expression: Expression) -> tuple[object, Expression] | None:
+    """Split an expression of one operand into what it does and the operand."""
+    match expression:
+        case Unary(op=op, operand=operand):
+            return op, operand
+        case Convert(type=element, operand=operand):
+            return element, operand
+        case _:
+            return None
+
+
+def _binary_bindings(pattern: Binary, work: Expression) -> Iterator[dict[int, Expression]]:
+    if not isinstance(work, Binary) or work.op is not pattern.op:
+        return
+    sides = [(work.left, work.right)]
+    if pattern.op in (BinaryOp.ADD, BinaryOp.MULTIPLY, BinaryOp.MAXIMUM):
+        sides.append((work.right, work.left))
+    for left, right in sides:
+        for first in _bindings(pattern.left, left):
+            for second in _bindings(pattern.right, right):
+                yield first | second

@@ -1,0 +1,257 @@
+"""The task graph: what each PE does when, as sets over all PEs at once.
+
+Computation tasks react to the arrival of an element, read a whole tensor, operate on local memory, or
+initialise it; communication tasks store what arrives, reduce, gather and send.
+Source: dtg_codegen, Sec. 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+import islpy as isl
+
+from polyloom.diagnostics import Diagnostic, PolyloomError, error, remark
+from polyloom.ir.program import Access, Program, Statement
+from polyloom.ir.relations import access_relation
+from polyloom.polyhedra.binding import PE_PARAMETERS, bind_range
+from polyloom.wafer.chains import Results, build_results
+from polyloom.wafer.mapping import Mapping
+from polyloom.wafer.streams import Stream, build_streams
+from polyloom.wafer.zeros import Number, initial_value, zeros_may_be_dropped
+
+
+class TaskKind(Enum):
+    """How a computation task starts; the value is its name in the JSON of ``explain``."""
+
+    SPARSE = "sparse"
+    DENSE = "dense"
+    LOCAL = "local"
+
+
+@dataclass(frozen=True, eq=False)
+class ComputeTask:
+    """The instances of one statement that one event starts on a PE.
+
+    ``placed`` (11): the statement's instances on PE (PE_X, PE_Y); ``instances`` (12) (17) (27) (32): those
+    for the element with the index ``index_names``; ``known`` (15): the parameter values that occur.
+    """
+
+    name: str
+    kind: TaskKind
+    statement: Statement
+    stream: Stream | None
+    index_names: tuple[str, ...]
+    placed: isl.Set
+    instances: isl.Set
+
+    @property
+    def known(self) -> isl.Set:
+        """Return the constraints on PE coordinates and index values at which there are instances (15)."""
+        return self.instances.params()
+
+    @property
+    def trigger(self) -> int | None:
+        """The position of the read that the arriving element is; None for a local task."""
+        if self.stream is None:
+            return None
+        return trigger_position(self.statement, self.stream.tensor)
+
+    def operand_reads(self) -> tuple[tuple[int, Access], ...]:
+        """Return the reads that come from local memory, with their positions."""
+        reads = enumerate(self.statement.reads)
+        return tuple((k, access) for k, access in reads if k != self.trigger)
+
+
+@dataclass(frozen=True, eq=False)
+class StoreTask:
+    """A stream that PEs keep: ``stored``: ``{ PE[x, y] -> x[i] }``."""
+
+    stream: Stream
+    stored: isl.Map
+
+
+@dataclass(frozen=True, eq=False)
+class InitializeTask:
+    """Setting the elements of a tensor that a PE holds to one value before each invocation."""
+
+    tensor: str
+    value: Number
+
+
+@dataclass(frozen=True, eq=False)
+class TaskGraph:
+    """Everything that happens on the PEs, and the remarks that its construction gave."""
+
+    program: Program
+    mapping: Mapping
+    streams: tuple[Stream, ...]
+    compute: tuple[ComputeTask, ...]
+    stores: tuple[StoreTask, ...]
+    initialize: tuple[InitializeTask, ...]
+    results: tuple[Results, ...]
+    remarks: tuple[Diagnostic, ...]
+
+    def result(self, tensor: str) -> Results:
+        """Return what becomes of a written tensor; KeyError where no statement writes it."""
+        return next(r for r in self.results if r.tensor == tensor)
+
+
+def trigger_position(statement: Statement, tensor: str) -> int:
+    """Return the position of the statement's read of a tensor."""
+    return next(k for k, access in enumerate(statement.reads) if access.tensor == tensor)
+
+
+def build_tasks(program: Program, mapping: Mapping) -> TaskGraph:
+    """Break a placed program up into tasks.
+
+    Raises PolyloomError and Unsupported with ``map-...`` where the map does not work.
+    """
+    streams = build_streams(program, mapping)
+    results = build_results(program, mapping)
+    triggers = {s.name: _trigger(program, mapping, s) for s in program.statements}
+    _check_order(program, mapping, triggers)
+    remarks = tuple(_stored_remarks(program, mapping, triggers))
+    compute: list[ComputeTask] = []
+    for statement in program.statements:
+        compute += _compute_tasks(mapping, statement, triggers[statement.name], streams)
+    stores = tuple(s for stream in streams if (s := _store(program, mapping, stream, triggers)))
+    initialize = tuple(_initializations(program, mapping, triggers, stores))
+    return TaskGraph(program, mapping, streams, tuple(compute), stores, initialize, results, remarks)
+
+
+def _trigger(program: Program, mapping: Mapping, statement: Statement) -> str | None:
+    """Choose the stream that drives a statement: the stated one, else the last in ``iport_map``."""
+    read = {access.tensor for access in statement.reads}
+    moving = [tensor for tensor in mapping.inputs if tensor in read]
+    chosen = mapping.trigger.get(statement.name, moving[-1] if moving else None)
+    if chosen is None or sum(a.tensor == chosen for a in statement.reads) != 1:
+        return None
+    position = trigger_position(statement, chosen)
+    if chosen in mapping.sparse and not zeros_may_be_dropped(statement, position):
+        return None
+    return chosen
+
+
+def _stored_remarks(
+    program: Program, mapping: Mapping, triggers: dict[str, str | None]
+) -> Iterator[Diagnostic]:
+    for statement in program.statements:
+        sparse = [
+            a.tensor for a in statement.reads if a.tensor in mapping.sparse and a.tensor in mapping.inputs
+        ]
+        if sparse and triggers[statement.name] is None:
+            yield remark(
+                "task-zero-matters",
+                f"`{statement.name}` waits for the end of `{sparse[-1]}`",
+                statement.span,
+                notes=["a zero that is not sent would change its result, so the elements are stored first"],
+                helps=[f"leave `{sparse[-1]}` out of `sparse` if it has few zeros"],
+            )
+
+
+def _check_order(program: Program, mapping: Mapping, triggers: dict[str, str | None]) -> None:
+    """Refuse triggers that wait for each other: A stored before B is read, and B before A."""
+    before: dict[str, set[str]] = {name: set() for name in mapping.inputs}
+    for statement in program.statements:
+        trigger = triggers[statement.name]
+        if trigger is not None:
+            stored = {a.tensor for a in statement.reads if a.tensor in mapping.inputs}
+            stored |= _streams_behind(program, mapping, statement)
+            before[trigger] |= stored - {trigger}
+    cycle = _cycle(before)
+    if cycle:
+        raise PolyloomError(
+            error(
+                "map-trigger",
+                "streams wait for each other",
+                mapping.span("trigger") or mapping.span("iport_map"),
+                notes=[" waits for ".join(f"`{name}`" for name in cycle)],
+                helps=["let statements that read the same streams be triggered by the same one"],
+            )
+        )
+
+
+def _streams_behind(program: Program, mapping: Mapping, statement: Statement) -> set[str]:
+    """Return the streams that must have ended before the statement's internal tensors are complete."""
+    found: set[str] = set()
+    for access in statement.reads:
+        definition = program.definition(access.tensor)
+        if definition is not None:
+            found |= {a.tensor for a in definition.reads if a.tensor in mapping.inputs}
+            found |= _streams_behind(program, mapping, definition)
+    return found
+
+
+def _cycle(before: dict[str, set[str]]) -> list[str]:
+    """Return names that wait for each other in a ring, the first one repeated; empty if there are none."""
+
+    def search(name: str, path: list[str]) -> list[str]:
+        if name in path:
+            return [*path[path.index(name) :], name]
+        for earlier in sorted(before[name]):
+            found = search(earlier, [*path, name])
+            if found:
+                return found
+        return []
+
+    for name in before:
+        found = search(name, [])
+        if found:
+            return found
+    return []
+
+
+def _compute_tasks(
+    mapping: Mapping, statement: Statement, trigger: str | None, streams: tuple[Stream, ...]
+) -> Iterator[ComputeTask]:
+    placed = bind_range(mapping.placement[statement.name], PE_PARAMETERS).coalesce()  # eq. (11)
+    if trigger is None:
+        yield ComputeTask(statement.name, TaskKind.LOCAL, statement, None, (), placed, placed)
+        return
+    driving = [stream for stream in streams if stream.tensor == trigger]
+    access = statement.reads[trigger_position(statement, trigger)]
+    for stream in driving:
+        wanted = stream.arriving().apply(access_relation(statement, access).reverse())
+        instances = placed.intersect(wanted).coalesce()  # eqs. (12) (17) (27) (32)
+        name = statement.name if len(driving) == 1 else f"{statement.name}_{stream.side.value}"
+        kind = TaskKind.SPARSE if stream.sparse else TaskKind.DENSE
+        if not instances.is_empty():
+            yield ComputeTask(name, kind, statement, stream, stream.index_names, placed, instances)
+
+
+def _store(
+    program: Program, mapping: Mapping, stream: Stream, triggers: dict[str, str | None]
+) -> StoreTask | None:
+    """Return what PEs keep of a stream: all that a statement reads which it does not drive."""
+    stored: isl.Map | None = None
+    for statement in program.statements:
+        placed = mapping.placement[statement.name].reverse()
+        for access in statement.reads:
+            if access.tensor == stream.tensor and triggers[statement.name] != stream.tensor:
+                needed = placed.apply_range(access_relation(statement, access))
+                stored = needed if stored is None else stored.union(needed)
+    if stored is None:
+        return None
+    carried = stream.carried.range_factor_domain().reverse()
+    kept = stored.intersect(carried).coalesce()
+    return None if kept.is_empty() else StoreTask(stream, kept)
+
+
+def _initializations(
+    program: Program,
+    mapping: Mapping,
+    triggers: dict[str, str | None],
+    stores: tuple[StoreTask, ...],
+) -> Iterator[InitializeTask]:
+    for tensor in dict.fromkeys(store.stream.tensor for store in stores if store.stream.sparse):
+        yield InitializeTask(tensor, 0)
+    for statement in program.statements:
+        trigger = triggers[statement.name]
+        sparse = trigger if trigger in mapping.sparse else None
+        position = None if sparse is None else trigger_position(statement, sparse)
+        value = initial_value(statement, position)
+        if value is not None:
+            yield InitializeTask(statement.write.tensor, value)
