@@ -150,7 +150,8 @@ def _divide_integers(a: NDArray, b: NDArray) -> NDArray:
     floor = a // divisor
     inexact = floor * divisor != a
     quotient = floor + (inexact & ((a < 0) != (divisor < 0))).astype(a.dtype)
-    return np.where(b == 0, np.zeros_like(quotient), quotient)
+    result: NDArray = np.where(b == 0, np.zeros_like(quotient), quotient)
+    return result
 
 
 def _power(a: NDArray, b: NDArray) -> NDArray:

@@ -64,7 +64,8 @@ def _default_types(item: Node | Graph) -> Iterable[tuple[str, ElementType]]:
 def _type_value(name: str, defines: Mapping[str, str]) -> ElementType:
     text = defines[name].strip()
     if text not in TYPES:
-        fail("lair-bad-define", f"`-D {name}={text}`: `{text}` is not a type", None, help=suggestion(text, TYPES))
+        message = f"`-D {name}={text}`: `{text}` is not a type"
+        fail("lair-bad-define", message, None, help=suggestion(text, TYPES))
     return TYPES[text]
 
 

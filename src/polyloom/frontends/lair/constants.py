@@ -81,7 +81,8 @@ def affine(expression: Expression, space: Space) -> Affine:
         case Operation(operator="-", operands=(a,)):
             return _scaled(affine(a, space), -1)
         case Operation(operands=(a, b)):
-            return _checked(_operation(expression, affine(a, space), affine(b, space), space), expression.span)
+            made = _operation(expression, affine(a, space), affine(b, space), space)
+            return _checked(made, expression.span)
         case _:
             return _refuse(expression, space)
 
@@ -123,7 +124,8 @@ def _operation(whole: Operation, a: Affine, b: Affine, space: Space) -> Affine:
 
 def _divided(whole: Operation, a: int, b: int) -> int:
     if b == 0:
-        fail("lair-nonaffine", f"`{whole.span.text}` divides by zero", whole.span, help="divide by another number")
+        message = f"`{whole.span.text}` divides by zero"
+        fail("lair-nonaffine", message, whole.span, help="divide by another number")
     quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
     return quotient if whole.operator == "/" else a - b * quotient
 

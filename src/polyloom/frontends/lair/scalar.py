@@ -105,7 +105,7 @@ class _Lowering:
             case Name() | Element():
                 return self._read(part, kind)
             case Operation(operator="-", operands=(Number(value=value),)):
-                return literal(-float(value) if kind.is_float else -value, kind, part.span)
+                return literal(-value or -0.0 if kind.is_float else -value, kind, part.span)
             case Operation(operator="-", operands=(a,)):
                 return ir.Unary(ir.UnaryOp.NEGATE, self.typed(a, kind))
             case Operation():

@@ -1,0 +1,133 @@
+"""Made-up inputs: small integers, so that every order of summation gives the same bits.
+
+Sums of integers are exact in float16 up to 2048. The range of the values shrinks with the number of
+terms; where even -1 and 1 could add up to more, signs at random keep the sums small in all likelihood.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polyloom.ir.expressions import (
+    Binary,
+    BinaryOp,
+    Constant,
+    Expression,
+    Iterator,
+    Read,
+    Select,
+    Unary,
+    UnaryOp,
+    children,
+    walk,
+)
+from polyloom.ir.order import loops
+from polyloom.ir.program import Combine, Program, Statement, Tensor
+
+NDArray = npt.NDArray[Any]
+
+EXACT = 2048
+"""Integers below this are exact in float16."""
+
+_OF_POSITIVE = frozenset({UnaryOp.LOG, UnaryOp.SQRT, UnaryOp.RSQRT})
+
+
+def random_inputs(
+    program: Program, seed: int = 0, density: Mapping[str, float] | float = 1.0
+) -> dict[str, NDArray]:
+    """Return one array per input: integers of -2..2 or -1..1, never 0 but where ``density`` asks for it.
+
+    ``density``: the fraction of nonzero elements, of all inputs or by name (default 1). Inputs under a
+    root or logarithm are positive. The same seed gives the same arrays.
+    """
+    largest = 2 if _largest_result(program, 2) < EXACT else 1
+    positive = _positive(program)
+    arrays = {}
+    for number, name in enumerate(program.inputs):
+        generator = np.random.default_rng([seed, number])
+        kept = density if isinstance(density, int | float) else density.get(name, 1.0)
+        arrays[name] = _values(program.tensor(name), largest, name in positive, kept, generator)
+    return arrays
+
+
+def _values(
+    tensor: Tensor, largest: int, positive: bool, density: float, generator: np.random.Generator
+) -> NDArray:
+    count = math.prod(tensor.shape)
+    values = generator.integers(1, largest, count, endpoint=True)
+    if not positive:
+        values *= generator.choice([-1, 1], count)
+    values[generator.permutation(count)[round(density * count) :]] = 0
+    return values.reshape(tensor.shape).astype(tensor.type.dtype)
+
+
+def _positive(program: Program) -> set[str]:
+    """Return the tensors that are read inside a root or logarithm, and the inputs they come from alone."""
+    found: set[str] = set()
+    for statement in program.statements:
+        for part in walk(statement.expression):
+            if isinstance(part, Unary) and part.op in _OF_POSITIVE:
+                inner = (p for p in walk(part.operand) if isinstance(p, Read))
+                found |= {statement.reads[p.position].tensor for p in inner}
+    return found
+
+
+def _largest_result(program: Program, largest: int) -> float:
+    """Return a bound on every result if no input is larger than ``largest``."""
+    sizes: dict[str, float] = dict.fromkeys(program.inputs, float(largest))
+    for statement in program.statements:
+        sizes[statement.write.tensor] = _result(statement, sizes)
+    return max(sizes.values(), default=0.0)
+
+
+def terms_per_element(statement: Statement) -> int:
+    """Return a bound on the number of instances that write one element; exact for a plain reduction."""
+    return math.prod(statement.domain[loop.dimension] for loop in loops(statement))
+
+
+def _result(statement: Statement, sizes: Mapping[str, float]) -> float:
+    term = _size(statement.expression, statement, sizes)
+    match statement.reduction:
+        case Combine.ADD:
+            return terms_per_element(statement) * term
+        case Combine.MULTIPLY:
+            return _power(max(term, 1.0), terms_per_element(statement))
+        case _:
+            return term
+
+
+def _power(base: float, exponent: float) -> float:
+    return math.inf if exponent * math.log(max(base, 1.0)) > 100 else max(base, 1.0) ** exponent
+
+
+def _size(expression: Expression, statement: Statement, sizes: Mapping[str, float]) -> float:
+    """Return a bound on the absolute value of an expression; divisors count as 1 or more."""
+    inner = [_size(child, statement, sizes) for child in children(expression)]
+    match expression:
+        case Read(position=k):
+            return sizes[statement.reads[k].tensor]
+        case Constant(value=x):
+            return abs(float(x))
+        case Iterator(dimension=k):
+            return float(statement.domain[k])
+        case Unary(op=UnaryOp.EXP):
+            return _power(math.e, inner[0])
+        case Unary(op=UnaryOp.TANH | UnaryOp.SIGMOID | UnaryOp.ERF):
+            return 1.0
+        case Binary(op=BinaryOp.ADD | BinaryOp.SUBTRACT):
+            return inner[0] + inner[1]
+        case Binary(op=BinaryOp.MULTIPLY):
+            return inner[0] * inner[1]
+        case Binary(op=BinaryOp.DIVIDE):
+            return inner[0]
+        case Binary(op=BinaryOp.POWER):
+            return _power(*inner)
+        case Select():
+            return max(inner[1:])
+        case _:
+            return max(inner)

@@ -1,0 +1,140 @@
+"""Parts of the IR as text, in LAIR's notation: affine functions, accesses, expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyloom.ir.expressions import (
+    Binary,
+    BinaryOp,
+    Compare,
+    Constant,
+    Convert,
+    Expression,
+    Iterator,
+    Read,
+    Select,
+    Unary,
+    UnaryOp,
+)
+from polyloom.ir.program import Access, Affine, Combine, Statement, Tensor
+
+_CHOICE, _COMPARISON, _SUM, _PRODUCT, _SIGN, _ATOM = range(6)
+_SIGNS = {
+    BinaryOp.ADD: _SUM,
+    BinaryOp.SUBTRACT: _SUM,
+    BinaryOp.MULTIPLY: _PRODUCT,
+    BinaryOp.DIVIDE: _PRODUCT,
+}
+
+
+def tensor_text(tensor: Tensor) -> str:
+    """Return a declaration: ``float16 W[32][16]``."""
+    return f"{tensor.type.value} {tensor.name}" + "".join(f"[{n}]" for n in tensor.shape)
+
+
+def affine_text(affine: Affine, iterators: Sequence[str]) -> str:
+    """Return an affine function: ``2*w + r - 1``; what is subtracted comes last."""
+    pairs = list(zip(affine.coefficients, iterators, strict=True))
+    added = [_scaled(c, i) for c, i in pairs if c > 0]
+    added += [str(affine.constant)] if affine.constant > 0 else []
+    taken = [_scaled(-c, i) for c, i in pairs if c < 0]
+    taken += [str(-affine.constant)] if affine.constant < 0 else []
+    if not added and not taken:
+        return "0"
+    first, *rest = added or ["-" + taken.pop(0)]
+    return first + "".join(f" + {t}" for t in rest) + "".join(f" - {t}" for t in taken)
+
+
+def _scaled(coefficient: int, iterator: str) -> str:
+    return iterator if coefficient == 1 else f"{coefficient}*{iterator}"
+
+
+def access_text(access: Access, iterators: Sequence[str]) -> str:
+    """Return an access: ``x[c][h + r]``."""
+    return access.tensor + "".join(f"[{affine_text(i, iterators)}]" for i in access.indices)
+
+
+def assignment_text(statement: Statement) -> str:
+    """Return ``y[i] += W[i][j] * x[j]``."""
+    sign = "=" if statement.reduction is Combine.CONCATENATE else f"{statement.reduction.value}="
+    reads = [access_text(read, statement.iterators) for read in statement.reads]
+    value = expression_text(statement.expression, reads, statement.iterators)
+    return f"{access_text(statement.write, statement.iterators)} {sign} {value}"
+
+
+def expression_text(expression: Expression, reads: Sequence[str], iterators: Sequence[str] = ()) -> str:
+    """Return an expression; ``reads`` the text of each access.
+
+    The surroundings tell the expression's type. A literal inside is written with its type only where
+    nothing else tells it.
+    """
+    return _Printer(reads, iterators).text(expression, _CHOICE, True)
+
+
+def _tells_type(expression: Expression) -> bool:
+    match expression:
+        case Constant():
+            return False
+        case Unary(operand=a):
+            return _tells_type(a)
+        case Binary(left=a, right=b) | Select(then=a, otherwise=b):
+            return _tells_type(a) or _tells_type(b)
+        case _:
+            return True
+
+
+class _Printer:
+    """Precedence decides on parentheses; ``told`` says whether the surroundings tell the type."""
+
+    def __init__(self, reads: Sequence[str], iterators: Sequence[str]) -> None:
+        self.reads = reads
+        self.iterators = iterators
+
+    def text(self, expression: Expression, room: int, told: bool) -> str:
+        level, text = self._written(expression, told)
+        return text if level >= room else f"({text})"
+
+    def _written(self, expression: Expression, told: bool) -> tuple[int, str]:
+        match expression:
+            case Read(position=k):
+                return _ATOM, self.reads[k]
+            case Constant():
+                return _constant(expression, told)
+            case Iterator(dimension=k, type=kind):
+                return _ATOM, f"{kind.value}({self.iterators[k]})"
+            case Unary(op=UnaryOp.NEGATE, operand=a):
+                return _SIGN, f"-{self.text(a, _SIGN, told)}"
+            case Unary(op=op, operand=a):
+                return _ATOM, f"{op.value}({self.text(a, _CHOICE, told)})"
+            case Convert(type=kind, operand=a):
+                return _ATOM, f"{kind.value}({self.text(a, _CHOICE, False)})"
+            case Select():
+                return self._select(expression, told)
+            case Compare(op=op, left=a, right=b):
+                first, second = self._pair(a, b, _SUM, _SUM, False)
+                return _COMPARISON, f"{first} {op.value} {second}"
+            case Binary(op=op, left=a, right=b) if op in _SIGNS:
+                level = _SIGNS[op]
+                first, second = self._pair(a, b, level, level + 1, told)
+                return level, f"{first} {op.value} {second}"
+            case Binary(op=op, left=a, right=b):
+                first, second = self._pair(a, b, _CHOICE, _CHOICE, told)
+                return _ATOM, f"{op.value}({first}, {second})"
+
+    def _pair(self, a: Expression, b: Expression, left: int, right: int, told: bool) -> tuple[str, str]:
+        """Write two operands of one type: one of them tells it, or else the first literal does."""
+        known = told or _tells_type(a) or _tells_type(b)
+        return self.text(a, left, known), self.text(b, right, True)
+
+    def _select(self, expression: Select, told: bool) -> tuple[int, str]:
+        condition = self.text(expression.condition, _CHOICE, True)
+        first, second = self._pair(expression.then, expression.otherwise, _CHOICE, _CHOICE, told)
+        return _ATOM, f"select({condition}, {first}, {second})"
+
+
+def _constant(constant: Constant, told: bool) -> tuple[int, str]:
+    text = repr(constant.value)
+    if not told:
+        return _ATOM, f"{constant.type.value}({text})"
+    return (_SIGN if text.startswith("-") else _ATOM), text
