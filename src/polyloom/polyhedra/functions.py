@@ -1,0 +1,63 @@
+"""Affine functions: composition, linearity, coefficients, and shifts by a parametric offset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import islpy as isl
+
+_DIM = isl.dim_type
+
+
+def as_function(relation: isl.Map) -> isl.MultiAff:
+    """Return a relation that is one affine function on its whole domain, domain constraints dropped."""
+    return relation.as_pw_multi_aff().coalesce().as_multi_aff()
+
+
+def compose(first: isl.MultiAff, second: isl.MultiAff) -> isl.MultiAff:
+    """Return ``x -> second(first(x))``."""
+    return second.pullback_multi_aff(first)
+
+
+def minus_offset(offset: isl.MultiAff, name: str, shift: Sequence[int]) -> isl.MultiAff:
+    """Return ``{ y[i] -> name[i - offset + shift] }`` for an offset ``{ [] -> y[...] }``.
+
+    Source: dtg_codegen, Sec. 4.3, eq. (9).
+    """
+    space = offset.get_space().range()
+    result = isl.MultiAff.identity(space.map_from_set())
+    for k, steps in enumerate(shift):
+        lifted = offset.get_at(k).insert_dims(_DIM.in_, 0, len(shift))
+        lifted = lifted.set_tuple_id(_DIM.in_, space.get_tuple_id(_DIM.set))
+        result = result.set_aff(k, result.get_at(k).sub(lifted).add_constant_val(isl.Val(steps)))
+    return result.set_tuple_name(_DIM.out, name)
+
+
+def is_linear(function: isl.MultiAff) -> bool:
+    """Whether no floor division involves the domain's variables (the constant term may hold some).
+
+    Source: dtg_codegen, Sec. 5, condition 4.
+    """
+    return all(_is_linear(function.get_at(k)) for k in range(function.dim(_DIM.out)))
+
+
+def coefficients(function: isl.MultiAff) -> tuple[tuple[int, ...], ...]:
+    """Return, for each result, the coefficient of each variable of the domain."""
+    return tuple(
+        tuple(
+            int(function.get_at(k).get_coefficient_val(_DIM.in_, j).to_python())
+            for j in range(function.dim(_DIM.in_))
+        )
+        for k in range(function.dim(_DIM.out))
+    )
+
+
+def value_at(function: isl.MultiAff, point: isl.MultiAff) -> isl.MultiAff:
+    """Return the function's value at a parametric point ``{ [] -> [...] }`` of its domain."""
+    return compose(point, function)
+
+
+def _is_linear(aff: isl.Aff) -> bool:
+    variables = aff.dim(_DIM.in_)
+    used = (k for k in range(aff.dim(_DIM.div)) if not aff.get_coefficient_val(_DIM.div, k).is_zero())
+    return not any(aff.get_div(k).involves_dims(_DIM.in_, 0, variables) for k in used)

@@ -1,0 +1,26 @@
+"""Everything that is known of a placed layer before code is made of it: the result of stages 1 to 6."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polyloom.diagnostics import Diagnostic
+from polyloom.ir.program import Program
+from polyloom.wafer.mapping import Mapping
+from polyloom.wafer.memory import LocalArray
+from polyloom.wafer.simd import SimdAnalysis, SimdOptions
+from polyloom.wafer.tasks import TaskGraph
+
+
+@dataclass(frozen=True, eq=False)
+class LayerAnalysis:
+    """``arrays_before`` and ``arrays``: local memory before and after extra instances enlarged it."""
+
+    program: Program
+    mapping: Mapping
+    options: SimdOptions
+    graph: TaskGraph
+    arrays_before: dict[str, LocalArray]
+    arrays: dict[str, LocalArray]
+    simd: tuple[SimdAnalysis, ...]
+    remarks: tuple[Diagnostic, ...]

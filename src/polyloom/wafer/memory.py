@@ -1,0 +1,154 @@
+"""Local memory: which tensors a PE keeps, and where in its arrays their elements are.
+
+Source: dtg_codegen, Sec. 4.3, eqs. (7)-(9); the enlargement: Sec. 5.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from polyloom.ir.program import Program
+from polyloom.ir.types import ElementType
+from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain
+from polyloom.polyhedra.bounds import integer_bounds
+from polyloom.polyhedra.box_hull import BoxHull, box_hull
+from polyloom.polyhedra.functions import minus_offset
+from polyloom.wafer.streams import needed_elements
+from polyloom.wafer.tasks import TaskGraph
+
+_DIM = isl.dim_type
+
+
+@dataclass(frozen=True, eq=False)
+class LocalArray:
+    """The part of a tensor that a PE keeps, as a box of fixed size.
+
+    ``elements`` (7): ``{ PE[x, y] -> y[i] }``; ``offset``: ``[PE_X, PE_Y] -> { [] -> y[...] }``, the
+    element at the box's lowest corner; ``extent_before``: the box; ``low`` and ``extent``: by how much
+    the array is enlarged below the box, and its whole extents.
+    """
+
+    tensor: str
+    type: ElementType
+    elements: isl.Map
+    offset: isl.MultiAff
+    extent_before: tuple[int, ...]
+    low: tuple[int, ...]
+    extent: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """The array's name in the emitted code."""
+        return f"{self.tensor}_local"
+
+    @property
+    def map_before(self) -> isl.MultiAff:
+        """``{ y[i] -> y_local[i - offset] }`` (9)."""
+        return minus_offset(self.offset, self.name, (0,) * len(self.extent))
+
+    @property
+    def map(self) -> isl.MultiAff:
+        """The same into the enlarged array: shifted by ``low``."""
+        return minus_offset(self.offset, self.name, self.low)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the enlarged array."""
+        size = self.type.size
+        for extent in self.extent:
+            size *= extent
+        return size
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Elements from one index to the next, in each dimension (row-major)."""
+        result: list[int] = []
+        step = 1
+        for extent in reversed(self.extent):
+            result.insert(0, step)
+            step *= extent
+        return tuple(result)
+
+    def held(self) -> isl.Set:
+        """Return ``[PE_X, PE_Y] -> { y[i] }``: the elements on a PE."""
+        return bind_domain(self.elements, PE_PARAMETERS)
+
+    def local_box(self) -> isl.Set:
+        """Return ``{ y_local[...] }``: the array before it is enlarged."""
+        names = [f"i{k}" for k in range(len(self.extent_before))]
+        bounds = [f"0 <= {i} < {n}" for i, n in zip(names, self.extent_before, strict=True)]
+        return isl.Set(f"{{ {self.name}[{', '.join(names)}] : {' and '.join(bounds) or 'true'} }}")
+
+    def enlarged(self, touched: isl.Set) -> LocalArray:
+        """Return the array, extended to hold the local elements (by ``map_before``) that are touched."""
+        if touched.is_empty() or not self.extent:
+            return self
+        bounds = integer_bounds(touched)
+        low = tuple(max(old, -first) for old, (first, _) in zip(self.low, bounds, strict=True))
+        above = [e - old for e, old in zip(self.extent, self.low, strict=True)]
+        above = [max(a, last + 1) for a, (_, last) in zip(above, bounds, strict=True)]
+        return replace(self, low=low, extent=tuple(a + b for a, b in zip(low, above, strict=True)))
+
+
+def allocate(graph: TaskGraph) -> dict[str, LocalArray]:
+    """Return the local array of every tensor that some PE keeps, in the program's order."""
+    program = graph.program
+    arrays: dict[str, LocalArray] = {}
+    for tensor in program.tensors:
+        elements = _kept_elements(graph, tensor.name)
+        if elements is not None and not elements.is_empty():
+            arrays[tensor.name] = _array(tensor.name, tensor.type, elements.coalesce())
+    return arrays
+
+
+def _kept_elements(graph: TaskGraph, tensor: str) -> isl.Map | None:
+    """Return ``{ PE -> elements }`` that PEs keep of a tensor (7); None where it only passes by."""
+    program = graph.program
+    if tensor in program.inputs:
+        return _kept_input(graph, tensor)
+    result = graph.result(tensor)
+    return result.written.union(result.holders)
+
+
+def _kept_input(graph: TaskGraph, tensor: str) -> isl.Map | None:
+    if tensor in graph.mapping.inputs:
+        relations = [store.stored for store in graph.stores if store.stream.tensor == tensor]
+    else:
+        relations = [
+            needed_elements(graph.mapping, statement, tensor)
+            for statement in graph.program.statements
+            if any(access.tensor == tensor for access in statement.reads)
+        ]
+    return _union(relations)
+
+
+def _union(relations: list[isl.Map]) -> isl.Map | None:
+    result: isl.Map | None = None
+    for relation in relations:
+        result = relation if result is None else result.union(relation)
+    return result
+
+
+def _array(tensor: str, element: ElementType, elements: isl.Map) -> LocalArray:
+    hull = _box(bind_domain(elements, PE_PARAMETERS))
+    none = (0,) * len(hull.size)
+    return LocalArray(tensor, element, elements, hull.offset, hull.size, none, hull.size)
+
+
+def _box(held: isl.Set) -> BoxHull:
+    """Return the box hull of what a PE holds; where there is none, one box for all PEs."""
+    hull = box_hull(held)
+    if hull is not None:
+        return hull
+    bounds = integer_bounds(held)
+    offset = isl.MultiAff.zero(held.get_space().from_range())
+    for k, (low, _) in enumerate(bounds):
+        offset = offset.set_aff(k, offset.get_at(k).add_constant_val(isl.Val(low)))
+    return BoxHull(offset, tuple(high - low + 1 for low, high in bounds))
+
+
+def resident_tensors(program: Program, graph: TaskGraph) -> tuple[str, ...]:
+    """Return the inputs without a port: they lie in PE memory before the start."""
+    return tuple(name for name in program.inputs if name not in graph.mapping.inputs)

@@ -1,0 +1,379 @@
+"""SIMD detection: whether the instances of a task are a rectangular nest of one instruction.
+
+The four conditions: a single operation with SIMD support; a dense rectangular domain of fixed size; at
+least one dimension (and at most four); accesses that are linear but for their constant terms.
+Source: dtg_codegen, Sec. 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+import islpy as isl
+
+from polyloom.diagnostics import Diagnostic, remark
+from polyloom.ir.program import Access
+from polyloom.ir.relations import access_relation
+from polyloom.polyhedra.binding import PE_PARAMETERS, project_out_parameters
+from polyloom.polyhedra.bounds import (
+    box_between,
+    constant_point,
+    elementwise_maximum,
+    elementwise_minimum,
+    extent_between,
+    is_dense_box,
+    is_independent_of,
+)
+from polyloom.polyhedra.box_hull import BoxHull, box_hull
+from polyloom.polyhedra.compression import Compression, variable_compression
+from polyloom.polyhedra.enumeration import SizeEnumeration, enumerate_sizes
+from polyloom.polyhedra.functions import as_function, compose, is_linear
+from polyloom.polyhedra.points import sample_of
+from polyloom.wafer.matching import ACCUMULATOR, Match, match_instruction
+from polyloom.wafer.memory import LocalArray
+from polyloom.wafer.tasks import ComputeTask
+
+MAX_DIMENSIONS = 4
+"""Depth of the loop nest that one instruction mimics (dtg_codegen, Sec. 3)."""
+
+
+class SimdMode(Enum):
+    """Which strategies are tried; the value is its name on the command line."""
+
+    AUTO = "auto"
+    OFF = "off"
+    HULL = "hull"
+    EXACT = "exact"
+    ENUMERATE = "enumerate"
+
+
+class Strategy(Enum):
+    """How the sizes of an instruction were found; the value is its name in the JSON of ``explain``."""
+
+    HULL = "hull"
+    EXACT = "exact"
+    ENUMERATED = "enumerated"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class SimdOptions:
+    """``max_configurations``: how many sizes may be enumerated; ``purely_affine_hull``: as in the paper."""
+
+    mode: SimdMode = SimdMode.AUTO
+    max_configurations: int = 8
+    purely_affine_hull: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """Element-wise minimum, maximum and size of a set, as parametric points, and whether it is dense."""
+
+    minimum: isl.Set
+    maximum: isl.Set
+    size: isl.Set
+    dense: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Operand:
+    """An access of a task: ``access`` (25), ``compressed`` (26), ``local`` (37) (39) by ``map_before``."""
+
+    position: int
+    array: str
+    access: isl.MultiAff
+    compressed: isl.MultiAff
+    local: isl.MultiAff
+
+
+@dataclass(frozen=True, eq=False)
+class Extra:
+    """The instances that the box hull adds (36), and what they and the proper ones touch (38) (40) (41)."""
+
+    instances: isl.Set
+    reads: dict[str, isl.Set]
+    writes: dict[str, isl.Set]
+    proper_writes: dict[str, isl.Set]
+
+
+@dataclass(frozen=True, eq=False)
+class SimdAnalysis:
+    """What Section 5 computes for one task, and the decision.
+
+    ``match``: the instruction, if the operation has one; ``sizes``: the size of the nest on a PE, as a
+    parametric point (for ``ENUMERATED``: as a function of the index too); ``reason``: why there is no SIMD
+    instruction.
+    """
+
+    task: ComputeTask
+    match: Match | None
+    uncompressed: Box
+    compression: Compression
+    box: Box
+    operands: tuple[Operand, ...]
+    hull: BoxHull | None
+    extra: Extra | None
+    enumeration: SizeEnumeration | None
+    strategy: Strategy
+    sizes: isl.Set | None
+    reason: str
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def write(self) -> Operand:
+        """The access to the written tensor."""
+        return next(o for o in self.operands if o.position == ACCUMULATOR)
+
+    def reads(self) -> tuple[Operand, ...]:
+        """The accesses to tensors in local memory that the task reads."""
+        return tuple(o for o in self.operands if o.position != ACCUMULATOR)
+
+
+def scalar_reads(task: ComputeTask) -> frozenset[int]:
+    """Return the positions of the reads that are the same for all instances of a task."""
+    reads = task.statement.reads
+    rank_zero = {k for k, access in enumerate(reads) if not access.indices}
+    return frozenset(rank_zero if task.trigger is None else rank_zero | {task.trigger})
+
+
+def analyse(task: ComputeTask, arrays: Mapping[str, LocalArray], options: SimdOptions) -> SimdAnalysis:
+    """Examine one task and choose how it is done: hull, then exact bounds, then enumeration.
+
+    Source: dtg_codegen, Sec. 5.1-5.4; slide 26 (the order).
+    """
+    compression = variable_compression(task.instances)
+    operands = tuple(_operands(task, compression, arrays))
+    compressed = compression.compressed
+    box = _box_of(compressed)
+    hull = box_hull(compressed, purely_affine=options.purely_affine_hull)
+    extra = None if hull is None else _extra(compressed, hull, operands)
+    enumeration = enumerate_sizes(box.size, task.index_names, PE_PARAMETERS)
+    match = match_instruction(task.statement, scalar_reads(task))
+    analysis = SimdAnalysis(
+        task,
+        match,
+        _box_of(task.instances),
+        compression,
+        box,
+        operands,
+        hull,
+        extra,
+        enumeration,
+        Strategy.NONE,
+        None,
+        "",
+    )
+    return _decide(analysis, arrays, options)
+
+
+def enlarge(arrays: Mapping[str, LocalArray], analyses: tuple[SimdAnalysis, ...]) -> dict[str, LocalArray]:
+    """Extend the arrays that extra instances write outside of (Sec. 5.3, Example 5.9)."""
+    result = dict(arrays)
+    for analysis in analyses:
+        if analysis.strategy is Strategy.HULL and analysis.extra is not None:
+            tensor = analysis.task.statement.write.tensor
+            touched = analysis.extra.writes[arrays[tensor].name]
+            result[tensor] = result[tensor].enlarged(touched)
+    return result
+
+
+def missed_remark(analysis: SimdAnalysis) -> Diagnostic | None:
+    """Return the remark for a task that got no SIMD instruction, with its set; None if it got one."""
+    if analysis.strategy is not Strategy.NONE:
+        return None
+    task = analysis.task
+    event = f"one arrival of `{task.stream.tensor}`" if task.stream else f"`{task.name}`"
+    return remark(
+        "simd-none",
+        f"{event} runs as a loop, not as a SIMD instruction",
+        task.statement.span,
+        notes=[analysis.reason, f"instances  {task.instances.coalesce()}", *analysis.notes],
+    )
+
+
+def _operands(
+    task: ComputeTask, compression: Compression, arrays: Mapping[str, LocalArray]
+) -> Iterator[Operand]:
+    accesses: list[tuple[int, Access]] = [(ACCUMULATOR, task.statement.write), *task.operand_reads()]
+    for position, access in accesses:
+        array = arrays[access.tensor]
+        function = as_function(access_relation(task.statement, access))
+        compressed = compose(compression.map, function)
+        yield Operand(position, array.name, function, compressed, compose(compressed, array.map_before))
+
+
+def _box_of(points: isl.Set) -> Box:
+    minimum, maximum = elementwise_minimum(points), elementwise_maximum(points)
+    size = extent_between(minimum, maximum).coalesce()
+    return Box(minimum, maximum, size, is_dense_box(points, minimum, maximum))
+
+
+def _extra(compressed: isl.Set, hull: BoxHull, operands: tuple[Operand, ...]) -> Extra:
+    known = compressed.params()
+    box = hull.as_set().intersect_params(known)  # eq. (35)
+    instances = box.subtract(compressed).coalesce()  # eq. (36)
+    writes = {o.array: _touched(instances, o) for o in operands if o.position == ACCUMULATOR}
+    proper = {o.array: _touched(compressed, o) for o in operands if o.position == ACCUMULATOR}
+    reads: dict[str, isl.Set] = {}
+    for operand in operands:
+        if operand.position != ACCUMULATOR:
+            touched = instances.apply(isl.Map.from_multi_aff(operand.local))  # eq. (38)
+            known_reads = reads.get(operand.array)
+            reads[operand.array] = touched if known_reads is None else touched.union(known_reads)
+    return Extra(instances, reads, writes, proper)
+
+
+def _touched(instances: isl.Set, operand: Operand) -> isl.Set:
+    """Return the local elements that instances access over all index values (40) (41)."""
+    touched = instances.apply(isl.Map.from_multi_aff(operand.local))
+    names = [n for n in _parameters(touched) if n not in PE_PARAMETERS]
+    return project_out_parameters(touched, names).coalesce()
+
+
+def _parameters(points: isl.Set) -> list[str]:
+    count = points.dim(isl.dim_type.param)
+    return [points.get_dim_name(isl.dim_type.param, k) or "" for k in range(count)]
+
+
+_Attempt = Callable[[SimdAnalysis, Mapping[str, LocalArray], SimdOptions], SimdAnalysis]
+
+
+def _decide(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options: SimdOptions) -> SimdAnalysis:
+    obstacle = _obstacle(analysis, options)
+    if obstacle:
+        return replace(analysis, reason=obstacle)
+    attempts: dict[SimdMode, _Attempt] = {
+        SimdMode.HULL: _try_hull,
+        SimdMode.EXACT: _try_exact,
+        SimdMode.ENUMERATE: _try_enumeration,
+    }
+    chosen = list(attempts) if options.mode is SimdMode.AUTO else [options.mode]
+    reasons: list[str] = []
+    notes: list[str] = []
+    for mode in chosen:
+        outcome = attempts[mode](analysis, arrays, options)
+        if outcome.strategy is not Strategy.NONE:
+            return outcome
+        reasons.append(f"{mode.value}: {outcome.reason}")
+        notes += outcome.notes
+    return replace(analysis, reason="; ".join(reasons), notes=tuple(notes))
+
+
+def _obstacle(analysis: SimdAnalysis, options: SimdOptions) -> str:
+    """Return why no strategy can work: conditions 1, 3 and 4."""
+    if options.mode is SimdMode.OFF:
+        return "SIMD is switched off"
+    if analysis.match is None:
+        return "no SIMD instruction does the operation of the statement"
+    dimensions = analysis.compression.compressed.dim(isl.dim_type.set)
+    if dimensions == 0:
+        return "there is a single instance, so there is nothing to vectorise"
+    curved = [o.array for o in analysis.operands if not is_linear(o.local)]
+    if curved:
+        return f"the access to {curved[0]} is not linear"
+    return ""
+
+
+def _fail(analysis: SimdAnalysis, reason: str, *notes: str) -> SimdAnalysis:
+    return replace(analysis, reason=reason, notes=notes)
+
+
+def _too_deep(size: isl.Set) -> bool:
+    """Whether more than four dimensions have a size other than 1."""
+    dims = range(size.dim(isl.dim_type.set))
+    return sum(not _is_unit(size, k) for k in dims) > MAX_DIMENSIONS
+
+
+def _is_unit(size: isl.Set, k: int) -> bool:
+    one = isl.Set.universe(size.get_space()).fix_val(isl.dim_type.set, k, isl.Val(1))
+    return bool(size.is_subset(one))
+
+
+def _try_hull(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options: SimdOptions) -> SimdAnalysis:
+    """Use the box hull if its extra instances do no harm (Sec. 5.3)."""
+    hull, extra = analysis.hull, analysis.extra
+    if hull is None or extra is None:
+        return _fail(analysis, "the instances have no box hull of fixed size")
+    if sum(size > 1 for size in hull.size) > MAX_DIMENSIONS:
+        return _fail(analysis, f"the box hull has more than {MAX_DIMENSIONS} dimensions")
+    held = arrays[analysis.task.statement.write.tensor]
+    protected = held.held().apply(isl.Map.from_multi_aff(held.map_before))
+    clash = extra.writes[held.name].intersect(protected)
+    if not clash.is_empty():
+        return _fail(
+            analysis,
+            "extra instances would write elements that belong to proper ones",
+            f"for example {sample_of(clash)}; extra instances  {extra.instances}",
+        )
+    by_name = {array.name: array for array in arrays.values()}
+    for name, touched in extra.reads.items():
+        outside = touched.subtract(by_name[name].local_box())
+        if not outside.is_empty():
+            return _fail(
+                analysis,
+                f"extra instances would read outside {name}",
+                f"for example {sample_of(outside)}",
+            )
+    sizes = _constant(analysis.compression.compressed.get_space(), hull.size)
+    sizes = sizes.intersect_params(analysis.task.known)
+    return replace(analysis, strategy=Strategy.HULL, sizes=sizes)
+
+
+def _constant(space: isl.Space, values: tuple[int, ...]) -> isl.Set:
+    point = isl.Set.universe(space)
+    for k, value in enumerate(values):
+        point = point.fix_val(isl.dim_type.set, k, isl.Val(value))
+    return point
+
+
+def _not_a_box(analysis: SimdAnalysis) -> SimdAnalysis | None:
+    if not analysis.box.dense:
+        missing = _missing_point(analysis)
+        return _fail(analysis, "the instances do not fill a box", f"the bounding box also contains {missing}")
+    if _too_deep(analysis.box.size):
+        return _fail(analysis, f"the box has more than {MAX_DIMENSIONS} dimensions")
+    return None
+
+
+def _missing_point(analysis: SimdAnalysis) -> str:
+    box = box_between(analysis.box.minimum, analysis.box.maximum)
+    return sample_of(box.subtract(analysis.compression.compressed))
+
+
+def _try_exact(
+    analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options: SimdOptions
+) -> SimdAnalysis:
+    """Use the exact bounds if they do not depend on the index (Sec. 5.1, 5.2)."""
+    failure = _not_a_box(analysis)
+    if failure is not None:
+        return failure
+    if not is_independent_of(analysis.box.size, analysis.task.index_names):
+        shown = analysis.box.size.gist_params(analysis.task.known)
+        return _fail(analysis, f"the size depends on the index: {shown}")
+    return replace(analysis, strategy=Strategy.EXACT, sizes=analysis.box.size)
+
+
+def _try_enumeration(
+    analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options: SimdOptions
+) -> SimdAnalysis:
+    """Set up one configuration for each size (Sec. 5.4)."""
+    failure = _not_a_box(analysis)
+    if failure is not None:
+        return failure
+    enumeration = analysis.enumeration
+    if enumeration is None:
+        return _fail(analysis, "the sizes have no box hull of fixed size")
+    count = 1
+    for extent in enumeration.extents:
+        count *= extent
+    if count > options.max_configurations:
+        limit = options.max_configurations
+        return _fail(analysis, f"there are {count} sizes, more than the {limit} configurations allowed")
+    return replace(analysis, strategy=Strategy.ENUMERATED, sizes=analysis.box.size)
+
+
+def fixed_sizes(analysis: SimdAnalysis) -> tuple[int, ...] | None:
+    """Return the sizes where they are the same on all PEs; None where they are not."""
+    return None if analysis.sizes is None else constant_point(analysis.sizes)
