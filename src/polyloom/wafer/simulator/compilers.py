@@ -1,0 +1,130 @@
+"""Finding a C compiler that knows half precision: gcc, clang, or the one in the PyPI package ``ziglang``."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from polyloom.diagnostics import PolyloomError, error
+
+BASE_FLAGS = tuple(
+    [
+        "-std=gnu11",
+        "-O2",
+        "-fPIC",
+        "-fvisibility=hidden",
+        "-fwrapv",
+        "-fno-strict-aliasing",
+        "-ffp-contract=off",
+    ]
+)
+OPTIONAL_FLAGS = ("-march=native", "-fexcess-precision=16", "-fno-ipa-icf")
+"""Used where the compiler takes them."""
+
+PROBE = """
+typedef _Float16 half;
+half sum(half a, half b) { return (half)(a + b); }
+"""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C compiler that was tried out: its command, its version text, and its flags."""
+
+    command: tuple[str, ...]
+    version: str
+    flags: tuple[str, ...]
+    bounds_flags: tuple[str, ...]
+    """Additional flags for emitted code: free-standing, with checked array bounds."""
+
+
+@cache
+def find_compiler() -> Compiler:
+    """Return the first usable compiler of gcc, clang, cc and ziglang.
+
+    Errors: a ``PolyloomError`` that says which were tried and how to get one.
+    """
+    return choose_compiler(_candidates())
+
+
+def choose_compiler(commands: Iterable[tuple[str, ...]]) -> Compiler:
+    """Return the first of the commands that compiles half precision; a ``PolyloomError`` if none does."""
+    tried = []
+    for command in commands:
+        compiler = try_compiler(command)
+        if compiler is not None:
+            return compiler
+        tried.append(" ".join(command))
+    raise PolyloomError(
+        error(
+            "no-compiler",
+            "no C compiler with half precision (_Float16) was found",
+            notes=[f"tried, without success: {', '.join(tried)}"] if tried else ["none is installed"],
+            helps=["install gcc 12 or clang 15 or later, or `pip install polyloom[zig]`"],
+        )
+    )
+
+
+def _candidates() -> list[tuple[str, ...]]:
+    found: list[tuple[str, ...]] = [(path,) for path in map(shutil.which, ("gcc", "clang", "cc")) if path]
+    if importlib.util.find_spec("ziglang"):
+        found.append((sys.executable, "-m", "ziglang", "cc"))
+    return found
+
+
+def try_compiler(command: tuple[str, ...]) -> Compiler | None:
+    """Try the compiler out: its version, and which of the flags it takes. None if it cannot do half
+    precision.
+    """
+    version = _output((*command, "--version"))
+    if version is None:
+        return None
+    zig = command[-1] == "cc" and "ziglang" in command
+    base = BASE_FLAGS if not zig else (*BASE_FLAGS, "-fno-sanitize=all")
+    if not _accepts(command, base):
+        return None
+    optional = tuple(flag for flag in OPTIONAL_FLAGS if _accepts(command, (*base, "-Werror", flag)))
+    flags = base + optional
+    return Compiler(command, version + _processor(), flags, _bounds_flags(command, flags))
+
+
+def _bounds_flags(command: tuple[str, ...], flags: tuple[str, ...]) -> tuple[str, ...]:
+    """Prefer a sanitizer that also checks arrays at the end of a structure."""
+    choices = (
+        ("-ffreestanding", "-fsanitize=bounds-strict"),
+        ("-ffreestanding", "-fsanitize=array-bounds", "-fstrict-flex-arrays=3", "-fno-sanitize-trap=all"),
+        ("-ffreestanding", "-fsanitize=bounds"),
+    )
+    usable = (choice for choice in choices if _accepts(command, (*flags, "-Werror", *choice)))
+    return next(usable, ("-ffreestanding",))
+
+
+def _accepts(command: tuple[str, ...], flags: tuple[str, ...]) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "probe.c"
+        source.write_text(PROBE, encoding="utf-8")
+        return _output((*command, *flags, "-c", str(source), "-o", str(source.with_suffix(".o")))) is not None
+
+
+def _output(command: tuple[str, ...]) -> str | None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def _processor() -> str:
+    """What `-march=native` depends on."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8", errors="replace").splitlines() if info.exists() else []
+    features = [line for line in lines if line.lower().startswith(("flags", "features"))]
+    return f"{platform.system()} {platform.machine()} {platform.processor()} {features[:1]}"

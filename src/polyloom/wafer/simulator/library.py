@@ -1,0 +1,159 @@
+"""The C side of the simulator as ctypes: structures as in native/fabric.h, functions of native/api.c."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int32, c_int64, c_void_p
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from polyloom.wafer.simulator.machine import Machine
+
+MOST_QUEUES = 16
+MOST_INSTRUCTIONS = 256
+TRACE_EVENT = np.dtype(
+    [
+        ("start", np.int64),
+        ("duration", np.int64),
+        ("pe", np.uint32),
+        ("kind", np.uint16),
+        ("lane", np.uint16),
+        ("name", np.uint32),
+        ("padding", np.uint32),
+    ]
+)
+"""``pe`` is y * width + x; ``kind`` a ``TraceKind``; ``lane`` a microthread or a side; ``name`` an index of
+names."""
+
+
+class MachineC(Structure):
+    """``struct machine``."""
+
+    _fields_ = [
+        *(
+            (name, c_int32)
+            for name in ["operation", "load", "store", "multiplication", "iteration", "branch"]
+        ),
+        *((name, c_int32) for name in ["simd_launch", "configure", "set_base_address", "data_task_dispatch"]),
+        *(
+            (name, c_int32)
+            for name in ["local_task_activate", "send", "receive", "hop_latency", "ramp_latency"]
+        ),
+        *(
+            (name, c_int32)
+            for name in ["colors", "router_buffer", "microthreads", "input_queues", "output_queues"]
+        ),
+        ("input_lengths", c_int32 * MOST_QUEUES),
+        ("output_lengths", c_int32 * MOST_QUEUES),
+        ("memory_bytes", c_int32),
+        ("widths", c_int32 * MOST_INSTRUCTIONS),
+    ]
+
+
+class FailureC(Structure):
+    """``struct failure``."""
+
+    _fields_ = [
+        ("cycle", c_int64),
+        *((name, c_int32) for name in ("x", "y", "line", "present")),
+        ("kind", c_char * 32),
+        ("message", c_char * 512),
+        ("task", c_char * 96),
+        ("file", c_char * 160),
+        ("details", c_char * 8192),
+    ]
+
+
+class StatisticsC(Structure):
+    """``struct statistics``."""
+
+    _fields_ = [
+        *((name, c_int64) for name in ("cycle", "events", "wavelets", "hops", "simd_operations")),
+        *((name, c_int64) for name in ("simd_instructions", "scalar_operations", "max_link_use")),
+    ]
+
+
+_PORT = (c_int32, c_int32, c_int32)
+_PES = (c_void_p, c_int64, c_void_p, c_void_p)
+_SIGNATURES = {
+    "fabric_create": (c_void_p, (POINTER(MachineC), c_int32, c_int32, c_int32, c_int32, c_int64)),
+    "fabric_destroy": (None, (c_void_p,)),
+    "fabric_memory_bytes": (None, (*_PES, c_void_p)),
+    "fabric_load": (None, (*_PES, c_int64, c_int64, c_void_p, c_void_p, c_int64)),
+    "fabric_read": (None, (*_PES, c_int64, c_int64, c_void_p, c_void_p)),
+    "fabric_source": (None, (c_void_p, *_PORT, c_int64, c_void_p, c_void_p)),
+    "fabric_sink": (None, (c_void_p, *_PORT, c_int64)),
+    "fabric_received_count": (c_int64, (c_void_p, *_PORT)),
+    "fabric_received": (None, (c_void_p, *_PORT, c_void_p, c_void_p, c_void_p)),
+    "fabric_run": (c_int32, (c_void_p, c_double)),
+    "fabric_statistics": (None, (c_void_p, POINTER(StatisticsC))),
+    "fabric_events": (c_int64, (c_void_p,)),
+    "fabric_cycle": (c_int64, (c_void_p,)),
+    "fabric_failure": (POINTER(FailureC), (c_void_p,)),
+    "fabric_busy": (None, (c_void_p, c_void_p)),
+    "fabric_trace_count": (c_int64, (c_void_p,)),
+    "fabric_trace": (c_void_p, (c_void_p,)),
+    "fabric_name_count": (c_int64, (c_void_p,)),
+    "fabric_name": (c_char_p, (c_void_p, c_int64)),
+    "fabric_instruction_count": (c_int64, ()),
+    "fabric_instruction_name": (c_char_p, (c_int64,)),
+    "fabric_struct_bytes": (c_int64, (c_int32,)),
+}
+
+
+@cache
+def load_library(path: Path) -> ctypes.CDLL:
+    """Load a compiled program and declare its functions; a library stays loaded."""
+    library = ctypes.CDLL(str(path))
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    _check_structures(library)
+    return library
+
+
+def _check_structures(library: ctypes.CDLL) -> None:
+    sizes = [ctypes.sizeof(kind) for kind in (MachineC, FailureC, StatisticsC)] + [TRACE_EVENT.itemsize]
+    native = [library.fabric_struct_bytes(i) for i in range(len(sizes))]
+    if sizes != native:
+        raise AssertionError(f"structures of C and Python differ in size: {native}, {sizes}")
+
+
+def machine_structure(library: ctypes.CDLL, machine: Machine) -> MachineC:
+    """Return the machine as the C side reads it, with the widths in the order of its instruction table."""
+    names = [library.fabric_instruction_name(i).decode() for i in range(library.fabric_instruction_count())]
+    return MachineC(
+        operation=machine.scalar_operation,
+        load=machine.scalar_load,
+        store=machine.scalar_store,
+        multiplication=machine.scalar_multiplication,
+        iteration=machine.loop_iteration,
+        input_queues=len(machine.input_queues),
+        output_queues=len(machine.output_queues),
+        input_lengths=(c_int32 * MOST_QUEUES)(*machine.input_queues),
+        output_lengths=(c_int32 * MOST_QUEUES)(*machine.output_queues),
+        widths=(c_int32 * MOST_INSTRUCTIONS)(*(machine.simd_width(name) for name in names)),
+        **{name: getattr(machine, name) for name in _SAME_NAMES},
+    )
+
+
+_SAME_NAMES = tuple(
+    [
+        "branch",
+        "simd_launch",
+        "configure",
+        "set_base_address",
+        "data_task_dispatch",
+        "local_task_activate",
+        "send",
+        "receive",
+        "hop_latency",
+        "ramp_latency",
+        "colors",
+        "router_buffer",
+        "microthreads",
+        "memory_bytes",
+    ]
+)

@@ -1,0 +1,94 @@
+"""Machine models: data files in which each number names its source, or says why it is an estimate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from polyloom.diagnostics import PolyloomError, error
+
+MACHINES = ("cs1", "cs2", "cs3")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the simulator and the compiler know of a machine. Times are in cycles, sizes in bytes or counts.
+
+    ``provenance`` says for every other field where its number comes from; estimates begin with ``estimate:``.
+    """
+
+    name: str
+    title: str
+    grid: tuple[int, int]
+    """Most PEs in x and in y."""
+    clock_ghz: float
+    sram_bytes: int
+    reserved_bytes: int
+    """Of ``sram_bytes``, for code and stack."""
+    simd_widths: Mapping[str, int]
+    """Elements a cycle of a SIMD instruction; one that is not named has width 1."""
+    simd_launch: int
+    configure: int
+    set_base_address: int
+    scalar_operation: int
+    scalar_load: int
+    scalar_store: int
+    scalar_multiplication: int
+    loop_iteration: int
+    branch: int
+    data_task_dispatch: int
+    local_task_activate: int
+    send: int
+    receive: int
+    hop_latency: int
+    ramp_latency: int
+    router_buffer: int
+    """Wavelets that a router keeps for each color."""
+    colors: int
+    input_queues: tuple[int, ...]
+    """Length of each input queue, in wavelets."""
+    output_queues: tuple[int, ...]
+    operand_descriptors: int
+    """Operands in memory that each descriptor file holds."""
+    microthreads: int
+    provenance: Mapping[str, str] = field(repr=False)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of a PE that a role's data may fill."""
+        return self.sram_bytes - self.reserved_bytes
+
+    def simd_width(self, instruction: str) -> int:
+        """Elements a cycle of the instruction with this name."""
+        return self.simd_widths.get(instruction, 1)
+
+
+def load_machine(name: str) -> Machine:
+    """Return the machine model with this name: ``cs1``, ``cs2`` or ``cs3``.
+
+    Errors: a ``PolyloomError`` that names the known machines.
+    """
+    if name not in MACHINES:
+        known = f"known are {', '.join(MACHINES)}"
+        raise PolyloomError(error("machine-unknown", f"there is no machine `{name}`", helps=[known]))
+    text = (files(__package__) / "machines" / f"{name}.json").read_text(encoding="utf-8")
+    return _machine(json.loads(text))
+
+
+def _machine(document: Mapping[str, Any]) -> Machine:
+    entries = {key: value for key, value in document.items() if isinstance(value, dict)}
+    plain = {key: value for key, value in document.items() if key not in entries}
+    values = {key: _immutable(entry["value"]) for key, entry in entries.items()}
+    provenance = {key: _provenance(entry) for key, entry in entries.items()}
+    return Machine(**plain, **values, provenance=provenance)
+
+
+def _immutable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _provenance(entry: Mapping[str, str]) -> str:
+    return entry["source"] if "source" in entry else f"estimate: {entry['estimate']}"

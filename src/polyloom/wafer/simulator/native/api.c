@@ -1,0 +1,215 @@
+/* What Python calls. Coordinates: x grows to the east, y to the south; sides: 0 north, 1 south, 2 east, 3 west. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fabric.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+_Thread_local struct pe *self;
+
+enum run_status { RUN_GOES_ON, RUN_ENDED, RUN_FAILED };
+enum { STEPS_BETWEEN_CLOCKS = 256, EVENTS_BETWEEN_CLOCKS = 1 << 16 };
+
+EXPORT struct fabric *fabric_create(const struct machine *machine, int32_t width, int32_t height, int32_t invocations,
+                                    int32_t traces, int64_t max_cycles) {
+  struct fabric *f = calloc(1, sizeof *f);
+  if (!f) return NULL;
+  f->machine = *machine;
+  f->width = width;
+  f->height = height;
+  f->invocations = invocations;
+  f->max_cycles = max_cycles < 0 ? NEVER / 2 : max_cycles;
+  f->now = -1;
+  f->visiting = UINT32_MAX;
+  f->node_count = (uint32_t)width * (uint32_t)height;
+  f->arena = arena_create();
+  f->wheel = wheel_create();
+  f->coroutines = coroutines_create();
+  f->trace = traces ? trace_create() : NULL;
+  f->arrays = array_table_create();
+  f->nodes = arena_take(f->arena, f->node_count * sizeof *f->nodes);
+  lay_out(f);
+  return f;
+}
+
+EXPORT void fabric_destroy(struct fabric *f) {
+  if (!f) return;
+  for (uint32_t i = 0; i < f->sink_count; i++) {
+    free(f->sinks[i]->payload);
+    free(f->sinks[i]->control);
+    free(f->sinks[i]->cycle);
+  }
+  free(f->sinks);
+  free(f->sources);
+  free(f->arrays);
+  trace_destroy(f->trace);
+  coroutines_destroy(f->coroutines);
+  wheel_destroy(f->wheel);
+  arena_destroy(f->arena);
+  free(f);
+}
+
+/* ---- Memory ---- */
+
+static struct core *core_at(struct fabric *f, int32_t x, int32_t y) {
+  if (x < 0 || y < 0 || x >= f->width || y >= f->height) return NULL;
+  return f->nodes[(uint32_t)(y * f->width + x)].core;
+}
+
+EXPORT void fabric_memory_bytes(struct fabric *f, int64_t n, const int32_t *xs, const int32_t *ys, int64_t *bytes) {
+  for (int64_t i = 0; i < n; i++) {
+    const struct core *c = core_at(f, xs[i], ys[i]);
+    bytes[i] = c ? (int64_t)c->pe.memory_bytes : 0;
+  }
+}
+
+/* The caller has checked that the bytes lie in the memory of every PE. */
+EXPORT void fabric_load(struct fabric *f, int64_t n, const int32_t *xs, const int32_t *ys, int64_t offset, int64_t bytes,
+                        const uint8_t *data, const uint8_t *mask, int64_t element_bytes) {
+  int64_t elements = bytes / element_bytes;
+  for (int64_t i = 0; i < n; i++) {
+    struct core *c = core_at(f, xs[i], ys[i]);
+    for (int64_t k = 0; k < elements; k++) {
+      if (!mask[i * elements + k]) continue;
+      int64_t at = offset + k * element_bytes;
+      memcpy(c->pe.memory + at, data + i * bytes + k * element_bytes, (size_t)element_bytes);
+      memset(c->pe.shadow + at / 2, 1, (size_t)(element_bytes + 1) / 2);
+    }
+  }
+}
+
+EXPORT void fabric_read(struct fabric *f, int64_t n, const int32_t *xs, const int32_t *ys, int64_t offset, int64_t bytes,
+                        uint8_t *data, uint8_t *initialised) {
+  for (int64_t i = 0; i < n; i++) {
+    const struct core *c = core_at(f, xs[i], ys[i]);
+    memcpy(data + i * bytes, c->pe.memory + offset, (size_t)bytes);
+    memcpy(initialised + i * (bytes / 2), c->pe.shadow + offset / 2, (size_t)(bytes / 2));
+  }
+}
+
+/* ---- Ports ---- */
+
+static void *append(void *list, uint32_t count, void *entry) {
+  void **grown = realloc(list, (count + 1) * sizeof *grown);
+  if (!grown) abort();
+  grown[count] = entry;
+  return grown;
+}
+
+EXPORT void fabric_source(struct fabric *f, int32_t side, int32_t position, int32_t color, int64_t count,
+                          const uint32_t *payload, const uint8_t *control) {
+  struct source *s = arena_take(f->arena, sizeof *s);
+  uint32_t *words = arena_take(f->arena, (size_t)count * sizeof *words);
+  uint8_t *flags = arena_take(f->arena, (size_t)count);
+  memcpy(words, payload, (size_t)count * sizeof *words);
+  memcpy(flags, control, (size_t)count);
+  *s = (struct source){side, position, color, NULL, words, flags, count, 0};
+  f->sources = append(f->sources, f->source_count++, s);
+}
+
+EXPORT void fabric_sink(struct fabric *f, int32_t side, int32_t position, int32_t color, int64_t expected) {
+  struct sink *s = arena_take(f->arena, sizeof *s);
+  *s = (struct sink){.side = side, .position = position, .color = color, .expected = expected};
+  f->sinks = append(f->sinks, f->sink_count++, s);
+}
+
+static const struct sink *find_sink(const struct fabric *f, int32_t side, int32_t position, int32_t color) {
+  for (uint32_t i = 0; i < f->sink_count; i++)
+    if (f->sinks[i]->side == side && f->sinks[i]->position == position && f->sinks[i]->color == color) return f->sinks[i];
+  return NULL;
+}
+
+EXPORT int64_t fabric_received_count(const struct fabric *f, int32_t side, int32_t position, int32_t color) {
+  const struct sink *s = find_sink(f, side, position, color);
+  return s ? s->count : -1;
+}
+
+EXPORT void fabric_received(const struct fabric *f, int32_t side, int32_t position, int32_t color, uint32_t *payload,
+                            uint8_t *control, int64_t *cycle) {
+  const struct sink *s = find_sink(f, side, position, color);
+  if (!s || !s->count) return;
+  memcpy(payload, s->payload, (size_t)s->count * sizeof *payload);
+  memcpy(control, s->control, (size_t)s->count);
+  memcpy(cycle, s->cycle, (size_t)s->count * sizeof *cycle);
+}
+
+/* ---- Running ---- */
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void link_once(struct fabric *f) {
+  if (f->linked) return;
+  f->linked = true;
+  if (!f->failure.present) link_rings(f);
+}
+
+static bool over_limit(struct fabric *f) {
+  if (f->now <= f->max_cycles) return false;
+  struct failure *e = &f->failure;
+  e->present = 1;
+  e->x = e->y = -1;
+  e->cycle = f->now;
+  strcpy(e->kind, "cycle-limit");
+  strcpy(e->message, "the limit of cycles is reached");
+  return true;
+}
+
+/* Simulates for about so many seconds; the same thread must call it until it does not return RUN_GOES_ON. */
+EXPORT int32_t fabric_run(struct fabric *f, double for_seconds) {
+  double until = seconds() + for_seconds;
+  link_once(f);
+  while (!f->failure.present) {
+    int64_t stop_at = f->statistics.events + EVENTS_BETWEEN_CLOCKS;
+    for (int i = 0; i < STEPS_BETWEEN_CLOCKS && f->statistics.events < stop_at; i++) {
+      if (!next_step(f)) {
+        report_end(f);
+        return f->failure.present ? RUN_FAILED : RUN_ENDED;
+      }
+      if (f->failure.present || over_limit(f)) return RUN_FAILED;
+    }
+    if (seconds() > until) return RUN_GOES_ON;
+  }
+  return RUN_FAILED;
+}
+
+/* ---- Results ---- */
+
+EXPORT void fabric_statistics(struct fabric *f, struct statistics *s) {
+  uint32_t most = 0;
+  f->statistics.scalar_operations = 0;
+  for (uint32_t i = 0; i < f->node_count; i++) {
+    for (int side = 0; side < SIDES; side++)
+      if (f->nodes[i].link_use[side] > most) most = f->nodes[i].link_use[side];
+    if (f->nodes[i].core) f->statistics.scalar_operations += f->nodes[i].core->pe.scalar_operations;
+  }
+  f->statistics.cycle = later(f->last_activity, f->failure.present ? f->failure.cycle : 0);
+  f->statistics.max_link_use = most;
+  *s = f->statistics;
+}
+
+EXPORT int64_t fabric_events(const struct fabric *f) { return f->statistics.events; }
+EXPORT int64_t fabric_cycle(const struct fabric *f) { return f->now; }
+EXPORT const struct failure *fabric_failure(const struct fabric *f) { return f->failure.present ? &f->failure : NULL; }
+
+EXPORT void fabric_busy(const struct fabric *f, int64_t *cycles) {
+  for (uint32_t i = 0; i < f->node_count; i++) cycles[i] = f->nodes[i].core ? f->nodes[i].core->busy : 0;
+}
+
+EXPORT int64_t fabric_trace_count(const struct fabric *f) { return f->trace ? (int64_t)f->trace->count : 0; }
+EXPORT const struct trace_event *fabric_trace(const struct fabric *f) { return f->trace ? f->trace->events : NULL; }
+EXPORT int64_t fabric_name_count(const struct fabric *f) { return f->trace ? f->trace->name_count : 0; }
+EXPORT const char *fabric_name(const struct fabric *f, int64_t i) { return f->trace->names[i]; }
+
+EXPORT int64_t fabric_instruction_count(void) { return PE_INSTRUCTIONS; }
+EXPORT const char *fabric_instruction_name(int64_t i) { return instructions[i].name; }
+EXPORT int64_t fabric_struct_bytes(int32_t which) {
+  static const size_t bytes[] = {sizeof(struct machine), sizeof(struct failure), sizeof(struct statistics),
+                                 sizeof(struct trace_event)};
+  return (int64_t)bytes[which];
+}

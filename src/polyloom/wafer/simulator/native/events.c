@@ -1,0 +1,194 @@
+/* Events: which node has something to do at which cycle. A wheel of buckets for the near cycles, a heap for the far ones.
+ *
+ * An event is only a node's number: what is due there (router, SIMD engine, main thread) stands in the node itself, so
+ * that a node is visited in one fixed order, and an event that has been overtaken finds nothing due. */
+#include <stdlib.h>
+
+#include "fabric.h"
+
+enum { BUCKETS = 1024, CHUNK = 30 };
+
+struct chunk {
+  struct chunk *next;
+  uint32_t count;
+  uint32_t nodes[CHUNK + 1];
+};
+
+struct far { int64_t at; uint32_t node; };
+
+struct wheel {
+  struct chunk *buckets[BUCKETS];
+  uint64_t filled[BUCKETS / 64];
+  struct chunk *free;
+  struct far *heap; /* the earliest first */
+  size_t far_count, far_capacity;
+};
+
+struct wheel *wheel_create(void) { return calloc(1, sizeof(struct wheel)); }
+
+static void free_chunks(struct chunk *c) {
+  while (c) {
+    struct chunk *next = c->next;
+    free(c);
+    c = next;
+  }
+}
+
+void wheel_destroy(struct wheel *w) {
+  if (!w) return;
+  for (int i = 0; i < BUCKETS; i++) free_chunks(w->buckets[i]);
+  free_chunks(w->free);
+  free(w->heap);
+  free(w);
+}
+
+static struct chunk *new_chunk(struct wheel *w, struct chunk *next) {
+  struct chunk *c = w->free;
+  if (c) w->free = c->next;
+  else if (!(c = malloc(sizeof *c))) abort();
+  c->next = next;
+  c->count = 0;
+  return c;
+}
+
+static inline void add_near(struct wheel *w, uint32_t node, int64_t at) {
+  uint32_t i = (uint32_t)at % BUCKETS;
+  struct chunk *c = w->buckets[i];
+  if (!c || c->count > CHUNK) {
+    c = w->buckets[i] = new_chunk(w, c);
+    w->filled[i / 64] |= 1ull << i % 64;
+  }
+  c->nodes[c->count++] = node;
+}
+
+static void add_far(struct wheel *w, uint32_t node, int64_t at) {
+  if (w->far_count == w->far_capacity) {
+    w->far_capacity = w->far_capacity ? 2 * w->far_capacity : 256;
+    if (!(w->heap = realloc(w->heap, w->far_capacity * sizeof *w->heap))) abort();
+  }
+  size_t i = w->far_count++;
+  for (; i && w->heap[(i - 1) / 2].at > at; i = (i - 1) / 2) w->heap[i] = w->heap[(i - 1) / 2];
+  w->heap[i] = (struct far){at, node};
+}
+
+static struct far take_far(struct wheel *w) {
+  struct far first = w->heap[0], last = w->heap[--w->far_count];
+  size_t i = 0, child;
+  while ((child = 2 * i + 1) < w->far_count) {
+    if (child + 1 < w->far_count && w->heap[child + 1].at < w->heap[child].at) child++;
+    if (w->heap[child].at >= last.at) break;
+    w->heap[i] = w->heap[child];
+    i = child;
+  }
+  w->heap[i] = last;
+  return first;
+}
+
+static inline void add_event(struct fabric *f, uint32_t node, int64_t at) {
+  if (at <= f->now) {
+    if (f->visiting != node) abort(); /* only a node itself may still add to this cycle */
+    return;
+  }
+  if (at - f->now < BUCKETS) add_near(f->wheel, node, at);
+  else add_far(f->wheel, node, at);
+}
+
+void wake_router(struct fabric *f, uint32_t node, int64_t at) {
+  struct node *n = &f->nodes[node];
+  if (at >= n->router_due) return;
+  n->router_due = at;
+  add_event(f, node, at);
+}
+
+void wake_core(struct core *c, int64_t at) {
+  if (at >= c->core_due) return;
+  c->core_due = at;
+  add_event(c->fabric, c->number, at);
+}
+
+void wake_engine(struct core *c, int64_t at) {
+  if (at >= c->engine_due) return;
+  c->engine_due = at;
+  add_event(c->fabric, c->number, at);
+}
+
+void wake_edge(struct fabric *f, uint32_t edge, int64_t at) {
+  if (at >= f->edges[edge].due) return;
+  f->edges[edge].due = at;
+  add_event(f, f->node_count + edge, at);
+}
+
+/* The distance from bucket `from` to the next filled one; BUCKETS if there is none. */
+static int64_t next_filled(const struct wheel *w, uint32_t from) {
+  for (uint32_t d = 0; d < BUCKETS; d += 64 - (from + d) % 64) {
+    uint32_t i = (from + d) % BUCKETS;
+    uint64_t bits = w->filled[i / 64] >> i % 64;
+    if (bits) return (int64_t)d + __builtin_ctzll(bits) < BUCKETS ? (int64_t)d + __builtin_ctzll(bits) : BUCKETS;
+  }
+  return BUCKETS;
+}
+
+/* The next cycle with an event, `NEVER` if there is none. */
+static int64_t next_cycle(struct fabric *f) {
+  struct wheel *w = f->wheel;
+  int64_t near = next_filled(w, (uint32_t)(f->now + 1) % BUCKETS);
+  int64_t at = near < BUCKETS ? f->now + 1 + near : NEVER;
+  return w->far_count ? earlier(at, w->heap[0].at) : at;
+}
+
+static inline void visit_node(struct fabric *f, uint32_t number) {
+  struct node *n = &f->nodes[number];
+  f->visiting = number;
+  if (n->router_due <= f->now) {
+    n->router_due = NEVER;
+    router_step(f, number, f->now);
+  }
+  struct core *c = n->core;
+  if (!c) return;
+  if (c->engine_due <= f->now) {
+    c->engine_due = NEVER;
+    engine_step(c, f->now);
+  }
+  if (c->core_due <= f->now) {
+    c->core_due = NEVER;
+    core_step(c, f->now);
+  }
+}
+
+static inline void visit(struct fabric *f, uint32_t number) {
+  if (number < f->node_count) {
+    visit_node(f, number);
+    return;
+  }
+  struct edge *e = &f->edges[number - f->node_count];
+  if (e->due > f->now) return;
+  f->visiting = number;
+  e->due = NEVER;
+  edge_step(f, number - f->node_count, f->now);
+}
+
+static void visit_bucket(struct fabric *f) {
+  struct wheel *w = f->wheel;
+  uint32_t i = (uint32_t)f->now % BUCKETS;
+  struct chunk *c = w->buckets[i];
+  w->buckets[i] = NULL;
+  w->filled[i / 64] &= ~(1ull << i % 64);
+  while (c) {
+    struct chunk *next = c->next;
+    for (uint32_t k = 0; k < c->count; k++) visit(f, c->nodes[k]);
+    c->next = w->free;
+    w->free = c;
+    c = next;
+  }
+}
+
+/* Advances to the next cycle with an event and does what is due. Returns false when there is none. */
+bool next_step(struct fabric *f) {
+  int64_t at = next_cycle(f);
+  if (at == NEVER) return false;
+  f->now = at;
+  while (f->wheel->far_count && f->wheel->heap[0].at <= at) add_near(f->wheel, take_far(f->wheel).node, at);
+  visit_bucket(f);
+  f->visiting = UINT32_MAX;
+  return true;
+}

@@ -1,0 +1,75 @@
+/* A router: moves the first wavelet of each of its routes, one wavelet a cycle and side, in fair rotation. */
+#include "fabric.h"
+
+/* When the route can hand a wavelet to all its targets: now, at a later cycle, or NEVER: then a pop wakes the router. */
+static inline int64_t room_from(const struct route *r, int64_t now) {
+  int64_t from = now;
+  for (int i = 0; i < r->target_count; i++) {
+    struct ring *to = r->targets[i].ring;
+    if (!to) continue;
+    const struct slot *s = ring_tail(to);
+    if (s->full) {
+      to->producer_waits = 1;
+      return NEVER;
+    }
+    if (s->time >= from) from = s->time + 1;
+  }
+  return from;
+}
+
+static void leave_rings(struct fabric *f, uint32_t number, const struct route *r, const struct target *t,
+                        const struct slot *s, int64_t now) {
+  if (t->sink)
+    sink_take(t->sink, s->payload, s->tag & TAG_CONTROL, now + f->machine.hop_latency);
+  else if (t->side == SIDE_RAMP)
+    fail_node(f, number, "unbound-color", NULL, "a wavelet of color %d comes to a PE that binds no input queue to it", r->color);
+  else
+    fail_node(f, number, "no-sink", NULL, "a wavelet of color %d leaves the rectangle where nothing takes it", r->color);
+}
+
+static inline void forward(struct fabric *f, uint32_t number, struct node *n, struct route *r, int64_t now) {
+  struct slot *s = ring_head(&r->ring);
+  for (int i = 0; i < r->target_count; i++) {
+    const struct target *t = &r->targets[i];
+    bool ramp = t->side == SIDE_RAMP;
+    n->link_use[t->side]++;
+    f->statistics.hops += !ramp;
+    if (f->trace) trace_add(f, TRACE_LINK, number, t->side, color_text(r->color), now, now + 1);
+    if (t->ring) ring_push(f, t->ring, now + (ramp ? f->machine.ramp_latency : f->machine.hop_latency), s->payload, s->tag);
+    else leave_rings(f, number, r, t, s, now);
+  }
+  f->statistics.events += r->target_count;
+  f->last_activity = later(f->last_activity, now + 1);
+  ring_pop(f, &r->ring, now);
+}
+
+/* What the route does in this cycle; returns when it wants to be looked at again, NEVER if something will wake it. */
+static inline int64_t serve(struct fabric *f, uint32_t number, struct node *n, uint32_t index, uint8_t *taken, int *first,
+                            int64_t now) {
+  struct route *r = &n->routes[index];
+  int64_t ready = ring_head(&r->ring)->time;
+  if (ready > now) return ready;
+  ready = room_from(r, now);
+  if (ready > now) return ready;
+  if (r->to & *taken) return now + 1;
+  *taken |= r->to;
+  if (*first < 0) *first = (int)index;
+  forward(f, number, n, r, now);
+  const struct slot *s = ring_head(&r->ring);
+  if (s->full) return later(s->time, now + 1);
+  n->occupied &= ~(1u << index);
+  return NEVER;
+}
+
+void router_step(struct fabric *f, uint32_t number, int64_t now) {
+  struct node *n = &f->nodes[number];
+  uint8_t taken = 0;
+  int first = -1;
+  int64_t again = NEVER;
+  uint32_t all = n->occupied, turn = ~0u << n->first;
+  for (uint32_t set = all & turn, pass = 0; pass < 2; set = all & ~turn, pass++)
+    for (; set; set &= set - 1)
+      again = earlier(again, serve(f, number, n, (uint32_t)__builtin_ctz(set), &taken, &first, now));
+  if (first >= 0) n->first = first + 1 == n->route_count ? 0 : (uint8_t)(first + 1);
+  if (again != NEVER) wake_router(f, number, again);
+}

@@ -1,0 +1,283 @@
+/* Asks the layout what every PE is, and joins the rings: routers with routers, queues, sources and sinks. */
+#include <string.h>
+
+#include "fabric.h"
+#include "layout.h"
+
+/* ---- What one call of layout() says ---- */
+
+struct wanted_route { uint8_t color, from, to; };
+
+struct draft {
+  struct fabric *fabric;
+  int x, y, count;
+  const struct role *role;
+  struct wanted_route routes[MOST_COLORS];
+  int16_t input_color[PE_MOST_QUEUES], output_color[PE_MOST_QUEUES];
+};
+
+static _Thread_local struct draft draft;
+
+static bool side_of(int mask, uint8_t *side) {
+  static const int masks[SIDES] = {NORTH, SOUTH, EAST, WEST, RAMP};
+  for (uint8_t i = 0; i < SIDES; i++)
+    if (masks[i] == mask) {
+      *side = i;
+      return true;
+    }
+  return false;
+}
+
+static bool valid_color(int color) {
+  if (color >= 0 && color < draft.fabric->machine.colors) return true;
+  fail_setup(draft.fabric, draft.x, draft.y, "color", "there is no color %d: the machine has %d", color,
+             draft.fabric->machine.colors);
+  return false;
+}
+
+void program(const struct role *role) { draft.role = role; }
+
+void route(int color, int from, int to) {
+  uint8_t side;
+  if (!valid_color(color)) return;
+  if (!side_of(from, &side) || to <= 0 || to > 31 || to & from) {
+    fail_setup(draft.fabric, draft.x, draft.y, "route", "the route of color %d comes from one side and goes to others",
+               color);
+    return;
+  }
+  for (int i = 0; i < draft.count; i++)
+    if (draft.routes[i].color == color) {
+      fail_setup(draft.fabric, draft.x, draft.y, "route", "color %d has two routes", color);
+      return;
+    }
+  draft.routes[draft.count++] = (struct wanted_route){(uint8_t)color, side, (uint8_t)to};
+}
+
+static void bind(int16_t *colors, int32_t queues, const char *what, int queue, int color) {
+  if (!valid_color(color)) return;
+  if (queue < 0 || queue >= queues) {
+    fail_setup(draft.fabric, draft.x, draft.y, "too-many-queues", "there is no %s queue %d: the machine has %d", what, queue,
+               queues);
+    return;
+  }
+  for (int i = 0; i < queues; i++)
+    if (colors[i] == color || (i == queue && colors[i] >= 0)) {
+      fail_setup(draft.fabric, draft.x, draft.y, "binding", "%s queue %d and color %d: one of them is bound already", what,
+                 queue, color);
+      return;
+    }
+  colors[queue] = (int16_t)color;
+}
+
+void bind_input(int queue, int color) {
+  bind(draft.input_color, draft.fabric->machine.input_queues, "input", queue, color);
+}
+
+void bind_output(int queue, int color) {
+  bind(draft.output_color, draft.fabric->machine.output_queues, "output", queue, color);
+}
+
+/* ---- Making the node ---- */
+
+static void make_ring(struct fabric *f, struct ring *r, int capacity, int color) {
+  r->slots = arena_take(f->arena, (size_t)capacity * sizeof *r->slots);
+  for (int i = 0; i < capacity; i++) r->slots[i].time = -1;
+  r->capacity = (uint8_t)capacity;
+  r->color = (uint8_t)color;
+}
+
+/* An output queue, the way to the router and the router's buffer are one ring. */
+static int route_capacity(const struct machine *m, const struct wanted_route *w) {
+  int capacity = m->router_buffer;
+  if (w->from == SIDE_RAMP)
+    for (int q = 0; q < m->output_queues; q++)
+      if (draft.output_color[q] == w->color) capacity += m->output_lengths[q] + m->ramp_latency;
+  return capacity;
+}
+
+static void make_route(struct fabric *f, uint32_t number, struct node *n, int index) {
+  const struct wanted_route *w = &draft.routes[index];
+  struct route *r = &n->routes[index];
+  *r = (struct route){.color = w->color, .from = w->from, .to = w->to};
+  make_ring(f, &r->ring, route_capacity(&f->machine, w), w->color);
+  r->ring.consumer = number;
+  r->ring.consumer_kind = END_ROUTER;
+  r->ring.consumer_index = (uint8_t)index;
+  r->target_count = (uint8_t)__builtin_popcount(w->to);
+  r->targets = arena_take(f->arena, r->target_count * sizeof *r->targets);
+  int k = 0;
+  for (uint8_t side = 0; side < SIDES; side++)
+    if (w->to & 1 << side) r->targets[k++].side = side;
+}
+
+static struct route *route_of(struct node *n, int color) {
+  for (int i = 0; i < n->route_count; i++)
+    if (n->routes[i].color == color) return &n->routes[i];
+  return NULL;
+}
+
+static void make_queues(struct fabric *f, struct core *c, struct node *n) {
+  const struct machine *m = &f->machine;
+  c->inputs = arena_take(f->arena, (size_t)m->input_queues * sizeof *c->inputs);
+  c->outputs = arena_take(f->arena, (size_t)m->output_queues * sizeof *c->outputs);
+  for (int q = 0; q < m->input_queues; q++) {
+    if (draft.input_color[q] < 0) continue;
+    struct ring *r = &c->inputs[q].ring;
+    make_ring(f, r, m->input_lengths[q] + m->ramp_latency, draft.input_color[q]);
+    r->consumer = c->number;
+    r->consumer_kind = END_PE;
+    r->consumer_index = (uint8_t)q;
+  }
+  for (int q = 0; q < m->output_queues; q++) {
+    if (draft.output_color[q] < 0) continue;
+    struct route *r = route_of(n, draft.output_color[q]);
+    if (!r || r->from != SIDE_RAMP) {
+      fail_setup(f, draft.x, draft.y, "binding", "output queue %d feeds color %d, which has no route from the RAMP", q,
+                 draft.output_color[q]);
+      continue;
+    }
+    r->ring.producer = c->number;
+    r->ring.producer_kind = END_PE;
+    c->outputs[q] = &r->ring;
+  }
+}
+
+static void make_core(struct fabric *f, uint32_t number, struct node *n) {
+  const struct role *role = draft.role;
+  struct core *c = n->core = arena_take(f->arena, sizeof *c);
+  if (role->memory_bytes > (size_t)f->machine.memory_bytes)
+    fail_setup(f, draft.x, draft.y, "memory", "role %s needs %zu bytes, a PE has %d", role->name, role->memory_bytes,
+               f->machine.memory_bytes);
+  c->pe = (struct pe){.memory = arena_take(f->arena, role->memory_bytes + 8),
+                      .shadow = arena_take(f->arena, role->memory_bytes / 2 + 8),
+                      .memory_bytes = role->memory_bytes, .costs = &f->machine.scalar, .x = draft.x, .y = draft.y};
+  c->fabric = f;
+  c->node = n;
+  c->number = number;
+  c->role = role;
+  c->core_due = c->engine_due = NEVER;
+  c->engine_used = -2;
+  c->invocations = 1;
+  c->descriptors = arena_take(f->arena, (size_t)(role->operands + 1) * sizeof *c->descriptors);
+  make_queues(f, c, n);
+}
+
+static void make_node(struct fabric *f, uint32_t number) {
+  struct node *n = &f->nodes[number];
+  n->router_due = NEVER;
+  n->route_count = (uint8_t)draft.count;
+  n->routes = arena_take(f->arena, (size_t)draft.count * sizeof *n->routes);
+  for (int i = 0; i < draft.count; i++) make_route(f, number, n, i);
+  if (draft.role) make_core(f, number, n);
+}
+
+static void ask(struct fabric *f, int x, int y) {
+  draft = (struct draft){.fabric = f, .x = x, .y = y};
+  memset(draft.input_color, -1, sizeof draft.input_color);
+  memset(draft.output_color, -1, sizeof draft.output_color);
+  layout(x, y);
+}
+
+void lay_out(struct fabric *f) {
+  for (uint32_t number = 0; number < f->node_count; number++) {
+    ask(f, node_x(f, number), node_y(f, number));
+    make_node(f, number);
+  }
+}
+
+/* ---- Joining ---- */
+
+static const int STEP_X[4] = {0, 0, 1, -1}, STEP_Y[4] = {-1, 1, 0, 0};
+static const char *const SIDE_NAME[SIDES] = {"NORTH", "SOUTH", "EAST", "WEST", "RAMP"};
+
+static struct sink *sink_at(struct fabric *f, int side, int position, int color) {
+  for (uint32_t i = 0; i < f->sink_count; i++)
+    if (f->sinks[i]->side == side && f->sinks[i]->position == position && f->sinks[i]->color == color) return f->sinks[i];
+  return NULL;
+}
+
+static void join_ramp(struct node *n, struct target *t, const struct route *r, uint32_t number) {
+  struct core *c = n->core;
+  if (!c) return;
+  for (int q = 0; q < c->fabric->machine.input_queues; q++)
+    if (c->inputs[q].ring.capacity && c->inputs[q].ring.color == r->color) t->ring = &c->inputs[q].ring;
+  if (!t->ring) return;
+  t->ring->producer = number;
+  t->ring->producer_kind = END_ROUTER;
+}
+
+static void join_neighbour(struct fabric *f, uint32_t number, struct target *t, const struct route *r, int x, int y) {
+  struct route *next = route_of(&f->nodes[(uint32_t)(y * f->width + x)], r->color);
+  uint8_t opposite = t->side ^ 1;
+  if (!next || next->from != opposite) {
+    fail_setup(f, node_x(f, number), node_y(f, number), "route", "color %d goes %s, but PE(%d, %d) does not take it from %s",
+               r->color, SIDE_NAME[t->side], x, y, SIDE_NAME[opposite]);
+    return;
+  }
+  t->ring = &next->ring;
+  next->ring.producer = number;
+  next->ring.producer_kind = END_ROUTER;
+}
+
+static void join_target(struct fabric *f, uint32_t number, struct route *r, struct target *t) {
+  if (t->side == SIDE_RAMP) {
+    join_ramp(&f->nodes[number], t, r, number);
+    return;
+  }
+  int x = node_x(f, number) + STEP_X[t->side], y = node_y(f, number) + STEP_Y[t->side];
+  if (x >= 0 && x < f->width && y >= 0 && y < f->height) join_neighbour(f, number, t, r, x, y);
+  else t->sink = sink_at(f, t->side, t->side <= SIDE_SOUTH ? node_x(f, number) : node_y(f, number), r->color);
+}
+
+static uint32_t border_node(const struct fabric *f, int side, int position) {
+  int x = side == SIDE_EAST ? f->width - 1 : side == SIDE_WEST ? 0 : position;
+  int y = side == SIDE_SOUTH ? f->height - 1 : side == SIDE_NORTH ? 0 : position;
+  return (uint32_t)(y * f->width + x);
+}
+
+static uint32_t edge_number(const struct fabric *f, int side, int position) {
+  return (uint32_t)(side <= SIDE_SOUTH ? side * f->width + position
+                                       : 2 * f->width + (side - SIDE_EAST) * f->height + position);
+}
+
+static void join_source(struct fabric *f, struct source *s) {
+  uint32_t number = border_node(f, s->side, s->position), edge = edge_number(f, s->side, s->position);
+  struct route *r = route_of(&f->nodes[number], s->color);
+  if (!r || r->from != s->side || r->ring.producer_kind != END_NONE) {
+    fail_setup(f, node_x(f, number), node_y(f, number), "route", "a source feeds color %d from %s, but %s", s->color,
+               SIDE_NAME[s->side], r && r->from == s->side ? "another one does so" : "the PE does not take it from there");
+    return;
+  }
+  s->ring = &r->ring;
+  r->ring.producer = edge;
+  r->ring.producer_kind = END_EDGE;
+  struct edge *e = &f->edges[edge];
+  struct source **more = arena_take(f->arena, (size_t)(e->count + 1) * sizeof *more);
+  if (e->count) memcpy(more, e->sources, (size_t)e->count * sizeof *more);
+  more[e->count++] = s;
+  e->sources = more;
+}
+
+static void make_edges(struct fabric *f) {
+  f->edge_count = (uint32_t)(2 * (f->width + f->height));
+  f->edges = arena_take(f->arena, f->edge_count * sizeof *f->edges);
+  for (uint32_t i = 0; i < f->edge_count; i++) f->edges[i].due = NEVER;
+  for (uint32_t i = 0; i < f->source_count; i++) join_source(f, f->sources[i]);
+}
+
+static void begin(struct fabric *f) {
+  for (uint32_t i = 0; i < f->node_count; i++)
+    if (f->nodes[i].core) wake_core(f->nodes[i].core, 0);
+  for (uint32_t i = 0; i < f->edge_count; i++)
+    if (f->edges[i].count) wake_edge(f, i, 0);
+}
+
+void link_rings(struct fabric *f) {
+  for (uint32_t number = 0; number < f->node_count; number++)
+    for (int i = 0; i < f->nodes[number].route_count; i++) {
+      struct route *r = &f->nodes[number].routes[i];
+      for (int k = 0; k < r->target_count; k++) join_target(f, number, r, &r->targets[k]);
+    }
+  make_edges(f);
+  begin(f);
+}

@@ -1,0 +1,15 @@
+/* The simulator as one translation unit, so that the compiler sees through the calls between its parts. */
+#define _GNU_SOURCE
+#include "memory.c"
+#include "failure.c"
+#include "trace.c"
+#include "coroutine.c"
+#include "rings.c"
+#include "router.c"
+#include "ports.c"
+#include "simd.c"
+#include "tasks.c"
+#include "streams.c"
+#include "setup.c"
+#include "events.c"
+#include "api.c"

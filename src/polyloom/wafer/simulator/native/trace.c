@@ -1,0 +1,43 @@
+/* The record of what happened when; Python writes it as a file for a timeline viewer. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric.h"
+
+struct trace {
+  struct trace_event *events;
+  size_t count, capacity;
+  const char **names;
+  uint32_t name_count, name_capacity;
+};
+
+struct trace *trace_create(void) { return calloc(1, sizeof(struct trace)); }
+
+void trace_destroy(struct trace *t) {
+  if (!t) return;
+  free(t->events);
+  free(t->names);
+  free(t);
+}
+
+static uint32_t name_number(struct trace *t, const char *name) {
+  for (uint32_t i = 0; i < t->name_count; i++)
+    if (t->names[i] == name || !strcmp(t->names[i], name)) return i;
+  if (t->name_count == t->name_capacity) {
+    t->name_capacity = t->name_capacity ? 2 * t->name_capacity : 64;
+    if (!(t->names = realloc(t->names, t->name_capacity * sizeof *t->names))) abort();
+  }
+  t->names[t->name_count] = name;
+  return t->name_count++;
+}
+
+void trace_add(struct fabric *f, enum trace_kind kind, uint32_t node, int lane, const char *name, int64_t start,
+               int64_t end) {
+  struct trace *t = f->trace;
+  if (t->count == t->capacity) {
+    t->capacity = t->capacity ? 2 * t->capacity : 1024;
+    if (!(t->events = realloc(t->events, t->capacity * sizeof *t->events))) abort();
+  }
+  t->events[t->count++] = (struct trace_event){start, end - start, node, (uint16_t)kind, (uint16_t)lane,
+                                               name_number(t, name), 0};
+}
