@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from polyloom.diagnostics import PolyloomError, Span, error
-from polyloom.frontends.lair.constants import LARGEST, extent
+from polyloom.frontends.lair.constants import LARGEST, Space, extent
 from polyloom.frontends.lair.faults import Faults, fail
-from polyloom.frontends.lair.names import TYPES, suggestion
+from polyloom.frontends.lair.names import TYPES, counted, suggestion
 from polyloom.frontends.lair.scope import Bindings, element_type
 from polyloom.frontends.lair.syntax import Declaration, Graph, Invocation, Name, Node
 from polyloom.ir.program import Tensor
@@ -113,7 +113,8 @@ def _called_types(
 ) -> dict[str, ElementType]:
     names = [p.name.text for p in item.type_parameters]
     if call.types is None:
-        return {d.type.text: t.type for d, t in _pairs(item, arguments) if d.type.text in names}
+        told = [(d.type.text, t.type) for d, t in _pairs(item, arguments) if d.type.text in names]
+        return dict(reversed(told))
     _check_count(call, item, "type", len(call.types), len(names), call.types)
     return dict(zip(names, (element_type(t, outer) for t in call.types), strict=True))
 
@@ -125,7 +126,8 @@ def _called_sizes(
     if call.sizes is None:
         return _told_sizes(names, item, arguments)
     _check_count(call, item, "size", len(call.sizes), len(names), call.sizes)
-    return dict(zip(names, (extent(s, outer.sizes) for s in call.sizes), strict=True))
+    space = Space(outer.sizes, what="size")
+    return dict(zip(names, (extent(s, space) for s in call.sizes), strict=True))
 
 
 def _told_sizes(names: Sequence[str], item: Node | Graph, arguments: Sequence[Tensor]) -> dict[str, int]:
@@ -148,7 +150,7 @@ def _check_count(
         first = getattr(parts[0], "span", call.callee.span) if parts else call.callee.span
         fail(
             "lair-call-parameters",
-            f"`{item.name.text}` has {wanted} {kind} parameter{'s' * (wanted != 1)}, but {found} given",
+            f"`{item.name.text}` has {counted(wanted, kind + ' parameter')}, but {found} given",
             first,
             help=f"its parameters: {', '.join(_parameters(item)) or 'none'}",
         )

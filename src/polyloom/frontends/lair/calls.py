@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from polyloom.frontends.lair.faults import Faults, fail
-from polyloom.frontends.lair.names import suggestion
+from polyloom.frontends.lair.names import counted, suggestion
 from polyloom.frontends.lair.scope import Bindings, Scope, tensor
 from polyloom.frontends.lair.syntax import Declaration, Expression, Graph, Invocation, Name, Node
 from polyloom.ir.program import Program, Tensor
@@ -35,7 +35,7 @@ def check_arguments(
         names = ", ".join(d.name.text for d in item.inputs) or "none"
         fail(
             "lair-call-arguments",
-            f"`{item.name.text}` takes {len(item.inputs)} tensors, but {len(call.arguments)} given",
+            f"`{item.name.text}` has {counted(len(item.inputs), 'input')}, but {len(call.arguments)} given",
             call.callee.span,
             help=f"its inputs: {names}",
         )
@@ -109,7 +109,7 @@ def check_outputs(call: Invocation, callee: Program, scope: Scope) -> None:
     if len(call.outputs) != len(callee.outputs):
         fail(
             "lair-call-outputs",
-            f"`{callee.name}` gives {len(callee.outputs)} tensors, but {len(call.outputs)} names take them",
+            f"`{callee.name}` has {counted(len(callee.outputs), 'output')}, but {len(call.outputs)} taken",
             call.outputs[0].span,
             help=f"its outputs: {', '.join(callee.outputs)}",
         )

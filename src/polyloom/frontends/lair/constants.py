@@ -17,20 +17,24 @@ LARGEST = 2**31 - 1
 
 @dataclass(frozen=True)
 class Space:
-    """What an index may speak of: the values of the size parameters, the iterators, the tensors' names."""
+    """What an index or bound may speak of: values of size parameters, iterators.
+
+    Tensors are known only to be refused; ``what`` is being written: an access, a bound, an extent.
+    """
 
     sizes: Mapping[str, int]
     iterators: Sequence[str] = ()
     tensors: frozenset[str] = frozenset()
+    what: str = "access"
 
 
-def constant(expression: Expression, sizes: Mapping[str, int], iterators: Sequence[str] = ()) -> int:
+def constant(expression: Expression, space: Space) -> int:
     """Return the value of an expression of integers and size parameters.
 
-    Errors: ``lair-domain`` where it depends on one of ``iterators``, else those of ``affine``.
+    Errors: ``lair-domain`` where it depends on an iterator, else those of ``affine``.
     """
-    value = affine(expression, Space(sizes, iterators))
-    for name, coefficient in zip(iterators, value.coefficients, strict=True):
+    value = affine(expression, space)
+    for name, coefficient in zip(space.iterators, value.coefficients, strict=True):
         if coefficient:
             _refuse_iterator(expression, name)
     return value.constant
@@ -47,9 +51,9 @@ def _refuse_iterator(expression: Expression, name: str) -> None:
     )
 
 
-def extent(expression: Expression, sizes: Mapping[str, int], iterators: Sequence[str] = ()) -> int:
+def extent(expression: Expression, space: Space) -> int:
     """Return the value of an extent, from 1 to 2**31 - 1. Errors: ``lair-domain``, ``lair-too-large``."""
-    value = constant(expression, sizes, iterators)
+    value = constant(expression, space)
     if value < 1:
         fail(
             "lair-domain",
@@ -152,11 +156,14 @@ def _checked(a: Affine, span: Span) -> Affine:
 def _refuse(part: Expression, space: Space) -> Affine:
     return fail(
         "lair-nonaffine",
-        "access is not affine",
+        f"{space.what} is not affine",
         part.span,
         label=_why(part),
-        help="an index or bound is an affine expression: sums of iterators times constants",
+        help=_HELPS.get(space.what, "a size is a constant expression of integers and size parameters"),
     )
+
+
+_HELPS = {"access": "an access is an affine expression of the iterators"}
 
 
 def _why(part: Expression) -> str:

@@ -33,7 +33,8 @@ class Faults:
     def raise_any(self) -> None:
         """Raise what was collected, each error once, in the order of the text."""
         if self._found:
-            raise PolyloomError(*sorted(dict.fromkeys(self._found), key=_position))
+            first = {(d.code, d.message, d.span): d for d in reversed(self._found)}
+            raise PolyloomError(*sorted(first.values(), key=_position))
 
 
 def _position(diagnostic: Diagnostic) -> int:

@@ -14,9 +14,10 @@ from polyloom.frontends.lair.faults import Faults, fail
 from polyloom.frontends.lair.inline import Names, renamed_program
 from polyloom.frontends.lair.names import check_new
 from polyloom.frontends.lair.nodes import assemble, check_outputs_written, check_single_assignment, lower_node
-from polyloom.frontends.lair.scope import Bindings, Scope, open_scope
+from polyloom.frontends.lair.scope import Bindings, Scope, check_names, open_scope
 from polyloom.frontends.lair.syntax import Graph, Invocation, Name, Node
 from polyloom.ir.program import Program, Statement, Tensor
+from polyloom.ir.types import ElementType
 
 DEEPEST = 40
 """The longest chain of graphs that call each other."""
@@ -25,16 +26,31 @@ MOST_STATEMENTS = 20_000
 """The most statements of a program, all calls replaced."""
 
 
+_Key = tuple[str, frozenset[tuple[str, ElementType]], frozenset[tuple[str, int]]]
+
+
 @dataclass(frozen=True)
 class Callers:
-    """The items of the file by name, and the graphs that led here, the outermost first."""
+    """The items of the file by name, and the graphs that led here, the outermost first.
+
+    ``lowered``: what was lowered already, by name and parameters, so that no call is lowered twice.
+    """
 
     items: Mapping[str, Node | Graph]
     chain: tuple[str, ...] = ()
+    lowered: dict[_Key, Program] = field(default_factory=dict)
 
 
 def lower_item(item: Node | Graph, bindings: Bindings, callers: Callers) -> Program:
     """Return the program of a node or graph with values for its parameters."""
+    key = (item.name.text, frozenset(bindings.types.items()), frozenset(bindings.sizes.items()))
+    if key not in callers.lowered:
+        callers.lowered[key] = _lower_new(item, bindings, callers)
+    return callers.lowered[key]
+
+
+def _lower_new(item: Node | Graph, bindings: Bindings, callers: Callers) -> Program:
+    check_names(item)
     if isinstance(item, Node):
         return lower_node(item, bindings)
     _check_chain(item, callers)

@@ -11,6 +11,7 @@ from polyloom.frontends.lair.bindings import from_defines
 from polyloom.frontends.lair.faults import Faults, fail
 from polyloom.frontends.lair.graphs import Callers, lower_item
 from polyloom.frontends.lair.names import check_new, suggestion
+from polyloom.frontends.lair.scope import check_names
 from polyloom.frontends.lair.syntax import Graph, Module, Name, Node
 from polyloom.ir.program import Program
 
@@ -26,6 +27,7 @@ def lower(module: Module, node: str | None = None, defines: Mapping[str, str] | 
     """
     items = _items(module)
     item = choose(module, node)
+    check_names(item)
     return lower_item(item, from_defines(item, defines or {}), Callers(items))
 
 

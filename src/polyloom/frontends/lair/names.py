@@ -51,6 +51,11 @@ def _refuse_duplicate(name: Name) -> None:
     )
 
 
+def counted(number: int, noun: str) -> str:
+    """Return ``1 output``, ``2 outputs``."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return a help text with the names that exist, the nearest first if one is near."""
     names = list(dict.fromkeys(known))

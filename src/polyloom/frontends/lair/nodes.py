@@ -105,6 +105,7 @@ def check_outputs_written(item: Node | Graph, written: Collection[str]) -> None:
 def assemble(scope: Scope, written: Mapping[str, Tensor], statements: tuple[Statement_, ...]) -> Program:
     """Return the program: inputs, outputs, then internal tensors in the order of their definition."""
     outside = {*scope.inputs, *scope.outputs}
-    internal = tuple(tensor for name, tensor in written.items() if name not in outside)
+    order = [statement.write.tensor for statement in statements]
+    internal = tuple(written[name] for name in order if name not in outside)
     declared = tuple(scope.declared[name] for name in (*scope.inputs, *scope.outputs))
     return Program(scope.item.name.text, (*declared, *internal), scope.inputs, scope.outputs, statements)

@@ -7,6 +7,7 @@ imported here only, and the parser is built once, when it is first needed.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 
 from lark import Lark, Token, Tree, UnexpectedInput
@@ -136,7 +137,8 @@ def _check_comments(source: Source) -> None:
 
 
 def _check_numbers(tree: Tree[Token], source: Source) -> None:
-    tokens = tree.scan_values(lambda v: isinstance(v, Token) and v.type in ("INTEGER", "DECIMAL"))
+    numbers = (part.children[0] for part in tree.iter_subtrees() if part.data == "number")
+    tokens = (token for token in numbers if isinstance(token, Token))
     faults = [_too_large(token, source) for token in tokens if _is_too_large(token)]
     if faults:
         raise PolyloomError(*faults)
@@ -169,6 +171,7 @@ def _too_deep(part: Tree[Token], source: Source) -> Diagnostic:
     return error(
         "lair-too-deep",
         f"expression is nested more than {DEEPEST} levels deep",
-        Place.of(part).span(source),
+        replace(Place.of(part).span(source), end=Place.of(part).start + 1),
+        label="begins here",
         helps=["split it into several statements with internal tensors"],
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from polyloom.frontends.lair.faults import fail
 from polyloom.frontends.lair.literals import literal
-from polyloom.frontends.lair.names import BINARY, FUNCTIONS, TYPES, UNARY, suggestion
+from polyloom.frontends.lair.names import BINARY, FUNCTIONS, TYPES, UNARY, counted, suggestion
 from polyloom.frontends.lair.syntax import Call, Choice, Element, Expression, Name, Number, Operation, walk
 from polyloom.ir import expressions as ir
 from polyloom.ir.program import Tensor
@@ -184,7 +184,7 @@ def _check_count(part: Call, count: int) -> None:
     if len(part.arguments) != count:
         fail(
             "lair-function-arguments",
-            f"`{part.function.text}` takes {count} argument{'s' * (count > 1)}, not {len(part.arguments)}",
+            f"`{part.function.text}` takes {counted(count, 'argument')}, not {len(part.arguments)}",
             part.span,
             help="`select(condition, then, otherwise)`" if count == 3 else f"give it {count}",
         )
@@ -228,7 +228,7 @@ def _refuse_comparison(part: Expression) -> ir.Expression:
         "a comparison is no value",
         part.span,
         label="only a condition may compare",
-        help=f"choose a value: `select({_text(part)}, 1, 0)`",
+        help=f"choose a value: `select({_text(part).strip('()')}, 1, 0)`",
     )
 
 

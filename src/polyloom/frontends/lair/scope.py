@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from polyloom.frontends.lair.constants import extent
+from polyloom.frontends.lair.constants import Space, extent
 from polyloom.frontends.lair.faults import Faults, fail
 from polyloom.frontends.lair.names import TYPES, check_new, suggestion
 from polyloom.frontends.lair.syntax import Declaration, Graph, Name, Node
@@ -46,8 +46,6 @@ class Scope:
 def open_scope(item: Node | Graph, bindings: Bindings) -> Scope:
     """Return the scope of a node or graph; its declarations are checked."""
     faults = Faults()
-    with faults.collect():
-        check_new([*(p.name for p in item.type_parameters), *item.size_parameters, *_tensor_names(item)])
     declared: dict[str, Tensor] = {}
     for declaration in declarations(item):
         with faults.collect():
@@ -56,19 +54,21 @@ def open_scope(item: Node | Graph, bindings: Bindings) -> Scope:
     return Scope(item, bindings, declared)
 
 
+def check_names(item: Node | Graph) -> None:
+    """Refuse parameters and declared tensors that share a name, or have a reserved one."""
+    tensors = (d.name for d in declarations(item))
+    check_new([*(p.name for p in item.type_parameters), *item.size_parameters, *tensors])
+
+
 def declarations(item: Node | Graph) -> tuple[Declaration, ...]:
     """Return the inputs, outputs and declared internal tensors of a node or graph."""
     return (*item.inputs, *item.outputs, *(p for p in item.body if isinstance(p, Declaration)))
 
 
-def _tensor_names(item: Node | Graph) -> Iterable[Name]:
-    return (d.name for d in declarations(item))
-
-
 def tensor(declaration: Declaration, bindings: Bindings) -> Tensor:
     """Return the tensor that a declaration introduces."""
     kind = element_type(declaration.type, bindings)
-    shape = tuple(extent(e, bindings.sizes) for e in declaration.extents)
+    shape = tuple(extent(e, Space(bindings.sizes, what="extent")) for e in declaration.extents)
     made = Tensor(declaration.name.text, kind, shape, declaration.span)
     check_size(made)
     return made

@@ -9,7 +9,7 @@ from polyloom.diagnostics import Span
 from polyloom.frontends.lair.checks import check_bounds, check_every_element_once, extremes
 from polyloom.frontends.lair.constants import Space, affine, extent
 from polyloom.frontends.lair.faults import Faults, fail
-from polyloom.frontends.lair.names import check_new, suggestion
+from polyloom.frontends.lair.names import check_new, counted, suggestion
 from polyloom.frontends.lair.scalar import Values, lower_expression
 from polyloom.frontends.lair.scope import Scope, check_size
 from polyloom.frontends.lair.syntax import Call, Choice, Element, Expression, Name, Operation, Statement
@@ -64,7 +64,7 @@ def lower_statement(part: Statement, scope: Scope, readable: Mapping[str, ir.Ten
     with faults.collect():
         write = frame.access(part.write)
     with faults.collect():
-        expression = lower_expression(part.expression, frame.declared_type(), frame.values(tuple(reads)))
+        expression = lower_expression(part.expression, frame.declared_type(), frame.values(references))
     faults.raise_any()
     tensor = frame.written(write, expression.type)
     lowered = ir.Statement(
@@ -86,22 +86,19 @@ def _domain(part: Statement, scope: Scope) -> tuple[int, ...]:
     if len(part.iterators) != len(part.extents):
         fail(
             "lair-domain",
-            f"{_count(len(part.iterators), 'iterator')} for {_count(len(part.extents), 'extent')}",
+            f"{counted(len(part.iterators), 'iterator')} for {counted(len(part.extents), 'extent')}",
             part.iterators[0].span if part.iterators else part.span,
             help="give each iterator one extent: `all (i, j) in (M, N)`",
         )
     names = tuple(n.text for n in part.iterators)
+    space = Space(scope.bindings.sizes, names, frozenset(scope.declared), "bound")
     faults = Faults()
     found = []
     for expression in part.extents:
         with faults.collect():
-            found.append(extent(expression, scope.bindings.sizes, names))
+            found.append(extent(expression, space))
     faults.raise_any()
     return tuple(found)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _references(expression: Expression) -> Iterator[Reference]:
@@ -190,9 +187,10 @@ class _Frame:
         tensor = self.scope.declared.get(target(self.part).text)
         return tensor.type if tensor else None
 
-    def values(self, reads: tuple[str, ...]) -> Values:
-        """Return what the expression may speak of."""
-        positions = {name: k for k, name in enumerate(reads)}
+    def values(self, references: list[Reference]) -> Values:
+        """Return what the expression may speak of; reads are numbered as they first appear."""
+        names = dict.fromkeys(_tensor_name(r).text for r in references)
+        positions = {name: k for k, name in enumerate(n for n in names if n in self.readable)}
         return Values(self.readable, positions, self.scope.bindings.types, self.scope.bindings.sizes)
 
     def written(self, write: ir.Access, kind: ElementType) -> ir.Tensor:
@@ -218,7 +216,8 @@ def _check_rank(reference: Reference, tensor: ir.Tensor, count: int) -> None:
     if count != rank:
         fail(
             "lair-rank",
-            f"`{tensor.name}` has {_count(rank, 'dimension')}, but {_count(count, 'index')} here",
+            f"`{tensor.name}` has {counted(rank, 'dimension')}, but {count or 'no'} "
+            f"{'index' if count == 1 else 'indices'} here",
             reference.span,
             help=f"write `{tensor.name}{''.join(f'[i{k}]' for k in range(rank))}`",
         )

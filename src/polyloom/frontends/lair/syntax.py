@@ -161,20 +161,3 @@ def walk(expression: Expression) -> Iterator[Expression]:
         current = waiting.pop()
         yield current
         waiting.extend(reversed(children(current)))
-
-
-def expressions(module: Module) -> Iterator[Expression]:
-    """Yield every outermost expression of a file."""
-    for item in module.items:
-        for part in (*item.inputs, *item.outputs, *item.body):
-            yield from _outermost(part)
-
-
-def _outermost(part: Declaration | Statement | Invocation) -> tuple[Expression, ...]:
-    match part:
-        case Declaration():
-            return part.extents
-        case Statement():
-            return (*part.extents, part.write, part.expression)
-        case Invocation():
-            return (*(part.sizes or ()), *part.arguments)

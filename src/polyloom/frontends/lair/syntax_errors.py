@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from polyloom.diagnostics import Diagnostic, Source, Span, error
@@ -27,78 +28,74 @@ _WORDS = {
     "LESS": "`<`",
     "MORE": "`>`",
     "EQUAL": "`=`",
-    "PLUSEQ": "`+=`",
-    "STAREQ": "`*=`",
-    "MAXEQ": "`max=`",
-    "MINEQ": "`min=`",
-    "COMPARE": "a comparison",
     "QUESTION": "`?`",
     "$END": "the end of the file",
 }
-_EXPRESSION = frozenset({"NAME", "INTEGER", "LPAR", "MINUS"})
-_OPERATORS = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "QUESTION", "COMPARE"})
-_REDUCTIONS = frozenset({"PLUSEQ", "STAREQ", "MAXEQ", "MINEQ"})
+_GROUPS = (
+    (frozenset({"NAME", "INTEGER", "DECIMAL", "LPAR", "MINUS"}), "an expression"),
+    (frozenset({"NAME", "ALL"}), "a statement"),
+    (frozenset({"EQUAL", "PLUSEQ", "STAREQ", "MAXEQ", "MINEQ"}), "an assignment (`=`, `+=`, ...)"),
+    (frozenset({"PLUS", "MINUS", "STAR", "SLASH", "PERCENT"}), "an operator"),
+)
+_BESIDE_OPERATORS = frozenset({"COMPARE", "QUESTION", "LSQB", "LPAR"})
+_WORD = re.compile(r"\w+|->|[-+*/]=|==|.", re.DOTALL)
 
 
 def syntax_error(source: Source, fault: Any) -> Diagnostic:
     """Return the diagnostic of an unexpected character, word or end of the file."""
     start, found = _found(source, fault)
-    wanted = _wanted(fault)
+    wanted = _wanted(fault.interactive_parser.accepts())
     return error(
         "lair-syntax",
-        f"found {found or 'the end of the file'}, expected {wanted}",
-        Span(source, start, start + max(1, len(found) - 2)),
+        f"found {f'`{found}`' if found else 'the end of the file'}, expected {wanted}",
+        Span(source, start, start + max(1, len(found))),
         label=f"expected {wanted}",
-        helps=_helps(source, start),
+        helps=[_help(found)],
     )
 
 
 def _found(source: Source, fault: Any) -> tuple[int, str]:
     token = getattr(fault, "token", None)
-    if token is not None and token.type != "$END" and str(token):
-        return token.start_pos, f"`{str(token).splitlines()[0]}`"
-    start = fault.pos_in_stream if token is None else None
-    if start is None or start >= len(source.text):
+    start = fault.pos_in_stream if token is None else token.start_pos
+    if start is None or start >= len(source.text) or (token is not None and token.type == "$END"):
         return len(source.text.rstrip()), ""
-    return start, f"`{source.text[start]}`"
+    match = _WORD.match(source.text, start)
+    return start, match[0] if match else source.text[start]
 
 
-def _wanted(fault: Any) -> str:
-    names = set(getattr(fault, "accepts", None) or getattr(fault, "expected", None) or fault.allowed or ())
-    words = ["an expression"] if names >= _EXPRESSION else []
-    if words:
-        names -= _EXPRESSION | {"DECIMAL", "OPEN"}
-    names -= _OPERATORS
-    if "EQUAL" in names and names >= _REDUCTIONS:
-        names -= _REDUCTIONS
-        words.append("an assignment")
-        names.discard("EQUAL")
-    words += sorted({_WORDS.get(n, n) for n in names})
-    return _either(words)
-
-
-def _either(words: list[str]) -> str:
-    if not words:
-        return "nothing more"
+def _wanted(accepted: set[str]) -> str:
+    names = set(accepted)
+    words = []
+    for group, word in _GROUPS:
+        if names >= group:
+            names -= group
+            words.append(word)
+    if "an expression" in words:
+        names.discard("OPEN")
+    if "an operator" in words:
+        names -= _BESIDE_OPERATORS
+    words += sorted({_WORDS[n] for n in names if n in _WORDS})
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
-_HINTS = (
-    (";", "statements end without a semicolon"),
-    ("&", "conditions are single comparisons; nest `select` to combine them"),
-    ("|", "conditions are single comparisons; nest `select` to combine them"),
-    ("!", "write `!=`, or turn the two sides of the choice around"),
-    ("-=", "write `+=` with a negated term"),
-    ("/=", "reductions are `+=`, `*=`, `max=` and `min=`"),
-    ("==", "`=` assigns, `==` compares; only a condition may compare"),
-    ("=", "`=` assigns, `==` compares; only a condition may compare"),
-    (",", "an index has its own brackets: `x[i][j]`; lists stand in parentheses"),
-    ("->", "outputs follow `->`, once in a header"),
-    ("^", "write `pow(a, b)`"),
-)
+_HINTS = {
+    ";": "statements end without a semicolon",
+    "&": "conditions are single comparisons; nest `select` to combine them",
+    "|": "conditions are single comparisons; nest `select` to combine them",
+    "!": "write `!=`, or turn the two sides of the choice around",
+    "-=": "write `+=` with a negated term",
+    "/=": "reductions are `+=`, `*=`, `max=` and `min=`",
+    "==": "`=` assigns, `==` compares; only a condition may compare",
+    "=": "`=` assigns, `==` compares; only a condition may compare",
+    ",": "an index has its own brackets: `x[i][j]`; lists stand in parentheses",
+    "->": "outputs follow `->`, once in a header",
+    "^": "write `pow(a, b)`",
+    "(": "a statement begins with `all (i, j) in (M, N)`",
+}
+_SHAPE = "a node reads `lair name(M): float16 x[M] -> float16 y[M] { all (i) in (M) y[i] = x[i] }`"
 
 
-def _helps(source: Source, start: int) -> list[str]:
-    rest = source.text[start : start + 2]
-    matching = [hint for sign, hint in _HINTS if rest.startswith(sign)]
-    return matching[:1] or ["the language is described in the documentation's page on LAIR"]
+def _help(found: str) -> str:
+    if re.match(r"\d+[^\d.]", found):
+        return "a name cannot begin with a digit; a product is written `2 * x`"
+    return _HINTS.get(found, _SHAPE)
