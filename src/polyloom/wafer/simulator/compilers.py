@@ -15,16 +15,14 @@ from pathlib import Path
 
 from polyloom.diagnostics import PolyloomError, error
 
-BASE_FLAGS = tuple(
-    [
-        "-std=gnu11",
-        "-O2",
-        "-fPIC",
-        "-fvisibility=hidden",
-        "-fwrapv",
-        "-fno-strict-aliasing",
-        "-ffp-contract=off",
-    ]
+BASE_FLAGS = (
+    "-std=gnu11",
+    "-O2",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fwrapv",
+    "-fno-strict-aliasing",
+    "-ffp-contract=off",
 )
 OPTIONAL_FLAGS = ("-march=native", "-fexcess-precision=16", "-fno-ipa-icf")
 """Used where the compiler takes them."""

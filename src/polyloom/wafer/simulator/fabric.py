@@ -45,12 +45,14 @@ class Fabric:
         *,
         trace: bool = False,
         max_cycles: int | None = None,
+        backwards: bool = False,
     ) -> None:
         """Lay the program out on ``width`` x ``height`` PEs; mistakes of the layout show in the result of
         ``run``.
 
         ``trace`` records what happens when; ``max_cycles`` ends a simulation that goes on for longer, with an
         error.
+        ``backwards`` visits the PEs of a cycle in the opposite order, which changes nothing (tests use it).
         Errors: ``ValueError`` for a rectangle that is empty or larger than the machine.
         """
         if not (1 <= width <= machine.grid[0] and 1 <= height <= machine.grid[1]):
@@ -62,6 +64,8 @@ class Fabric:
         self._handle = self._library.fabric_create(description, width, height, invocations, int(trace), limit)
         self._release = weakref.finalize(self, self._library.fabric_destroy, self._handle)
         self._ran = False
+        if backwards:
+            self._library.fabric_visit_backwards(self._handle)
 
     def close(self) -> None:
         """Give the memory of the simulation back; the object cannot be used any more."""

@@ -80,6 +80,7 @@ _PES = (c_void_p, c_int64, c_void_p, c_void_p)
 _SIGNATURES = {
     "fabric_create": (c_void_p, (POINTER(MachineC), c_int32, c_int32, c_int32, c_int32, c_int64)),
     "fabric_destroy": (None, (c_void_p,)),
+    "fabric_visit_backwards": (None, (c_void_p,)),
     "fabric_memory_bytes": (None, (*_PES, c_void_p)),
     "fabric_load": (None, (*_PES, c_int64, c_int64, c_void_p, c_void_p, c_int64)),
     "fabric_read": (None, (*_PES, c_int64, c_int64, c_void_p, c_void_p)),
@@ -139,21 +140,19 @@ def machine_structure(library: ctypes.CDLL, machine: Machine) -> MachineC:
     )
 
 
-_SAME_NAMES = tuple(
-    [
-        "branch",
-        "simd_launch",
-        "configure",
-        "set_base_address",
-        "data_task_dispatch",
-        "local_task_activate",
-        "send",
-        "receive",
-        "hop_latency",
-        "ramp_latency",
-        "colors",
-        "router_buffer",
-        "microthreads",
-        "memory_bytes",
-    ]
+_SAME_NAMES = (
+    "branch",
+    "simd_launch",
+    "configure",
+    "set_base_address",
+    "data_task_dispatch",
+    "local_task_activate",
+    "send",
+    "receive",
+    "hop_latency",
+    "ramp_latency",
+    "colors",
+    "router_buffer",
+    "microthreads",
+    "memory_bytes",
 )

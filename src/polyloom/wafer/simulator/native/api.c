@@ -51,6 +51,8 @@ EXPORT void fabric_destroy(struct fabric *f) {
   free(f);
 }
 
+EXPORT void fabric_visit_backwards(struct fabric *f) { f->backwards = true; }
+
 /* ---- Memory ---- */
 
 static struct core *core_at(struct fabric *f, int32_t x, int32_t y) {

@@ -10,6 +10,9 @@
 
 typedef _Float16 half;
 
+#define INFINITY __builtin_inff()
+#define NAN __builtin_nanf("")
+
 #define PE_ARITHMETIC_OF_FLOATS(type, suffix) \
   static inline type neg_##suffix(type a) { return (type)-a; } \
   static inline type abs_##suffix(type a) { return (type)__builtin_fabs((double)a); } \

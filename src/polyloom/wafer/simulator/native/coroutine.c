@@ -14,7 +14,7 @@
 #define MAP_NORESERVE 0
 #endif
 
-enum { STACK_BYTES = 32 * 1024, STACKS_IN_BLOCK = 64, RESERVED_TOP = 64 };
+enum { STACK_BYTES = 32 * 1024, STACKS_IN_BLOCK = 64, RESERVED_TOP = 64, COLORS_OF_TOPS = 32 };
 static const uint64_t CANARY = 0xca4a51e5ca4a51e5u;
 
 #if defined(__x86_64__)
@@ -162,7 +162,8 @@ static void add_stacks(struct coroutines *all) {
     struct coroutine *k = &b->coroutines[i];
     unsigned char *low = b->bytes + (size_t)(i + 1) * STACK_BYTES;
     k->canary = (uint64_t *)(low - 8);
-    prepare(&k->at, low, low + STACK_BYTES - RESERVED_TOP, body);
+    size_t stagger = (size_t)(i % COLORS_OF_TOPS) * 64; /* or all tops would compete for the same cache lines */
+    prepare(&k->at, low, low + STACK_BYTES - RESERVED_TOP - stagger, body);
     k->next_free = all->free;
     all->free = k;
   }

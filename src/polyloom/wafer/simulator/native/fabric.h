@@ -58,7 +58,7 @@ struct target { /* one way out of a route: a ring, or a sink */
 struct route {
   struct ring ring;
   struct target *targets;
-  uint8_t target_count, color, from, to;
+  uint8_t target_count, color, from, to, checked;
 };
 
 struct node { /* a router, and the PE behind its ramp if that has a program */
@@ -223,7 +223,7 @@ struct fabric {
   struct failure failure;
   uint32_t failure_node;
   bool linked;
-  volatile bool stop;
+  bool backwards; /* visits the nodes of a cycle in the opposite order: a test that nothing depends on it */
 };
 
 static inline struct core *this_core(void) { return (struct core *)self; }

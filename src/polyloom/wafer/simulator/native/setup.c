@@ -272,6 +272,20 @@ static void begin(struct fabric *f) {
     if (f->edges[i].count) wake_edge(f, i, 0);
 }
 
+static struct route *route_before(const struct fabric *f, const struct route *r) {
+  return r->ring.producer_kind == END_ROUTER ? route_of(&f->nodes[r->ring.producer], r->color) : NULL;
+}
+
+/* Follows a color against its direction, to a route that was checked before, a beginning, or in a circle to itself. */
+static void check_circle(struct fabric *f, uint32_t number, struct route *start) {
+  enum { UNKNOWN, ON_THE_WAY, FINE };
+  struct route *r = start;
+  for (; r && r->checked == UNKNOWN; r = route_before(f, r)) r->checked = ON_THE_WAY;
+  if (r && r->checked == ON_THE_WAY)
+    fail_setup(f, node_x(f, number), node_y(f, number), "route", "the routes of color %d run in a circle", start->color);
+  for (r = start; r && r->checked == ON_THE_WAY; r = route_before(f, r)) r->checked = FINE;
+}
+
 void link_rings(struct fabric *f) {
   for (uint32_t number = 0; number < f->node_count; number++)
     for (int i = 0; i < f->nodes[number].route_count; i++) {
@@ -279,5 +293,7 @@ void link_rings(struct fabric *f) {
       for (int k = 0; k < r->target_count; k++) join_target(f, number, r, &r->targets[k]);
     }
   make_edges(f);
+  for (uint32_t number = 0; number < f->node_count && !f->failure.present; number++)
+    for (int i = 0; i < f->nodes[number].route_count; i++) check_circle(f, number, &f->nodes[number].routes[i]);
   begin(f);
 }

@@ -14,8 +14,10 @@ static void set_limit(struct core *c) {
 
 /* ---- Starting tasks ---- */
 
+/* A task takes at least one cycle. */
 static void finish_job(struct core *c) {
   struct fabric *f = c->fabric;
+  c->pe.clock = later(c->pe.clock, c->began + 1);
   c->busy += c->pe.clock - c->began - c->waited;
   if (f->trace) trace_add(f, TRACE_TASK, c->number, 0, c->job.name, c->began, c->pe.clock);
   c->state = CORE_FREE;
