@@ -57,6 +57,11 @@ def value_at(function: isl.MultiAff, point: isl.MultiAff) -> isl.MultiAff:
     return compose(point, function)
 
 
+def point_of(function: isl.MultiAff) -> isl.Set:
+    """Return a function of the parameters alone, ``{ [] -> S[...] }``, as a parametric point."""
+    return isl.Map.from_multi_aff(function).range()
+
+
 def _is_linear(aff: isl.Aff) -> bool:
     variables = aff.dim(_DIM.in_)
     used = (k for k in range(aff.dim(_DIM.div)) if not aff.get_coefficient_val(_DIM.div, k).is_zero())

@@ -37,7 +37,7 @@ class Instruction:
     @property
     def body_text(self) -> str:
         """The body in C, in terms of a, b, c."""
-        return scalar_code(self.body, list(_NAMES[: len(self.sources)]))
+        return scalar_code(self.body, dict(enumerate(_NAMES)))
 
 
 @cache

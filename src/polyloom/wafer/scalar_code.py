@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from polyloom.ir.expressions import (
     Binary,
@@ -48,7 +48,7 @@ _FUNCTION = {
 }
 
 
-def scalar_code(expression: Expression, reads: Sequence[str]) -> str:
+def scalar_code(expression: Expression, reads: Mapping[int, str]) -> str:
     """Return the expression in C; ``reads[k]`` is the C text of read number k."""
     match expression:
         case Read(position=position):

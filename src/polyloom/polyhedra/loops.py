@@ -1,0 +1,275 @@
+"""Loops and integer expressions from sets, by isl's AST generator, as small immutable trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+_DIM = isl.dim_type
+
+
+@dataclass(frozen=True)
+class Number:
+    """An integer."""
+
+    value: int
+
+
+@dataclass(frozen=True)
+class Name:
+    """A variable or parameter."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operator (``+``, ``floor``, ``min``, ``and``, ...) applied to integers or truth values."""
+
+    operator: str
+    operands: tuple[IntExpression, ...]
+
+
+IntExpression = Number | Name | Operation
+
+
+@dataclass(frozen=True)
+class Loop:
+    """``for (iterator = start; condition; iterator += step) body``."""
+
+    iterator: str
+    start: IntExpression
+    condition: IntExpression
+    step: IntExpression
+    body: Tree
+
+
+@dataclass(frozen=True)
+class Branch:
+    """``if (condition) body else otherwise``."""
+
+    condition: IntExpression
+    body: Tree
+    otherwise: Tree
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One instance of a statement, with the coordinates of its domain."""
+
+    statement: str
+    arguments: tuple[IntExpression, ...]
+
+
+Tree = tuple[Loop | Branch | Instance, ...]
+
+_OPERATORS = {
+    "and_": "and",
+    "and_then": "and",
+    "or_": "or",
+    "or_else": "or",
+    "max": "max",
+    "min": "min",
+    "minus": "-",
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "fdiv_q": "floor",
+    "pdiv_q": "/",
+    "pdiv_r": "%",
+    "zdiv_r": "%",
+    "cond": "?",
+    "select": "?",
+    "eq": "==",
+    "le": "<=",
+    "lt": "<",
+    "ge": ">=",
+    "gt": ">",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class CodeBuilder:
+    """Makes loops and expressions where the parameters satisfy ``context``.
+
+    ``names`` renames parameters (``index_0`` to ``dy_index_0``).
+    """
+
+    context: isl.Set
+    names: Mapping[str, str]
+
+    def loops(self, schedule: isl.UnionMap) -> Tree:
+        """Return loops that visit the schedule's domain in the lexicographic order of its range."""
+        build = isl.AstBuild.from_context(self.context)
+        return tuple(self._tree(build.node_from_schedule_map(schedule)))
+
+    def condition(self, holds: isl.Set) -> IntExpression | None:
+        """Return when a parameter set holds, given the context; None where it always does."""
+        needed = holds.params().gist(self.context).coalesce()
+        if self.context.is_subset(holds.params()):
+            return None
+        build = isl.AstBuild.from_context(self.context)
+        return self._expression(build.expr_from_set(needed))
+
+    def value(self, function: isl.PwAff) -> IntExpression:
+        """Return the value of a function of the parameters, given the context."""
+        known = self.context.align_params(function.domain().get_space())
+        simplified = function.intersect_params(known).coalesce().gist_params(known)
+        build = isl.AstBuild.from_context(self.context)
+        return self._expression(build.expr_from_pw_aff(simplified))
+
+    def affine(self, aff: isl.Aff, arguments: Sequence[IntExpression]) -> IntExpression:
+        """Return the value of a function that is linear in its domain's variables at given arguments."""
+        rest = aff
+        terms: list[tuple[int, IntExpression]] = []
+        for k, argument in enumerate(arguments):
+            coefficient = int(aff.get_coefficient_val(_DIM.in_, k).to_python())
+            rest = rest.set_coefficient_val(_DIM.in_, k, isl.Val(0))
+            terms.append((coefficient, argument))
+        constant = isl.PwAff.from_aff(rest.drop_dims(_DIM.in_, 0, len(arguments)))
+        return sum_of([*terms, (1, self.value(_on_parameters(constant)))])
+
+    def _tree(self, node: isl.AstNode) -> Iterator[Loop | Branch | Instance]:
+        kind = _kind(node.get_type())
+        if kind == "block":
+            children = node.block_get_children()
+            for k in range(children.n_ast_node()):
+                yield from self._tree(children.get_ast_node(k))
+        elif kind == "for_":
+            yield from self._for(node)
+        elif kind == "if_":
+            otherwise = tuple(self._tree(node.if_get_else_node())) if node.if_has_else_node() else ()
+            body = tuple(self._tree(node.if_get_then_node()))
+            yield Branch(self._expression(node.if_get_cond()), body, otherwise)
+        else:
+            call = node.user_get_expr()
+            arguments = (self._expression(call.get_op_arg(k)) for k in range(1, call.get_op_n_arg()))
+            yield Instance(call.get_op_arg(0).get_id().get_name(), tuple(arguments))
+
+    def _for(self, node: isl.AstNode) -> Iterator[Loop | Branch | Instance]:
+        iterator = node.for_get_iterator().get_id().get_name()
+        start = self._expression(node.for_get_init())
+        body = tuple(self._tree(node.for_get_body()))
+        if node.for_is_degenerate():
+            yield from substitute(body, iterator, start)
+            return
+        condition = self._expression(node.for_get_cond())
+        yield Loop(iterator, start, condition, self._expression(node.for_get_inc()), body)
+
+    def _expression(self, expression: isl.AstExpr) -> IntExpression:
+        kind = _kind(expression.get_type())
+        if kind == "int":
+            return Number(int(expression.get_val().to_python()))
+        if kind == "id":
+            name = expression.get_id().get_name()
+            return Name(self.names.get(name, name))
+        operands = tuple(self._expression(expression.get_op_arg(k)) for k in range(expression.get_op_n_arg()))
+        return Operation(_OPERATORS[_kind(expression.get_op_type())], operands)
+
+
+def _kind(value: object) -> str:
+    """Return the name of a member of one of isl's enumerations."""
+    return str(value).rpartition(".")[2]
+
+
+def _on_parameters(function: isl.PwAff) -> isl.PwAff:
+    return function.project_domain_on_params() if function.dim(_DIM.in_) else function
+
+
+def sum_of(terms: Sequence[tuple[int, IntExpression]]) -> IntExpression:
+    """Return ``c0 * e0 + c1 * e1 + ...``, numbers folded."""
+    constant = 0
+    parts: list[tuple[int, IntExpression]] = []
+    for coefficient, term in terms:
+        if isinstance(term, Number):
+            constant += coefficient * term.value
+        elif coefficient:
+            parts.append((coefficient, term))
+    if constant or not parts:
+        parts.append((1 if constant >= 0 else -1, Number(abs(constant))))
+    parts.sort(key=lambda part: part[0] < 0)
+    result = _scaled(*parts[0])
+    for coefficient, term in parts[1:]:
+        sign = "+" if coefficient > 0 else "-"
+        result = Operation(sign, (result, _scaled(abs(coefficient), term)))
+    return result
+
+
+def product_of(factors: Sequence[IntExpression]) -> IntExpression:
+    """Return the product, numbers folded."""
+    constant = 1
+    result: IntExpression | None = None
+    for factor in factors:
+        if isinstance(factor, Number):
+            constant *= factor.value
+        else:
+            result = factor if result is None else Operation("*", (result, factor))
+    if result is None:
+        return Number(constant)
+    return result if constant == 1 else Operation("*", (Number(constant), result))
+
+
+def _scaled(coefficient: int, term: IntExpression) -> IntExpression:
+    if coefficient == 1:
+        return term
+    if isinstance(term, Number):
+        return Number(coefficient * term.value)
+    if coefficient == -1:
+        return Operation("-", (term,))
+    return Operation("*", (Number(coefficient), term))
+
+
+def substitute(tree: Tree, name: str, value: IntExpression) -> Tree:
+    """Replace a variable in a tree."""
+    return tuple(_substitute_node(node, name, value) for node in tree)
+
+
+def _substitute_node(
+    node: Loop | Branch | Instance, name: str, value: IntExpression
+) -> Loop | Branch | Instance:
+    def inside(expression: IntExpression) -> IntExpression:
+        return replace_name(expression, name, value)
+
+    match node:
+        case Loop(iterator=iterator, start=start, condition=condition, step=step, body=body):
+            return Loop(
+                iterator, inside(start), inside(condition), inside(step), substitute(body, name, value)
+            )
+        case Branch(condition=condition, body=body, otherwise=otherwise):
+            return Branch(
+                inside(condition), substitute(body, name, value), substitute(otherwise, name, value)
+            )
+        case Instance(statement=statement, arguments=arguments):
+            return Instance(statement, tuple(inside(argument) for argument in arguments))
+
+
+def replace_name(expression: IntExpression, name: str, value: IntExpression) -> IntExpression:
+    """Replace a variable in an expression."""
+    match expression:
+        case Name(name=found):
+            return value if found == name else expression
+        case Operation(operator=operator, operands=operands):
+            return Operation(operator, tuple(replace_name(o, name, value) for o in operands))
+        case _:
+            return expression
+
+
+def names_in(expression: IntExpression) -> frozenset[str]:
+    """Return the variables of an expression."""
+    match expression:
+        case Name(name=name):
+            return frozenset({name})
+        case Operation(operands=operands):
+            return frozenset(n for o in operands for n in names_in(o))
+        case _:
+            return frozenset()
+
+
+def operation_count(expression: IntExpression) -> int:
+    """Return the number of operations that evaluating an expression takes."""
+    if isinstance(expression, Operation):
+        return max(1, len(expression.operands) - 1) + sum(operation_count(o) for o in expression.operands)
+    return 0

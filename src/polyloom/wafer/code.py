@@ -1,0 +1,298 @@
+"""The program of a PE as a small tree: what the emitters print, in C now.
+
+Array subscripts and loop bounds are integer expressions; what is computed is an IR expression over
+elements of local arrays and values in variables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polyloom.ir.expressions import Expression
+from polyloom.ir.types import ElementType
+from polyloom.polyhedra.loops import IntExpression
+
+
+@dataclass(frozen=True)
+class Element:
+    """``array[i][j]``; a tensor of rank 0 has no subscripts."""
+
+    array: str
+    subscripts: tuple[IntExpression, ...]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A scalar in a register: the arriving ``data``, say."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Received:
+    """The next element of an input queue."""
+
+    queue: str
+    type: ElementType
+
+
+Value = Element | Variable | Received
+
+
+@dataclass(frozen=True)
+class Compute:
+    """An IR expression whose reads are ``values`` (by position)."""
+
+    expression: Expression
+    values: tuple[tuple[int, Value], ...]
+
+
+@dataclass(frozen=True)
+class OperandRef:
+    """A SIMD operand: one descriptor, or one of several by a selector variable."""
+
+    name: str
+    selector: str | None = None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the following basic block costs in scalar work."""
+
+    operations: int = 0
+    loads: int = 0
+    stores: int = 0
+    multiplications: int = 0
+    iterations: int = 0
+    branches: int = 0
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A remark for the reader."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class If:
+    """``if (condition) body``."""
+
+    condition: IntExpression
+    body: Code
+
+
+@dataclass(frozen=True)
+class For:
+    """``for (iterator = start; condition; iterator += step) body``."""
+
+    iterator: str
+    start: IntExpression
+    condition: IntExpression
+    step: IntExpression
+    body: Code
+
+
+@dataclass(frozen=True)
+class SetInteger:
+    """``variable = value``; ``declare`` where the variable is local to the block."""
+
+    variable: str
+    value: IntExpression
+    declare: bool = False
+
+
+@dataclass(frozen=True)
+class SetValue:
+    """``type variable = value``."""
+
+    variable: str
+    type: ElementType
+    value: Compute
+
+
+@dataclass(frozen=True)
+class StoreElement:
+    """``target = value``."""
+
+    target: Element
+    value: Compute
+
+
+@dataclass(frozen=True)
+class Send:
+    """Send one element; with ``index``, a value-position pair that is left out where it is zero."""
+
+    queue: str
+    value: Compute
+    type: ElementType
+    index: IntExpression | None = None
+
+
+@dataclass(frozen=True)
+class SendEnd:
+    """Send one end of chunk."""
+
+    queue: str
+
+
+@dataclass(frozen=True)
+class Configure:
+    """Set a descriptor's sizes and strides."""
+
+    operand: OperandRef
+    sizes: tuple[IntExpression, ...]
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ConfigureFabric:
+    """Make a descriptor stand for so many elements of a queue."""
+
+    operand: OperandRef
+    output: bool
+    queue: str
+    elements: IntExpression
+
+
+@dataclass(frozen=True)
+class SetBase:
+    """Let a descriptor start at an element."""
+
+    operand: OperandRef
+    element: Element
+
+
+@dataclass(frozen=True)
+class Invoke:
+    """One SIMD instruction; with ``then``, beside the main thread, activating a task at its end."""
+
+    instruction: str
+    destination: OperandRef
+    sources: tuple[OperandRef | Compute, ...]
+    then: str | None = None
+
+
+@dataclass(frozen=True)
+class Activate:
+    """Ask for a task."""
+
+    task: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """Stop a queue's tasks."""
+
+    queue: str
+
+
+@dataclass(frozen=True)
+class Unblock:
+    """Let a queue's tasks run."""
+
+    queue: str
+
+
+@dataclass(frozen=True)
+class CountDown:
+    """``if (--counter == 0) body``."""
+
+    counter: str
+    body: Code
+
+
+@dataclass(frozen=True)
+class CountUp:
+    """``counter += 1; if (counter == limit) { counter = 0; body }``."""
+
+    counter: str
+    limit: IntExpression
+    body: Code
+
+
+@dataclass(frozen=True)
+class IfNextInvocation:
+    """``if (next_invocation()) body``."""
+
+    body: Code
+
+
+Node = (
+    Cost
+    | Comment
+    | If
+    | For
+    | SetInteger
+    | SetValue
+    | StoreElement
+    | Send
+    | SendEnd
+    | Configure
+    | ConfigureFabric
+    | SetBase
+    | Invoke
+    | Activate
+    | Block
+    | Unblock
+    | CountDown
+    | CountUp
+    | IfNextInvocation
+)
+Code = tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class ArrayDeclaration:
+    """A local array; ``comment`` says which elements lie where."""
+
+    name: str
+    type: ElementType
+    extents: tuple[int, ...]
+    comment: str
+
+
+@dataclass(frozen=True)
+class DataTask:
+    """What a queue's wavelets start: ``body`` for a (sparse) element, ``end`` for an end of chunk."""
+
+    queue: str
+    name: str
+    type: ElementType
+    body: Code
+    end_name: str
+    end: Code
+
+
+@dataclass(frozen=True)
+class LocalTask:
+    """A task that others activate; ``blocking`` if it may wait for the fabric."""
+
+    name: str
+    body: Code
+    blocking: bool
+
+
+@dataclass(frozen=True)
+class OperandDeclaration:
+    """A SIMD operand: ``count`` descriptors under one name."""
+
+    name: str
+    count: int
+    comment: str = ""
+
+
+@dataclass(frozen=True)
+class RoleCode:
+    """The whole program of one role of PE. Queues are numbered in their order, inputs and outputs apart."""
+
+    name: str
+    comment: tuple[str, ...]
+    arrays: tuple[ArrayDeclaration, ...]
+    counters: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    operands: tuple[OperandDeclaration, ...]
+    main: Code
+    data_tasks: tuple[DataTask, ...]
+    local_tasks: tuple[LocalTask, ...]

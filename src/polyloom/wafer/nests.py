@@ -1,0 +1,73 @@
+"""Sequences of index tuples as one rectangular nest: what a SIMD instruction on the fabric runs through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyloom.polyhedra.bounds import (
+    elementwise_maximum,
+    elementwise_minimum,
+    extent_between,
+    is_dense_box,
+    is_independent_of,
+)
+from polyloom.polyhedra.compression import variable_compression
+from polyloom.polyhedra.functions import compose, is_linear
+from polyloom.wafer.simd import MAX_DIMENSIONS
+
+_DIM = isl.dim_type
+
+
+@dataclass(frozen=True, eq=False)
+class Nest:
+    """``order``: ``{ [i0, ...] -> index[...] }``; ``start``, ``size``: parametric points of [i0, ...]."""
+
+    order: isl.MultiAff
+    start: isl.Set
+    size: isl.Set
+
+    def access(self, function: isl.MultiAff) -> isl.MultiAff:
+        """Return ``{ [i0, ...] -> local }`` for ``function``: ``{ index[...] -> local }``."""
+        return compose(self.order, function)
+
+
+def find_nest(indices: isl.Set, varying: Sequence[str]) -> Nest | None:
+    """Return the nest that runs through the indices in lexicographic order; None where there is none.
+
+    The size may depend on parameters other than the ``varying`` ones; it must be a dense box of at most
+    four dimensions.
+    """
+    compression = variable_compression(indices)
+    compressed = compression.compressed
+    start, end = elementwise_minimum(compressed), elementwise_maximum(compressed)
+    size = extent_between(start, end)
+    deep = compressed.dim(_DIM.set) > MAX_DIMENSIONS
+    if deep or not is_dense_box(compressed, start, end) or not is_independent_of(size, varying):
+        return None
+    if not _keeps_order(compression.map, compressed):
+        return None
+    return Nest(compression.map, start, size)
+
+
+def linear_function(relation: isl.Map) -> isl.MultiAff | None:
+    """Return a relation as one linear function; None where it is piecewise or not linear."""
+    function = relation.as_pw_multi_aff().coalesce()
+    if function.n_piece() > 1:
+        function = relation.coalesce().as_pw_multi_aff()
+    if not function.isa_multi_aff():
+        function = function.gist(relation.domain())
+    if not function.isa_multi_aff():
+        return None
+    result = function.as_multi_aff()
+    return result if is_linear(result) else None
+
+
+def _keeps_order(order: isl.MultiAff, compressed: isl.Set) -> bool:
+    """Whether points that come later in the nest have later indices."""
+    relation = isl.Map.from_multi_aff(order).intersect_domain(compressed)
+    later = isl.Map.lex_lt(compressed.get_space()).intersect_domain(compressed).intersect_range(compressed)
+    images = later.apply_domain(relation).apply_range(relation)
+    return bool(images.is_subset(isl.Map.lex_lt(images.get_space().range())))

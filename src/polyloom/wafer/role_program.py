@@ -1,0 +1,361 @@
+"""The program of a role: its tasks, and which task's end lets which other one start.
+
+An invocation begins with the initialisation of local memory; streams are taken in when what their
+statements need is there; local statements and chains follow; after the last of them the PE is ready
+for the next invocation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyloom.diagnostics import PolyloomError, error
+from polyloom.ir.expressions import Constant
+from polyloom.polyhedra.functions import compose
+from polyloom.polyhedra.loops import IntExpression, Number
+from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.chain_code import chain_code, chain_queues
+from polyloom.wafer.chains import Chain, Part
+from polyloom.wafer.code import (
+    Activate,
+    ArrayDeclaration,
+    Code,
+    Compute,
+    Cost,
+    CountDown,
+    DataTask,
+    Element,
+    IfNextInvocation,
+    Invoke,
+    LocalTask,
+    Node,
+    RoleCode,
+    SetBase,
+    SetInteger,
+    StoreElement,
+    Unblock,
+)
+from polyloom.wafer.compute_code import compute_code, tree_code
+from polyloom.wafer.instructions import move_instruction
+from polyloom.wafer.memory import LocalArray
+from polyloom.wafer.role_context import RoleBuilder, coalesced, scalar_cost
+from polyloom.wafer.roles import Role, pes_of
+from polyloom.wafer.simd import SimdAnalysis
+from polyloom.wafer.stream_code import (
+    StreamOnRole,
+    element_body,
+    end_of_chunk,
+    receive_all,
+    store_instruction,
+    streams_on,
+    whole_instruction,
+)
+from polyloom.wafer.tasks import InitializeTask, TaskKind
+
+_BEGIN, _FINISH = "begin", "finish"
+
+
+@dataclass(frozen=True, eq=False)
+class _Unit:
+    """A piece of an invocation: a stream, a local statement or a chain; ``writes``: what it completes."""
+
+    name: str
+    work: StreamOnRole | SimdAnalysis | Chain
+    needs: tuple[str, ...]
+    reads: frozenset[str]
+    writes: frozenset[str]
+
+
+def role_code(analysis: LayerAnalysis, role: Role) -> RoleCode:
+    """Return the program of one role."""
+    builder = RoleBuilder(analysis, role)
+    units = _units(builder)
+    before = _reduced({unit.name: set(unit.needs) for unit in units})
+    starts = {unit.name: _start_node(unit) for unit in units}
+    after = _after(units, before, starts)
+    data_tasks: list[DataTask] = []
+    local_tasks: list[LocalTask] = [LocalTask(_BEGIN, (), False)]
+    for unit in units:
+        done = after[unit.name]
+        if isinstance(unit.work, StreamOnRole) and unit.work.stream.sparse:
+            data_tasks.append(_sparse_task(builder, unit.work, done))
+        else:
+            local_tasks += _unit_tasks(builder, unit, done)
+    counters = _waiting_counters(units, before)
+    local_tasks[0] = LocalTask(_BEGIN, _begin_code(builder, counters, after[_BEGIN]), False)
+    local_tasks.append(LocalTask(_FINISH, _finish_code(builder), False))
+    return _assemble(builder, units, counters, data_tasks, local_tasks)
+
+
+def _units(builder: RoleBuilder) -> list[_Unit]:
+    """Return what happens on the role's PEs in one invocation, in an order in which it can happen."""
+    streams = streams_on(builder)
+    found: list[_Unit] = [_stream_unit(here) for here in streams]
+    present = [a for a in builder.analysis.simd if a.task.kind is TaskKind.LOCAL and _runs(builder, a)]
+    found += [_local_unit(analysis) for analysis in present]
+    for result in builder.analysis.graph.results:
+        for chain in result.chains:
+            if _takes_part(builder, chain):
+                found.append(_chain_unit(chain))
+    return [_with_needs(unit, found) for unit in found]
+
+
+def _runs(builder: RoleBuilder, analysis: SimdAnalysis) -> bool:
+    return builder.role.overlaps(pes_of(analysis.task.instances))
+
+
+def _takes_part(builder: RoleBuilder, chain: Chain) -> bool:
+    return any(builder.role.overlaps(pes_of(chain.positions(part))) for part in Part)
+
+
+def _stream_unit(here: StreamOnRole) -> _Unit:
+    tensor = here.stream.tensor
+    reads = {a.tensor for d in here.drives for a in d.task.statement.reads} - {tensor}
+    writes = {d.task.statement.write.tensor for d in here.drives}
+    if here.store is not None:
+        writes.add(tensor)
+    return _Unit(f"receive_{here.label}", here, (), frozenset(reads), frozenset(writes))
+
+
+def _local_unit(analysis: SimdAnalysis) -> _Unit:
+    statement = analysis.task.statement
+    reads = frozenset(access.tensor for access in statement.reads)
+    return _Unit(f"compute_{statement.name}", analysis, (), reads, frozenset({statement.write.tensor}))
+
+
+def _chain_unit(chain: Chain) -> _Unit:
+    writes = frozenset() if chain.leaves else frozenset({chain.tensor})
+    verb = "send" if chain.leaves else "reduce"
+    side = f"_{chain.side.value}" if chain.leaves else ""
+    return _Unit(f"{verb}_{chain.tensor}{side}", chain, (), frozenset({chain.tensor}), writes)
+
+
+def _with_needs(unit: _Unit, units: Sequence[_Unit]) -> _Unit:
+    """Add the units that must end before this one starts: those that complete what it reads."""
+    needs = [_BEGIN]
+    for other in units:
+        if other is unit or not (other.writes & unit.reads):
+            continue
+        if isinstance(unit.work, Chain) and not unit.work.leaves and isinstance(other.work, Chain):
+            continue
+        needs.append(other.name)
+    return _Unit(unit.name, unit.work, tuple(needs), unit.reads, unit.writes)
+
+
+def _reduced(needs: dict[str, set[str]]) -> dict[str, set[str]]:
+    """Drop what is implied: if C waits for B and B for A, C need not wait for A."""
+
+    def ancestors(name: str) -> set[str]:
+        direct = needs.get(name, set())
+        return direct | {a for n in direct for a in ancestors(n)}
+
+    return {
+        name: {n for n in direct if not any(n in ancestors(m) for m in direct if m != n)}
+        for name, direct in needs.items()
+    }
+
+
+def _start_node(unit: _Unit) -> Node:
+    if isinstance(unit.work, StreamOnRole) and unit.work.stream.sparse:
+        return Unblock(unit.work.queue)
+    return Activate(unit.name)
+
+
+def _after(units: Sequence[_Unit], before: dict[str, set[str]], starts: dict[str, Node]) -> dict[str, Code]:
+    """Return, for ``begin`` and each unit, the code at its end: what it lets start."""
+    followed = {n for needs in before.values() for n in needs}
+    leaves = {unit.name for unit in units} - followed or {_BEGIN}
+    everything = {**before, _FINISH: leaves}
+    begin_to = {**starts, _FINISH: Activate(_FINISH)}
+    result: dict[str, Code] = {}
+    for name in (_BEGIN, *(unit.name for unit in units)):
+        code: list[Node] = []
+        for follower, needs in everything.items():
+            if name not in needs:
+                continue
+            if len(needs) == 1:
+                code.append(begin_to[follower])
+            else:
+                code.append(CountDown(f"waiting_{follower}", (begin_to[follower],)))
+        result[name] = tuple(code)
+    return result
+
+
+def _waiting_counters(units: Sequence[_Unit], before: dict[str, set[str]]) -> dict[str, int]:
+    followed = {n for needs in before.values() for n in needs}
+    leaves = {unit.name for unit in units} - followed
+    counts = {**{name: len(needs) for name, needs in before.items()}, _FINISH: len(leaves)}
+    return {f"waiting_{name}": count for name, count in counts.items() if count > 1}
+
+
+def _sparse_task(builder: RoleBuilder, here: StreamOnRole, done: Code) -> DataTask:
+    return DataTask(
+        here.queue,
+        f"handle_{here.label}",
+        here.stream.type,
+        element_body(builder, here),
+        f"end_{here.label}",
+        end_of_chunk(builder, here, done),
+    )
+
+
+def _unit_tasks(builder: RoleBuilder, unit: _Unit, done: Code) -> list[LocalTask]:
+    if isinstance(unit.work, Chain):
+        return [LocalTask(unit.name, (*chain_code(builder, unit.work), *done), True)]
+    if isinstance(unit.work, SimdAnalysis):
+        return [LocalTask(unit.name, (*compute_code(builder, unit.work, builder.code()), *done), False)]
+    return _dense_tasks(builder, unit, unit.work, done)
+
+
+def _dense_tasks(builder: RoleBuilder, unit: _Unit, here: StreamOnRole, done: Code) -> list[LocalTask]:
+    finished = f"end_{here.label}"
+    whole = store_instruction(builder, here, finished) or whole_instruction(builder, here, finished)
+    if whole is not None:
+        return [LocalTask(unit.name, whole, False), LocalTask(finished, done, False)]
+    body = receive_all(builder, here, element_body(builder, here))
+    return [LocalTask(unit.name, (*body, *done), True)]
+
+
+def _begin_code(builder: RoleBuilder, counters: dict[str, int], starts: Code) -> Code:
+    nodes: list[Node] = []
+    for task in builder.analysis.graph.initialize:
+        array = builder.analysis.arrays.get(task.tensor)
+        if array is not None and builder.role.overlaps(array.elements.domain()):
+            nodes += _initialize(builder, task, array)
+    if counters:
+        nodes.append(Cost(stores=len(counters)))
+    nodes += [SetInteger(name, Number(count)) for name, count in counters.items()]
+    return (*nodes, *starts)
+
+
+def _initialize(builder: RoleBuilder, task: InitializeTask, array: LocalArray) -> Code:
+    """Fill the box of the array that held the tensor before it was enlarged."""
+    value = Compute(Constant(task.value, array.type), ())
+    if not array.extent:
+        element = Element(array.name, ())
+        return (scalar_cost(value, [element]), StoreElement(element, value))
+    sizes, strides = coalesced([Number(n) for n in array.extent_before], array.strides)
+    if builder.simd and len(sizes) <= 4:
+        operand = builder.memory_operand(f"initialize_{task.tensor}", sizes, strides)
+        corner = Element(array.name, tuple(Number(n) for n in array.low))
+        builder.setup.append((SetBase(operand, corner),))
+        return (Invoke(move_instruction(array.type).name, operand, (value,)),)
+    return _initialize_by_loops(builder, array, value)
+
+
+def _initialize_by_loops(builder: RoleBuilder, array: LocalArray, value: Compute) -> Code:
+    box = array.local_box()
+    shifted = isl.Map.from_multi_aff(compose(_identity(box), _shift(array)))
+    visited = box.apply(shifted)
+    order = isl.Map.identity(visited.get_space().map_from_set()).intersect_domain(visited)
+    tree = builder.code().loops(isl.UnionMap.from_map(order.reset_tuple_id(isl.dim_type.out)))
+
+    def instance(arguments: Sequence[IntExpression]) -> Code:
+        element = Element(array.name, tuple(arguments))
+        return (scalar_cost(value, [element]), StoreElement(element, value))
+
+    return tree_code(tree, {array.name: instance})
+
+
+def _identity(box: isl.Set) -> isl.MultiAff:
+    return isl.MultiAff.identity(box.get_space().map_from_set())
+
+
+def _shift(array: LocalArray) -> isl.MultiAff:
+    shift = isl.MultiAff.identity(array.local_box().get_space().map_from_set())
+    for k, low in enumerate(array.low):
+        shift = shift.set_aff(k, shift.get_at(k).add_constant_val(isl.Val(low)))
+    return shift
+
+
+def _finish_code(builder: RoleBuilder) -> Code:
+    """Make ready for the next invocation: residents that a state replaces, then begin again."""
+    nodes: list[Node] = []
+    for old, new in builder.analysis.mapping.state:
+        arrays = builder.analysis.arrays
+        if old in arrays and builder.role.overlaps(arrays[old].elements.domain()):
+            nodes += _replace_state(builder, arrays[old], arrays[new])
+    return (IfNextInvocation((*nodes, Activate(_BEGIN))),)
+
+
+def _replace_state(builder: RoleBuilder, old: LocalArray, new: LocalArray) -> Code:
+    same_place = old.map_before.get_space().dim(isl.dim_type.in_) == len(new.extent)
+    if not same_place or old.extent_before != new.extent_before or not _same_offset(old, new):
+        raise PolyloomError(
+            error(
+                "map-state",
+                f"`{new.tensor}` does not lie where `{old.tensor}` lies",
+                builder.analysis.mapping.span("state"),
+                helps=["place the statement that writes the new state where the old one is read"],
+            )
+        )
+    sizes = [Number(n) for n in old.extent_before]
+    target = builder.memory_operand(f"state_{old.tensor}", *coalesced(sizes, old.strides))
+    source = builder.memory_operand(f"state_{new.tensor}", *coalesced(sizes, new.strides))
+    for operand, array in ((target, old), (source, new)):
+        corner = Element(array.name, tuple(Number(n) for n in array.low))
+        builder.setup.append((SetBase(operand, corner),))
+    return (Invoke(move_instruction(old.type).name, target, (source,)),)
+
+
+def _same_offset(old: LocalArray, new: LocalArray) -> bool:
+    pairs = zip(range(len(old.extent)), range(len(new.extent)), strict=True)
+    return all(old.offset.get_at(a).plain_is_equal(new.offset.get_at(b)) for a, b in pairs)
+
+
+def _assemble(
+    builder: RoleBuilder,
+    units: Sequence[_Unit],
+    counters: dict[str, int],
+    data_tasks: list[DataTask],
+    local_tasks: list[LocalTask],
+) -> RoleCode:
+    inputs = [unit.work.queue for unit in units if isinstance(unit.work, StreamOnRole)]
+    outputs: list[str] = []
+    for unit in units:
+        if isinstance(unit.work, Chain):
+            incoming, outgoing = chain_queues(unit.work)
+            if _has_upstream(builder, unit.work):
+                inputs.append(incoming)
+            if not (builder.role.overlaps(unit.work.last) and not unit.work.leaves):
+                outputs.append(outgoing)
+    setup = _ordered_setup(builder.setup)
+    zero = tuple(SetInteger(name, Number(0)) for name in builder.counters)
+    main: Code = (*setup, *zero, Activate(_BEGIN))
+    return RoleCode(
+        builder.role.name,
+        (str(builder.role.pes.coalesce()),),
+        tuple(_declaration(a) for a in builder.analysis.arrays.values() if _on(builder, a)),
+        (*builder.counters, *counters),
+        tuple(inputs),
+        tuple(outputs),
+        tuple(builder.operands),
+        main,
+        tuple(data_tasks),
+        tuple(local_tasks),
+    )
+
+
+def _has_upstream(builder: RoleBuilder, chain: Chain) -> bool:
+    pairs = (Part.COMBINE, Part.FORWARD)
+    return any(builder.role.overlaps(pes_of(chain.positions(part))) for part in pairs)
+
+
+def _ordered_setup(setup: Sequence[Code]) -> Code:
+    """Put configurations before base addresses."""
+    nodes = [node for code in setup for node in code]
+    bases = [node for node in nodes if isinstance(node, SetBase)]
+    return (*(node for node in nodes if not isinstance(node, SetBase)), *bases)
+
+
+def _on(builder: RoleBuilder, array: LocalArray) -> bool:
+    return builder.role.overlaps(array.elements.domain())
+
+
+def _declaration(array: LocalArray) -> ArrayDeclaration:
+    text = array.map.to_str()
+    comment = text[text.index("{") + 1 : text.rindex("}")].strip()
+    return ArrayDeclaration(array.name, array.type, array.extent, comment)

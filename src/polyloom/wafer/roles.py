@@ -1,0 +1,69 @@
+"""Roles: classes of PEs that run the same program, found by intersecting sets, never by listing PEs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyloom.polyhedra.binding import PE_PARAMETERS, bind, unbind_domain
+from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.chains import Part
+
+
+@dataclass(frozen=True, eq=False)
+class Role:
+    """``pes``: ``{ PE[x, y] }``; ``context``: the same as constraints on PE_X and PE_Y."""
+
+    name: str
+    pes: isl.Set
+
+    @property
+    def context(self) -> isl.Set:
+        """Return ``[PE_X, PE_Y] -> { : ... }``."""
+        return bind(self.pes, PE_PARAMETERS)
+
+    def overlaps(self, pes: isl.Set) -> bool:
+        """Whether a set of PEs, which holds all of the role or none, holds it."""
+        return not self.pes.is_disjoint(pes)
+
+
+def pes_of(points: isl.Set) -> isl.Set:
+    """Return ``{ PE[x, y] }`` for which a set with parameters PE_X, PE_Y (and others) has points."""
+    nothing = points.params().from_params()
+    named = unbind_domain(nothing, "PE", PE_PARAMETERS).domain()
+    return named.project_out(isl.dim_type.param, 0, named.dim(isl.dim_type.param)).coalesce()
+
+
+def find_roles(analysis: LayerAnalysis) -> tuple[Role, ...]:
+    """Split the PEs that have any work into classes that do the same things."""
+    features = [f for f in _features(analysis) if not f.is_empty()]
+    everything = features[0]
+    for feature in features[1:]:
+        everything = everything.union(feature)
+    atoms = [everything.coalesce()]
+    for feature in features:
+        parts = [part for atom in atoms for part in (atom.intersect(feature), atom.subtract(feature))]
+        atoms = [part.coalesce() for part in parts if not part.is_empty()]
+    prefix = analysis.program.name
+    return tuple(Role(f"{prefix}_{k}", atom) for k, atom in enumerate(atoms))
+
+
+def _features(analysis: LayerAnalysis) -> Iterator[isl.Set]:
+    """Yield the sets of PEs that decide what a program contains."""
+    graph = analysis.graph
+    for array in analysis.arrays.values():
+        yield array.elements.domain()
+    for stream in graph.streams:
+        yield stream.receivers
+    for task in graph.compute:
+        yield pes_of(task.instances)
+    for store in graph.stores:
+        yield store.stored.domain()
+    for result in graph.results:
+        for chain in result.chains:
+            yield chain.members()
+            yield chain.last
+            for part in Part:
+                yield pes_of(chain.positions(part))
