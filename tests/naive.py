@@ -52,6 +52,8 @@ def _at(affine: Affine, point: tuple[int, ...]) -> int:
 
 def _cast(number: Any, kind: str) -> Scalar:
     if kind.startswith("int"):
+        if isinstance(number, np.floating) and not abs(float(number)) < 2**63:
+            raise OverflowError("no integer stands for this float")
         bits = int(kind[3:])
         wrapped = int(number) % 2**bits
         return np.dtype(kind).type(wrapped - 2**bits if wrapped >= 2 ** (bits - 1) else wrapped)
@@ -100,11 +102,15 @@ def _float_function(op: str, x: float) -> float:
         "tanh": math.tanh,
         "sigmoid": lambda v: 1 / (1 + math.exp(-v)),
         "erf": math.erf,
-        "floor": math.floor,
-        "ceil": math.ceil,
-        "round": round,
+        "floor": lambda v: _integral(math.floor, v),
+        "ceil": lambda v: _integral(math.ceil, v),
+        "round": lambda v: _integral(round, v),
     }
     return functions[op](x)
+
+
+def _integral(function: Any, x: float) -> float:
+    return math.copysign(function(x), x) if math.isfinite(x) else x
 
 
 def _binary(op: str, a: Scalar, b: Scalar, kind: str) -> Scalar:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from naive import naive
@@ -31,7 +31,11 @@ def assert_same(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -
 def test_random_programs_agree_with_nested_loops(program: Program, seed: int) -> None:
     verify(program)
     inputs = data(program, seed)
-    assert_same(evaluate(program, inputs), naive(program, inputs))
+    try:
+        expected = naive(program, inputs)
+    except OverflowError:
+        reject()
+    assert_same(evaluate(program, inputs), expected)
 
 
 FLOATS = ["float16", "float32"]
