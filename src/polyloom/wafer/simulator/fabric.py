@@ -153,7 +153,10 @@ class Fabric:
         self._library.fabric_source(self._handle, *port, words.size, words.ctypes.data, flags.ctypes.data)
 
     def sink(self, side: Side, position: int, color: int, expected: int) -> None:
-        """Take what leaves the rectangle there; another number of wavelets than ``expected`` is an error."""
+        """Take what leaves the rectangle there; another number of wavelets than ``expected`` is an error.
+
+        A negative number: so many ends of chunk, and any number of elements between them.
+        """
         self._library.fabric_sink(self._handle, *self._port(side, position, color), expected)
 
     def received(self, side: Side, position: int, color: int) -> tuple[Words, Flags, npt.NDArray[np.int64]]:

@@ -177,6 +177,12 @@ static int report_waiting(struct fabric *f, struct report *r) {
 
 static const char *const SIDES_OUTSIDE[] = {"north", "south", "east", "west"};
 
+static int64_t ends_taken(const struct sink *s) {
+  int64_t ends = 0;
+  for (int64_t i = 0; i < s->count; i++) ends += s->control[i];
+  return ends;
+}
+
 static void report_ports(struct fabric *f, struct report *r) {
   for (uint32_t i = 0; i < f->source_count; i++) {
     const struct source *s = f->sources[i];
@@ -186,7 +192,11 @@ static void report_ports(struct fabric *f, struct report *r) {
   }
   for (uint32_t i = 0; i < f->sink_count; i++) {
     const struct sink *s = f->sinks[i];
-    if (s->count != s->expected)
+    const int64_t ends = s->expected < 0 ? ends_taken(s) : 0;
+    if (s->expected < 0 && ends != -s->expected)
+      line(r, "sink %s %d, color %d: %lld ends of chunk came, %lld are expected\n", SIDES_OUTSIDE[s->side], s->position,
+           s->color, (long long)ends, (long long)-s->expected);
+    if (s->expected >= 0 && s->count != s->expected)
       line(r, "sink %s %d, color %d: %lld wavelets came, %lld are expected\n", SIDES_OUTSIDE[s->side], s->position, s->color,
            (long long)s->count, (long long)s->expected);
   }
