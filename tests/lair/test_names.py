@@ -132,3 +132,29 @@ def test_unused_names_are_warnings() -> None:
 @pytest.mark.parametrize("name", ["fc", "everything"])
 def test_good_files_have_nothing_unused(name: str) -> None:
     assert unused(parse(Source(name, (GOOD / f"{name}.lair").read_text()))) == ()
+
+
+def test_a_tensor_passed_twice_and_accessed_alike_is_read_once() -> None:
+    node = "lair mul(): float16 a[4], float16 b[4] -> float16 y[4] { all (i) in (4) y[i] = a[i] * b[i] }\n"
+    program = lowered(node + "graph g: float16 x[4] -> float16 y[4] { y = mul(x, x) }")
+    assert [read.tensor for read in program.statements[0].reads] == ["x"]
+    assert lowered(from_program(program)) == program
+
+
+def test_a_node_may_have_no_inputs() -> None:
+    program = lowered("lair ones(): -> float16 y[3] { all (i) in (3) y[i] = 1 }")
+    assert program.inputs == ()
+    assert lowered(from_program(program)) == program
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("all (i) in (4) exp[i] = x[i] all (i) in (4) y[i] = exp[i]", "lair-reserved-name"),
+        ("all (i) in (4) h[i] = x[i] all (h) in (4) y[h] = x[h]", "lair-duplicate-name"),
+    ],
+)
+def test_names_of_inferred_tensors_are_checked(text: str, code: str) -> None:
+    with pytest.raises(PolyloomError) as caught:
+        lowered(f"lair f(): float16 x[4] -> float16 y[4] {{ {text} }}")
+    assert code in {d.code for d in caught.value.diagnostics}

@@ -12,7 +12,6 @@ from polyloom.frontends.lair.calls import check_arguments, check_arguments_match
 from polyloom.frontends.lair.checks import check_single_access
 from polyloom.frontends.lair.faults import Faults, fail
 from polyloom.frontends.lair.inline import Names, renamed_program
-from polyloom.frontends.lair.names import check_new
 from polyloom.frontends.lair.nodes import assemble, check_outputs_written, check_single_assignment, lower_node
 from polyloom.frontends.lair.scope import Bindings, Scope, check_names, open_scope
 from polyloom.frontends.lair.syntax import Graph, Invocation, Name, Node
@@ -120,7 +119,6 @@ def _add_call(
     faults = Faults()
     for name in call.outputs:
         with faults.collect():
-            check_new([name])
             check_single_assignment(name, assembly.scope, written)
     faults.raise_any()
     item = resolve(call, callers.items)

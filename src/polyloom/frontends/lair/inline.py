@@ -5,11 +5,13 @@ y = ff<float16>(32, 16)(W, x)      ff[i, j]: y[i] += W[i][j] * x[j]
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from itertools import count
+from typing import Any
 
 from polyloom.frontends.lair.syntax import Invocation
+from polyloom.ir.expressions import Expression, Read
 from polyloom.ir.program import Access, Program, Statement
 
 
@@ -49,12 +51,26 @@ def _statement(
 ) -> Statement:
     by_output = _by_output(call.outputs[0].text, callee, statement.name)
     first = by_output if names.calls[callee] > 1 else statement.name
+    reads = [_access(read, tensors) for read in statement.reads]
+    merged = list(dict.fromkeys(reads))
     return replace(
         statement,
         name=_unique((first, by_output), names.statements),
-        reads=tuple(_access(read, tensors) for read in statement.reads),
+        reads=tuple(merged),
         write=_access(statement.write, tensors),
+        expression=_renumbered(statement.expression, [merged.index(read) for read in reads]),
     )
+
+
+def _renumbered(expression: Expression, positions: Sequence[int]) -> Expression:
+    """Number the reads anew: a tensor that is passed twice may be read once."""
+    if isinstance(expression, Read):
+        return replace(expression, position=positions[expression.position])
+    parts = {f.name: getattr(expression, f.name) for f in fields(expression)}
+    inner: dict[str, Any] = {
+        name: _renumbered(p, positions) for name, p in parts.items() if isinstance(p, Expression)
+    }
+    return replace(expression, **inner)
 
 
 def _by_output(output: str, callee: str, statement: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from polyloom.frontends.lair.faults import Faults, fail
+from polyloom.frontends.lair.names import check_new
 from polyloom.frontends.lair.scope import Bindings, Scope, open_scope
 from polyloom.frontends.lair.statements import Lowered, lower_statement, reads_of, renamed, target
 from polyloom.frontends.lair.syntax import Graph, Name, Node, Statement
@@ -60,7 +61,8 @@ def _named(node: str, lowered: list[Lowered]) -> tuple[Statement_, ...]:
 
 
 def check_single_assignment(name: Name, scope: Scope, written: Mapping[str, Name]) -> None:
-    """Refuse to write an input, a parameter, or a tensor that is written already."""
+    """Refuse to write an input, a parameter, or a tensor that is written already; or a reserved name."""
+    check_new([name])
     if name.text in scope.inputs:
         fail(
             "lair-writes-input",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from polyloom.diagnostics import Span
@@ -49,7 +49,7 @@ def lower_statement(part: Statement, scope: Scope, readable: Mapping[str, ir.Ten
     """Return a statement of the IR. ``readable``: the tensors that are defined before it."""
     faults = Faults()
     with faults.collect():
-        domain = _domain(part, scope)
+        domain = _domain(part, scope, readable)
     faults.raise_any()
     frame = _Frame(part, scope, readable, tuple(n.text for n in part.iterators), domain)
     references = list(_references(part.expression))
@@ -81,8 +81,9 @@ def lower_statement(part: Statement, scope: Scope, readable: Mapping[str, ir.Ten
     return Lowered(lowered, tensor)
 
 
-def _domain(part: Statement, scope: Scope) -> tuple[int, ...]:
-    check_new(part.iterators, {*scope.declared, *scope.bindings.sizes, *scope.bindings.types})
+def _domain(part: Statement, scope: Scope, tensors: Iterable[str]) -> tuple[int, ...]:
+    taken = {*scope.declared, *tensors, *scope.bindings.sizes, *scope.bindings.types}
+    check_new(part.iterators, taken)
     if len(part.iterators) != len(part.extents):
         fail(
             "lair-domain",
