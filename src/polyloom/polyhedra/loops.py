@@ -176,7 +176,7 @@ def _kind(value: object) -> str:
 
 
 def _on_parameters(function: isl.PwAff) -> isl.PwAff:
-    return function.project_domain_on_params() if function.dim(_DIM.in_) else function
+    return function if function.get_domain_space().is_params() else function.project_domain_on_params()
 
 
 def sum_of(terms: Sequence[tuple[int, IntExpression]]) -> IntExpression:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Literal
 
 import islpy as isl
 
@@ -18,6 +19,11 @@ class Side(Enum):
     SOUTH = "south"
     EAST = "east"
     WEST = "west"
+
+    @property
+    def port(self) -> Literal["north", "south", "east", "west"]:
+        """The side's name, as the simulator spells it."""
+        return self.value
 
     @property
     def opposite(self) -> Side:

@@ -1,0 +1,114 @@
+"""A lower bound on the cycles of a layer that does not depend on the code that is emitted for it.
+
+Source: INTERFACE.md (JSON of simulate): the largest over PEs of SIMD cycles plus unavoidable dispatch, over
+links of wavelets, plus the longest path's latency.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import islpy as isl
+import numpy as np
+import numpy.typing as npt
+
+from polyloom.polyhedra.vectorized import evaluate_function
+from polyloom.wafer.host import encode, port_orders
+from polyloom.wafer.program import WaferProgram
+from polyloom.wafer.simd import SimdAnalysis
+from polyloom.wafer.simulator.machine import Machine
+from polyloom.wafer.tasks import ComputeTask
+
+_DIM = isl.dim_type
+AnyArray = npt.NDArray[np.generic]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """``cycles`` that no code for this layer, map and data can beat; ``by``: what sets them."""
+
+    cycles: int
+    by: str
+
+
+def limit_of(program: WaferProgram, inputs: Mapping[str, AnyArray], invocations: int) -> Limit:
+    """Return the largest of the bounds: the busiest PE, the busiest link, the longest path."""
+    bounds = [*_compute_bounds(program, inputs, invocations), *_link_bounds(program, inputs, invocations)]
+    return max(bounds, key=lambda b: b.cycles, default=Limit(0, "nothing"))
+
+
+def _compute_bounds(
+    program: WaferProgram, inputs: Mapping[str, AnyArray], invocations: int
+) -> Iterator[Limit]:
+    """The SIMD cycles of the busiest PE at the instruction's full width, were every element non-zero.
+
+    A sparse stream may leave instances out, so for a task that one triggers only the elements that are
+    sent count.
+    """
+    machine = program.machine
+    for analysis in program.analysis.simd:
+        width = _width(machine, analysis)
+        instances, dispatches = _busiest(program, analysis.task, inputs, invocations)
+        dispatch = machine.data_task_dispatch if analysis.task.stream and analysis.task.stream.sparse else 0
+        cycles = max(-(-instances // width), dispatches * dispatch)
+        yield Limit(int(cycles), f"computation of {analysis.task.name}")
+
+
+def _width(machine: Machine, analysis: SimdAnalysis) -> int:
+    if analysis.match is None:
+        return max(machine.simd_widths.values(), default=1)
+    return machine.simd_width(analysis.match.instruction.name)
+
+
+def _busiest(
+    program: WaferProgram, task: ComputeTask, inputs: Mapping[str, AnyArray], invocations: int
+) -> tuple[int, int]:
+    """Return the most instances, and the most arrivals, that one PE has in all invocations."""
+    domain = task.statement.domain
+    points = np.indices(domain, dtype=np.int64).reshape(len(domain), -1)
+    placement = program.analysis.mapping.placement[task.statement.name].as_pw_multi_aff()
+    (xs, ys), _ = evaluate_function(placement, list(points), {})
+    grid = program.analysis.mapping.grid
+    flat = np.broadcast_to(ys * grid.width + xs, points.shape[1:])
+    if task.stream is None or not task.stream.sparse or task.trigger is None:
+        return int(np.bincount(flat).max(initial=0)) * invocations, 0
+    access = task.statement.reads[task.trigger]
+    element = tuple(
+        sum((c * points[k] for k, c in enumerate(i.coefficients)), np.int64(i.constant))
+        for i in access.indices
+    )
+    tensor = inputs[access.tensor]
+    total = np.zeros(grid.width * grid.height, dtype=np.int64)
+    for n in range(invocations):
+        sent = (tensor[n] if invocations > 1 else tensor)[element] != 0
+        total += np.bincount(flat[np.broadcast_to(sent, flat.shape)], minlength=total.size)
+    return int(total.max(initial=0)), 0
+
+
+def _link_bounds(program: WaferProgram, inputs: Mapping[str, AnyArray], invocations: int) -> Iterator[Limit]:
+    """The wavelets that one port must pass, one a cycle, and the way to the nearest and farthest PE."""
+    grid = program.analysis.mapping.grid
+    hop = program.machine.hop_latency
+    for stream in program.analysis.graph.streams:
+        extent = grid.width if stream.side.line == "PE_X" else grid.height
+        for order in port_orders(stream.ports, stream.side, extent):
+            tensor = inputs[stream.tensor]
+            batch = tensor if invocations > 1 else tensor[None]
+            count = sum(len(encode(order, batch[n], stream)[0]) for n in range(invocations))
+            yield Limit(count + hop, f"the link that brings {stream.tensor} to port {order.position}")
+    for result in program.analysis.graph.results:
+        for chain in result.leave:
+            if chain.sparse:
+                continue
+            ports = program.analysis.mapping.outputs[result.tensor]
+            extent = grid.width if chain.side.line == "PE_X" else grid.height
+            external = ports.intersect_range(_ports_of(grid.external(chain.side), ports))
+            for order in port_orders(external, chain.side, extent):
+                count = len(order.index) * invocations
+                yield Limit(count + hop, f"the link that takes {result.tensor} to port {order.position}")
+
+
+def _ports_of(external: isl.Set, ports: isl.Map) -> isl.Set:
+    inner = ports.get_space().range().unwrap().range()
+    return isl.Map.from_domain_and_range(external, isl.Set.universe(inner)).wrap()
