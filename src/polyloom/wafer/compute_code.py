@@ -153,38 +153,43 @@ def _instruction(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder
             builder.setup.append((base,))
         else:
             moves += [_address_cost(base.element), base]
-    return (*moves, _invoke(analysis, operands, None))
+    return (*moves, _invoke(analysis, operands))
 
 
 def _enumerated(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder) -> Code:
     """Several configurations, one for each size; the right one is selected before the instruction."""
     enumeration = analysis.enumeration
     assert enumeration is not None
-    selector = f"{analysis.task.name}_size"
-    extents = enumeration.extents
+    count = _product(enumeration.extents)
+    selector = f"{analysis.task.name}_size" if count > 1 else None
     offset = enumeration.hull.offset
-    sizes = point_values(analysis.box.size, code)
-    offsets = [builder.code().affine(offset.get_at(k), ()) for k in range(len(extents))]
-    number = _flatten([sum_of([(1, s), (-1, o)]) for s, o in zip(sizes, offsets, strict=True)], extents)
-    nodes: list[Node] = [
-        Cost(operations=operation_count(number)),
-        SetInteger(selector, number, declare=True),
-    ]
+    offsets = [builder.code().affine(offset.get_at(k), ()) for k in range(len(enumeration.extents))]
+    nodes: list[Node] = []
+    if selector is not None:
+        number = _size_number(analysis, offsets, code)
+        nodes += [Cost(operations=operation_count(number)), SetInteger(selector, number, declare=True)]
     operands: dict[int, OperandRef] = {}
     for operand in _memory_operands(analysis):
         array = _array_of(builder, analysis, operand)
         access = compose(operand.compressed, array.map)
         name = f"{analysis.task.name}_{array.tensor}"
-        count = 1
-        for extent in extents:
-            count *= extent
         declared = builder.operand(name, count, _access_text(access))
         _configure_each(builder, analysis, declared, flat_strides(access, array), offsets)
         chosen = OperandRef(declared.name, selector)
         operands[operand.position] = chosen
         element = element_at_point(array, access, analysis.box.minimum, code)
         nodes += [_address_cost(element), SetBase(chosen, element)]
-    return (*nodes, _invoke(analysis, operands, selector))
+    return (*nodes, _invoke(analysis, operands))
+
+
+def _size_number(
+    analysis: SimdAnalysis, offsets: Sequence[IntExpression], code: CodeBuilder
+) -> IntExpression:
+    """Return the number of the configuration for the size at an index (the identifiers of eq. 43)."""
+    assert analysis.enumeration is not None
+    sizes = point_values(analysis.box.size, code)
+    identifier = [sum_of([(1, s), (-1, o)]) for s, o in zip(sizes, offsets, strict=True)]
+    return _flatten(identifier, analysis.enumeration.extents)
 
 
 def _flatten(identifier: Sequence[IntExpression], extents: Sequence[int]) -> IntExpression:
@@ -207,14 +212,16 @@ def _configure_each(
     assert enumeration is not None
     code = builder.code()
     occurring = enumeration.sizes.intersect_params(builder.role.context)
-    for number in range(_product(enumeration.extents)):
+    count = _product(enumeration.extents)
+    for number in range(count):
         identifier = _unflatten(number, enumeration.extents)
         there = occurring.intersect(_size_with(enumeration.hull.offset, identifier)).params()
         there = there.intersect(builder.role.context)
         if there.is_empty():
             continue
         sizes = [sum_of([(1, o), (1, Number(i))]) for o, i in zip(offsets, identifier, strict=True)]
-        node: Node = Configure(OperandRef(operand.name, str(number)), tuple(sizes), strides)
+        chosen = OperandRef(operand.name, str(number) if count > 1 else None)
+        node: Node = Configure(chosen, tuple(sizes), strides)
         condition = code.condition(there)
         builder.setup.append((node,) if condition is None else (If(condition, (node,)),))
 
@@ -270,7 +277,7 @@ def _address_cost(element: Element) -> Cost:
     return Cost(operations=sum(1 + operation_count(s) for s in varying))
 
 
-def _invoke(analysis: SimdAnalysis, operands: dict[int, OperandRef], selector: str | None) -> Invoke:
+def _invoke(analysis: SimdAnalysis, operands: dict[int, OperandRef]) -> Invoke:
     match = analysis.match
     assert match is not None
     sources = tuple(_source(analysis, match, operand, operands) for operand in match.operands)
