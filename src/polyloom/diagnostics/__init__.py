@@ -1,6 +1,6 @@
 """Source spans and the messages that users see: errors with a caret, remarks, notes, help."""
 
-from polyloom.diagnostics.messages import Diagnostic, PolyloomError, Severity, Unsupported, error, remark
+from polyloom.diagnostics.messages import Diagnostic, PolyloomError, Severity, Unsupported, error, remark, warning
 from polyloom.diagnostics.render import render
 from polyloom.diagnostics.span import Source, Span
 
@@ -14,4 +14,5 @@ __all__ = [
     "error",
     "remark",
     "render",
+    "warning",
 ]

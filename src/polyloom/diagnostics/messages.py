@@ -48,6 +48,13 @@ def error(
     return Diagnostic(Severity.ERROR, code, message, span, label, tuple(notes), tuple(helps))
 
 
+def warning(
+    code: str, message: str, span: Span | None = None, *, notes: Iterable[str] = (), helps: Iterable[str] = ()
+) -> Diagnostic:
+    """Make a warning: something that is allowed and probably not meant."""
+    return Diagnostic(Severity.WARNING, code, message, span, "", tuple(notes), tuple(helps))
+
+
 def remark(
     code: str, message: str, span: Span | None = None, *, notes: Iterable[str] = (), helps: Iterable[str] = ()
 ) -> Diagnostic:

@@ -14,8 +14,8 @@ class Source:
 
     def line(self, number: int) -> str:
         """Return the line with the 1-based ``number``, without its line end."""
-        lines = self.text.splitlines()
-        return lines[number - 1] if 1 <= number <= len(lines) else ""
+        lines = self.text.split("\n")
+        return lines[number - 1].rstrip("\r") if 1 <= number <= len(lines) else ""
 
 
 @dataclass(frozen=True)
