@@ -1,6 +1,14 @@
 """Source spans and the messages that users see: errors with a caret, remarks, notes, help."""
 
-from polyloom.diagnostics.messages import Diagnostic, PolyloomError, Severity, Unsupported, error, remark, warning
+from polyloom.diagnostics.messages import (
+    Diagnostic,
+    PolyloomError,
+    Severity,
+    Unsupported,
+    error,
+    remark,
+    warning,
+)
 from polyloom.diagnostics.render import render
 from polyloom.diagnostics.span import Source, Span
 
