@@ -57,12 +57,14 @@ def _built(texts: tuple[tuple[str, str], ...]) -> Path:
     return build_program(dict(texts), INSTRUCTIONS)
 
 
-def fabric(texts: Mapping[str, str], width: int = 1, height: int = 1, *, machine: Machine = CS2, **more: Any) -> Fabric:
+def fabric(
+    texts: Mapping[str, str], width: int = 1, height: int = 1, *, machine: Machine = CS2, **more: Any
+) -> Fabric:
     return Fabric(_built(tuple(sorted(texts.items()))), machine, width, height, **more)
 
 
 def one_pe(role: str, *, machine: Machine = CS2, layout: str = ONE_PE, **more: Any) -> Fabric:
-    """A single PE: inputs 0 (color 0, north) and 1 (color 1, west), outputs 0 (color 2, east), 1 (color 3, south)."""
+    """A single PE: input 0 is color 0 (north), 1 is 1 (west); output 0 is color 2 (east), 1 is 3 (south)."""
     return fabric({"P.c": role, "layout.c": layout}, machine=machine, **more)
 
 
@@ -88,7 +90,7 @@ def sparse(values: np.ndarray) -> np.ndarray:
 
 
 def feed(simulation: Fabric, side: Any, position: int, color: int, *parts: np.ndarray, ends: int = 0) -> None:
-    """A source of the payloads, each part followed by an end of chunk if ``ends``, which says how many there are."""
+    """A source of the payloads, each part followed by so many ends of chunk."""
     payload: list[int] = []
     control: list[bool] = []
     for part in parts:

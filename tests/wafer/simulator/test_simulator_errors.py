@@ -17,8 +17,11 @@ def in_main(statements: str, memory: str = "half a[4]; half b[4];", **more: Any)
     return role_text(memory, f"static void main(void) {{\n{statements}\n}}", **more)
 
 
-def in_task(statements: str, memory: str = "half a[4]; half b[4];", inputs: str = "", functions: str = "") -> str:
-    code = f"{functions}\nstatic void work(void) {{\n{statements}\n}}\nstatic void main(void) {{ activate(work); }}"
+def in_task(
+    statements: str, memory: str = "half a[4]; half b[4];", inputs: str = "", functions: str = ""
+) -> str:
+    work = f"static void work(void) {{\n{statements}\n}}\n"
+    code = f"{functions}\n{work}static void main(void) {{ activate(work); }}"
     return role_text(memory, code, tasks="BLOCKING(work)", inputs=inputs)
 
 
@@ -32,19 +35,28 @@ BASES = "set_base_address(o, &M.a[0]); set_base_address(p, &M.b[0]);"
 IN_A_TASK = {
     "poison": [
         "store(M.a[1], load(M.a[0]));",
-        "operand o = {0}; configure_output(o, 0, 4);" + OPERANDS.replace("operand o = {0}", "operand q = {2}").replace("o,", "q,")
+        "operand o = {0}; configure_output(o, 0, 4);"
+        + OPERANDS.replace("operand o = {0}", "operand q = {2}").replace("o,", "q,")
         + " set_base_address(p, &M.b[0]); invoke_simd(fmovh, o, p);",
     ],
     "out-of-bounds": [
         "int i = 4 + PE_X; store(M.a[i], (half)0);",
         "int i = -1 - PE_X; cost(.loads = 1); (void)load(M.b[i]);",
-        OPERANDS + "set_base_address(p, &M.b[0]); set_base_address(o, &M.b[1]); invoke_simd(fmovh, o, (half)1);",
-        "array(M.a); array(M.b);" + OPERANDS + "set_base_address(o, &M.a[1]); invoke_simd(fmovh, o, (half)1);",
+        OPERANDS
+        + "set_base_address(p, &M.b[0]); set_base_address(o, &M.b[1]); invoke_simd(fmovh, o, (half)1);",
+        "array(M.a); array(M.b);"
+        + OPERANDS
+        + "set_base_address(o, &M.a[1]); invoke_simd(fmovh, o, (half)1);",
         "array(M.a); array(M.b); operand o = {0}; configure(o, SIZES(4), STRIDES(-1));"
         "set_base_address(o, &M.b[2]); invoke_simd(fmovh, o, (half)1);",
     ],
     "unknown-task": ["activate(nowhere);"],
-    "too-many-queues": ["send(6, (half)1);", "(void)receive(half, 8);", "unblock(9);", "configure_input((operand){0}, 8, 1);"],
+    "too-many-queues": [
+        "send(6, (half)1);",
+        "(void)receive(half, 8);",
+        "unblock(9);",
+        "configure_input((operand){0}, 8, 1);",
+    ],
     "unbound-queue": ["send(5, (half)1);", "(void)receive(half, 3);"],
     "operand": [
         "operand o = {0}; invoke_simd(fmovh, o, (half)1);",
@@ -58,7 +70,8 @@ IN_A_TASK = {
         "operand o = {0}; configure_input(o, 0, 4);" + "invoke_simd(fmovh, o, (half)1);",
         "operand o = {0}, p = {1}, q = {2}; configure_output(o, 0, 4); configure_input(p, 0, 4);"
         "configure_input(q, 1, 4); invoke_simd(faddh, o, p, q);",
-        "operand o = {0}, p = {1}; configure_output(o, 0, 4); configure_input(p, 0, 3); invoke_simd(fmovh, o, p);",
+        "operand o = {0}, p = {1}; configure_output(o, 0, 4); configure_input(p, 0, 3);"
+        "invoke_simd(fmovh, o, p);",
     ],
     "wavelet-type": ["send_sparse(0, 1, 1.0f);"],
     "index-range": ["send_sparse(0, 65536, (half)1);"],
@@ -94,7 +107,9 @@ def test_only_blocking_tasks_may_wait(statements: str) -> None:
 
 def test_poison_passes_through_simd_without_error() -> None:
     """b = a + a is as unknown as a; only what is known may leave, or be looked at."""
-    statements = OPERANDS + BASES + "store(M.a[2], (half)3); invoke_simd(faddh, p, o, o); store(M.a[0], load(M.b[2]));"
+    statements = (
+        OPERANDS + BASES + "store(M.a[2], (half)3); invoke_simd(faddh, p, o, o); store(M.a[0], load(M.b[2]));"
+    )
     simulation = one_pe(in_task(statements))
     assert simulation.run().error is None
     values, known = simulation.read([0], [0], 0, 16)
@@ -171,7 +186,10 @@ def test_a_microthread_that_waits_for_ever_says_for_what() -> None:
     feed(simulation, "north", 0, 0, dense(np.ones(3, np.float16)))
     error = error_of(simulation)
     assert error.kind == "deadlock"
-    assert "fmovh of a microthread waits for an element of input queue 0, color 0; 1 elements to come" in error.details[0]
+    assert (
+        "fmovh of a microthread waits for an element of input queue 0, color 0; 1 elements to come"
+        in error.details[0]
+    )
 
 
 def test_long_reports_are_cut() -> None:
@@ -206,7 +224,8 @@ def test_a_wavelet_of_another_type() -> None:
         assert (error.kind, error.pe) == (kind, (1, 0)) and name in error.message
     role = role_text(
         "half a[1];",
-        "static void handle(uint16_t index, half data) {}\nstatic void work(void) { if (PE_X == 0) send(0, (half)1); }\n"
+        "static void handle(uint16_t index, half data) {}\n"
+        "static void work(void) { if (PE_X == 0) send(0, (half)1); }\n"
         "static void main(void) { unblock(0); activate(work); }",
         inputs="{ SPARSE_HALF(handle) }",
         tasks="BLOCKING(work)",
@@ -231,7 +250,10 @@ LAYOUT = '#include "layout.h"\nextern const struct role P;\nvoid layout(int PE_X
         ("route", "route(0, NORTH, NORTH | RAMP);"),
         ("route", "route(0, NORTH, EAST);"),
         ("color", "route(24, NORTH, RAMP);"),
-        ("binding", "program(&P); route(0, NORTH, RAMP); route(1, NORTH, RAMP); bind_input(0, 0); bind_input(0, 1);"),
+        (
+            "binding",
+            "program(&P); route(0, NORTH, RAMP); route(1, NORTH, RAMP); bind_input(0, 0); bind_input(0, 1);",
+        ),
         ("binding", "program(&P); route(0, NORTH, RAMP); bind_input(0, 0); bind_input(1, 0);"),
         ("binding", "program(&P); bind_output(0, 0);"),
         ("too-many-queues", "program(&P); route(0, NORTH, RAMP); bind_input(8, 0);"),
@@ -245,8 +267,10 @@ def test_mistakes_of_the_layout(kind: str, statements: str) -> None:
 
 
 def test_a_circle_of_routes() -> None:
-    text = "route(0, PE_Y == 0 ? (PE_X == 0 ? SOUTH : WEST) : (PE_X == 0 ? EAST : NORTH)," \
-           " PE_Y == 0 ? (PE_X == 0 ? EAST : SOUTH) : (PE_X == 0 ? NORTH : WEST));"
+    text = (
+        "route(0, PE_Y == 0 ? (PE_X == 0 ? SOUTH : WEST) : (PE_X == 0 ? EAST : NORTH),"
+        " PE_Y == 0 ? (PE_X == 0 ? EAST : SOUTH) : (PE_X == 0 ? NORTH : WEST));"
+    )
     error = error_of(fabric({"layout.c": LAYOUT.format(text)}, 2, 2))
     assert error.kind == "route" and "circle" in error.message
 
@@ -296,7 +320,9 @@ def test_too_many_microthreads() -> None:
       start_simd(done, fmovh, a, in);
     }
     """
-    error = error_of(one_pe(role_text("half a[4];", code, tasks="LOCAL(done)"), machine=changed(microthreads=1)))
+    error = error_of(
+        one_pe(role_text("half a[4];", code, tasks="LOCAL(done)"), machine=changed(microthreads=1))
+    )
     assert error.kind == "too-many-microthreads"
 
 

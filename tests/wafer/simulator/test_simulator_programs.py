@@ -7,7 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulated import CS2, changed, dense, fabric, feed, files_of, halves, one_pe, role_text, set_memory, sparse
+from simulated import (
+    CS2,
+    changed,
+    dense,
+    fabric,
+    feed,
+    files_of,
+    halves,
+    one_pe,
+    role_text,
+    set_memory,
+    sparse,
+)
 
 from polyloom.wafer.simulator.fabric import Fabric
 from polyloom.wafer.simulator.machine import load_machine
@@ -48,8 +60,15 @@ def test_matrix_vector_product_reduced_along_rows(width: int, height: int, invoc
 def summary(simulation: Fabric) -> list[Any]:
     result = simulation.run()
     assert result.error is None
-    ports = [simulation.received("east", row, 1 + (simulation.width - 1) % 2) for row in range(simulation.height)]
-    return [result.cycles, result.events, result.busy.tolist(), [[a.tolist() for a in port] for port in ports]]
+    ports = [
+        simulation.received("east", row, 1 + (simulation.width - 1) % 2) for row in range(simulation.height)
+    ]
+    return [
+        result.cycles,
+        result.events,
+        result.busy.tolist(),
+        [[a.tolist() for a in port] for port in ports],
+    ]
 
 
 @pytest.mark.parametrize("name", ["cs1", "cs2", "cs3"])
@@ -67,7 +86,9 @@ def convolution(**more: Any) -> tuple[Fabric, np.ndarray]:
     feed(simulation, "north", 0, 0, *map(sparse, x), ends=1)
     for k in (0, 1):
         simulation.sink("west", k, 1, 40)
-    full = [[np.convolve(row, kernel[::-1], "valid") for kernel in w.astype(float)] for row in x.astype(float)]
+    full = [
+        [np.convolve(row, kernel[::-1], "valid") for kernel in w.astype(float)] for row in x.astype(float)
+    ]
     return simulation, np.array(full)
 
 
@@ -126,7 +147,7 @@ def column(count: int, **more: Any) -> tuple[Fabric, Result]:
 
 
 def test_a_slow_receiver_holds_back_the_whole_multicast() -> None:
-    """The last PE takes 116 cycles a wavelet; what is buffered before it bounds how far the first one is ahead."""
+    """The last PE takes 116 cycles a wavelet; the buffers before it bound how far the first one is ahead."""
     simulation, result = column(200)
     assert result.error is None
     times = [simulation.received("east", row, 1)[2][0] for row in range(4)]
@@ -138,7 +159,7 @@ def test_a_slow_receiver_holds_back_the_whole_multicast() -> None:
 
 
 def test_wavelets_and_hops_of_a_multicast_are_counted() -> None:
-    """11 wavelets enter at the north; each crosses 3 links and 4 ramps; 4 answers cross one link and no ramp."""
+    """11 wavelets enter at the north, each over 3 links and 4 ramps; 4 answers leave over one link."""
     _, result = column(10)
     assert result.wavelets == 11 + 4
     assert result.hops == 11 * 3 + 4
@@ -243,7 +264,8 @@ def test_every_element_type_travels() -> None:
         static void end_f(void) { activate(reply); }
         static void end_j(void) {}
         static void reply(void) {
-          send(0, load(M.f[0])); send(0, load(M.j[0])); send(0, (int16_t)-7); send_sparse(0, 65535, (int16_t)-2);
+          send(0, load(M.f[0])); send(0, load(M.j[0]));
+          send(0, (int16_t)-7); send_sparse(0, 65535, (int16_t)-2);
         }
         static void main(void) { unblock(0); unblock(1); }
         """,
@@ -282,7 +304,9 @@ def test_two_colors_share_a_link_fairly() -> None:
 def test_a_stream_keeps_one_wavelet_a_cycle(latency: int) -> None:
     """8 routers between source and sink: the first wavelet takes 9 links, the others follow at once."""
     layout = '#include "layout.h"\nvoid layout(int PE_X, int PE_Y) { route(3, WEST, EAST); }\n'
-    simulation = fabric({"layout.c": layout}, 8, 1, machine=changed(hop_latency=latency, router_buffer=latency + 1))
+    simulation = fabric(
+        {"layout.c": layout}, 8, 1, machine=changed(hop_latency=latency, router_buffer=latency + 1)
+    )
     feed(simulation, "west", 0, 3, np.arange(100, dtype=np.uint32))
     simulation.sink("east", 0, 3, 100)
     assert simulation.run().error is None

@@ -27,6 +27,14 @@ BASE_FLAGS = (
 OPTIONAL_FLAGS = ("-march=native", "-fexcess-precision=16", "-fno-ipa-icf")
 """Used where the compiler takes them."""
 
+EMITTED_FLAGS = (
+    "-ffreestanding",
+    "-Werror=implicit-function-declaration",
+    "-Werror=int-conversion",
+    "-Werror=incompatible-pointer-types",
+)
+"""What C99 forbids, gcc only warns of."""
+
 PROBE = """
 typedef _Float16 half;
 half sum(half a, half b) { return (half)(a + b); }
@@ -97,12 +105,12 @@ def try_compiler(command: tuple[str, ...]) -> Compiler | None:
 def _bounds_flags(command: tuple[str, ...], flags: tuple[str, ...]) -> tuple[str, ...]:
     """Prefer a sanitizer that also checks arrays at the end of a structure."""
     choices = (
-        ("-ffreestanding", "-fsanitize=bounds-strict"),
-        ("-ffreestanding", "-fsanitize=array-bounds", "-fstrict-flex-arrays=3", "-fno-sanitize-trap=all"),
-        ("-ffreestanding", "-fsanitize=bounds"),
+        ("-fsanitize=bounds-strict",),
+        ("-fsanitize=array-bounds", "-fstrict-flex-arrays=3", "-fno-sanitize-trap=all"),
+        ("-fsanitize=bounds",),
     )
     usable = (choice for choice in choices if _accepts(command, (*flags, "-Werror", *choice)))
-    return next(usable, ("-ffreestanding",))
+    return EMITTED_FLAGS + next(usable, ())
 
 
 def _accepts(command: tuple[str, ...], flags: tuple[str, ...]) -> bool:

@@ -97,6 +97,7 @@ static inline void pe_mark_stored(const void *address, size_t bytes, const struc
 #define load(element) \
   __extension__({ \
     PE_HERE("load(" #element ")"); \
+    (void)PE_TYPE_OF(element); \
     __auto_type pe_value = (element); \
     pe_check_load(&(element), sizeof pe_value, &pe_here); \
     pe_value; \
@@ -106,6 +107,7 @@ static inline void pe_mark_stored(const void *address, size_t bytes, const struc
 #define store(element, value) \
   __extension__({ \
     PE_HERE("store(" #element ")"); \
+    (void)PE_TYPE_OF(element); \
     pe_mark_stored(&(element), sizeof(element), &pe_here); \
     (void)((element) = (value)); \
   })

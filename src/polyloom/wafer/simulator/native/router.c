@@ -19,9 +19,11 @@ static inline int64_t room_from(const struct route *r, int64_t now) {
 
 static void leave_rings(struct fabric *f, uint32_t number, const struct route *r, const struct target *t,
                         const struct slot *s, int64_t now) {
-  if (t->sink)
-    sink_take(t->sink, s->payload, s->tag & TAG_CONTROL, now + f->machine.hop_latency);
-  else if (t->side == SIDE_RAMP)
+  int64_t arrival = now + f->machine.hop_latency;
+  if (t->sink) {
+    sink_take(t->sink, s->payload, s->tag & TAG_CONTROL, arrival);
+    f->last_activity = later(f->last_activity, arrival);
+  } else if (t->side == SIDE_RAMP)
     fail_node(f, number, "unbound-color", NULL, "a wavelet of color %d comes to a PE that binds no input queue to it", r->color);
   else
     fail_node(f, number, "no-sink", NULL, "a wavelet of color %d leaves the rectangle where nothing takes it", r->color);

@@ -7,6 +7,8 @@
 
 #include "fabric.h"
 
+enum { COMPLETE = -1 }; /* the lane of an instruction of the main thread that is done */
+
 /* ---- Setting up ---- */
 
 static void set_destination(struct core *c, struct stream *s, const struct descriptor *d) {
@@ -149,7 +151,7 @@ static void run_beside_microthreads(struct core *c, struct stream *s) {
   uint32_t elements = s->left;
   int64_t began = s->from = c->pe.clock;
   enlist(c, s);
-  while (s->left || s->lane == 0) wait_here(c, CORE_WAITS_STREAM, 0, s->site);
+  while (s->lane != COMPLETE) wait_here(c, CORE_WAITS_STREAM, 0, s->site);
   c->waited += s->from - began - elements;
   c->pe.clock = s->from;
 }
@@ -211,7 +213,7 @@ static void complete(struct core *c, int index, int64_t now) {
   if (c->next_stream > index) c->next_stream--;
   if (s->input >= 0) c->inputs[s->input].stream_reads = 0;
   if (s->task < 0) {
-    s->lane = -1;
+    s->lane = COMPLETE;
     wake_core(c, now);
     return;
   }
