@@ -8,13 +8,14 @@ from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.memory import allocate
 from polyloom.wafer.simd import SimdOptions, analyse, enlarge, missed_remark
 from polyloom.wafer.tasks import build_tasks
+from polyloom.wafer.whole_stream import whole_stream
 
 
 def analyse_layer(program: Program, mapping: Mapping, options: SimdOptions) -> LayerAnalysis:
     """Run the wafer back end up to SIMD detection. Source: dtg_codegen, Sec. 4 and 5."""
     graph = build_tasks(program, mapping)
     arrays = allocate(graph)
-    simd = tuple(analyse(task, arrays, options) for task in graph.compute)
+    simd = tuple(analyse(task, arrays, options, whole_stream(task, graph)) for task in graph.compute)
     enlarged = enlarge(arrays, simd)
     missed = [r for a in simd if (r := missed_remark(a)) is not None]
     return LayerAnalysis(program, mapping, options, graph, arrays, enlarged, simd, (*graph.remarks, *missed))

@@ -76,10 +76,11 @@ class Comment:
 
 @dataclass(frozen=True)
 class If:
-    """``if (condition) body``."""
+    """``if (condition) body else otherwise``."""
 
     condition: IntExpression
     body: Code
+    otherwise: Code = ()
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,6 @@ from polyloom.wafer.code import (
     Variable,
 )
 from polyloom.wafer.matching import ACCUMULATOR, Match, work_at_point
-from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.role_context import (
     RoleBuilder,
     element_at,
@@ -86,9 +85,7 @@ def tree_code(tree: Tree, instance: Mapping[str, InstanceCode]) -> Code:
                 nodes.append(For(iterator, start, condition, step, inner))
             case Branch(condition=condition, body=body, otherwise=otherwise):
                 nodes.append(Cost(operations=operation_count(condition), branches=1))
-                nodes.append(If(condition, tree_code(body, instance)))
-                if otherwise:
-                    raise NotImplementedError("isl made an else branch")
+                nodes.append(If(condition, tree_code(body, instance), tree_code(otherwise, instance)))
             case Instance(statement=statement, arguments=arguments):
                 nodes += instance[statement](arguments)
     return tuple(nodes)
@@ -113,7 +110,7 @@ def _scalar_instance(
 ) -> Code:
     values: list[tuple[int, Value]] = []
     for operand in analysis.operands:
-        array = _array_of(builder, analysis, operand)
+        array = builder.array(operand.tensor)
         access = compose(operand.compressed, array.map)
         values.append((operand.position, element_at(array, access, arguments, code)))
     target = dict(values)[ACCUMULATOR]
@@ -126,13 +123,6 @@ def _scalar_instance(
     return (scalar_cost(compute, [target]), StoreElement(target, compute))
 
 
-def _array_of(builder: RoleBuilder, analysis: SimdAnalysis, operand: Operand) -> LocalArray:
-    statement = analysis.task.statement
-    if operand.position == ACCUMULATOR:
-        return builder.array(statement.write.tensor)
-    return builder.array(statement.reads[operand.position].tensor)
-
-
 def _instruction(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder) -> Code:
     """One SIMD instruction: descriptors set up in main, base addresses set where they vary."""
     assert analysis.match is not None
@@ -143,7 +133,7 @@ def _instruction(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder
     operands: dict[int, OperandRef] = {}
     moves: list[Node] = []
     for operand in _memory_operands(analysis):
-        array = _array_of(builder, analysis, operand)
+        array = builder.array(operand.tensor)
         access = compose(operand.compressed, array.map)
         kept, (strides,) = without_units(sizes, flat_strides(access, array))
         name = f"{analysis.task.name}_{array.tensor}"
@@ -170,7 +160,7 @@ def _enumerated(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder)
         nodes += [Cost(operations=operation_count(number)), SetInteger(selector, number, declare=True)]
     operands: dict[int, OperandRef] = {}
     for operand in _memory_operands(analysis):
-        array = _array_of(builder, analysis, operand)
+        array = builder.array(operand.tensor)
         access = compose(operand.compressed, array.map)
         name = f"{analysis.task.name}_{array.tensor}"
         declared = builder.operand(name, count, _access_text(access))

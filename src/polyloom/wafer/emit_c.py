@@ -255,6 +255,9 @@ def _comment(node: Comment) -> Iterator[str]:
 def _if(node: If) -> Iterator[str]:
     yield f"if ({integer_text(node.condition)}) {{"
     yield from _indented(node.body)
+    if node.otherwise:
+        yield "} else {"
+        yield from _indented(node.otherwise)
     yield "}"
 
 

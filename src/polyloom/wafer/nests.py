@@ -16,9 +16,11 @@ from polyloom.polyhedra.bounds import (
 )
 from polyloom.polyhedra.compression import variable_compression
 from polyloom.polyhedra.functions import compose, is_linear
-from polyloom.wafer.simd import MAX_DIMENSIONS
 
 _DIM = isl.dim_type
+
+MAX_DIMENSIONS = 4
+"""Depth of the loop nest that one instruction mimics (dtg_codegen, Sec. 3)."""
 
 
 @dataclass(frozen=True, eq=False)

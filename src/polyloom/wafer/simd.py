@@ -33,10 +33,9 @@ from polyloom.polyhedra.functions import as_function, compose, is_linear
 from polyloom.polyhedra.points import sample_of
 from polyloom.wafer.matching import ACCUMULATOR, Match, match_instruction
 from polyloom.wafer.memory import LocalArray
+from polyloom.wafer.nests import MAX_DIMENSIONS
 from polyloom.wafer.tasks import ComputeTask
-
-MAX_DIMENSIONS = 4
-"""Depth of the loop nest that one instruction mimics (dtg_codegen, Sec. 3)."""
+from polyloom.wafer.whole_stream import WholeStream
 
 
 class SimdMode(Enum):
@@ -82,6 +81,7 @@ class Operand:
     """An access of a task: ``access`` (25), ``compressed`` (26), ``local`` (37) (39) by ``map_before``."""
 
     position: int
+    tensor: str
     array: str
     access: isl.MultiAff
     compressed: isl.MultiAff
@@ -104,7 +104,8 @@ class SimdAnalysis:
 
     ``match``: the instruction, if the operation has one; ``sizes``: the size of the nest on a PE, as a
     parametric point (for ``ENUMERATED``: as a function of the index too); ``reason``: why there is no SIMD
-    instruction.
+    instruction; ``whole``: set where one instruction works on a whole dense stream as it comes, instead of
+    one for each element.
     """
 
     task: ComputeTask
@@ -120,6 +121,7 @@ class SimdAnalysis:
     sizes: isl.Set | None
     reason: str
     notes: tuple[str, ...] = field(default=())
+    whole: WholeStream | None = None
 
     @property
     def write(self) -> Operand:
@@ -138,8 +140,16 @@ def scalar_reads(task: ComputeTask) -> frozenset[int]:
     return frozenset(rank_zero if task.trigger is None else rank_zero | {task.trigger})
 
 
-def analyse(task: ComputeTask, arrays: Mapping[str, LocalArray], options: SimdOptions) -> SimdAnalysis:
+def analyse(
+    task: ComputeTask,
+    arrays: Mapping[str, LocalArray],
+    options: SimdOptions,
+    whole: WholeStream | None = None,
+) -> SimdAnalysis:
     """Examine one task and choose how it is done: hull, then exact bounds, then enumeration.
+
+    ``whole``: how one instruction could work on the whole dense stream that drives the task, if it can;
+    that comes before one instruction for each element.
 
     Source: dtg_codegen, Sec. 5.1-5.4; slide 26 (the order).
     """
@@ -165,6 +175,10 @@ def analyse(task: ComputeTask, arrays: Mapping[str, LocalArray], options: SimdOp
         None,
         "",
     )
+    if whole is not None and options.mode is not SimdMode.OFF:
+        return replace(
+            analysis, match=whole.match, strategy=Strategy.EXACT, sizes=whole.nest.size, whole=whole
+        )
     return _decide(analysis, arrays, options)
 
 
@@ -201,7 +215,8 @@ def _operands(
         array = arrays[access.tensor]
         function = as_function(access_relation(task.statement, access))
         compressed = compose(compression.map, function)
-        yield Operand(position, array.name, function, compressed, compose(compressed, array.map_before))
+        local = compose(compressed, array.map_before)
+        yield Operand(position, access.tensor, array.name, function, compressed, local)
 
 
 def _box_of(points: isl.Set) -> Box:

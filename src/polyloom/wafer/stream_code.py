@@ -31,7 +31,7 @@ from polyloom.wafer.code import (
 )
 from polyloom.wafer.compute_code import DATA, compute_code, tree_code
 from polyloom.wafer.instructions import move_instruction
-from polyloom.wafer.matching import ACCUMULATOR, match_instruction
+from polyloom.wafer.matching import ACCUMULATOR
 from polyloom.wafer.nests import find_nest, linear_function
 from polyloom.wafer.role_context import (
     RoleBuilder,
@@ -182,56 +182,28 @@ def _index_to_local(builder: RoleBuilder, here: StreamOnRole) -> isl.Map:
 
 
 def whole_instruction(builder: RoleBuilder, here: StreamOnRole, then: str) -> Code | None:
-    """Return one instruction that works on a whole dense stream as it comes, where it can.
-
-    It can where each element drives exactly one instance of one statement, in the order of a nest, and
-    is not kept as well.
-    """
-    if here.store is not None or len(here.drives) != 1 or not builder.simd:
+    """Return one instruction that works on a whole dense stream as it comes, where that was decided."""
+    if here.store is not None or len(here.drives) != 1 or here.drives[0].whole is None:
         return None
-    analysis = here.drives[0]
-    task = analysis.task
-    assert task.trigger is not None
-    reads = task.statement.reads
-    rank_zero = frozenset(k for k, access in enumerate(reads) if not access.indices)
-    match = match_instruction(task.statement, rank_zero)
-    instances = task.instances.intersect_params(builder.role.context)
-    by_index = unbind_domain(instances, "index", task.index_names)
-    indices = here.stream.indices().intersect_params(builder.role.context)
-    if match is None or not by_index.is_single_valued() or not by_index.domain().is_equal(indices):
-        return None
-    nest, function = find_nest(indices, ()), linear_function(by_index)
-    if nest is None or function is None or _scalar_source(match.operands, rank_zero):
-        return None
-    code = builder.code()
-    order = nest.access(function)
-    sizes = point_values(nest.size.intersect_params(builder.role.context), code)
-    start = nest.start.intersect_params(builder.role.context)
+    analysis, whole = here.drives[0], here.drives[0].whole
+    context, code = builder.role.context, builder.code()
+    order = whole.nest.access(whole.instance_at)
+    sizes = point_values(whole.nest.size.intersect_params(context), code)
+    start = whole.nest.start.intersect_params(context)
     operands: dict[int, OperandRef] = {}
     for operand in analysis.operands:
-        if operand.position in rank_zero:
-            continue
-        tensor = task.statement.write.tensor
-        if operand.position != ACCUMULATOR:
-            tensor = reads[operand.position].tensor
-        array = builder.array(tensor)
+        array = builder.array(operand.tensor)
         access = compose(compose(order, operand.access), array.map)
         kept, (strides,) = without_units(sizes, flat_strides(access, array))
-        name = f"{task.name}_{tensor}"
+        name = f"{analysis.task.name}_{operand.tensor}"
         operands[operand.position] = builder.memory_operand(name, *coalesced(kept, strides))
         base = element_at_point(array, access, start, code)
         builder.setup.append((SetBase(operands[operand.position], base),))
-    incoming = builder.fabric_operand(f"{here.label}_receive", here.queue, count_of(sizes), output=False)
-    operands[task.trigger] = incoming
-    sources = tuple(
-        operands[e.position]
-        if isinstance(e, Read) and e.position in operands
-        else Compute(e, tuple((k, Element(f"{reads[k].tensor}_local", ())) for k in rank_zero))
-        for e in match.operands
+    assert analysis.task.trigger is not None
+    operands[analysis.task.trigger] = builder.fabric_operand(
+        f"{here.label}_receive", here.queue, count_of(sizes), output=False
     )
-    return (Invoke(match.instruction.name, operands[ACCUMULATOR], sources, then),)
-
-
-def _scalar_source(operands: Sequence[object], rank_zero: frozenset[int]) -> bool:
-    """Whether an operand is a scalar read from memory, which must not change while the instruction runs."""
-    return any(isinstance(e, Read) and e.position in rank_zero for e in operands)
+    sources = tuple(
+        operands[e.position] if isinstance(e, Read) else Compute(e, ()) for e in whole.match.operands
+    )
+    return (Invoke(whole.match.instruction.name, operands[ACCUMULATOR], sources, then),)

@@ -109,7 +109,7 @@ static inline void pe_mark_stored(const void *address, size_t bytes, const struc
     PE_HERE("store(" #element ")"); \
     (void)PE_TYPE_OF(element); \
     pe_mark_stored(&(element), sizeof(element), &pe_here); \
-    (void)((element) = (value)); \
+    element = (value); /* without parentheses: clang checks the last index only of a bare one */ \
   })
 
 struct pe_work {
