@@ -1,8 +1,8 @@
 """Events a second of the simulator on one core: a wide multicast down the columns and a chain along the rows.
 
 Every PE of the rectangle takes 8 sparse elements an invocation from the north, runs a SIMD instruction of 16
-elements for each, and adds its 16 results to those from the west. An event is a wavelet leaving a router port,
-or the start of a task. Usage: python benchmarks/simulator_events.py [WIDTH HEIGHT INVOCATIONS]
+elements for each, and adds its 16 results to those from the west. An event is a wavelet leaving a router
+port, or the start of a task. Usage: python benchmarks/simulator_events.py [WIDTH HEIGHT INVOCATIONS]
 """
 
 from __future__ import annotations
@@ -61,10 +61,8 @@ def main(arguments: list[str]) -> None:
     for width, height, invocations in sizes:
         result, seconds = measure(width, height, invocations)
         assert result.error is None, result.error
-        rate = result.events / seconds
-        print(
-            f"{width:>4} x {height:<4}{result.cycles:>9} {result.events:>11} {seconds:>8.2f} {rate / 1e6:>8.1f} M"
-        )
+        rate = f"{result.events / seconds / 1e6:>8.1f} M"
+        print(f"{width:>4} x {height:<4}{result.cycles:>9} {result.events:>11} {seconds:>8.2f} {rate}")
     print(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
 
 
