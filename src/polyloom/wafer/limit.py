@@ -13,7 +13,8 @@ import islpy as isl
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.polyhedra.vectorized import evaluate_function
+from polyloom.ir.program import Access
+from polyloom.polyhedra.vectorized import Integers, evaluate_function
 from polyloom.wafer.host import encode, port_orders
 from polyloom.wafer.program import WaferProgram
 from polyloom.wafer.simd import SimdAnalysis
@@ -41,18 +42,17 @@ def limit_of(program: WaferProgram, inputs: Mapping[str, AnyArray], invocations:
 def _compute_bounds(
     program: WaferProgram, inputs: Mapping[str, AnyArray], invocations: int
 ) -> Iterator[Limit]:
-    """The SIMD cycles of the busiest PE at the instruction's full width, were every element non-zero.
+    """The SIMD cycles of the busiest PE at the instruction's full width, and what must be dispatched.
 
-    A sparse stream may leave instances out, so for a task that one triggers only the elements that are
-    sent count.
+    Every element of a sparse stream that is sent and has instances on a PE starts a task there, and
+    instances of zeros that are not sent do not run.
     """
     machine = program.machine
     for analysis in program.analysis.simd:
         width = _width(machine, analysis)
-        instances, dispatches = _busiest(program, analysis.task, inputs, invocations)
-        dispatch = machine.data_task_dispatch if analysis.task.stream and analysis.task.stream.sparse else 0
-        cycles = max(-(-instances // width), dispatches * dispatch)
-        yield Limit(int(cycles), f"computation of {analysis.task.name}")
+        instances, arrivals = _work_per_pe(program, analysis.task, inputs, invocations)
+        cycles = -(-instances // width) + arrivals * machine.data_task_dispatch
+        yield Limit(int(cycles.max(initial=0)), f"computation of {analysis.task.name}")
 
 
 def _width(machine: Machine, analysis: SimdAnalysis) -> int:
@@ -61,29 +61,39 @@ def _width(machine: Machine, analysis: SimdAnalysis) -> int:
     return machine.simd_width(analysis.match.instruction.name)
 
 
-def _busiest(
+def _work_per_pe(
     program: WaferProgram, task: ComputeTask, inputs: Mapping[str, AnyArray], invocations: int
-) -> tuple[int, int]:
-    """Return the most instances, and the most arrivals, that one PE has in all invocations."""
+) -> tuple[Integers, Integers]:
+    """Return, for each PE, the instances that run and the sparse elements that arrive for them."""
     domain = task.statement.domain
     points = np.indices(domain, dtype=np.int64).reshape(len(domain), -1)
     placement = program.analysis.mapping.placement[task.statement.name].as_pw_multi_aff()
     (xs, ys), _ = evaluate_function(placement, list(points), {})
     grid = program.analysis.mapping.grid
-    flat = np.broadcast_to(ys * grid.width + xs, points.shape[1:])
+    pes = grid.width * grid.height
+    pe = np.broadcast_to(ys * grid.width + xs, points.shape[1:])
     if task.stream is None or not task.stream.sparse or task.trigger is None:
-        return int(np.bincount(flat).max(initial=0)) * invocations, 0
-    access = task.statement.reads[task.trigger]
-    element = tuple(
-        sum((c * points[k] for k, c in enumerate(i.coefficients)), np.int64(i.constant))
-        for i in access.indices
-    )
-    tensor = inputs[access.tensor]
-    total = np.zeros(grid.width * grid.height, dtype=np.int64)
-    for n in range(invocations):
-        sent = (tensor[n] if invocations > 1 else tensor)[element] != 0
-        total += np.bincount(flat[np.broadcast_to(sent, flat.shape)], minlength=total.size)
-    return int(total.max(initial=0)), 0
+        return np.bincount(pe, minlength=pes) * invocations, np.zeros(pes, dtype=np.int64)
+    tensor = inputs[task.stream.tensor]
+    shape = program.analysis.program.tensor(task.stream.tensor).shape
+    element = _element_number(task.statement.reads[task.trigger], points, shape)
+    batch = (tensor if invocations > 1 else tensor[None]).reshape(invocations, -1)
+    sent = np.count_nonzero(batch, axis=0)
+    instances = np.bincount(pe, weights=sent[element], minlength=pes).astype(np.int64)
+    pairs = np.unique(pe * batch.shape[1] + element)
+    arrivals = np.bincount(pairs // batch.shape[1], weights=sent[pairs % batch.shape[1]], minlength=pes)
+    return instances, arrivals.astype(np.int64)
+
+
+def _element_number(access: Access, points: Integers, shape: tuple[int, ...]) -> Integers:
+    """Return the row-major number of the element that each point accesses."""
+    number = np.zeros(points.shape[1:], dtype=np.int64)
+    for index, extent in zip(access.indices, shape, strict=True):
+        value = np.full(points.shape[1:], index.constant, dtype=np.int64)
+        for k, coefficient in enumerate(index.coefficients):
+            value += coefficient * points[k]
+        number = number * extent + value
+    return number
 
 
 def _link_bounds(program: WaferProgram, inputs: Mapping[str, AnyArray], invocations: int) -> Iterator[Limit]:
