@@ -6,7 +6,9 @@ from polyloom.ir.program import Program
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.memory import allocate
+from polyloom.wafer.program import WaferProgram, compile_program
 from polyloom.wafer.simd import SimdOptions, analyse, enlarge, missed_remark
+from polyloom.wafer.simulator.machine import Machine
 from polyloom.wafer.tasks import build_tasks
 from polyloom.wafer.whole_stream import whole_stream
 
@@ -19,3 +21,8 @@ def analyse_layer(program: Program, mapping: Mapping, options: SimdOptions) -> L
     enlarged = enlarge(arrays, simd)
     missed = [r for a in simd if (r := missed_remark(a)) is not None]
     return LayerAnalysis(program, mapping, options, graph, arrays, enlarged, simd, (*graph.remarks, *missed))
+
+
+def compile_layer(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
+    """Run the rest of the wafer back end: routes, the programs of the roles, the emitted files."""
+    return compile_program(analysis, machine)

@@ -1,0 +1,203 @@
+"""What a host program must know: which bytes lie where before the start, what each port is fed and gives.
+
+Everything is stated twice: as a relation in isl notation, and as Python expressions (integers, ``//``,
+``min``, ``max``) of the PE's coordinates, the port's position and the index, which C spells almost alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import islpy as isl
+
+from polyloom.polyhedra.binding import bind_domain, bind_range, parametric_point
+from polyloom.polyhedra.loops import CodeBuilder, IntExpression, Name, Number, Operation, sum_of
+from polyloom.wafer.chains import Chain
+from polyloom.wafer.memory import LocalArray, resident_tensors
+from polyloom.wafer.program import RoleProgram, WaferProgram
+from polyloom.wafer.role_context import point_values
+from polyloom.wafer.sides import Side
+from polyloom.wafer.streams import Stream, index_names, on_side
+
+_DIM = isl.dim_type
+PORT = "port"
+"""The name of a port's position on its side: x on the north and south, y on the west and east."""
+
+
+def manifest(program: WaferProgram) -> dict[str, Any]:
+    """Return the description as a JSON document (plain dicts, lists, strings and numbers)."""
+    analysis = program.analysis
+    return {
+        "program": analysis.program.name,
+        "machine": program.machine.name,
+        "size": [analysis.mapping.grid.width, analysis.mapping.grid.height],
+        "files": sorted(program.files),
+        "colors": {str(color): what for color, what in program.routing.colors},
+        "roles": [_role(program, role) for role in program.roles],
+        "residents": [entry for role in program.roles for entry in _residents(program, role)],
+        "inputs": [_input(program, s.stream, s.color) for s in program.routing.streams],
+        "outputs": list(_outputs(program)),
+        "resident_outputs": list(_resident_outputs(program)),
+        "wavelets": {
+            "dense": "one element a wavelet, a 16-bit one in the low half, in lexicographic order of "
+            "the index",
+            "sparse": "index << 16 | element, zeros left out, a control wavelet after each chunk: after each "
+            "tuple of outer indices in lexicographic order, also after an empty one",
+        },
+    }
+
+
+def python_text(expression: IntExpression, outer: int = 0) -> str:
+    """Return an integer expression in Python."""
+    match expression:
+        case Number(value=value):
+            return f"({value})" if value < 0 and outer else str(value)
+        case Name(name=name):
+            return name
+        case Operation(operator="floor" | "/", operands=(a, b)):
+            return f"({python_text(a, 1)} // {python_text(b, 9)})"
+        case Operation(operator=("min" | "max") as function, operands=operands):
+            return f"{function}({', '.join(python_text(o) for o in operands)})"
+        case Operation(operator="?", operands=(c, a, b)):
+            return f"({python_text(a, 1)} if {python_text(c, 1)} else {python_text(b, 1)})"
+        case Operation(operator="-", operands=(a,)):
+            return f"(-{python_text(a, 9)})"
+        case Operation(operator=operator, operands=operands):
+            text = f" {operator} ".join(python_text(o, 9) for o in operands)
+            return f"({text})" if outer else text
+
+
+def _role(program: WaferProgram, role: RoleProgram) -> dict[str, Any]:
+    return {
+        "name": role.code.name,
+        "pes": str(role.role.pes),
+        "where": _where(role.role.context),
+        "memory_bytes": role.memory_bytes,
+        "memory": [{"name": f.name, "offset": f.offset, "bytes": f.bytes} for f in role.memory],
+        "input_queues": list(role.code.inputs),
+        "output_queues": list(role.code.outputs),
+    }
+
+
+def _residents(program: WaferProgram, role: RoleProgram) -> Iterator[dict[str, Any]]:
+    analysis = program.analysis
+    for name in resident_tensors(analysis.program, analysis.graph):
+        array = analysis.arrays.get(name)
+        if array is not None and role.has(array.name):
+            yield _placed_array(role, array)
+
+
+def _resident_outputs(program: WaferProgram) -> Iterator[dict[str, Any]]:
+    for name in program.analysis.program.outputs:
+        result = program.analysis.graph.result(name)
+        array = program.analysis.arrays[name]
+        for role in program.roles:
+            if not result.leave and role.has(array.name):
+                held = result.holders.intersect_domain(role.role.pes)
+                yield {**_placed_array(role, array), "held": str(held)}
+
+
+def _placed_array(role: RoleProgram, array: LocalArray) -> dict[str, Any]:
+    """Where an array lies, and the element of the tensor in its cell [i0, i1, ...]."""
+    code = CodeBuilder(role.role.context, {})
+    subscripts = []
+    for k, low in enumerate(array.low):
+        offset = code.affine(array.offset.get_at(k), ())
+        subscripts.append(python_text(sum_of([(1, offset), (1, Name(f"i{k}")), (1, Number(-low))])))
+    inside = isl.Map.from_multi_aff(array.map).reverse()
+    return {
+        "tensor": array.tensor,
+        "role": role.code.name,
+        "array": array.name,
+        "type": array.type.value,
+        "offset": role.offset(array.name),
+        "extents": list(array.extent),
+        "element": subscripts,
+        "relation": str(inside),
+    }
+
+
+def _input(program: WaferProgram, stream: Stream, color: int) -> dict[str, Any]:
+    entry = _port(program, stream.tensor, stream.side, stream.ports, sparse=stream.sparse)
+    return {**entry, "color": str(color)}
+
+
+def _outputs(program: WaferProgram) -> Iterator[dict[str, Any]]:
+    colors = {c.chain.name: c.colors for c in program.routing.chains}
+    for result in program.analysis.graph.results:
+        for chain in result.leave:
+            ports = program.analysis.mapping.outputs[result.tensor]
+            here = on_side(ports, program.analysis.mapping.grid, chain.side)
+            entry = _port(program, result.tensor, chain.side, here, sparse=chain.sparse)
+            yield {**entry, "color": _output_color(chain, min(colors[chain.name]))}
+
+
+def _output_color(chain: Chain, first: int) -> str:
+    """Return the color on which a port's line sends, as an expression of the port's position."""
+    line, along = ("x", "y") if chain.side.line == "PE_X" else ("y", "x")
+    projection = isl.Map(f"{{ PE[x, y] -> [[{line}] -> [{along}]] }}")
+    last = bind_domain(chain.last.apply(projection).unwrap(), (PORT,))
+    coordinate = CodeBuilder(last.params(), {}).value(last.dim_max(0))
+    if isinstance(coordinate, Number):
+        return str(first + coordinate.value % 2)
+    return python_text(sum_of([(1, Number(first)), (1, Operation("%", (coordinate, Number(2))))]))
+
+
+def _port(program: WaferProgram, tensor: str, side: Side, ports: isl.Map, *, sparse: bool) -> dict[str, Any]:
+    """The ports of one side: which there are, and which element has which index."""
+    rank = ports.get_space().range().unwrap().dim(_DIM.out)
+    names = index_names(rank)
+    element = _element_at(side, ports, names)
+    code = CodeBuilder(element.params(), {})
+    extents = [_extent(side, ports, k, rank) for k in range(rank)]
+    ir_tensor = program.analysis.program.tensor(tensor)
+    return {
+        "tensor": tensor,
+        "type": ir_tensor.type.value,
+        "side": side.value,
+        "ports": str(ports.range_factor_domain().range().coalesce()),
+        "sparse": sparse,
+        "index": list(names),
+        "extents": extents,
+        "where": _where(element),
+        "element": [python_text(value) for value in point_values(element, code)],
+        "relation": str(ports),
+    }
+
+
+def _external(side: Side, ports: isl.Map) -> isl.Set:
+    """Return ``[port] -> { PE[x, y] }``: the external PE at a position of the side."""
+    fixed = 0 if side.line == "PE_X" else 1
+    at = ports.range_factor_domain().range()
+    here = parametric_point("PE", (PORT, "other") if fixed == 0 else ("other", PORT))
+    bound = at.intersect(here)
+    return bound.project_out(_DIM.param, bound.find_dim_by_name(_DIM.param, "other"), 1)
+
+
+def _at_port(side: Side, ports: isl.Map) -> isl.Map:
+    """Return ``[port] -> { x[i] -> index[k] }``."""
+    rank = ports.get_space().range().unwrap().dim(_DIM.out)
+    index = isl.Set(f"{{ index[{', '.join(f'k{n}' for n in range(rank))}] }}")
+    allowed = isl.Map.from_domain_and_range(_external(side, ports), index).wrap()
+    return ports.intersect_range(allowed).range_factor_range()
+
+
+def _element_at(side: Side, ports: isl.Map, names: tuple[str, ...]) -> isl.Set:
+    """Return ``[port, index_0, index] -> { x[i] }``."""
+    return bind_range(_at_port(side, ports), names)
+
+
+def _extent(side: Side, ports: isl.Map, k: int, rank: int) -> str:
+    """Return one more than the largest value of an index dimension at a port."""
+    indices = _at_port(side, ports).range()
+    largest = indices.dim_max(k)
+    code = CodeBuilder(indices.params(), {})
+    return python_text(sum_of([(1, code.value(largest)), (1, Number(1))]))
+
+
+def _where(points: isl.Set) -> str:
+    """Return for which parameters (position and index, or coordinates) there are points, as a condition."""
+    possible = points.params()
+    condition = CodeBuilder(isl.Set.universe(possible.get_space()), {}).condition(possible.coalesce())
+    return "True" if condition is None else python_text(condition)
