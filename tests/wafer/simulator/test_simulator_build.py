@@ -9,10 +9,11 @@ import sys
 import threading
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from simulated import CS2, INSTRUCTIONS, ONE_PE, fabric, files_of, one_pe, role_text, set_memory
+from simulated import CS2, INSTRUCTIONS, ONE_PE, changed, fabric, files_of, one_pe, role_text, set_memory
 from test_simulator_programs import chain, summary
 
 from polyloom.diagnostics import PolyloomError
@@ -177,6 +178,21 @@ def test_machines_differ_where_they_are_known_to() -> None:
     assert CS2.provenance["configure"].startswith("estimate: ")
     with pytest.raises(PolyloomError, match="machine-unknown"):
         load_machine("cs9")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"hop_latency": 0},
+        {"input_queues": (4, 0)},
+        {"colors": 33},
+        {"router_buffer": 250},
+        {"simd_widths": {"fmach": 0}},
+    ],
+)
+def test_machines_that_cannot_be_are_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="machine cs2"):
+        changed(**values)
 
 
 def test_the_example_program_compiles_for_every_machine() -> None:

@@ -171,6 +171,30 @@ def test_a_task_that_waits_for_ever_says_for_what() -> None:
     assert error.details == (f"PE(0, 0): task work {waits} (P.c:{line})",)
 
 
+def test_a_sender_that_nobody_reads_says_so() -> None:
+    layout = LAYOUT.format(
+        "program(&P); if (PE_X) { route(4, WEST, RAMP); bind_input(0, 4); }"
+        " else { route(4, RAMP, EAST); bind_output(2, 4); }"
+    )
+    role = in_task("if (PE_X == 0) for (int i = 0; i < 100; i++) send(2, (half)i);")
+    error = error_of(fabric({"P.c": role, "layout.c": layout}, 2, 1))
+    assert error.kind == "deadlock"
+    assert error.details[0].startswith(
+        "PE(0, 0): task work waits for room in output queue 2, color 4, since cycle"
+    )
+    assert error.details[2].startswith("PE(1, 0): 11 wavelets of color 4 in input queue 0 (blocked)")
+
+
+def test_control_tasks_are_named_after_the_data_task() -> None:
+    code = (
+        "static void handle(half data) {}\nstatic void end(void) { (void)load(M.a[0]); }\n"
+        "static void main(void) { unblock(0); }"
+    )
+    simulation = one_pe(role_text("half a[1];", code, inputs="{ DENSE_HALF(handle), .end = end }"))
+    feed(simulation, "north", 0, 0, NOTHING, ends=1)
+    assert error_of(simulation).task == "end of handle"
+
+
 def test_a_microthread_that_waits_for_ever_says_for_what() -> None:
     code = """
     static void done(void) {}

@@ -56,6 +56,28 @@ class Machine:
     microthreads: int
     provenance: Mapping[str, str] = field(repr=False)
 
+    def __post_init__(self) -> None:
+        """Refuse what the rules do not allow: every way takes a cycle, every buffer holds a wavelet."""
+        positive = (
+            self.hop_latency,
+            self.ramp_latency,
+            self.simd_launch,
+            self.router_buffer,
+            self.microthreads,
+        )
+        if min(*positive, *self.input_queues, *self.output_queues, *self.simd_widths.values()) < 1:
+            raise ValueError(f"machine {self.name}: latencies, lengths and widths are at least 1")
+        if (
+            max(len(self.input_queues), len(self.output_queues)) > 16
+            or self.colors > 32
+            or self.microthreads > 8
+        ):
+            raise ValueError(f"machine {self.name}: at most 16 queues, 32 colors and 8 microthreads")
+        if self.router_buffer + self.ramp_latency + max(*self.input_queues, *self.output_queues) > 255:
+            raise ValueError(
+                f"machine {self.name}: a queue with its way from the router holds at most 255 wavelets"
+            )
+
     @property
     def memory_bytes(self) -> int:
         """Bytes of a PE that a role's data may fill."""

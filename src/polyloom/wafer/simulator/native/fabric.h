@@ -186,6 +186,19 @@ struct trace_event {
   uint32_t padding;
 };
 
+struct trace {
+  struct trace_event *events;
+  size_t count, capacity;
+  const char **names;
+  uint32_t name_count, name_capacity;
+};
+
+struct end_name { /* what messages call a control task */
+  const struct pe_input *input;
+  struct end_name *next;
+  char text[96];
+};
+
 struct failure {
   int64_t cycle;
   int32_t x, y; /* -1: no PE */
@@ -219,6 +232,7 @@ struct fabric {
   struct trace *trace;
   struct array_table *arrays;
   struct stream *free_streams;
+  struct end_name *end_names;
   struct statistics statistics;
   struct failure failure;
   uint32_t failure_node;
@@ -268,6 +282,8 @@ _Noreturn void coroutine_abandon(struct core *c);
 
 /* tasks.c */
 void core_step(struct core *c, int64_t now);
+
+/* commands.c */
 int task_number(struct core *c, const char *name, const struct pe_site *site);
 void sleep_until_clock(struct core *c);
 struct slot *await_element(struct core *c, int queue, const struct pe_site *site);
@@ -278,15 +294,19 @@ void require_blocking(struct core *c, const struct pe_site *site);
 uint32_t wavelet_data(struct core *c, const struct slot *s, uint8_t tag, int queue, const struct pe_site *site);
 void wait_here(struct core *c, enum core_state state, int queue, const struct pe_site *site);
 
-/* simd.c */
+/* instructions.c */
 extern const struct instruction instructions[];
+uint32_t type_bytes(uint8_t type);
+
+/* descriptors.c */
 struct descriptor *descriptor_of(struct core *c, operand o, const struct pe_site *site);
 void check_operand(struct core *c, const struct instruction *ins, const struct descriptor *d, uint8_t type,
                    uint32_t elements, const struct pe_site *site);
 void check_scalar(struct core *c, const struct instruction *ins, uint8_t given, uint8_t type, const struct pe_site *site);
 void cursor_start(struct cursor *k, const struct descriptor *d);
-void cursor_next(struct cursor *k);
-uint32_t type_bytes(uint8_t type);
+void cursor_advance(struct cursor *k, uint32_t n); /* at most to the end of the row */
+long cursor_stride(const struct cursor *k);
+uint32_t cursor_row_left(const struct cursor *k);
 struct array_table *array_table_create(void);
 
 /* streams.c */
@@ -296,6 +316,9 @@ void engine_step(struct core *c, int64_t now);
 
 /* setup.c */
 void lay_out(struct fabric *f);
+struct route *route_of(struct node *n, int color);
+
+/* links.c */
 void link_rings(struct fabric *f);
 
 /* failure.c: the first failure counts: of the earliest cycle, in it that of the first node */

@@ -104,7 +104,7 @@ static bool put_result(struct core *c, struct stream *s, uint32_t result, bool k
   }
   memcpy(c->pe.memory + s->to.offset, &result, bytes);
   memset(c->pe.shadow + s->to.offset / 2, known, bytes / 2);
-  cursor_next(&s->to);
+  cursor_advance(&s->to, 1);
   return true;
 }
 
@@ -124,7 +124,7 @@ static bool issue(struct core *c, struct stream *s, int64_t at) {
   }
   ins->run((unsigned char *)&result, 0, pointers, still, 1);
   for (int k = 0; k < ins->sources; k++)
-    if (s->source_kind[k] == OPERAND_MEMORY) cursor_next(&s->source[k]);
+    if (s->source_kind[k] == OPERAND_MEMORY) cursor_advance(&s->source[k], 1);
   s->left--;
   return put_result(c, s, result, known, at);
 }

@@ -2,7 +2,7 @@
  *
  * A task executes at once when it starts; its costs move the PE's clock ahead. The PE is free again at that cycle. A
  * task that waits, or that must know what microthreads have done meanwhile, is left and taken up again later. */
-#include <string.h>
+#include <stdio.h>
 
 #include "fabric.h"
 
@@ -78,6 +78,19 @@ static const uint8_t TAG_OF_FORM[] = {
     [PE_DENSE_HALF] = PE_TYPE_half,               [PE_DENSE_FLOAT] = PE_TYPE_float,
     [PE_DENSE_INT16] = PE_TYPE_int16_t,           [PE_DENSE_INT32] = PE_TYPE_int32_t};
 
+/* A control task is known by the data task of its queue. */
+static const char *end_task_name(struct fabric *f, const struct pe_input *in) {
+  if (!in->name) return "end of chunk";
+  struct end_name *n = f->end_names;
+  while (n && n->input != in) n = n->next;
+  if (n) return n->text;
+  n = arena_take(f->arena, sizeof *n);
+  *n = (struct end_name){.input = in, .next = f->end_names};
+  snprintf(n->text, sizeof n->text, "end of %s", in->name);
+  f->end_names = n;
+  return n->text;
+}
+
 static void start_end_task(struct core *c, int queue, int64_t now) {
   const struct pe_input *in = &c->role->inputs[queue];
   if (!in->end) {
@@ -87,7 +100,7 @@ static void start_end_task(struct core *c, int queue, int64_t now) {
               queue);
     return;
   }
-  start(c, (struct job){.run = in->end, .name = in->name ? in->name : "end of chunk"}, now,
+  start(c, (struct job){.run = in->end, .name = end_task_name(c->fabric, in)}, now,
         c->fabric->machine.data_task_dispatch);
 }
 
@@ -157,161 +170,4 @@ void core_step(struct core *c, int64_t now) {
     coroutine_resume(c);
     after_task(c);
   }
-}
-
-/* ---- Waiting ---- */
-
-/* Leaves the task; something wakes it, perhaps in vain. */
-void wait_here(struct core *c, enum core_state state, int queue, const struct pe_site *site) {
-  c->state = (uint8_t)state;
-  c->waits_queue = (uint8_t)queue;
-  c->waits_site = site;
-  c->waits_since = c->pe.clock;
-  coroutine_yield(c);
-  c->state = CORE_SLEEPS;
-}
-
-/* With microthreads at work the main thread's clock is not known ahead: go on when the cycle has come. */
-void sleep_until_clock(struct core *c) {
-  while (c->stream_count && c->pe.clock > c->fabric->now) {
-    wake_core(c, c->pe.clock);
-    c->state = CORE_SLEEPS;
-    coroutine_yield(c);
-  }
-}
-
-static void pass_time(struct core *c, int64_t until, const char *what) {
-  if (until <= c->pe.clock) return;
-  struct fabric *f = c->fabric;
-  if (f->trace) trace_add(f, TRACE_WAIT, c->number, 0, what, c->pe.clock, until);
-  c->waited += until - c->pe.clock;
-  c->pe.clock = until;
-}
-
-/* The slot at the head of an input queue, once it is full; the clock moves on to its arrival. */
-struct slot *await_element(struct core *c, int queue, const struct pe_site *site) {
-  struct ring *r = &c->inputs[queue].ring;
-  struct slot *s = ring_head(r);
-  while (!s->full) wait_here(c, CORE_WAITS_INPUT, queue, site);
-  pass_time(c, s->time, site->text);
-  sleep_until_clock(c);
-  return s;
-}
-
-/* The ring behind an output queue, once its tail is free; the clock moves on to that cycle. */
-struct ring *await_room(struct core *c, int queue, const struct pe_site *site) {
-  struct ring *r = output_ring(c, queue, site);
-  const struct slot *s = ring_tail(r);
-  while (s->full) {
-    r->producer_waits = 1;
-    wait_here(c, CORE_WAITS_OUTPUT, queue, site);
-  }
-  pass_time(c, s->time + 1, site->text);
-  sleep_until_clock(c);
-  return r;
-}
-
-/* ---- What tasks do with queues ---- */
-
-void require_blocking(struct core *c, const struct pe_site *site) {
-  if (!c->job.blocking)
-    fail_task(c, "not-blocking", site, "%s in a task that may not wait; declare it BLOCKING", site->text);
-}
-
-static bool valid_queue(int queue, int32_t count) { return queue >= 0 && queue < count; }
-
-struct ring *output_ring(struct core *c, int queue, const struct pe_site *site) {
-  if (!valid_queue(queue, c->fabric->machine.output_queues))
-    fail_task(c, "too-many-queues", site, "there is no output queue %d: the machine has %d", queue,
-              c->fabric->machine.output_queues);
-  if (!c->outputs[queue]) fail_task(c, "unbound-queue", site, "output queue %d is bound to no color", queue);
-  return c->outputs[queue];
-}
-
-/* The main thread or a microthread may read a queue that no data task can take wavelets from meanwhile. */
-void check_readable(struct core *c, int queue, const struct pe_site *site) {
-  if (!valid_queue(queue, c->fabric->machine.input_queues))
-    fail_task(c, "too-many-queues", site, "there is no input queue %d: the machine has %d", queue,
-              c->fabric->machine.input_queues);
-  const struct queue *q = &c->inputs[queue];
-  if (!q->ring.capacity) fail_task(c, "unbound-queue", site, "input queue %d is bound to no color", queue);
-  if (q->stream_reads) fail_task(c, "queue-in-use", site, "a microthread reads input queue %d already", queue);
-  if (c->role->inputs[queue].form != PE_NO_DATA_TASK && c->unblocked >> queue & 1)
-    fail_task(c, "queue-in-use", site, "input queue %d is unblocked: its data task takes the wavelets", queue);
-}
-
-/* The data of a wavelet of the expected kind. */
-uint32_t wavelet_data(struct core *c, const struct slot *s, uint8_t tag, int queue, const struct pe_site *site) {
-  if (s->tag != tag && s->tag != TAG_EXTERNAL)
-    fail_task(c, "wavelet-type", site, "%s expects %s from input queue %d, but %s came", site->text, tag_text(tag), queue,
-              tag_text(s->tag));
-  return s->payload;
-}
-
-uint32_t pe_receive(int queue, enum pe_type type, const struct pe_site *site) {
-  struct core *c = this_core();
-  require_blocking(c, site);
-  check_readable(c, queue, site);
-  sleep_until_clock(c);
-  struct slot *s = await_element(c, queue, site);
-  uint32_t data = wavelet_data(c, s, (uint8_t)type, queue, site);
-  ring_pop(c->fabric, &c->inputs[queue].ring, c->pe.clock);
-  c->pe.clock += c->fabric->machine.receive;
-  return data;
-}
-
-static void send_wavelet(int queue, uint32_t payload, uint8_t tag, const struct pe_site *site) {
-  struct core *c = this_core();
-  struct fabric *f = c->fabric;
-  require_blocking(c, site);
-  for (int i = 0; i < c->stream_count; i++)
-    if (c->streams[i]->output == queue) fail_task(c, "queue-in-use", site, "a microthread feeds output queue %d already", queue);
-  sleep_until_clock(c);
-  struct ring *r = await_room(c, queue, site);
-  c->pe.clock += f->machine.send;
-  f->statistics.wavelets++;
-  ring_push(f, r, c->pe.clock + f->machine.ramp_latency, payload, tag);
-}
-
-void pe_send(int queue, enum pe_type type, uint32_t bits, const struct pe_site *site) {
-  send_wavelet(queue, bits, (uint8_t)type, site);
-}
-
-void pe_send_sparse(int queue, uint32_t index, enum pe_type type, uint32_t bits, const struct pe_site *site) {
-  struct core *c = this_core();
-  if (type_bytes((uint8_t)type) != 2) fail_task(c, "wavelet-type", site, "a sparse wavelet carries a 16-bit value");
-  if (index > 0xffff) fail_task(c, "index-range", site, "the index %u does not fit into 16 bits", index);
-  send_wavelet(queue, index << 16 | bits, TAG_SPARSE | (uint8_t)type, site);
-}
-
-void pe_send_end(int queue, const struct pe_site *site) { send_wavelet(queue, 0, TAG_CONTROL, site); }
-
-/* ---- What tasks do with tasks ---- */
-
-int task_number(struct core *c, const char *name, const struct pe_site *site) {
-  const struct pe_task *tasks = c->role->tasks;
-  for (int i = 0; i < PE_MOST_TASKS && tasks[i].name; i++)
-    if (tasks[i].name == name || !strcmp(tasks[i].name, name)) return i;
-  fail_task(c, "unknown-task", site, "the role has no task %s", name);
-}
-
-void pe_activate(const char *task, const struct pe_site *site) {
-  struct core *c = this_core();
-  c->activated |= 1u << task_number(c, task, site);
-}
-
-void pe_set_blocked(int queue, bool blocked, const struct pe_site *site) {
-  struct core *c = this_core();
-  if (!valid_queue(queue, c->fabric->machine.input_queues))
-    fail_task(c, "too-many-queues", site, "there is no input queue %d: the machine has %d", queue,
-              c->fabric->machine.input_queues);
-  if (blocked) c->unblocked &= ~(1u << queue);
-  else c->unblocked |= 1u << queue;
-}
-
-bool pe_next_invocation(void) {
-  struct core *c = this_core();
-  if (c->invocations >= c->fabric->invocations) return false;
-  c->invocations++;
-  return true;
 }

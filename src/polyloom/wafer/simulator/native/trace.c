@@ -4,13 +4,6 @@
 
 #include "fabric.h"
 
-struct trace {
-  struct trace_event *events;
-  size_t count, capacity;
-  const char **names;
-  uint32_t name_count, name_capacity;
-};
-
 struct trace *trace_create(void) { return calloc(1, sizeof(struct trace)); }
 
 void trace_destroy(struct trace *t) {
