@@ -1,0 +1,46 @@
+# make demo    set everything up and run the main job
+# make test    set everything up and pass all tests
+# make lint    style and types
+# make bench   the benchmarks behind the figures in the documents
+
+PYTHON := $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+RUN := $(VENV)/bin
+
+.PHONY: demo test test-slow lint bench clean
+
+demo: $(VENV)/.installed
+	$(RUN)/polyloom explain examples/conv1d.lair --map examples/conv1d.map
+	$(RUN)/polyloom compile examples/conv1d.lair --map examples/conv1d.map --target wafer -o build/conv1d
+	$(RUN)/polyloom simulate examples/conv1d.lair --map examples/conv1d.map --simd off --check
+	$(RUN)/polyloom simulate examples/conv1d.lair --map examples/conv1d.map --check
+
+test: $(VENV)/.developed
+	$(RUN)/python -m pytest -n 2 -m "not slow"
+
+test-slow: $(VENV)/.developed
+	$(RUN)/python -m pytest -n 2 -m slow
+
+lint: $(VENV)/.developed
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+	$(RUN)/mypy
+
+bench: $(VENV)/.installed
+	$(RUN)/python benchmarks/wafer_cycles.py
+	$(RUN)/python benchmarks/explain_speed.py
+	$(RUN)/python benchmarks/simulator_events.py
+
+$(VENV)/.installed: requirements/run.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Polyloom needs Python 3.11 or later") if sys.version_info < (3, 11) else None'
+	test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check -r requirements/run.txt
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@
+
+$(VENV)/.developed: requirements/develop.txt $(VENV)/.installed
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check -r requirements/develop.txt
+	touch $@
+
+clean:
+	rm -rf $(VENV) build
