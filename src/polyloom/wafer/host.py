@@ -5,7 +5,8 @@ All of it is read off the relations of the analysis; points are enumerated here,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
@@ -96,7 +97,7 @@ def encode(order: PortOrder, tensor: AnyArray, stream: Stream) -> tuple[npt.NDAr
 
     Of a sparse stream, zeros are left out and every chunk has its end.
     """
-    values = tensor[tuple(order.element.T)]
+    values = np.broadcast_to(tensor[tuple(order.element.T)], len(order.element))
     payload = wavelet_bits(values, stream.type)
     if not stream.sparse:
         return payload, np.zeros(len(payload), dtype=np.bool_)
@@ -120,16 +121,24 @@ def decode(
 ) -> None:
     """Put what one port gave in one invocation into the output tensor."""
     if not chain.sparse:
-        tensor[tuple(order.element.T)] = from_wavelet_bits(payload, chain.type)
+        put(tensor, list(order.element.T), from_wavelet_bits(payload, chain.type))
         return
-    tensor[tuple(order.element.T)] = 0
+    put(tensor, list(order.element.T), np.zeros(len(order.element), tensor.dtype))
     chunk: Integers = np.cumsum(control, dtype=np.int64) - control
     data = ~control
     last = int(order.index[:, -1].max()) + 1
     place = np.full(order.chunk_count * last, -1, dtype=np.int64)
     place[order.chunk_number * last + order.index[:, -1]] = np.arange(len(order.index))
     rows = place[chunk[data] * last + (payload[data] >> 16)]
-    tensor[tuple(order.element[rows].T)] = from_wavelet_bits(payload[data], chain.type)
+    put(tensor, list(order.element[rows].T), from_wavelet_bits(payload[data], chain.type))
+
+
+def put(tensor: AnyArray, coordinates: Sequence[Integers], values: AnyArray) -> None:
+    """Set elements of a contiguous array of any rank: ``values``: [n], ``coordinates``: int64[n] each."""
+    flat = np.zeros(len(values), dtype=np.int64)
+    for coordinate, extent in zip(coordinates, tensor.shape, strict=True):
+        flat = flat * extent + coordinate
+    tensor.reshape(-1)[flat] = values
 
 
 def pes_of_role(program: WaferProgram, role: RoleProgram) -> tuple[Integers, Integers]:
@@ -147,7 +156,7 @@ def pes_in(program: WaferProgram, pes: isl.Set) -> tuple[Integers, Integers]:
 
 def local_elements(array: LocalArray, xs: Integers, ys: Integers) -> list[Integers]:
     """Return the tensor coordinates of every cell of the (enlarged) array on PEs: int64[n, cells] each."""
-    cells = np.indices(array.extent, dtype=np.int64).reshape(len(array.extent), -1)
+    cells = np.indices(array.extent, dtype=np.int64).reshape(len(array.extent), math.prod(array.extent))
     parameters = {"PE_X": xs[:, None], "PE_Y": ys[:, None]}
     result: list[Integers] = []
     for k, low in enumerate(array.low):

@@ -25,6 +25,7 @@ from polyloom.wafer.host import (
     pes_in,
     pes_of_role,
     port_orders,
+    put,
 )
 from polyloom.wafer.instructions import table_text
 from polyloom.wafer.limit import Limit, limit_of
@@ -225,7 +226,7 @@ def _collect(
         collected = np.zeros(shape, dtype=tensor.type.dtype)
         for port in here:
             _collect_port(fabric, port, collected)
-        outputs[name] = collected if invocations > 1 else collected[0]
+        outputs[name] = collected if invocations > 1 else collected[0, ...]
     return outputs
 
 
@@ -239,7 +240,7 @@ def _collect_port(fabric: Fabric, port: _Port, collected: AnyArray) -> None:
             stop = int(ends[(n + 1) * port.order.chunk_count - 1]) + 1
         else:
             stop = start + len(port.order.index)
-        decode(port.order, payload[start:stop], control[start:stop], port.chain, collected[n])
+        decode(port.order, payload[start:stop], control[start:stop], port.chain, collected[n, ...])
         start = stop
 
 
@@ -273,4 +274,4 @@ def _gather(
         raise PolyloomError(
             error("simulation-poison", f"an element of `{result.tensor}` was never written in PE memory")
         )
-    gathered[tuple(c[held] for c in coordinates)] = values[held]
+    put(gathered, [c[held] for c in coordinates], values[held])
