@@ -102,6 +102,30 @@ def table_text() -> str:
     return "".join(_macro(entry) + "\n" for entry in instructions())
 
 
+def table_markdown() -> str:
+    """Return the table for the documentation: ``docs/instructions.md`` is this text."""
+    rows = [f"| `{e.name}` | {_operands_text(e)} | `{e.body_text}` |" for e in instructions()]
+    return "\n".join([_HEADING, "| instruction | operands | destination = |", "|---|---|---|", *rows]) + "\n"
+
+
+_HEADING = """\
+# The SIMD instructions
+
+Each works element by element on up to four dimensions, in lexicographic order. Sources are numbered a, b, c; each
+may be an operand in memory, one of them an operand of the fabric, or a scalar; where it says `scalar` it must be
+one. Every operation rounds to its type, so `fmach` rounds the product before it adds. Widths (elements a cycle)
+stand in the machine files. This page is made from the table in `wafer/instructions.py`.
+"""
+
+
+def _operands_text(entry: Instruction) -> str:
+    sources = []
+    for k, element in enumerate(entry.sources):
+        scalar = " scalar" if k in entry.scalar_only else ""
+        sources.append(f"{_NAMES[k]}: {element.value}{scalar}")
+    return f"{', '.join(sources)} -> {entry.destination.value}"
+
+
 def _macro(entry: Instruction) -> str:
     types = ", ".join(C_TYPES[t] for t in (entry.destination, *entry.sources))
     return f"SIMD_INSTRUCTION{len(entry.sources)}({entry.name}, {types}, {entry.body_text})"
