@@ -1,4 +1,4 @@
-"""The instruction table: what it says, what the documentation says, and what the evaluator says are the same."""
+"""The instruction table and what is made from it."""
 
 from __future__ import annotations
 

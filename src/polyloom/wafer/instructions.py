@@ -111,10 +111,10 @@ def table_markdown() -> str:
 _HEADING = """\
 # The SIMD instructions
 
-Each works element by element on up to four dimensions, in lexicographic order. Sources are numbered a, b, c; each
-may be an operand in memory, one of them an operand of the fabric, or a scalar; where it says `scalar` it must be
-one. Every operation rounds to its type, so `fmach` rounds the product before it adds. Widths (elements a cycle)
-stand in the machine files. This page is made from the table in `wafer/instructions.py`.
+Each works element by element on up to four dimensions, in lexicographic order. Sources are numbered a, b, c;
+each may be an operand in memory, one of them an operand of the fabric, or a scalar; where it says `scalar` it
+must be one. Every operation rounds to its type, so `fmach` rounds the product before it adds. Widths
+(elements a cycle) stand in the machine files. This page is made from the table in `wafer/instructions.py`.
 """
 
 
