@@ -96,9 +96,7 @@ class Statement:
         for index in self.write.indices:
             used = [k for k, c in enumerate(index.coefficients) if c and k not in kept]
             kept.update(used[:1])
-        return tuple(
-            Combine.CONCATENATE if k in kept else self.reduction for k in range(len(self.domain))
-        )
+        return tuple(Combine.CONCATENATE if k in kept else self.reduction for k in range(len(self.domain)))
 
 
 @dataclass(frozen=True)
