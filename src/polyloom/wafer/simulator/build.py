@@ -10,6 +10,7 @@ import hashlib
 import os
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +21,9 @@ from polyloom.wafer.simulator.compilers import Compiler, find_compiler
 
 INSTRUCTIONS = "instructions.inc"
 ROLE_HEADERS = ("pe.h", "arithmetic.h", "layout.h")
+MOST_BYTES = 256 * 2**20
+"""How much the cache may hold before it is trimmed."""
+SPARED_SECONDS = 3600.0
 
 
 class BuildFailure(Exception):  # an internal fault: emitted code must compile
@@ -113,6 +117,7 @@ def _run(command: tuple[str, ...], folder: Path) -> None:
 def _kept(path: Path, make: Callable[[Path], None]) -> Path:
     """Return the path, after making it in a temporary file beside it if it is not there."""
     if path.exists():
+        os.utime(path)
         return path
     handle, name = tempfile.mkstemp(dir=path.parent, prefix="new-", suffix=path.suffix)
     os.close(handle)
@@ -121,7 +126,30 @@ def _kept(path: Path, make: Callable[[Path], None]) -> Path:
         Path(name).replace(path)
     finally:
         Path(name).unlink(missing_ok=True)
+    trim(path.parent)
     return path
+
+
+def trim(store: Path, most_bytes: int = MOST_BYTES, spared_seconds: float = SPARED_SECONDS) -> None:
+    """Remove what was used longest ago where the cache holds more than ``most_bytes``.
+
+    What was used in the last ``spared_seconds`` stays: another process may be about to load it.
+    """
+    found = sorted((_age_and_size(path), path) for path in store.glob("*.*o"))
+    total = sum(size for (_, size), _ in found)
+    for (used, size), path in found:
+        if total <= most_bytes or used > time.time() - spared_seconds:
+            return
+        path.unlink(missing_ok=True)
+        total -= size
+
+
+def _age_and_size(path: Path) -> tuple[float, int]:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return 0.0, 0
+    return status.st_mtime, status.st_size
 
 
 def _flat(texts: Mapping[str, str]) -> Iterable[str]:

@@ -1,0 +1,25 @@
+"""The cache of native builds does not grow without end."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from polyloom.wafer.simulator.build import trim
+
+
+def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
+    now = time.time()
+    for k in range(4):
+        path = tmp_path / f"{k}.so"
+        path.write_bytes(bytes(100))
+        os.utime(path, (now - 1000 * (4 - k), now - 1000 * (4 - k)))
+    trim(tmp_path, most_bytes=250, spared_seconds=0)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["2.so", "3.so"]
+
+
+def test_what_was_just_used_stays(tmp_path: Path) -> None:
+    (tmp_path / "a.o").write_bytes(bytes(100))
+    trim(tmp_path, most_bytes=10, spared_seconds=60)
+    assert (tmp_path / "a.o").exists()
