@@ -6,7 +6,7 @@ elements of local arrays and values in variables.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 
 from polyloom.ir.expressions import Expression
 from polyloom.ir.types import ElementType
@@ -297,3 +297,40 @@ class RoleCode:
     main: Code
     data_tasks: tuple[DataTask, ...]
     local_tasks: tuple[LocalTask, ...]
+
+
+def with_block_costs(code: Code) -> Code:
+    """State what a basic block costs once, at its start: the sum of the costs inside it.
+
+    ``cost(7); a; cost(1); b`` becomes ``cost(8); a; b``. A block ends where control flow may branch.
+    """
+    result: list[Node] = []
+    block: list[Node] = []
+    for node in code:
+        if isinstance(node, _BRANCHING):
+            if isinstance(node, If | For):
+                node = _inside(node)
+            result += [*_one_cost(block), node]
+            block = []
+        else:
+            block.append(node)
+    return (*result, *_one_cost(block))
+
+
+_BRANCHING = (If, For, CountDown, CountUp, IfNextInvocation)
+
+
+def _inside(node: If | For) -> If | For:
+    body = with_block_costs(node.body)
+    if isinstance(node, If):
+        return replace(node, body=body, otherwise=with_block_costs(node.otherwise))
+    return replace(node, body=body)
+
+
+def _one_cost(block: list[Node]) -> list[Node]:
+    costs = [node for node in block if isinstance(node, Cost)]
+    rest = [node for node in block if not isinstance(node, Cost)]
+    if not costs:
+        return rest
+    total = Cost(*(sum(values) for values in zip(*(astuple(cost) for cost in costs), strict=True)))
+    return [total, *rest]

@@ -8,7 +8,7 @@ for the next invocation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
@@ -37,6 +37,7 @@ from polyloom.wafer.code import (
     SetInteger,
     StoreElement,
     Unblock,
+    with_block_costs,
 )
 from polyloom.wafer.compute_code import compute_code, tree_code
 from polyloom.wafer.instructions import move_instruction
@@ -334,8 +335,8 @@ def _assemble(
         tuple(outputs),
         tuple(builder.operands),
         main,
-        tuple(data_tasks),
-        tuple(local_tasks),
+        tuple(replace(t, body=with_block_costs(t.body), end=with_block_costs(t.end)) for t in data_tasks),
+        tuple(replace(t, body=with_block_costs(t.body)) for t in local_tasks),
     )
 
 
