@@ -1,0 +1,165 @@
+"""Every layer of examples/layers.txt, in every mode: right, bit for bit, and no SIMD lost."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from corpus import EXAMPLES, Layer, differences, expected, inputs_of, layers, together
+
+from polyloom.wafer.program import WaferProgram
+from polyloom.wafer.simd import SimdMode, Strategy
+from polyloom.wafer.simulation import simulate_program
+
+MODES = tuple(SimdMode)
+LETTERS = {Strategy.HULL: "H", Strategy.EXACT: "X", Strategy.ENUMERATED: "E", Strategy.NONE: "-"}
+STRATEGIES = """
+axpy N=16                                 | -     -     -     -
+bias N=16                                 | X     X     X     X
+bias_sparse N=16                          | H     H     X     E
+bias_streams N=16                         | X     X     X     X
+conv1d                                    | H     H     -     E
+conv1d_reversed                           | H     H     -     E
+conv1d_split                              | H     H     -     E
+conv1d_dilated                            | H     H     -     E
+conv1d_dilated_dense                      | H     H     -     E
+conv1d_strided                            | E     -     -     E
+conv1d_strided_phases                     | E     -     -     E
+conv1x1                                   | H     H     X     E
+conv2d                                    | H     H     -     -
+conv2d_interchanged                       | H     H     -     -
+conv2d_channels                           | H     H     -     -
+conv2d_channels_columns                   | H     H     -     -
+conv2d_dilated                            | E     -     -     E
+conv2d_strided                            | E     -     -     E
+conv8                                     | H     H     -     E
+conv_transposed                           | H     H     X     E
+conv_transposed_sparse                    | H     H     X     E
+conv_transposed_channels                  | H     H     X     E
+depthwise                                 | H     H     -     -
+depthwise_pairs                           | H     H     -     -
+dot N=16                                  | -     -     -     -
+dot_column N=16                           | -     -     -     -
+extremes M=6 N=8                          | ---   ---   ---   ---
+extremes M=6 N=8 T=int32                  | ---   ---   ---   ---
+extremes M=6 N=8 T=float32                | ---   ---   ---   ---
+extremes_columns M=6 N=8                  | -HH   -HH   -XX   -EE
+extremes_columns M=6 N=8 T=int16          | ---   ---   ---   ---
+fc_batched B=3 M=16 N=8                   | H     H     X     E
+fc_batched_dense B=3 M=16 N=8             | H     H     X     E
+fc_batched_dense B=3 M=16 N=8 T=float32   | H     H     X     E
+ff44 M=32 N=16                            | H     H     X     E
+ff44 M=30 N=13                            | H     H     X     E
+ff44 M=32 N=16 T=int16                    | -     -     -     -
+ff44_chunks M=32 N=16                     | H     H     X     E
+ff44_columns M=32 N=16                    | H     H     X     E
+ff44_columns M=30 N=13                    | H     H     X     E
+ff44_columns_no_port M=32 N=16            | H     H     X     E
+ff44_columns_north M=32 N=16              | H     H     X     E
+ff44_dense M=32 N=16                      | H     H     X     E
+ff44_dense M=30 N=13                      | H     H     X     E
+ff44_dense M=32 N=16 T=float32            | H     H     X     E
+ff44_dense M=32 N=16 T=int32              | -     -     -     -
+ff44_interleaved M=32 N=16                | H     H     X     E
+ff44_interleaved M=30 N=13                | X     -     X     E
+ff44_no_port M=32 N=16                    | H     H     X     E
+ff44_no_port M=30 N=13                    | H     H     X     E
+ff44_no_port M=30 N=13 T=int16            | -     -     -     -
+ff44_orders M=32 N=16                     | H     H     X     E
+ff44_south_west M=32 N=16                 | H     H     X     E
+ff44_sparse_output M=32 N=16              | H     H     X     E
+ff44_sparse_output M=30 N=13              | H     H     X     E
+ff44_stored M=32 N=16                     | -     -     -     -
+ff44_stored M=32 N=16 T=float32           | -     -     -     -
+ff44_two_columns M=32 N=16                | H     H     X     E
+ff44_two_sides M=32 N=16                  | HH    HH    XX    EE
+ff_every_column M=32 N=16                 | H     H     X     E
+ff_every_column M=30 N=13                 | H     H     X     E
+ff_mixed M=32 N=16                        | H     H     X     E
+gemv_bias M=32 N=16                       | HX    HX    XX    EX
+gemv_bias_west M=32 N=16                  | HX    HX    XX    EX
+halve                                     | -     -     -     -
+matmul M=6 N=6 K=6                        | H     H     X     E
+matmul_dense M=6 N=6 K=6                  | H     H     X     E
+matmul_dense M=6 N=6 K=6 T=int32          | -     -     -     -
+matmul_split M=6 N=6 K=6                  | H     H     X     E
+maxpool                                   | H     H     X     E
+maxpool_sparse                            | H     H     X     E
+maxpool_overlapping                       | E     -     -     E
+outer M=16 N=8                            | H     H     X     E
+outer_rows M=16 N=8                       | H     H     X     E
+outer_rows M=16 N=8 T=int16               | -     -     -     -
+pad                                       | -     -     -     -
+pad_no_port                               | -     -     -     -
+pad_row                                   | X     X     X     X
+product N=16                              | X     X     X     X
+product_sparse N=16                       | -     -     -     -
+product_streams N=16                      | X     X     X     X
+relu N=16                                 | X     X     X     X
+relu_interleaved N=16                     | X     X     X     X
+relu_interleaved_column N=16              | -     -     -     -
+relu_sparse N=16                          | -     -     -     -
+residual M=6 N=4                          | H-    H-    X-    E-
+rowsum M=4 N=11                           | -     -     -     -
+rowsum M=4 N=11 T=int16                   | -     -     -     -
+scale N=16                                | X     X     X     X
+scale_streams N=16                        | -     -     -     -
+scale_triggered N=16                      | H     H     X     E
+state N=16                                | X     X     X     X
+training                                  | HHHH  HHHH  XXXX  EEEE
+transpose                                 | X     X     X     X
+upsample                                  | -     -     -     -
+"""
+"""A letter for each task: H hull, X exact, E enumerated, - none; with --simd auto, hull, exact, enumerate."""
+
+
+def strategies_of(program: WaferProgram) -> str:
+    return "".join(LETTERS[analysis.strategy] for analysis in program.analysis.simd)
+
+
+@cache
+def wanted_strategies() -> dict[str, dict[SimdMode, str]]:
+    table = {}
+    for line in STRATEGIES.strip().splitlines():
+        name, _, letters = line.partition("|")
+        auto, hull, exact, enumerated = letters.split()
+        table[name.strip()] = dict(zip(MODES, (auto, "-" * len(auto), hull, exact, enumerated), strict=True))
+    return table
+
+
+def check(program: WaferProgram, density: float, invocations: int) -> None:
+    tensors, mapping = program.analysis.program, program.analysis.mapping
+    runs = inputs_of(tensors, mapping, density, invocations)
+    result = simulate_program(program, together(mapping, runs), invocations=invocations)
+    assert differences(result.outputs, expected(tensors, mapping, runs)) == []
+    assert 0 < result.limit.cycles <= result.cycles
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
+@pytest.mark.parametrize("layer", layers(), ids=lambda layer: layer.name)
+def test_a_layer_is_right(layer: Layer, mode: SimdMode) -> None:
+    program = layer.compile(mode)
+    assert strategies_of(program) == wanted_strategies()[layer.name][mode]
+    check(program, density=1.0, invocations=1)
+    check(program, density=0.5, invocations=3)
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
+@pytest.mark.parametrize("layer", layers(), ids=lambda layer: layer.name)
+def test_a_layer_is_right_in_the_other_runs(layer: Layer, mode: SimdMode) -> None:
+    program = layer.compile(mode)
+    check(program, density=0.5, invocations=1)
+    check(program, density=1.0, invocations=3)
+    check(program, density=0.0, invocations=2)
+
+
+def test_the_table_has_no_other_layers() -> None:
+    assert sorted(wanted_strategies()) == sorted(layer.name for layer in layers())
+
+
+def test_every_map_among_the_examples_is_tried() -> None:
+    with_adapters = {"ff45"}
+    maps = {path.stem for path in EXAMPLES.glob("*.map")}
+    assert maps - {layer.map for layer in layers()} == with_adapters
