@@ -17,3 +17,15 @@ def describe_point(points: isl.Set) -> str:
     text = isl.Set.from_point(points.sample_point()).to_str()
     body = text[text.index("{") + 1 : text.rindex("}")].strip()
     return body.partition(" : ")[0]
+
+
+def all_points(points: isl.Set) -> tuple[tuple[int, ...], ...]:
+    """Return the points of a bounded set without parameters, in lexicographic order."""
+    found: list[tuple[int, ...]] = []
+    dims = range(points.dim(_DIM.set))
+
+    def add(point: isl.Point) -> None:
+        found.append(tuple(int(point.get_coordinate_val(_DIM.set, k).to_python()) for k in dims))
+
+    points.foreach_point(add)
+    return tuple(sorted(found))

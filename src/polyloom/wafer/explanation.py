@@ -1,0 +1,139 @@
+"""The JSON document of ``explain``: every stage of the analysis of a layer, with its sets.
+
+isl objects are strings. The numbers in comments are the paper's equations.
+Source: dtg_codegen, Sec. 4 and 5; INTERFACE.md (JSON of explain).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from polyloom.diagnostics import Diagnostic
+from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.chains import Chain, Part, Results
+from polyloom.wafer.explanation_tasks import compute_entry
+from polyloom.wafer.isl_text import function_text, relation_text
+from polyloom.wafer.memory import LocalArray
+from polyloom.wafer.sides import Grid
+from polyloom.wafer.streams import Stream
+from polyloom.wafer.tasks import InitializeTask, StoreTask
+
+Document = dict[str, Any]
+"""A JSON object."""
+
+
+def explanation(analysis: LayerAnalysis) -> Document:
+    """Return the document: plain dicts, lists, strings and numbers.
+
+    ``tasks``: the computation tasks first, then initialisation, then communication in the order in which
+    data flows.
+    """
+    mapping = analysis.mapping
+    return {
+        "size": {"given": pes_text(mapping.grid), "compute": pes_text(mapping.grid)},
+        "ports": {n: relation_text(r) for n, r in (mapping.inputs | mapping.outputs).items()},  # (5) (6)
+        "placement": {name: relation_text(r) for name, r in mapping.placement.items()},  # (10)
+        "memory": [_memory(analysis.arrays_before[n], array) for n, array in analysis.arrays.items()],
+        "tasks": [
+            *(compute_entry(simd, analysis.arrays) for simd in analysis.simd),
+            *(_initialize(analysis, task) for task in analysis.graph.initialize),
+            *(_spread(stream) for stream in analysis.graph.streams),
+            *(_store(analysis, task) for task in analysis.graph.stores),
+            *(entry for result in analysis.graph.results for entry in _chains(result)),
+        ],
+        "remarks": [_remark(diagnostic) for diagnostic in analysis.remarks],
+    }
+
+
+def pes_text(grid: Grid) -> str:
+    """Return ``{ PE[0:3, 0:4] }``."""
+    return f"{{ PE[0:{grid.width - 1}, 0:{grid.height - 1}] }}"
+
+
+def chain_kind(chain: Chain) -> str:
+    """Return ``reduce`` where PEs combine what arrives with what they have, else ``gather``."""
+    return "gather" if chain.own.intersect(chain.upstream).is_empty() else "reduce"
+
+
+def _memory(before: LocalArray, after: LocalArray) -> Document:
+    return {
+        "tensor": after.tensor,
+        "local": after.name,
+        "type": after.type.value,
+        "elements": relation_text(after.elements),  # (7)
+        "extent_before": list(before.extent_before),
+        "map_before": function_text(before.map_before),  # (9)
+        "extent": list(after.extent),
+        "map": function_text(after.map),
+        "bytes": after.bytes,
+    }
+
+
+def _initialize(analysis: LayerAnalysis, task: InitializeTask) -> Document:
+    statement = analysis.program.definition(task.tensor)
+    array = analysis.arrays_before[task.tensor]
+    value = task.value if math.isfinite(task.value) else str(task.value)
+    return {
+        "name": f"initialize_{task.tensor}",
+        "kind": "initialize",
+        "statement": None if statement is None else statement.name,
+        "tensor": task.tensor,
+        "local": array.name,
+        "elements": relation_text(array.elements),
+        "value": value,
+    }
+
+
+def _spread(stream: Stream) -> Document:
+    return {
+        "name": f"spread_{stream.name}",
+        "kind": "spread",
+        "statement": None,
+        "tensor": stream.tensor,
+        "from": stream.side.value,
+        "sparse": stream.sparse,
+        "index": list(stream.index_names),
+        "ports": relation_text(stream.ports),
+        "receivers": relation_text(stream.receivers),
+        "passes": relation_text(stream.passes),
+    }
+
+
+def _store(analysis: LayerAnalysis, task: StoreTask) -> Document:
+    return {
+        "name": f"store_{task.stream.name}",
+        "kind": "store",
+        "statement": None,
+        "tensor": task.stream.tensor,
+        "local": analysis.arrays[task.stream.tensor].name,
+        "elements": relation_text(task.stored),
+    }
+
+
+def _chains(result: Results) -> Iterator[Document]:
+    for chain in result.chains:
+        yield {
+            "name": chain.name,
+            "kind": chain_kind(chain),
+            "statement": result.statement.name,
+            "tensor": chain.tensor,
+            "to": chain.side.value,
+            "leaves": chain.leaves,
+            "sparse": chain.sparse,
+            "own": relation_text(chain.own),
+            "upstream": relation_text(chain.upstream),
+            **{part.value: relation_text(chain.positions(part)) for part in Part if part is not Part.OWN},
+        }
+
+
+def _remark(diagnostic: Diagnostic) -> Document:
+    return {
+        "severity": diagnostic.severity.value,
+        "code": diagnostic.code,
+        "message": diagnostic.message,
+        "place": None if diagnostic.span is None else str(diagnostic.span),
+        "notes": list(diagnostic.notes),
+        "helps": list(diagnostic.helps),
+    }

@@ -1,0 +1,40 @@
+"""isl objects as the strings of the JSON documents: simplified once, at the boundary."""
+
+from __future__ import annotations
+
+import islpy as isl
+
+_DIM = isl.dim_type
+
+
+def relation_text(points: isl.Set | isl.Map) -> str:
+    """Return a set or relation, coalesced, with the constraints on its parameters."""
+    return str(points.coalesce())
+
+
+def point_text(point: isl.Set) -> str:
+    """Return a parametric point as a function of the parameters: ``{ [(8PE_Y)] : 0 <= PE_Y <= 3 }``.
+
+    isl reads the string as a set too.
+    """
+    return str(point) if point.is_empty() else str(point.as_pw_multi_aff().coalesce())
+
+
+def offset_text(offset: isl.MultiAff) -> str:
+    """Return a function of the parameters alone, ``{ [] -> S[...] }``, as ``{ S[...] }``."""
+    return str(offset.project_domain_on_params())
+
+
+def function_text(function: isl.MultiAff) -> str:
+    """Return an affine function, without constraints on its domain."""
+    return str(function)
+
+
+def functions_text(functions: list[isl.MultiAff]) -> str:
+    """Return one function as such, several with the same name as the relation that holds them all."""
+    if len(functions) == 1:
+        return function_text(functions[0])
+    together = isl.Map.from_multi_aff(functions[0])
+    for function in functions[1:]:
+        together = together.union(isl.Map.from_multi_aff(function))
+    return relation_text(together)
