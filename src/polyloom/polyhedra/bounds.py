@@ -32,8 +32,8 @@ def elementwise_maximum(points: isl.Set) -> isl.Set:
 
 
 def box_between(minimum: isl.Set, maximum: isl.Set) -> isl.Set:
-    """Return ``{ x : minimum <= x <= maximum }``, in every dimension."""
-    result = isl.Set.universe(minimum.get_space())
+    """Return ``{ x : minimum <= x <= maximum }``, in every dimension, at the parameters of ``minimum``."""
+    result = isl.Set.universe(minimum.get_space()).intersect_params(minimum.params())
     for k in range(result.dim(_DIM.set)):
         result = result.intersect(_compare(minimum, k, at_least=True))
         result = result.intersect(_compare(maximum, k, at_least=False))
@@ -89,7 +89,7 @@ def _integer(value: isl.Val) -> int:
 
 
 def _pointwise(points: isl.Set, of_dimension: Callable[[int], isl.PwAff]) -> isl.Set:
-    result = isl.MultiPwAff.zero(points.get_space())
+    result = isl.MultiPwAff.zero(points.get_space()).intersect_params(points.params())
     for k in range(points.dim(_DIM.set)):
         result = result.set_pw_aff(k, of_dimension(k))
     return isl.Set.from_multi_pw_aff(result)
