@@ -54,7 +54,7 @@ from polyloom.wafer.stream_code import (
     streams_on,
     whole_instruction,
 )
-from polyloom.wafer.tasks import InitializeTask, TaskKind
+from polyloom.wafer.tasks import InitializeTask, TaskGraph, TaskKind
 
 _BEGIN, _FINISH = "begin", "finish"
 
@@ -101,7 +101,7 @@ def _units(builder: RoleBuilder) -> list[_Unit]:
         for chain in result.chains:
             if _takes_part(builder, chain):
                 found.append(_chain_unit(chain))
-    return [_with_needs(unit, found) for unit in found]
+    return [_with_needs(unit, found, builder.analysis.graph) for unit in found]
 
 
 def _runs(builder: RoleBuilder, analysis: SimdAnalysis) -> bool:
@@ -134,16 +134,43 @@ def _chain_unit(chain: Chain) -> _Unit:
     return _Unit(f"{verb}_{chain.tensor}{side}", chain, (), frozenset({chain.tensor}), writes)
 
 
-def _with_needs(unit: _Unit, units: Sequence[_Unit]) -> _Unit:
-    """Add the units that must end before this one starts: those that complete what it reads."""
+def _with_needs(unit: _Unit, units: Sequence[_Unit], graph: TaskGraph) -> _Unit:
+    """Add the units that must end before this one starts: those that complete what it reads.
+
+    A chain stalls its PE. So that no stream of the same invocation waits behind it for something that
+    waits for the chain, it starts after all streams that do not wait for it, or for a later chain, on any
+    PE; and chains run in the same order on all PEs.
+    """
     needs = [_BEGIN]
     for other in units:
-        if other is unit or not (other.writes & unit.reads):
+        if other is unit:
             continue
-        if isinstance(unit.work, Chain) and not unit.work.leaves and isinstance(other.work, Chain):
-            continue
-        needs.append(other.name)
-    return _Unit(unit.name, unit.work, tuple(needs), unit.reads, unit.writes)
+        if isinstance(unit.work, Chain) and isinstance(other.work, Chain):
+            ordered = _chain_number(graph, other.work) < _chain_number(graph, unit.work)
+        elif isinstance(unit.work, Chain) and isinstance(other.work, StreamOnRole):
+            ordered = _last_awaited(graph, other.work) < _chain_number(graph, unit.work)
+        else:
+            ordered = False
+        if ordered or (other.writes & unit.reads and not _both_chains(unit, other)):
+            needs.append(other.name)
+    return replace(unit, needs=tuple(needs))
+
+
+def _both_chains(unit: _Unit, other: _Unit) -> bool:
+    return isinstance(unit.work, Chain) and isinstance(other.work, Chain)
+
+
+def _chain_number(graph: TaskGraph, chain: Chain) -> int:
+    """Return the place of a chain in the order that all PEs keep."""
+    names = [c.name for result in graph.results for c in result.chains]
+    return names.index(chain.name)
+
+
+def _last_awaited(graph: TaskGraph, here: StreamOnRole) -> int:
+    """Return the place of the last chain that must end, on any PE, before the stream is taken, or -1."""
+    tensors = graph.awaited.get(here.stream.tensor, frozenset())
+    chains = (r.reduce for r in graph.results if r.tensor in tensors)
+    return max((_chain_number(graph, c) for c in chains if c is not None), default=-1)
 
 
 def _reduced(needs: dict[str, set[str]]) -> dict[str, set[str]]:
@@ -235,8 +262,8 @@ def _begin_code(builder: RoleBuilder, counters: dict[str, int], starts: Code) ->
 def _initialize(builder: RoleBuilder, task: InitializeTask, array: LocalArray) -> Code:
     """Fill the box of the array that held the tensor before it was enlarged."""
     value = Compute(Constant(task.value, array.type), ())
-    if not array.extent:
-        element = Element(array.name, ())
+    if all(extent == 1 for extent in array.extent_before):
+        element = Element(array.name, tuple(Number(n) for n in array.low))
         return (scalar_cost(value, [element]), StoreElement(element, value))
     sizes, strides = coalesced([Number(n) for n in array.extent_before], array.strides)
     if builder.simd and len(sizes) <= 4:

@@ -83,7 +83,10 @@ class InitializeTask:
 
 @dataclass(frozen=True, eq=False)
 class TaskGraph:
-    """Everything that happens on the PEs, and the remarks that its construction gave."""
+    """Everything that happens on the PEs, and the remarks that its construction gave.
+
+    ``awaited``: for each stream that drives a statement, the tensors that must be reduced across PEs first.
+    """
 
     program: Program
     mapping: Mapping
@@ -92,6 +95,7 @@ class TaskGraph:
     stores: tuple[StoreTask, ...]
     initialize: tuple[InitializeTask, ...]
     results: tuple[Results, ...]
+    awaited: dict[str, frozenset[str]]
     remarks: tuple[Diagnostic, ...]
 
     def result(self, tensor: str) -> Results:
@@ -119,20 +123,61 @@ def build_tasks(program: Program, mapping: Mapping) -> TaskGraph:
         compute += _compute_tasks(mapping, statement, triggers[statement.name], streams)
     stores = tuple(s for stream in streams if (s := _store(program, mapping, stream, triggers)))
     initialize = tuple(_initializations(program, mapping, triggers, stores))
-    return TaskGraph(program, mapping, streams, tuple(compute), stores, initialize, results, remarks)
+    awaited = _awaited_reductions(program, triggers, results)
+    return TaskGraph(program, mapping, streams, tuple(compute), stores, initialize, results, awaited, remarks)
 
 
 def _trigger(program: Program, mapping: Mapping, statement: Statement) -> str | None:
-    """Choose the stream that drives a statement: the stated one, else the last in ``iport_map``."""
+    """Choose the stream that drives a statement: the stated one, else the last in ``iport_map``.
+
+    A stream cannot drive a statement that reads a tensor which is complete only after the stream's end.
+    """
     read = {access.tensor for access in statement.reads}
-    moving = [tensor for tensor in mapping.inputs if tensor in read]
-    chosen = mapping.trigger.get(statement.name, moving[-1] if moving else None)
+    behind = _streams_behind(program, mapping, statement)
+    moving = [tensor for tensor in mapping.inputs if tensor in read and tensor not in behind]
+    stated = mapping.trigger.get(statement.name)
+    if stated in behind:
+        raise PolyloomError(_drives_too_early(mapping, statement, str(stated)))
+    chosen = stated or (moving[-1] if moving else None)
     if chosen is None or sum(a.tensor == chosen for a in statement.reads) != 1:
         return None
     position = trigger_position(statement, chosen)
     if chosen in mapping.sparse and not zeros_may_be_dropped(statement, position):
         return None
     return chosen
+
+
+def _drives_too_early(mapping: Mapping, statement: Statement, stream: str) -> Diagnostic:
+    return error(
+        "map-trigger",
+        f"`{stream}` cannot trigger `{statement.name}`",
+        mapping.span("trigger"),
+        notes=[f"`{statement.name}` reads a tensor that is complete only after the end of `{stream}`"],
+        helps=[f"leave it out: `{stream}` is then stored, and `{statement.name}` runs afterwards"],
+    )
+
+
+def _awaited_reductions(
+    program: Program, triggers: dict[str, str | None], results: tuple[Results, ...]
+) -> dict[str, frozenset[str]]:
+    """Return, for each stream, the tensors that must be reduced across PEs before its elements are taken."""
+    reduced = {result.tensor for result in results if result.reduce is not None}
+    found: dict[str, set[str]] = {}
+    for statement in program.statements:
+        trigger = triggers[statement.name]
+        if trigger is not None:
+            found.setdefault(trigger, set()).update(_tensors_behind(program, statement) & reduced)
+    return {stream: frozenset(tensors) for stream, tensors in found.items()}
+
+
+def _tensors_behind(program: Program, statement: Statement) -> set[str]:
+    """Return the written tensors that a statement reads, and those behind them."""
+    found: set[str] = set()
+    for access in statement.reads:
+        definition = program.definition(access.tensor)
+        if definition is not None:
+            found |= {access.tensor} | _tensors_behind(program, definition)
+    return found
 
 
 def _stored_remarks(
