@@ -1,1 +1,48 @@
-"""Polyloom: a polyhedral compiler for tensor programs."""
+"""Polyloom: a polyhedral compiler for tensor programs.
+
+``polyloom.api`` is what ``import polyloom`` offers; it is imported when something of it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from polyloom.api import (
+        CompiledLayer,
+        Explanation,
+        compile_wafer,
+        evaluate,
+        explain,
+        random_inputs,
+        read_mapping,
+        read_program,
+        simulate,
+    )
+    from polyloom.diagnostics import PolyloomError, Unsupported
+
+__all__ = [
+    "CompiledLayer",
+    "Explanation",
+    "PolyloomError",
+    "Unsupported",
+    "compile_wafer",
+    "evaluate",
+    "explain",
+    "random_inputs",
+    "read_mapping",
+    "read_program",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'polyloom' has no attribute {name!r}")
+    home = "polyloom.diagnostics" if name in ("PolyloomError", "Unsupported") else "polyloom.api"
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

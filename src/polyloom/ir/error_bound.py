@@ -50,13 +50,21 @@ class Approximate:
     error: Floats
 
 
-def error_bound(program: Program, inputs: Mapping[str, NDArray]) -> dict[str, Floats]:
+def error_bound(
+    program: Program, inputs: Mapping[str, NDArray], errors: Mapping[str, Floats] | None = None
+) -> dict[str, Floats]:
     """Return a bound on the error of each element of every tensor that a statement writes.
+
+    ``errors``: how far inputs may be from the right values (a state that an earlier invocation computed);
+    those that it does not name are exact. Each array has the shape of its input.
 
     Errors: those of ``evaluate``. Not in the papers.
     """
-    exact = {n: _exact(a) for n, a in checked_inputs(program, inputs).items()}
-    known: dict[str, Approximate] = dict(exact)
+    given = errors or {}
+    known = {
+        name: Approximate(array.astype(np.float64), given[name]) if name in given else _exact(array)
+        for name, array in checked_inputs(program, inputs).items()
+    }
     bounds: dict[str, Floats] = {}
     with np.errstate(all="ignore"):
         for name, array in evaluate(program, inputs).items():

@@ -1,0 +1,193 @@
+"""Polyloom from Python: the verbs of the command line, on NumPy arrays.
+
+program = read_program("conv1d.lair")
+mapping = read_mapping("conv1d.map", program)
+print(explain(program, mapping).json()["tasks"][0]["simd"])
+print(simulate(program, mapping, check=True).outputs["y"])
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy.typing as npt
+
+from polyloom.diagnostics import Diagnostic, PolyloomError, error
+from polyloom.ir import evaluate, random_inputs
+from polyloom.ir.program import Program
+from polyloom.pipeline import analyse_layer, compile_layer
+from polyloom.sources import load_program, text_or_file
+from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.check import check_outputs, checked_batch, made_up
+from polyloom.wafer.explanation import explanation
+from polyloom.wafer.manifest import manifest
+from polyloom.wafer.mapping import Mapping as LairMap
+from polyloom.wafer.mapping import read_mapping as read_map_source
+from polyloom.wafer.program import WaferProgram
+from polyloom.wafer.simd import SimdMode, SimdOptions
+from polyloom.wafer.simulation import simulate_program
+from polyloom.wafer.simulation_result import SimulationResult
+from polyloom.wafer.simulator.machine import Machine, load_machine
+
+__all__ = [
+    "CompiledLayer",
+    "Explanation",
+    "compile_wafer",
+    "evaluate",
+    "explain",
+    "random_inputs",
+    "read_mapping",
+    "read_program",
+    "simulate",
+]
+
+Path = str | os.PathLike[str]
+Progress = Callable[[int, int], None]
+MACHINE = "cs2"
+"""The machine model that is used where none is named."""
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Every stage of the analysis of a layer, as values (``analysis``) and as a document (``json``)."""
+
+    analysis: LayerAnalysis
+
+    @property
+    def remarks(self) -> tuple[Diagnostic, ...]:
+        """Missed optimisations, with their reasons."""
+        return self.analysis.remarks
+
+    def json(self) -> dict[str, Any]:
+        """Return the document of ``explain --json``; isl objects are strings. Source: INTERFACE.md."""
+        return explanation(self.analysis)
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledLayer:
+    """The code for every role of PE, and what a host program must know."""
+
+    program: WaferProgram
+
+    @property
+    def files(self) -> dict[str, str]:
+        """File name to text: C for each role, the layout, shared headers."""
+        return self.program.files
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """Which bytes lie where before the start, and what each port is fed and gives."""
+        return manifest(self.program)
+
+    @property
+    def remarks(self) -> tuple[Diagnostic, ...]:
+        """Missed optimisations, with their reasons."""
+        return self.program.analysis.remarks
+
+
+def read_program(source: Path, node: str | None = None, defines: Mapping[str, object] | None = None) -> Program:
+    """Read a LAIR file, or LAIR text (a ``str`` with a brace), and specialize one node or graph of it.
+
+    ``node``: its name; None for the last graph, else the only node. ``defines``: size and type parameters,
+    ``{"M": 32, "T": "float32"}``.
+
+    Errors: ``PolyloomError`` with everything that is wrong; ``Unsupported`` for kinds of source that are not
+    read yet. Source: dtg_codegen, Sec. 4.1.1.
+    """
+    values = {name: str(value) for name, value in (defines or {}).items()}
+    return load_program(source, node, values).program
+
+
+def read_mapping(source: Path, program: Program) -> LairMap:
+    """Read a LAIR map (a file, or text with a brace) for a program, and check it.
+
+    Errors: ``PolyloomError`` where the map is wrong; ``Unsupported`` where it needs what is not there yet.
+    Source: dtg_codegen, Sec. 4.1.2.
+    """
+    return read_map_source(text_or_file(source, "<map>"), program)
+
+
+def explain(program: Program, mapping: LairMap, simd: str = "auto") -> Explanation:
+    """Run every stage up to SIMD detection and keep what it found.
+
+    ``simd``: ``auto``, ``off``, ``hull``, ``exact`` or ``enumerate``.
+
+    Errors: ``PolyloomError`` and ``Unsupported`` where the map does not work.
+    Source: dtg_codegen, Sec. 4 and 5.
+    """
+    return Explanation(analyse_layer(program, mapping, SimdOptions(_mode(simd))))
+
+
+def compile_wafer(
+    program: Program,
+    mapping: LairMap,
+    simd: str = "auto",
+    machine: str = MACHINE,
+    memory: int | None = None,
+) -> CompiledLayer:
+    """Make the C code of every PE.
+
+    ``machine``: ``cs1``, ``cs2`` or ``cs3``; ``memory``: bytes that the data of a PE may fill, in place of the
+    machine's (48 KiB less what is kept for code).
+
+    Errors: ``PolyloomError`` and ``Unsupported`` where the map does not work or the layer does not fit.
+    Source: dtg_codegen, Sec. 4 and 5, and its slides.
+    """
+    analysis = explain(program, mapping, simd).analysis
+    return CompiledLayer(compile_layer(analysis, machine_model(machine, memory)))
+
+
+def simulate(
+    program: Program,
+    mapping: LairMap,
+    inputs: Mapping[str, npt.NDArray[Any]] | None = None,
+    *,
+    simd: str = "auto",
+    machine: str = MACHINE,
+    invocations: int = 1,
+    density: float = 1.0,
+    memory: int | None = None,
+    check: bool = False,
+    trace: bool = False,
+    progress: Progress | None = None,
+) -> SimulationResult:
+    """Compile a layer and run its code on the simulated machine.
+
+    ``inputs``: an array of the tensor's shape and type for every input; with ``invocations`` N > 1, streamed
+    tensors have a leading axis N. None: small integers from a fixed seed, of which a fraction ``density`` is
+    not 0 in sparse tensors. ``check`` compares with the NumPy evaluator: made-up inputs exactly, given ones
+    within n * eps * sum of |terms|. ``progress`` is called with events and cycle about every 0.2 s.
+
+    Errors: those of ``compile_wafer``, ``input-...``, and ``simulation-...`` for what the simulator refuses.
+    Not in the papers: their simulator is not public.
+    """
+    compiled = compile_wafer(program, mapping, simd, machine, memory)
+    if inputs is None:
+        arrays = made_up(program, mapping, invocations, density)
+    else:
+        arrays = checked_batch(program, mapping, inputs, invocations)
+    run = simulate_program(
+        compiled.program, arrays, invocations=invocations, trace=trace, progress=progress
+    )
+    exactly = inputs is None
+    verdict = None
+    if check:
+        verdict = check_outputs(program, mapping, arrays, run.outputs, invocations, exactly=exactly)
+    return SimulationResult(run, machine, simd, verdict)
+
+
+def machine_model(name: str, memory: int | None = None) -> Machine:
+    """Return a machine model, with ``memory`` bytes for data where they are given."""
+    model = load_machine(name)
+    return model if memory is None else replace(model, sram_bytes=memory, reserved_bytes=0)
+
+
+def _mode(name: str) -> SimdMode:
+    try:
+        return SimdMode(name)
+    except ValueError:
+        known = ", ".join(mode.value for mode in SimdMode)
+        raise PolyloomError(error("simd-mode", f"there is no mode `{name}`", helps=[f"there are {known}"])) from None
