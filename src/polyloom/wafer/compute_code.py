@@ -63,12 +63,10 @@ def compute_code(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder
 
     ``code`` knows the PEs of the role and the index values that arrive.
     """
-    body = (
-        _loops(builder, analysis, code)
-        if analysis.strategy is Strategy.NONE
-        else _instruction(builder, analysis, code)
-    )
-    condition = code.condition(analysis.task.known)
+    known = analysis.task.known
+    inside = CodeBuilder(code.context.intersect(known), code.names)
+    make = _loops if analysis.strategy is Strategy.NONE else _instruction
+    body, condition = make(builder, analysis, inside), code.condition(known)
     if condition is None:
         return body
     return (Cost(operations=operation_count(condition), branches=1), If(condition, body))
