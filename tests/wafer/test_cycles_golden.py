@@ -1,0 +1,29 @@
+"""The counts of cycles with and without SIMD are those of the golden file. `--update-goldens` rewrites it."""
+
+from __future__ import annotations
+
+import pytest
+from corpus import Layer, layers
+from wafer_cycles import as_json, measure, read_golden, write_golden
+
+
+@pytest.mark.parametrize("layer", layers(), ids=lambda layer: layer.name)
+def test_the_cycles_are_those_of_the_golden_file(layer: Layer, request: pytest.FixtureRequest) -> None:
+    found = as_json(measure(layer, "cs2"))
+    if request.config.getoption("--update-goldens"):
+        write_golden({**read_golden(), layer.name: found})
+    assert found == read_golden()[layer.name]
+
+
+def test_the_golden_file_has_no_other_layers() -> None:
+    assert list(read_golden()) == [layer.name for layer in layers()]
+
+
+@pytest.mark.parametrize("layer", layers(), ids=lambda layer: layer.name)
+def test_simd_of_one_size_is_faster_than_loops(layer: Layer) -> None:
+    """Several sizes have a price: the size is chosen for each element, and the addresses are piecewise."""
+    row = read_golden()[layer.name]
+    one_size = any(task.startswith(("hull", "exact")) for task in row["tasks"])
+    for cycles in filter(None, (row["full"], row["half"])):
+        assert cycles["limit"] <= cycles["auto"] <= 1.1 * cycles["off"]
+        assert cycles["auto"] < cycles["off"] or not one_size
