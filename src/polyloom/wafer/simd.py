@@ -257,8 +257,16 @@ _Attempt = Callable[[SimdAnalysis, Mapping[str, LocalArray], SimdOptions], SimdA
 
 def _decide(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options: SimdOptions) -> SimdAnalysis:
     obstacle = _obstacle(analysis, options)
-    if obstacle:
-        return replace(analysis, reason=obstacle)
+    return replace(analysis, reason=obstacle) if obstacle else choose_strategy(analysis, arrays, options)
+
+
+def choose_strategy(
+    analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options: SimdOptions
+) -> SimdAnalysis:
+    """Try hull, exact bounds and enumeration in this order, or the one that is forced: condition 2.
+
+    The operation does not matter here, so the shape of a task can be asked for without an instruction.
+    """
     attempts: dict[SimdMode, _Attempt] = {
         SimdMode.HULL: _try_hull,
         SimdMode.EXACT: _try_exact,

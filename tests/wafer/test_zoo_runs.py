@@ -1,0 +1,25 @@
+"""The layer zoo, compiled and simulated: every layer gives what the evaluator gives, bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_zoo_shapes import PROGRAMS, case
+
+from polyloom.ir import evaluate, random_inputs
+from polyloom.pipeline import analyse_layer
+from polyloom.wafer.program import compile_program
+from polyloom.wafer.simd import SimdOptions
+from polyloom.wafer.simulation import simulate_program
+from polyloom.wafer.simulator.machine import load_machine
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_simulated_as_evaluated(name: str) -> None:
+    found = case(name)
+    analysis = analyse_layer(found.program, found.mapping, SimdOptions())
+    inputs = random_inputs(found.program, seed=1, density=0.7)
+    simulation = simulate_program(compile_program(analysis, load_machine("cs2")), inputs)
+    expected = evaluate(found.program, inputs)
+    for output in found.program.outputs:
+        np.testing.assert_array_equal(simulation.outputs[output], expected[output])
