@@ -102,22 +102,28 @@ class CodeBuilder:
     names: Mapping[str, str]
 
     def loops(self, schedule: isl.UnionMap) -> Tree:
-        """Return loops that visit the schedule's domain in the lexicographic order of its range."""
+        """Return loops that visit the schedule's domain in the lexicographic order of its range.
+
+        isl confuses parameters whose order is not that of the context, so they are aligned first.
+        """
         build = isl.AstBuild.from_context(self.context)
-        return tuple(self._tree(build.node_from_schedule_map(schedule)))
+        aligned = schedule.align_params(self.context.get_space()).intersect_params(self.context)
+        return tuple(self._tree(build.node_from_schedule_map(aligned)))
 
     def condition(self, holds: isl.Set) -> IntExpression | None:
         """Return when a parameter set holds, given the context; None where it always does."""
-        needed = holds.params().gist(self.context).coalesce()
-        if self.context.is_subset(holds.params()):
+        aligned = holds.params().align_params(self.context.get_space())
+        needed = aligned.gist(self.context).coalesce()
+        if self.context.is_subset(aligned):
             return None
         build = isl.AstBuild.from_context(self.context)
         return self._expression(build.expr_from_set(needed))
 
     def value(self, function: isl.PwAff) -> IntExpression:
         """Return the value of a function of the parameters, given the context."""
-        known = self.context.align_params(function.domain().get_space())
-        simplified = function.intersect_params(known).coalesce().gist_params(known)
+        aligned = function.align_params(self.context.get_space())
+        known = self.context.align_params(aligned.domain().get_space())
+        simplified = aligned.intersect_params(known).coalesce().gist_params(known)
         build = isl.AstBuild.from_context(self.context)
         return self._expression(build.expr_from_pw_aff(simplified))
 
