@@ -72,7 +72,7 @@ def _best_interval(points: isl.Set, k: int, purely_affine: bool) -> tuple[isl.Af
 def _project_onto(points: isl.Set, k: int) -> isl.BasicSet:
     after = points.dim(_DIM.set) - k - 1
     line = points.project_out(_DIM.set, k + 1, after).project_out(_DIM.set, 0, k)
-    return line.coalesce().simple_hull()
+    return line.coalesce().simple_hull().remove_unknown_divs()
 
 
 def _candidates(line: isl.BasicSet) -> Iterator[tuple[isl.Aff, int]]:
