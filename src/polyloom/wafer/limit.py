@@ -6,6 +6,7 @@ links of wavelets, plus the longest path's latency.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -66,7 +67,7 @@ def _work_per_pe(
 ) -> tuple[Integers, Integers]:
     """Return, for each PE, the instances that run and the sparse elements that arrive for them."""
     domain = task.statement.domain
-    points = np.indices(domain, dtype=np.int64).reshape(len(domain), -1)
+    points = np.indices(domain, dtype=np.int64).reshape(len(domain), math.prod(domain))
     placement = program.analysis.mapping.placement[task.statement.name].as_pw_multi_aff()
     (xs, ys), _ = evaluate_function(placement, list(points), {})
     grid = program.analysis.mapping.grid
