@@ -151,6 +151,8 @@ def _read_ports(
         _check_arity(entry, name, relation.dim(isl.dim_type.in_), len(tensor.shape), ())
         if not _is_port_range(relation):
             raise PolyloomError(_not_a_port(entry, name))
+        if name in found:
+            raise Unsupported(_index_ranks(entry, name))
         found[name] = relation.intersect_domain(element_set(tensor))
     return {name: found[name] for name in sorted(found, key=lambda n: _first_mention(entry, n))}
 
@@ -385,6 +387,15 @@ def _direction_only(entry: Entry, name: str) -> Diagnostic:
 def _not_a_pe(entry: Entry, name: str) -> Diagnostic:
     message = f"`compute_map` does not place `{name}` on PEs"
     return error("map-placement", message, entry.span, helps=["the range is PE[x, y]"])
+
+
+def _index_ranks(entry: Entry, name: str) -> Diagnostic:
+    return error(
+        "map-port-rank",
+        f"the ports of `{name}` have indices of different ranks",
+        entry.span,
+        helps=["give all ports of a tensor the same number of index dimensions, as in index[0, i]"],
+    )
 
 
 def _not_a_port(entry: Entry, name: str) -> Diagnostic:
