@@ -1,0 +1,116 @@
+"""Random layers under random maps: what is simulated is what the evaluator says, bit for bit.
+
+A failure prints the seed, the layer and its map. ``random_layer(seed)`` makes it again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import islpy as isl
+import numpy as np
+import pytest
+from layers import Layer, random_layer
+
+from polyloom.diagnostics import PolyloomError, Source
+from polyloom.ir import evaluate, random_inputs
+from polyloom.ir.relations import instance_set
+from polyloom.pipeline import analyse_layer
+from polyloom.polyhedra.bounds import box_between
+from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.mapping import Mapping, read_mapping
+from polyloom.wafer.program import compile_program
+from polyloom.wafer.simd import SimdAnalysis, SimdMode, SimdOptions, Strategy
+from polyloom.wafer.simulation import simulate_program
+from polyloom.wafer.simulator import build
+from polyloom.wafer.simulator.machine import load_machine
+
+MODES = tuple(SimdMode)
+REFUSED = ("map-adapter", "map-internal", "map-two-axes", "map-delivery", "wafer-colors", "wafer-queues")
+
+
+@pytest.mark.parametrize("start", range(0, 160, 16))
+def test_some_layers(start: int) -> None:
+    outcomes = Counter(_outcome(seed, (MODES[0], MODES[1 + seed % 4])) for seed in range(start, start + 16))
+    assert outcomes["right"] >= 10, outcomes
+    assert set(outcomes) <= {"right", *REFUSED}, outcomes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(1000, 3000, 50))
+def test_many_layers(start: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "cache_folder", lambda: tmp_path)
+    outcomes = Counter(_outcome(seed, MODES) for seed in range(start, start + 50))
+    assert outcomes["right"] >= 30, outcomes
+    assert set(outcomes) <= {"right", *REFUSED}, outcomes
+
+
+def _outcome(seed: int, modes: Sequence[SimdMode]) -> str:
+    """Compile and run a layer in some modes: ``right``, or the code of the diagnostic that refuses it."""
+    layer = random_layer(seed)
+    mapping = read_mapping(Source("random.map", layer.map_text), layer.program)
+    for mode in modes:
+        try:
+            analysis = analyse_layer(layer.program, mapping, SimdOptions(mode))
+            program = compile_program(analysis, load_machine("cs2"))
+        except PolyloomError as refused:
+            return refused.diagnostics[0].code
+        where = f"mode {mode.value}, {layer}"
+        _check_sets(analysis, where)
+        inputs, expected = _run(layer, mapping)
+        found = simulate_program(program, inputs, invocations=layer.invocations)
+        for name, values in expected.items():
+            np.testing.assert_array_equal(found.outputs[name], values, f"{name} in {where}", strict=True)
+        assert 0 < found.limit.cycles <= found.cycles, f"{found.limit} > {found.cycles} in {where}"
+    return "right"
+
+
+def _run(layer: Layer, mapping: Mapping) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return the inputs of all invocations, and what comes out: residents without a leading axis."""
+    count, program = layer.invocations, layer.program
+    batch = [random_inputs(program, layer.seed + 1000 * n, layer.density) for n in range(count)]
+    batch = [{k: v if k in mapping.inputs else batch[0][k] for k, v in one.items()} for one in batch]
+    results = [evaluate(program, one) for one in batch]
+    inputs = {name: _stacked(batch, name, name in mapping.inputs) for name in program.inputs}
+    return inputs, {name: _stacked(results, name, name in mapping.outputs) for name in program.outputs}
+
+
+def _stacked(batch: Sequence[dict[str, np.ndarray]], name: str, moves: bool) -> np.ndarray:
+    return np.stack([one[name] for one in batch]) if moves and len(batch) > 1 else batch[-1][name]
+
+
+def _check_sets(analysis: LayerAnalysis, where: str) -> None:
+    """Every instance runs once, on one PE, in one task; an instruction visits what it says it does."""
+    for statement in analysis.program.statements:
+        runs = instance_set(statement).subtract(instance_set(statement))
+        for task in analysis.graph.compute:
+            if task.statement is statement:
+                events = _parameters_as_dims(task.instances)
+                assert events.is_single_valued(), f"{task.name} runs an instance twice in {where}"
+                assert runs.is_disjoint(events.domain()), f"two tasks run one instance in {where}"
+                runs = runs.union(events.domain())
+        assert runs.is_equal(instance_set(statement)), f"{statement.name} in {where}"
+    for simd in analysis.simd:
+        for enumerated, asked in _enumerated(simd):
+            assert enumerated.is_equal(asked), f"{simd.task.name} ({simd.strategy.value}) in {where}"
+
+
+def _parameters_as_dims(points: isl.Set) -> isl.Map:
+    """Return ``{ S[i] -> [PE_X, PE_Y, index...] }`` of ``[PE_X, PE_Y, index] -> { S[i] }``."""
+    count = points.dim(isl.dim_type.param)
+    relation = isl.Map.from_range(points)
+    return relation.move_dims(isl.dim_type.in_, 0, isl.dim_type.param, 0, count).reverse()
+
+
+def _enumerated(simd: SimdAnalysis) -> Iterator[tuple[isl.Set, isl.Set]]:
+    """Yield the points that the nest of an instruction visits, and those that it should visit."""
+    compressed = simd.compression.compressed
+    yield compressed.apply(isl.Map.from_multi_aff(simd.compression.map)), simd.task.instances
+    if simd.strategy is Strategy.HULL:
+        assert simd.hull is not None and simd.extra is not None
+        assert simd.extra.instances.is_disjoint(compressed)
+        yield simd.hull.as_set().intersect_params(simd.task.known), compressed.union(simd.extra.instances)
+    elif simd.strategy is not Strategy.NONE and simd.whole is None:
+        yield box_between(simd.box.minimum, simd.box.maximum), compressed
