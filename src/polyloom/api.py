@@ -88,7 +88,9 @@ class CompiledLayer:
         return self.program.analysis.remarks
 
 
-def read_program(source: Path, node: str | None = None, defines: Mapping[str, object] | None = None) -> Program:
+def read_program(
+    source: Path, node: str | None = None, defines: Mapping[str, object] | None = None
+) -> Program:
     """Read a LAIR file, or LAIR text (a ``str`` with a brace), and specialize one node or graph of it.
 
     ``node``: its name; None for the last graph, else the only node. ``defines``: size and type parameters,
@@ -130,8 +132,8 @@ def compile_wafer(
 ) -> CompiledLayer:
     """Make the C code of every PE.
 
-    ``machine``: ``cs1``, ``cs2`` or ``cs3``; ``memory``: bytes that the data of a PE may fill, in place of the
-    machine's (48 KiB less what is kept for code).
+    ``machine``: ``cs1``, ``cs2`` or ``cs3``; ``memory``: bytes that the data of a PE may fill,
+    in place of the machine's (48 KiB less what is kept for code).
 
     Errors: ``PolyloomError`` and ``Unsupported`` where the map does not work or the layer does not fit.
     Source: dtg_codegen, Sec. 4 and 5, and its slides.
@@ -169,14 +171,12 @@ def simulate(
         arrays = made_up(program, mapping, invocations, density)
     else:
         arrays = checked_batch(program, mapping, inputs, invocations)
-    run = simulate_program(
-        compiled.program, arrays, invocations=invocations, trace=trace, progress=progress
-    )
+    run = simulate_program(compiled.program, arrays, invocations=invocations, trace=trace, progress=progress)
     exactly = inputs is None
     verdict = None
     if check:
         verdict = check_outputs(program, mapping, arrays, run.outputs, invocations, exactly=exactly)
-    return SimulationResult(run, machine, simd, verdict)
+    return SimulationResult(run, machine, simd, verdict, compiled.remarks)
 
 
 def machine_model(name: str, memory: int | None = None) -> Machine:
@@ -190,4 +190,6 @@ def _mode(name: str) -> SimdMode:
         return SimdMode(name)
     except ValueError:
         known = ", ".join(mode.value for mode in SimdMode)
-        raise PolyloomError(error("simd-mode", f"there is no mode `{name}`", helps=[f"there are {known}"])) from None
+        raise PolyloomError(
+            error("simd-mode", f"there is no mode `{name}`", helps=[f"there are {known}"])
+        ) from None

@@ -1,0 +1,42 @@
+"""What every verb on the wafer begins with: the program and its map."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from polyloom.cli.messages import print_remarks
+from polyloom.diagnostics import Unsupported, error
+from polyloom.ir.program import Program
+from polyloom.sources import load_program
+from polyloom.wafer.mapping import Mapping as LairMap
+
+
+def load(source: Path, node: str | None, defines: Mapping[str, str], *, quiet: bool) -> Program:
+    """Read a source; print its warnings unless ``quiet``."""
+    loaded = load_program(source, node, defines)
+    print_remarks(loaded.warnings, quiet=quiet)
+    return loaded.program
+
+
+def load_placed(
+    source: Path, node: str | None, defines: Mapping[str, str], map_file: Path | None, *, quiet: bool
+) -> tuple[Program, LairMap]:
+    """Read a source and its map. Errors: ``Unsupported`` where no map is given."""
+    from polyloom.api import read_mapping
+
+    program = load(source, node, defines, quiet=quiet)
+    if map_file is None:
+        raise Unsupported(
+            error(
+                "map-automatic",
+                "no map is given, and Polyloom does not choose placements yet",
+                helps=[_suggestion(source)],
+            )
+        )
+    return program, read_mapping(map_file, program)
+
+
+def _suggestion(source: Path) -> str:
+    beside = source.with_suffix(".map")
+    return f"add `--map {beside if beside.exists() else 'FILE.map'}`"

@@ -1,0 +1,97 @@
+"""``polyloom simulate``: the compiled code on a simulated wafer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from polyloom.cli.loading import load_placed
+from polyloom.cli.messages import print_remarks
+from polyloom.cli.options import json_option, machine_option, map_option, simd_option, source_options
+from polyloom.diagnostics import PolyloomError, error
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@source_options
+@map_option
+@machine_option
+@simd_option
+@click.option("--inputs", metavar="I.npz", type=_FILE, help="One array per input; without: small integers.")
+@click.option("--outputs", metavar="O.npz", type=_FILE, help="Where the outputs go.")
+@click.option(
+    "--invocations",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=1,
+    help="Run the layer N times; streamed tensors then have a leading axis N.",
+)
+@click.option(
+    "--density",
+    metavar="P",
+    type=click.FloatRange(0, 1),
+    default=1.0,
+    help="Without --inputs: the fraction of a sparse tensor that is not 0. Default 1.",
+)
+@click.option(
+    "--memory", metavar="BYTES", type=click.IntRange(min=0), help="What the data of a PE may fill at most."
+)
+@click.option("--check", is_flag=True, help="Compare with the NumPy evaluator; exit with 1 on a mismatch.")
+@click.option("--trace", metavar="T", type=_FILE, help="Write what happened when, for a timeline viewer.")
+@json_option
+def command(
+    source: Path,
+    node: str | None,
+    defines: dict[str, str],
+    map_file: Path | None,
+    machine: str,
+    simd: str,
+    inputs: Path | None,
+    outputs: Path | None,
+    invocations: int,
+    density: float,
+    memory: int | None,
+    check: bool,
+    trace: Path | None,
+    as_json: bool,
+) -> None:
+    """Run the code that SOURCE compiles to under MAP on a simulated wafer, and count its cycles."""
+    from polyloom.api import simulate
+    from polyloom.files import read_arrays, write_arrays, write_whole
+    from polyloom.report.progress import progress_bar
+    from polyloom.report.simulation_view import print_simulation
+
+    program, mapping = load_placed(source, node, defines, map_file, quiet=as_json)
+    arrays = None if inputs is None else read_arrays(inputs)
+    with progress_bar() as progress:
+        result = simulate(
+            program,
+            mapping,
+            arrays,
+            simd=simd,
+            machine=machine,
+            invocations=invocations,
+            density=density,
+            memory=memory,
+            check=check,
+            trace=trace is not None,
+            progress=progress,
+        )
+    if outputs is not None:
+        write_arrays(outputs, result.outputs)
+    if trace is not None and result.trace is not None:
+        from polyloom.wafer.simulator.trace import write_trace
+
+        recorded = result.trace
+        write_whole(trace, lambda path: write_trace(recorded, path))
+    if as_json:
+        click.echo(json.dumps(result.json(), indent=1))
+    else:
+        print_simulation(result)
+        print_remarks(result.remarks, quiet=False)
+    if result.check is not None and not result.check.passed:
+        message = "the simulation and the evaluator do not agree"
+        raise PolyloomError(error("check-mismatch", message, notes=result.check.mismatches))

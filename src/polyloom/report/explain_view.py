@@ -1,0 +1,146 @@
+"""``explain`` for a person: stage by stage, the sets in the paper's notation, equation numbers beside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console, Group, RenderableType
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from polyloom.ir.program import Statement
+from polyloom.ir.text import assignment_text, tensor_text
+from polyloom.report.explain_task_view import Row, task_rows, task_title
+from polyloom.report.notation import notation, set_notation
+from polyloom.report.terminal import ascii_only, console
+from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.chains import Chain
+from polyloom.wafer.explanation import chain_kind, pes_text
+from polyloom.wafer.memory import LocalArray
+
+PE_BYTES = 48 * 1024
+"""Memory of a PE (wafer-target.md, 1)."""
+
+
+def print_explanation(analysis: LayerAnalysis) -> None:
+    """Print every stage of an analysis on stdout."""
+    out = console()
+    View(analysis, out).print()
+
+
+class View:
+    """One analysis on one console."""
+
+    def __init__(self, analysis: LayerAnalysis, out: Console) -> None:
+        self.analysis = analysis
+        self.out = out
+        self.ascii = ascii_only(out)
+
+    def print(self) -> None:
+        """Print every stage."""
+        self._stage("Program", self._program())
+        self._stage("Ports and placement", self._rows(self._placed()))
+        self._stage("Local memory of a PE", self._memory())
+        self._stage("Tasks", self._tasks())
+        for simd in self.analysis.simd:
+            rows = task_rows(simd, self.analysis.arrays, ascii_only=self.ascii)
+            self._stage(task_title(simd), self._rows(rows))
+
+    def _stage(self, title: str, content: RenderableType) -> None:
+        line = "-" if self.ascii else "─"
+        self.out.print(Rule(Text(title, style="bold"), align="left", characters=line, style="dim"))
+        self.out.print(content)
+        self.out.print()
+
+    def _rows(self, rows: Iterator[Row]) -> Table:
+        table = Table(box=None, show_header=False, pad_edge=False, expand=True, padding=(0, 2, 0, 0))
+        table.add_column(style="cyan", no_wrap=True)
+        table.add_column(ratio=1, overflow="fold")
+        table.add_column(style="dim", justify="right", no_wrap=True)
+        for row in rows:
+            table.add_row(row.label, Text(row.text, style=row.style), row.equations)
+        return table
+
+    def _sets(self, text: str) -> str:
+        return notation(text, ascii_only=self.ascii)
+
+    def _program(self) -> Group:
+        program = self.analysis.program
+        kinds = {**dict.fromkeys(program.inputs, "input"), **dict.fromkeys(program.outputs, "output")}
+        tensors = [Row(kinds.get(t.name, "internal"), tensor_text(t)) for t in program.tensors]
+        bodies = [Row(s.name, f"{assignment_text(s)}{_ranges(s)}") for s in program.statements]
+        return Group(self._rows(iter([*tensors, *bodies])))
+
+    def _placed(self) -> Iterator[Row]:
+        mapping = self.analysis.mapping
+        yield Row("PEs", pes_text(mapping.grid))
+        for name, ports in mapping.inputs.items():
+            kind = "sparse " if name in mapping.sparse else ""
+            yield Row(f"{kind}{name} in", set_notation(ports, ascii_only=self.ascii), "(5)")
+        for name, ports in mapping.outputs.items():
+            kind = "sparse " if name in mapping.sparse else ""
+            yield Row(f"{kind}{name} out", set_notation(ports, ascii_only=self.ascii), "(6)")
+        for name, placed in mapping.placement.items():
+            yield Row(f"{name} on", set_notation(placed, ascii_only=self.ascii), "(10)")
+
+    def _memory(self) -> Group:
+        table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+        for heading in ("array", "type", "extents", "bytes"):
+            table.add_column(heading, justify="right" if heading == "bytes" else "left", no_wrap=True)
+        arrays = self.analysis.arrays.values()
+        for array in arrays:
+            table.add_row(array.name, array.type.value, self._extents(array), f"{array.bytes:,}")
+        total = sum(array.bytes for array in arrays)
+        table.add_row("at most", "", f"{total / PE_BYTES:.1%} of 48 KiB", f"{total:,}")
+        return Group(table, self._rows(self._local_maps()))
+
+    def _extents(self, array: LocalArray) -> str:
+        times = " x " if self.ascii else " × "
+        before, after = (times.join(map(str, e)) or "1" for e in (array.extent_before, array.extent))
+        return after if array.extent == array.extent_before else f"{before}, enlarged to {after}"
+
+    def _local_maps(self) -> Iterator[Row]:
+        for array in self.analysis.arrays.values():
+            yield Row(f"{array.tensor} kept", set_notation(array.elements, ascii_only=self.ascii), "(7)")
+            yield Row(f"{array.tensor} where", self._sets(str(array.map_before)), "(9)")
+            if array.extent != array.extent_before:
+                yield Row("  enlarged", self._sets(str(array.map)))
+
+    def _tasks(self) -> Table:
+        table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+        table.add_column("when", no_wrap=True)
+        table.add_column("what")
+        for when, what in self._events():
+            table.add_row(when, what)
+        return table
+
+    def _events(self) -> Iterator[tuple[str, str]]:
+        graph = self.analysis.graph
+        for initialize in graph.initialize:
+            yield "an invocation begins", f"{initialize.tensor}_local is set to {initialize.value}"
+        for stream in graph.streams:
+            kind = "value-position pairs" if stream.sparse else "dense"
+            arrives = f"{stream.tensor} arrives from the {stream.side.value}"
+            driven = [t.name for t in graph.compute if t.stream is stream]
+            stored = [f"{s.stream.tensor} is stored" for s in graph.stores if s.stream is stream]
+            yield arrives, "; ".join([*driven, *stored]) + f"   ({kind})"
+        for task in graph.compute:
+            if task.stream is None:
+                yield "its operands are complete", task.name
+        for result in graph.results:
+            yield from ((f"{result.statement.name} is complete", _chain(c)) for c in result.chains)
+
+
+def _chain(chain: Chain) -> str:
+    reduced = "is reduced" if chain_kind(chain) == "reduce" else "goes"
+    if not chain.leaves:
+        return f"{chain.tensor} {reduced} towards the {chain.side.value} and stays there"
+    kind = ", value-position pairs" if chain.sparse else ""
+    return f"{chain.tensor} {reduced} towards the {chain.side.value} and leaves there{kind}"
+
+
+def _ranges(statement: Statement) -> str:
+    if not statement.iterators:
+        return ""
+    return f"   for all ({', '.join(statement.iterators)}) in ({', '.join(map(str, statement.domain))})"

@@ -1,0 +1,82 @@
+"""isl objects in the paper's notation: without the list of parameters, simplified by what is known."""
+
+from __future__ import annotations
+
+import re
+
+import islpy as isl
+
+_SIGNS = (
+    (re.compile(r"\band\b"), "∧"),
+    (re.compile(r"\bor\b"), "∨"),
+    (re.compile(r"\bnot\b"), "¬"),
+    (re.compile(r"\bexists\b"), "∃"),
+    (re.compile(r"->"), "→"),
+    (re.compile(r"<="), "≤"),
+    (re.compile(r">="), "≥"),
+)
+
+
+def notation(text: str, *, ascii_only: bool = False) -> str:
+    """Return ``[PE_Y] -> { [(8PE_Y)] : 0 <= PE_Y <= 3 }`` as ``{ [8PE_Y] : 0 ≤ PE_Y ≤ 3 }``."""
+    body = _single_names(_bare_components(_without_parameters(text))).replace("{  :", "{ :")
+    if ascii_only:
+        return body
+    for pattern, sign in _SIGNS:
+        body = pattern.sub(sign, body)
+    return _floors(body)
+
+
+def set_notation(points: isl.Set | isl.Map, known: isl.Set | None = None, *, ascii_only: bool = False) -> str:
+    """Return a set or relation, simplified by what is known of the parameters."""
+    simpler = points if known is None else points.gist_params(known)
+    return notation(str(simpler.coalesce()), ascii_only=ascii_only)
+
+
+def point_notation(point: isl.Set, known: isl.Set | None = None, *, ascii_only: bool = False) -> str:
+    """Return a parametric point as a function, simplified by what is known of the parameters."""
+    if point.is_empty():
+        return set_notation(point, ascii_only=ascii_only)
+    function = point.as_pw_multi_aff().coalesce()
+    simpler = function if known is None else function.gist_params(known)
+    return notation(str(simpler), ascii_only=ascii_only)
+
+
+def _without_parameters(text: str) -> str:
+    return re.sub(r"^\[[^\]]*\] -> (?=\{)", "", text)
+
+
+def _bare_components(text: str) -> str:
+    """Take the parentheses off tuple components: ``[(8PE_Y), (index)]`` is ``[8PE_Y, index]``."""
+    kept = list(text)
+    for start, end in _parentheses(text):
+        before, after = text[:start].rstrip(), text[end + 1 :].lstrip()
+        if before.endswith(("[", ",")) and after.startswith(("]", ",")):
+            kept[start] = kept[end] = ""
+    return "".join(kept)
+
+
+def _single_names(text: str) -> str:
+    """Take the parentheses off single names: ``floor((index)/4)`` is ``floor(index/4)``."""
+    return re.sub(r"(?<![\w])\((\w+)\)", r"\1", text)
+
+
+def _floors(text: str) -> str:
+    """Write ``floor(x)`` as ``⌊x⌋``."""
+    kept = list(text)
+    for start, end in _parentheses(text):
+        if text[:start].endswith("floor"):
+            kept[start - 5 : start + 1] = ["", "", "", "", "", "⌊"]
+            kept[end] = "⌋"
+    return "".join(kept)
+
+
+def _parentheses(text: str) -> list[tuple[int, int]]:
+    """Return the positions of each pair of parentheses."""
+    open_, pairs = list[int](), list[tuple[int, int]]()
+    for position, character in enumerate(text):
+        if character == "(":
+            open_.append(position)
+        elif character == ")" and open_:
+            pairs.append((open_.pop(), position))
+    return pairs

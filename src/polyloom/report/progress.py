@@ -1,0 +1,40 @@
+"""A progress bar for what takes longer than two seconds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Timer
+
+DELAY = 2.0
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[int, int], None] | None]:
+    """Give a function that takes events and cycle of a simulation, and show them on stderr after 2 s.
+
+    Nothing is shown, and nothing given, where stderr is no terminal.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task("compiling for this computer", total=None)
+    timer = Timer(DELAY, bar.start)
+    timer.daemon = True
+    timer.start()
+
+    def update(events: int, cycle: int) -> None:
+        bar.update(task, description=f"simulating: cycle {cycle:,}, {events:,} events")
+
+    try:
+        yield update
+    finally:
+        timer.cancel()
+        timer.join()
+        bar.stop()

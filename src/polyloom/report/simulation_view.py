@@ -1,0 +1,59 @@
+"""The result of a simulation for a person."""
+
+from __future__ import annotations
+
+import math
+
+from rich.table import Table
+
+from polyloom.ir.program import Tensor
+from polyloom.ir.text import tensor_text
+from polyloom.ir.types import ElementType
+from polyloom.report.terminal import console
+from polyloom.wafer.check import Check
+from polyloom.wafer.simulation_result import SimulationResult
+
+
+def print_simulation(result: SimulationResult) -> None:
+    """Print what a simulation gave, as one table."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for name, value in _rows(result):
+        table.add_row(name, value)
+    console().print(table)
+
+
+def _rows(result: SimulationResult) -> list[tuple[str, str]]:
+    s, document = result.simulation, result.json()
+    busy = document["pe"]["busy"]
+    far = f", {s.cycles / s.limit.cycles:.2f} times the limit" if s.limit.cycles else ""
+    rows = [
+        ("cycles", f"{s.cycles:,} on {result.machine}, SIMD {result.simd}{far}"),
+        ("limit", f"{s.limit.cycles:,} cycles, by {s.limit.by}"),
+        ("SIMD", f"{s.simd_operations:,} operations in {_count(s.simd_instructions, 'instruction')}"),
+        ("scalar", _count(s.scalar_operations, "operation")),
+        ("PEs", f"{s.pe_count:,}, at most {s.memory_bytes:,} bytes of data on one"),
+        ("busy", f"{busy['min']:,} to {busy['max']:,} cycles, {busy['mean']:,.1f} on average"),
+        ("fabric", f"{_count(s.wavelets, 'wavelet')}, {s.hops:,} hops, busiest link {s.max_link_use:.1%}"),
+        ("events", f"{s.events:,}"),
+        *(("output", _output(name, array.dtype.name, array.shape)) for name, array in s.outputs.items()),
+    ]
+    return rows if result.check is None else [*rows, ("check", _verdict(result.check))]
+
+
+def _output(name: str, dtype: str, shape: tuple[int, ...]) -> str:
+    return tensor_text(Tensor(name, ElementType(dtype), shape))
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def _verdict(check: Check) -> str:
+    if not check.passed:
+        return "FAILED"
+    if check.max_error == 0:
+        return "passed: the same bits as the evaluator"
+    error = f"{check.max_error:.3g}" if math.isfinite(check.max_error) else "unbounded"
+    return f"passed: error at most {error} n eps sum|terms|"
