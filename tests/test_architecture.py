@@ -1,0 +1,121 @@
+"""Data flows downwards: a room imports only rooms below it, and isl is spoken in few of them (DESIGN 2)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src"
+
+ROOMS = (
+    ("__main__",),
+    ("cli",),
+    ("__init__",),
+    ("api",),
+    ("report",),
+    ("pipeline",),
+    ("wafer", "sources"),
+    ("frontends",),
+    ("ir",),
+    ("polyhedra",),
+    ("files",),
+    ("diagnostics",),
+)
+"""From the top to the bottom; the rooms of one floor do not import each other."""
+
+FORBIDDEN = {("wafer", "frontends")}
+"""Arrows that lead down and are wrong all the same: a back end knows no front end."""
+
+ISL = ("polyhedra/", "ir/relations.py", "wafer/")
+
+
+@dataclass(frozen=True)
+class Import:
+    """``file:line`` imports ``module``."""
+
+    file: str
+    line: int
+    module: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} imports {self.module}"
+
+
+def imports(root: Path = SOURCE) -> Iterator[Import]:
+    """Yield every import, also those inside functions and for type checking."""
+    for path in sorted((root / "polyloom").rglob("*.py")):
+        file = path.relative_to(root / "polyloom").as_posix()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            yield from (Import(file, line, module) for line, module in _modules(node, path, root))
+
+
+def _modules(node: ast.AST, path: Path, root: Path) -> Iterator[tuple[int, str]]:
+    match node:
+        case ast.Import(names=names):
+            yield from ((node.lineno, alias.name) for alias in names)
+        case ast.ImportFrom(module="polyloom", level=0, names=names):
+            yield from ((node.lineno, f"polyloom.{alias.name}") for alias in names)
+        case ast.ImportFrom(module=module, level=0):
+            yield node.lineno, str(module)
+        case ast.ImportFrom():
+            raise AssertionError(f"{path.relative_to(root)}:{node.lineno}: a relative import")
+
+
+def room(file: str) -> str:
+    return file.partition("/")[0].removesuffix(".py")
+
+
+def floor(name: str) -> int:
+    found = [number for number, rooms in enumerate(ROOMS) if name in rooms]
+    assert found, f"`{name}` is a room that DESIGN 2 does not know: give it a floor in ROOMS"
+    return found[0]
+
+
+def broken_arrows(found: Iterator[Import]) -> list[str]:
+    """Return the imports that lead up, sideways, or where they must not."""
+    broken = []
+    for arrow in found:
+        if not arrow.module.startswith("polyloom."):
+            continue
+        above, below = room(arrow.file), arrow.module.split(".")[1]
+        down = above == below or floor(above) < floor(below)
+        if not down or (above, below) in FORBIDDEN:
+            broken.append(f"{arrow} ({above} -> {below})")
+    return broken
+
+
+def test_data_flows_downwards() -> None:
+    assert broken_arrows(imports()) == []
+
+
+def test_nothing_imports_the_command_line() -> None:
+    arrows = [a for a in imports() if a.module.startswith("polyloom.cli")]
+    assert [str(a) for a in arrows if room(a.file) not in ("cli", "__main__")] == []
+
+
+def test_isl_is_spoken_in_few_rooms() -> None:
+    arrows = [a for a in imports() if a.module.partition(".")[0] == "islpy"]
+    assert len(arrows) > 5
+    assert [str(a) for a in arrows if not a.file.startswith(ISL)] == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "arrow"),
+    [
+        ("ir/a.py", "from polyloom.wafer.tasks import x", "ir -> wafer"),
+        ("wafer/a.py", "def f():\n    import polyloom.frontends.lair", "wafer -> frontends"),
+        ("polyhedra/a.py", "from polyloom import ir", "polyhedra -> ir"),
+        ("wafer/a.py", "from polyloom.sources import load_program", "wafer -> sources"),
+        ("report/a.py", "from polyloom.cli.main import main", "report -> cli"),
+    ],
+)
+def test_a_broken_arrow_is_named(tmp_path: Path, file: str, text: str, arrow: str) -> None:
+    path = tmp_path / "polyloom" / file
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    (broken,) = broken_arrows(imports(tmp_path))
+    assert broken.startswith(f"{file}:") and broken.endswith(f"({arrow})")
