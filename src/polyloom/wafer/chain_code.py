@@ -15,7 +15,7 @@ import islpy as isl
 
 from polyloom.ir.expressions import Binary, Read
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain, project_out_parameters
-from polyloom.polyhedra.bounds import box_between, elementwise_maximum
+from polyloom.polyhedra.bounds import box_between, constant_point, elementwise_maximum
 from polyloom.polyhedra.functions import point_of
 from polyloom.polyhedra.loops import IntExpression, Tree, replace_name
 from polyloom.wafer.chains import Chain, Part
@@ -95,7 +95,7 @@ def chain_code(builder: RoleBuilder, chain: Chain) -> Code:
     if builder.simd and not here.sparse and _instructions(here) is not None:
         for depth in range(rank):
             segments = _segments(builder, here, depth)
-            if segments is not None:
+            if segments is not None and not _all_single(segments):
                 return _segment_code(builder, here, depth, segments)
     return _scalar_code(builder, here)
 
@@ -157,6 +157,12 @@ def _segments(builder: RoleBuilder, here: _ChainOnRole, depth: int) -> list[_Seg
             local = nest.access(function)
         segments.append(_Segment(part, nest, local))
     return _in_order(here, segments, split)
+
+
+def _all_single(segments: Sequence[_Segment]) -> bool:
+    """Whether each segment is one element: setting up an instruction for it would not pay."""
+    sizes = [constant_point(segment.nest.size) for segment in segments]
+    return all(size is not None and set(size) <= {1} for size in sizes)
 
 
 def _inner_function(elements: isl.Map, split: isl.Map, names: Sequence[str]) -> isl.MultiAff | None:

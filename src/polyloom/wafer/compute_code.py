@@ -80,6 +80,8 @@ def tree_code(tree: Tree, instance: Mapping[str, InstanceCode]) -> Code:
             case Loop(iterator=iterator, start=start, condition=condition, step=step, body=body):
                 overhead = Cost(iterations=1, operations=max(0, operation_count(condition) - 1))
                 inner = (overhead, *tree_code(body, instance))
+                if operation_count(start):
+                    nodes.append(Cost(operations=operation_count(start)))
                 nodes.append(For(iterator, start, condition, step, inner))
             case Branch(condition=condition, body=body, otherwise=otherwise):
                 nodes.append(Cost(operations=operation_count(condition), branches=1))
