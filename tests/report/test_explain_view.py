@@ -1,0 +1,69 @@
+"""``explain`` for a person: every stage and every equation of the paper, 100 columns, plain when piped."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from polyloom.diagnostics import Source
+from polyloom.frontends.lair import lower
+from polyloom.frontends.lair.parse import parse
+from polyloom.pipeline import analyse_layer
+from polyloom.report.explain_view import View
+from polyloom.wafer.mapping import read_mapping
+from polyloom.wafer.simd import SimdMode, SimdOptions
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+LAYERS = ["conv1d", "conv2d", "conv1x1"]
+
+
+def shown(layer: str, mode: SimdMode, encoding: str = "utf-8") -> str:
+    """What a pipe of 100 columns receives."""
+    source, layer_map = (EXAMPLES / f"{layer}.{ending}" for ending in ("lair", "map"))
+    program = lower(parse(Source(layer, source.read_text())), None, {})
+    mapping = read_mapping(Source(layer, layer_map.read_text()), program)
+    raw = io.BytesIO()
+    pipe = io.TextIOWrapper(raw, encoding=encoding)
+    out = Console(file=pipe, width=100, highlight=False, emoji=False, markup=False)
+    View(analyse_layer(program, mapping, SimdOptions(mode)), out).print()
+    pipe.flush()
+    return raw.getvalue().decode(encoding)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+@pytest.mark.parametrize("mode", SimdMode, ids=lambda m: str(m.value))
+@pytest.mark.parametrize("layer", LAYERS)
+def test_lines_fit_100_columns_and_have_no_colour_codes(layer: str, mode: SimdMode, encoding: str) -> None:
+    text = shown(layer, mode, encoding)
+    assert "\x1b" not in text
+    assert max(len(line) for line in text.splitlines()) <= 100
+
+
+def test_the_equations_of_sections_4_and_5_stand_beside_their_sets() -> None:
+    text = shown("conv1d", SimdMode.AUTO) + shown("conv1d", SimdMode.ENUMERATE)
+    beside = re.findall(r"\(([\d, ]+)\)$", text, re.MULTILINE)
+    numbers = {int(number) for group in beside for number in group.split(",")}
+    notation_and_maps = {1, 2, 3, 4, 8, 30, 31}
+    assert numbers == set(range(1, 44)) - notation_and_maps
+
+
+def test_the_paper_s_sets_of_example_5_9_can_be_read() -> None:
+    text = shown("conv1d", SimdMode.AUTO)
+    for part in (
+        "{ [i0] → C[PE_Y, index - i0, i0] }",
+        "{ [i0] → y_local[0, 2 + index - i0] }",
+        "1 × 14, enlarged to 1 × 18",
+        "of 48 KiB",
+        "fmach of [3]",
+    ):
+        assert part in text, part
+
+
+def test_a_missed_instruction_says_why() -> None:
+    text = " ".join(shown("conv1d", SimdMode.EXACT).split())
+    assert "none: loops" in text
+    assert "the size depends on the index" in text

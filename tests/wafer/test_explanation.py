@@ -1,0 +1,140 @@
+"""The JSON of ``explain`` on every layer of the corpus: its shape, and that its parts agree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import islpy as isl
+import pytest
+from corpus import Layer, layers
+
+from polyloom.pipeline import analyse_layer
+from polyloom.wafer.explanation import explanation
+from polyloom.wafer.simd import SimdMode, SimdOptions
+
+MODES = (SimdMode.AUTO, SimdMode.EXACT, SimdMode.ENUMERATE)
+COMPUTE = {"sparse", "dense", "local"}
+NO_COMPUTE = {"initialize", "spread", "store", "reduce", "gather"}
+KEYS = {"size", "ports", "placement", "memory", "tasks"}
+MEMORY_KEYS = {"tensor", "local", "elements", "extent_before", "map_before", "extent", "map"}
+SETS = {"placed", "instances", "known", "compressed", "minimum", "maximum", "size", "extra"}
+BY_NAME = {
+    "extra_reads",
+    "extra_writes",
+    "proper_writes",
+    "accesses",
+    "compressed_accesses",
+    "local_accesses",
+}
+PARTS = {"uncompressed", "compression", "hull", "emitted_accesses", "enumeration", "simd"}
+TASK_KEYS = {"name", "kind", "statement", "trigger", "index"} | SETS | BY_NAME | PARTS
+every_layer = pytest.mark.parametrize("layer", layers(), ids=lambda layer: layer.name)
+
+
+@cache
+def document(layer: Layer, mode: SimdMode) -> dict[str, Any]:
+    program = layer.program()
+    analysis = analyse_layer(program, layer.mapping(program), SimdOptions(mode))
+    return dict(json.loads(json.dumps(explanation(analysis), allow_nan=False)))
+
+
+def compute_tasks(layer: Layer, mode: SimdMode = SimdMode.AUTO) -> list[dict[str, Any]]:
+    return [t for t in document(layer, mode)["tasks"] if t["kind"] in COMPUTE]
+
+
+def isl_strings(found: Any) -> Iterator[str]:
+    """Every string that is an isl object: the only ones with a brace, but for reasons and remarks."""
+    if isinstance(found, dict):
+        for key, part in found.items():
+            if key not in ("remarks", "reason"):
+                yield from isl_strings(part)
+    elif isinstance(found, list):
+        for part in found:
+            yield from isl_strings(part)
+    elif isinstance(found, str) and "{" in found:
+        yield found
+
+
+def read(text: str) -> isl.Set | isl.Map:
+    return isl.Map(text) if "->" in text[text.index("{") :] else isl.Set(text)
+
+
+@every_layer
+def test_the_document_has_the_shape_of_interface_md(layer: Layer) -> None:
+    found = document(layer, SimdMode.AUTO)
+    assert found.keys() >= KEYS and set(found["size"]) == {"given", "compute"}
+    assert all(entry.keys() >= MEMORY_KEYS for entry in found["memory"])
+    for task in found["tasks"]:
+        assert task["kind"] in COMPUTE | NO_COMPUTE
+        assert task.keys() >= (TASK_KEYS if task["kind"] in COMPUTE else {"name", "kind", "statement"})
+    assert [read(text) for text in isl_strings(found)]
+
+
+@every_layer
+def test_compression_gives_the_instances_again(layer: Layer) -> None:
+    for task in compute_tasks(layer):
+        image = isl.Set(task["compressed"]).apply(isl.Map(task["compression"]))
+        assert image.is_equal(isl.Set(task["instances"]))
+        assert isl.Set(task["instances"]).is_subset(isl.Set(task["placed"]))
+        assert isl.Set(task["instances"]).params().is_equal(isl.Set(task["known"]))
+
+
+@every_layer
+def test_the_hull_is_the_instances_and_the_extra_ones(layer: Layer) -> None:
+    for task in compute_tasks(layer):
+        if task["hull"] is not None:
+            compressed, extra = isl.Set(task["compressed"]), isl.Set(task["extra"])
+            assert compressed.is_disjoint(extra)
+            assert hull_of(task).is_equal(compressed.union(extra))
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda m: str(m.value))
+@every_layer
+def test_emitted_accesses_stay_inside_local_memory(layer: Layer, mode: SimdMode) -> None:
+    extents = {entry["local"]: entry["extent"] for entry in document(layer, mode)["memory"]}
+    for task in compute_tasks(layer, mode):
+        if not task["simd"]["whole_stream"]:
+            done = hull_of(task) if task["simd"]["strategy"] == "hull" else isl.Set(task["compressed"])
+            for local, access in task["emitted_accesses"].items():
+                touched = done.apply(isl.Map(access))
+                assert touched.is_subset(box(local, extents[local])), f"{local} {touched}"
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda m: str(m.value))
+@every_layer
+def test_sizes_are_those_of_the_strategy(layer: Layer, mode: SimdMode) -> None:
+    for task in compute_tasks(layer, mode):
+        simd = task["simd"]
+        assert (simd["instruction"] is None) == (simd["strategy"] == "none") == bool(simd["reason"])
+        if simd["strategy"] == "none":
+            assert simd["sizes"] is None
+        elif simd["strategy"] == "hull":
+            assert simd["sizes"] == [task["hull"]["size"]]
+        elif not simd["whole_stream"]:
+            assert sizes_as_set(simd["sizes"]).is_equal(without_parameters(isl.Set(task["size"])))
+
+
+def hull_of(task: dict[str, Any]) -> isl.Set:
+    """(35): from the offset and the size."""
+    size = task["hull"]["size"]
+    low, high = ([f"{letter}{k}" for k in range(len(size))] for letter in "ab")
+    inside = " and ".join(f"{a} <= {b} < {a} + {n}" for a, b, n in zip(low, high, size, strict=True))
+    to_box = isl.Map(f"{{ [{', '.join(low)}] -> [{', '.join(high)}] : {inside or 'true'} }}")
+    return isl.Set(task["hull"]["offset"]).apply(to_box).intersect_params(isl.Set(task["known"]))
+
+
+def box(name: str, extent: list[int]) -> isl.Set:
+    return isl.Set(f"{{ {name}[{', '.join(f'0:{n - 1}' for n in extent)}] }}")
+
+
+def sizes_as_set(sizes: list[list[int]] | str) -> isl.Set:
+    if isinstance(sizes, str):
+        return without_parameters(isl.Set(sizes))
+    return isl.Set(f"{{ {'; '.join(str(size) for size in sizes)} }}")
+
+
+def without_parameters(points: isl.Set) -> isl.Set:
+    return points.project_out(isl.dim_type.param, 0, points.dim(isl.dim_type.param))
