@@ -26,6 +26,8 @@ from polyloom.wafer.simulation import Simulation, simulate_program
 GOLDEN = Path(__file__).with_suffix(".json")
 DENSITIES = (1.0, 0.5)
 MACHINES = ("cs1", "cs2", "cs3")
+WIDTH = 190
+"""Characters of a line of the table where the terminal is narrower, or there is none."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ def _markdown(rows: dict[str, Row]) -> Iterator[str]:
 def _table(rows: dict[str, Row], machine: str) -> Table:
     table = Table(title=f"Cycles of one invocation on {machine}; right half: half of the elements are zero")
     for number, heading in enumerate(HEADINGS):
-        table.add_column(heading, justify="left" if number < 2 else "right", no_wrap=number != 1)
+        table.add_column(heading, justify="left" if number < 2 else "right", no_wrap=True)
     for name, row in rows.items():
         table.add_row(name, *_cells(row))
     return table
@@ -153,8 +155,7 @@ def main(machine: str, markdown: bool, update: bool) -> None:
     if markdown:
         print("\n".join(_markdown(rows)))
     else:
-        console = Console()
-        console.print(_table(rows, machine), width=max(console.width, 160))
+        Console(width=max(Console().width, WIDTH)).print(_table(rows, machine))
 
 
 if __name__ == "__main__":

@@ -18,13 +18,16 @@ axpy N=16                                 | -     -     -     -
 bias N=16                                 | X     X     X     X
 bias_sparse N=16                          | H     H     X     E
 bias_streams N=16                         | X     X     X     X
+checkerboard                              | -     -     -     -
 conv1d                                    | H     H     -     E
 conv1d_reversed                           | H     H     -     E
 conv1d_split                              | H     H     -     E
 conv1d_dilated                            | H     H     -     E
 conv1d_dilated_dense                      | H     H     -     E
+conv1d_same                               | E     -     -     E
 conv1d_strided                            | E     -     -     E
 conv1d_strided_phases                     | E     -     -     E
+conv1d_strided_dilated                    | E     -     -     E
 conv1x1                                   | H     H     X     E
 conv2d                                    | H     H     -     -
 conv2d_interchanged                       | H     H     -     -
@@ -48,6 +51,7 @@ extremes_columns M=6 N=8 T=int16          | ---   ---   ---   ---
 fc_batched B=3 M=16 N=8                   | H     H     X     E
 fc_batched_dense B=3 M=16 N=8             | H     H     X     E
 fc_batched_dense B=3 M=16 N=8 T=float32   | H     H     X     E
+fc_batched_diagonal B=3 M=16 N=8          | H     H     X     E
 ff44 M=32 N=16                            | H     H     X     E
 ff44 M=30 N=13                            | H     H     X     E
 ff44 M=32 N=16 T=int16                    | -     -     -     -
@@ -92,6 +96,7 @@ outer_rows M=16 N=8 T=int16               | -     -     -     -
 pad                                       | -     -     -     -
 pad_no_port                               | -     -     -     -
 pad_row                                   | X     X     X     X
+padded_conv                               | --    --    --    --
 product N=16                              | X     X     X     X
 product_sparse N=16                       | -     -     -     -
 product_streams N=16                      | X     X     X     X
