@@ -18,13 +18,14 @@ from polyloom.wafer.mapping import read_mapping
 from polyloom.wafer.simd import SimdMode, SimdOptions
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-LAYERS = ["conv1d", "conv2d", "conv1x1"]
+LAYERS = ["conv1d", "conv2d", "conv1x1", "ff44"]
 
 
 def shown(layer: str, mode: SimdMode, encoding: str = "utf-8") -> str:
     """What a pipe of 100 columns receives."""
-    source, layer_map = (EXAMPLES / f"{layer}.{ending}" for ending in ("lair", "map"))
-    program = lower(parse(Source(layer, source.read_text())), None, {})
+    uneven = {"M": "30", "N": "13"} if layer == "ff44" else {}
+    source, layer_map = EXAMPLES / f"{'ff' if uneven else layer}.lair", EXAMPLES / f"{layer}.map"
+    program = lower(parse(Source(layer, source.read_text())), None, uneven)
     mapping = read_mapping(Source(layer, layer_map.read_text()), program)
     raw = io.BytesIO()
     pipe = io.TextIOWrapper(raw, encoding=encoding)
@@ -66,4 +67,9 @@ def test_the_paper_s_sets_of_example_5_9_can_be_read() -> None:
 def test_a_missed_instruction_says_why() -> None:
     text = " ".join(shown("conv1d", SimdMode.EXACT).split())
     assert "none: loops" in text
-    assert "the size depends on the index" in text
+    assert "the size depends on the index: { [16 - index] : index ≥ 13;" in text
+
+
+def test_sizes_that_depend_on_the_pe_are_a_function() -> None:
+    text = " ".join(shown("ff44", SimdMode.EXACT).split())
+    assert "fmach of { [6] : PE_Y = 3; [8] : PE_Y ≤ 2 }" in text

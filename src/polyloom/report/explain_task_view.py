@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyloom.report.notation import notation, point_notation, set_notation
+from polyloom.report.notation import notation, notation_in_prose, point_notation, set_notation
 from polyloom.wafer.explanation_tasks import emitted_access, simd_sizes
 from polyloom.wafer.isl_text import offset_text
 from polyloom.wafer.memory import LocalArray
@@ -42,7 +42,7 @@ def task_title(analysis: SimdAnalysis) -> str:
 
 def task_rows(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], *, ascii_only: bool) -> Iterator[Row]:
     """Yield the lines on a task; sets are simplified by the known constraints K, which are given once."""
-    yield from _decision(analysis)
+    yield from _decision(analysis, ascii_only)
     view = _TaskView(analysis, ascii_only)
     yield from view.instances()
     yield from view.compressed()
@@ -50,17 +50,23 @@ def task_rows(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], *, ascii
     yield from view.accesses(arrays)
 
 
-def _decision(analysis: SimdAnalysis) -> Iterator[Row]:
+def _decision(analysis: SimdAnalysis, ascii_only: bool) -> Iterator[Row]:
     if analysis.strategy is Strategy.NONE:
         yield Row("SIMD", "none: loops", style="bold yellow")
-        yield Row("reason", analysis.reason)
+        yield Row("reason", notation_in_prose(analysis.reason, ascii_only=ascii_only))
         return
     assert analysis.match is not None
-    sizes = simd_sizes(analysis)
-    shown = ", ".join(map(str, sizes)) if isinstance(sizes, list) else notation(str(sizes))
+    shown = _sizes(analysis, ascii_only)
     yield Row("SIMD", f"{analysis.match.instruction.name} of {shown}", style="bold green")
     how = "the whole stream" if analysis.whole is not None else _STRATEGIES[analysis.strategy]
     yield Row("strategy", f"{analysis.strategy.value}: {how}")
+
+
+def _sizes(analysis: SimdAnalysis, ascii_only: bool) -> str:
+    sizes = simd_sizes(analysis)
+    if isinstance(sizes, list) or analysis.sizes is None:
+        return ", ".join(map(str, sizes or ()))
+    return point_notation(analysis.sizes, analysis.task.known, ascii_only=ascii_only)
 
 
 class _TaskView:

@@ -16,6 +16,8 @@ _SIGNS = (
     (re.compile(r">="), "≥"),
 )
 
+_ISL_OBJECT = re.compile(r"(\[[^\]]*\] -> )?\{[^}]*\}")
+
 
 def notation(text: str, *, ascii_only: bool = False) -> str:
     """Return ``[PE_Y] -> { [(8PE_Y)] : 0 <= PE_Y <= 3 }`` as ``{ [8PE_Y] : 0 ≤ PE_Y ≤ 3 }``."""
@@ -25,6 +27,11 @@ def notation(text: str, *, ascii_only: bool = False) -> str:
     for pattern, sign in _SIGNS:
         body = pattern.sub(sign, body)
     return _floors(body)
+
+
+def notation_in_prose(text: str, *, ascii_only: bool = False) -> str:
+    """Return a sentence with the isl objects that stand in it in the paper's notation."""
+    return _ISL_OBJECT.sub(lambda found: notation(found.group(), ascii_only=ascii_only), text)
 
 
 def set_notation(points: isl.Set | isl.Map, known: isl.Set | None = None, *, ascii_only: bool = False) -> str:
