@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import islpy as isl
 
 _DIM = isl.dim_type
@@ -16,7 +18,7 @@ def describe_point(points: isl.Set) -> str:
     """Return a point of the set as text."""
     text = isl.Set.from_point(points.sample_point()).to_str()
     body = text[text.index("{") + 1 : text.rindex("}")].strip()
-    return body.partition(" : ")[0]
+    return re.sub(r"\w+'* = ", "", body.partition(" : ")[0])
 
 
 def all_points(points: isl.Set) -> tuple[tuple[int, ...], ...]:

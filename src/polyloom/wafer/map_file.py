@@ -117,7 +117,10 @@ def _check_braces(entry: Entry) -> None:
                     helps=["write all of it between one pair of braces, with `;` between the parts"],
                 )
             )
-    if depth != 0 or not entry.text:
+    if not entry.text:
+        helps = [f"write it behind the colon, or leave `{entry.key}` out"]
+        raise PolyloomError(error("map-syntax", f"`{entry.key}` has no value", entry.key_span, helps=helps))
+    if depth != 0:
         message = f"the value of `{entry.key}` has no closing brace"
         raise PolyloomError(error("map-syntax", message, entry.span, helps=["close it with `}`"]))
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Span, Unsupported, error
+from polyloom.ir.inputs import described
 from polyloom.ir.program import Program
 from polyloom.ir.relations import element_set, instance_set
-from polyloom.polyhedra.points import describe_point, sample_of
+from polyloom.polyhedra.points import sample_of
 from polyloom.wafer.map_file import Entry, parse_relation, parse_set, read_entries
 from polyloom.wafer.sides import Grid, Side
 
@@ -83,7 +84,10 @@ def _read_size(source: Source, entries: dict[str, Entry]) -> Grid:
             )
         )
     if min(coordinates) < 1 or max(coordinates) > 65536:
-        raise PolyloomError(error("map-size", "an extent is not between 1 and 65536", entry.span))
+        helps = ["give the columns and rows of the rectangle, as { PE[4, 5] }"]
+        raise PolyloomError(
+            error("map-size", "an extent is not between 1 and 65536", entry.span, helps=helps)
+        )
     return Grid(*coordinates)
 
 
@@ -129,7 +133,7 @@ def _read_placement(source: Source, entries: dict[str, Entry], program: Program)
             raise PolyloomError(_unknown(entry, name, "statement", list(statements)))
         rank = len(statements[name].domain)
         _check_arity(entry, name, relation.dim(isl.dim_type.in_), rank, statements[name].iterators)
-        if not relation.has_tuple_name(isl.dim_type.out):
+        if not relation.has_tuple_name(isl.dim_type.out) and not relation.range().is_wrapping():
             raise Unsupported(_direction_only(entry, name))
         if relation.get_tuple_name(isl.dim_type.out) != "PE" or relation.dim(isl.dim_type.out) != 2:
             raise PolyloomError(_not_a_pe(entry, name))
@@ -200,7 +204,8 @@ def _read_pairs(entry: Entry | None) -> list[tuple[str, str, Span]]:
             continue
         if len(parts) != 2 or not all(re.fullmatch(r"\w+", part) for part in parts):
             message = f"`{entry.key}` takes pairs NAME = NAME"
-            raise PolyloomError(error("map-syntax", message, span, helps=["as in `state: W = W1`"]))
+            example = {"state": "state: W = W1", "trigger": "trigger: fg = dy"}[entry.key]
+            raise PolyloomError(error("map-syntax", message, span, helps=[f"as in `{example}`"]))
         pairs.append((parts[0], parts[1], span))
     return pairs
 
@@ -216,7 +221,8 @@ def _read_state(entry: Entry | None, program: Program) -> tuple[tuple[str, str],
         before, after = program.tensor(old), program.tensor(new)
         if (before.shape, before.type) != (after.shape, after.type):
             message = f"`{new}` cannot take the place of `{old}`: shape or element type differ"
-            raise PolyloomError(error("map-state", message, span))
+            helps = [f"declare both as {described(before)}"]
+            raise PolyloomError(error("map-state", message, span, helps=helps))
     return tuple((old, new) for old, new, _ in pairs)
 
 
@@ -245,7 +251,9 @@ def _placement_faults(mapping: Mapping, program: Program) -> Iterator[Diagnostic
         missing = instance_set(statement).subtract(placed.domain())
         if not missing.is_empty():
             message = f"`compute_map` does not place every instance of `{statement.name}`"
-            yield error("map-placement", message, span, notes=[f"{sample_of(missing)} has no PE"])
+            helps = ["drop the condition, or add a part for the instances that it leaves out"]
+            notes = [f"{sample_of(missing)} has no PE"]
+            yield error("map-placement", message, span, notes=notes, helps=helps)
         elif not placed.is_single_valued():
             yield _placed_twice(placed, statement.name, span)
         outside = placed.range().subtract(mapping.grid.pes())
@@ -262,17 +270,28 @@ def _placement_faults(mapping: Mapping, program: Program) -> Iterator[Diagnostic
 
 
 def _placed_twice(placed: isl.Map, name: str, span: Span | None) -> Diagnostic:
-    first = placed.lexmin()
-    again = placed.subtract(first)
-    point = isl.Set.from_point(again.domain().sample_point())
-    pes = [sample_of(point.apply(relation)) for relation in (first, again)]
+    same = isl.Map.identity(placed.get_space().range().map_from_set()).wrap()
+    twice = placed.range_product(placed).subtract_range(same)
+    point, pes = _first_pair(twice)
+    first, second = _first_pair(pes.unwrap())
+    helps = ["every instance belongs on exactly one PE; only inputs can be sent to several"]
+    if not placed.range().is_bounded():
+        helps.append("a name in PE[...] that is no iterator of the statement stands for every number")
     return error(
         "map-placement",
         f"`compute_map` places instances of `{name}` on several PEs",
         span,
-        notes=[f"{sample_of(point)} is placed on {pes[0]} and on {pes[1]}"],
-        helps=["every instance belongs on exactly one PE; only inputs can be sent to several"],
+        notes=[f"{sample_of(point)} is placed on {sample_of(first)} and on {sample_of(second)}"],
+        helps=helps,
     )
+
+
+def _first_pair(relation: isl.Map) -> tuple[isl.Set, isl.Set]:
+    """Return the ends of one pair, the first one where there is a first: ``{ a }`` and ``{ b }``."""
+    pairs = relation.wrap()
+    chosen = pairs.lexmin() if pairs.is_bounded() else pairs
+    pair = isl.Set.from_point(chosen.sample_point()).unwrap()
+    return pair.domain(), pair.range()
 
 
 def _port_faults(mapping: Mapping, program: Program) -> Iterator[Diagnostic]:
@@ -287,6 +306,7 @@ def _port_faults(mapping: Mapping, program: Program) -> Iterator[Diagnostic]:
                     f"not every element of `{name}` leaves",
                     mapping.span(key),
                     notes=[f"`{key}` has no port for {sample_of(missing)}"],
+                    helps=["give it one, or leave the tensor out: it then stays in PE memory"],
                 )
 
 
@@ -309,19 +329,20 @@ def _adjacency_faults(mapping: Mapping, key: str, name: str, schedule: isl.Map) 
 def _order_faults(mapping: Mapping, key: str, name: str, schedule: isl.Map) -> Iterator[Diagnostic]:
     if not schedule.is_injective():
         clash = schedule.apply_range(schedule.reverse()).subtract(isl.Map.identity(_square(schedule)))
-        pair = clash.wrap()
+        first, second = _first_pair(clash)
         yield error(
             "map-port-order",
             f"two elements of `{name}` have the same index at one port",
             mapping.span(key),
-            notes=[f"{describe_point(pair)} share a port and an index"],
+            notes=[f"{sample_of(first)} and {sample_of(second)} share a port and an index"],
             helps=["give every element that a port carries an index of its own"],
         )
     index = schedule.range_factor_range().range()
     for k in range(index.dim(isl.dim_type.set)):
         low = index.dim_min_val(k)
         if low.is_neg():
-            yield error("map-port-order", f"an index of `{name}` is negative", mapping.span(key))
+            helps = ["indices count from 0: add a constant"]
+            yield error("map-port-order", f"an index of `{name}` is negative", mapping.span(key), helps=helps)
     last = index.dim(isl.dim_type.set) - 1
     if name in mapping.sparse and index.dim_max_val(last).to_python() > MAX_INDEX:
         yield error(
@@ -349,15 +370,18 @@ def _choice_faults(mapping: Mapping, program: Program) -> Iterator[Diagnostic]:
                 f"`{name}` cannot be sparse: {program.tensor(name).type.value} has more than 16 bits",
                 mapping.span("sparse"),
                 notes=["a value-position pair is a 16-bit value with a 16-bit index in one wavelet"],
+                helps=["leave it out of `sparse`, or make it float16 or int16"],
             )
     for old, _new in mapping.state:
         if old in mapping.inputs:
             message = f"`{old}` arrives through a port, so it is no state"
-            yield error("map-state", message, mapping.span("state"))
+            helps = [f"leave `{old}` out of `iport_map`: it then lies in PE memory from the start"]
+            yield error("map-state", message, mapping.span("state"), helps=helps)
     for statement, stream in mapping.trigger.items():
         if stream not in mapping.inputs:
             message = f"`{stream}` has no port, so it cannot trigger `{statement}`"
-            yield error("map-trigger", message, mapping.span("trigger"))
+            helps = [f"name a stream, or leave `trigger` out, or give `{stream}` a port"]
+            yield error("map-trigger", message, mapping.span("trigger"), helps=helps)
 
 
 def _unknown(entry: Entry, name: str, what: str, known: list[str], span: Span | None = None) -> Diagnostic:
@@ -365,14 +389,16 @@ def _unknown(entry: Entry, name: str, what: str, known: list[str], span: Span | 
     if span is None and at < len(entry.text) and name:
         span = Span(entry.span.source, entry.span.start + at, entry.span.start + at + len(name))
     helps = [f"there is {', '.join(f'`{k}`' for k in known)}"] if known else ["there is none"]
-    return error("map-unknown-name", f"`{name}` is no {what}", span or entry.span, helps=helps)
+    shown = f"`{name}`" if name else "a tuple without a name"
+    return error("map-unknown-name", f"{shown} is no {what}", span or entry.span, helps=helps)
 
 
 def _check_arity(entry: Entry, name: str, found: int, expected: int, names: tuple[str, ...]) -> None:
     if found != expected:
-        example = [f"`{name}[{', '.join(names)}]`"] if names else []
-        message = f"`{name}` has {expected} dimensions, but `{entry.key}` gives it {found}"
-        raise PolyloomError(error("map-arity", message, entry.span, helps=example))
+        indices = ", ".join(names or (f"i{k}" for k in range(expected)))
+        dimensions = f"{expected} dimension{'' if expected == 1 else 's'}"
+        message = f"`{name}` has {dimensions}, but `{entry.key}` gives it {found}"
+        raise PolyloomError(error("map-arity", message, entry.span, helps=[f"write `{name}[{indices}]`"]))
 
 
 def _direction_only(entry: Entry, name: str) -> Diagnostic:

@@ -111,6 +111,7 @@ def _check_grid(analysis: LayerAnalysis, machine: Machine) -> None:
                 "wafer-grid",
                 f"{grid.width} x {grid.height} PEs do not fit on {machine.name}, which has {wide} x {high}",
                 analysis.mapping.span("size"),
+                helps=["make the rectangle smaller, so that each PE has more work"],
             )
         )
 
@@ -144,10 +145,14 @@ def _check_queues(analysis: LayerAnalysis, machine: Machine, program: RoleProgra
     for what, needed, available in limits:
         if needed > available:
             message = f"{program.role.pes} need {needed} {what}, {machine.name} has {available}"
-            raise Unsupported(error("wafer-queues", message, analysis.mapping.span("iport_map")))
+            span = analysis.mapping.span("iport_map") or analysis.mapping.span("compute_map")
+            helps = ["keep tensors in PE memory: leave them out of `iport_map` or `oport_map`"]
+            raise Unsupported(error("wafer-queues", message, span, helps=helps))
     if operand_count(code) > 256:
         message = f"{program.role.pes} need {operand_count(code)} SIMD operands; at most 256 can be numbered"
-        raise Unsupported(error("wafer-operands", message, analysis.mapping.span("compute_map")))
+        helps = ["place the statements on different PEs"]
+        span = analysis.mapping.span("compute_map")
+        raise Unsupported(error("wafer-operands", message, span, helps=helps))
 
 
 def instruction_table() -> str:

@@ -79,7 +79,9 @@ def route(graph: TaskGraph, colors: int) -> Routing:
             free += 2
     if free > colors:
         message = f"the layer needs {free} colors, the machine has {colors}"
-        raise Unsupported(error("wafer-colors", message, graph.mapping.span("iport_map")))
+        span = graph.mapping.span("iport_map") or graph.mapping.span("compute_map")
+        helps = ["a stream takes one color, an output or a reduction two: keep more tensors in PE memory"]
+        raise Unsupported(error("wafer-colors", message, span, helps=helps))
     routes: list[Route] = []
     for colored in streams:
         routes += _stream_routes(graph.mapping.grid, colored)
