@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import islpy as isl
-
-from polyloom.report.notation import notation, notation_in_prose, point_notation, set_notation
 from polyloom.wafer.explanation_tasks import emitted_access, simd_sizes
 from polyloom.wafer.isl_text import offset_text
 from polyloom.wafer.memory import LocalArray
+from polyloom.wafer.notation import Points, notation, notation_in_prose, point_notation, set_notation
 from polyloom.wafer.simd import SimdAnalysis, Strategy
 
 _STRATEGIES = {
@@ -126,13 +124,13 @@ class _TaskView:
             yield Row("  offset", self._text(offset_text(found.hull.offset)))
             yield Row("  identifiers", self._full(found.identifiers), "(43)")
 
-    def _set(self, points: isl.Set) -> str:
+    def _set(self, points: Points) -> str:
         return set_notation(points, self.known, ascii_only=self.ascii)
 
-    def _full(self, points: isl.Set) -> str:
+    def _full(self, points: Points) -> str:
         return set_notation(points, ascii_only=self.ascii)
 
-    def _point(self, point: isl.Set) -> str:
+    def _point(self, point: Points) -> str:
         return point_notation(point, self.known, ascii_only=self.ascii)
 
     def _text(self, text: str) -> str:

@@ -12,12 +12,12 @@ from rich.text import Text
 from polyloom.ir.program import Statement
 from polyloom.ir.text import assignment_text, tensor_text
 from polyloom.report.explain_task_view import Row, task_rows, task_title
-from polyloom.report.notation import notation, set_notation
 from polyloom.report.terminal import ascii_only, console
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.chains import Chain
 from polyloom.wafer.explanation import chain_kind, pes_text
 from polyloom.wafer.memory import LocalArray
+from polyloom.wafer.notation import notation, set_notation
 
 PE_BYTES = 48 * 1024
 """Memory of a PE (wafer-target.md, 1)."""

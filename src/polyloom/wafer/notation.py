@@ -6,6 +6,9 @@ import re
 
 import islpy as isl
 
+Points = isl.Set
+"""A set of points, for those who only show it."""
+
 _SIGNS = (
     (re.compile(r"\band\b"), "∧"),
     (re.compile(r"\bor\b"), "∨"),
