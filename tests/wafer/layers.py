@@ -119,6 +119,8 @@ def _may_be_infinite(statement: Statement, output: Tensor) -> bool:
 def _statement(
     random: Random, name: str, domain: tuple[int, ...], kind: ElementType, prefix: str, output: str
 ) -> tuple[Statement, list[Tensor], Tensor]:
+    if random.random() < 0.5:
+        return _multiply_add(random, name, domain, kind, prefix, output)
     count = random.choice([1, 1, 2, 2, 2, 3])
     half = kind is ElementType.FLOAT32 and random.random() < 0.3
     read_kind = ElementType.FLOAT16 if half else kind
@@ -127,6 +129,26 @@ def _statement(
     write, target, reduction = _write(random, output, kind, domain)
     expression = _expression(random, kind, [read_kind] * count)
     statement = Statement(name, _names(domain), domain, reads, write, expression, reduction)
+    return statement, [tensor for _, tensor in pairs], target
+
+
+def _multiply_add(
+    random: Random, name: str, domain: tuple[int, ...], kind: ElementType, prefix: str, output: str
+) -> tuple[Statement, list[Tensor], Tensor]:
+    """What SIMD instructions are made for: ``y += x * W``, ``y += x``, ``y max= x``."""
+    kind = kind if kind.is_float else ElementType.FLOAT16
+    half = kind is ElementType.FLOAT32 and random.random() < 0.5
+    read_kind = ElementType.FLOAT16 if half else kind
+    count = 1 if random.random() < 0.25 and not half else 2
+    pairs = [_access(random, f"{prefix}{k}", read_kind, domain) for k in range(count)]
+    reads = [_read(kind, k, read_kind) for k in range(count)]
+    expression = reads[0] if count == 1 else Binary(BinaryOp.MULTIPLY, *reads)
+    write, target, reduction = _write(random, output, kind, domain)
+    if reduction not in (Combine.ADD, Combine.CONCATENATE):
+        reduction = Combine.ADD if count == 2 else Combine.MAXIMUM
+    statement = Statement(
+        name, _names(domain), domain, tuple(a for a, _ in pairs), write, expression, reduction
+    )
     return statement, [tensor for _, tensor in pairs], target
 
 
@@ -165,7 +187,7 @@ def _access(random: Random, name: str, kind: ElementType, domain: tuple[int, ...
     indices = []
     for _ in range(min(rank, 3)):
         chosen = [free.pop()] if free else [random.randrange(len(domain))]
-        if random.random() < 0.3:
+        if random.random() < 0.35:
             chosen.append(random.randrange(len(domain)))
         indices.append(_index(random, domain, chosen))
     shape = tuple(_extent(i, domain) + int(random.random() < 0.15) for i in indices)
