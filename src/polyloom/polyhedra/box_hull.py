@@ -62,26 +62,29 @@ def _best_interval(points: isl.Set, k: int, purely_affine: bool) -> tuple[isl.Af
     """Return the offset and size of the smallest interval for dimension k that a bound gives."""
     line = _project_onto(points, k)
     best: tuple[isl.Aff, int] | None = None
-    for offset, size in _candidates(line):
+    for offset, size in _candidates(line, line.simple_hull().remove_unknown_divs()):
         acceptable = not (purely_affine and offset.dim(_DIM.div))
         if acceptable and (best is None or size < best[1]):
             best = offset, size
     return best
 
 
-def _project_onto(points: isl.Set, k: int) -> isl.BasicSet:
+def _project_onto(points: isl.Set, k: int) -> isl.Set:
     after = points.dim(_DIM.set) - k - 1
     line = points.project_out(_DIM.set, k + 1, after).project_out(_DIM.set, 0, k)
-    return line.coalesce().simple_hull().remove_unknown_divs()
+    return line.coalesce()
 
 
-def _candidates(line: isl.BasicSet) -> Iterator[tuple[isl.Aff, int]]:
-    """Yield offset and size for every bound of the single dimension: lower bounds, then upper ones."""
-    for lower in _bounds(line, lower=True):
+def _candidates(line: isl.Set, hull: isl.BasicSet) -> Iterator[tuple[isl.Aff, int]]:
+    """Yield offset and size for every bound that the hull shows: lower bounds, then upper ones.
+
+    The distance is measured on the points themselves, which may be fewer than the hull's.
+    """
+    for lower in _bounds(hull, lower=True):
         size = _largest(line, _from_bound(lower))
         if size is not None:
             yield lower, size + 1
-    for upper in _bounds(line, lower=False):
+    for upper in _bounds(hull, lower=False):
         size = _largest(line, _from_bound(upper).neg())
         if size is not None:
             yield upper.add_constant_val(isl.Val(-size)), size + 1
@@ -123,7 +126,7 @@ def _from_bound(bound: isl.Aff) -> isl.Aff:
     return lifted.neg().add_coefficient_val(_DIM.in_, 0, isl.Val(1))
 
 
-def _largest(line: isl.BasicSet, distance: isl.Aff) -> int | None:
+def _largest(line: isl.Set, distance: isl.Aff) -> int | None:
     value = line.max_val(distance)
     return int(value.to_python()) if value.is_int() else None
 
