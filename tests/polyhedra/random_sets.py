@@ -16,7 +16,7 @@ Point = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Condition:
-    """``sum(coefficients * (variables, parameters)) + constant`` is >= 0, = 0, or divisible by ``modulus``."""
+    """A sum over variables and parameters, plus a constant, is >= 0, = 0, or divisible by ``modulus``."""
 
     coefficients: Point
     constant: int
