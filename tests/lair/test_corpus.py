@@ -17,9 +17,22 @@ from strategies import data
 
 TESTS = Path(__file__).parent.parent
 ZOO = [(e["name"], e["lair"], {}) for e in json.loads((TESTS / "data" / "zoo.json").read_text())]
-FILES = sorted([*(TESTS.parent / "examples").glob("*.lair"), *(TESTS / "lair" / "good").glob("*.lair")])
-SIZES = {"M": "32", "N": "16"}
-CORPUS = [*ZOO, *((p.stem, p.read_text(), SIZES if p.stem == "ff" else {}) for p in FILES)]
+EXAMPLES = TESTS.parent / "examples"
+FILES = sorted([*EXAMPLES.glob("*.lair"), *(TESTS / "lair" / "good").glob("*.lair")])
+
+
+def sizes() -> dict[str, dict[str, str]]:
+    """Sizes and types of the examples that have parameters, as examples/layers.txt gives them."""
+    found: dict[str, dict[str, str]] = {}
+    for line in (EXAMPLES / "layers.txt").read_text().splitlines():
+        words = line.split()
+        if words and words[0] != "#":
+            found.setdefault(words[1], dict(word.split("=") for word in words[2:]))
+    return found
+
+
+SIZES = sizes()
+CORPUS = [*ZOO, *((p.stem, p.read_text(), SIZES.get(p.stem, {})) for p in FILES)]
 
 
 def test_the_corpus_is_complete() -> None:
