@@ -166,6 +166,7 @@ def simulate(
     Errors: those of ``compile_wafer``, ``input-...``, and ``simulation-...`` for what the simulator refuses.
     Not in the papers: their simulator is not public.
     """
+    _check_numbers(invocations, density)
     compiled = compile_wafer(program, mapping, simd, machine, memory)
     if inputs is None:
         arrays = made_up(program, mapping, invocations, density)
@@ -177,6 +178,17 @@ def simulate(
     if check:
         verdict = check_outputs(program, mapping, arrays, run.outputs, invocations, exactly=exactly)
     return SimulationResult(run, machine, simd, verdict, compiled.remarks)
+
+
+def _check_numbers(invocations: int, density: float) -> None:
+    if invocations < 1:
+        raise PolyloomError(
+            error("invocations", f"{invocations} invocations", helps=["at least one is needed"])
+        )
+    if not 0 <= density <= 1:
+        raise PolyloomError(
+            error("density", f"a density of {density}", helps=["it is a fraction, from 0 to 1"])
+        )
 
 
 def machine_model(name: str, memory: int | None = None) -> Machine:

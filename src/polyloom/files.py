@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -28,6 +29,7 @@ _BROKEN = (
     MemoryError,
     OverflowError,
     SyntaxError,
+    tokenize.TokenError,
     zipfile.BadZipFile,
     zlib.error,
 )

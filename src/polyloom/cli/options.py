@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -63,6 +64,13 @@ def machine_option(function: _F) -> _F:
 def json_option(function: _F) -> _F:
     """Add ``--json``."""
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(function)
+
+
+def number(ctx: click.Context, parameter: click.Parameter, value: float) -> float:
+    """Refuse what is no number, which lies in every range."""
+    if math.isnan(value):
+        raise click.BadParameter("'nan' is no number", ctx, parameter)
+    return value
 
 
 def _defines(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:

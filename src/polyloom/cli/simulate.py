@@ -9,7 +9,14 @@ import click
 
 from polyloom.cli.loading import load_placed
 from polyloom.cli.messages import print_remarks
-from polyloom.cli.options import json_option, machine_option, map_option, simd_option, source_options
+from polyloom.cli.options import (
+    json_option,
+    machine_option,
+    map_option,
+    number,
+    simd_option,
+    source_options,
+)
 from polyloom.diagnostics import PolyloomError, error
 
 _FILE = click.Path(path_type=Path)
@@ -33,6 +40,7 @@ _FILE = click.Path(path_type=Path)
     "--density",
     metavar="P",
     type=click.FloatRange(0, 1),
+    callback=number,
     default=1.0,
     help="Without --inputs: the fraction of a sparse tensor that is not 0. Default 1.",
 )

@@ -1,0 +1,92 @@
+"""``import polyloom``: the verbs on NumPy arrays."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import polyloom
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+LAYER = "lair f(N): float16 x[N], float16 w[N] -> float16 y[N] { all (i) in (N) y[i] = x[i] * w[i] }"
+MAP = """
+size: { PE[2, 1] }
+compute_map: { f[i] -> PE[i//3, 0] }
+iport_map: { x[i=0:5] -> [PE[i//3, -1] -> index[i%3]] }
+oport_map: { y[i=0:5] -> [PE[i//3, 1] -> index[i%3]] }
+"""
+
+
+def test_texts_instead_of_files() -> None:
+    program = polyloom.read_program(LAYER, defines={"N": 6})
+    mapping = polyloom.read_mapping(MAP, program)
+    inputs = polyloom.random_inputs(program, seed=3)
+    result = polyloom.simulate(program, mapping, inputs)
+    np.testing.assert_array_equal(result.outputs["y"], polyloom.evaluate(program, inputs)["y"])
+
+
+def test_files() -> None:
+    program = polyloom.read_program(EXAMPLES / "conv1d.lair")
+    mapping = polyloom.read_mapping(str(EXAMPLES / "conv1d.map"), program)
+    found = polyloom.explain(program, mapping, simd="enumerate").json()
+    assert found["tasks"][0]["simd"]["sizes"] == [[1], [2], [3]]
+    compiled = polyloom.compile_wafer(program, mapping, machine="cs3")
+    assert "C_0.c" in compiled.files
+    assert compiled.manifest["machine"] == "cs3"
+    result = polyloom.simulate(program, mapping, check=True, invocations=2, density=0.5)
+    assert result.check is not None and result.check.passed
+    assert result.outputs["y"].shape == (2, 2, 14)
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"simd": "sometimes"}, "simd-mode"),
+        ({"machine": "cs9"}, "machine-unknown"),
+        ({"invocations": 0}, "invocations"),
+        ({"density": float("nan")}, "density"),
+        ({"inputs": {}}, "input-missing"),
+    ],
+)
+def test_wrong_options(options: dict[str, object], code: str) -> None:
+    program = polyloom.read_program(LAYER, defines={"N": 6})
+    mapping = polyloom.read_mapping(MAP, program)
+    with pytest.raises(polyloom.PolyloomError) as caught:
+        polyloom.simulate(program, mapping, **options)  # type: ignore[arg-type]
+    assert {d.code for d in caught.value.diagnostics} == {code}
+    assert all(d.helps for d in caught.value.diagnostics)
+
+
+def test_a_result_within_the_error_bound_passes() -> None:
+    """A sum in another order: real data, so not the same bits."""
+    program = polyloom.read_program(EXAMPLES / "ff.lair", defines={"M": 32, "N": 16})
+    mapping = polyloom.read_mapping(EXAMPLES / "ff44.map", program)
+    generator = np.random.default_rng(0)
+    shapes = {"W": (32, 16), "x": (16,)}
+    inputs = {n: generator.normal(size=s).astype(np.float16) for n, s in shapes.items()}
+    result = polyloom.simulate(program, mapping, inputs, check=True)
+    assert result.check is not None and result.check.passed
+    assert 0 < result.check.max_error <= 1
+
+
+def test_every_public_function_says_what_it_does() -> None:
+    for name in polyloom.__all__:
+        documentation = inspect.getdoc(getattr(polyloom, name))
+        assert documentation and len(documentation) > 20, name
+    assert dir(polyloom) == sorted(polyloom.__all__)
+
+
+def test_what_is_not_there() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'frobnicate'"):
+        polyloom.frobnicate  # noqa: B018
+
+
+def test_importing_polyloom_imports_nothing_heavy() -> None:
+    code = "import sys, polyloom; print([m for m in ('numpy', 'islpy', 'rich', 'lark') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
