@@ -337,7 +337,13 @@ def _order_faults(mapping: Mapping, key: str, name: str, schedule: isl.Map) -> I
             notes=[f"{sample_of(first)} and {sample_of(second)} share a port and an index"],
             helps=["give every element that a port carries an index of its own"],
         )
+    if key == "iport_map" and not schedule.uncurry().is_single_valued():
+        yield _sent_twice(mapping, name, schedule)
     index = schedule.range_factor_range().range()
+    if not index.is_bounded():
+        helps = ["write index[...] as a function of the element, such as index[i mod 4]"]
+        yield error("map-port-order", f"an index of `{name}` has no bounds", mapping.span(key), helps=helps)
+        return
     for k in range(index.dim(isl.dim_type.set)):
         low = index.dim_min_val(k)
         if low.is_neg():
@@ -351,6 +357,23 @@ def _order_faults(mapping: Mapping, key: str, name: str, schedule: isl.Map) -> I
             mapping.span(key),
             helps=["split it into chunks with an outer index: index[i // 1000, i mod 1000]"],
         )
+
+
+def _sent_twice(mapping: Mapping, name: str, schedule: isl.Map) -> Diagnostic:
+    at_port = schedule.uncurry()
+    same = isl.Map.identity(at_port.get_space().range().map_from_set()).wrap()
+    arrival, indices = _first_pair(at_port.range_product(at_port).subtract_range(same))
+    (element, port), (first, second) = _first_pair(arrival.unwrap()), _first_pair(indices.unwrap())
+    return error(
+        "map-port-order",
+        f"an element of `{name}` enters twice at one port",
+        mapping.span("iport_map"),
+        notes=[
+            f"{sample_of(element)} has {sample_of(first)} and {sample_of(second)} at {sample_of(port)}, "
+            "so it would be counted twice"
+        ],
+        helps=["give every element one index at a port"],
+    )
 
 
 def _square(schedule: isl.Map) -> isl.Space:
