@@ -340,6 +340,8 @@ def _order_faults(mapping: Mapping, key: str, name: str, schedule: isl.Map) -> I
     if key == "iport_map" and not schedule.uncurry().is_single_valued():
         yield _sent_twice(mapping, name, schedule)
     index = schedule.range_factor_range().range()
+    if index.is_empty():
+        return  # no element of the tensor has this port: streams say which ones never arrive
     if not index.is_bounded():
         helps = ["write index[...] as a function of the element, such as index[i mod 4]"]
         yield error("map-port-order", f"an index of `{name}` has no bounds", mapping.span(key), helps=helps)
