@@ -17,7 +17,7 @@ from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.chains import Chain
 from polyloom.wafer.explanation import chain_kind, pes_text
 from polyloom.wafer.memory import LocalArray
-from polyloom.wafer.notation import notation, set_notation
+from polyloom.wafer.notation import notation, placement_notation, set_notation
 
 PE_BYTES = 48 * 1024
 """Memory of a PE (wafer-target.md, 1)."""
@@ -77,12 +77,12 @@ class View:
         yield Row("PEs", pes_text(mapping.grid))
         for name, ports in mapping.inputs.items():
             kind = "sparse " if name in mapping.sparse else ""
-            yield Row(f"{kind}{name} in", set_notation(ports, ascii_only=self.ascii), "(5)")
+            yield Row(f"{kind}{name} in", placement_notation(ports, ascii_only=self.ascii), "(5)")
         for name, ports in mapping.outputs.items():
             kind = "sparse " if name in mapping.sparse else ""
-            yield Row(f"{kind}{name} out", set_notation(ports, ascii_only=self.ascii), "(6)")
+            yield Row(f"{kind}{name} out", placement_notation(ports, ascii_only=self.ascii), "(6)")
         for name, placed in mapping.placement.items():
-            yield Row(f"{name} on", set_notation(placed, ascii_only=self.ascii), "(10)")
+            yield Row(f"{name} on", placement_notation(placed, ascii_only=self.ascii), "(10)")
 
     def _memory(self) -> Group:
         table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))

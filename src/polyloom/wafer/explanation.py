@@ -14,7 +14,7 @@ from polyloom.diagnostics import Diagnostic
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.chains import Chain, Part, Results
 from polyloom.wafer.explanation_tasks import compute_entry
-from polyloom.wafer.isl_text import function_text, relation_text
+from polyloom.wafer.isl_text import function_text, placement_text, relation_text
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.sides import Grid
 from polyloom.wafer.streams import Stream
@@ -33,8 +33,8 @@ def explanation(analysis: LayerAnalysis) -> Document:
     mapping = analysis.mapping
     return {
         "size": {"given": pes_text(mapping.grid), "compute": pes_text(mapping.grid)},
-        "ports": {n: relation_text(r) for n, r in (mapping.inputs | mapping.outputs).items()},  # (5) (6)
-        "placement": {name: relation_text(r) for name, r in mapping.placement.items()},  # (10)
+        "ports": {n: placement_text(r) for n, r in (mapping.inputs | mapping.outputs).items()},  # (5) (6)
+        "placement": {name: placement_text(r) for name, r in mapping.placement.items()},  # (10)
         "memory": [_memory(analysis.arrays_before[n], array) for n, array in analysis.arrays.items()],
         "tasks": [
             *(compute_entry(simd, analysis.arrays) for simd in analysis.simd),

@@ -12,6 +12,16 @@ def relation_text(points: isl.Set | isl.Map) -> str:
     return str(points.coalesce())
 
 
+def placement_text(relation: isl.Map) -> str:
+    """Return a relation as a function where it is one: ``{ ff[i, j] -> PE[(floor((j)/4)), ...] : ... }``.
+
+    isl reads the string as a relation too.
+    """
+    if relation.is_empty() or not relation.is_single_valued():
+        return relation_text(relation)
+    return str(relation.as_pw_multi_aff().coalesce())
+
+
 def point_text(point: isl.Set) -> str:
     """Return a parametric point as a function of the parameters: ``{ [(8PE_Y)] : 0 <= PE_Y <= 3 }``.
 

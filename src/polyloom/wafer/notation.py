@@ -6,6 +6,8 @@ import re
 
 import islpy as isl
 
+from polyloom.wafer.isl_text import placement_text
+
 Points = isl.Set
 """A set of points, for those who only show it."""
 
@@ -43,13 +45,28 @@ def set_notation(points: isl.Set | isl.Map, known: isl.Set | None = None, *, asc
     return notation(str(simpler.coalesce()), ascii_only=ascii_only)
 
 
+def placement_notation(relation: isl.Map, *, ascii_only: bool = False) -> str:
+    """Return a relation as a function where it is one."""
+    return notation(placement_text(relation), ascii_only=ascii_only)
+
+
 def point_notation(point: isl.Set, known: isl.Set | None = None, *, ascii_only: bool = False) -> str:
-    """Return a parametric point as a function, simplified by what is known of the parameters."""
+    """Return a parametric point as a function, simplified by what is known of the parameters.
+
+    Of a function of more than four pieces, the first three are shown.
+    """
     if point.is_empty():
         return set_notation(point, ascii_only=ascii_only)
     function = point.as_pw_multi_aff().coalesce()
     simpler = function if known is None else function.gist_params(known)
-    return notation(str(simpler), ascii_only=ascii_only)
+    return _first_pieces(notation(str(simpler), ascii_only=ascii_only))
+
+
+def _first_pieces(text: str) -> str:
+    pieces = text.removeprefix("{ ").removesuffix(" }").split("; ")
+    if len(pieces) <= 4:
+        return text
+    return f"{{ {'; '.join(pieces[:3])}; ... }} and {len(pieces) - 3} pieces more, see --json"
 
 
 def _without_parameters(text: str) -> str:
