@@ -41,6 +41,8 @@ conv_transposed_sparse                    | H     H     X     E
 conv_transposed_channels                  | H     H     X     E
 depthwise                                 | H     H     -     -
 depthwise_pairs                           | H     H     -     -
+diagonals                                 | X     X     X     X
+diagonals_gathered                        | -     -     -     -
 dot N=16                                  | -     -     -     -
 dot_column N=16                           | -     -     -     -
 extremes M=6 N=8                          | ---   ---   ---   ---

@@ -1,0 +1,246 @@
+"""Deliberately wrong compilers: each is caught by a layer of the corpus, or by the strict simulator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import islpy as isl
+import pytest
+from corpus import differences, expected, inputs_of, layers, together
+from test_wafer_corpus import strategies_of, wanted_strategies
+
+from polyloom import pipeline
+from polyloom.diagnostics import PolyloomError
+from polyloom.ir.expressions import Binary, BinaryOp
+from polyloom.polyhedra.loops import Number
+from polyloom.wafer import (
+    chain_code,
+    chains,
+    compute_code,
+    matching,
+    nests,
+    role_program,
+    routes,
+    simd,
+    stream_code,
+    tasks,
+)
+from polyloom.wafer.code import Block, If
+from polyloom.wafer.memory import LocalArray
+from polyloom.wafer.simd import SimdMode
+from polyloom.wafer.simulation import simulate_program
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A wrong compiler, a layer that shows it, and what is then found: a diagnostic, or wrong numbers."""
+
+    break_compiler: Patch
+    layer: str
+    fault: str
+    mode: SimdMode = SimdMode.AUTO
+    invocations: int = 1
+    density: float = 1.0
+
+
+def fault_of(layer: str, mode: SimdMode, invocations: int, density: float) -> str:
+    """Return the code of what the simulator refused, ``wrong`` for wrong numbers, nothing if all is right."""
+    try:
+        program = next(known for known in layers() if known.name == layer).compile(mode)
+        tensors, mapping = program.analysis.program, program.analysis.mapping
+        runs = inputs_of(tensors, mapping, density, invocations)
+        result = simulate_program(program, together(mapping, runs), invocations=invocations)
+    except PolyloomError as error:
+        return error.diagnostics[0].code
+    return "wrong" if differences(result.outputs, expected(tensors, mapping, runs)) else ""
+
+
+def without_disjointness_check(patch: pytest.MonkeyPatch) -> None:
+    """Sec. 5.3 without (41): extra instances may write what belongs to proper ones."""
+    original = simd._try_hull
+
+    def mutated(analysis: Any, arrays: Any, options: Any) -> Any:
+        if analysis.extra is None:
+            return original(analysis, arrays, options)
+        nothing = {name: isl.Set.empty(s.get_space()) for name, s in analysis.extra.writes.items()}
+        blind = replace(analysis, extra=replace(analysis.extra, writes=nothing, reads={}))
+        return replace(original(blind, arrays, options), extra=analysis.extra)
+
+    patch.setattr(simd, "_try_hull", mutated)
+
+
+def without_check_of_reads(patch: pytest.MonkeyPatch) -> None:
+    """Extra instances may read outside of local arrays."""
+    original = simd._try_hull
+
+    def mutated(analysis: Any, arrays: Any, options: Any) -> Any:
+        if analysis.extra is None:
+            return original(analysis, arrays, options)
+        blind = replace(analysis, extra=replace(analysis.extra, reads={}))
+        return replace(original(blind, arrays, options), extra=analysis.extra)
+
+    patch.setattr(simd, "_try_hull", mutated)
+
+
+def arrays_not_enlarged(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(pipeline, "enlarge", lambda arrays, analyses: dict(arrays))
+
+
+def arrays_not_shifted(patch: pytest.MonkeyPatch) -> None:
+    """Enlarged, but the accesses stay as they were."""
+    patch.setattr(LocalArray, "map", LocalArray.map_before)
+
+
+def strides_of_the_smaller_array(patch: pytest.MonkeyPatch) -> None:
+    def strides(self: LocalArray) -> tuple[int, ...]:
+        inner = [*self.extent_before[1:], 1]
+        return tuple(math.prod(inner[k:]) for k in range(len(self.extent)))
+
+    patch.setattr(LocalArray, "strides", property(strides))
+
+
+def hull_offset_off_by_one(patch: pytest.MonkeyPatch) -> None:
+    original = compute_code._start_point
+
+    def mutated(analysis: Any) -> isl.Set:
+        point = original(analysis)
+        moved = isl.MultiAff.identity(point.get_space().map_from_set())
+        moved = moved.set_aff(0, moved.get_at(0).add_constant_val(isl.Val(1)))
+        return point.apply(isl.Map.from_multi_aff(moved))
+
+    patch.setattr(compute_code, "_start_point", mutated)
+
+
+def dense_without_looking(patch: pytest.MonkeyPatch) -> None:
+    """Every set is said to fill its bounding box."""
+    patch.setattr(simd, "is_dense_box", lambda *_: True)
+
+
+def guard_dropped(patch: pytest.MonkeyPatch) -> None:
+    """A PE acts on elements for which it has no instances."""
+    original = compute_code.compute_code
+
+    def mutated(*arguments: Any) -> Any:
+        code = original(*arguments)
+        return code[-1].body if isinstance(code[-1], If) else code
+
+    patch.setattr(stream_code, "compute_code", mutated)
+
+
+def first_configuration_always(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(compute_code, "_size_number", lambda *_: Number(0))
+
+
+def chain_parity_wrong(patch: pytest.MonkeyPatch) -> None:
+    original = routes._parity
+    patch.setattr(routes, "_parity", lambda pes, side, odd: original(pes, side, 1 - odd))
+
+
+def nothing_initialised(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(tasks, "_initializations", lambda *_: iter(()))
+
+
+def state_not_carried(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(role_program, "_replace_state", lambda *_: ())
+
+
+def upstream_parts_left(patch: pytest.MonkeyPatch) -> None:
+    """A PE of a chain sends its own part and does not add what comes."""
+    original = chains.Chain.positions
+
+    def positions(self: chains.Chain, part: chains.Part) -> isl.Set:
+        if part is chains.Part.COMBINE:
+            return original(self, part).subtract(original(self, part))
+        combined = original(self, chains.Part.COMBINE)
+        return original(self, part).union(combined) if part is chains.Part.OWN else original(self, part)
+
+    patch.setattr(chains.Chain, "positions", positions)
+
+
+def order_of_a_nest_not_checked(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(nests, "_keeps_order", lambda *_: True)
+
+
+def order_of_segments_not_checked(patch: pytest.MonkeyPatch) -> None:
+    """What a PE owns, forwards and combines goes out one kind after the other, whatever the index says."""
+    patch.setattr(chain_code, "_in_order", lambda here, segments, split: segments)
+
+
+def unwritten_elements_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(chains, "_with_unwritten", lambda program, mapping, tensor, holders, resident: holders)
+
+
+def ended_by_the_first_chunk(patch: pytest.MonkeyPatch) -> None:
+    def mutated(builder: Any, here: Any, finished: Any) -> Any:
+        for k in range(here.stream.index_rank - 1):
+            builder.counter(f"{here.label}_index_{k}")
+        return (Block(here.queue), *finished)
+
+    patch.setattr(role_program, "end_of_chunk", mutated)
+
+
+def nothing_waits(patch: pytest.MonkeyPatch) -> None:
+    """Every part of an invocation starts at its beginning."""
+    begin = (role_program._BEGIN,)
+    patch.setattr(role_program, "_with_needs", lambda unit, *_: replace(unit, needs=begin))
+
+
+def zeros_never_matter(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(tasks, "zeros_may_be_dropped", lambda *_: True)
+
+
+def differences_commute(patch: pytest.MonkeyPatch) -> None:
+    original = matching._binary_bindings
+
+    def mutated(pattern: Binary, work: Any) -> Iterator[dict[int, Any]]:
+        if isinstance(work, Binary) and work.op is BinaryOp.SUBTRACT is pattern.op:
+            work = Binary(work.op, work.right, work.left)
+        yield from original(pattern, work)
+
+    patch.setattr(matching, "_binary_bindings", mutated)
+
+
+FF = "ff44 M=32 N=16"
+MUTANTS = (
+    Mutant(without_disjointness_check, "conv1d_same", "wrong"),
+    Mutant(without_check_of_reads, "checkerboard", "simulation-out-of-bounds"),
+    Mutant(arrays_not_enlarged, "conv1d", "simulation-out-of-bounds"),
+    Mutant(arrays_not_shifted, "conv1d", "simulation-out-of-bounds"),
+    Mutant(strides_of_the_smaller_array, "conv2d", "wrong"),
+    Mutant(hull_offset_off_by_one, "conv8", "simulation-out-of-bounds"),
+    Mutant(dense_without_looking, "checkerboard", "simulation-out-of-bounds"),
+    Mutant(guard_dropped, "ff_every_column M=32 N=16", "simulation-out-of-bounds"),
+    Mutant(first_configuration_always, "conv8", "wrong", SimdMode.ENUMERATE),
+    Mutant(chain_parity_wrong, FF, "simulation-binding"),
+    Mutant(nothing_initialised, FF, "simulation-poison"),
+    Mutant(state_not_carried, "training", "wrong", invocations=3),
+    Mutant(upstream_parts_left, FF, "simulation-unbound-color"),
+    Mutant(order_of_a_nest_not_checked, "diagonals", "wrong"),
+    Mutant(order_of_segments_not_checked, "pad_row", "wrong"),
+    Mutant(unwritten_elements_forgotten, "pad_row", "simulation-deadlock"),
+    Mutant(ended_by_the_first_chunk, "conv2d", "simulation-deadlock"),
+    Mutant(nothing_waits, "gemv_bias M=32 N=16", "wrong"),
+    Mutant(zeros_never_matter, "maxpool_sparse", "wrong", density=0.5),
+    Mutant(differences_commute, "state N=16", "wrong"),
+)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.break_compiler.__name__)
+def test_a_wrong_compiler_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        mutant.break_compiler(patch)
+        broken = fault_of(mutant.layer, mutant.mode, mutant.invocations, mutant.density)
+    assert broken == mutant.fault
+    assert fault_of(mutant.layer, mutant.mode, mutant.invocations, mutant.density) == ""
+
+
+def test_a_lost_instruction_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = next(known for known in layers() if known.name == FF)
+    monkeypatch.setattr(simd, "match_instruction", lambda *_: None)
+    found = strategies_of(layer.compile(SimdMode.AUTO))
+    assert found == "-" != wanted_strategies()[FF][SimdMode.AUTO]
