@@ -162,7 +162,7 @@ class CodeBuilder:
         if node.for_is_degenerate():
             yield from substitute(body, iterator, start)
             return
-        condition = self._expression(node.for_get_cond())
+        condition = _below(self._expression(node.for_get_cond()))
         yield Loop(iterator, start, condition, self._expression(node.for_get_inc()), body)
 
     def _expression(self, expression: isl.AstExpr) -> IntExpression:
@@ -173,7 +173,16 @@ class CodeBuilder:
             name = expression.get_id().get_name()
             return Name(self.names.get(name, name))
         operands = tuple(self._expression(expression.get_op_arg(k)) for k in range(expression.get_op_n_arg()))
-        return Operation(_OPERATORS[_kind(expression.get_op_type())], operands)
+        return _tidy(Operation(_OPERATORS[_kind(expression.get_op_type())], operands))
+
+
+def _below(condition: IntExpression) -> IntExpression:
+    """Write ``i <= 9`` as ``i < 10``."""
+    match condition:
+        case Operation(operator="<=", operands=(Name() as iterator, Number(value=last))):
+            return Operation("<", (iterator, Number(last + 1)))
+        case _:
+            return condition
 
 
 def _kind(value: object) -> str:
@@ -186,22 +195,59 @@ def _on_parameters(function: isl.PwAff) -> isl.PwAff:
 
 
 def sum_of(terms: Sequence[tuple[int, IntExpression]]) -> IntExpression:
-    """Return ``c0 * e0 + c1 * e1 + ...``, numbers folded."""
-    constant = 0
-    parts: list[tuple[int, IntExpression]] = []
-    for coefficient, term in terms:
-        if isinstance(term, Number):
-            constant += coefficient * term.value
-        elif coefficient:
-            parts.append((coefficient, term))
-    if constant or not parts:
-        parts.append((1 if constant >= 0 else -1, Number(abs(constant))))
+    """Return ``c0 * e0 + c1 * e1 + ...`` as a person writes it.
+
+    Sums inside sums are taken apart, equal terms and numbers added up; what is added comes before what is
+    taken off, a number last, but first where nothing else is added: ``2 * i - j + 3``, ``15 - i``.
+    """
+    parts, constant = _collected(terms)
     parts.sort(key=lambda part: part[0] < 0)
+    if constant > 0 and not any(coefficient > 0 for coefficient, _ in parts):
+        parts.insert(0, (1, Number(constant)))
+    elif constant or not parts:
+        parts.append((1 if constant >= 0 else -1, Number(abs(constant))))
     result = _scaled(*parts[0])
     for coefficient, term in parts[1:]:
         sign = "+" if coefficient > 0 else "-"
         result = Operation(sign, (result, _scaled(abs(coefficient), term)))
     return result
+
+
+def _tidy(expression: Operation) -> IntExpression:
+    """Write sums as ``sum_of`` does."""
+    return sum_of([(1, expression)]) if expression.operator in ("+", "-", "*") else expression
+
+
+def _collected(terms: Sequence[tuple[int, IntExpression]]) -> tuple[list[tuple[int, IntExpression]], int]:
+    """Return the coefficient of each term that is no sum, in order, and the constant."""
+    coefficients: dict[IntExpression, int] = {}
+    constant = 0
+    for coefficient, expression in terms:
+        for factor, term in _terms(expression):
+            if isinstance(term, Number):
+                constant += coefficient * factor * term.value
+            else:
+                coefficients[term] = coefficients.get(term, 0) + coefficient * factor
+    return [(c, term) for term, c in coefficients.items() if c], constant
+
+
+def _terms(expression: IntExpression) -> Iterator[tuple[int, IntExpression]]:
+    """Yield coefficients and terms whose sum the expression is."""
+    match expression:
+        case Operation(operator="+" | "-" as sign, operands=(first, *rest)):
+            yield from _times(-1 if sign == "-" and not rest else 1, first)
+            for operand in rest:
+                yield from _times(-1 if sign == "-" else 1, operand)
+        case Operation(operator="*", operands=(Number(value=factor), operand)):
+            yield from _times(factor, operand)
+        case Operation(operator="*", operands=(operand, Number(value=factor))):
+            yield from _times(factor, operand)
+        case _:
+            yield 1, expression
+
+
+def _times(factor: int, expression: IntExpression) -> Iterator[tuple[int, IntExpression]]:
+    return ((factor * coefficient, term) for coefficient, term in _terms(expression))
 
 
 def product_of(factors: Sequence[IntExpression]) -> IntExpression:
@@ -252,13 +298,44 @@ def _substitute_node(
             return Instance(statement, tuple(inside(argument) for argument in arguments))
 
 
+def rename_iterator(tree: Tree, iterator: str, name: str) -> Tree:
+    """Call the loops over ``iterator``, and what stands in them, by another name."""
+
+    def renamed(node: Loop | Branch | Instance) -> Loop | Branch | Instance:
+        match node:
+            case Loop():
+                same = node.iterator == iterator
+                body = rename_iterator(node.body, iterator, name)
+                return Loop(name if same else node.iterator, node.start, node.condition, node.step, body)
+            case Branch():
+                body = rename_iterator(node.body, iterator, name)
+                return Branch(node.condition, body, rename_iterator(node.otherwise, iterator, name))
+            case Instance():
+                return node
+
+    return substitute(tuple(renamed(node) for node in tree), iterator, Name(name))
+
+
+def instances_in(tree: Tree) -> Iterator[Instance]:
+    """Yield the statement instances of a tree."""
+    for node in tree:
+        match node:
+            case Loop(body=body):
+                yield from instances_in(body)
+            case Branch(body=body, otherwise=otherwise):
+                yield from instances_in((*body, *otherwise))
+            case Instance():
+                yield node
+
+
 def replace_name(expression: IntExpression, name: str, value: IntExpression) -> IntExpression:
     """Replace a variable in an expression."""
     match expression:
         case Name(name=found):
             return value if found == name else expression
         case Operation(operator=operator, operands=operands):
-            return Operation(operator, tuple(replace_name(o, name, value) for o in operands))
+            replaced = Operation(operator, tuple(replace_name(o, name, value) for o in operands))
+            return _tidy(replaced)
         case _:
             return expression
 

@@ -6,6 +6,7 @@ The names are those of the slides of dtg_codegen: ``main``, ``configure``, ``set
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from polyloom.ir.types import ElementType
@@ -72,11 +73,14 @@ static inline int max(int a, int b) { return a > b ? a : b; }
 """
 
 
-def integer_text(expression: IntExpression, outer: int = 0) -> str:
-    """Return an integer expression in C, with the brackets it needs inside an operator of a precedence."""
+def integer_text(expression: IntExpression, outer: int = 0, leading: bool = True) -> str:
+    """Return an integer expression in C, with the brackets it needs inside an operator of a precedence.
+
+    ``leading``: whether nothing stands before it inside its brackets; a sign needs brackets elsewhere.
+    """
     match expression:
         case Number(value=value):
-            return f"({value})" if value < 0 and outer else str(value)
+            return str(value) if value >= 0 or leading else f"({value})"
         case Name(name=name):
             return name
         case Operation(operator="floor", operands=(a, b)):
@@ -87,28 +91,29 @@ def integer_text(expression: IntExpression, outer: int = 0) -> str:
                 text = f"{function}({integer_text(operand)}, {text})"
             return text
         case Operation(operator="?", operands=(c, a, b)):
-            return f"({integer_text(c, 2)} ? {integer_text(a, 1)} : {integer_text(b, 1)})"
+            text = f"{integer_text(c, 2)} ? {integer_text(a, 2)} : {integer_text(b, 1)}"
+            return f"({text})" if outer > 1 else text
         case Operation(operator="-", operands=(a,)):
-            return f"-{integer_text(a, 9)}" if not outer else f"(-{integer_text(a, 9)})"
+            text = f"-{integer_text(a, 9, leading=False)}"
+            return text if leading else f"({text})"
         case Operation(operator=operator, operands=operands):
-            return _infix(operator, operands, outer)
+            return _infix(operator, operands, outer, leading)
 
 
-def _infix(operator: str, operands: tuple[IntExpression, ...], outer: int) -> str:
+def _infix(operator: str, operands: tuple[IntExpression, ...], outer: int, leading: bool) -> str:
     own = _PRECEDENCE[operator]
     sign = _SPELLING.get(operator, operator)
+    bracketed = own < outer or (outer == _PRECEDENCE["or"] and operator == "and")
     first, *rest = operands
-    text = integer_text(first, own)
+    text = integer_text(first, own, leading or bracketed)
     for operand in rest:
-        text += f" {sign} {integer_text(operand, own + 1)}"
-    return f"({text})" if own < outer else text
+        text += f" {sign} {integer_text(operand, own + 1, leading=own < _PRECEDENCE['+'])}"
+    return f"({text})" if bracketed else text
 
 
 def role_file(code: RoleCode) -> str:
     """Return the C file of one role."""
     parts = [
-        "\n".join(f"/* {line} */" for line in (f"Role {code.name}", *code.comment)),
-        '#include "pe.h"\n#include "integers.h"',
         _memory(code),
         _queues(code),
         _operands(code),
@@ -118,7 +123,14 @@ def role_file(code: RoleCode) -> str:
         _main(code),
         _role(code),
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    body = "\n\n".join(part for part in parts if part) + "\n"
+    return f"{title}\n\n{includes('pe.h', body)}\n\n{body}"
+
+
+def includes(header: str, body: str) -> str:
+    """Return the ``#include`` lines of a file: its header, and ``integers.h`` where the body calls it."""
+    headers = [header, "integers.h"] if re.search(r"\b(floord|min|max)\(", body) else [header]
+    return "\n".join(f'#include "{name}"' for name in headers)
 
 
 def _memory(code: RoleCode) -> str:
@@ -132,7 +144,15 @@ def _memory(code: RoleCode) -> str:
 
 def _array(array: ArrayDeclaration) -> str:
     extents = "".join(f"[{n}]" for n in array.extents)
-    return f"  {C_TYPES[array.type]} {array.name}{extents};   /* {array.comment} */"
+    return f"  {C_TYPES[array.type]} {array.name}{extents};   /* {_plain(array.comment)} */"
+
+
+def _plain(text: str) -> str:
+    """Drop the brackets that isl puts around whole elements of a tuple: ``y[(i - 8)]``."""
+    return re.sub(rf"(?:(?<=\[)|(?<=, ))\(({_BALANCED})\)(?=[,\]])", r"\1", text)
+
+
+_BALANCED = r"(?:[^()]|\((?:[^()]|\([^()]*\))*\))*"
 
 
 def _queues(code: RoleCode) -> str:
@@ -148,7 +168,7 @@ def _operands(code: RoleCode) -> str:
     lines: list[str] = []
     number = 0
     for declared in code.operands:
-        comment = f"   /* {declared.comment} */" if declared.comment else ""
+        comment = f"   /* {_plain(declared.comment)} */" if declared.comment else ""
         if declared.count == 1:
             lines.append(f"static const operand {declared.name} = {{{number}}};{comment}")
         else:
@@ -238,7 +258,19 @@ def _value_text(value: Value) -> str:
 
 def _compute_text(compute: Compute) -> str:
     texts = {position: _value_text(value) for position, value in compute.values}
-    return scalar_code(compute.expression, texts)
+    return without_brackets(scalar_code(compute.expression, texts))
+
+
+def without_brackets(text: str) -> str:
+    """Drop brackets around a whole text."""
+    if not text.startswith("(") or not text.endswith(")"):
+        return text
+    depth = 0
+    for k, character in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if depth == 0 and k + 1 < len(text):
+            return text
+    return text[1:-1]
 
 
 def _cost(node: Cost) -> Iterator[str]:
@@ -263,7 +295,7 @@ def _if(node: If) -> Iterator[str]:
 
 def _for(node: For) -> Iterator[str]:
     start, condition = integer_text(node.start), integer_text(node.condition)
-    step = f"{node.iterator} += {integer_text(node.step)}"
+    step = f"{node.iterator}++" if node.step == Number(1) else f"{node.iterator} += {integer_text(node.step)}"
     yield f"for (int {node.iterator} = {start}; {condition}; {step}) {{"
     yield from _indented(node.body)
     yield "}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import islpy as isl
 
@@ -10,7 +10,7 @@ from polyloom.polyhedra.binding import PE_PARAMETERS, bind
 from polyloom.polyhedra.loops import CodeBuilder
 from polyloom.wafer.chain_code import chain_queues
 from polyloom.wafer.code import RoleCode
-from polyloom.wafer.emit_c import integer_text
+from polyloom.wafer.emit_c import includes, integer_text
 from polyloom.wafer.roles import Role
 from polyloom.wafer.routes import ColoredChain, Routing
 from polyloom.wafer.sides import Grid
@@ -23,35 +23,41 @@ def layout_file(
     routing: Routing,
 ) -> str:
     """Return ``layout.c``: a function that the machine evaluates for each PE."""
-    lines = ['#include "layout.h"', '#include "integers.h"', ""]
-    lines += [f"extern const struct role {code.name};" for _, code, _ in roles]
+    lines = [f"extern const struct role {code.name};" for _, code, _ in roles]
     lines += ["", "void layout(int PE_X, int PE_Y) {"]
     lines += [f"  /* color {color}: {what} */" for color, what in routing.colors]
     lines += [f"  {line}" for line in _routes(grid, routing)]
     lines += [
         f"  {line}" for role, code, streams in roles for line in _role(grid, role, code, streams, routing)
     ]
-    return "\n".join([*lines, "}"]) + "\n"
+    body = "\n".join([*lines, "}"]) + "\n"
+    return f"{includes('layout.h', body)}\n\n{body}"
 
 
-def _condition(grid: Grid, pes: isl.Set) -> str:
+def _on(grid: Grid, pes: isl.Set, lines: Sequence[str]) -> Iterator[str]:
+    """Yield lines that take effect on some PEs; without a condition where these are all."""
     builder = CodeBuilder(bind(grid.pes(), PE_PARAMETERS), {})
     condition = builder.condition(bind(pes, PE_PARAMETERS))
-    return "1" if condition is None else integer_text(condition)
+    if condition is None:
+        yield from lines
+        return
+    brace = len(lines) > 1
+    yield f"if ({integer_text(condition)}){' {' if brace else ''}"
+    yield from (f"  {line}" for line in lines)
+    if brace:
+        yield "}"
 
 
 def _routes(grid: Grid, routing: Routing) -> Iterator[str]:
     for route in routing.routes:
         targets = " | ".join(target.upper() for target in route.targets)
-        yield f"if ({_condition(grid, route.pes)})"
-        yield f"  route({route.color}, {route.source.upper()}, {targets});"
+        yield from _on(grid, route.pes, [f"route({route.color}, {route.source.upper()}, {targets});"])
 
 
 def _role(
     grid: Grid, role: Role, code: RoleCode, streams: tuple[StreamOnRole, ...], routing: Routing
 ) -> Iterator[str]:
-    yield f"if ({_condition(grid, role.pes)}) {{"
-    yield f"  program(&{code.name});"
+    lines = [f"program(&{code.name});"]
     colors = {colored.stream.name: colored.color for colored in routing.streams}
     bound = {here.queue: str(colors[here.stream.name]) for here in streams}
     sent: dict[str, str] = {}
@@ -59,10 +65,10 @@ def _role(
         incoming, outgoing = chain_queues(chain.chain)
         bound[incoming], sent[outgoing] = _parity_color(chain, 1), _parity_color(chain, 0)
     for number, queue in enumerate(code.inputs):
-        yield f"  bind_input({number}, {bound[queue]});   /* {queue} */"
+        lines.append(f"bind_input({number}, {bound[queue]});   /* {queue} */")
     for number, queue in enumerate(code.outputs):
-        yield f"  bind_output({number}, {sent[queue]});   /* {queue} */"
-    yield "}"
+        lines.append(f"bind_output({number}, {sent[queue]});   /* {queue} */")
+    yield from _on(grid, role.pes, lines)
 
 
 def _parity_color(colored: ColoredChain, shift: int) -> str:

@@ -10,7 +10,14 @@ import islpy as isl
 from polyloom.ir.expressions import Read
 from polyloom.polyhedra.binding import unbind_domain
 from polyloom.polyhedra.functions import compose
-from polyloom.polyhedra.loops import IntExpression, Name, operation_count
+from polyloom.polyhedra.loops import (
+    IntExpression,
+    Name,
+    Tree,
+    instances_in,
+    operation_count,
+    rename_iterator,
+)
 from polyloom.wafer.chain_code import chunk_extents
 from polyloom.wafer.code import (
     Block,
@@ -135,8 +142,8 @@ def receive_all(builder: RoleBuilder, here: StreamOnRole, body: Code) -> Code:
     """Return loops that receive a dense stream element by element, in its order."""
     indices = here.stream.indices().intersect_params(builder.role.context)
     order = isl.Map.identity(indices.get_space().map_from_set()).intersect_domain(indices)
-    tree = builder.code().loops(isl.UnionMap.from_map(order.reset_tuple_id(_DIM.out)))
     names = [here.names().get(name, name) for name in here.stream.index_names]
+    tree = _named(builder.code().loops(isl.UnionMap.from_map(order.reset_tuple_id(_DIM.out))), names)
     received = Compute(Read(0, here.stream.type), ((0, Received(here.queue, here.stream.type)),))
 
     def instance(arguments: Sequence[IntExpression]) -> Code:
@@ -148,6 +155,16 @@ def receive_all(builder: RoleBuilder, here: StreamOnRole, body: Code) -> Code:
         return (*bind, SetValue(DATA, here.stream.type, received), *body)
 
     return tree_code(tree, {"index": instance})
+
+
+def _named(tree: Tree, names: Sequence[str]) -> Tree:
+    """Give loops over an index dimension its name, where they are loops over nothing else."""
+    for k, name in enumerate(names):
+        found = {instance.arguments[k] for instance in instances_in(tree)}
+        match list(found):
+            case [Name(name=iterator)]:
+                tree = rename_iterator(tree, iterator, name)
+    return tree
 
 
 def store_instruction(builder: RoleBuilder, here: StreamOnRole, then: str) -> Code | None:
