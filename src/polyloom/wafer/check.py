@@ -69,13 +69,18 @@ def check_outputs(
     *,
     exactly: bool,
 ) -> Check:
-    """Compare with the evaluator, invocation after invocation: equal bits, or within the error bound."""
+    """Compare with the evaluator, invocation after invocation: equal bits, or within the error bound.
+
+    What a state may be off by counts in the bounds of the next invocation.
+    """
     worst, mismatches = 0.0, dict[str, str]()
     state: Arrays = {}
+    errors: Arrays = {}
     for n in range(invocations):
         run = {**_of_invocation(mapping, inputs, n, invocations), **state}
-        wanted, bound = evaluate(program, run), error_bound(program, run)
+        wanted, bound = evaluate(program, run), error_bound(program, run, errors)
         state = {old: wanted[new] for old, new in mapping.state}
+        errors = {old: bound[new] for old, new in mapping.state}
         for name in program.outputs:
             found = _output(mapping, outputs[name], name, n, invocations)
             if found is not None:
