@@ -163,7 +163,7 @@ def _read_ports(
 
 def _is_port_range(relation: isl.Map) -> bool:
     space = relation.get_space().range()
-    if not space.is_wrapping():
+    if not space.is_wrapping() or relation.has_tuple_name(isl.dim_type.out):
         return False
     inner = space.unwrap()
     pe_like = inner.get_tuple_name(isl.dim_type.in_) == "PE" and inner.dim(isl.dim_type.in_) == 2
