@@ -7,7 +7,7 @@ from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.memory import allocate
 from polyloom.wafer.program import WaferProgram, compile_program
-from polyloom.wafer.simd import SimdOptions, analyse, enlarge, missed_remark
+from polyloom.wafer.simd import SimdMode, SimdOptions, analyse, enlarge, missed_remark
 from polyloom.wafer.simulator.machine import Machine
 from polyloom.wafer.tasks import build_tasks
 from polyloom.wafer.whole_stream import whole_stream
@@ -19,7 +19,8 @@ def analyse_layer(program: Program, mapping: Mapping, options: SimdOptions) -> L
     arrays = allocate(graph)
     simd = tuple(analyse(task, arrays, options, whole_stream(task, graph)) for task in graph.compute)
     enlarged = enlarge(arrays, simd)
-    missed = [r for a in simd if (r := missed_remark(a)) is not None]
+    wanted = simd if options.mode is not SimdMode.OFF else ()
+    missed = [r for a in wanted if (r := missed_remark(a)) is not None]
     return LayerAnalysis(program, mapping, options, graph, arrays, enlarged, simd, (*graph.remarks, *missed))
 
 

@@ -34,6 +34,7 @@ from polyloom.polyhedra.points import sample_of
 from polyloom.wafer.matching import ACCUMULATOR, Match, match_instruction
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.nests import MAX_DIMENSIONS
+from polyloom.wafer.notation import set_notation
 from polyloom.wafer.tasks import ComputeTask
 from polyloom.wafer.whole_stream import WholeStream
 
@@ -203,7 +204,11 @@ def missed_remark(analysis: SimdAnalysis) -> Diagnostic | None:
         "simd-none",
         f"{event} runs as a loop, not as a SIMD instruction",
         task.statement.span,
-        notes=[analysis.reason, f"instances  {task.instances.coalesce()}", *analysis.notes],
+        notes=[
+            analysis.reason,
+            f"instances  {set_notation(task.instances, ascii_only=True)}",
+            *analysis.notes,
+        ],
     )
 
 
@@ -328,7 +333,8 @@ def _try_hull(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options:
         return _fail(
             analysis,
             "extra instances would write elements that belong to proper ones",
-            f"for example {sample_of(clash)}; extra instances  {extra.instances}",
+            f"for example {sample_of(clash)}",
+            f"extra instances  {set_notation(extra.instances, ascii_only=True)}",
         )
     by_name = {array.name: array for array in arrays.values()}
     for name, touched in extra.reads.items():
@@ -373,7 +379,7 @@ def _try_exact(
     if failure is not None:
         return failure
     if not is_independent_of(analysis.box.size, analysis.task.index_names):
-        shown = analysis.box.size.gist_params(analysis.task.known)
+        shown = set_notation(analysis.box.size, analysis.task.known, ascii_only=True)
         return _fail(analysis, f"the size depends on the index: {shown}")
     return replace(analysis, strategy=Strategy.EXACT, sizes=analysis.box.size)
 
