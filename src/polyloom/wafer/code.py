@@ -329,7 +329,7 @@ def _inside(node: If | For) -> If | For:
 
 def _one_cost(block: list[Node]) -> list[Node]:
     costs = [node for node in block if isinstance(node, Cost)]
-    rest = [node for node in block if not isinstance(node, Cost)]
+    rest: list[Node] = [node for node in block if not isinstance(node, Cost)]
     if not costs:
         return rest
     total = Cost(*(sum(values) for values in zip(*(astuple(cost) for cost in costs), strict=True)))
