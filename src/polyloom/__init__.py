@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         read_mapping,
         read_program,
         simulate,
+        trace_tensors,
     )
     from polyloom.diagnostics import PolyloomError, Unsupported
 
@@ -34,6 +35,7 @@ __all__ = [
     "read_mapping",
     "read_program",
     "simulate",
+    "trace_tensors",
 ]
 
 

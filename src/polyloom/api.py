@@ -42,6 +42,7 @@ __all__ = [
     "read_mapping",
     "read_program",
     "simulate",
+    "trace_tensors",
 ]
 
 Path = str | os.PathLike[str]
@@ -178,6 +179,21 @@ def simulate(
     if check:
         verdict = check_outputs(program, mapping, arrays, run.outputs, invocations, exactly=exactly)
     return SimulationResult(run, machine, simd, verdict, compiled.remarks)
+
+
+def trace_tensors(
+    program: Program, inputs: Mapping[str, npt.NDArray[Any]] | None = None
+) -> dict[str, npt.NDArray[Any]]:
+    """Return every tensor of a program by name: its inputs, then all that statements write, in their order.
+
+    ``inputs``: an array of the tensor's shape and type for every input; None: small integers from a fixed
+    seed. Results have the shapes and types of the tensors.
+
+    Errors: ``input-missing``, ``input-unknown``, ``input-shape``, ``input-type``. Not in the papers.
+    """
+    given = random_inputs(program) if inputs is None else inputs
+    written = evaluate(program, given)
+    return {**{name: given[name] for name in program.inputs}, **written}
 
 
 def _check_numbers(invocations: int, density: float) -> None:

@@ -23,6 +23,7 @@ VERBS = {
     "explain": "Every stage of the wafer back end, with its sets, and why.",
     "compile": "C code for every PE, and what a host program must know.",
     "simulate": "Run the compiled code on a simulated wafer.",
+    "trace": "Every intermediate tensor, by the evaluator.",
 }
 
 

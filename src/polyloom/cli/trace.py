@@ -1,0 +1,57 @@
+"""``polyloom trace``: every intermediate tensor, by the evaluator."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from polyloom.cli.loading import load
+from polyloom.cli.options import json_option, source_options
+from polyloom.diagnostics import PolyloomError, error
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@source_options
+@click.option("--inputs", metavar="I.npz", type=_FILE, help="One array per input; without: small integers.")
+@click.option("-o", "--output", metavar="T.npz", type=_FILE, help="Where all the tensors go.")
+@click.option(
+    "--compare",
+    metavar="R.npz",
+    type=_FILE,
+    help="Name the first tensor that is not as in R.npz; exit with 1.",
+)
+@json_option
+def command(
+    source: Path,
+    node: str | None,
+    defines: dict[str, str],
+    inputs: Path | None,
+    output: Path | None,
+    compare: Path | None,
+    as_json: bool,
+) -> None:
+    """Evaluate SOURCE in NumPy and show every tensor, the intermediate ones too."""
+    from polyloom.api import random_inputs, trace_tensors
+    from polyloom.files import read_arrays, write_arrays
+    from polyloom.ir.compare import first_difference
+    from polyloom.report.trace_view import print_trace, trace_document
+
+    program = load(source, node, defines, quiet=as_json)
+    given = random_inputs(program) if inputs is None else read_arrays(inputs)
+    tensors = trace_tensors(program, given)
+    found = None if compare is None else first_difference(program, given, tensors, read_arrays(compare))
+    if output is not None:
+        write_arrays(output, tensors)
+    document = trace_document(program, tensors, found)
+    if as_json:
+        click.echo(json.dumps(document, indent=1))
+    else:
+        print_trace(document)
+    if found is not None:
+        message = f"`{found.tensor}` is the first tensor that differs"
+        helps = [f"look at the statement that writes `{found.tensor}`: what comes before it agrees"]
+        raise PolyloomError(error("trace-differs", message, notes=[found.text], helps=helps))
