@@ -74,6 +74,12 @@ def test_no_map_yet(capsys: Captured) -> None:
     assert "conv1d.map" in err
 
 
+def test_reports_come_later(capsys: Captured, tmp_path: Path) -> None:
+    report = tmp_path / "r.html"
+    assert "error[report-later]" in failure(capsys, ["simulate", *MAPPED, "--report", str(report)], 3)
+    assert not report.exists()
+
+
 def test_a_source_that_is_no_text(capsys: Captured, tmp_path: Path) -> None:
     source = tmp_path / "latin.lair"
     source.write_bytes("lair f(): # Größe\n".encode("latin-1"))

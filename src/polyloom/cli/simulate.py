@@ -17,7 +17,7 @@ from polyloom.cli.options import (
     simd_option,
     source_options,
 )
-from polyloom.diagnostics import PolyloomError, error
+from polyloom.diagnostics import PolyloomError, Unsupported, error
 
 _FILE = click.Path(path_type=Path)
 
@@ -49,6 +49,7 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option("--check", is_flag=True, help="Compare with the NumPy evaluator; exit with 1 on a mismatch.")
 @click.option("--trace", metavar="T", type=_FILE, help="Write what happened when, for a timeline viewer.")
+@click.option("--report", metavar="R.html", type=_FILE, help="Write an HTML report (comes later).")
 @json_option
 def command(
     source: Path,
@@ -64,6 +65,7 @@ def command(
     memory: int | None,
     check: bool,
     trace: Path | None,
+    report: Path | None,
     as_json: bool,
 ) -> None:
     """Run the code that SOURCE compiles to under MAP on a simulated wafer, and count its cycles."""
@@ -72,6 +74,9 @@ def command(
     from polyloom.report.progress import progress_bar
     from polyloom.report.simulation_view import print_simulation
 
+    if report is not None:
+        helps = ["leave it out; `--trace` writes a timeline"]
+        raise Unsupported(error("report-later", "`--report`: HTML reports come later", helps=helps))
     program, mapping = load_placed(source, node, defines, map_file, quiet=as_json)
     arrays = None if inputs is None else read_arrays(inputs)
     with progress_bar() as progress:
