@@ -83,7 +83,7 @@ class _ChainOnRole:
 
 def chain_queues(chain: Chain) -> tuple[str, str]:
     """Return the names of a chain's input and output queue."""
-    return f"{chain.name}_in", f"{chain.name}_out"
+    return f"{chain.name}_parts", f"{chain.name}_out"
 
 
 def chain_code(builder: RoleBuilder, chain: Chain) -> Code:

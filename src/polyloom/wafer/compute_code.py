@@ -151,7 +151,7 @@ def _enumerated(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder)
     enumeration = analysis.enumeration
     assert enumeration is not None
     count = _product(enumeration.extents)
-    selector = f"{analysis.task.name}_size" if count > 1 else None
+    selector = builder.variable(f"{analysis.task.name}_size") if count > 1 else None
     offset = enumeration.hull.offset
     offsets = [builder.code().affine(offset.get_at(k), ()) for k in range(len(enumeration.extents))]
     nodes: list[Node] = []

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops import IntExpression, Name, Number, Operation
+from polyloom.wafer.c_names import with_c_names
 from polyloom.wafer.code import (
     Activate,
     ArrayDeclaration,
@@ -102,8 +103,8 @@ def integer_text(expression: IntExpression, outer: int = 0, leading: bool = True
 
 def _infix(operator: str, operands: tuple[IntExpression, ...], outer: int, leading: bool) -> str:
     own = _PRECEDENCE[operator]
-    sign = _SPELLING.get(operator, operator)
     bracketed = own < outer or (outer == _PRECEDENCE["or"] and operator == "and")
+    sign = _SPELLING.get(operator, operator)
     first, *rest = operands
     text = integer_text(first, own, leading or bracketed)
     for operand in rest:
@@ -113,6 +114,8 @@ def _infix(operator: str, operands: tuple[IntExpression, ...], outer: int, leadi
 
 def role_file(code: RoleCode) -> str:
     """Return the C file of one role."""
+    code = with_c_names(code)
+    title = "\n".join(f"/* {line} */" for line in (f"Role {code.name}", *code.comment))
     parts = [
         _memory(code),
         _queues(code),

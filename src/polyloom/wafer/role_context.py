@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 import islpy as isl
 
@@ -36,6 +37,7 @@ class RoleBuilder:
     operands: list[OperandDeclaration] = field(default_factory=list)
     setup: list[Code] = field(default_factory=list)
     counters: list[str] = field(default_factory=list)
+    variables: list[str] = field(default_factory=list)
 
     @property
     def simd(self) -> bool:
@@ -52,11 +54,7 @@ class RoleBuilder:
 
     def operand(self, name: str, count: int = 1, comment: str = "") -> OperandRef:
         """Declare a SIMD operand under a name that is not taken."""
-        taken = {declared.name for declared in self.operands}
-        unique, k = name, 1
-        while unique in taken:
-            k += 1
-            unique = f"{name}_{k}"
+        unique = _unique(name, {declared.name for declared in self.operands})
         self.operands.append(OperandDeclaration(unique, count, comment))
         return OperandRef(unique)
 
@@ -74,11 +72,21 @@ class RoleBuilder:
         self.setup.append((ConfigureFabric(operand, output, queue, elements),))
         return operand
 
+    def variable(self, name: str) -> str:
+        """Return a name for an integer of a block that is not taken."""
+        self.variables.append(_unique(name, set(self.variables)))
+        return self.variables[-1]
+
     def counter(self, name: str) -> str:
         """Declare a 16-bit counter in local memory."""
         if name not in self.counters:
             self.counters.append(name)
         return name
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    candidates = (name if k == 1 else f"{name}_{k}" for k in count(1))
+    return next(candidate for candidate in candidates if candidate not in taken)
 
 
 def flat_strides(access: isl.MultiAff, array: LocalArray) -> tuple[int, ...]:

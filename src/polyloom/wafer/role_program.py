@@ -207,7 +207,7 @@ def _after(units: Sequence[_Unit], before: dict[str, set[str]], starts: dict[str
             if len(needs) == 1:
                 code.append(begin_to[follower])
             else:
-                code.append(CountDown(f"waiting_{follower}", (begin_to[follower],)))
+                code.append(CountDown(f"{follower}_waiting", (begin_to[follower],)))
         result[name] = tuple(code)
     return result
 
@@ -216,7 +216,7 @@ def _waiting_counters(units: Sequence[_Unit], before: dict[str, set[str]]) -> di
     followed = {n for needs in before.values() for n in needs}
     leaves = {unit.name for unit in units} - followed
     counts = {**{name: len(needs) for name, needs in before.items()}, _FINISH: len(leaves)}
-    return {f"waiting_{name}": count for name, count in counts.items() if count > 1}
+    return {f"{name}_waiting": count for name, count in counts.items() if count > 1}
 
 
 def _sparse_task(builder: RoleBuilder, here: StreamOnRole, done: Code) -> DataTask:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Mapping
+from functools import cache
 
 from polyloom.ir.expressions import (
     Binary,
@@ -47,6 +48,13 @@ _FUNCTION = {
     BinaryOp.MINIMUM: "min",
 }
 
+_CONVERSION = {
+    ElementType.FLOAT16: "to_half",
+    ElementType.FLOAT32: "to_float",
+    ElementType.INT16: "to_int16",
+    ElementType.INT32: "to_int32",
+}
+
 
 def scalar_code(expression: Expression, reads: Mapping[int, str]) -> str:
     """Return the expression in C; ``reads[k]`` is the C text of read number k."""
@@ -60,7 +68,7 @@ def scalar_code(expression: Expression, reads: Mapping[int, str]) -> str:
         case Unary(op=op, operand=operand):
             return _unary(op, scalar_code(operand, reads), expression.type)
         case Convert(type=element, operand=operand):
-            return f"{_conversion(element)}({scalar_code(operand, reads)})"
+            return f"{_CONVERSION[element]}({scalar_code(operand, reads)})"
         case Binary(op=op, left=left, right=right):
             return _binary(op, scalar_code(left, reads), scalar_code(right, reads), expression.type)
         case Compare(op=op, left=left, right=right):
@@ -88,6 +96,14 @@ def combine_code(op: BinaryOp, left: str, right: str, element: ElementType) -> s
     return _binary(op, left, right, element)
 
 
+@cache
+def function_names() -> frozenset[str]:
+    """Return the names of all functions that scalar code may call."""
+    functions = [*_FUNCTION.values(), *(op.value for op in UnaryOp), "neg"]
+    typed = (f"{function}_{suffix}" for function in functions for suffix in _SUFFIX.values())
+    return frozenset((*typed, *_CONVERSION.values()))
+
+
 def _is_float32(value: float) -> bool:
     return bool(struct.unpack("f", struct.pack("f", value))[0] == value)
 
@@ -104,16 +120,6 @@ def _binary(op: BinaryOp, left: str, right: str, element: ElementType) -> str:
         narrow = element in (ElementType.FLOAT16, ElementType.INT16)
         return f"({C_TYPES[element]}){text}" if narrow else text
     return f"{_FUNCTION[op]}_{_SUFFIX[element]}({left}, {right})"
-
-
-def _conversion(element: ElementType) -> str:
-    names = {
-        ElementType.FLOAT16: "to_half",
-        ElementType.FLOAT32: "to_float",
-        ElementType.INT16: "to_int16",
-        ElementType.INT32: "to_int32",
-    }
-    return names[element]
 
 
 def scalar_operations(expression: Expression) -> tuple[int, int]:

@@ -83,7 +83,7 @@ def streams_on(builder: RoleBuilder) -> tuple[StreamOnRole, ...]:
     received = [s for s in graph.streams if role.overlaps(s.receivers)]
     result: list[StreamOnRole] = []
     for stream in received:
-        alone = sum(s.tensor == stream.tensor for s in received) == 1
+        alone = [s for s in received if stream.tensor in (s.tensor, s.name)] == [stream]
         stores = [s for s in graph.stores if s.stream is stream and role.overlaps(s.stored.domain())]
         drives = [a for a in builder.analysis.simd if a.task.stream is stream and _present(builder, a)]
         label = stream.tensor if alone else stream.name
