@@ -351,13 +351,27 @@ def _order_faults(mapping: Mapping, key: str, name: str, schedule: isl.Map) -> I
         if low.is_neg():
             helps = ["indices count from 0: add a constant"]
             yield error("map-port-order", f"an index of `{name}` is negative", mapping.span(key), helps=helps)
-    last = index.dim(isl.dim_type.set) - 1
-    if name in mapping.sparse and index.dim_max_val(last).to_python() > MAX_INDEX:
+    if name in mapping.sparse:
+        yield from _sparse_faults(mapping, key, name, index)
+
+
+def _sparse_faults(mapping: Mapping, key: str, name: str, index: isl.Set) -> Iterator[Diagnostic]:
+    """Check what has 16 bits: an element's index, and a PE's counters of chunks."""
+    *outer, innermost = (index.dim_max_val(k).to_python() for k in range(index.dim(isl.dim_type.set)))
+    if innermost > MAX_INDEX:
         yield error(
             "map-port-order",
             f"an index of the sparse `{name}` does not fit in 16 bits",
             mapping.span(key),
             helps=["split it into chunks with an outer index: index[i // 1000, i mod 1000]"],
+        )
+    if max(outer, default=0) >= MAX_INDEX:
+        yield error(
+            "map-port-order",
+            f"an outer index of the sparse `{name}` does not fit in the 16 bits of a PE's counter",
+            mapping.span(key),
+            notes=[f"it goes up to {max(outer)}; a chunk ends for each value from 0 on, {MAX_INDEX} at most"],
+            helps=["count in two outer indices: index[i // 1000, i mod 1000, 0]"],
         )
 
 
