@@ -57,6 +57,7 @@ fc_batched_diagonal B=3 M=16 N=8          | H     H     X     E
 ff44 M=32 N=16                            | H     H     X     E
 ff44 M=30 N=13                            | H     H     X     E
 ff44 M=32 N=16 T=int16                    | -     -     -     -
+ff44 M=10 N=5                             | H     H     X     E
 ff44_chunks M=32 N=16                     | H     H     X     E
 ff44_columns M=32 N=16                    | H     H     X     E
 ff44_columns M=30 N=13                    | H     H     X     E
@@ -68,6 +69,7 @@ ff44_dense M=32 N=16 T=float32            | H     H     X     E
 ff44_dense M=32 N=16 T=int32              | -     -     -     -
 ff44_interleaved M=32 N=16                | H     H     X     E
 ff44_interleaved M=30 N=13                | X     -     X     E
+ff44_interleaved M=3 N=2                  | -     -     -     -
 ff44_no_port M=32 N=16                    | H     H     X     E
 ff44_no_port M=30 N=13                    | H     H     X     E
 ff44_no_port M=30 N=13 T=int16            | -     -     -     -
