@@ -75,4 +75,5 @@ def _parity_color(colored: ColoredChain, shift: int) -> str:
     """Return the color on which the PE (shift 0), or the PE before it (shift 1), sends."""
     first = min(colored.colors)
     coordinate = colored.chain.side.axis
-    return f"{first} + ({coordinate} + {shift}) % 2" if shift else f"{first} + {coordinate} % 2"
+    parity = f"({coordinate} + {shift}) % 2" if shift else f"{coordinate} % 2"
+    return f"{first} + {parity}" if first else parity
