@@ -24,6 +24,8 @@ from polyloom.wafer.streams import Stream
 
 _DIM = isl.dim_type
 AnyArray = npt.NDArray[np.generic]
+Wavelets = tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_]]
+"""Payloads and control flags, uint32[n] and bool[n]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +94,7 @@ def from_wavelet_bits(bits: npt.NDArray[np.uint32], element: ElementType) -> Any
     return np.ascontiguousarray(bits).view(element.dtype)
 
 
-def encode(order: PortOrder, tensor: AnyArray, stream: Stream) -> tuple[npt.NDArray[np.uint32], AnyArray]:
+def encode(order: PortOrder, tensor: AnyArray, stream: Stream) -> Wavelets:
     """Return what one port is fed in one invocation: payloads uint32[n] and control flags bool[n].
 
     Of a sparse stream, zeros are left out and every chunk has its end.

@@ -1,0 +1,81 @@
+"""Index sequences as nests: the nest visits them all, in their order, or there is none."""
+
+from __future__ import annotations
+
+import islpy as isl
+import pytest
+
+from polyloom.polyhedra.bounds import constant_point
+from polyloom.wafer.nests import find_nest, linear_function
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("{ index[i, j] : 0 <= i < 3 and 0 <= j < 4 }", (3, 4)),
+        ("{ index[j] : j mod 2 = 1 and 0 <= j < 10 }", (5,)),
+        ("{ index[i, 7] : 2 <= i < 5 }", (3,)),
+        ("{ index[i, i + 3] : 0 <= i < 4 }", (4,)),
+        ("[PE_X] -> { index[i] : 4PE_X <= i < 4PE_X + 4 and 0 <= PE_X < 3 }", (4,)),
+        ("{ index[5, 6] }", ()),
+        ("{ index[a, b, c, d] : 0 <= a, b, c, d < 2 }", (2, 2, 2, 2)),
+    ],
+)
+def test_sequences_that_are_nests(text: str, size: tuple[int, ...]) -> None:
+    indices = isl.Set(text)
+    nest = find_nest(indices, ())
+    assert nest is not None
+    assert constant_point(nest.size) == size
+    visited = indices.apply(isl.Map.from_multi_aff(nest.order).reverse())
+    assert visited.apply(isl.Map.from_multi_aff(nest.order)).is_equal(indices)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{ index[i, j] : 0 <= i < 3 and 0 <= j <= i }",
+        "{ index[i] : 0 <= i < 3 or 6 <= i < 9 }",
+        "{ index[a, b, c, d, e] : 0 <= a, b, c, d, e < 2 }",
+        "[o0] -> { index[i] : 0 <= i <= o0 < 3 }",
+    ],
+)
+def test_sequences_that_are_none(text: str) -> None:
+    assert find_nest(isl.Set(text), ("o0",)) is None
+
+
+def test_a_size_may_depend_on_what_does_not_vary() -> None:
+    indices = isl.Set("[PE_X] -> { index[i] : 0 <= i <= PE_X < 3 and PE_X >= 0 }")
+    assert find_nest(indices, ()) is not None
+    assert find_nest(indices, ("PE_X",)) is None
+
+
+def test_an_access_through_a_nest() -> None:
+    nest = find_nest(isl.Set("{ index[j] : j mod 2 = 1 and 0 <= j < 10 }"), ())
+    assert nest is not None
+    access = nest.access(isl.MultiAff("{ index[k] -> y_local[3k, 1] }"))
+    assert isl.Map.from_multi_aff(access).is_equal(isl.Map("{ [i] -> y_local[6i + 3, 1] }"))
+
+
+def test_an_access_that_is_whole_on_the_nest_only() -> None:
+    nest = find_nest(isl.Set("{ index[j] : j mod 2 = 0 and 0 <= j < 8 }"), ())
+    function = linear_function(isl.Map("{ index[i] -> y[j] : 2j = i and 0 <= i < 8 }"))
+    assert nest is not None and function is not None
+    assert isl.Map.from_multi_aff(nest.access(function)).is_equal(isl.Map("{ [i] -> y[i] }"))
+
+
+@pytest.mark.parametrize(
+    ("text", "linear"),
+    [
+        ("{ index[i] -> y[2i + 1] : 0 <= i < 4 }", True),
+        ("[n] -> { index[i] -> y[i + floor(n/2)] : 0 <= i < 4 }", True),
+        ("{ index[i] -> y[j] : 2j = i and 0 <= i < 8 }", True),
+        ("{ index[i] -> y[floor(i/2)] : 0 <= i < 8 }", False),
+        ("{ index[i] -> y[i] : 0 <= i < 4; index[i] -> y[i + 3] : 4 <= i < 8 }", False),
+    ],
+)
+def test_linear_functions(text: str, linear: bool) -> None:
+    relation = isl.Map(text)
+    function = linear_function(relation)
+    assert (function is not None) == linear
+    if function is not None:
+        assert relation.is_subset(isl.Map.from_multi_aff(function))
