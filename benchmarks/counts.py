@@ -1,0 +1,46 @@
+"""What works, counted: asks the test runner which tests there are. Usage: python benchmarks/counts.py"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+ROWS = (
+    ("equations of the paper, compared as isl sets", r"test_paper_equations\.py"),
+    ("layers and maps x SIMD modes x zeros x invocations, simulated, bit for bit", r"test_wafer_corpus\.py"),
+    ("layers of the zoo: SIMD shapes against brute force", r"test_zoo_shapes\.py"),
+    ("layers of the zoo, simulated, bit for bit", r"test_zoo_runs\.py"),
+    ("properties of random layers under random maps", r"test_random_layers\.py"),
+    ("deliberately wrong compilers and evaluators, caught", r"test_\w*mutants\.py"),
+    ("LAIR programs: parse, print, lower, evaluate", r"lair/test_corpus\.py"),
+    ("wrong LAIR files, one diagnostic each", r"lair/test_bad_input\.py"),
+    ("wrong maps, one diagnostic each", r"test_bad_maps\.py"),
+    ("the simulator: arithmetic, costs, strict errors, programs", r"simulator/test_"),
+    ("the command line and the API", r"(cli/test_|test_api)"),
+)
+
+
+def collected() -> list[str]:
+    """Return the names of all tests that ``make test`` runs."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-q", "-m", "not slow"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    found = re.findall(r"^(tests/[^:]+): (\d+)$", done.stdout, flags=re.MULTILINE)
+    return [name for name, count in found for _ in range(int(count))]
+
+
+def table() -> str:
+    """Return the counts as a table in Markdown."""
+    counts = Counter(collected())
+    lines = ["| what | tests |", "|---|---:|"]
+    for what, pattern in ROWS:
+        number = sum(count for name, count in counts.items() if re.search(pattern, name))
+        lines.append(f"| {what} | {number} |")
+    return "\n".join([*lines, f"| all | {sum(counts.values())} |"])
+
+
+if __name__ == "__main__":
+    print(table())
