@@ -7,63 +7,51 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from polyloom.polyhedra.binding import bind_range
+from polyloom.polyhedra.bounds import integer_bounds
+from polyloom.polyhedra.loop_meaning import visited
+from polyloom.polyhedra.loops_tree import (
+    Branch,
+    Instance,
+    IntExpression,
+    Loop,
+    Name,
+    Number,
+    Operation,
+    Tree,
+    instances_in,
+    names_in,
+    operation_count,
+    product_of,
+    rename_iterator,
+    replace_name,
+    substitute,
+    sum_of,
+    tidy,
+)
+
+__all__ = [
+    "Branch",
+    "CodeBuilder",
+    "Instance",
+    "IntExpression",
+    "Loop",
+    "Name",
+    "Number",
+    "Operation",
+    "Tree",
+    "instances_in",
+    "names_in",
+    "operation_count",
+    "product_of",
+    "rename_iterator",
+    "replace_name",
+    "substitute",
+    "sum_of",
+]
+
 _DIM = isl.dim_type
 
-
-@dataclass(frozen=True)
-class Number:
-    """An integer."""
-
-    value: int
-
-
-@dataclass(frozen=True)
-class Name:
-    """A variable or parameter."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class Operation:
-    """An operator (``+``, ``floor``, ``min``, ``and``, ...) applied to integers or truth values."""
-
-    operator: str
-    operands: tuple[IntExpression, ...]
-
-
-IntExpression = Number | Name | Operation
-
-
-@dataclass(frozen=True)
-class Loop:
-    """``for (iterator = start; condition; iterator += step) body``."""
-
-    iterator: str
-    start: IntExpression
-    condition: IntExpression
-    step: IntExpression
-    body: Tree
-
-
-@dataclass(frozen=True)
-class Branch:
-    """``if (condition) body else otherwise``."""
-
-    condition: IntExpression
-    body: Tree
-    otherwise: Tree
-
-
-@dataclass(frozen=True)
-class Instance:
-    """One instance of a statement, with the coordinates of its domain."""
-
-    statement: str
-    arguments: tuple[IntExpression, ...]
-
-
-Tree = tuple[Loop | Branch | Instance, ...]
 
 _OPERATORS = {
     "and_": "and",
@@ -91,6 +79,10 @@ _OPERATORS = {
 }
 
 
+class WrongLoops(Exception):  # an internal fault: no loops could be proved to visit a set
+    """The text is the schedule."""
+
+
 @dataclass(frozen=True, eq=False)
 class CodeBuilder:
     """Makes loops and expressions where the parameters satisfy ``context``.
@@ -104,11 +96,45 @@ class CodeBuilder:
     def loops(self, schedule: isl.UnionMap) -> Tree:
         """Return loops that visit the schedule's domain in the lexicographic order of its range.
 
-        isl confuses parameters whose order is not that of the context, so they are aligned first.
+        isl confuses parameters whose order is not that of the context, so they are aligned first. What
+        isl makes is proved; where it is wrong, loops over the bounding box with a condition inside do.
         """
-        build = isl.AstBuild.from_context(self.context)
         aligned = schedule.align_params(self.context.get_space()).intersect_params(self.context)
-        return tuple(self._tree(build.node_from_schedule_map(aligned)))
+        for make in (self._scanning, self._filtering):
+            tree = make(aligned)
+            if self._visits(tree, aligned.domain()):
+                return tree
+        raise WrongLoops(str(aligned))
+
+    def _scanning(self, schedule: isl.UnionMap) -> Tree:
+        build = isl.AstBuild.from_context(self.context)
+        return tuple(self._tree(build.node_from_schedule_map(schedule)))
+
+    def _filtering(self, schedule: isl.UnionMap) -> Tree:
+        """Return loops over the box of all schedule points, with the instances of each point inside."""
+        maps: list[isl.Map] = []
+        schedule.foreach_map(maps.append)
+        bounds = integer_bounds(isl.Set.from_union_set(schedule.range()))
+        names = [f"c{k}" for k in range(len(bounds))]
+        tree: Tree = tuple(self._at_point(relation, names) for relation in maps)
+        for name, (low, high) in zip(reversed(names), reversed(bounds), strict=True):
+            condition = Operation("<", (Name(name), Number(high + 1)))
+            tree = (Loop(name, Number(low), condition, Number(1), tree),)
+        return tree
+
+    def _at_point(self, relation: isl.Map, names: Sequence[str]) -> Branch | Instance:
+        """Return the instance that a schedule maps to the point ``names``, if there is one."""
+        here = bind_range(relation, names)
+        inner = CodeBuilder(self.context.align_params(here.get_space().params()), self.names)
+        point = here.as_pw_multi_aff()
+        coordinates = (inner.value(point.get_pw_aff(k)) for k in range(here.dim(_DIM.set)))
+        instance = Instance(here.get_tuple_name() or "", tuple(coordinates))
+        condition = inner.condition(here)
+        return instance if condition is None else Branch(condition, (instance,), ())
+
+    def _visits(self, tree: Tree, points: isl.UnionSet) -> bool:
+        found = visited(tree, self.context, self.names)
+        return bool(found.is_equal(points))
 
     def condition(self, holds: isl.Set) -> IntExpression | None:
         """Return when a parameter set holds, given the context; None where it always does."""
@@ -173,7 +199,7 @@ class CodeBuilder:
             name = expression.get_id().get_name()
             return Name(self.names.get(name, name))
         operands = tuple(self._expression(expression.get_op_arg(k)) for k in range(expression.get_op_n_arg()))
-        return _tidy(Operation(_OPERATORS[_kind(expression.get_op_type())], operands))
+        return tidy(Operation(_OPERATORS[_kind(expression.get_op_type())], operands))
 
 
 def _below(condition: IntExpression) -> IntExpression:
@@ -192,167 +218,3 @@ def _kind(value: object) -> str:
 
 def _on_parameters(function: isl.PwAff) -> isl.PwAff:
     return function if function.get_domain_space().is_params() else function.project_domain_on_params()
-
-
-def sum_of(terms: Sequence[tuple[int, IntExpression]]) -> IntExpression:
-    """Return ``c0 * e0 + c1 * e1 + ...`` as a person writes it.
-
-    Sums inside sums are taken apart, equal terms and numbers added up; what is added comes before what is
-    taken off, a number last, but first where nothing else is added: ``2 * i - j + 3``, ``15 - i``.
-    """
-    parts, constant = _collected(terms)
-    parts.sort(key=lambda part: part[0] < 0)
-    if constant > 0 and not any(coefficient > 0 for coefficient, _ in parts):
-        parts.insert(0, (1, Number(constant)))
-    elif constant or not parts:
-        parts.append((1 if constant >= 0 else -1, Number(abs(constant))))
-    result = _scaled(*parts[0])
-    for coefficient, term in parts[1:]:
-        sign = "+" if coefficient > 0 else "-"
-        result = Operation(sign, (result, _scaled(abs(coefficient), term)))
-    return result
-
-
-def _tidy(expression: Operation) -> IntExpression:
-    """Write sums as ``sum_of`` does."""
-    return sum_of([(1, expression)]) if expression.operator in ("+", "-", "*") else expression
-
-
-def _collected(terms: Sequence[tuple[int, IntExpression]]) -> tuple[list[tuple[int, IntExpression]], int]:
-    """Return the coefficient of each term that is no sum, in order, and the constant."""
-    coefficients: dict[IntExpression, int] = {}
-    constant = 0
-    for coefficient, expression in terms:
-        for factor, term in _terms(expression):
-            if isinstance(term, Number):
-                constant += coefficient * factor * term.value
-            else:
-                coefficients[term] = coefficients.get(term, 0) + coefficient * factor
-    return [(c, term) for term, c in coefficients.items() if c], constant
-
-
-def _terms(expression: IntExpression) -> Iterator[tuple[int, IntExpression]]:
-    """Yield coefficients and terms whose sum the expression is."""
-    match expression:
-        case Operation(operator="+" | "-" as sign, operands=(first, *rest)):
-            yield from _times(-1 if sign == "-" and not rest else 1, first)
-            for operand in rest:
-                yield from _times(-1 if sign == "-" else 1, operand)
-        case Operation(operator="*", operands=(Number(value=factor), operand)):
-            yield from _times(factor, operand)
-        case Operation(operator="*", operands=(operand, Number(value=factor))):
-            yield from _times(factor, operand)
-        case _:
-            yield 1, expression
-
-
-def _times(factor: int, expression: IntExpression) -> Iterator[tuple[int, IntExpression]]:
-    return ((factor * coefficient, term) for coefficient, term in _terms(expression))
-
-
-def product_of(factors: Sequence[IntExpression]) -> IntExpression:
-    """Return the product, numbers folded."""
-    constant = 1
-    result: IntExpression | None = None
-    for factor in factors:
-        if isinstance(factor, Number):
-            constant *= factor.value
-        else:
-            result = factor if result is None else Operation("*", (result, factor))
-    if result is None:
-        return Number(constant)
-    return result if constant == 1 else Operation("*", (Number(constant), result))
-
-
-def _scaled(coefficient: int, term: IntExpression) -> IntExpression:
-    if coefficient == 1:
-        return term
-    if isinstance(term, Number):
-        return Number(coefficient * term.value)
-    if coefficient == -1:
-        return Operation("-", (term,))
-    return Operation("*", (Number(coefficient), term))
-
-
-def substitute(tree: Tree, name: str, value: IntExpression) -> Tree:
-    """Replace a variable in a tree."""
-    return tuple(_substitute_node(node, name, value) for node in tree)
-
-
-def _substitute_node(
-    node: Loop | Branch | Instance, name: str, value: IntExpression
-) -> Loop | Branch | Instance:
-    def inside(expression: IntExpression) -> IntExpression:
-        return replace_name(expression, name, value)
-
-    match node:
-        case Loop(iterator=iterator, start=start, condition=condition, step=step, body=body):
-            return Loop(
-                iterator, inside(start), inside(condition), inside(step), substitute(body, name, value)
-            )
-        case Branch(condition=condition, body=body, otherwise=otherwise):
-            return Branch(
-                inside(condition), substitute(body, name, value), substitute(otherwise, name, value)
-            )
-        case Instance(statement=statement, arguments=arguments):
-            return Instance(statement, tuple(inside(argument) for argument in arguments))
-
-
-def rename_iterator(tree: Tree, iterator: str, name: str) -> Tree:
-    """Call the loops over ``iterator``, and what stands in them, by another name."""
-
-    def renamed(node: Loop | Branch | Instance) -> Loop | Branch | Instance:
-        match node:
-            case Loop():
-                same = node.iterator == iterator
-                body = rename_iterator(node.body, iterator, name)
-                return Loop(name if same else node.iterator, node.start, node.condition, node.step, body)
-            case Branch():
-                body = rename_iterator(node.body, iterator, name)
-                return Branch(node.condition, body, rename_iterator(node.otherwise, iterator, name))
-            case Instance():
-                return node
-
-    return substitute(tuple(renamed(node) for node in tree), iterator, Name(name))
-
-
-def instances_in(tree: Tree) -> Iterator[Instance]:
-    """Yield the statement instances of a tree."""
-    for node in tree:
-        match node:
-            case Loop(body=body):
-                yield from instances_in(body)
-            case Branch(body=body, otherwise=otherwise):
-                yield from instances_in((*body, *otherwise))
-            case Instance():
-                yield node
-
-
-def replace_name(expression: IntExpression, name: str, value: IntExpression) -> IntExpression:
-    """Replace a variable in an expression."""
-    match expression:
-        case Name(name=found):
-            return value if found == name else expression
-        case Operation(operator=operator, operands=operands):
-            replaced = Operation(operator, tuple(replace_name(o, name, value) for o in operands))
-            return _tidy(replaced)
-        case _:
-            return expression
-
-
-def names_in(expression: IntExpression) -> frozenset[str]:
-    """Return the variables of an expression."""
-    match expression:
-        case Name(name=name):
-            return frozenset({name})
-        case Operation(operands=operands):
-            return frozenset(n for o in operands for n in names_in(o))
-        case _:
-            return frozenset()
-
-
-def operation_count(expression: IntExpression) -> int:
-    """Return the number of operations that evaluating an expression takes."""
-    if isinstance(expression, Operation):
-        return max(1, len(expression.operands) - 1) + sum(operation_count(o) for o in expression.operands)
-    return 0
