@@ -1,0 +1,193 @@
+"""What docs/semantics.md says, a test for each line of its table."""
+
+from __future__ import annotations
+
+import islpy as isl
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from polyloom.diagnostics import Source
+from polyloom.frontends.lair import lower
+from polyloom.frontends.lair.parse import parse
+from polyloom.pipeline import analyse_layer
+from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.mapping import read_mapping
+from polyloom.wafer.program import compile_program
+from polyloom.wafer.simd import SimdMode, SimdOptions, Strategy
+from polyloom.wafer.simulation import simulate_program
+from polyloom.wafer.simulator.machine import load_machine
+from polyloom.wafer.tasks import TaskKind
+
+MODES = (SimdMode.AUTO, SimdMode.OFF)
+Half = npt.NDArray[np.generic]
+
+
+def analysed(lair: str, places: str, mode: SimdMode = SimdMode.AUTO) -> LayerAnalysis:
+    program = lower(parse(Source("layer.lair", lair)), None, {})
+    return analyse_layer(program, read_mapping(Source("layer.map", places), program), SimdOptions(mode))
+
+
+def outputs(
+    lair: str, places: str, mode: SimdMode, invocations: int = 1, **inputs: list[float] | list[list[float]]
+) -> dict[str, Half]:
+    program = compile_program(analysed(lair, places, mode), load_machine("cs2"))
+    arrays: dict[str, Half] = {name: np.array(v, np.float16) for name, v in inputs.items()}
+    return simulate_program(program, arrays, invocations=invocations).outputs
+
+
+SUM = "lair f(): float16 x[6] -> float16 s { all (j) in (6) s += x[j] }"
+SUM_MAP = """size: {{ PE[3, 1] }}
+compute_map: {{ f[j] -> PE[j//2, 0] }}
+iport_map: {{ x[j] -> [PE[j//2, -1] -> index[j]] }}
+oport_map: {{ s[] -> [PE[{x}, 0] -> index[0]] }}"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_multiply_add_rounds_twice(mode: SimdMode) -> None:
+    lair = "lair f(): float16 W[2], float16 x[2] -> float16 y[2] { all (i, j) in (2, 2) y[i] += W[i] * x[j] }"
+    places = """size: { PE[1, 1] }
+    compute_map: { f[i, j] -> PE[0, 0] }
+    iport_map: { x[j] -> [PE[0, -1] -> index[j]] }
+    sparse: x"""
+    a, b = np.float16(1.001), np.float16(0.999)
+    got = outputs(lair, places, mode, W=[float(a), float(b)], x=[float(a), -float(b)])["y"]
+    twice = [np.float16(np.float16(w * a) + np.float16(w * -b)) for w in (a, b)]
+    once = [np.float16(np.float64(np.float16(w * a)) - np.float64(w) * np.float64(b)) for w in (a, b)]
+    np.testing.assert_array_equal(got, twice)
+    assert twice != once
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_chain_adds_from_the_far_end_towards_the_port(mode: SimdMode) -> None:
+    """Each PE has its own sum first; 2048 + 1 is 2048 in float16, 2048 + 2 is 2050."""
+    x = [2048.0, 0.0, 1.0, 0.0, 1.0, 0.0]
+    assert outputs(SUM, SUM_MAP.format(x=3), mode, x=x)["s"] == 2048
+    assert outputs(SUM, SUM_MAP.format(x=-1), mode, x=x)["s"] == 2050
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_output_of_a_sparse_trigger_starts_with_its_value_at_zero(mode: SimdMode) -> None:
+    lair = "lair f(): float16 x[4] -> float16 y[4] { all (i) in (4) y[i] = exp(x[i]) }"
+    places = """size: { PE[1, 1] }
+    compute_map: { f[i] -> PE[0, 0] }
+    iport_map: { x[i] -> [PE[0, -1] -> index[i]] }
+    sparse: x"""
+    (task,) = analysed(lair, places, mode).graph.compute
+    assert task.kind is TaskKind.SPARSE
+    got = outputs(lair, places, mode, x=[0, 1, 0, 0])["y"]
+    assert got.tolist() == [1, np.float16(np.e), 1, 1]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_zero_that_matters_is_stored_and_waited_for(mode: SimdMode) -> None:
+    lair = "lair f(): float16 x[4], float16 b[4] -> float16 y[4] { all (i) in (4) y[i] = x[i] + b[i] }"
+    places = """size: { PE[1, 1] }
+    compute_map: { f[i] -> PE[0, 0] }
+    iport_map: { x[i] -> [PE[0, -1] -> index[i]] }
+    sparse: x"""
+    analysis = analysed(lair, places, mode)
+    assert [task.kind for task in analysis.graph.compute] == [TaskKind.LOCAL]
+    assert [fault.code for fault in analysis.graph.remarks] == ["task-zero-matters"]
+    assert outputs(lair, places, mode, x=[0, 1, 0, 2], b=[5, 6, 7, 8])["y"].tolist() == [5, 7, 7, 10]
+
+
+@pytest.mark.parametrize(
+    ("place", "holder"),
+    [
+        ("PE[j mod 3, 0]", "{ PE[2, 0] -> s[] }"),
+        ("PE[0, j mod 2]", "{ PE[0, 1] -> s[] }"),
+        ("PE[j mod 2, 0]", "{ PE[1, 0] -> s[] }"),
+    ],
+)
+def test_a_result_without_a_port_lies_on_the_last_pe(place: str, holder: str) -> None:
+    analysis = analysed(SUM, f"size: {{ PE[3, 2] }}\ncompute_map: {{ f[j] -> {place} }}")
+    assert analysis.graph.result("s").holders.is_equal(isl.Map(holder))
+
+
+PAD = "lair f(): float16 x[4] -> float16 y[9] { all (i) in (4) y[2*i + 1] += x[i] }"
+
+
+def test_unwritten_elements_belong_to_the_pe_beside_their_port() -> None:
+    places = """size: { PE[3, 2] }
+    compute_map: { f[i] -> PE[1, i//2] }
+    oport_map: { y[i] -> [PE[3, i//5] -> index[i]] }"""
+    holders = analysed(PAD, places).graph.result("y").holders
+    even = holders.intersect_range(isl.Set("{ y[i] : i mod 2 = 0 }"))
+    assert even.is_equal(isl.Map("{ PE[2, r] -> y[i] : r = floor(i/5) and i mod 2 = 0 and 0 <= i < 9 }"))
+    for mode in MODES:
+        assert outputs(PAD, places, mode, x=[1, 2, 3, 4])["y"].tolist() == [0, 1, 0, 2, 0, 3, 0, 4, 0]
+
+
+def test_unwritten_elements_without_a_port_belong_to_the_last_pe() -> None:
+    places = "size: { PE[3, 2] }\ncompute_map: { f[i] -> PE[1, i//2] }"
+    holders = analysed(PAD, places).graph.result("y").holders
+    even = holders.intersect_range(isl.Set("{ y[i] : i mod 2 = 0 }"))
+    assert even.is_equal(isl.Map("{ PE[1, 1] -> y[i] : i mod 2 = 0 and 0 <= i < 9 }"))
+
+
+OUTER = """lair f(): float16 a[4], float16 b[4] -> float16 y[4][4]
+{ all (i, j) in (4, 4) y[i][j] = a[i] * b[j] }"""
+
+
+@pytest.mark.parametrize(
+    ("ports", "stated", "driving"),
+    [
+        ("a[i] -> [PE[0, -1] -> index[i]]; b[i] -> [PE[-1, 0] -> index[i]]", "", "b"),
+        ("b[i] -> [PE[-1, 0] -> index[i]]; a[i] -> [PE[0, -1] -> index[i]]", "", "a"),
+        ("b[i] -> [PE[-1, 0] -> index[i]]; a[i] -> [PE[0, -1] -> index[i]]", "trigger: f = b", "b"),
+    ],
+)
+def test_the_last_stream_of_the_map_drives_and_the_others_are_stored(
+    ports: str, stated: str, driving: str
+) -> None:
+    places = (
+        f"size: {{ PE[1, 1] }}\ncompute_map: {{ f[i, j] -> PE[0, 0] }}\niport_map: {{ {ports} }}\n{stated}"
+    )
+    graph = analysed(OUTER, places).graph
+    (task,) = graph.compute
+    assert task.stream is not None and task.stream.tensor == driving
+    assert [store.stream.tensor for store in graph.stores] == [name for name in "ab" if name != driving]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("sparse", ["", "sparse: x", "sparse: x, y"])
+def test_holes_in_an_index_cost_nothing_but_empty_chunks(mode: SimdMode, sparse: str) -> None:
+    lair = "lair f(): float16 x[6] -> float16 y[6] { all (i) in (6) y[i] = 2 * x[i] }"
+    places = f"""size: {{ PE[1, 1] }}
+    compute_map: {{ f[i] -> PE[0, 0] }}
+    iport_map: {{ x[i] -> [PE[0, -1] -> index[3*(i//2) + 1, 5*i + 2]] }}
+    oport_map: {{ y[i] -> [PE[1, 0] -> index[2*(i//3) + 1, 3*i + 1]] }}
+    {sparse}"""
+    assert outputs(lair, places, mode, x=[1, 0, 3, 0, 0, 6])["y"].tolist() == [2, 0, 6, 0, 0, 12]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_accumulators_begin_anew_and_a_state_goes_on(mode: SimdMode) -> None:
+    lair = """lair f(): float16 W[4], float16 x[4] -> float16 y[4], float16 V[4]
+    { all (i) in (4) y[i] += W[i] * x[i]
+      all (i) in (4) V[i] = W[i] + 1 }"""
+    places = """size: { PE[2, 1] }
+    compute_map: { f_y[i] -> PE[i//2, 0]; f_V[i] -> PE[i//2, 0] }
+    iport_map: { x[i] -> [PE[i//2, -1] -> index[i]] }
+    oport_map: { y[i] -> [PE[i//2, 1] -> index[i]] }
+    sparse: x
+    state: W = V"""
+    got = outputs(lair, places, mode, invocations=3, W=[0, 1, 2, 3], x=[[1] * 4, [0] * 4, [1] * 4])
+    assert got["y"].tolist() == [[0, 1, 2, 3], [0, 0, 0, 0], [2, 3, 4, 5]]
+    assert got["V"].tolist() == [3, 4, 5, 6]
+
+
+def test_the_hull_may_have_a_floor_unless_the_papers_reading_is_asked_for() -> None:
+    lair = """lair f(): float16 x[18], float16 W[4] -> float16 y[8]
+    { all (w, r) in (8, 4) y[w] += x[2*w + r] * W[r] }"""
+    places = """size: { PE[1, 1] }
+    compute_map: { f[w, r] -> PE[0, 0] }
+    iport_map: { x[i] -> [PE[0, -1] -> index[i]] }
+    sparse: x"""
+    (found,) = analysed(lair, places).simd
+    assert found.strategy is Strategy.HULL and found.hull is not None and found.hull.has_floor
+    program = lower(parse(Source("layer.lair", lair)), None, {})
+    options = SimdOptions(purely_affine_hull=True)
+    paper = analyse_layer(program, read_mapping(Source("layer.map", places), program), options)
+    assert paper.simd[0].strategy is Strategy.ENUMERATED
