@@ -6,7 +6,17 @@ import islpy as isl
 import pytest
 
 from polyloom.polyhedra.loop_meaning import visited
-from polyloom.polyhedra.loops import Branch, CodeBuilder, Instance, Loop, Name, Number, Operation, Tree
+from polyloom.polyhedra.loops import (
+    Branch,
+    CodeBuilder,
+    Instance,
+    Loop,
+    Name,
+    Number,
+    Operation,
+    Tree,
+    rename_iterator,
+)
 
 CONTEXT = isl.Set("[n] -> { : 0 <= n <= 20 }")
 I, N = Name("i"), Name("n")  # noqa: E741
@@ -44,6 +54,17 @@ def test_renamed_parameters() -> None:
     tree = _loop((Instance("S", (I,)),))
     renamed = tuple(Loop(t.iterator, t.start, Operation("<", (I, Name("m"))), t.step, t.body) for t in tree)
     assert visited(renamed, CONTEXT, {"n": "m"}).is_equal(visited(tree, CONTEXT, {}))
+
+
+def test_only_loops_are_renamed() -> None:
+    tree = rename_iterator(rename_iterator(_nested("i"), "n", "m"), "i", "index")
+    assert tree == _nested("index")
+
+
+def _nested(outer: str) -> Tree:
+    inner = (Instance("S", (Name(outer), Name("j"))),)
+    loop = Loop("j", N, Operation("<=", (Name("j"), Name(outer))), Number(1), inner)
+    return (Loop(outer, Number(0), Operation("<", (Name(outer), N)), Number(1), (loop,)),)
 
 
 SCHEDULES = [

@@ -171,17 +171,19 @@ def rename_iterator(tree: Tree, iterator: str, name: str) -> Tree:
 
     def renamed(node: Loop | Branch | Instance) -> Loop | Branch | Instance:
         match node:
-            case Loop():
-                same = node.iterator == iterator
+            case Loop(iterator=found, start=start, condition=condition, step=step):
                 body = rename_iterator(node.body, iterator, name)
-                return Loop(name if same else node.iterator, node.start, node.condition, node.step, body)
-            case Branch():
+                if found != iterator:
+                    return Loop(found, start, condition, step, body)
+                condition = replace_name(condition, iterator, Name(name))
+                return Loop(name, start, condition, step, substitute(body, iterator, Name(name)))
+            case Branch(condition=condition):
                 body = rename_iterator(node.body, iterator, name)
-                return Branch(node.condition, body, rename_iterator(node.otherwise, iterator, name))
+                return Branch(condition, body, rename_iterator(node.otherwise, iterator, name))
             case Instance():
                 return node
 
-    return substitute(tuple(renamed(node) for node in tree), iterator, Name(name))
+    return tuple(renamed(node) for node in tree)
 
 
 def instances_in(tree: Tree) -> Iterator[Instance]:
