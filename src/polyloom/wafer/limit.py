@@ -62,28 +62,52 @@ def _width(machine: Machine, analysis: SimdAnalysis) -> int:
     return machine.simd_width(analysis.match.instruction.name)
 
 
+_BLOCK = 2**18
+"""Points that are looked at together: large layers have more than memory has room for."""
+
+
+def _points(domain: tuple[int, ...]) -> Iterator[Integers]:
+    """Yield all points of a box in blocks: int64[rank, n]."""
+    count = math.prod(domain)
+    for start in range(0, count, _BLOCK):
+        numbers = np.arange(start, min(start + _BLOCK, count), dtype=np.int64)
+        rows = np.unravel_index(numbers, domain) if domain else ()
+        yield np.array(rows, dtype=np.int64).reshape(len(domain), len(numbers))
+
+
 def _work_per_pe(
     program: WaferProgram, task: ComputeTask, inputs: Mapping[str, AnyArray], invocations: int
 ) -> tuple[Integers, Integers]:
     """Return, for each PE, the instances that run and the sparse elements that arrive for them."""
-    domain = task.statement.domain
-    points = np.indices(domain, dtype=np.int64).reshape(len(domain), math.prod(domain))
     placement = program.analysis.mapping.placement[task.statement.name].as_pw_multi_aff()
-    (xs, ys), _ = evaluate_function(placement, list(points), {})
     grid = program.analysis.mapping.grid
-    pes = grid.width * grid.height
-    pe = np.broadcast_to(ys * grid.width + xs, points.shape[1:])
-    if task.stream is None or not task.stream.sparse or task.trigger is None:
-        return np.bincount(pe, minlength=pes) * invocations, np.zeros(pes, dtype=np.int64)
-    tensor = inputs[task.stream.tensor]
+    instances = np.zeros(grid.width * grid.height, dtype=np.int64)
+    sent = _times_sent(program, task, inputs, invocations)
+    pairs = [np.zeros(0, dtype=np.int64)]
+    for points in _points(task.statement.domain):
+        (xs, ys), _ = evaluate_function(placement, list(points), {})
+        pe = np.broadcast_to(ys * grid.width + xs, points.shape[1:])
+        if sent is None or task.trigger is None:
+            instances += np.bincount(pe, minlength=len(instances)) * invocations
+            continue
+        element = _element_number(task.statement.reads[task.trigger], points, sent.shape)
+        instances += np.bincount(pe, sent.ravel()[element], len(instances)).astype(np.int64)
+        pairs.append(np.unique(pe * sent.size + element))
+    if sent is None:
+        return instances, np.zeros_like(instances)
+    pe, element = np.divmod(np.unique(np.concatenate(pairs)), sent.size)
+    return instances, np.bincount(pe, sent.ravel()[element], len(instances)).astype(np.int64)
+
+
+def _times_sent(
+    program: WaferProgram, task: ComputeTask, inputs: Mapping[str, AnyArray], invocations: int
+) -> Integers | None:
+    """Return how often each element of the sparse stream that drives a task is sent; None without one."""
+    if task.stream is None or not task.stream.sparse:
+        return None
     shape = program.analysis.program.tensor(task.stream.tensor).shape
-    element = _element_number(task.statement.reads[task.trigger], points, shape)
-    batch = (tensor if invocations > 1 else tensor[None]).reshape(invocations, -1)
-    sent = np.count_nonzero(batch, axis=0)
-    instances = np.bincount(pe, weights=sent[element], minlength=pes).astype(np.int64)
-    pairs = np.unique(pe * batch.shape[1] + element)
-    arrivals = np.bincount(pairs // batch.shape[1], weights=sent[pairs % batch.shape[1]], minlength=pes)
-    return instances, arrivals.astype(np.int64)
+    batch = inputs[task.stream.tensor].reshape(invocations, *shape)
+    return np.asarray(np.count_nonzero(batch, axis=0), dtype=np.int64)
 
 
 def _element_number(access: Access, points: Integers, shape: tuple[int, ...]) -> Integers:
