@@ -29,7 +29,7 @@ def analysed(lair: str, places: str, mode: SimdMode = SimdMode.AUTO) -> LayerAna
 
 
 def outputs(
-    lair: str, places: str, mode: SimdMode, invocations: int = 1, **inputs: list[float] | list[list[float]]
+    lair: str, places: str, mode: SimdMode, invocations: int = 1, **inputs: npt.ArrayLike
 ) -> dict[str, Half]:
     program = compile_program(analysed(lair, places, mode), load_machine("cs2"))
     arrays: dict[str, Half] = {name: np.array(v, np.float16) for name, v in inputs.items()}

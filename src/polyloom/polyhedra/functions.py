@@ -52,11 +52,6 @@ def coefficients(function: isl.MultiAff) -> tuple[tuple[int, ...], ...]:
     )
 
 
-def value_at(function: isl.MultiAff, point: isl.MultiAff) -> isl.MultiAff:
-    """Return the function's value at a parametric point ``{ [] -> [...] }`` of its domain."""
-    return compose(point, function)
-
-
 def point_of(function: isl.MultiAff) -> isl.Set:
     """Return a function of the parameters alone, ``{ [] -> S[...] }``, as a parametric point."""
     return isl.Map.from_multi_aff(function).range()

@@ -68,13 +68,6 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Comment:
-    """A remark for the reader."""
-
-    text: str
-
-
-@dataclass(frozen=True)
 class If:
     """``if (condition) body else otherwise``."""
 
@@ -221,7 +214,6 @@ class IfNextInvocation:
 
 Node = (
     Cost
-    | Comment
     | If
     | For
     | SetInteger

@@ -290,7 +290,7 @@ def _source(
 def _scalar_value(analysis: SimdAnalysis, position: int) -> Value:
     if position == analysis.task.trigger:
         return Variable(DATA)
-    return Element(f"{analysis.task.statement.reads[position].tensor}_local", ())
+    return Element(next(o.array for o in analysis.operands if o.position == position), ())
 
 
 def _access_text(access: isl.MultiAff) -> str:

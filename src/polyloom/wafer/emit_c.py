@@ -17,7 +17,6 @@ from polyloom.wafer.code import (
     ArrayDeclaration,
     Block,
     Code,
-    Comment,
     Compute,
     Configure,
     ConfigureFabric,
@@ -283,10 +282,6 @@ def _cost(node: Cost) -> Iterator[str]:
         yield f"cost({', '.join(fields)});"
 
 
-def _comment(node: Comment) -> Iterator[str]:
-    yield f"/* {node.text} */"
-
-
 def _if(node: If) -> Iterator[str]:
     yield f"if ({integer_text(node.condition)}) {{"
     yield from _indented(node.body)
@@ -392,7 +387,6 @@ def _if_next(node: IfNextInvocation) -> Iterator[str]:
 
 _PRINTERS: dict[type[Node], Callable[..., Iterator[str]]] = {
     Cost: _cost,
-    Comment: _comment,
     If: _if,
     For: _for,
     SetInteger: _set_integer,

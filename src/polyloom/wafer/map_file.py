@@ -10,7 +10,6 @@ import islpy as isl
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Span, error
 
 KEYS = ("size", "compute_map", "iport_map", "oport_map", "sparse", "state", "trigger")
-_ISL_KEYS = KEYS[:4]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from polyloom.diagnostics import Unsupported, error
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.code import RoleCode
 from polyloom.wafer.emit_c import INTEGERS_H, operand_count, role_file
-from polyloom.wafer.instructions import table_text
 from polyloom.wafer.layout import layout_file
 from polyloom.wafer.role_context import RoleBuilder
 from polyloom.wafer.role_program import role_code
@@ -54,7 +53,7 @@ class RoleProgram:
 
 @dataclass(frozen=True, eq=False)
 class WaferProgram:
-    """``files``: name to text: the roles' C, ``layout.c``, ``integers.h``, ``instructions.inc``."""
+    """``files``: name to text: the roles' C, ``layout.c`` and ``integers.h``."""
 
     analysis: LayerAnalysis
     machine: Machine
@@ -153,8 +152,3 @@ def _check_queues(analysis: LayerAnalysis, machine: Machine, program: RoleProgra
         helps = ["place the statements on different PEs"]
         span = analysis.mapping.span("compute_map")
         raise Unsupported(error("wafer-operands", message, span, helps=helps))
-
-
-def instruction_table() -> str:
-    """Return the table from which the simulator's SIMD engine is generated."""
-    return table_text()

@@ -91,11 +91,6 @@ def literal(value: float | int, element: ElementType) -> str:
     return f"({C_TYPES[element]}){int(value)}" if element is ElementType.INT16 else str(int(value))
 
 
-def combine_code(op: BinaryOp, left: str, right: str, element: ElementType) -> str:
-    """Return ``left op right`` in C for two C texts."""
-    return _binary(op, left, right, element)
-
-
 @cache
 def function_names() -> frozenset[str]:
     """Return the names of all functions that scalar code may call."""

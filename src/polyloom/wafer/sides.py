@@ -76,12 +76,6 @@ class Grid:
         }[side]
         return isl.Set(f"{{ PE[x, y] : {condition} }}")
 
-    def line_of(self, side: Side) -> isl.Map:
-        """Return ``{ external PE -> PE }``: the PEs of the row or column that an external PE faces."""
-        same = "x1 = x" if side.line == "PE_X" else "y1 = y"
-        lines = isl.Map(f"{{ PE[x, y] -> PE[x1, y1] : {same} }}")
-        return lines.intersect_domain(self.external(side)).intersect_range(self.pes())
-
     def towards(self, side: Side) -> isl.Map:
         """Return ``{ PE[x, y] -> PE[x1, y1] }``: to every PE of the same line that is nearer to the side."""
         condition = {

@@ -16,10 +16,9 @@ import islpy as isl
 from polyloom.diagnostics import Diagnostic, remark
 from polyloom.ir.program import Access
 from polyloom.ir.relations import access_relation
-from polyloom.polyhedra.binding import PE_PARAMETERS, project_out_parameters
+from polyloom.polyhedra.binding import PE_PARAMETERS, parameter_names, project_out_parameters
 from polyloom.polyhedra.bounds import (
     box_between,
-    constant_point,
     elementwise_maximum,
     elementwise_minimum,
     extent_between,
@@ -248,13 +247,8 @@ def _extra(compressed: isl.Set, hull: BoxHull, operands: tuple[Operand, ...]) ->
 def _touched(instances: isl.Set, operand: Operand) -> isl.Set:
     """Return the local elements that instances access over all index values (40) (41)."""
     touched = instances.apply(isl.Map.from_multi_aff(operand.local))
-    names = [n for n in _parameters(touched) if n not in PE_PARAMETERS]
+    names = [n for n in parameter_names(touched) if n not in PE_PARAMETERS]
     return project_out_parameters(touched, names).coalesce()
-
-
-def _parameters(points: isl.Set) -> list[str]:
-    count = points.dim(isl.dim_type.param)
-    return [points.get_dim_name(isl.dim_type.param, k) or "" for k in range(count)]
 
 
 _Attempt = Callable[[SimdAnalysis, Mapping[str, LocalArray], SimdOptions], SimdAnalysis]
@@ -401,8 +395,3 @@ def _try_enumeration(
         limit = options.max_configurations
         return _fail(analysis, f"there are {count} sizes, more than the {limit} configurations allowed")
     return replace(analysis, strategy=Strategy.ENUMERATED, sizes=analysis.box.size)
-
-
-def fixed_sizes(analysis: SimdAnalysis) -> tuple[int, ...] | None:
-    """Return the sizes where they are the same on all PEs; None where they are not."""
-    return None if analysis.sizes is None else constant_point(analysis.sizes)
