@@ -14,6 +14,7 @@ import islpy as isl
 
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.expressions import Constant
+from polyloom.polyhedra.binding import PE_PARAMETERS, bind
 from polyloom.polyhedra.functions import compose
 from polyloom.polyhedra.loops import IntExpression, Number
 from polyloom.wafer.analysis import LayerAnalysis
@@ -40,9 +41,10 @@ from polyloom.wafer.code import (
     with_block_costs,
 )
 from polyloom.wafer.compute_code import compute_code, tree_code
+from polyloom.wafer.emit_c import integer_text
 from polyloom.wafer.instructions import move_instruction
 from polyloom.wafer.memory import LocalArray
-from polyloom.wafer.role_context import RoleBuilder, coalesced, scalar_cost
+from polyloom.wafer.role_context import RoleBuilder, coalesced, scalar_cost, without_units
 from polyloom.wafer.roles import Role, pes_of
 from polyloom.wafer.simd import SimdAnalysis
 from polyloom.wafer.stream_code import (
@@ -265,7 +267,8 @@ def _initialize(builder: RoleBuilder, task: InitializeTask, array: LocalArray) -
     if all(extent == 1 for extent in array.extent_before):
         element = Element(array.name, tuple(Number(n) for n in array.low))
         return (scalar_cost(value, [element]), StoreElement(element, value))
-    sizes, strides = coalesced([Number(n) for n in array.extent_before], array.strides)
+    kept, (steps,) = without_units([Number(n) for n in array.extent_before], array.strides)
+    sizes, strides = coalesced(kept, steps)
     if builder.simd and len(sizes) <= 4:
         operand = builder.memory_operand(f"initialize_{task.tensor}", sizes, strides)
         corner = Element(array.name, tuple(Number(n) for n in array.low))
@@ -355,7 +358,7 @@ def _assemble(
     main: Code = (*setup, *zero, Activate(_BEGIN))
     return RoleCode(
         builder.role.name,
-        (str(builder.role.pes.coalesce()),),
+        (_where(builder),),
         tuple(_declaration(a) for a in builder.analysis.arrays.values() if _on(builder, a)),
         (*builder.counters, *counters),
         tuple(inputs),
@@ -365,6 +368,13 @@ def _assemble(
         tuple(replace(t, body=with_block_costs(t.body), end=with_block_costs(t.end)) for t in data_tasks),
         tuple(replace(t, body=with_block_costs(t.body)) for t in local_tasks),
     )
+
+
+def _where(builder: RoleBuilder) -> str:
+    """Say in C on which PEs a role runs."""
+    grid = bind(builder.analysis.mapping.grid.pes(), PE_PARAMETERS)
+    condition = builder.code(grid).condition(builder.role.context)
+    return "on all PEs" if condition is None else f"on the PEs with {integer_text(condition)}"
 
 
 def _has_upstream(builder: RoleBuilder, chain: Chain) -> bool:

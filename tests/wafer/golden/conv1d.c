@@ -1,6 +1,6 @@
 // C_0.c
 /* Role C_0 */
-/* { PE[0, i1] : 0 <= i1 <= 1 } */
+/* on all PEs */
 
 #include "pe.h"
 
@@ -59,7 +59,7 @@ static void main(void) {
   configure(C_W, SIZES(3), STRIDES(1));
   configure(y_to_east_own_local, SIZES(14), STRIDES(1));
   configure_output(y_to_east_own_out, y_to_east_out, 14);
-  configure(initialize_y, SIZES(1, 14), STRIDES(18, 1));
+  configure(initialize_y, SIZES(14), STRIDES(1));
   set_base_address(C_W, &W_local[0][0]);
   set_base_address(y_to_east_own_local, &y_local[0][2]);
   set_base_address(initialize_y, &y_local[0][2]);

@@ -1,6 +1,6 @@
 // fd_0.c
 /* Role fd_0 */
-/* { PE[0, 0] } */
+/* on all PEs */
 
 #include "pe.h"
 
