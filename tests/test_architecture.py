@@ -1,4 +1,4 @@
-"""Data flows downwards: a room imports only rooms below it, and isl is spoken in few of them (DESIGN 2)."""
+"""Data flows downwards: a room imports only rooms below it, and isl is spoken in few of them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def room(file: str) -> str:
 
 def floor(name: str) -> int:
     found = [number for number, rooms in enumerate(ROOMS) if name in rooms]
-    assert found, f"`{name}` is a room that DESIGN 2 does not know: give it a floor in ROOMS"
+    assert found, f"`{name}` is a room that ARCHITECTURE.md does not know: give it a floor in ROOMS"
     return found[0]
 
 

@@ -63,7 +63,7 @@ class Explanation:
         return self.analysis.remarks
 
     def json(self) -> dict[str, Any]:
-        """Return the document of ``explain --json``; isl objects are strings. Source: INTERFACE.md."""
+        """Return the document of ``explain --json``; isl objects are strings. Source: docs/interface.md."""
         return explanation(self.analysis)
 
 

@@ -22,7 +22,7 @@ def text(program: Program, form: str) -> str:
 
 
 def document(program: Program, form: str) -> Any:
-    """Return the document of ``show --json``. Source: INTERFACE.md (JSON of show)."""
+    """Return the document of ``show --json``. Source: docs/interface.md (JSON of show)."""
     if form == "lair":
         return _program(program)
     _refuse_scop(form)

@@ -2,7 +2,7 @@
 
 The sequence of a PE is cut into segments, each one SIMD instruction on the fabric: with no loop around
 them if that works, else with loops over one, two, ... outer index dimensions; at last element by element.
-Source: dtg_codegen, Sec. 4.2 (communication tasks); DESIGN 3.4 and 6.
+Source: dtg_codegen, Sec. 4.2 (communication tasks); docs/semantics.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A chain runs from the far end of a line towards a port, or towards the PE that holds the result. On
 each PE it is a sequence of elements in the order of their index; each is combined (it arrives and
 the PE has a part of it), the PE's own, or forwarded.
-Source: dtg_codegen, Sec. 4.2 (communication tasks); DESIGN 6.
+Source: dtg_codegen, Sec. 4.2 (communication tasks); docs/semantics.md.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def _needs_gather(mapping: Mapping, tensor: str, stray: isl.Map, ports: isl.Map)
 def _with_unwritten(
     program: Program, mapping: Mapping, tensor: str, holders: isl.Map, resident: bool
 ) -> isl.Map:
-    """Give elements that no instance writes to the PE next to their port (DESIGN 6)."""
+    """Give elements that no instance writes to the PE next to their port (docs/semantics.md)."""
     unwritten = element_set(program.tensor(tensor)).subtract(holders.range())
     if unwritten.is_empty():
         return holders

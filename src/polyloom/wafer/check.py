@@ -1,6 +1,6 @@
 """Inputs for a simulation, and whether what came out is right: against the evaluator of the IR.
 
-Source: INTERFACE.md (``--check``); DESIGN 6 (invocations and state).
+Source: docs/interface.md (``--check``); docs/semantics.md (invocations and state).
 """
 
 from __future__ import annotations

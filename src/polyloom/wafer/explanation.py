@@ -1,7 +1,7 @@
 """The JSON document of ``explain``: every stage of the analysis of a layer, with its sets.
 
 isl objects are strings. The numbers in comments are the paper's equations.
-Source: dtg_codegen, Sec. 4 and 5; INTERFACE.md (JSON of explain).
+Source: dtg_codegen, Sec. 4 and 5; docs/interface.md (JSON of explain).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A lower bound on the cycles of a layer that does not depend on the code that is emitted for it.
 
-Source: INTERFACE.md (JSON of simulate): the largest over PEs of SIMD cycles plus unavoidable dispatch, over
-links of wavelets, plus the longest path's latency.
+Source: docs/interface.md (JSON of simulate): the largest over PEs of SIMD cycles plus unavoidable dispatch,
+over links of wavelets, plus the longest path's latency.
 """
 
 from __future__ import annotations

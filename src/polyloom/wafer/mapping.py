@@ -1,6 +1,6 @@
 """A LAIR map: where instances are placed, where tensors come in and go out. Read and checked.
 
-Source: dtg_codegen, Sec. 4.1.2; INTERFACE.md.
+Source: dtg_codegen, Sec. 4.1.2; docs/interface.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from polyloom.wafer.map_file import Entry, parse_relation, parse_set, read_entri
 from polyloom.wafer.sides import Grid, Side
 
 MAX_INDEX = 2**16 - 1
-"""A sparse element's index has 16 bits (DESIGN 6)."""
+"""A sparse element's index has 16 bits (docs/semantics.md)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """Running a compiled layer on the simulated wafer, on NumPy arrays.
 
 What runs is exactly the emitted C. The host's side loads resident tensors, feeds the ports and collects.
-Source: DESIGN 3.10 and 6; INTERFACE.md (JSON of simulate).
+Source: docs/simulator.md, docs/semantics.md; docs/interface.md (JSON of simulate).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ class SimulationResult:
     """``simulation``: everything that was counted; ``check``: None where none was asked for;
     ``remarks``: missed optimisations of the code that ran.
 
-    Source: INTERFACE.md (JSON of simulate).
+    Source: docs/interface.md (JSON of simulate).
     """
 
     simulation: Simulation

@@ -2,7 +2,7 @@
 
 Inside the rectangle all data flows straight along rows or columns, from the external PE that a port
 names to every PE of the row or column that it faces.
-Source: dtg_codegen, Sec. 4.1.2 and 4.2; DESIGN 6.
+Source: dtg_codegen, Sec. 4.1.2 and 4.2; docs/semantics.md.
 """
 
 from __future__ import annotations

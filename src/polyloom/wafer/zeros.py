@@ -1,7 +1,7 @@
 """When a missing zero changes nothing: whether a sparse tensor may trigger a statement.
 
-Source: DESIGN 6. A statement may run for the elements that arrive alone if ``f(0, ...)`` is the value that
-its output starts with. Data are finite, so zero times anything is zero.
+Source: docs/semantics.md. A statement may run for the elements that arrive alone if ``f(0, ...)`` is the
+value that its output starts with. Data are finite, so zero times anything is zero.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def initial_value(statement: Statement, sparse_read: int | None) -> Number | Non
 
 
 def neutral_element(reduction: Combine, element: ElementType) -> Number:
-    """Return the value with which a reduction starts (DESIGN 6)."""
+    """Return the value with which a reduction starts (docs/semantics.md)."""
     if reduction in (Combine.MAXIMUM, Combine.MINIMUM):
         sign = -1 if reduction is Combine.MAXIMUM else 1
         if element.is_float:
