@@ -12,6 +12,7 @@ RUN := $(VENV)/bin
 demo: $(VENV)/.installed
 	$(RUN)/polyloom explain examples/conv1d.lair --map examples/conv1d.map
 	$(RUN)/polyloom compile examples/conv1d.lair --map examples/conv1d.map --target wafer -o build/conv1d
+	cat build/conv1d/C_0.c
 	$(RUN)/polyloom simulate examples/conv1d.lair --map examples/conv1d.map --simd off --check
 	$(RUN)/polyloom simulate examples/conv1d.lair --map examples/conv1d.map --check
 
