@@ -178,6 +178,33 @@ def test_accumulators_begin_anew_and_a_state_goes_on(mode: SimdMode) -> None:
     assert got["V"].tolist() == [3, 4, 5, 6]
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_state_may_have_any_rank(mode: SimdMode) -> None:
+    lair = """lair f(): float16 n, float16 W[3][2][2][3][2], float16 d[3]
+      -> float16 m, float16 V[3][2][2][3][2]
+    { all () in () m = n + 1
+      all (a, b, c, e, g) in (3, 2, 2, 3, 2) V[a][b][c][e][g] = W[a][b][c][e][g] - d[a] }"""
+    places = """size: { PE[1, 1] }
+    compute_map: { f_m[] -> PE[0, 0]; f_V[a, b, c, e, g] -> PE[0, 0] }
+    iport_map: { d[i] -> [PE[0, -1] -> index[i]] }
+    state: n = m, W = V"""
+    before = np.arange(72).reshape(3, 2, 2, 3, 2)
+    got = outputs(lair, places, mode, invocations=3, n=5, W=before, d=[[1, 2, 3]] * 3)
+    assert got["m"] == 8
+    expected = before - 3 * np.array([1, 2, 3]).reshape(3, 1, 1, 1, 1)
+    np.testing.assert_array_equal(got["V"], expected)
+
+
+def test_a_state_is_copied_without_simd_where_that_is_off() -> None:
+    lair = "lair f(): float16 W[8], float16 d[8] -> float16 V[8] { all (i) in (8) V[i] = W[i] - d[i] }"
+    places = """size: { PE[1, 1] }
+    compute_map: { f[i] -> PE[0, 0] }
+    iport_map: { d[i] -> [PE[0, -1] -> index[i]] }
+    state: W = V"""
+    program = compile_program(analysed(lair, places, SimdMode.OFF), load_machine("cs2"))
+    assert not any("_simd(" in text for text in program.files.values())
+
+
 def test_the_hull_may_have_a_floor_unless_the_papers_reading_is_asked_for() -> None:
     lair = """lair f(): float16 x[18], float16 W[4] -> float16 y[8]
     { all (w, r) in (8, 4) y[w] += x[2*w + r] * W[r] }"""

@@ -146,7 +146,7 @@ def nothing_initialised(patch: pytest.MonkeyPatch) -> None:
 
 
 def state_not_carried(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(role_program, "_replace_state", lambda *_: ())
+    patch.setattr(role_program, "state_code", lambda *_: ())
 
 
 def upstream_parts_left(patch: pytest.MonkeyPatch) -> None:

@@ -10,41 +10,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import islpy as isl
-
-from polyloom.diagnostics import PolyloomError, error
-from polyloom.ir.expressions import Constant
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind
-from polyloom.polyhedra.functions import compose
-from polyloom.polyhedra.loops import IntExpression, Number
+from polyloom.polyhedra.loops import Number
 from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.array_code import initialize_code, state_code
 from polyloom.wafer.chain_code import chain_code, chain_queues
 from polyloom.wafer.chains import Chain, Part
 from polyloom.wafer.code import (
     Activate,
     ArrayDeclaration,
     Code,
-    Compute,
     Cost,
     CountDown,
     DataTask,
-    Element,
     IfNextInvocation,
-    Invoke,
     LocalTask,
     Node,
     RoleCode,
     SetBase,
     SetInteger,
-    StoreElement,
     Unblock,
     with_block_costs,
 )
-from polyloom.wafer.compute_code import compute_code, tree_code
+from polyloom.wafer.compute_code import compute_code
 from polyloom.wafer.emit_c import integer_text
-from polyloom.wafer.instructions import move_instruction
 from polyloom.wafer.memory import LocalArray
-from polyloom.wafer.role_context import RoleBuilder, coalesced, scalar_cost, without_units
+from polyloom.wafer.role_context import RoleBuilder
 from polyloom.wafer.roles import Role, pes_of
 from polyloom.wafer.simd import SimdAnalysis
 from polyloom.wafer.stream_code import (
@@ -56,7 +47,7 @@ from polyloom.wafer.stream_code import (
     streams_on,
     whole_instruction,
 )
-from polyloom.wafer.tasks import InitializeTask, TaskGraph, TaskKind
+from polyloom.wafer.tasks import TaskGraph, TaskKind
 
 _BEGIN, _FINISH = "begin", "finish"
 
@@ -101,7 +92,7 @@ def _units(builder: RoleBuilder) -> list[_Unit]:
     found += [_local_unit(analysis) for analysis in present]
     for result in builder.analysis.graph.results:
         for chain in result.chains:
-            if _takes_part(builder, chain):
+            if _parts_on(builder, chain):
                 found.append(_chain_unit(chain))
     return [_with_needs(unit, found, builder.analysis.graph) for unit in found]
 
@@ -110,8 +101,9 @@ def _runs(builder: RoleBuilder, analysis: SimdAnalysis) -> bool:
     return builder.role.overlaps(pes_of(analysis.task.instances))
 
 
-def _takes_part(builder: RoleBuilder, chain: Chain) -> bool:
-    return any(builder.role.overlaps(pes_of(chain.positions(part))) for part in Part)
+def _parts_on(builder: RoleBuilder, chain: Chain) -> frozenset[Part]:
+    """Return what a role's PEs do with elements of a chain."""
+    return frozenset(part for part in Part if builder.role.overlaps(pes_of(chain.positions(part))))
 
 
 def _stream_unit(here: StreamOnRole) -> _Unit:
@@ -254,52 +246,11 @@ def _begin_code(builder: RoleBuilder, counters: dict[str, int], starts: Code) ->
     for task in builder.analysis.graph.initialize:
         array = builder.analysis.arrays.get(task.tensor)
         if array is not None and builder.role.overlaps(array.elements.domain()):
-            nodes += _initialize(builder, task, array)
+            nodes += initialize_code(builder, task, array)
     if counters:
         nodes.append(Cost(stores=len(counters)))
     nodes += [SetInteger(name, Number(count)) for name, count in counters.items()]
     return (*nodes, *starts)
-
-
-def _initialize(builder: RoleBuilder, task: InitializeTask, array: LocalArray) -> Code:
-    """Fill the box of the array that held the tensor before it was enlarged."""
-    value = Compute(Constant(task.value, array.type), ())
-    if all(extent == 1 for extent in array.extent_before):
-        element = Element(array.name, tuple(Number(n) for n in array.low))
-        return (scalar_cost(value, [element]), StoreElement(element, value))
-    kept, (steps,) = without_units([Number(n) for n in array.extent_before], array.strides)
-    sizes, strides = coalesced(kept, steps)
-    if builder.simd and len(sizes) <= 4:
-        operand = builder.memory_operand(f"initialize_{task.tensor}", sizes, strides)
-        corner = Element(array.name, tuple(Number(n) for n in array.low))
-        builder.setup.append((SetBase(operand, corner),))
-        return (Invoke(move_instruction(array.type).name, operand, (value,)),)
-    return _initialize_by_loops(builder, array, value)
-
-
-def _initialize_by_loops(builder: RoleBuilder, array: LocalArray, value: Compute) -> Code:
-    box = array.local_box()
-    shifted = isl.Map.from_multi_aff(compose(_identity(box), _shift(array)))
-    visited = box.apply(shifted)
-    order = isl.Map.identity(visited.get_space().map_from_set()).intersect_domain(visited)
-    tree = builder.code().loops(isl.UnionMap.from_map(order.reset_tuple_id(isl.dim_type.out)))
-
-    def instance(arguments: Sequence[IntExpression]) -> Code:
-        element = Element(array.name, tuple(arguments))
-        return (scalar_cost(value, [element]), StoreElement(element, value))
-
-    return tree_code(tree, {array.name: instance})
-
-
-def _identity(box: isl.Set) -> isl.MultiAff:
-    return isl.MultiAff.identity(box.get_space().map_from_set())
-
-
-def _shift(array: LocalArray) -> isl.MultiAff:
-    shift = isl.MultiAff.identity(array.local_box().get_space().map_from_set())
-    for k, low in enumerate(array.low):
-        shift = shift.set_aff(k, shift.get_at(k).add_constant_val(isl.Val(low)))
-    return shift
 
 
 def _finish_code(builder: RoleBuilder) -> Code:
@@ -308,33 +259,8 @@ def _finish_code(builder: RoleBuilder) -> Code:
     for old, new in builder.analysis.mapping.state:
         arrays = builder.analysis.arrays
         if old in arrays and builder.role.overlaps(arrays[old].elements.domain()):
-            nodes += _replace_state(builder, arrays[old], arrays[new])
+            nodes += state_code(builder, arrays[old], arrays[new])
     return (IfNextInvocation((*nodes, Activate(_BEGIN))),)
-
-
-def _replace_state(builder: RoleBuilder, old: LocalArray, new: LocalArray) -> Code:
-    same_place = old.map_before.get_space().dim(isl.dim_type.in_) == len(new.extent)
-    if not same_place or old.extent_before != new.extent_before or not _same_offset(old, new):
-        raise PolyloomError(
-            error(
-                "map-state",
-                f"`{new.tensor}` does not lie where `{old.tensor}` lies",
-                builder.analysis.mapping.span("state"),
-                helps=["place the statement that writes the new state where the old one is read"],
-            )
-        )
-    sizes = [Number(n) for n in old.extent_before]
-    target = builder.memory_operand(f"state_{old.tensor}", *coalesced(sizes, old.strides))
-    source = builder.memory_operand(f"state_{new.tensor}", *coalesced(sizes, new.strides))
-    for operand, array in ((target, old), (source, new)):
-        corner = Element(array.name, tuple(Number(n) for n in array.low))
-        builder.setup.append((SetBase(operand, corner),))
-    return (Invoke(move_instruction(old.type).name, target, (source,)),)
-
-
-def _same_offset(old: LocalArray, new: LocalArray) -> bool:
-    pairs = zip(range(len(old.extent)), range(len(new.extent)), strict=True)
-    return all(old.offset.get_at(a).plain_is_equal(new.offset.get_at(b)) for a, b in pairs)
 
 
 def _assemble(
@@ -349,7 +275,7 @@ def _assemble(
     for unit in units:
         if isinstance(unit.work, Chain):
             incoming, outgoing = chain_queues(unit.work)
-            if _has_upstream(builder, unit.work):
+            if _parts_on(builder, unit.work) - {Part.OWN}:
                 inputs.append(incoming)
             if not (builder.role.overlaps(unit.work.last) and not unit.work.leaves):
                 outputs.append(outgoing)
@@ -375,11 +301,6 @@ def _where(builder: RoleBuilder) -> str:
     grid = bind(builder.analysis.mapping.grid.pes(), PE_PARAMETERS)
     condition = builder.code(grid).condition(builder.role.context)
     return "on all PEs" if condition is None else f"on the PEs with {integer_text(condition)}"
-
-
-def _has_upstream(builder: RoleBuilder, chain: Chain) -> bool:
-    pairs = (Part.COMBINE, Part.FORWARD)
-    return any(builder.role.overlaps(pes_of(chain.positions(part))) for part in pairs)
 
 
 def _ordered_setup(setup: Sequence[Code]) -> Code:

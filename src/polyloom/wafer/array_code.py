@@ -1,0 +1,95 @@
+"""The code that sets every cell of a local array: initialisation, and a state that takes another's place.
+
+Only the box that holds the tensor's elements is set, not what extra instances enlarged it by.
+Source: dtg_codegen, Sec. 5 (initialisation tasks); docs/semantics.md (state).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import islpy as isl
+
+from polyloom.diagnostics import Diagnostic, PolyloomError, Span, error
+from polyloom.ir.expressions import Constant, Read
+from polyloom.polyhedra.loops import IntExpression, Number, sum_of
+from polyloom.wafer.code import Code, Compute, Element, Invoke, OperandRef, SetBase, StoreElement
+from polyloom.wafer.compute_code import tree_code
+from polyloom.wafer.instructions import move_instruction
+from polyloom.wafer.memory import LocalArray
+from polyloom.wafer.nests import MAX_DIMENSIONS
+from polyloom.wafer.role_context import RoleBuilder, coalesced, scalar_cost, without_units
+from polyloom.wafer.tasks import InitializeTask
+
+
+def initialize_code(builder: RoleBuilder, task: InitializeTask, array: LocalArray) -> Code:
+    """Set all elements of an array to the task's value."""
+    return _set_cells(builder, "initialize", array, Compute(Constant(task.value, array.type), ()))
+
+
+def state_code(builder: RoleBuilder, old: LocalArray, new: LocalArray) -> Code:
+    """Copy ``new`` to ``old``. Raises PolyloomError ``map-state`` where they hold different elements."""
+    if old.extent_before != new.extent_before or not _same_offset(old, new):
+        raise PolyloomError(_elsewhere(old, new, builder.analysis.mapping.span("state")))
+    return _set_cells(builder, "state", old, new)
+
+
+def _set_cells(builder: RoleBuilder, verb: str, target: LocalArray, source: Compute | LocalArray) -> Code:
+    """One instruction, or loops where it has too many dimensions or SIMD is off, or one assignment."""
+    if all(extent == 1 for extent in target.extent_before):
+        return _set_cell(target, source, [Number(low) for low in target.low])
+    arrays = [a for a in (target, source) if isinstance(a, LocalArray)]
+    if builder.simd and all(len(_nest(array)[0]) <= MAX_DIMENSIONS for array in arrays):
+        to, *rest = (_operand(builder, verb, array) for array in arrays)
+        sources = (source,) if isinstance(source, Compute) else tuple(rest)
+        return (Invoke(move_instruction(target.type).name, to, sources),)
+    cells = _cells(target)
+    order = isl.Map.identity(cells.get_space().map_from_set()).intersect_domain(cells)
+    tree = builder.code().loops(isl.UnionMap.from_map(order.reset_tuple_id(isl.dim_type.out)))
+    return tree_code(tree, {target.name: lambda arguments: _set_cell(target, source, arguments)})
+
+
+def _cells(array: LocalArray) -> isl.Set:
+    """Return ``{ y_local[...] }``: the cells that are set, where they lie in the enlarged array."""
+    space = array.local_box().get_space()
+    shift = isl.MultiAff.identity(space.map_from_set())
+    for k, low in enumerate(array.low):
+        shift = shift.set_aff(k, shift.get_at(k).add_constant_val(isl.Val(low)))
+    return array.local_box().apply(isl.Map.from_multi_aff(shift))
+
+
+def _set_cell(target: LocalArray, source: Compute | LocalArray, cell: Sequence[IntExpression]) -> Code:
+    element = Element(target.name, tuple(cell))
+    value = source
+    if isinstance(value, LocalArray):
+        shifts = (there - here for here, there in zip(target.low, value.low, strict=True))
+        subscripts = (sum_of([(1, c), (1, Number(s))]) for c, s in zip(cell, shifts, strict=True))
+        value = Compute(Read(0, value.type), ((0, Element(value.name, tuple(subscripts))),))
+    return (scalar_cost(value, [element]), StoreElement(element, value))
+
+
+def _nest(array: LocalArray) -> tuple[tuple[IntExpression, ...], tuple[int, ...]]:
+    """Return the sizes and strides of the nest that runs through the cells."""
+    kept, (strides,) = without_units([Number(n) for n in array.extent_before], array.strides)
+    return coalesced(kept, strides)
+
+
+def _operand(builder: RoleBuilder, verb: str, array: LocalArray) -> OperandRef:
+    operand = builder.memory_operand(f"{verb}_{array.tensor}", *_nest(array))
+    corner = Element(array.name, tuple(Number(n) for n in array.low))
+    builder.setup.append((SetBase(operand, corner),))
+    return operand
+
+
+def _same_offset(old: LocalArray, new: LocalArray) -> bool:
+    dims = range(len(old.extent))
+    return all(old.offset.get_at(k).plain_is_equal(new.offset.get_at(k)) for k in dims)
+
+
+def _elsewhere(old: LocalArray, new: LocalArray, span: Span | None) -> Diagnostic:
+    return error(
+        "map-state",
+        f"`{new.tensor}` does not lie where `{old.tensor}` lies",
+        span,
+        helps=["place the statement that writes the new state where the old one is read"],
+    )
