@@ -20,6 +20,7 @@ from polyloom.wafer.host import encode, port_orders
 from polyloom.wafer.program import WaferProgram
 from polyloom.wafer.simd import SimdAnalysis
 from polyloom.wafer.simulator.machine import Machine
+from polyloom.wafer.streams import on_side
 from polyloom.wafer.tasks import ComputeTask
 
 _DIM = isl.dim_type
@@ -126,8 +127,7 @@ def _link_bounds(program: WaferProgram, inputs: Mapping[str, AnyArray], invocati
     grid = program.analysis.mapping.grid
     hop = program.machine.hop_latency
     for stream in program.analysis.graph.streams:
-        extent = grid.width if stream.side.line == "PE_X" else grid.height
-        for order in port_orders(stream.ports, stream.side, extent):
+        for order in port_orders(stream.ports, stream.side, grid.positions(stream.side)):
             tensor = inputs[stream.tensor]
             batch = tensor if invocations > 1 else tensor[None]
             count = sum(len(encode(order, batch[n], stream)[0]) for n in range(invocations))
@@ -137,13 +137,7 @@ def _link_bounds(program: WaferProgram, inputs: Mapping[str, AnyArray], invocati
             if chain.sparse:
                 continue
             ports = program.analysis.mapping.outputs[result.tensor]
-            extent = grid.width if chain.side.line == "PE_X" else grid.height
-            external = ports.intersect_range(_ports_of(grid.external(chain.side), ports))
-            for order in port_orders(external, chain.side, extent):
+            external = on_side(ports, grid, chain.side)
+            for order in port_orders(external, chain.side, grid.positions(chain.side)):
                 count = len(order.index) * invocations
                 yield Limit(count + hop, f"the link that takes {result.tensor} to port {order.position}")
-
-
-def _ports_of(external: isl.Set, ports: isl.Map) -> isl.Set:
-    inner = ports.get_space().range().unwrap().range()
-    return isl.Map.from_domain_and_range(external, isl.Set.universe(inner)).wrap()

@@ -62,6 +62,10 @@ class Grid:
     width: int
     height: int
 
+    def positions(self, side: Side) -> int:
+        """Return the number of external PEs on a side, of the rows or columns that it faces."""
+        return self.width if side.line == "PE_X" else self.height
+
     def pes(self) -> isl.Set:
         """Return ``{ PE[x, y] }`` of the rectangle."""
         return isl.Set(f"{{ PE[x, y] : 0 <= x < {self.width} and 0 <= y < {self.height} }}")

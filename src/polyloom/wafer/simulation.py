@@ -32,7 +32,7 @@ from polyloom.wafer.limit import Limit, limit_of
 from polyloom.wafer.memory import LocalArray, resident_tensors
 from polyloom.wafer.program import RoleProgram, WaferProgram
 from polyloom.wafer.routes import ColoredChain
-from polyloom.wafer.sides import Grid, Side
+from polyloom.wafer.sides import Side
 from polyloom.wafer.simulator.build import build_program
 from polyloom.wafer.simulator.fabric import Fabric
 from polyloom.wafer.simulator.result import Result, Trace
@@ -163,7 +163,7 @@ def _feed(fabric: Fabric, program: WaferProgram, inputs: Mapping[str, AnyArray],
         tensor = inputs[stream.tensor]
         batch = tensor if invocations > 1 else tensor[None]
         lines = _lines_with(program, stream.passes, stream.side)
-        for order in port_orders(stream.ports, stream.side, _extent(grid, stream.side)):
+        for order in port_orders(stream.ports, stream.side, grid.positions(stream.side)):
             if order.position not in lines:
                 continue
             parts = [encode(order, batch[n], stream) for n in range(invocations)]
@@ -178,10 +178,6 @@ def _lines_with(program: WaferProgram, pes: isl.Set, side: Side) -> set[int]:
     return set((xs if side.line == "PE_X" else ys).tolist())
 
 
-def _extent(grid: Grid, side: Side) -> int:
-    return grid.width if side.line == "PE_X" else grid.height
-
-
 def _ports(program: WaferProgram) -> Iterator[_Port]:
     grid = program.analysis.mapping.grid
     colored = {c.chain.name: c for c in program.routing.chains}
@@ -189,7 +185,7 @@ def _ports(program: WaferProgram) -> Iterator[_Port]:
         for chain in result.leave:
             ports = on_side(program.analysis.mapping.outputs[result.tensor], grid, chain.side)
             last = _last_coordinates(program, chain)
-            for order in port_orders(ports, chain.side, _extent(grid, chain.side)):
+            for order in port_orders(ports, chain.side, grid.positions(chain.side)):
                 yield _Port(chain, order, _color(colored[chain.name], last[order.position]))
 
 
