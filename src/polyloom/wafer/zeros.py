@@ -6,8 +6,7 @@ value that its output starts with. Data are finite, so zero times anything is ze
 
 from __future__ import annotations
 
-import math
-
+from polyloom.ir.evaluate import neutral
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -23,7 +22,6 @@ from polyloom.ir.expressions import (
     UnaryOp,
 )
 from polyloom.ir.program import Combine, Statement
-from polyloom.ir.types import ElementType
 
 Number = float | int
 
@@ -36,20 +34,14 @@ def initial_value(statement: Statement, sparse_read: int | None) -> Number | Non
     needs no initialisation.
     """
     if statement.reduction is not Combine.CONCATENATE:
-        return neutral_element(statement.reduction, statement.expression.type)
+        return _start(statement)
     return None if sparse_read is None else value_at_zero(statement.expression, sparse_read)
 
 
-def neutral_element(reduction: Combine, element: ElementType) -> Number:
-    """Return the value with which a reduction starts (docs/semantics.md)."""
-    if reduction in (Combine.MAXIMUM, Combine.MINIMUM):
-        sign = -1 if reduction is Combine.MAXIMUM else 1
-        if element.is_float:
-            return sign * math.inf
-        bits = 8 * element.size
-        largest = (1 << (bits - 1)) - 1
-        return largest if sign > 0 else -largest - 1
-    return 1 if reduction is Combine.MULTIPLY else 0
+def _start(statement: Statement) -> Number:
+    """Return the value with which a reduction starts, as the evaluator has it."""
+    value: Number = neutral(statement.reduction, statement.expression.type).item()
+    return value
 
 
 def zeros_may_be_dropped(statement: Statement, read: int) -> bool:
@@ -57,7 +49,7 @@ def zeros_may_be_dropped(statement: Statement, read: int) -> bool:
     value = value_at_zero(statement.expression, read)
     if statement.reduction is Combine.CONCATENATE:
         return value is not None
-    return value is not None and value == neutral_element(statement.reduction, statement.expression.type)
+    return value is not None and value == _start(statement)
 
 
 def value_at_zero(expression: Expression, read: int) -> Number | None:
