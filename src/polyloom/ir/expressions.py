@@ -29,6 +29,23 @@ class UnaryOp(Enum):
     CEIL = "ceil"
     ROUND = "round"
     """To the nearest integer, ties to even."""
+    TRUNC = "trunc"
+    SIN = "sin"
+    COS = "cos"
+    TAN = "tan"
+    ASIN = "asin"
+    ACOS = "acos"
+    ATAN = "atan"
+    SINH = "sinh"
+    COSH = "cosh"
+    EXP2 = "exp2"
+    LOG2 = "log2"
+    LOG10 = "log10"
+    CBRT = "cbrt"
+    COMPLEMENT = "~"
+    """Of integers, bit by bit."""
+    NOT = "!"
+    """Of a truth value."""
 
 
 class BinaryOp(Enum):
@@ -44,6 +61,24 @@ class BinaryOp(Enum):
     """NaN propagates."""
     MINIMUM = "min"
     """NaN propagates."""
+    FMAX = "fmax"
+    """The operand that is no NaN, as in C."""
+    FMIN = "fmin"
+    """The operand that is no NaN, as in C."""
+    REMAINDER = "%"
+    """Of integers, with the sign of the first, as in C (by zero it gives 0); of floats, C's ``fmod``."""
+    ATAN2 = "atan2"
+    HYPOT = "hypot"
+    BIT_AND = "&"
+    BIT_OR = "|"
+    BIT_XOR = "^"
+    SHIFT_LEFT = "<<"
+    SHIFT_RIGHT = ">>"
+    """Of a signed integer: with its sign."""
+    AND = "and"
+    """Of truth values."""
+    OR = "or"
+    """Of truth values."""
 
 
 class CompareOp(Enum):
@@ -78,6 +113,14 @@ class Iterator:
     """The value of the domain's dimension ``dimension`` at this point (C has it, LAIR has not)."""
 
     dimension: int
+    type: ElementType
+
+
+@dataclass(frozen=True)
+class ParameterValue:
+    """The value of an integer parameter or host iterator (host programs have them, LAIR has not)."""
+
+    name: str
     type: ElementType
 
 
@@ -144,13 +187,13 @@ class Convert:
     operand: Expression
 
 
-Expression = Read | Constant | Iterator | Unary | Binary | Compare | Select | Convert
+Expression = Read | Constant | Iterator | ParameterValue | Unary | Binary | Compare | Select | Convert
 
 
 def children(expression: Expression) -> tuple[Expression, ...]:
     """Return the operands, in the order in which they are written."""
     match expression:
-        case Read() | Constant() | Iterator():
+        case Read() | Constant() | Iterator() | ParameterValue():
             return ()
         case Unary(operand=x) | Convert(operand=x):
             return (x,)

@@ -1,0 +1,243 @@
+"""Host programs: sequential loops around md_homs, over buffers that are updated in place.
+
+What C and training loops become. A ``MdHom`` is a statement of the IR without its restrictions: its extents
+may depend on parameters and on the iterators of the host loops around it, it may have several outputs that
+are combined together, its combine operators may be the user's own, it may start from what the buffer holds,
+and it may finish its results with a map. A ``Nest`` is an md_hom whose scalar function is a small sequential
+program (md_poly's Listing 2, taken to its end); with no parallel dimension it is that program itself.
+
+Integer expressions (extents, offsets, guards) are over parameters, host iterators and, where it is said,
+over the iterators of the md_hom. Truth values among them come from comparisons, ``and`` and ``or``.
+
+Source: md_poly, Sec. 3.1 (md_hom, views, operators). Not in the papers: host loops, guards, initial values,
+finishing maps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator as Iterator_
+from dataclasses import dataclass, field
+from enum import Enum
+
+from polyloom.diagnostics import Span
+from polyloom.ir.expressions import Expression
+from polyloom.ir.types import ElementType
+from polyloom.polyhedra.loops_tree import IntExpression, Number, Tree
+
+
+@dataclass(frozen=True)
+class Index:
+    """``sum(coefficients[k] * iterator[k]) + offset``; the offset is over parameters and host iterators."""
+
+    coefficients: tuple[int, ...]
+    offset: IntExpression = Number(0)
+
+
+@dataclass(frozen=True)
+class View:
+    """Which element of a buffer belongs to a point: an index per dimension of the buffer.
+
+    An index is affine (``Index``), or any integer expression in the IR's sense, such as ``i / 2`` or an element
+    that another view reads (``hist[bin[i]]``); its ``Read`` positions are those of the md_hom's inputs.
+    """
+
+    buffer: str
+    indices: tuple[Index | Expression, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+class Role(Enum):
+    """What a buffer is to the caller."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    """Written whole before it is read."""
+    UPDATED = "updated"
+    """Read and written, or written in part."""
+    LOCAL = "local"
+    """Of no use to the caller: a local array, an expanded scalar."""
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An array in memory, row by row; rank 0 is a scalar. Extents are over the parameters."""
+
+    name: str
+    type: ElementType
+    shape: tuple[IntExpression, ...]
+    role: Role
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+class Order(Enum):
+    """How a dimension's points come together."""
+
+    CONCATENATE = "++"
+    POINTWISE = "pw"
+    """All points of the dimension are combined into one (a reduction)."""
+    PREFIX = "ps"
+    """The point k keeps what the points 0..k combine to (a scan)."""
+    SERIAL = "serial"
+    """One after another, through memory: the Unknown Combine Operator of md_poly's solution 1."""
+
+
+@dataclass(frozen=True)
+class Combiner:
+    """An associative operator on tuples, one value per output of the md_hom.
+
+    ``results[o]`` is over reads: position ``p`` < n is output p of the left operand, position n + p that of
+    the right one. ``neutral[o]`` is None where there is no neutral element: then the first term starts.
+    ``commutative`` tells whether operands may change places.
+    """
+
+    name: str
+    results: tuple[Expression, ...]
+    neutral: tuple[float | int | None, ...]
+    commutative: bool = True
+
+
+@dataclass(frozen=True)
+class CombineOperator:
+    """``++``, ``serial``, ``pw(f)`` or ``ps(f)``; the last two have a combiner."""
+
+    order: Order
+    combiner: Combiner | None = None
+
+    def __str__(self) -> str:
+        name = self.combiner.name if self.combiner else ""
+        return {Order.POINTWISE: name, Order.PREFIX: f"ps({name})"}.get(self.order, self.order.value)
+
+
+@dataclass(frozen=True)
+class MdHom:
+    """``out_view . md_hom(f, (op_1, ..., op_d)) . inp_view``, one per launch.
+
+    ``outputs[o]`` becomes ``finish[o]`` of ``initial[o] op terms[o] op ...`` over the points of the zero-based
+    rectangle ``extents`` where ``guard`` holds (None: everywhere). The output views use only dimensions that
+    are kept (``++`` and prefix dimensions), unless an index is computed from data (a histogram): then the
+    points that meet in one element are combined by the operator of the dimensions that the view loses.
+
+    ``terms``: per output, the scalar function; ``Read`` positions index ``inputs``.
+    ``initial``: per output, what the reduction starts from, over the kept dimensions (reads of ``inputs``
+    whose views use kept dimensions only); None: the neutral element (for ``++`` alone: nothing).
+    ``finish``: per output, a map of the combined values: ``Read`` positions below len(inputs) index
+    ``inputs`` at the kept point, len(inputs) + o is the combined value of output o. None: the value itself.
+    ``guard``: over iterators, host iterators and parameters; points outside contribute nothing.
+    ``written``: over the kept iterators, host iterators and parameters; which outputs are stored.
+    Inputs are read before any output is written: where a buffer is both, a point reads only elements that
+    it alone writes, or the host program has made a copy before.
+    """
+
+    name: str
+    iterators: tuple[str, ...]
+    extents: tuple[IntExpression, ...]
+    inputs: tuple[View, ...]
+    outputs: tuple[View, ...]
+    terms: tuple[Expression, ...]
+    combine: tuple[CombineOperator, ...]
+    initial: tuple[Expression | None, ...]
+    finish: tuple[Expression | None, ...]
+    guard: IntExpression | None = None
+    written: IntExpression | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """``target = value`` at one instance of a statement; ``Read`` positions index ``reads``.
+
+    Indices of views are over ``iterators`` (the statement's own), in place of those of an md_hom.
+    ``condition``: a truth value of the data; the assignment happens where it holds.
+    """
+
+    name: str
+    iterators: tuple[str, ...]
+    target: View
+    reads: tuple[View, ...]
+    value: Expression
+    condition: Expression | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Nest:
+    """An md_hom of ``++`` over ``extents`` whose scalar function is a sequential program.
+
+    ``body``: loops, branches and instances of ``assignments`` (by name), over ``iterators``, host iterators
+    and parameters. ``private``: local buffers of which every point has its own copy.
+    """
+
+    name: str
+    iterators: tuple[str, ...]
+    extents: tuple[IntExpression, ...]
+    body: Tree
+    assignments: tuple[Assignment, ...]
+    private: tuple[Buffer, ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class HostLoop:
+    """``for (iterator = start; condition; iterator += step) body``, on the host, in order."""
+
+    iterator: str
+    start: IntExpression
+    condition: IntExpression
+    step: IntExpression
+    body: tuple[HostNode, ...]
+
+
+@dataclass(frozen=True)
+class HostBranch:
+    """``if (condition) body``: a question about parameters and host iterators."""
+
+    condition: IntExpression
+    body: tuple[HostNode, ...]
+    otherwise: tuple[HostNode, ...] = ()
+
+
+@dataclass(frozen=True)
+class Copy:
+    """All of ``source`` is copied to ``target``, a buffer of the same shape and type."""
+
+    source: str
+    target: str
+
+
+HostNode = HostLoop | HostBranch | MdHom | Nest | Copy
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An integer that is known when the program starts: a C scalar argument in bounds or subscripts."""
+
+    name: str
+    type: ElementType
+
+
+@dataclass(frozen=True)
+class HostProgram:
+    """Host nodes in order over buffers; what is known of the parameters is ``context`` (a condition)."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    buffers: tuple[Buffer, ...]
+    body: tuple[HostNode, ...]
+    context: IntExpression | None = None
+
+    def buffer(self, name: str) -> Buffer:
+        """Return the buffer called ``name``; KeyError where there is none."""
+        return {buffer.name: buffer for buffer in self.buffers}[name]
+
+
+def walk_host(nodes: tuple[HostNode, ...]) -> Iterator_[HostNode]:
+    """Yield the nodes and everything inside them, outside first."""
+    for node in nodes:
+        yield node
+        match node:
+            case HostLoop(body=body):
+                yield from walk_host(body)
+            case HostBranch(body=body, otherwise=otherwise):
+                yield from walk_host((*body, *otherwise))
+            case _:
+                pass

@@ -1,0 +1,129 @@
+"""The polyhedral model of a static control part: domains, accesses, schedule, and what each statement does.
+
+Source: md_poly, Sec. 3.2.1 (iteration domain, access relation). Not in the papers: conditions on data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+import islpy as isl
+
+from polyloom.diagnostics import Source, Span
+from polyloom.ir.expressions import Expression
+from polyloom.ir.types import ElementType
+from polyloom.polyhedra.loops_tree import IntExpression
+
+
+@dataclass(frozen=True, eq=False)
+class ScopAccess:
+    """One reference in the source text.
+
+    ``relation``: ``{ S1[i, j] -> A[i, j + 1] }``, exact where ``computed`` is empty. An index that reads data
+    (``hist[bin[i]]``) is free in the relation; ``computed`` maps its position to its expression, over the
+    statement's reads.
+    """
+
+    array: str
+    relation: isl.Map
+    computed: tuple[tuple[int, Expression], ...] = ()
+    span: Span | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ScopStatement:
+    """``target = value``, for the instances in ``domain``, where ``condition`` (of the data) holds.
+
+    ``Read`` positions in ``value`` and ``condition`` index ``reads``; ``Iterator(k)`` is the k-th dimension of
+    the domain; ``ParameterValue`` is a parameter. A compound assignment has its target among the reads.
+    ``iterators``: the names in the source of the loops around it, outermost first. ``loops``: for
+    each of them the span of the ``for``, which statements of one loop share.
+    """
+
+    name: str
+    domain: isl.Set
+    iterators: tuple[str, ...]
+    loops: tuple[Span | None, ...]
+    target: ScopAccess
+    reads: tuple[ScopAccess, ...]
+    value: Expression
+    condition: Expression | None = None
+    span: Span | None = None
+
+
+class Origin(Enum):
+    """Where an array comes from."""
+
+    ARGUMENT = "argument"
+    """A parameter of the function."""
+    GLOBAL = "global"
+    OUTER = "outer"
+    """A local of the function, declared outside the SCoP: alive before and after it."""
+    INNER = "inner"
+    """Declared inside the SCoP: dead after it."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScopArray:
+    """An array or scalar that statements access.
+
+    ``shape``: extents over the parameters; the first is None where C does not say it (``double *a``, ``a[]``).
+    ``constant``: declared ``const``. ``record``: for a member of a structure, the variable and the path
+    (``("p", "x")`` for ``p[i].x``), else empty.
+    """
+
+    name: str
+    type: ElementType
+    shape: tuple[IntExpression | None, ...]
+    origin: Origin
+    constant: bool = False
+    restrict: bool = False
+    record: tuple[str, ...] = ()
+    span: Span | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class StatedParallel:
+    """``#pragma mdh parallel(++, ++, +: C[i][j])`` before a loop nest.
+
+    ``operators``: per dimension of the nest, outermost first: ``++``, ``+``, ``*``, ``max``, ``min`` or the
+    name of a function of the source. ``target``: the text of the access that is reduced, if it was given.
+    """
+
+    operators: tuple[str, ...]
+    target: str | None
+    loop: Span | None
+    span: Span
+
+
+@dataclass(frozen=True, eq=False)
+class ScopParameter:
+    """An integer that the SCoP does not change."""
+
+    name: str
+    type: ElementType
+
+
+@dataclass(frozen=True, eq=False)
+class Scop:
+    """A static control part.
+
+    ``schedule``: ``{ S1[i, j] -> [0, i, 0, j, 0] }``, all ranges of one length, lexicographic order is
+    execution order. ``context``: constraints on the parameters that C implies. ``assumed``: what was taken
+    for granted (no aliasing, no overflow), one sentence each. ``extent``: the byte range of the part in
+    the source text, which a drop-in replaces.
+    """
+
+    name: str
+    source: Source
+    parameters: tuple[ScopParameter, ...]
+    context: isl.Set
+    statements: tuple[ScopStatement, ...]
+    schedule: isl.UnionMap
+    arrays: tuple[ScopArray, ...]
+    stated: tuple[StatedParallel, ...] = ()
+    assumed: tuple[str, ...] = ()
+    extent: tuple[int, int] = (0, 0)
+    arguments: tuple[str, ...] = field(default=())
+    """The names of the function's parameters, in order."""
