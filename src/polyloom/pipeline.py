@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from polyloom.ir.program import Program
 from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.expressible import check_expressible
 from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.memory import allocate
 from polyloom.wafer.program import WaferProgram, compile_program
@@ -15,6 +16,7 @@ from polyloom.wafer.whole_stream import whole_stream
 
 def analyse_layer(program: Program, mapping: Mapping, options: SimdOptions) -> LayerAnalysis:
     """Run the wafer back end up to SIMD detection. Source: dtg_codegen, Sec. 4 and 5."""
+    check_expressible(program)
     graph = build_tasks(program, mapping)
     arrays = allocate(graph)
     simd = tuple(analyse(task, arrays, options, whole_stream(task, graph)) for task in graph.compute)

@@ -1,16 +1,18 @@
 """Scalar functions on arrays, each operation rounded to its element type.
 
-- float16, float32: ``+ - * /`` and sqrt are rounded once; exp log tanh sigmoid erf pow rsqrt are computed
-  in float64 and rounded once.
-- Integers wrap; division goes towards zero, by zero gives 0; pow wraps, a negative exponent truncates.
-- max and min propagate NaN.
+- float16, float32: ``+ - * / %`` and sqrt are rounded once; exp log tanh sigmoid erf pow rsqrt and the
+  other functions of analysis are computed in float64 and rounded once.
+- Integers wrap; division goes towards zero, by zero gives 0, and so does the remainder; pow wraps, a
+  negative exponent truncates. A shift counts modulo the number of bits.
+- max and min propagate NaN; fmax and fmin ignore it.
 - Conversion to float rounds to nearest even; float to integer goes towards zero, then wraps.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from polyloom.ir.expressions import (
     Convert,
     Expression,
     Iterator,
+    ParameterValue,
     Read,
     Select,
     Unary,
@@ -34,10 +37,20 @@ from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
 Function = Callable[..., NDArray]
+_NO_PARAMETERS: Mapping[str, int] = MappingProxyType({})
 
 
-def value(expression: Expression, reads: Sequence[NDArray], iterators: Callable[[int], NDArray]) -> NDArray:
+def value(
+    expression: Expression,
+    reads: Sequence[NDArray],
+    iterators: Callable[[int], NDArray],
+    parameters: Mapping[str, int] = _NO_PARAMETERS,
+) -> NDArray:
     """Return an expression's value; ``reads`` one array per read, ``iterators`` a dimension's values."""
+
+    def inner(part: Expression) -> NDArray:
+        return value(part, reads, iterators, parameters)
+
     match expression:
         case Read(position=k):
             return reads[k]
@@ -45,17 +58,18 @@ def value(expression: Expression, reads: Sequence[NDArray], iterators: Callable[
             return constant(x, kind)
         case Iterator(dimension=k, type=kind):
             return convert(iterators(k), kind)
+        case ParameterValue(name=name, type=kind):
+            return constant(parameters[name], kind)
         case Unary(op=op, operand=a):
-            return unary(op, value(a, reads, iterators), a.type)
+            return unary(op, inner(a), a.type)
         case Binary(op=op, left=a, right=b):
-            return binary(op, value(a, reads, iterators), value(b, reads, iterators), a.type)
+            return binary(op, inner(a), inner(b), a.type)
         case Compare(op=op, left=a, right=b):
-            return COMPARISONS[op](value(a, reads, iterators), value(b, reads, iterators))
+            return COMPARISONS[op](inner(a), inner(b))
         case Select(condition=c, then=a, otherwise=b):
-            sides = value(a, reads, iterators), value(b, reads, iterators)
-            return np.where(value(c, reads, iterators), *sides)
+            return np.where(inner(c), inner(a), inner(b))
         case Convert(type=kind, operand=a):
-            return convert(value(a, reads, iterators), kind)
+            return convert(inner(a), kind)
 
 
 def constant(number: float | int, kind: ElementType) -> NDArray:
@@ -72,8 +86,18 @@ def _wrapped_int64(number: int) -> int:
 def convert(a: NDArray, kind: ElementType) -> NDArray:
     """Return the array in another type."""
     if a.dtype.kind == "f" and not kind.is_float:
-        return np.trunc(a).astype(np.int64).astype(kind.dtype)
+        return _whole(np.trunc(a), kind)
     return a.astype(kind.dtype)
+
+
+def _whole(a: NDArray, kind: ElementType) -> NDArray:
+    """Return floats that are integers in an integer type; uint64 also has what int64 has not."""
+    if kind is not ElementType.UINT64:
+        return a.astype(np.int64).astype(kind.dtype)
+    half = np.float64(2.0**63)
+    high = a.astype(np.float64) >= half
+    low = np.where(high, a.astype(np.float64) - half, a).astype(np.int64).astype(np.uint64)
+    return np.where(high, low + np.uint64(2**63), low).astype(np.uint64)
 
 
 def _in_float64(function: Callable[[NDArray], NDArray]) -> Function:
@@ -101,6 +125,19 @@ _UNARY: dict[UnaryOp, Function] = {
     UnaryOp.FLOOR: np.floor,
     UnaryOp.CEIL: np.ceil,
     UnaryOp.ROUND: np.rint,
+    UnaryOp.TRUNC: np.trunc,
+    UnaryOp.SIN: _in_float64(np.sin),
+    UnaryOp.COS: _in_float64(np.cos),
+    UnaryOp.TAN: _in_float64(np.tan),
+    UnaryOp.ASIN: _in_float64(np.arcsin),
+    UnaryOp.ACOS: _in_float64(np.arccos),
+    UnaryOp.ATAN: _in_float64(np.arctan),
+    UnaryOp.SINH: _in_float64(np.sinh),
+    UnaryOp.COSH: _in_float64(np.cosh),
+    UnaryOp.EXP2: _in_float64(np.exp2),
+    UnaryOp.LOG2: _in_float64(np.log2),
+    UnaryOp.LOG10: _in_float64(np.log10),
+    UnaryOp.CBRT: _in_float64(np.cbrt),
 }
 _OF_INTEGERS: dict[UnaryOp, Function] = {
     UnaryOp.NEGATE: np.negative,
@@ -108,11 +145,15 @@ _OF_INTEGERS: dict[UnaryOp, Function] = {
     UnaryOp.FLOOR: _same,
     UnaryOp.CEIL: _same,
     UnaryOp.ROUND: _same,
+    UnaryOp.TRUNC: _same,
+    UnaryOp.COMPLEMENT: np.invert,
 }
 
 
 def unary(op: UnaryOp, a: NDArray, kind: ElementType) -> NDArray:
     """Return ``op(a)`` in the type of ``a``."""
+    if op is UnaryOp.NOT:
+        return np.logical_not(a)
     return (_UNARY if kind.is_float else _OF_INTEGERS)[op](a)
 
 
@@ -131,17 +172,22 @@ UFUNCS: dict[BinaryOp, np.ufunc] = {
     BinaryOp.MULTIPLY: np.multiply,
     BinaryOp.MAXIMUM: np.maximum,
     BinaryOp.MINIMUM: np.minimum,
+    BinaryOp.FMAX: np.fmax,
+    BinaryOp.FMIN: np.fmin,
+    BinaryOp.BIT_AND: np.bitwise_and,
+    BinaryOp.BIT_OR: np.bitwise_or,
+    BinaryOp.BIT_XOR: np.bitwise_xor,
+    BinaryOp.AND: np.logical_and,
+    BinaryOp.OR: np.logical_or,
 }
 
 
 def binary(op: BinaryOp, a: NDArray, b: NDArray, kind: ElementType) -> NDArray:
     """Return ``a op b`` in the type of both."""
-    if op is BinaryOp.DIVIDE:
-        return np.true_divide(a, b) if kind.is_float else _divide_integers(a, b)
-    if op is BinaryOp.POWER:
-        return _power(a, b) if kind.is_float else _power_integers(a, b)
-    result: NDArray = UFUNCS[op](a, b)
-    return result
+    if op in UFUNCS:
+        result: NDArray = UFUNCS[op](a, b)
+        return result
+    return (_OF_TWO_FLOATS if kind.is_float else _OF_TWO_INTEGERS)[op](a, b)
 
 
 def _divide_integers(a: NDArray, b: NDArray) -> NDArray:
@@ -154,8 +200,19 @@ def _divide_integers(a: NDArray, b: NDArray) -> NDArray:
     return result
 
 
-def _power(a: NDArray, b: NDArray) -> NDArray:
-    return np.power(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype)
+def _remainder_of_integers(a: NDArray, b: NDArray) -> NDArray:
+    """Return C's ``%``: the sign is that of ``a``; by zero it gives 0."""
+    divisor = np.where(b == 0, np.ones_like(b), b)
+    return np.where(b == 0, np.zeros_like(a), np.fmod(a, divisor)).astype(a.dtype)
+
+
+def _shift(function: np.ufunc) -> Function:
+    """Return a shift that counts modulo the number of bits, as OpenCL does (C leaves it undefined)."""
+    return lambda a, b: function(a, b & b.dtype.type(8 * a.dtype.itemsize - 1))
+
+
+def _both_in_float64(function: np.ufunc) -> Function:
+    return lambda a, b: function(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype)
 
 
 def _power_integers(a: NDArray, b: NDArray) -> NDArray:
@@ -165,3 +222,19 @@ def _power_integers(a: NDArray, b: NDArray) -> NDArray:
     inverse = np.where(np.abs(a) == 1, odd_sign, np.zeros_like(a))
     result: NDArray = np.where(b < 0, inverse, power).astype(a.dtype)
     return result
+
+
+_OF_TWO_FLOATS: dict[BinaryOp, Function] = {
+    BinaryOp.DIVIDE: np.true_divide,
+    BinaryOp.POWER: _both_in_float64(np.power),
+    BinaryOp.REMAINDER: np.fmod,
+    BinaryOp.ATAN2: _both_in_float64(np.arctan2),
+    BinaryOp.HYPOT: _both_in_float64(np.hypot),
+}
+_OF_TWO_INTEGERS: dict[BinaryOp, Function] = {
+    BinaryOp.DIVIDE: _divide_integers,
+    BinaryOp.POWER: _power_integers,
+    BinaryOp.REMAINDER: _remainder_of_integers,
+    BinaryOp.SHIFT_LEFT: _shift(np.left_shift),
+    BinaryOp.SHIFT_RIGHT: _shift(np.right_shift),
+}

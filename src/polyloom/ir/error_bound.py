@@ -22,10 +22,12 @@ from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
     Compare,
+    CompareOp,
     Constant,
     Convert,
     Expression,
     Iterator,
+    ParameterValue,
     Read,
     Select,
     Unary,
@@ -39,7 +41,24 @@ from polyloom.ir.types import ElementType
 Floats = npt.NDArray[np.float64]
 NDArray = npt.NDArray[Any]
 
-_WITHOUT_ROUNDING = frozenset({UnaryOp.NEGATE, UnaryOp.ABS, UnaryOp.FLOOR, UnaryOp.CEIL, UnaryOp.ROUND})
+_WITHOUT_ROUNDING = frozenset(
+    {
+        UnaryOp.NEGATE,
+        UnaryOp.ABS,
+        UnaryOp.FLOOR,
+        UnaryOp.CEIL,
+        UnaryOp.ROUND,
+        UnaryOp.TRUNC,
+        UnaryOp.COMPLEMENT,
+        UnaryOp.NOT,
+        BinaryOp.MAXIMUM,
+        BinaryOp.MINIMUM,
+        BinaryOp.FMAX,
+        BinaryOp.FMIN,
+        BinaryOp.REMAINDER,
+    }
+)
+_WAVES = frozenset({UnaryOp.SIN, UnaryOp.COS})
 
 
 @dataclass(frozen=True)
@@ -158,17 +177,26 @@ class _Rules:
                 return _exact(arithmetic.constant(x, kind))
             case Iterator(dimension=k):
                 return _exact(iterator_values(k, self.step.box))
+            case ParameterValue():
+                raise TypeError("a program of tensors has no parameters")
+            case Unary(op=op, operand=a) if op in _WAVES:
+                return _wave(op, self.rounded(a))
+            case Unary(op=UnaryOp.TAN, operand=a):
+                return _divided(_wave(UnaryOp.SIN, self.rounded(a)), _wave(UnaryOp.COS, self.rounded(a)))
             case Unary(op=op, operand=a):
-                return _through(_function(op), self.rounded(a))
+                return _through(_function(op, a.type), self.rounded(a))
             case Convert(type=kind, operand=a):
                 return _through(_converting(kind), self.rounded(a))
-            case Select(condition=Compare(left=a, right=b) as c, then=then, otherwise=otherwise):
-                sides = self.rounded(then), self.rounded(otherwise)
-                return _selected(c, self.rounded(a), self.rounded(b), *sides)
-            case Binary(op=op, left=a, right=b):
+            case Select(condition=condition, then=then, otherwise=otherwise):
+                return _selected(self.rounded(condition), self.rounded(then), self.rounded(otherwise))
+            case Compare(op=op, left=a, right=b):
+                return _compared(op, self.rounded(a), self.rounded(b))
+            case Binary(op=BinaryOp.AND | BinaryOp.OR as op, left=a, right=b):
+                return _logical(op, self.rounded(a), self.rounded(b))
+            case Binary(op=op, left=a, right=b) if op in _BINARY:
                 return _BINARY[op](self.rounded(a), self.rounded(b))
-            case _:
-                raise TypeError(expression)
+            case Binary(op=op, left=a, right=b):
+                return _of_both(op, a.type, self.rounded(a), self.rounded(b))
 
     def rounded(self, expression: Expression) -> Approximate:
         found = self.carried(expression)
@@ -179,10 +207,8 @@ class _Rules:
 
 def _rounds(expression: Expression) -> bool:
     match expression:
-        case Unary(op=op):
+        case Unary(op=op) | Binary(op=op):
             return op not in _WITHOUT_ROUNDING
-        case Binary(op=op):
-            return op not in (BinaryOp.MAXIMUM, BinaryOp.MINIMUM)
         case _:
             return isinstance(expression, Convert)
 
@@ -194,24 +220,62 @@ def _through(function: Callable[[Floats], NDArray], a: Approximate) -> Approxima
     return Approximate(middle, np.where(a.error == 0, 0.0, np.maximum(*ends)))
 
 
-def _function(op: UnaryOp) -> Callable[[Floats], NDArray]:
+def _function(op: UnaryOp, kind: ElementType) -> Callable[[Floats], NDArray]:
+    if op is UnaryOp.NOT:
+        return lambda values: np.asarray(values == 0, dtype=np.float64)
+    if op is UnaryOp.COMPLEMENT:
+        return lambda values: arithmetic.unary(op, values.astype(kind.dtype), kind).astype(np.float64)
     return lambda values: arithmetic.unary(op, values, ElementType.FLOAT64)
+
+
+def _wave(op: UnaryOp, a: Approximate) -> Approximate:
+    """Carry an error through sine or cosine, which never moves further than its argument."""
+    return Approximate(arithmetic.unary(op, a.value, ElementType.FLOAT64), np.minimum(a.error, 2.0))
 
 
 def _converting(kind: ElementType) -> Callable[[Floats], NDArray]:
     return (lambda v: v) if kind.is_float else np.trunc
 
 
-def _selected(
-    compare: Compare, a: Approximate, b: Approximate, then: Approximate, otherwise: Approximate
-) -> Approximate:
-    """Choose; where the errors may turn the comparison around, the difference of the sides counts."""
-    chosen = arithmetic.COMPARISONS[compare.op](a.value, b.value)
+def _compared(op: CompareOp, a: Approximate, b: Approximate) -> Approximate:
+    """Compare: 1 or 0, with an error of 1 where the errors may turn the comparison around."""
     slack = a.error + b.error
     doubtful = (slack > 0) & (np.abs(a.value - b.value) <= slack)
+    holds = arithmetic.COMPARISONS[op](a.value, b.value)
+    return Approximate(holds.astype(np.float64), doubtful.astype(np.float64))
+
+
+def _logical(op: BinaryOp, a: Approximate, b: Approximate) -> Approximate:
+    """Combine truth values; a doubtful one counts where the other does not decide alone."""
+    extreme = np.minimum if op is BinaryOp.AND else np.maximum
+    middle = extreme(a.value, b.value)
+    corners = [extreme(x, y) for x in _both_ways(a) for y in _both_ways(b)]
+    error = np.max([np.abs(corner - middle) for corner in corners], axis=0)
+    return Approximate(middle, error)
+
+
+def _both_ways(a: Approximate) -> tuple[Floats, Floats]:
+    return a.value, np.where(a.error > 0, 1 - a.value, a.value)
+
+
+def _selected(condition: Approximate, then: Approximate, otherwise: Approximate) -> Approximate:
+    """Choose; where the condition is in doubt, the difference of the sides counts."""
+    chosen = condition.value != 0
     error = np.where(chosen, then.error, otherwise.error)
     turned = np.abs(then.value - otherwise.value) + then.error + otherwise.error
-    return Approximate(np.where(chosen, then.value, otherwise.value), np.where(doubtful, turned, error))
+    value = np.where(chosen, then.value, otherwise.value)
+    return Approximate(value, np.where(condition.error > 0, turned, error))
+
+
+def _of_both(op: BinaryOp, kind: ElementType, a: Approximate, b: Approximate) -> Approximate:
+    """Carry errors through a function that may jump: exact operands only have an exact result."""
+    left, right = a.value.astype(kind.dtype), b.value.astype(kind.dtype)
+    result = arithmetic.binary(op, left, right, kind).astype(np.float64)
+    return Approximate(result, np.where((a.error == 0) & (b.error == 0), 0.0, np.inf))
+
+
+def _hypotenuse(a: Approximate, b: Approximate) -> Approximate:
+    return Approximate(np.hypot(a.value, b.value), np.hypot(a.error, b.error))
 
 
 def _added(a: Approximate, b: Approximate) -> Approximate:
@@ -253,4 +317,7 @@ _BINARY: dict[BinaryOp, Callable[[Approximate, Approximate], Approximate]] = {
     BinaryOp.POWER: _power,
     BinaryOp.MAXIMUM: _extreme(np.maximum),
     BinaryOp.MINIMUM: _extreme(np.minimum),
+    BinaryOp.FMAX: _extreme(np.fmax),
+    BinaryOp.FMIN: _extreme(np.fmin),
+    BinaryOp.HYPOT: _hypotenuse,
 }

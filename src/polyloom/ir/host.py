@@ -24,21 +24,24 @@ from polyloom.ir.expressions import Expression
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops_tree import IntExpression, Number, Tree
 
+ZERO = Number(0)
+
 
 @dataclass(frozen=True)
 class Index:
     """``sum(coefficients[k] * iterator[k]) + offset``; the offset is over parameters and host iterators."""
 
     coefficients: tuple[int, ...]
-    offset: IntExpression = Number(0)
+    offset: IntExpression = ZERO
 
 
 @dataclass(frozen=True)
 class View:
     """Which element of a buffer belongs to a point: an index per dimension of the buffer.
 
-    An index is affine (``Index``), or any integer expression in the IR's sense, such as ``i / 2`` or an element
-    that another view reads (``hist[bin[i]]``); its ``Read`` positions are those of the md_hom's inputs.
+    An index is affine (``Index``), or any integer expression in the IR's sense, such as ``i / 2`` or an
+    element that another view reads (``hist[bin[i]]``); its ``Read`` positions are those of the md_hom's
+    inputs.
     """
 
     buffer: str
@@ -112,10 +115,11 @@ class CombineOperator:
 class MdHom:
     """``out_view . md_hom(f, (op_1, ..., op_d)) . inp_view``, one per launch.
 
-    ``outputs[o]`` becomes ``finish[o]`` of ``initial[o] op terms[o] op ...`` over the points of the zero-based
-    rectangle ``extents`` where ``guard`` holds (None: everywhere). The output views use only dimensions that
-    are kept (``++`` and prefix dimensions), unless an index is computed from data (a histogram): then the
-    points that meet in one element are combined by the operator of the dimensions that the view loses.
+    ``outputs[o]`` becomes ``finish[o]`` of ``initial[o] op terms[o] op ...`` over the points of the
+    zero-based rectangle ``extents`` where ``guard`` holds (None: everywhere). The output views use only
+    dimensions that are kept (``++`` and prefix dimensions), unless an index is computed from data (a
+    histogram): then the points that meet in one element are combined by the operator of the dimensions that
+    the view loses.
 
     ``terms``: per output, the scalar function; ``Read`` positions index ``inputs``.
     ``initial``: per output, what the reduction starts from, over the kept dimensions (reads of ``inputs``

@@ -16,9 +16,11 @@ import numpy.typing as npt
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
+    Compare,
     Constant,
     Expression,
     Iterator,
+    ParameterValue,
     Read,
     Select,
     Unary,
@@ -34,7 +36,8 @@ NDArray = npt.NDArray[Any]
 EXACT = 2048
 """Integers below this are exact in float16."""
 
-_OF_POSITIVE = frozenset({UnaryOp.LOG, UnaryOp.SQRT, UnaryOp.RSQRT})
+_OF_POSITIVE = frozenset({UnaryOp.LOG, UnaryOp.LOG2, UnaryOp.LOG10, UnaryOp.SQRT, UnaryOp.RSQRT})
+_GROWING = frozenset({UnaryOp.EXP, UnaryOp.EXP2, UnaryOp.SINH, UnaryOp.COSH})
 
 
 def random_inputs(
@@ -115,19 +118,25 @@ def _size(expression: Expression, statement: Statement, sizes: Mapping[str, floa
             return abs(float(x))
         case Iterator(dimension=k):
             return float(statement.domain[k])
-        case Unary(op=UnaryOp.EXP):
+        case ParameterValue():
+            return math.inf
+        case Unary(op=op) if op in _GROWING:
             return _power(math.e, inner[0])
-        case Unary(op=UnaryOp.TANH | UnaryOp.SIGMOID | UnaryOp.ERF):
+        case Unary(op=UnaryOp.TANH | UnaryOp.SIGMOID | UnaryOp.ERF | UnaryOp.SIN | UnaryOp.COS):
             return 1.0
-        case Binary(op=BinaryOp.ADD | BinaryOp.SUBTRACT):
+        case Binary(op=BinaryOp.ADD | BinaryOp.SUBTRACT | BinaryOp.HYPOT):
             return inner[0] + inner[1]
         case Binary(op=BinaryOp.MULTIPLY):
             return inner[0] * inner[1]
-        case Binary(op=BinaryOp.DIVIDE):
+        case Binary(op=BinaryOp.DIVIDE | BinaryOp.REMAINDER):
             return inner[0]
         case Binary(op=BinaryOp.POWER):
             return _power(*inner)
+        case Binary(op=BinaryOp.SHIFT_LEFT):
+            return inner[0] * _power(2.0, inner[1])
         case Select():
             return max(inner[1:])
+        case Compare():
+            return 1.0
         case _:
             return max(inner)

@@ -12,6 +12,7 @@ from polyloom.ir.expressions import (
     Convert,
     Expression,
     Iterator,
+    ParameterValue,
     Read,
     Select,
     Unary,
@@ -19,13 +20,25 @@ from polyloom.ir.expressions import (
 )
 from polyloom.ir.program import Access, Affine, Combine, Statement, Tensor
 
-_CHOICE, _COMPARISON, _SUM, _PRODUCT, _SIGN, _ATOM = range(6)
+_CHOICE, _OR, _AND, _NOT, _COMPARISON, _BITS, _SUM, _PRODUCT, _SIGN, _ATOM = range(10)
 _SIGNS = {
     BinaryOp.ADD: _SUM,
     BinaryOp.SUBTRACT: _SUM,
     BinaryOp.MULTIPLY: _PRODUCT,
     BinaryOp.DIVIDE: _PRODUCT,
+    BinaryOp.REMAINDER: _PRODUCT,
+    BinaryOp.AND: _AND,
+    BinaryOp.OR: _OR,
 }
+_OF_BITS = frozenset(
+    {
+        BinaryOp.BIT_AND,
+        BinaryOp.BIT_OR,
+        BinaryOp.BIT_XOR,
+        BinaryOp.SHIFT_LEFT,
+        BinaryOp.SHIFT_RIGHT,
+    }
+)
 
 
 def tensor_text(tensor: Tensor) -> str:
@@ -103,8 +116,12 @@ class _Printer:
                 return _constant(expression, told)
             case Iterator(dimension=k, type=kind):
                 return _ATOM, f"{kind.value}({self.iterators[k]})"
-            case Unary(op=UnaryOp.NEGATE, operand=a):
-                return _SIGN, f"-{self.text(a, _SIGN, told)}"
+            case ParameterValue(name=name, type=kind):
+                return _ATOM, f"{kind.value}({name})"
+            case Unary(op=UnaryOp.NEGATE | UnaryOp.COMPLEMENT as op, operand=a):
+                return _SIGN, f"{op.value}{self.text(a, _SIGN, told)}"
+            case Unary(op=UnaryOp.NOT, operand=a):
+                return _NOT, f"not {self.text(a, _NOT, told)}"
             case Unary(op=op, operand=a):
                 return _ATOM, f"{op.value}({self.text(a, _CHOICE, told)})"
             case Convert(type=kind, operand=a):
@@ -118,6 +135,9 @@ class _Printer:
                 level = _SIGNS[op]
                 first, second = self._pair(a, b, level, level + 1, told)
                 return level, f"{first} {op.value} {second}"
+            case Binary(op=op, left=a, right=b) if op in _OF_BITS:
+                first, second = self._pair(a, b, _SUM, _SUM, told)
+                return _BITS, f"{first} {op.value} {second}"
             case Binary(op=op, left=a, right=b):
                 first, second = self._pair(a, b, _CHOICE, _CHOICE, told)
                 return _ATOM, f"{op.value}({first}, {second})"

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from polyloom.ir.expressions import (
     Binary,
+    BinaryOp,
     Compare,
     Constant,
     Convert,
@@ -14,6 +15,7 @@ from polyloom.ir.expressions import (
     Read,
     Select,
     Unary,
+    UnaryOp,
     children,
     walk,
 )
@@ -127,9 +129,17 @@ def _part(part: Expression, statement: Statement, program: Program) -> Iterator[
 
 
 def _truth_values(part: Expression) -> Iterator[str]:
-    if isinstance(part, Constant | Convert | Unary) and part.type is ElementType.BOOL:
+    if isinstance(part, Constant | Convert) and part.type is ElementType.BOOL:
         yield "a value of type bool"
     if isinstance(part, Select) and part.condition.type is not ElementType.BOOL:
         yield "a condition that is no comparison"
+    if is_logical(part):
+        yield from ("a value used as a truth value" for v in children(part) if v.type is not ElementType.BOOL)
+        return
     values = children(part)[1:] if isinstance(part, Select) else children(part)
     yield from ("a comparison used as a value" for v in values if v.type is ElementType.BOOL)
+
+
+def is_logical(part: Expression) -> bool:
+    """Tell whether an operation combines truth values: ``and``, ``or``, ``not``."""
+    return isinstance(part, Binary | Unary) and part.op in (BinaryOp.AND, BinaryOp.OR, UnaryOp.NOT)

@@ -35,8 +35,8 @@ class ScopAccess:
 class ScopStatement:
     """``target = value``, for the instances in ``domain``, where ``condition`` (of the data) holds.
 
-    ``Read`` positions in ``value`` and ``condition`` index ``reads``; ``Iterator(k)`` is the k-th dimension of
-    the domain; ``ParameterValue`` is a parameter. A compound assignment has its target among the reads.
+    ``Read`` positions in ``value`` and ``condition`` index ``reads``; ``Iterator(k)`` is the k-th dimension
+    of the domain; ``ParameterValue`` is a parameter. A compound assignment has its target among the reads.
     ``iterators``: the names in the source of the loops around it, outermost first. ``loops``: for
     each of them the span of the ``for``, which statements of one loop share.
     """
@@ -68,7 +68,8 @@ class Origin(Enum):
 class ScopArray:
     """An array or scalar that statements access.
 
-    ``shape``: extents over the parameters; the first is None where C does not say it (``double *a``, ``a[]``).
+    ``shape``: extents over the parameters; the first is None where C does not say it (``double *a``,
+    ``a[]``).
     ``constant``: declared ``const``. ``record``: for a member of a structure, the variable and the path
     (``("p", "x")`` for ``p[i].x``), else empty.
     """

@@ -18,6 +18,7 @@ from polyloom.ir.expressions import (
     Convert,
     Expression,
     Iterator,
+    ParameterValue,
     Read,
     Select,
     Unary,
@@ -63,8 +64,8 @@ def scalar_code(expression: Expression, reads: Mapping[int, str]) -> str:
             return reads[position]
         case Constant(value=value, type=element):
             return literal(value, element)
-        case Iterator():
-            raise NotImplementedError("the value of an iterator in wafer code")
+        case Iterator() | ParameterValue():
+            raise NotImplementedError("the value of an iterator or parameter in wafer code")
         case Unary(op=op, operand=operand):
             return _unary(op, scalar_code(operand, reads), expression.type)
         case Convert(type=element, operand=operand):

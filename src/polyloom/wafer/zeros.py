@@ -16,6 +16,7 @@ from polyloom.ir.expressions import (
     Convert,
     Expression,
     Iterator,
+    ParameterValue,
     Read,
     Select,
     Unary,
@@ -59,7 +60,7 @@ def value_at_zero(expression: Expression, read: int) -> Number | None:
             return 0 if position == read else None
         case Constant(value=value):
             return value
-        case Iterator():
+        case Iterator() | ParameterValue():
             return None
         case Unary(op=op, operand=operand):
             return _unary(op, value_at_zero(operand, read))
@@ -123,7 +124,7 @@ def _binary(op: BinaryOp, left: Number | None, right: Number | None) -> Number |
             return min(left, right)
         case BinaryOp.DIVIDE:
             return 0 if left == 0 and right != 0 else None
-        case BinaryOp.POWER:
+        case _:
             return None
 
 

@@ -7,14 +7,35 @@ import re
 from collections.abc import Iterable, Iterator
 
 from polyloom.diagnostics import Diagnostic, Unsupported, error
-from polyloom.frontends.lair.names import RESERVED, TYPES
-from polyloom.ir.expressions import Constant, Expression, children, walk
+from polyloom.frontends.lair.names import BINARY, RESERVED, TYPES, UNARY
+from polyloom.ir.expressions import (
+    Binary,
+    BinaryOp,
+    Constant,
+    Expression,
+    ParameterValue,
+    Unary,
+    UnaryOp,
+    children,
+    walk,
+)
 from polyloom.ir.expressions import Iterator as IteratorValue
 from polyloom.ir.program import Program, Statement, Tensor
 from polyloom.ir.text import assignment_text, tensor_text
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _DEEPEST = 150
+_OPERATORS = frozenset(
+    {
+        *UNARY.values(),
+        *BINARY.values(),
+        UnaryOp.NEGATE,
+        BinaryOp.ADD,
+        BinaryOp.SUBTRACT,
+        BinaryOp.MULTIPLY,
+        BinaryOp.DIVIDE,
+    }
+)
 
 
 def from_program(program: Program) -> str:
@@ -117,8 +138,14 @@ def _statement_faults(statement: Statement, program: Program) -> Iterator[Diagno
 def _expression_faults(part: Expression, statement: Statement) -> Iterator[Diagnostic]:
     if isinstance(part, IteratorValue):
         yield _fault(f"`{statement.name}` uses an iterator as a value", "read the number from a tensor")
+    elif isinstance(part, ParameterValue):
+        yield _fault(f"`{statement.name}` uses the parameter `{part.name}`", "read it from a tensor")
     elif part.type.value not in (*TYPES, "bool"):
         yield _fault(f"`{statement.name}` computes in {part.type.value}", "convert to float32 or int32")
+    if isinstance(part, Unary | Binary) and part.op not in _OPERATORS:
+        yield _fault(
+            f"`{statement.name}` uses the operator `{part.op.value}`", "write it with LAIR's functions"
+        )
     if isinstance(part, Constant) and not math.isfinite(part.value):
         yield _fault(f"`{statement.name}` uses the constant {part.value}", "use a finite number")
 

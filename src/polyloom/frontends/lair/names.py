@@ -11,7 +11,24 @@ from polyloom.ir.expressions import BinaryOp, UnaryOp
 from polyloom.ir.types import ElementType
 
 TYPES = {t.value: t for t in (ElementType.FLOAT16, ElementType.FLOAT32, ElementType.INT16, ElementType.INT32)}
-UNARY = {op.value: op for op in UnaryOp if op is not UnaryOp.NEGATE}
+UNARY = {
+    op.value: op
+    for op in (
+        UnaryOp.EXP,
+        UnaryOp.LOG,
+        UnaryOp.SQRT,
+        UnaryOp.RSQRT,
+        UnaryOp.TANH,
+        UnaryOp.SIGMOID,
+        UnaryOp.ERF,
+        UnaryOp.ABS,
+        UnaryOp.FLOOR,
+        UnaryOp.CEIL,
+        UnaryOp.ROUND,
+    )
+}
+"""The functions of one argument that LAIR has."""
+
 BINARY = {op.value: op for op in (BinaryOp.POWER, BinaryOp.MAXIMUM, BinaryOp.MINIMUM)}
 FUNCTIONS = frozenset({*UNARY, *BINARY, "select"})
 KEYWORDS = frozenset({"lair", "graph", "all", "in"})
