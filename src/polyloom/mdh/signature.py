@@ -1,0 +1,128 @@
+"""What a tuned schedule is kept under: the md_hom without its names and sizes, and its sizes.
+
+Two md_homs that differ only in the names of buffers, iterators and parameters have the same signature, and
+so have two that differ only in extents: a schedule found for one is where the search for the other starts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from pathlib import Path
+
+from polyloom.ir.expressions import ParameterValue
+from polyloom.ir.host import Buffer, MdHom, View
+from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation
+
+GENERATOR_FILES = ("schedule*.py", "emit*.py", "kernel*.py", "expression_c.py")
+"""The modules whose text is the version of the generator."""
+
+_UNNAMED = ("name", "span", "iterators", "extents")
+"""Fields of an md_hom that are no part of what it computes."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """What results are kept under.
+
+    ``signature``: of the md_hom without sizes, element types included. ``sizes``: its extents, then the
+    shapes of its buffers; an extent that is known only at launch is a text. ``device``: the device's
+    identity with its driver. ``generator``: the version of the code generator. ``options``: what else
+    changes the code, such as build options of the driver.
+    """
+
+    signature: str
+    sizes: tuple[int | str, ...]
+    device: str
+    generator: str
+    options: str = ""
+
+
+def key_of(hom: MdHom, buffers: Sequence[Buffer], device: str, options: str = "") -> Key:
+    """Return the key of an md_hom whose parameters are folded, over ``buffers`` (others are ignored)."""
+    text, sizes = canonical(hom, buffers)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:32]
+    return Key(digest, sizes, device, generator_version(), options)
+
+
+def canonical(hom: MdHom, buffers: Sequence[Buffer]) -> tuple[str, tuple[int | str, ...]]:
+    """Return the text of an md_hom without names and sizes, and its sizes."""
+    names = _Names({name: f"i{k}" for k, name in enumerate(hom.iterators)})
+    parts = [_text(getattr(hom, part.name), names) for part in fields(MdHom) if part.name not in _UNNAMED]
+    known = {buffer.name: buffer for buffer in buffers}
+    used = [known[name] for name in names.buffers]
+    sizes = [_size(extent, names) for extent in hom.extents]
+    sizes += [_size(extent, names) for buffer in used for extent in buffer.shape]
+    types = " ".join(f"{buffer.type.value}[{len(buffer.shape)}]" for buffer in used)
+    return f"{len(hom.extents)}; {types}; " + "; ".join(parts), tuple(sizes)
+
+
+@dataclass
+class _Names:
+    """New names, in the order in which the old ones are met."""
+
+    variables: dict[str, str]
+    buffers: dict[str, str] = field(default_factory=dict)
+
+    def variable(self, name: str) -> str:
+        return self.variables.setdefault(name, f"n{len(self.variables)}")
+
+    def buffer(self, name: str) -> str:
+        return self.buffers.setdefault(name, f"b{len(self.buffers)}")
+
+
+def _size(extent: IntExpression, names: _Names) -> int | str:
+    return extent.value if isinstance(extent, Number) else _text(extent, names)
+
+
+def _text(value: object, names: _Names) -> str:
+    match value:
+        case Name(name=name) | ParameterValue(name=name):
+            return names.variable(name)
+        case Number(value=number):
+            return str(number)
+        case Operation(operator=operator, operands=operands):
+            return f"({operator} {_joined(operands, names)})"
+        case View(buffer=buffer, indices=indices):
+            return f"{names.buffer(buffer)}[{_joined(indices, names)}]"
+        case Enum():
+            return str(value.value)
+        case tuple():
+            return f"({_joined(value, names)})"
+        case _ if is_dataclass(value):
+            shown = [getattr(value, part.name) for part in fields(value) if part.compare]
+            return f"{type(value).__name__}({_joined(shown, names)})"
+        case _:
+            return repr(value)
+
+
+def _joined(values: Sequence[object], names: _Names) -> str:
+    return ", ".join(_text(value, names) for value in values)
+
+
+@cache
+def generator_version() -> str:
+    """Return the version of the code generator: a digest of the texts of its modules.
+
+    A change of the generator makes old timings stale without anybody having to think of a number. Old
+    schedules still serve as seeds (``database.Database.nearest``).
+    """
+    folder = Path(__file__).parent
+    found = sorted({path for pattern in GENERATOR_FILES for path in folder.glob(pattern)})
+    return _digest([path.read_bytes for path in found])
+
+
+def _digest(texts: Sequence[Callable[[], bytes]]) -> str:
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(text())
+    return digest.hexdigest()[:12]
+
+
+def canonical_json(value: object) -> str:
+    """Return the one text of a JSON value under which schedules are kept."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
