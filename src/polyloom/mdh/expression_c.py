@@ -1,0 +1,436 @@
+"""Expressions in OpenCL C: scalar functions of the IR, and integer expressions of loops and indices.
+
+The same text serves scalars and vectors (``width`` elements at once). Semantics are those of
+``ir.expressions``: integers wrap, division by zero gives 0, NaN propagates through max and min. A half is
+held as a float and rounded after each operation, so that no device needs ``cl_khr_fp16``. Functions such as
+``exp`` are the device's own: a few units in the last place.
+
+What a text calls of ``helpers_c`` must be defined before it: ``helper_functions(text)``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+import numpy as np
+
+from polyloom.ir.expressions import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Constant,
+    Convert,
+    Expression,
+    Iterator,
+    ParameterValue,
+    Read,
+    Select,
+    Unary,
+    UnaryOp,
+)
+from polyloom.ir.types import ElementType
+from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation
+
+_VALUE = {
+    ElementType.FLOAT16: "float",
+    ElementType.FLOAT32: "float",
+    ElementType.FLOAT64: "double",
+    ElementType.INT8: "char",
+    ElementType.INT16: "short",
+    ElementType.INT32: "int",
+    ElementType.INT64: "long",
+    ElementType.UINT8: "uchar",
+    ElementType.UINT16: "ushort",
+    ElementType.UINT32: "uint",
+    ElementType.UINT64: "ulong",
+    ElementType.BOOL: "int",
+}
+_SUFFIX = {"int": "", "uint": "u", "long": "L", "ulong": "UL"}
+_NARROW = frozenset({"char", "uchar", "short", "ushort"})
+
+_ATOM, _PREFIX, _TIMES, _PLUS, _SHIFT, _LESS, _EQUAL, _BIT, _AND, _OR, _CHOICE = range(11, 0, -1)
+
+
+@dataclass(frozen=True)
+class Text:
+    """C text and how tightly its outermost operator binds."""
+
+    text: str
+    level: int = _ATOM
+
+    def within(self, level: int) -> str:
+        """Return the text as an operand of an operator that binds at ``level``."""
+        return self.text if self.level >= level else f"({self.text})"
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """C texts for what an expression reads: each an identifier, a call or in parentheses.
+
+    ``reads[k]``: the value of read number k (a half already as a float), of the value type and width.
+    ``iterators[d]``, ``parameters[name]``: integers, ``int`` or ``long`` (``long{width}`` for vectors).
+    """
+
+    reads: Mapping[int, str] | Sequence[str] = ()
+    iterators: Mapping[int, str] | Sequence[str] = ()
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+def value_type(element: ElementType, width: int = 1) -> str:
+    """Return the C type of a value in a variable; ``float`` for a half, ``int`` for a truth value."""
+    return _VALUE[element] + ("" if width == 1 else str(width))
+
+
+def memory_type(element: ElementType) -> str:
+    """Return the C type of an element in memory."""
+    return "half" if element is ElementType.FLOAT16 else _VALUE[element]
+
+
+def load(pointer: str, index: str, element: ElementType) -> str:
+    """Return the value of an element: ``A[i]``, or ``vload_half(i, A)``."""
+    return f"vload_half({index}, {pointer})" if element is ElementType.FLOAT16 else f"{pointer}[{index}]"
+
+
+def store(pointer: str, index: str, value: str, element: ElementType) -> str:
+    """Return a statement that writes an element."""
+    if element is ElementType.FLOAT16:
+        return f"vstore_half_rte({value}, {index}, {pointer});"
+    return f"{pointer}[{index}] = {value};"
+
+
+def expression_c(expression: Expression, leaves: Leaves, width: int = 1) -> str:
+    """Return a scalar function in C, of the value type of ``expression`` with ``width`` elements."""
+    return _Printer(leaves, width).text(expression).text
+
+
+def literal(value: float | int, element: ElementType, width: int = 1) -> str:
+    """Return a constant, rounded or wrapped to its type, as C."""
+    kind = value_type(element, width)
+    text = _float_literal(value, element) if element.is_float else _integer_literal(int(value), element)
+    return text if width == 1 else f"({kind})({text})"
+
+
+def _float_literal(value: float | int, element: ElementType) -> str:
+    with np.errstate(over="ignore"):
+        rounded = np.float64(value).astype(element.dtype)
+    double = element is ElementType.FLOAT64
+    if not np.isfinite(rounded):
+        name = "NAN" if np.isnan(rounded) else "INFINITY"
+        sign = "-" if rounded < 0 else ""
+        return f"({'(double)' if double else ''}{sign}{name})" if sign or double else name
+    shortest = np.float64(rounded) if double else np.float32(rounded)
+    text = str(shortest)
+    text += "" if any(c in text for c in ".en") else ".0"
+    text += "" if double else "f"
+    return f"({text})" if math.copysign(1, float(rounded)) < 0 else text
+
+
+def _integer_literal(value: int, element: ElementType) -> str:
+    bits, signed = 8 * element.dtype.itemsize, element.dtype.kind == "i"
+    wrapped = value % 2**bits
+    if signed and wrapped >= 2 ** (bits - 1):
+        wrapped -= 2**bits
+    kind = value_type(element)
+    if kind in _NARROW:
+        return f"({kind}){wrapped}" if wrapped >= 0 else f"({kind})({wrapped})"
+    suffix = _SUFFIX[kind]
+    if signed and wrapped == -(2 ** (bits - 1)):
+        return f"({wrapped + 1}{suffix} - 1)"
+    return f"{wrapped}{suffix}" if wrapped >= 0 else f"({wrapped}{suffix})"
+
+
+@dataclass(frozen=True)
+class _Printer:
+    leaves: Leaves
+    width: int
+
+    def text(self, e: Expression) -> Text:
+        match e:
+            case Read(position=k):
+                return Text(self.leaves.reads[k])
+            case Constant(value=value, type=kind):
+                return Text(literal(value, kind, self.width))
+            case Iterator(dimension=k, type=kind):
+                return self._converted(Text(self.leaves.iterators[k]), ElementType.INT64, kind)
+            case ParameterValue(name=name, type=kind):
+                return self._converted(Text(self.leaves.parameters[name]), ElementType.INT64, kind)
+            case Unary():
+                return self._unary(e)
+            case Binary():
+                return self._binary(e)
+            case Compare():
+                return self._compare(e)
+            case Select():
+                return self._select(e)
+            case Convert(type=kind, operand=a):
+                return self._convert(a, kind)
+
+    def _call(self, function: str, *operands: Expression) -> Text:
+        return Text(f"{function}({', '.join(self.text(o).text for o in operands)})")
+
+    def _typed(self, family: str, *operands: Expression) -> Text:
+        """Call a helper that is named after its type."""
+        return self._call(f"{family}_{value_type(operands[0].type, self.width)}", *operands)
+
+    def _rounded(self, text: Text, kind: ElementType) -> Text:
+        """Round what an operation gave to the element type that a value of it only stands for."""
+        if kind is ElementType.FLOAT16:
+            return Text(f"round_half{self._suffix}({text.text})")
+        if value_type(kind) in _NARROW and self.width == 1:
+            return Text(f"({value_type(kind)}){text.within(_PREFIX)}", _PREFIX)
+        return text
+
+    @property
+    def _suffix(self) -> str:
+        return "" if self.width == 1 else str(self.width)
+
+    def _infix(self, sign: str, level: int, a: Text, b: Text) -> Text:
+        return Text(f"{a.within(level)} {sign} {b.within(level + 1)}", level)
+
+    def _unary(self, e: Unary) -> Text:
+        kind, a = e.type, self.text(e.operand)
+        if e.op is UnaryOp.NOT:
+            return Text(f"!{a.within(_PREFIX)}", _PREFIX)
+        if e.op is UnaryOp.NEGATE and kind.is_float:
+            return Text(f"-{a.within(_ATOM)}", _PREFIX)
+        if e.op is UnaryOp.NEGATE:
+            return self._typed("wrap_neg", e.operand)
+        if e.op is UnaryOp.COMPLEMENT:
+            return self._rounded(Text(f"~{a.within(_PREFIX)}", _PREFIX), kind)
+        if not kind.is_float:
+            return self._unary_of_integer(e)
+        if e.op is UnaryOp.ABS:
+            return Text(f"fabs({a.text})")
+        if e.op is UnaryOp.SIGMOID:
+            return self._rounded(self._typed("sigmoid", e.operand), kind)
+        function = {UnaryOp.ROUND: "rint"}.get(e.op, e.op.value)
+        return self._rounded(Text(f"{function}({a.text})"), kind)
+
+    def _unary_of_integer(self, e: Unary) -> Text:
+        """Write a function of an integer: rounding leaves it alone, the others have no meaning."""
+        if e.op is UnaryOp.ABS:
+            a = self.text(e.operand).text
+            if e.type.dtype.kind == "u":
+                return Text(a, _CHOICE)
+            kind = value_type(e.type, self.width)
+            return Text(f"as_{kind}(abs({a}))" if self.width > 1 else f"({kind})abs({a})", _PREFIX)
+        if e.op in (UnaryOp.FLOOR, UnaryOp.CEIL, UnaryOp.ROUND, UnaryOp.TRUNC):
+            return self.text(e.operand)
+        raise ValueError(f"{e.op.value} of {e.type.value}")
+
+    def _binary(self, e: Binary) -> Text:
+        if e.type is ElementType.BOOL:
+            return self._logical(e)
+        return self._binary_of_floats(e) if e.type.is_float else self._binary_of_integers(e)
+
+    def _logical(self, e: Binary) -> Text:
+        sign, level = ("&&", _AND) if e.op in (BinaryOp.AND, BinaryOp.BIT_AND) else ("||", _OR)
+        if e.op is BinaryOp.BIT_XOR:
+            sign, level = "!=", _EQUAL
+        bytes_ = max(_mask_bytes(e.left), _mask_bytes(e.right))
+        return self._infix(sign, level, self._mask(e.left, bytes_), self._mask(e.right, bytes_))
+
+    def _binary_of_floats(self, e: Binary) -> Text:
+        kind = e.type
+        if e.op in _INFIX_FLOAT:
+            text = self._infix(*_INFIX_FLOAT[e.op], self.text(e.left), self.text(e.right))
+            return self._rounded(text, kind)
+        if e.op in (BinaryOp.MAXIMUM, BinaryOp.MINIMUM):
+            return self._typed(f"nan_{e.op.value}", e.left, e.right)
+        function = {BinaryOp.REMAINDER: "fmod", BinaryOp.POWER: "pow"}.get(e.op, e.op.value)
+        return self._rounded(self._call(function, e.left, e.right), kind)
+
+    def _binary_of_integers(self, e: Binary) -> Text:
+        kind = e.type
+        if e.op in _WRAP:
+            unsigned = kind.dtype.kind == "u"
+            if unsigned and (self.width > 1 or value_type(kind) not in _NARROW):
+                return self._infix(*_INFIX_FLOAT[e.op], self.text(e.left), self.text(e.right))
+            return self._typed(f"wrap_{_WRAP[e.op]}", e.left, e.right)
+        if e.op in _BITS:
+            text = self._infix(e.op.value, _BIT, self._bits(e.left), self._bits(e.right))
+            return self._rounded(text, kind)
+        if e.op in (BinaryOp.MAXIMUM, BinaryOp.MINIMUM, BinaryOp.FMAX, BinaryOp.FMIN):
+            return self._call(e.op.value.removeprefix("f"), e.left, e.right)
+        if e.op is BinaryOp.POWER:
+            return self._typed("integer_pow", e.left, e.right)
+        sign, level = _GUARDED[e.op][1:]
+        if _harmless(e):
+            return self._rounded(self._infix(sign, level, self.text(e.left), self.text(e.right)), kind)
+        return self._typed(f"safe_{_GUARDED[e.op][0]}", e.left, e.right)
+
+    def _bits(self, e: Expression) -> Text:
+        """Return an operand of a bit operation, with parentheses around all but the simplest."""
+        text = self.text(e)
+        return text if text.level >= _PREFIX else Text(f"({text.text})")
+
+    def _compare(self, e: Compare) -> Text:
+        level = _EQUAL if e.op in (CompareOp.EQ, CompareOp.NE) else _LESS
+        if e.left.type is ElementType.BOOL:
+            bytes_ = max(_mask_bytes(e.left), _mask_bytes(e.right))
+            return self._infix(e.op.value, level, self._mask(e.left, bytes_), self._mask(e.right, bytes_))
+        return self._infix(e.op.value, level, self.text(e.left), self.text(e.right))
+
+    def _select(self, e: Select) -> Text:
+        condition = self._mask(e.condition, np.dtype(_NUMPY[value_type(e.type)]).itemsize)
+        then, otherwise = self.text(e.then), self.text(e.otherwise)
+        parts = condition.within(_OR), then.within(_OR), otherwise.within(_OR)
+        return self._rounded_choice(Text("{} ? {} : {}".format(*parts), _CHOICE), e.type)
+
+    def _rounded_choice(self, text: Text, kind: ElementType) -> Text:
+        return text if kind is ElementType.FLOAT16 else self._rounded(text, kind)
+
+    def _mask(self, e: Expression, bytes_: int) -> Text:
+        """Return a truth value; for vectors a mask whose elements have that many bytes."""
+        text = self.text(e)
+        if self.width == 1 or _mask_bytes(e) == bytes_:
+            return text
+        return Text(f"convert_{_MASK[bytes_]}{self.width}({text.text})")
+
+    def _convert(self, operand: Expression, kind: ElementType) -> Text:
+        if kind is ElementType.BOOL:
+            if operand.type is ElementType.BOOL:
+                return self.text(operand)
+            zero = literal(0, operand.type, self.width)
+            return self._infix("!=", _EQUAL, self.text(operand), Text(zero))
+        return self._converted(self.text(operand), operand.type, kind, operand)
+
+    def _converted(
+        self, text: Text, source: ElementType, kind: ElementType, operand: Expression | None = None
+    ) -> Text:
+        """Convert as NumPy does: float to integer by way of 64 bits."""
+        if source is kind and operand is not None:
+            return text
+        if source is ElementType.BOOL:
+            return self._from_truth(text, kind, operand)
+        if source.is_float and not kind.is_float:
+            text = self._cast("long", text)
+        if kind is ElementType.FLOAT16 and source is ElementType.FLOAT64:
+            return Text(f"round_half_double{self._suffix}({text.text})")
+        if value_type(source) == value_type(kind) and operand is not None:
+            return self._rounded(text, kind)
+        return self._rounded_choice_half(self._cast(value_type(kind), text), kind)
+
+    def _rounded_choice_half(self, text: Text, kind: ElementType) -> Text:
+        return self._rounded(text, kind) if kind is ElementType.FLOAT16 else text
+
+    def _from_truth(self, text: Text, kind: ElementType, operand: Expression | None) -> Text:
+        if self.width == 1:
+            return self._cast(value_type(kind), text)
+        one, zero = literal(1, kind, self.width), literal(0, kind, self.width)
+        assert operand is not None
+        mask = self._mask(operand, np.dtype(_NUMPY[value_type(kind)]).itemsize)
+        return Text(f"{mask.within(_OR)} ? {one} : {zero}", _CHOICE)
+
+    def _cast(self, kind: str, text: Text) -> Text:
+        if self.width > 1:
+            return Text(f"convert_{kind}{self.width}({text.text})")
+        return Text(f"({kind}){text.within(_PREFIX)}", _PREFIX)
+
+
+_INFIX_FLOAT = {
+    BinaryOp.ADD: ("+", _PLUS),
+    BinaryOp.SUBTRACT: ("-", _PLUS),
+    BinaryOp.MULTIPLY: ("*", _TIMES),
+    BinaryOp.DIVIDE: ("/", _TIMES),
+}
+_WRAP = {BinaryOp.ADD: "add", BinaryOp.SUBTRACT: "sub", BinaryOp.MULTIPLY: "mul"}
+_BITS = (BinaryOp.BIT_AND, BinaryOp.BIT_OR, BinaryOp.BIT_XOR)
+_GUARDED = {
+    BinaryOp.DIVIDE: ("div", "/", _TIMES),
+    BinaryOp.REMAINDER: ("rem", "%", _TIMES),
+    BinaryOp.SHIFT_LEFT: ("shl", "<<", _SHIFT),
+    BinaryOp.SHIFT_RIGHT: ("shr", ">>", _SHIFT),
+}
+_MASK = {1: "char", 2: "short", 4: "int", 8: "long"}
+_NUMPY = {
+    "float": "float32",
+    "double": "float64",
+    "char": "int8",
+    "uchar": "uint8",
+    "short": "int16",
+    "ushort": "uint16",
+    "int": "int32",
+    "uint": "uint32",
+    "long": "int64",
+    "ulong": "uint64",
+}
+
+
+def _mask_bytes(e: Expression) -> int:
+    """Return how many bytes an element of a vector's truth value has."""
+    match e:
+        case Compare(left=left) if left.type is not ElementType.BOOL:
+            return np.dtype(_NUMPY[value_type(left.type)]).itemsize
+        case Compare(left=left, right=right) | Binary(left=left, right=right):
+            return max(_mask_bytes(left), _mask_bytes(right))
+        case Unary(operand=operand):
+            return _mask_bytes(operand)
+        case Convert(operand=operand) if operand.type is not ElementType.BOOL:
+            return np.dtype(_NUMPY[value_type(operand.type)]).itemsize
+        case Convert(operand=operand):
+            return _mask_bytes(operand)
+        case Select(condition=c, then=a, otherwise=b):
+            return max(_mask_bytes(c), _mask_bytes(a), _mask_bytes(b))
+        case _:
+            return 4
+
+
+def _harmless(e: Binary) -> bool:
+    """Return whether a division or shift is by a constant with which C has no trouble."""
+    if not isinstance(e.right, Constant):
+        return False
+    bits, value = 8 * e.type.size, int(e.right.value)
+    if e.op in (BinaryOp.DIVIDE, BinaryOp.REMAINDER):
+        return 0 < value < 2 ** (bits - 1)
+    return e.op is BinaryOp.SHIFT_RIGHT and 0 <= value < bits
+
+
+def integer_c(expression: IntExpression, names: Mapping[str, str] | None = None) -> str:
+    """Return an integer expression or condition of loops in C; ``names`` replaces variables.
+
+    Operands are integers of any kind; helpers (``floor_div``, ``lesser``, ``greater``) work on ``long``.
+    """
+    return integer_text(expression, names or {}).text
+
+
+def integer_text(expression: IntExpression, names: Mapping[str, str]) -> Text:
+    """Return an integer expression with how tightly it binds."""
+    match expression:
+        case Number(value=value):
+            return Text(str(value), _ATOM if value >= 0 else _PREFIX)
+        case Name(name=name):
+            return Text(names.get(name, name))
+        case Operation(operator="?", operands=(c, a, b)):
+            parts = (integer_text(part, names).within(_OR) for part in (c, a, b))
+            return Text("{} ? {} : {}".format(*parts), _CHOICE)
+        case Operation(operator="-", operands=(a,)):
+            return Text(f"-{integer_text(a, names).within(_ATOM)}", _PREFIX)
+        case Operation(operator=operator, operands=operands):
+            texts = [integer_text(o, names) for o in operands]
+            if operator in _CALLS:
+                return reduce(lambda a, b: Text(f"{_CALLS[operator]}({a.text}, {b.text})"), texts)
+            sign, level = _INTEGER[operator]
+            return reduce(lambda a, b: Text(f"{a.within(level)} {sign} {b.within(level + 1)}", level), texts)
+
+
+_CALLS = {"floor": "floor_div", "min": "lesser", "max": "greater"}
+_INTEGER = {
+    "+": ("+", _PLUS),
+    "-": ("-", _PLUS),
+    "*": ("*", _TIMES),
+    "/": ("/", _TIMES),
+    "%": ("%", _TIMES),
+    "and": ("&&", _AND),
+    "or": ("||", _OR),
+    "==": ("==", _EQUAL),
+    "!=": ("!=", _EQUAL),
+    "<": ("<", _LESS),
+    "<=": ("<=", _LESS),
+    ">": (">", _LESS),
+    ">=": (">=", _LESS),
+}

@@ -1,0 +1,188 @@
+"""Small OpenCL C functions for what C itself leaves open: overflow, division by zero, NaN, halves.
+
+Emitted code calls them by name (``wrap_add_int``, ``nan_max_float16``: sixteen floats); ``helper_functions``
+writes the definitions of those that a text calls. All but ``integer_pow`` cost an instruction or two.
+"""
+
+from __future__ import annotations
+
+import re
+
+_UNSIGNED = {"char": "uchar", "short": "ushort", "int": "uint", "long": "ulong"}
+_BITS = {"char": 8, "short": 16, "int": 32, "long": 64}
+
+_FIXED = {
+    "floor_div": """inline long floor_div(long a, long b)
+{
+    long q = a / b;
+    return q - (a % b != 0 && (a < 0) != (b < 0));
+}
+""",
+    "lesser": "inline long lesser(long a, long b) { return a < b ? a : b; }\n",
+    "greater": "inline long greater(long a, long b) { return a > b ? a : b; }\n",
+}
+
+_CALL = re.compile(
+    r"\b(?:floor_div|lesser|greater"
+    r"|(?:wrap_(?:add|sub|mul|neg)|safe_(?:div|rem|shl|shr)|nan_(?:max|min)|integer_pow|sigmoid)"
+    r"_(?:u?char|u?short|u?int|u?long|float|double)(?:2|3|4|8|16)?"
+    r"|round_half(?:_double)?(?:2|3|4|8|16)?)(?=\()"
+)
+_NEEDS = {"safe_div": "wrap_neg"}
+
+
+def helper_functions(text: str) -> str:
+    """Return the definitions of the helpers that an OpenCL C text calls; empty where it calls none."""
+    called = sorted(set(_CALL.findall(text)))
+    return "".join(_definition(name) + "\n" for name in called)
+
+
+def _definition(name: str) -> str:
+    if name in _FIXED:
+        return _FIXED[name]
+    if name.startswith("round_half"):
+        return _round_half(name)
+    family, _, kind = name.rpartition("_")
+    element, width = _split(kind)
+    if family.startswith("wrap"):
+        return _wrapping(family, element, width)
+    return _WRITERS[family](name, kind, element, width)
+
+
+def _split(kind: str) -> tuple[str, str]:
+    """Return element type and width: ``float16`` is (float, 16), ``int`` is (int, nothing)."""
+    element = kind.rstrip("0123456789")
+    return element, kind[len(element) :]
+
+
+def _wrapping(family: str, element: str, width: str) -> str:
+    """Return integer arithmetic by way of unsigned numbers, whose overflow is defined in C."""
+    kind = element + width
+    sign = {"add": "+", "sub": "-", "mul": "*", "neg": "-"}[family.removeprefix("wrap_")]
+    parameters = f"{kind} a" if family == "wrap_neg" else f"{kind} a, {kind} b"
+    unsigned = _UNSIGNED.get(element, element)
+    if width:
+        a, b = f"as_{unsigned}{width}(a)", f"as_{unsigned}{width}(b)"
+    else:
+        wide = "ulong" if unsigned == "ulong" else "uint"
+        a, b = f"({wide})a", f"({wide})b"
+    value = f"-{a}" if family == "wrap_neg" else f"{a} {sign} {b}"
+    result = f"as_{kind}({value})" if width else f"({kind})({value})"
+    return f"inline {kind} {family}_{kind}({parameters}) {{ return {result}; }}\n"
+
+
+def _safe_division(name: str, kind: str, element: str, width: str) -> str:
+    """Return division where 0 divides to 0, and the lowest number by -1 wraps."""
+    sign, last = ("/", "a") if name.startswith("safe_div") else ("%", "0")
+    lines = [f"inline {kind} {name}({kind} a, {kind} b)", "{"]
+    zero, one = f"({kind})(0)", f"({kind})(1)"
+    if element in _UNSIGNED:
+        minus, number = f"({kind})(-1)", f"({kind})(0)" if last == "0" else f"({kind})(0) - a"
+        if last == "a":
+            number = _negated(kind, element, width)
+        lines += [
+            f"    {kind} divisor = (b == {zero}) | (b == {minus}) ? {one} : b;",
+            f"    {kind} result = b == {minus} ? {number} : ({kind})(a {sign} divisor);",
+        ]
+    else:
+        lines += [
+            f"    {kind} divisor = b == {zero} ? {one} : b;",
+            f"    {kind} result = ({kind})(a {sign} divisor);",
+        ]
+    lines += [f"    return b == {zero} ? {zero} : result;", "}"]
+    return "\n".join(lines) + "\n"
+
+
+def _negated(kind: str, element: str, width: str) -> str:
+    unsigned = _UNSIGNED[element]
+    if width:
+        return f"as_{kind}(-as_{unsigned}{width}(a))"
+    return f"({kind})(-({'ulong' if element == 'long' else 'uint'})a)"
+
+
+def _shift(name: str, kind: str, element: str, width: str) -> str:
+    """Return a shift by any count: all bits out leaves 0, or the sign."""
+    signed = element in _UNSIGNED
+    bits = _BITS[element if signed else element.removeprefix("u")]
+    inside = f"(b >= ({kind})(0)) & (b < ({kind})({bits}))" if signed else f"b < ({kind})({bits})"
+    if name.startswith("safe_shr"):
+        shifted = "a >> count"
+        rest = f"(a < ({kind})(0) ? ({kind})(-1) : ({kind})(0))" if signed else f"({kind})(0)"
+    else:
+        unsigned = _UNSIGNED.get(element, element)
+        shifted = f"as_{kind}(as_{unsigned}{width}(a) << as_{unsigned}{width}(count))"
+        if not width:
+            shifted = f"({'ulong' if bits == 64 else 'uint'})a << count"
+        rest = f"({kind})(0)"
+    return (
+        f"inline {kind} {name}({kind} a, {kind} b)\n{{\n"
+        f"    {kind} count = {inside} ? b : ({kind})(0);\n"
+        f"    return {inside} ? ({kind})({shifted}) : {rest};\n}}\n"
+    )
+
+
+def _nan_extreme(name: str, kind: str, element: str, width: str) -> str:
+    """Return the larger or smaller of two floats; NaN propagates."""
+    sign = ">" if name.startswith("nan_max") else "<"
+    body = f"(a != a) | (a {sign} b) ? a : b"
+    return f"inline {kind} {name}({kind} a, {kind} b) {{ return {body}; }}\n"
+
+
+def _integer_pow(name: str, kind: str, element: str, width: str) -> str:
+    """Return a power by repeated squaring, wrapping; a negative exponent gives 1 / a**-b towards zero."""
+    one, zero = f"({kind})(1)", f"({kind})(0)"
+    unsigned = _UNSIGNED.get(element, element) + width
+    text = [
+        f"inline {kind} {name}({kind} a, {kind} b)",
+        "{",
+        f"    {unsigned} base = {_as(unsigned, 'a', width)}, result = ({unsigned})(1);",
+        f"    {kind} left = {f'b < {zero} ? {zero} : b' if element in _UNSIGNED else 'b'};",
+        f"    for (int bit = 0; bit < {_BITS[element if element in _UNSIGNED else element[1:]]}; bit++) {{",
+        f"        result = (left & {one}) != {zero} ? ({unsigned})(result * base) : result;",
+        f"        base = ({unsigned})(base * base);",
+        f"        left = ({kind})(left >> {one});",
+        "    }",
+    ]
+    if element in _UNSIGNED:
+        text += [
+            f"    {kind} odd_sign = (b & {one}) == {zero} ? {one} : a;",
+            f"    {kind} inverse = (a == {one}) | (a == ({kind})(-1)) ? odd_sign : {zero};",
+            f"    return b < {zero} ? inverse : {_as(kind, 'result', width)};",
+        ]
+    else:
+        text += [f"    return {_as(kind, 'result', width)};"]
+    return "\n".join([*text, "}"]) + "\n"
+
+
+def _as(kind: str, text: str, width: str) -> str:
+    return f"as_{kind}({text})" if width else f"({kind}){text}"
+
+
+def _sigmoid(name: str, kind: str, element: str, width: str) -> str:
+    one = f"({kind})(1)"
+    return f"inline {kind} {name}({kind} a) {{ return {one} / ({one} + exp(-a)); }}\n"
+
+
+def _round_half(name: str) -> str:
+    """Return the rounding of a float to a half, held as a float: needs no ``cl_khr_fp16``."""
+    width = name[len(name.rstrip("0123456789")) :]
+    source = "double" if "double" in name else "float"
+    vector = width or ""
+    return (
+        f"inline float{vector} {name}({source}{vector} a)\n{{\n"
+        f"    ushort{vector} bits;\n"
+        f"    vstore_half{vector}_rte(a, 0, (half *)&bits);\n"
+        f"    return vload_half{vector}(0, (half *)&bits);\n}}\n"
+    )
+
+
+_WRITERS = {
+    "safe_div": _safe_division,
+    "safe_rem": _safe_division,
+    "safe_shl": _shift,
+    "safe_shr": _shift,
+    "nan_max": _nan_extreme,
+    "nan_min": _nan_extreme,
+    "integer_pow": _integer_pow,
+    "sigmoid": _sigmoid,
+}
