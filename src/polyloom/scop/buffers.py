@@ -1,0 +1,151 @@
+"""The buffers of a host program: shapes and roles of the arrays of a static control part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import islpy as isl
+
+from polyloom.ir.host import Buffer, Parameter, Role
+from polyloom.ir.types import ElementType
+from polyloom.polyhedra.loops import CodeBuilder
+from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, sum_of
+from polyloom.scop.model import Origin, Scop, ScopAccess, ScopArray, ScopStatement
+
+_DIM = isl.dim_type
+
+
+def buffers(scop: Scop, exposed: Mapping[str, isl.Set]) -> tuple[Buffer, ...]:
+    """Return a buffer for every array; ``exposed``: elements that are read before they are written."""
+    return tuple(
+        Buffer(array.name, array.type, shape(scop, array), _role(scop, array, exposed), array.span)
+        for array in scop.arrays
+    )
+
+
+def parameters(scop: Scop) -> tuple[Parameter, ...]:
+    """Return the parameters, those among them that stand for extents which the source does not say."""
+    unknown = [_extent_name(a) for a in scop.arrays if _needs_extent(scop, a)]
+    stated = tuple(Parameter(p.name, p.type) for p in scop.parameters)
+    return (*stated, *(Parameter(name, ElementType.INT64) for name in unknown))
+
+
+def shape(scop: Scop, array: ScopArray) -> tuple[IntExpression, ...]:
+    """Return the extents: as declared, else as many elements as the statements can reach.
+
+    Where neither is known (``hist[bin[i]]`` of a pointer) the extent is a parameter ``hist_extent``.
+    """
+    first = array.shape[0] if array.shape else None
+    if not array.shape or first is not None:
+        return tuple(extent for extent in array.shape if extent is not None)
+    if _needs_extent(scop, array):
+        reached: IntExpression = Name(_extent_name(array))
+    else:
+        reached = _reached(scop, array)
+    return (reached, *(extent for extent in array.shape[1:] if extent is not None))
+
+
+def accesses(statement: ScopStatement) -> tuple[ScopAccess, ...]:
+    """Return the target and the reads."""
+    return (statement.target, *statement.reads)
+
+
+def accesses_to(scop: Scop, array: str) -> Iterator[tuple[ScopStatement, ScopAccess]]:
+    """Yield every access to an array with its statement."""
+    for statement in scop.statements:
+        for access in accesses(statement):
+            if access.array == array:
+                yield statement, access
+
+
+def whole(array: str, extents: Sequence[IntExpression]) -> isl.Set | None:
+    """Return all elements of an array, ``{ A[i, j] : 0 <= i < n }``; None where extents are not affine."""
+    names = [f"i{k}" for k in range(len(extents))]
+    try:
+        bounds = [f"0 <= {n} < {_isl_text(e)}" for n, e in zip(names, extents, strict=True)]
+    except KeyError:
+        return None
+    used = sorted({name for extent in extents for name in _names(extent)})
+    condition = " and ".join(bounds) or "true"
+    return isl.Set(f"[{', '.join(used)}] -> {{ {array}[{', '.join(names)}] : {condition} }}")
+
+
+def _extent_name(array: ScopArray) -> str:
+    return f"{array.name}_extent"
+
+
+def _needs_extent(scop: Scop, array: ScopArray) -> bool:
+    unknown = bool(array.shape) and array.shape[0] is None
+    return unknown and any(0 in dict(a.computed) for _, a in accesses_to(scop, array.name))
+
+
+def _reached(scop: Scop, array: ScopArray) -> IntExpression:
+    """Return the largest first index that is accessed, plus one."""
+    touched = [
+        access.relation.intersect_domain(statement.domain).range()
+        for statement, access in accesses_to(scop, array.name)
+    ]
+    if not touched:
+        return Number(0)
+    elements = touched[0]
+    for more in touched[1:]:
+        elements = elements.union(more)
+    elements = elements.intersect_params(scop.context).coalesce()
+    if elements.is_empty():
+        return Number(0)
+    last = CodeBuilder(scop.context, {}).value(elements.dim_max(0))
+    return sum_of([(1, last), (1, Number(1))])
+
+
+def _role(scop: Scop, array: ScopArray, exposed: Mapping[str, isl.Set]) -> Role:
+    if array.origin is Origin.INNER:
+        return Role.LOCAL
+    writers = [s for s in scop.statements if s.target.array == array.name]
+    if not writers:
+        return Role.INPUT
+    read = exposed.get(array.name)
+    if read is not None and not read.is_empty():
+        return Role.UPDATED
+    return Role.OUTPUT if _written_whole(scop, array, writers) else Role.UPDATED
+
+
+def _written_whole(scop: Scop, array: ScopArray, writers: Sequence[ScopStatement]) -> bool:
+    elements = whole(array.name, shape(scop, array))
+    if elements is None:
+        return False
+    for writer in writers:
+        if writer.condition is None and not writer.target.computed:
+            written = writer.target.relation.intersect_domain(writer.domain).range()
+            elements = elements.subtract(written)
+    return bool(elements.intersect_params(scop.context).is_empty())
+
+
+_SIGNS = {"+": "+", "-": "-", "*": "*"}
+
+
+def _isl_text(value: IntExpression) -> str:
+    """Return an extent in isl's notation; KeyError where isl has none."""
+    match value:
+        case Number(value=number):
+            return str(number)
+        case Name(name=name):
+            return name
+    parts = [f"({_isl_text(operand)})" for operand in value.operands]
+    if value.operator == "floor":
+        return f"floor({parts[0]} / {parts[1]})"
+    if value.operator == "-" and len(parts) == 1:
+        return f"-{parts[0]}"
+    if value.operator == "*" and not any(isinstance(o, Number) for o in value.operands):
+        raise KeyError(value.operator)
+    return _SIGNS[value.operator].join(parts)
+
+
+def _names(value: IntExpression) -> Iterator[str]:
+    match value:
+        case Name(name=name):
+            yield name
+        case Number():
+            return
+        case _:
+            for operand in value.operands:
+                yield from _names(operand)

@@ -1,0 +1,22 @@
+"""Names that nothing else in the program has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import count
+
+
+def fresh(wanted: str, taken: Iterable[str]) -> str:
+    """Return ``wanted``, or it with the first number that makes it new."""
+    used = set(taken)
+    if wanted not in used:
+        return wanted
+    return next(name for k in count(1) if (name := f"{wanted}_{k}") not in used)
+
+
+def fresh_all(wanted: Sequence[str], taken: Iterable[str]) -> tuple[str, ...]:
+    """Return new names for all of ``wanted``, different from each other."""
+    used = list(taken)
+    for name in wanted:
+        used.append(fresh(name, used))
+    return tuple(used[len(used) - len(wanted) :])
