@@ -23,6 +23,7 @@ ROOMS = (
     ("scop",),
     ("ir",),
     ("polyhedra",),
+    ("folders",),
     ("files",),
     ("diagnostics",),
 )

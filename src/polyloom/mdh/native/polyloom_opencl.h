@@ -1,0 +1,519 @@
+/* What the host side of a program that Polyloom compiled needs of OpenCL: one device, one queue, buffers.
+ *
+ * Needs nothing but a C11 compiler and an OpenCL library: where <CL/cl.h> is missing, the few declarations
+ * that are used here stand below. Macros that one may define when compiling:
+ *   POLYLOOM_DLOPEN          load the OpenCL library when it is needed first, in place of -lOpenCL
+ *   POLYLOOM_OPENCL_LIBRARY  its name then; "libOpenCL.so.1" without it
+ *   POLYLOOM_KERNELS         a folder, "out" say: kernels are read from its .cl files in place of the built-in text
+ *   POLYLOOM_ALIGNMENT       arrays at multiples of so many bytes are used in place by devices that are CPUs
+ * The variable POLYLOOM_DEVICE of the environment chooses a device by a part of its name or its platform's.
+ * Every fault ends the program with one message on stderr and exit status 1.
+ */
+#ifndef POLYLOOM_OPENCL_H
+#define POLYLOOM_OPENCL_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#if defined(__linux__)
+#include <fcntl.h>
+#include <unistd.h>
+#endif
+
+#define CL_TARGET_OPENCL_VERSION 120
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#if defined(__APPLE__)
+#include <OpenCL/cl.h>
+#define POLYLOOM_HAS_CL_H
+#elif defined(__has_include)
+#if __has_include(<CL/cl.h>)
+#include <CL/cl.h>
+#define POLYLOOM_HAS_CL_H
+#endif
+#endif
+
+#ifndef POLYLOOM_HAS_CL_H
+typedef int32_t cl_int;
+typedef uint32_t cl_uint;
+typedef uint64_t cl_ulong;
+typedef struct _cl_platform_id *cl_platform_id;
+typedef struct _cl_device_id *cl_device_id;
+typedef struct _cl_context *cl_context;
+typedef struct _cl_command_queue *cl_command_queue;
+typedef struct _cl_mem *cl_mem;
+typedef struct _cl_program *cl_program;
+typedef struct _cl_kernel *cl_kernel;
+typedef struct _cl_event *cl_event;
+#define CL_SUCCESS 0
+#define CL_TRUE 1
+#define CL_PLATFORM_NAME 0x0902
+#define CL_DEVICE_TYPE_CPU (1 << 1)
+#define CL_DEVICE_TYPE_GPU (1 << 2)
+#define CL_DEVICE_TYPE_ALL 0xFFFFFFFF
+#define CL_DEVICE_TYPE 0x1000
+#define CL_DEVICE_NAME 0x102B
+#define CL_MEM_READ_WRITE (1 << 0)
+#define CL_MEM_USE_HOST_PTR (1 << 3)
+#define CL_MAP_READ (1 << 0)
+#define CL_PROGRAM_BUILD_LOG 0x1183
+#endif
+
+#ifndef POLYLOOM_ALIGNMENT
+#define POLYLOOM_ALIGNMENT 16
+#endif
+
+/* Every function of OpenCL that is used: result, name, parameters. */
+#define POLYLOOM_OPENCL_FUNCTIONS(F)                                                                          \
+  F(cl_int, clGetPlatformIDs, (cl_uint, cl_platform_id *, cl_uint *))                                         \
+  F(cl_int, clGetPlatformInfo, (cl_platform_id, cl_uint, size_t, void *, size_t *))                           \
+  F(cl_int, clGetDeviceIDs, (cl_platform_id, cl_ulong, cl_uint, cl_device_id *, cl_uint *))                   \
+  F(cl_int, clGetDeviceInfo, (cl_device_id, cl_uint, size_t, void *, size_t *))                               \
+  F(cl_context, clCreateContext, (const intptr_t *, cl_uint, const cl_device_id *,                            \
+      void (*)(const char *, const void *, size_t, void *), void *, cl_int *))                                \
+  F(cl_command_queue, clCreateCommandQueue, (cl_context, cl_device_id, cl_ulong, cl_int *))                   \
+  F(cl_program, clCreateProgramWithSource, (cl_context, cl_uint, const char **, const size_t *, cl_int *))    \
+  F(cl_int, clBuildProgram, (cl_program, cl_uint, const cl_device_id *, const char *,                         \
+      void (*)(cl_program, void *), void *))                                                                  \
+  F(cl_int, clGetProgramBuildInfo, (cl_program, cl_device_id, cl_uint, size_t, void *, size_t *))             \
+  F(cl_int, clReleaseProgram, (cl_program))                                                                   \
+  F(cl_kernel, clCreateKernel, (cl_program, const char *, cl_int *))                                          \
+  F(cl_int, clSetKernelArg, (cl_kernel, cl_uint, size_t, const void *))                                       \
+  F(cl_mem, clCreateBuffer, (cl_context, cl_ulong, size_t, void *, cl_int *))                                 \
+  F(cl_int, clReleaseMemObject, (cl_mem))                                                                     \
+  F(cl_int, clEnqueueReadBuffer, (cl_command_queue, cl_mem, cl_uint, size_t, size_t, void *, cl_uint,         \
+      const cl_event *, cl_event *))                                                                          \
+  F(cl_int, clEnqueueWriteBuffer, (cl_command_queue, cl_mem, cl_uint, size_t, size_t, const void *, cl_uint,  \
+      const cl_event *, cl_event *))                                                                          \
+  F(cl_int, clEnqueueCopyBuffer, (cl_command_queue, cl_mem, cl_mem, size_t, size_t, size_t, cl_uint,          \
+      const cl_event *, cl_event *))                                                                          \
+  F(void *, clEnqueueMapBuffer, (cl_command_queue, cl_mem, cl_uint, cl_ulong, size_t, size_t, cl_uint,        \
+      const cl_event *, cl_event *, cl_int *))                                                                \
+  F(cl_int, clEnqueueUnmapMemObject, (cl_command_queue, cl_mem, void *, cl_uint, const cl_event *,            \
+      cl_event *))                                                                                            \
+  F(cl_int, clEnqueueNDRangeKernel, (cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *,    \
+      const size_t *, cl_uint, const cl_event *, cl_event *))                                                 \
+  F(cl_int, clFinish, (cl_command_queue))
+
+#define POLYLOOM_POINTER(result, name, parameters) result(*name) parameters;
+#ifdef POLYLOOM_DLOPEN
+#include <dlfcn.h>
+#ifndef POLYLOOM_OPENCL_LIBRARY
+#define POLYLOOM_OPENCL_LIBRARY "libOpenCL.so.1"
+#endif
+static struct { POLYLOOM_OPENCL_FUNCTIONS(POLYLOOM_POINTER) } polyloom_cl;
+#define POLYLOOM_CL(name) polyloom_cl.name
+#else
+#ifndef POLYLOOM_HAS_CL_H
+#define POLYLOOM_PROTOTYPE(result, name, parameters) extern result name parameters;
+POLYLOOM_OPENCL_FUNCTIONS(POLYLOOM_PROTOTYPE)
+#endif
+#define POLYLOOM_CL(name) name
+#endif
+
+/* A text with kernels, and how it is built; its program once it was needed. */
+struct polyloom_source {
+  const char *name; /* of the file beside this one that holds the same text */
+  const char *const *lines;
+  cl_uint line_count;
+  const char *options;
+  cl_program program;
+};
+
+/* A kernel in a source; itself once it was needed. */
+struct polyloom_kernel {
+  struct polyloom_source *source;
+  const char *name;
+  cl_kernel kernel;
+};
+
+static struct {
+  cl_device_id device;
+  cl_context context;
+  cl_command_queue queue;
+  int is_cpu;
+} polyloom;
+
+/* An array of the caller on the device. */
+struct polyloom_array {
+  cl_mem memory;
+  const char *name;
+  void *host; /* NULL: the device alone has it */
+  size_t bytes;
+  int written;
+  int shared; /* the device works in the caller's memory */
+};
+
+static void polyloom_fail(const char *what, const char *why) {
+  fflush(stdout);
+  fprintf(stderr, "polyloom: %s: %s\n", what, why);
+  exit(1);
+}
+
+static const char *polyloom_error_name(cl_int code) {
+  switch (code) {
+  case -1: return "there is no such device";
+  case -2: return "the device is not available";
+  case -3: return "the device has no compiler";
+  case -4: return "the device has too little memory for it (CL_MEM_OBJECT_ALLOCATION_FAILURE)";
+  case -5: return "the device has too few resources (CL_OUT_OF_RESOURCES)";
+  case -6: return "the host has too little memory (CL_OUT_OF_HOST_MEMORY)";
+  case -11: return "the kernels do not build (CL_BUILD_PROGRAM_FAILURE)";
+  case -45: return "the kernels were not built (CL_INVALID_PROGRAM_EXECUTABLE)";
+  case -46: return "the kernels do not hold it (CL_INVALID_KERNEL_NAME)";
+  case -52: return "arguments are missing (CL_INVALID_KERNEL_ARGS)";
+  case -54: return "the device cannot have work-groups of this size (CL_INVALID_WORK_GROUP_SIZE)";
+  case -55: return "the device cannot have work-items like these (CL_INVALID_WORK_ITEM_SIZE)";
+  case -61: return "the device cannot have buffers of this size (CL_INVALID_BUFFER_SIZE)";
+  case -63: return "too many work-items (CL_INVALID_GLOBAL_WORK_SIZE)";
+  case -1001: return "no OpenCL platform is installed";
+  default: return NULL;
+  }
+}
+
+static void polyloom_check(cl_int code, const char *what) {
+  if (code == CL_SUCCESS)
+    return;
+  const char *name = polyloom_error_name(code);
+  char number[40];
+  snprintf(number, sizeof number, "OpenCL error %d", (int)code);
+  polyloom_fail(what, name ? name : number);
+}
+
+#ifdef POLYLOOM_DLOPEN
+#define POLYLOOM_LOAD(result, name, parameters)                                                               \
+  *(void **)&polyloom_cl.name = dlsym(library, #name);                                                        \
+  if (!polyloom_cl.name)                                                                                      \
+    polyloom_fail(POLYLOOM_OPENCL_LIBRARY, "it lacks " #name);
+
+static void polyloom_load(void) {
+  void *library = dlopen(POLYLOOM_OPENCL_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    polyloom_fail("the OpenCL library cannot be loaded", dlerror());
+  POLYLOOM_OPENCL_FUNCTIONS(POLYLOOM_LOAD)
+}
+#else
+static void polyloom_load(void) {}
+#endif
+
+/* How well a device fits: the same device best, then the same kind, then any. */
+static int polyloom_fitness(cl_device_id device, const char *platform, const char *made_for, int for_gpu) {
+  char name[256] = "";
+  cl_ulong type = 0;
+  POLYLOOM_CL(clGetDeviceInfo)(device, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
+  POLYLOOM_CL(clGetDeviceInfo)(device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+  if (strstr(platform, "FPGA"))
+    return 0;
+  const char *wanted = getenv("POLYLOOM_DEVICE");
+  if (wanted && *wanted)
+    return strstr(name, wanted) || strstr(platform, wanted) ? 4 : 0;
+  if (strcmp(name, made_for) == 0)
+    return 3;
+  cl_ulong kind = for_gpu ? CL_DEVICE_TYPE_GPU : CL_DEVICE_TYPE_CPU;
+  return type & kind ? 2 : 1;
+}
+
+static cl_device_id polyloom_choose(const char *made_for, int for_gpu) {
+  cl_platform_id platforms[16];
+  cl_device_id devices[32], best = NULL;
+  cl_uint platform_count = 0, device_count = 0;
+  int best_fitness = 0;
+  cl_int code = POLYLOOM_CL(clGetPlatformIDs)(16, platforms, &platform_count);
+  if (code != CL_SUCCESS || platform_count == 0)
+    polyloom_check(-1001, "no device");
+  for (cl_uint p = 0; p < platform_count && p < 16; p++) {
+    char name[256] = "";
+    POLYLOOM_CL(clGetPlatformInfo)(platforms[p], CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
+    if (POLYLOOM_CL(clGetDeviceIDs)(platforms[p], CL_DEVICE_TYPE_ALL, 32, devices, &device_count) != CL_SUCCESS)
+      continue;
+    for (cl_uint d = 0; d < device_count && d < 32; d++) {
+      int fitness = polyloom_fitness(devices[d], name, made_for, for_gpu);
+      if (fitness > best_fitness) {
+        best_fitness = fitness;
+        best = devices[d];
+      }
+    }
+  }
+  if (!best && getenv("POLYLOOM_DEVICE"))
+    polyloom_fail("no device is called as POLYLOOM_DEVICE says", getenv("POLYLOOM_DEVICE"));
+  if (!best)
+    polyloom_check(-1, "no device");
+  return best;
+}
+
+#if defined(__linux__) && defined(__x86_64__) && defined(__GNUC__)
+static const char *polyloom_llvm_cpu(void) {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f"))
+    return "skylake-avx512";
+  if (__builtin_cpu_supports("avx2"))
+    return "haswell";
+  if (__builtin_cpu_supports("avx"))
+    return "sandybridge";
+  return "x86-64";
+}
+
+/* Read memory of this program at an address that may be none; return how many bytes there were. */
+static int64_t polyloom_peek(int memory, uint64_t address, void *target, size_t bytes) {
+  return lseek(memory, (off_t)address, SEEK_SET) < 0 ? -1 : (int64_t)read(memory, target, bytes);
+}
+
+/* PoCL asks its copy of LLVM for the name of the CPU. A CPU that is younger than that LLVM is called
+ * `generic`, which its compiler then refuses ("unknown target CPU 'generic'"): nothing can be built.
+ * The name stands behind a pointer in PoCL's structure for the device. This finds that pointer and lets
+ * it name an older CPU with the same vector instructions. Memory is read through /proc/self/mem, so that
+ * a wrong guess reads nothing. Returns whether a name was replaced. */
+static int polyloom_repair_pocl(cl_device_id device) {
+  static char name[32];
+  uint64_t words[512];
+  int memory = open("/proc/self/mem", O_RDONLY), repaired = 0;
+  if (memory < 0)
+    return 0;
+  int64_t found = polyloom_peek(memory, (uint64_t)(uintptr_t)device, words, sizeof words);
+  for (int64_t k = 0; k < found / 8 && !repaired; k++) {
+    char text[8] = "";
+    if (words[k] < 4096 || words[k] >> 47)
+      continue;
+    if (polyloom_peek(memory, words[k], text, sizeof text) == 8 && memcmp(text, "generic", 8) == 0) {
+      strcpy(name, polyloom_llvm_cpu());
+      ((char **)device)[k] = name;
+      repaired = 1;
+    }
+  }
+  close(memory);
+  return repaired;
+}
+#else
+static int polyloom_repair_pocl(cl_device_id device) {
+  (void)device;
+  return 0;
+}
+#endif
+
+/* Return the log of a failed build; the caller frees it. */
+static char *polyloom_log(cl_program program) {
+  size_t size = 0;
+  POLYLOOM_CL(clGetProgramBuildInfo)(program, polyloom.device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
+  char *log = calloc(size + 1, 1);
+  if (log)
+    POLYLOOM_CL(clGetProgramBuildInfo)(program, polyloom.device, CL_PROGRAM_BUILD_LOG, size, log, NULL);
+  return log;
+}
+
+static cl_program polyloom_try_build(cl_uint count, const char **lines, const char *options, cl_int *code) {
+  cl_program program = POLYLOOM_CL(clCreateProgramWithSource)(polyloom.context, count, lines, NULL, code);
+  polyloom_check(*code, "the kernels");
+  *code = POLYLOOM_CL(clBuildProgram)(program, 1, &polyloom.device, options, NULL, NULL);
+  return program;
+}
+
+#ifdef POLYLOOM_KERNELS
+static char *polyloom_read(const char *name) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s", POLYLOOM_KERNELS, name);
+  FILE *file = fopen(path, "rb");
+  if (!file || fseek(file, 0, SEEK_END))
+    polyloom_fail(path, "the kernels cannot be read");
+  long size = ftell(file);
+  char *text = size < 0 ? NULL : calloc((size_t)size + 1, 1);
+  rewind(file);
+  if (!text || fread(text, 1, (size_t)size, file) != (size_t)size)
+    polyloom_fail(path, "the kernels cannot be read");
+  fclose(file);
+  return text;
+}
+#endif
+
+/* Return the built kernels. */
+static cl_program polyloom_build(const struct polyloom_source *source) {
+  const char **lines = (const char **)(uintptr_t)source->lines;
+  cl_uint count = source->line_count;
+#ifdef POLYLOOM_KERNELS
+  const char *text = polyloom_read(source->name);
+  lines = &text;
+  count = 1;
+#endif
+  cl_int code;
+  cl_program program = polyloom_try_build(count, lines, source->options, &code);
+  if (code != CL_SUCCESS) {
+    char *log = polyloom_log(program);
+    if (log && strstr(log, "unknown target CPU") && polyloom_repair_pocl(polyloom.device)) {
+      free(log);
+      POLYLOOM_CL(clReleaseProgram)(program);
+      program = polyloom_try_build(count, lines, source->options, &code);
+      log = code == CL_SUCCESS ? NULL : polyloom_log(program);
+    }
+    if (code != CL_SUCCESS && log)
+      fprintf(stderr, "%s\n", log);
+    free(log);
+  }
+  polyloom_check(code, "the kernels");
+  return program;
+}
+
+/* Choose a device and make its queue, once; `made_for` is the device that the kernels were made for. */
+static inline void polyloom_open(const char *made_for, int for_gpu) {
+  cl_int code;
+  cl_ulong type = 0;
+  if (polyloom.queue)
+    return;
+  polyloom_load();
+  polyloom.device = polyloom_choose(made_for, for_gpu);
+  POLYLOOM_CL(clGetDeviceInfo)(polyloom.device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+  polyloom.is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
+  polyloom.context = POLYLOOM_CL(clCreateContext)(NULL, 1, &polyloom.device, NULL, NULL, &code);
+  polyloom_check(code, "the device");
+  polyloom.queue = POLYLOOM_CL(clCreateCommandQueue)(polyloom.context, polyloom.device, 0, &code);
+  polyloom_check(code, "the device's queue");
+}
+
+/* Return a kernel that can be launched: built when it is needed first. */
+static inline cl_kernel polyloom_ready(struct polyloom_kernel *kernel) {
+  cl_int code;
+  if (kernel->kernel)
+    return kernel->kernel;
+  if (!kernel->source->program)
+    kernel->source->program = polyloom_build(kernel->source);
+  kernel->kernel = POLYLOOM_CL(clCreateKernel)(kernel->source->program, kernel->name, &code);
+  polyloom_check(code, kernel->name);
+  return kernel->kernel;
+}
+
+/* Return memory on the device that the host never sees. */
+static inline struct polyloom_array polyloom_local(const char *name, size_t bytes) {
+  cl_int code;
+  struct polyloom_array array = {NULL, name, NULL, bytes, 0, 0};
+  array.memory =
+      POLYLOOM_CL(clCreateBuffer)(polyloom.context, CL_MEM_READ_WRITE, bytes ? bytes : 1, NULL, &code);
+  polyloom_check(code, name);
+  return array;
+}
+
+/* Bring an array to the device: `read` says whether its values matter, `written` whether it changes. */
+static inline struct polyloom_array polyloom_enter(const char *name, void *host, size_t bytes, int read, int written) {
+  cl_int code;
+  if (bytes && !host)
+    polyloom_fail(name, "the pointer is NULL");
+  if (!(polyloom.is_cpu && bytes && (uintptr_t)host % POLYLOOM_ALIGNMENT == 0)) {
+    struct polyloom_array array = polyloom_local(name, bytes);
+    array.host = host;
+    array.written = written;
+    if (read && bytes) {
+      code = POLYLOOM_CL(clEnqueueWriteBuffer)(polyloom.queue, array.memory, CL_TRUE, 0, bytes, host, 0, NULL, NULL);
+      polyloom_check(code, name);
+    }
+    return array;
+  }
+  struct polyloom_array array = {NULL, name, host, bytes, written, 1};
+  array.memory = POLYLOOM_CL(clCreateBuffer)(polyloom.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes,
+                                             host, &code);
+  polyloom_check(code, name);
+  return array;
+}
+
+/* Give memory on the device free, once the kernels in the queue are done with it. */
+static inline void polyloom_release(const struct polyloom_array *array) {
+  polyloom_check(POLYLOOM_CL(clReleaseMemObject)(array->memory), array->name);
+}
+
+/* Bring back what was written, and give the device's memory free. */
+static inline void polyloom_leave(struct polyloom_array *array) {
+  cl_int code = CL_SUCCESS;
+  if (array->written && array->bytes && array->shared) {
+    void *mapped = POLYLOOM_CL(clEnqueueMapBuffer)(polyloom.queue, array->memory, CL_TRUE, CL_MAP_READ, 0,
+                                                   array->bytes, 0, NULL, NULL, &code);
+    polyloom_check(code, array->name);
+    code = POLYLOOM_CL(clEnqueueUnmapMemObject)(polyloom.queue, array->memory, mapped, 0, NULL, NULL);
+    if (code == CL_SUCCESS)
+      code = POLYLOOM_CL(clFinish)(polyloom.queue);
+  } else if (array->written && array->bytes) {
+    code = POLYLOOM_CL(clEnqueueReadBuffer)(polyloom.queue, array->memory, CL_TRUE, 0, array->bytes, array->host,
+                                            0, NULL, NULL);
+  }
+  polyloom_check(code, array->name);
+  polyloom_release(array);
+}
+
+/* Kernels may run at the same time as others only on memory of their own: arrays that overlap are refused. */
+static inline void polyloom_apart(const struct polyloom_array *arrays, int count) {
+  for (int a = 0; a < count; a++)
+    for (int b = 0; b < a; b++) {
+      const char *p = arrays[a].host, *q = arrays[b].host;
+      if (!p || !q || !(arrays[a].written || arrays[b].written))
+        continue;
+      if (p < q + arrays[b].bytes && q < p + arrays[a].bytes) {
+        fprintf(stderr, "polyloom: `%s` and `%s` ", arrays[b].name, arrays[a].name);
+        polyloom_fail("share memory", "the code was compiled for arrays that lie apart");
+      }
+    }
+}
+
+static inline void polyloom_copy(const struct polyloom_array *from, const struct polyloom_array *to) {
+  if (from->bytes)
+    polyloom_check(POLYLOOM_CL(clEnqueueCopyBuffer)(polyloom.queue, from->memory, to->memory, 0, 0, from->bytes, 0,
+                                                    NULL, NULL),
+                   to->name);
+}
+
+static inline void polyloom_pass(cl_kernel kernel, cl_uint position, const struct polyloom_array *array) {
+  polyloom_check(POLYLOOM_CL(clSetKernelArg)(kernel, position, sizeof array->memory, &array->memory), array->name);
+}
+
+static inline void polyloom_pass_long(cl_kernel kernel, cl_uint position, int64_t value) {
+  polyloom_check(POLYLOOM_CL(clSetKernelArg)(kernel, position, sizeof value, &value), "an integer for a kernel");
+}
+
+static inline void polyloom_pass_int(cl_kernel kernel, cl_uint position, int64_t value) {
+  int32_t narrow = (int32_t)value;
+  if (narrow != value)
+    polyloom_fail("an integer for a kernel", "it does not fit into 32 bits");
+  polyloom_check(POLYLOOM_CL(clSetKernelArg)(kernel, position, sizeof narrow, &narrow), "an integer for a kernel");
+}
+
+/* Give a kernel so many bytes of local memory. */
+static inline void polyloom_pass_local(cl_kernel kernel, cl_uint position, int64_t bytes) {
+  polyloom_check(POLYLOOM_CL(clSetKernelArg)(kernel, position, bytes > 0 ? (size_t)bytes : 1, NULL),
+                 "local memory for a kernel");
+}
+
+/* Start a kernel on `global` work-items in groups of `local` (NULL: as the driver likes). */
+static inline void polyloom_launch(cl_kernel kernel, const char *name, cl_uint dimensions, const int64_t *global,
+                                   const int64_t *local) {
+  size_t items[3], group[3];
+  for (cl_uint d = 0; d < dimensions; d++) {
+    if (global[d] <= 0)
+      return;
+    items[d] = (size_t)global[d];
+    group[d] = local ? (size_t)local[d] : 0;
+  }
+  polyloom_check(POLYLOOM_CL(clEnqueueNDRangeKernel)(polyloom.queue, kernel, dimensions, NULL, items,
+                                                     local ? group : NULL, 0, NULL, NULL),
+                 name);
+}
+
+static inline void polyloom_finish(void) {
+  polyloom_check(POLYLOOM_CL(clFinish)(polyloom.queue), "running the kernels");
+}
+
+/* Rounded towards minus infinity. */
+static inline int64_t floor_div(int64_t a, int64_t b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static inline int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static inline int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* The number of bytes of an array; a negative extent counts as 0. */
+static inline size_t polyloom_bytes(size_t element, int dimensions, const int64_t *extents) {
+  size_t bytes = element;
+  for (int d = 0; d < dimensions; d++) {
+    size_t extent = extents[d] > 0 ? (size_t)extents[d] : 0;
+    if (extent && bytes > SIZE_MAX / extent)
+      polyloom_fail("an array", "it has more bytes than an address counts");
+    bytes *= extent;
+  }
+  return bytes;
+}
+
+#endif
