@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -164,3 +165,16 @@ def umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+@cache
+def cache_folder() -> Path:
+    """Return a folder that can be written: that of the platform for caches, or a temporary one."""
+    try:
+        given = os.environ.get("XDG_CACHE_HOME", "")
+        folder = (Path(given) if Path(given).is_absolute() else Path.home() / ".cache") / "polyloom"
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except (OSError, RuntimeError):
+        return Path(tempfile.mkdtemp(prefix="polyloom-"))

@@ -384,9 +384,10 @@ def _harmless(e: Binary) -> bool:
     """Return whether a division or shift is by a constant with which C has no trouble."""
     if not isinstance(e.right, Constant):
         return False
-    bits, value = 8 * e.type.size, int(e.right.value)
+    bits: int = 8 * e.type.size
+    value = int(e.right.value)
     if e.op in (BinaryOp.DIVIDE, BinaryOp.REMAINDER):
-        return 0 < value < 2 ** (bits - 1)
+        return 0 < value < 1 << (bits - 1)
     return e.op is BinaryOp.SHIFT_RIGHT and 0 <= value < bits
 
 

@@ -12,14 +12,14 @@ _UNSIGNED = {"char": "uchar", "short": "ushort", "int": "uint", "long": "ulong"}
 _BITS = {"char": 8, "short": 16, "int": 32, "long": 64}
 
 _FIXED = {
-    "floor_div": """inline long floor_div(long a, long b)
+    "floor_div": """static inline long floor_div(long a, long b)
 {
     long q = a / b;
     return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 """,
-    "lesser": "inline long lesser(long a, long b) { return a < b ? a : b; }\n",
-    "greater": "inline long greater(long a, long b) { return a > b ? a : b; }\n",
+    "lesser": "static inline long lesser(long a, long b) { return a < b ? a : b; }\n",
+    "greater": "static inline long greater(long a, long b) { return a > b ? a : b; }\n",
 }
 
 _CALL = re.compile(
@@ -68,13 +68,13 @@ def _wrapping(family: str, element: str, width: str) -> str:
         a, b = f"({wide})a", f"({wide})b"
     value = f"-{a}" if family == "wrap_neg" else f"{a} {sign} {b}"
     result = f"as_{kind}({value})" if width else f"({kind})({value})"
-    return f"inline {kind} {family}_{kind}({parameters}) {{ return {result}; }}\n"
+    return f"static inline {kind} {family}_{kind}({parameters}) {{ return {result}; }}\n"
 
 
 def _safe_division(name: str, kind: str, element: str, width: str) -> str:
     """Return division where 0 divides to 0, and the lowest number by -1 wraps."""
     sign, last = ("/", "a") if name.startswith("safe_div") else ("%", "0")
-    lines = [f"inline {kind} {name}({kind} a, {kind} b)", "{"]
+    lines = [f"static inline {kind} {name}({kind} a, {kind} b)", "{"]
     zero, one = f"({kind})(0)", f"({kind})(1)"
     if element in _UNSIGNED:
         minus, number = f"({kind})(-1)", f"({kind})(0)" if last == "0" else f"({kind})(0) - a"
@@ -115,7 +115,7 @@ def _shift(name: str, kind: str, element: str, width: str) -> str:
             shifted = f"({'ulong' if bits == 64 else 'uint'})a << count"
         rest = f"({kind})(0)"
     return (
-        f"inline {kind} {name}({kind} a, {kind} b)\n{{\n"
+        f"static inline {kind} {name}({kind} a, {kind} b)\n{{\n"
         f"    {kind} count = {inside} ? b : ({kind})(0);\n"
         f"    return {inside} ? ({kind})({shifted}) : {rest};\n}}\n"
     )
@@ -125,7 +125,7 @@ def _nan_extreme(name: str, kind: str, element: str, width: str) -> str:
     """Return the larger or smaller of two floats; NaN propagates."""
     sign = ">" if name.startswith("nan_max") else "<"
     body = f"(a != a) | (a {sign} b) ? a : b"
-    return f"inline {kind} {name}({kind} a, {kind} b) {{ return {body}; }}\n"
+    return f"static inline {kind} {name}({kind} a, {kind} b) {{ return {body}; }}\n"
 
 
 def _integer_pow(name: str, kind: str, element: str, width: str) -> str:
@@ -133,7 +133,7 @@ def _integer_pow(name: str, kind: str, element: str, width: str) -> str:
     one, zero = f"({kind})(1)", f"({kind})(0)"
     unsigned = _UNSIGNED.get(element, element) + width
     text = [
-        f"inline {kind} {name}({kind} a, {kind} b)",
+        f"static inline {kind} {name}({kind} a, {kind} b)",
         "{",
         f"    {unsigned} base = {_as(unsigned, 'a', width)}, result = ({unsigned})(1);",
         f"    {kind} left = {f'b < {zero} ? {zero} : b' if element in _UNSIGNED else 'b'};",
@@ -160,7 +160,7 @@ def _as(kind: str, text: str, width: str) -> str:
 
 def _sigmoid(name: str, kind: str, element: str, width: str) -> str:
     one = f"({kind})(1)"
-    return f"inline {kind} {name}({kind} a) {{ return {one} / ({one} + exp(-a)); }}\n"
+    return f"static inline {kind} {name}({kind} a) {{ return {one} / ({one} + exp(-a)); }}\n"
 
 
 def _round_half(name: str) -> str:
@@ -169,7 +169,7 @@ def _round_half(name: str) -> str:
     source = "double" if "double" in name else "float"
     vector = width or ""
     return (
-        f"inline float{vector} {name}({source}{vector} a)\n{{\n"
+        f"static inline float{vector} {name}({source}{vector} a)\n{{\n"
         f"    ushort{vector} bits;\n"
         f"    vstore_half{vector}_rte(a, 0, (half *)&bits);\n"
         f"    return vload_half{vector}(0, (half *)&bits);\n}}\n"

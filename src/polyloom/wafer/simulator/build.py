@@ -17,6 +17,7 @@ from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 
+from polyloom.files import cache_folder
 from polyloom.wafer.simulator.compilers import Compiler, find_compiler
 
 INSTRUCTIONS = "instructions.inc"
@@ -162,15 +163,3 @@ def _digest(parts: Iterable[str]) -> str:
         encoded = part.encode()
         digest.update(len(encoded).to_bytes(8, "little") + encoded)
     return digest.hexdigest()[:32]
-
-
-@cache
-def cache_folder() -> Path:
-    """Return a folder that can be written: ``~/.cache/polyloom``, or a temporary one."""
-    try:
-        folder = Path.home() / ".cache" / "polyloom"
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except (OSError, RuntimeError):
-        return Path(tempfile.mkdtemp(prefix="polyloom-"))
