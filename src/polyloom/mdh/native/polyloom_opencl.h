@@ -242,15 +242,20 @@ static cl_device_id polyloom_choose(const char *made_for, int for_gpu) {
 }
 
 #if defined(__linux__) && defined(__x86_64__) && defined(__GNUC__)
+/* The best processor name of LLVM 14 whose instructions this processor has: one for each of PoCL's libraries. */
 static const char *polyloom_llvm_cpu(void) {
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f"))
+  int haswell = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  if (haswell && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     return "skylake-avx512";
-  if (__builtin_cpu_supports("avx2"))
+  if (haswell)
     return "haswell";
   if (__builtin_cpu_supports("avx"))
     return "sandybridge";
-  return "x86-64";
+  if (__builtin_cpu_supports("sse4.1"))
+    return "penryn";
+  return __builtin_cpu_supports("ssse3") ? "core2" : "x86-64";
 }
 
 /* Read memory of this program at an address that may be none; return how many bytes there were. */
@@ -258,30 +263,39 @@ static int64_t polyloom_peek(int memory, uint64_t address, void *target, size_t 
   return lseek(memory, (off_t)address, SEEK_SET) < 0 ? -1 : (int64_t)read(memory, target, bytes);
 }
 
+/* Whether the text at an address, which may be none, begins with or contains `word`. */
+static int polyloom_points_to(int memory, uint64_t address, const char *word, int exactly) {
+  char text[64] = "";
+  if (address < 4096 || address >> 47 || polyloom_peek(memory, address, text, sizeof text - 1) <= 0)
+    return 0;
+  return exactly ? strcmp(text, word) == 0 : strstr(text, word) != NULL;
+}
+
 /* PoCL asks its copy of LLVM for the name of the CPU. A CPU that is younger than that LLVM is called
  * `generic`, which its compiler then refuses ("unknown target CPU 'generic'"): nothing can be built.
- * The name stands behind a pointer in PoCL's structure for the device. This finds that pointer and lets
- * it name an older CPU with the same vector instructions. Memory is read through /proc/self/mem, so that
- * a wrong guess reads nothing. Returns whether a name was replaced. */
+ * In PoCL's structure for the device, the pointer to that name stands behind the pointer to the target
+ * triple. This finds it and lets it name an older CPU with the same vector instructions. Memory is read
+ * through /proc/self/mem, where a wrong address is an error and no crash. Returns whether there was exactly
+ * one such pointer. */
 static int polyloom_repair_pocl(cl_device_id device) {
   static char name[32];
   uint64_t words[512];
-  int memory = open("/proc/self/mem", O_RDONLY), repaired = 0;
+  char **place = NULL;
+  int memory = open("/proc/self/mem", O_RDONLY), places = 0;
   if (memory < 0)
     return 0;
   int64_t found = polyloom_peek(memory, (uint64_t)(uintptr_t)device, words, sizeof words);
-  for (int64_t k = 0; k < found / 8 && !repaired; k++) {
-    char text[8] = "";
-    if (words[k] < 4096 || words[k] >> 47)
-      continue;
-    if (polyloom_peek(memory, words[k], text, sizeof text) == 8 && memcmp(text, "generic", 8) == 0) {
-      strcpy(name, polyloom_llvm_cpu());
-      ((char **)device)[k] = name;
-      repaired = 1;
+  for (int64_t k = 1; k < found / 8; k++)
+    if (polyloom_points_to(memory, words[k], "generic", 1) && polyloom_points_to(memory, words[k - 1], "-linux", 0)) {
+      place = (char **)device + k;
+      places++;
     }
-  }
   close(memory);
-  return repaired;
+  if (places != 1)
+    return 0;
+  strcpy(name, polyloom_llvm_cpu());
+  *place = name;
+  return 1;
 }
 #else
 static int polyloom_repair_pocl(cl_device_id device) {
@@ -442,8 +456,9 @@ static inline void polyloom_apart(const struct polyloom_array *arrays, int count
       if (!p || !q || !(arrays[a].written || arrays[b].written))
         continue;
       if (p < q + arrays[b].bytes && q < p + arrays[a].bytes) {
-        fprintf(stderr, "polyloom: `%s` and `%s` ", arrays[b].name, arrays[a].name);
-        polyloom_fail("share memory", "the code was compiled for arrays that lie apart");
+        char what[512];
+        snprintf(what, sizeof what, "`%s` and `%s` share memory", arrays[b].name, arrays[a].name);
+        polyloom_fail(what, "the code was compiled for arrays that lie apart");
       }
     }
 }
