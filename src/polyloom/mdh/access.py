@@ -1,0 +1,138 @@
+"""Views of an md_hom as addresses: where an element lies, and how far a step along a dimension goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from polyloom.ir.expressions import Expression, ParameterValue, Read, walk
+from polyloom.ir.expressions import Iterator as IteratorValue
+from polyloom.ir.host import Buffer, Combiner, Index, MdHom, Order, View
+from polyloom.polyhedra.loops_tree import IntExpression, Number, names_in, product_of, sum_of
+
+Buffers = Mapping[str, Buffer]
+ZERO, ONE = Number(0), Number(1)
+
+
+@dataclass(frozen=True)
+class Access:
+    """``buffer[base + sum(strides[d] * iterator[d])]``, the buffer taken as one row of elements.
+
+    ``steps[k][d]``: the coefficient of dimension d in index k; ``offsets[k]``: the rest of index k.
+    """
+
+    buffer: Buffer
+    strides: tuple[IntExpression, ...]
+    base: IntExpression
+    steps: tuple[tuple[int, ...], ...]
+    offsets: tuple[IntExpression, ...]
+
+    def uses(self, dimension: int) -> bool:
+        """Whether the element depends on a dimension."""
+        return any(step[dimension] for step in self.steps)
+
+    def is_unit(self, dimension: int) -> bool:
+        """Whether neighbours along a dimension are neighbours in memory."""
+        return self.strides[dimension] == ONE
+
+    def is_fixed(self, dimension: int) -> bool:
+        """Whether all points along a dimension have one element."""
+        return self.strides[dimension] == ZERO
+
+
+def access_of(view: View, buffers: Buffers, dimensions: int) -> Access | None:
+    """Return an affine view's addresses; None where an index is computed."""
+    affine = [index for index in view.indices if isinstance(index, Index)]
+    if len(affine) < len(view.indices):
+        return None
+    buffer = buffers[view.buffer]
+    rows = [row_length(buffer, axis) for axis in range(len(affine))]
+    strides = tuple(
+        sum_of([(index.coefficients[d], row) for index, row in zip(affine, rows, strict=True)])
+        for d in range(dimensions)
+    )
+    base = sum_of([(1, _product(index.offset, row)) for index, row in zip(affine, rows, strict=True)])
+    steps = tuple(index.coefficients for index in affine)
+    return Access(buffer, strides, base, steps, tuple(index.offset for index in affine))
+
+
+def row_length(buffer: Buffer, axis: int) -> IntExpression:
+    """Return how many elements a step along an axis goes."""
+    return product_of(buffer.shape[axis + 1 :])
+
+
+def _product(a: IntExpression, b: IntExpression) -> IntExpression:
+    if isinstance(a, Number) and isinstance(b, Number):
+        return Number(a.value * b.value)
+    return ZERO if ZERO in (a, b) else product_of([a, b])
+
+
+def scaled(stride: IntExpression, position: IntExpression) -> IntExpression:
+    """Return ``stride * position``, which ``sum_of`` takes apart where the stride is a number."""
+    return _product(stride, position)
+
+
+def kept_dimensions(hom: MdHom) -> tuple[int, ...]:
+    """Return the dimensions that the results keep."""
+    keeps = (Order.CONCATENATE, Order.PREFIX)
+    return tuple(d for d, operator in enumerate(hom.combine) if operator.order in keeps)
+
+
+def reduced_dimensions(hom: MdHom) -> tuple[int, ...]:
+    """Return the dimensions whose points are combined into one."""
+    return tuple(d for d, operator in enumerate(hom.combine) if operator.order is Order.POINTWISE)
+
+
+def combiner_of(hom: MdHom) -> Combiner | None:
+    """Return the operator of the reduced dimensions, the outermost where there are several."""
+    return next((o.combiner for o in hom.combine if o.combiner is not None), None)
+
+
+def known(extent: IntExpression) -> int | None:
+    """Return an extent that is a number."""
+    return extent.value if isinstance(extent, Number) else None
+
+
+def names_used(hom: MdHom, buffers: Buffers) -> tuple[str, ...]:
+    """Return the parameters and host iterators that an md_hom's code may need, sorted."""
+    found: set[str] = set()
+    for expression in _integers(hom, buffers):
+        found |= names_in(expression)
+    for value in expressions_of(hom):
+        found |= {part.name for part in walk(value) if isinstance(part, ParameterValue)}
+    return tuple(sorted(found - set(hom.iterators)))
+
+
+def _integers(hom: MdHom, buffers: Buffers) -> Iterator[IntExpression]:
+    yield from hom.extents
+    yield from (condition for condition in (hom.guard, hom.written) if condition is not None)
+    for view in (*hom.inputs, *hom.outputs):
+        yield from (index.offset for index in view.indices if isinstance(index, Index))
+        yield from buffers[view.buffer].shape[1:]
+
+
+def expressions_of(hom: MdHom) -> Iterator[Expression]:
+    """Yield the scalar functions of an md_hom, with those in indices and operators."""
+    yield from hom.terms
+    yield from (e for e in (*hom.initial, *hom.finish) if e is not None)
+    for view in (*hom.inputs, *hom.outputs):
+        yield from (index for index in view.indices if not isinstance(index, Index))
+    for operator in hom.combine:
+        if operator.combiner is not None:
+            yield from operator.combiner.results
+
+
+def reads_in(expressions: Sequence[Expression | None]) -> tuple[int, ...]:
+    """Return the positions that expressions read, sorted."""
+    parts = [part for e in expressions if e is not None for part in walk(e)]
+    return tuple(sorted({part.position for part in parts if isinstance(part, Read)}))
+
+
+def iterators_in(expression: Expression) -> frozenset[int]:
+    """Return the dimensions whose iterators an expression uses."""
+    return frozenset(part.dimension for part in walk(expression) if isinstance(part, IteratorValue))
+
+
+def used_buffers(hom: MdHom) -> tuple[str, ...]:
+    """Return the buffers of an md_hom, outputs first, each once."""
+    return tuple(dict.fromkeys(view.buffer for view in (*hom.outputs, *hom.inputs)))

@@ -1,0 +1,140 @@
+"""The schedule of an md_hom: everything about its code that does not change what it computes.
+
+A schedule has an entry per dimension of the md_hom and one per input view. Levels, outermost first: the
+work-groups (``group``), the cache tiles of a group (``local``), the register tiles of a work-item (``private``).
+docs/schedules.md tells what each parameter does, and what md_poly's papers call it.
+
+Source: md_poly, Sec. 4; parameters 1-10 of its generator. Not in the papers: ``vector``, ``width``, ``panel``,
+``padding``, ``strided``, ``streaming``, and tiles that do not divide.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from enum import Enum
+from typing import Any
+
+Sizes = tuple[int, ...]
+
+
+class Memory(Enum):
+    """Where the elements of an input view are read from."""
+
+    GLOBAL = "global"
+    LOCAL = "local"
+    """A copy of the cache tile's elements in local memory."""
+
+
+@dataclass(frozen=True)
+class Caching:
+    """How an input view is read.
+
+    ``axes``: the order of the buffer's axes in the copy, the contiguous one last; empty: as in the buffer.
+    ``padding``: elements added to each row of the copy, so that rows do not meet in one cache set.
+    ``panel``: the copy is cut along its last axis into pieces as wide as the register tile, each contiguous.
+    """
+
+    memory: Memory = Memory.GLOBAL
+    axes: Sizes = ()
+    padding: int = 0
+    panel: bool = False
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How one md_hom runs; d entries in every tuple of sizes or dimensions.
+
+    ``group[k]``: points of dimension k that a work-group covers, 0 for all. In a reduced dimension less than
+    all means that groups leave partial results, which a second kernel combines.
+    ``items[k]``: work-items of a group along k; in a reduced dimension they combine in local memory.
+    ``local[k]``: points of a cache tile, 0 for all that the group covers.
+    ``private[k]``: points of a register tile (vectors, in the vector's dimension); in a reduced dimension,
+    how often the loop is unrolled.
+    ``strided[k]``: a work-item's points lie ``items[k]`` apart, so that neighbouring items read neighbours.
+    ``vector``: the dimension of vectors, None for scalars; ``width`` elements each.
+    ``group_order``, ``item_order``: which dimension of the grid runs fastest (the last);
+    ``local_order``, ``private_order``: the loops over cache and register tiles, outermost first;
+    ``unrolled_order``: the points of a register tile and of the unrolled reduction, outermost first.
+    ``inputs``: per input view. ``streaming``: results bypass the caches where the device can.
+    """
+
+    group: Sizes
+    items: Sizes
+    local: Sizes
+    private: Sizes
+    strided: tuple[bool, ...]
+    vector: int | None
+    width: int
+    group_order: Sizes
+    item_order: Sizes
+    local_order: Sizes
+    private_order: Sizes
+    unrolled_order: Sizes
+    inputs: tuple[Caching, ...]
+    streaming: bool = False
+
+    def text(self) -> str:
+        """Return canonical JSON: equal schedules have equal texts."""
+        return json.dumps(self.json(), sort_keys=True, separators=(",", ":"))
+
+    def json(self) -> dict[str, Any]:
+        """Return a JSON document."""
+        document = asdict(self)
+        for caching in document["inputs"]:
+            caching["memory"] = caching["memory"].value
+        return document
+
+
+def plain_schedule(dimensions: int, inputs: int) -> Schedule:
+    """Return the schedule that works for every md_hom: no tiles, no vectors, one work-item."""
+    every = tuple(range(dimensions))
+    return Schedule(
+        group=(0,) * dimensions,
+        items=(1,) * dimensions,
+        local=(0,) * dimensions,
+        private=(1,) * dimensions,
+        strided=(False,) * dimensions,
+        vector=None,
+        width=1,
+        group_order=every,
+        item_order=every,
+        local_order=every,
+        private_order=every,
+        unrolled_order=every,
+        inputs=(Caching(),) * inputs,
+    )
+
+
+def schedule_from_json(document: dict[str, Any]) -> Schedule:
+    """Return the schedule of a JSON document.
+
+    Errors: ValueError where a field is missing, unknown or of a wrong type.
+    """
+    names = {part.name for part in fields(Schedule)}
+    if set(document) != names:
+        raise ValueError(f"a schedule has the fields {', '.join(sorted(names))}")
+    values = {name: _tuple(value) for name, value in document.items()}
+    values["inputs"] = tuple(_caching(each) for each in document["inputs"])
+    return Schedule(**values)
+
+
+def schedule_from_text(text: str) -> Schedule:
+    """Return the schedule of a JSON text. Errors: ValueError."""
+    return schedule_from_json(json.loads(text))
+
+
+def _caching(document: dict[str, Any]) -> Caching:
+    try:
+        return Caching(
+            Memory(document["memory"]),
+            _tuple(document["axes"]),
+            int(document["padding"]),
+            bool(document["panel"]),
+        )
+    except (KeyError, TypeError) as fault:
+        raise ValueError("the caching of an input has memory, axes, padding and panel") from fault
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
