@@ -409,8 +409,9 @@ def integer_text(expression: IntExpression, names: Mapping[str, str]) -> Text:
         case Operation(operator="?", operands=(c, a, b)):
             parts = (integer_text(part, names).within(_OR) for part in (c, a, b))
             return Text("{} ? {} : {}".format(*parts), _CHOICE)
-        case Operation(operator="-", operands=(a,)):
-            return Text(f"-{integer_text(a, names).within(_ATOM)}", _PREFIX)
+        case Operation(operator="-" | "not" as operator, operands=(a,)):
+            sign = "-" if operator == "-" else "!"
+            return Text(f"{sign}{integer_text(a, names).within(_ATOM)}", _PREFIX)
         case Operation(operator=operator, operands=operands):
             texts = [integer_text(o, names) for o in operands]
             if operator in _CALLS:
