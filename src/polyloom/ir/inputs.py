@@ -58,8 +58,10 @@ def _missing(tensor: Tensor) -> Diagnostic:
 def _mismatch(tensor: Tensor, array: NDArray) -> list[Diagnostic]:
     found = []
     if array.shape != tensor.shape:
-        message = f"the input `{tensor.name}` has shape {_shape(array.shape)}, not {_shape(tensor.shape)}"
-        help_ = f"give an array of shape {_shape(tensor.shape)}"
+        message = (
+            f"the input `{tensor.name}` has shape {shape_text(array.shape)}, not {shape_text(tensor.shape)}"
+        )
+        help_ = f"give an array of shape {shape_text(tensor.shape)}"
         found.append(error("input-shape", message, tensor.span, helps=[help_]))
     if array.dtype != tensor.type.dtype:
         message = f"the input `{tensor.name}` has type {array.dtype}, not {tensor.type.value}"
@@ -68,5 +70,6 @@ def _mismatch(tensor: Tensor, array: NDArray) -> list[Diagnostic]:
     return found
 
 
-def _shape(shape: tuple[int, ...]) -> str:
+def shape_text(shape: tuple[int, ...]) -> str:
+    """Return ``32 x 16``; ``()`` for rank 0."""
     return " x ".join(map(str, shape)) or "()"

@@ -1,0 +1,69 @@
+"""The meaning of a host program, in NumPy: what its nodes leave in the buffers. The oracle of all tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polyloom.ir.host import Copy, HostBranch, HostLoop, HostNode, HostProgram, MdHom, Nest, Role
+from polyloom.ir.host_inputs import checked_host_inputs, shape_of
+from polyloom.ir.integers import holds, integer
+from polyloom.ir.md_hom_evaluate import run_md_hom
+from polyloom.ir.nest_evaluate import run_nest
+
+NDArray = npt.NDArray[Any]
+
+
+def evaluate_host(
+    program: HostProgram, parameters: Mapping[str, int], inputs: Mapping[str, NDArray]
+) -> dict[str, NDArray]:
+    """Return what the program leaves in its outputs and updated buffers, by name.
+
+    ``parameters``: a value for each; ``inputs``: an array for each buffer that is an input or updated, which
+    stays as it is. Local buffers and outputs start as zeros.
+
+    Errors: those of ``checked_host_inputs``; IndexError where a node writes outside of a buffer.
+    """
+    arrays = initial_arrays(program, parameters, inputs)
+    with np.errstate(all="ignore"):
+        _run(program.body, arrays, dict(parameters))
+    written = (b.name for b in program.buffers if b.role in (Role.OUTPUT, Role.UPDATED))
+    return {name: arrays[name] for name in written}
+
+
+def initial_arrays(
+    program: HostProgram, parameters: Mapping[str, int], inputs: Mapping[str, NDArray]
+) -> dict[str, NDArray]:
+    """Return an array for every buffer as the program finds it: inputs copied, the others zero."""
+    given = checked_host_inputs(program, parameters, inputs)
+    return {
+        b.name: np.array(given[b.name], order="C")
+        if b.name in given
+        else np.zeros(shape_of(b, parameters), b.type.dtype)
+        for b in program.buffers
+    }
+
+
+def _run(nodes: tuple[HostNode, ...], arrays: dict[str, NDArray], names: dict[str, int]) -> None:
+    for node in nodes:
+        match node:
+            case MdHom():
+                run_md_hom(node, arrays, names)
+            case Nest():
+                run_nest(node, arrays, names)
+            case Copy(source=source, target=target):
+                arrays[target][...] = arrays[source]
+            case HostBranch(condition=condition, body=body, otherwise=otherwise):
+                _run(body if holds(condition, names) else otherwise, arrays, names)
+            case HostLoop():
+                _loop(node, arrays, names)
+
+
+def _loop(loop: HostLoop, arrays: dict[str, NDArray], names: dict[str, int]) -> None:
+    inner = {**names, loop.iterator: integer(loop.start, names)}
+    while holds(loop.condition, inner):
+        _run(loop.body, arrays, inner)
+        inner[loop.iterator] += integer(loop.step, inner)
