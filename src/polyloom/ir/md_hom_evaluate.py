@@ -46,7 +46,7 @@ def _run_box(launch: Launch, whole: Box) -> None:
     for box, values, where in stores:
         for view, found in zip(launch.node.outputs, values, strict=True):
             places = written_places(launch, view, Reads(launch, box), where)
-            launch.arrays[view.buffer][places] = found[where]
+            assign(launch.arrays[view.buffer], places, found[where])
 
 
 def _scatters(launch: Launch) -> bool:
