@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from polyloom.ir.combining import Mask, Partial, combined, nothing, reduced, scanned, with_neutral
 from polyloom.ir.host import Combiner, Index, MdHom, Order
-from polyloom.ir.launch import Launch, Reads, terms, written_places
+from polyloom.ir.launch import Launch, Reads, assign, terms, written_places
 from polyloom.ir.scatter import scatter
 from polyloom.ir.sweep import LARGEST_BOX, Box
 
