@@ -10,8 +10,8 @@ from c_programs import build, opencl_library, run, write
 
 from polyloom.ir.host import Buffer, Copy, HostBranch, HostLoop, HostProgram, MdHom, Nest, Parameter, Role
 from polyloom.ir.types import ElementType
-from polyloom.mdh.dropin import HostFunction, layer_files
-from polyloom.mdh.dropin_host import Variant, signature
+from polyloom.mdh.dropin import host_files
+from polyloom.mdh.dropin_host import Variant, host_function, signature
 from polyloom.mdh.dropin_kernels import KernelTable
 from polyloom.mdh.kernel import (
     BufferArgument,
@@ -98,8 +98,8 @@ def files() -> dict[str, str]:
     call = signature(general, "polyloom_f")
     table = KernelTable("any", for_gpu=False, options=("-cl-std=CL1.2",))
     special = Variant({"n": 7}, general, launches)
-    function = HostFunction(call, (special, Variant({}, general, launches)))
-    return {"main.c": MAIN, **layer_files((function,), table)}
+    text = host_function(call, (special, Variant({}, general, launches)), table)
+    return {"main.c": MAIN, **host_files((call,), (text,), table)}
 
 
 def test_loops_branches_copies_temporaries_and_arguments(tmp_path: Path) -> None:

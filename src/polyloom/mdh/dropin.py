@@ -10,61 +10,123 @@ Not in the papers: md_poly stops at the kernels. PPCG's OpenCL output is of the 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import PurePath
+from typing import Any
 
 from polyloom.diagnostics import Source
-from polyloom.mdh.dropin_host import Signature, Variant, host_function
+from polyloom.ir.host import HostProgram, MdHom, Nest
+from polyloom.ir.specialise import specialise
+from polyloom.mdh.devices import DeviceKind, DeviceModel
+from polyloom.mdh.dropin_host import Signature, Variant, host_function, signature
 from polyloom.mdh.dropin_kernels import KernelTable
-from polyloom.mdh.dropin_source import Replacement, with_calls
+from polyloom.mdh.dropin_source import replacement, with_calls
+from polyloom.mdh.kernel import Launch
+from polyloom.mdh.names import c_names
+from polyloom.scop.model import Scop
 
 HOST, HEADER, OPENCL, BUILD = "polyloom_host.c", "polyloom_host.h", "polyloom_opencl.h", "build.txt"
 
+Emit = Callable[[MdHom | Nest, HostProgram], Launch]
+"""Makes the kernels of a node of a host program, for one device."""
+
 
 @dataclass(frozen=True, eq=False)
-class HostFunction:
-    """A function of the host side: how it is called, and the programs that it chooses from."""
+class Reading:
+    """How a C file was read: ``macros`` as with ``-D``, ``include`` as with ``-I``."""
 
-    call: Signature
-    variants: Sequence[Variant]
+    macros: Mapping[str, str] = field(default_factory=dict)
+    include: Sequence[str] = ()
 
 
-def host_files(functions: Sequence[HostFunction], table: KernelTable) -> dict[str, str]:
-    """Return the host side, name to text: the functions, their header, the kernels."""
-    definitions = [host_function(f.call, f.variants, table) for f in functions]
-    prototypes = "".join(f"{f.call.prototype};\n" for f in functions)
+@dataclass(frozen=True, eq=False)
+class DropIn:
+    """``files``: name to text; ``document``: what ``manifest.json`` says of them."""
+
+    files: Mapping[str, str]
+    document: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Maker:
+    """Makes drop-ins for a device.
+
+    ``values``: of parameters for which there are kernels of their own, beside those for all values.
+    """
+
+    device: DeviceModel
+    emit: Emit
+    values: Mapping[str, int] = field(default_factory=dict)
+
+    def of_source(
+        self, source: Source, parts: Sequence[tuple[Scop, HostProgram]], reading: Reading
+    ) -> DropIn:
+        """Return a C file as a drop-in. Errors: ``Unsupported`` with ``drop-in-...``."""
+        calls = [
+            signature(program, name) for (_, program), name in zip(parts, _functions(parts), strict=True)
+        ]
+        ranges = [replacement(source, scop, call) for (scop, _), call in zip(parts, calls, strict=True)]
+        name = PurePath(source.name).name
+        host = self._host([(call, program) for call, (_, program) in zip(calls, parts, strict=True)])
+        program = with_calls(source.text, ranges, reading.macros)
+        return self._complete({name: program, **host}, _build_command(name, reading), calls)
+
+    def of_program(self, program: HostProgram) -> DropIn:
+        """Return a host program, such as a layer's, as a C function without a file around it."""
+        call = signature(program, next(iter(c_names([f"polyloom_{program.name}"]).values())))
+        command = f"cc -O2 YOUR_FILE.c {HOST} -lOpenCL -lm"
+        return self._complete(self._host([(call, program)]), command, [call])
+
+    def _host(self, functions: Sequence[tuple[Signature, HostProgram]]) -> dict[str, str]:
+        """Return the host side, name to text: the functions, their header, the kernels."""
+        is_gpu = self.device.kind is DeviceKind.GPU
+        table = KernelTable(self.device.name, is_gpu, self.device.build_options)
+        definitions = [host_function(call, self._variants(program), table) for call, program in functions]
+        return host_files([call for call, _ in functions], definitions, table)
+
+    def _variants(self, program: HostProgram) -> list[Variant]:
+        """Return the program for the given values, if it has such parameters, and for all values."""
+        known = {p.name: self.values[p.name] for p in program.parameters if p.name in self.values}
+        special = [self._variant(known, specialise(program, known))] if known else []
+        return [*special, self._variant({}, program)]
+
+    def _variant(self, values: Mapping[str, int], program: HostProgram) -> Variant:
+        return Variant(values, program, lambda node: self.emit(node, program))
+
+    def _complete(self, texts: dict[str, str], command: str, calls: Sequence[Signature]) -> DropIn:
+        document = {
+            "target": "opencl",
+            "device": self.device.id,
+            "functions": [call.prototype for call in calls],
+            "build": command,
+        }
+        return DropIn({**texts, BUILD: _BUILD.format(command=command)}, document)
+
+
+def host_files(calls: Sequence[Signature], definitions: Sequence[str], table: KernelTable) -> dict[str, str]:
+    """Return the host side, name to text, of functions whose kernels are in ``table``."""
     includes = f'#include "{HEADER}"\n#include "{OPENCL}"\n'
     host = f"{_HOST_COMMENT}{includes}\n{table.definitions()}\n" + "\n".join(definitions)
+    prototypes = "".join(f"{call.prototype};\n" for call in calls)
     header = f"{_HEADER_COMMENT}#ifndef POLYLOOM_HOST_H\n#define POLYLOOM_HOST_H\n\n{prototypes}\n#endif\n"
     runtime = (files("polyloom.mdh") / "native" / OPENCL).read_text(encoding="utf-8")
     return {HOST: host, HEADER: header, OPENCL: runtime, **table.files()}
 
 
-def drop_in_files(
-    source: Source,
-    functions: Sequence[HostFunction],
-    replacements: Sequence[Replacement],
-    table: KernelTable,
-    macros: Mapping[str, str],
-    include: Sequence[str] = (),
-) -> dict[str, str]:
-    """Return a drop-in for a C file, name to text.
-
-    ``macros`` and ``include``: what the file was read with (``-D`` and ``-I``), for the command that builds.
-    """
-    name = PurePath(source.name).name
-    program = with_calls(source.text, replacements, macros)
-    options = [f"-D{key}={value}" for key, value in macros.items()] + [f"-I{folder}" for folder in include]
-    command = " ".join(["cc", "-O2", *map(shlex.quote, options), shlex.quote(name), HOST, "-lOpenCL", "-lm"])
-    return {name: program, **host_files(functions, table), BUILD: _BUILD.format(command=command)}
+def _functions(parts: Sequence[tuple[Scop, HostProgram]]) -> list[str]:
+    """Return a name for each function, all different: ``polyloom_gemm``."""
+    found: list[str] = []
+    for scop, _ in parts:
+        found += c_names([f"polyloom_{scop.name}"], found).values()
+    return found
 
 
-def layer_files(functions: Sequence[HostFunction], table: KernelTable) -> dict[str, str]:
-    """Return the files of functions that have no C file around them, name to text."""
-    command = f"cc -O2 YOUR_FILE.c {HOST} -lOpenCL -lm"
-    return {**host_files(functions, table), BUILD: _BUILD.format(command=command)}
+def _build_command(name: str, reading: Reading) -> str:
+    options = [f"-D{key}={value}" for key, value in reading.macros.items()]
+    options += [f"-I{folder}" for folder in reading.include]
+    return " ".join(["cc", "-O2", *map(shlex.quote, options), shlex.quote(name), HOST, "-lOpenCL", "-lm"])
 
 
 _HOST_COMMENT = """\

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from polyloom.diagnostics import Diagnostic, Source, Unsupported, error
+from polyloom.ir.host import Buffer, Role
+from polyloom.ir.types import ElementType
 from polyloom.mdh.dropin_host import Signature
+from polyloom.scop.model import Scop
+
+_SCALAR = {
+    ElementType.FLOAT32: "float",
+    ElementType.FLOAT64: "double",
+    ElementType.INT8: "signed char",
+    ElementType.INT16: "short",
+    ElementType.INT32: "int",
+    ElementType.INT64: "long long",
+    ElementType.UINT8: "unsigned char",
+    ElementType.UINT16: "unsigned short",
+    ElementType.UINT32: "unsigned int",
+    ElementType.UINT64: "unsigned long long",
+}
+"""Types that C has without a header."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +36,47 @@ class Replacement:
     start: int
     end: int
     call: Signature
-    pointers: Mapping[str, str]
+    pointers: tuple[str, ...]
+
+
+def replacement(source: Source, scop: Scop, call: Signature) -> Replacement:
+    """Return what takes the place of a SCoP in its source.
+
+    Errors: ``Unsupported`` with ``drop-in-...`` where a call cannot be written.
+    """
+    found = tuple(_obstacles(source, scop, call))
+    if found:
+        raise Unsupported(*found)
+    start, end = scop.extent
+    return Replacement(start, end, call, tuple(_pointer(buffer) for buffer in call.buffers))
+
+
+def _obstacles(source: Source, scop: Scop, call: Signature) -> Iterator[Diagnostic]:
+    if scop.source.name != source.name or scop.extent == (0, 0):
+        helps = [f"compile `{scop.source.name}` by itself"]
+        yield error("drop-in-included", f"`{scop.name}` stands in an included file", helps=helps)
+    known = {parameter.name for parameter in scop.parameters}
+    spans = {array.name: array.span for array in scop.arrays}
+    for name in call.parameters:
+        if name not in known:
+            array = name.removesuffix("_extent")
+            message = f"how many elements `{array}` has is not said"
+            helps = [f"declare it with its extent, such as `{array}[n]`"]
+            yield error("drop-in-extent", message, spans.get(array), helps=helps)
+    for array_ in scop.arrays:
+        if array_.record and array_.name in {buffer.name for buffer in call.buffers}:
+            message = f"`{array_.name}` is a member of a structure, whose elements do not lie side by side"
+            helps = ["keep it in an array of its own, or use `polyloom run`"]
+            yield error("drop-in-structure", message, array_.span, helps=helps)
+
+
+def _pointer(buffer: Buffer) -> str:
+    """Return the address of the first element: of an array itself, of a scalar that is only read a copy's."""
+    if buffer.shape:
+        return f"({'const ' if buffer.role is Role.INPUT else ''}void *){buffer.name}"
+    if buffer.role is Role.INPUT and buffer.type in _SCALAR:
+        return f"({_SCALAR[buffer.type]}[1]){{{buffer.name}}}"
+    return f"&{buffer.name}"
 
 
 def with_calls(text: str, replacements: Sequence[Replacement], macros: Mapping[str, str]) -> str:
@@ -27,31 +85,21 @@ def with_calls(text: str, replacements: Sequence[Replacement], macros: Mapping[s
     ``macros``: what the source was read with; the block refuses to be compiled with other numbers.
     """
     pieces, position = [], 0
-    for replacement in sorted(replacements, key=lambda r: r.start):
-        start = replacement.start
-        line = text[text.rfind("\n", 0, start) + 1 : start]
+    for part in sorted(replacements, key=lambda r: r.start):
+        line = text[text.rfind("\n", 0, part.start) + 1 : part.start]
         margin = line if not line.strip() else ""
         end_of_line = "\r\n" if "\r\n" in text else "\n"
-        pieces += [text[position:start], end_of_line.join(_block(replacement, macros, margin))]
-        position = replacement.end
+        pieces += [text[position : part.start], end_of_line.join(_block(part, macros, margin))]
+        position = part.end
     return "".join([*pieces, text[position:]])
 
 
-def _block(replacement: Replacement, macros: Mapping[str, str], margin: str) -> list[str]:
-    call = replacement.call
-    integers = [f"(long long){name}" for name in call.parameters]
-    pointers = [replacement.pointers[buffer.name] for buffer in call.buffers]
-    inside = [
-        f"extern {call.declaration};",
-        f"{call.function}({', '.join([*integers, *pointers])});",
-    ]
+def _block(part: Replacement, macros: Mapping[str, str], margin: str) -> list[str]:
+    integers = [f"(long long){name}" for name in part.call.parameters]
+    call = f"{part.call.function}({', '.join([*integers, *part.pointers])});"
+    inside = [f"{margin}  extern {part.call.declaration};", f"{margin}  {call}"]
     checks = [line for name, value in macros.items() for line in _same_macro(name, value)]
-    return [
-        "{ /* by Polyloom, in polyloom_host.c */",
-        *checks,
-        *(f"{margin}  {s}" for s in inside),
-        margin + "}",
-    ]
+    return ["{ /* by Polyloom, see polyloom_host.c */", *checks, *inside, f"{margin}}}"]
 
 
 def _same_macro(name: str, value: str) -> list[str]:
