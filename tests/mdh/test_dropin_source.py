@@ -1,0 +1,100 @@
+"""What a drop-in makes of the user's file: calls in place of SCoPs, and nothing else changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import islpy as isl
+import pytest
+
+from polyloom.diagnostics import Source, Unsupported
+from polyloom.ir.host import Buffer, HostProgram, Parameter, Role
+from polyloom.ir.types import ElementType
+from polyloom.mdh.dropin_host import signature
+from polyloom.mdh.dropin_source import replacement, with_calls
+from polyloom.polyhedra.loops_tree import Name
+from polyloom.scop.model import Origin, Scop, ScopArray, ScopParameter
+
+TEXT = """\
+/* \u00e4rger */ void f(int n, float a[n], float s) {
+    #pragma scop
+    SCOP
+    #pragma endscop
+}
+"""
+INT, FLOAT = ElementType.INT32, ElementType.FLOAT32
+ARRAYS = (
+    ScopArray("a", FLOAT, (Name("n"),), Origin.ARGUMENT),
+    ScopArray("s", FLOAT, (), Origin.ARGUMENT),
+    ScopArray("t", FLOAT, (), Origin.OUTER),
+)
+BUFFERS = (
+    Buffer("a", FLOAT, (Name("n"),), Role.INPUT),
+    Buffer("s", FLOAT, (), Role.INPUT),
+    Buffer("t", FLOAT, (), Role.UPDATED),
+    Buffer("inner", FLOAT, (), Role.LOCAL),
+)
+PROGRAM = HostProgram("f", (Parameter("n", INT),), BUFFERS, ())
+
+
+def scop(text: str = TEXT, name: str = "f.c") -> Scop:
+    start = text.index("SCOP")
+    return Scop(
+        "f",
+        Source(name, text),
+        (ScopParameter("n", INT),),
+        isl.Set("[n] -> { : }"),
+        (),
+        isl.UnionMap("{ }"),
+        ARRAYS,
+        extent=(start, start + 4),
+    )
+
+
+def replaced(text: str, macros: dict[str, str] | None = None) -> str:
+    found = scop(text)
+    call = signature(PROGRAM, "polyloom_f")
+    return with_calls(text, [replacement(found.source, found, call)], macros or {})
+
+
+def test_only_the_range_changes() -> None:
+    before, _, after = TEXT.partition("SCOP")
+    assert replaced(TEXT) == (
+        before
+        + "{ /* by Polyloom, see polyloom_host.c */\n"
+        + "      extern void polyloom_f(long long, const void *, const void *, void *);\n"
+        + "      polyloom_f((long long)n, (const void *)a, (float[1]){s}, &t);\n"
+        + "    }"
+        + after
+    )
+
+
+def test_line_ends_stay_those_of_the_file() -> None:
+    text = TEXT.replace("\n", "\r\n")
+    assert replaced(text) == replaced(TEXT).replace("\n", "\r\n")
+
+
+def test_a_range_inside_a_line() -> None:
+    text = "void f(int n, float *a, float s) { float t; SCOP }"
+    assert replaced(text).startswith("void f(int n, float *a, float s) { float t; { /*")
+
+
+def test_another_number_for_a_macro_does_not_compile() -> None:
+    text = replaced(TEXT, {"N": "100", "T": "float"})
+    assert '#if (N) != (100)\n#error "Polyloom compiled this for N = 100"\n#endif\n' in text
+    assert "(T)" not in text
+
+
+def test_what_a_call_cannot_say_is_refused() -> None:
+    found = scop()
+    included = replace(found, source=Source("f.h", TEXT))
+    call = signature(PROGRAM, "polyloom_f")
+    with pytest.raises(Unsupported) as caught:
+        replacement(found.source, included, call)
+    assert [d.code for d in caught.value.diagnostics] == ["drop-in-included"]
+
+    record = replace(found, arrays=(replace(ARRAYS[0], record=("p", "x")), *ARRAYS[1:]))
+    longer = replace(PROGRAM, parameters=(*PROGRAM.parameters, Parameter("a_extent", INT)))
+    with pytest.raises(Unsupported) as caught:
+        replacement(found.source, record, signature(longer, "polyloom_f"))
+    assert [d.code for d in caught.value.diagnostics] == ["drop-in-extent", "drop-in-structure"]
