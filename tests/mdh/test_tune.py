@@ -1,0 +1,195 @@
+"""Tuning with made-up costs and a made-up clock: budgets, what is kept, what is reused, Ctrl-C."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from synthetic import CHOICES, SyntheticMeasure, SyntheticSpace, Tiles, cost, valid
+
+from polyloom.diagnostics import PolyloomError
+from polyloom.mdh.database import Database
+from polyloom.mdh.outcome import Outcome, Status
+from polyloom.mdh.replay import RecordedMeasure, RecordedSpace
+from polyloom.mdh.signature import Key
+from polyloom.mdh.tune import Progress, Subject, TuneOptions, tune
+
+
+class Clock:
+    """Time that passes only when a candidate is timed."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Space(SyntheticSpace):
+    def adapted(self, text: str) -> Tiles | None:
+        try:
+            found = Tiles(**json.loads(text))
+        except (TypeError, ValueError):
+            return None
+        return found if valid(found) else replace(found, rows=1, columns=1)
+
+
+class Timing:
+    def __init__(self, clock: Clock, each: float = 1.0) -> None:
+        self.clock = clock
+        self.each = each
+        self.inner = SyntheticMeasure()
+        self.compared: list[Tiles] = []
+
+    def measure(self, schedule: Tiles, stop_above: float) -> Outcome:
+        self.clock.now += self.each
+        return self.inner(schedule, stop_above)
+
+    def compare(self, schedules: Sequence[Tiles], seconds: float) -> Mapping[str, Outcome]:
+        self.compared = list(schedules)
+        self.clock.now += seconds
+        return {
+            Space().text(s): Outcome(Status.VERIFIED, cost(s), (cost(s),) * 3, "", 0.0) for s in schedules
+        }
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Any:
+    with Database(tmp_path / "t.sqlite") as made:
+        yield made
+
+
+def key(*sizes: int) -> Key:
+    return Key("mm", sizes, "cpu", "1")
+
+
+def subject(clock: Clock, *sizes: int, weight: float = 1.0) -> Subject[Tiles]:
+    return Subject(key(*sizes), f"mm{sizes}", Space(), Timing(clock), weight)
+
+
+def test_the_best_is_found_timed_again_and_kept(database: Database) -> None:
+    clock = Clock()
+    one = subject(clock, 8)
+    (tuned,) = tune([one], database, TuneOptions(budget=100), clock=clock)
+    assert clock.now <= 101
+    best = database.best(key(8))
+    assert best is not None and best.confirmed and best.schedule == tuned.schedule
+    assert tuned.seconds < 0.5 * tuned.default
+    assert tuned.evaluations == 90
+    assert Space().default() in one.measure.compared  # type: ignore[attr-defined]
+    assert sum(tuned.rejected.values()) > 0
+
+
+def test_a_second_run_starts_from_what_is_known(database: Database) -> None:
+    clock = Clock()
+    (first,) = tune([subject(clock, 8)], database, TuneOptions(budget=60), clock=clock)
+    (second,) = tune([subject(clock, 8)], database, TuneOptions(budget=6), clock=clock)
+    assert second.evaluations <= 6 and second.seconds <= first.seconds
+
+
+def test_the_nearest_sizes_give_seeds(database: Database) -> None:
+    clock = Clock()
+    (large,) = tune([subject(clock, 800)], database, TuneOptions(budget=100), clock=clock)
+    (near,) = tune([subject(clock, 801)], database, TuneOptions(budget=3, evaluations=2), clock=clock)
+    assert near.schedule == large.schedule
+
+
+def test_the_budget_is_shared_by_weight(database: Database) -> None:
+    clock = Clock()
+    subjects = [subject(clock, 8, weight=3.0), subject(clock, 9, weight=1.0)]
+    heavy, light = tune(subjects, database, TuneOptions(budget=100), clock=clock)
+    assert 2.0 < heavy.evaluations / light.evaluations < 4.5
+    assert clock.now <= 102
+
+
+def test_ctrl_c_keeps_what_was_found(database: Database) -> None:
+    clock = Clock()
+    one = subject(clock, 8)
+    seen: list[Progress] = []
+
+    def observer(progress: Progress) -> None:
+        seen.append(progress)
+        if len(seen) == 25:
+            raise KeyboardInterrupt
+
+    tuned = tune([one, subject(clock, 9)], database, TuneOptions(budget=100), observer, clock)
+    assert len(tuned) == 1 and tuned[0].interrupted
+    assert tuned[0].seconds == seen[-1].best
+    assert len(database.entries(key(8))) == 25 - seen[-1].rejected
+
+
+def test_progress_says_best_evaluations_and_time_left(database: Database) -> None:
+    clock = Clock()
+    seen: list[Progress] = []
+    tune([subject(clock, 8), subject(clock, 9)], database, TuneOptions(budget=40), seen.append, clock)
+    assert [p.left for p in seen] == sorted((p.left for p in seen), reverse=True)
+    assert {(p.number, p.count) for p in seen} == {(1, 2), (2, 2)}
+    one = [p for p in seen if p.number == 1]
+    assert [p.best for p in one] == sorted((p.best for p in one), reverse=True)
+    assert [p.evaluations for p in one] == list(range(1, len(one) + 1))
+
+
+def test_evaluations_and_patience_end_the_search(database: Database) -> None:
+    clock = Clock()
+    (few,) = tune([subject(clock, 8)], database, TuneOptions(budget=1e9, evaluations=5), clock=clock)
+    assert few.evaluations == 5
+    (patient,) = tune([subject(clock, 9)], database, TuneOptions(budget=1e9, patience=30), clock=clock)
+    assert patient.evaluations < 500
+
+
+class Broken(Timing):
+    def measure(self, schedule: Tiles, stop_above: float) -> Outcome:
+        self.clock.now += 1
+        return Outcome(Status.REFUSED, reason="the driver does not build it: error: no")
+
+
+def test_where_nothing_is_right_it_is_said_with_the_reasons(database: Database) -> None:
+    clock = Clock()
+    broken = replace(subject(clock, 8), measure=Broken(clock))
+    with pytest.raises(PolyloomError) as caught:
+        tune([broken], database, TuneOptions(budget=5), clock=clock)
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == "tuning-nothing"
+    assert diagnostic.notes == ("the driver does not build it: error: no",)
+
+
+def test_wrong_schedules_are_not_timed_a_second_time(database: Database) -> None:
+    clock = Clock()
+    tune([subject(clock, 8)], database, TuneOptions(budget=80), clock=clock)
+    bad = {text for text, status in database.rejected(key(8)).items() if status is not Status.SLOW}
+    assert bad
+    asked: list[str] = []
+
+    class Watched(Timing):
+        def measure(self, schedule: Tiles, stop_above: float) -> Outcome:
+            asked.append(Space().text(schedule))
+            return super().measure(schedule, stop_above)
+
+    tune([replace(subject(clock, 8), measure=Watched(clock))], database, TuneOptions(budget=80), clock=clock)
+    assert asked and not bad & set(asked)
+
+
+def test_a_recorded_search_can_be_played_again(database: Database) -> None:
+    space, measure, rng = SyntheticSpace(), SyntheticMeasure(), Random(1)
+    drawn = {space.text(s): s for s in (space.default(), *(space.sample(rng) for _ in range(400)))}
+    recorded = {text: measure(s, math.inf) for text, s in drawn.items()}
+    predicted = {text: space.predicted(s) for text, s in drawn.items()}
+    replayed = RecordedSpace(recorded, predicted, space.text(space.default()))
+    one: Subject[str] = Subject(key(8), "mm", replayed, RecordedMeasure(recorded))
+    (tuned,) = tune([one], database, TuneOptions(budget=1e9, evaluations=120), clock=Clock())
+    costs = sorted(outcome.cost for outcome in recorded.values())
+    assert tuned.seconds <= costs[3]
+
+
+def test_the_made_up_space_is_as_hard_as_its_description_says() -> None:
+    every = [Tiles(*values) for values in itertools.product(*CHOICES.values())]  # type: ignore[arg-type]
+    costs = [cost(s) for s in every if valid(s) and s.rows != 13 and not (s.rows == 7 and s.unroll == 8)]
+    assert min(costs) == pytest.approx(1.05046875e-3)
+    assert sum(c < 1.1 * min(costs) for c in costs) < 0.001 * len(costs)
