@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, error
 from polyloom.files import read_source
+from polyloom.ir.host import HostProgram
 from polyloom.ir.program import Program
+from polyloom.scop.model import Scop
 
 LATER = {
     ".c": "C",
@@ -26,6 +28,64 @@ class Loaded:
 
     program: Program
     warnings: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a source is to be read.
+
+    ``node``: of LAIR; ``function``: of C. ``defines``: LAIR's parameters, or C's macros. ``include`` and
+    ``preprocessor``: as ``-I`` and ``--cpp``. ``reductions``: ``detect``, ``stated`` or ``ignore``.
+    """
+
+    node: str | None = None
+    function: str | None = None
+    defines: Mapping[str, str] = field(default_factory=dict)
+    include: Sequence[Path] = ()
+    preprocessor: str | None = None
+    reductions: str = "detect"
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedHost:
+    """A host program, the SCoP that it was (None for a layer), and what there is to remark on it."""
+
+    program: HostProgram
+    scop: Scop | None
+    remarks: tuple[Diagnostic, ...]
+
+
+def load_host_programs(source: str | os.PathLike[str], reading: Reading) -> tuple[LoadedHost, ...]:
+    """Read a C file, one host program for each SCoP, or a LAIR file, one for the node or graph.
+
+    A text in place of a path holds a brace and is LAIR. Errors: those of ``load_program`` and ``read_c``.
+    """
+    from polyloom.ir.from_program import host_program
+
+    if is_c(source):
+        return tuple(_host_of_scop(scop, reading) for scop in load_scops(source, reading))
+    loaded = load_program(source, reading.node, reading.defines)
+    return (LoadedHost(host_program(loaded.program), None, loaded.warnings),)
+
+
+def load_scops(source: str | os.PathLike[str], reading: Reading) -> tuple[Scop, ...]:
+    """Read the SCoPs of a C file. Errors: ``file-...`` and ``c-...``."""
+    from polyloom.frontends.c import read_c
+
+    text = read_source(Path(source))
+    return read_c(text, reading.function, reading.defines, reading.include, reading.preprocessor)
+
+
+def is_c(source: str | os.PathLike[str]) -> bool:
+    """Return whether a source is a C file."""
+    return not (isinstance(source, str) and "{" in source) and Path(source).suffix.lower() == ".c"
+
+
+def _host_of_scop(scop: Scop, reading: Reading) -> LoadedHost:
+    from polyloom.scop.transform import ReductionMode, host_program
+
+    found = host_program(scop, ReductionMode(reading.reductions))
+    return LoadedHost(found.program, scop, found.remarks)
 
 
 def load_program(

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import islpy as isl
 import pytest
 
 from polyloom.diagnostics import Source, Unsupported
 from polyloom.ir.host import Buffer, HostProgram, Parameter, Role
 from polyloom.ir.types import ElementType
 from polyloom.mdh.dropin_host import signature
-from polyloom.mdh.dropin_source import replacement, with_calls
+from polyloom.mdh.dropin_source import Place, replacement, with_calls
 from polyloom.polyhedra.loops_tree import Name
-from polyloom.scop.model import Origin, Scop, ScopArray, ScopParameter
 
 TEXT = """\
 /* \u00e4rger */ void f(int n, float a[n], float s) {
@@ -23,11 +21,6 @@ TEXT = """\
 }
 """
 INT, FLOAT = ElementType.INT32, ElementType.FLOAT32
-ARRAYS = (
-    ScopArray("a", FLOAT, (Name("n"),), Origin.ARGUMENT),
-    ScopArray("s", FLOAT, (), Origin.ARGUMENT),
-    ScopArray("t", FLOAT, (), Origin.OUTER),
-)
 BUFFERS = (
     Buffer("a", FLOAT, (Name("n"),), Role.INPUT),
     Buffer("s", FLOAT, (), Role.INPUT),
@@ -37,22 +30,13 @@ BUFFERS = (
 PROGRAM = HostProgram("f", (Parameter("n", INT),), BUFFERS, ())
 
 
-def scop(text: str = TEXT, name: str = "f.c") -> Scop:
+def place(text: str = TEXT) -> Place:
     start = text.index("SCOP")
-    return Scop(
-        "f",
-        Source(name, text),
-        (ScopParameter("n", INT),),
-        isl.Set("[n] -> { : }"),
-        (),
-        isl.UnionMap("{ }"),
-        ARRAYS,
-        extent=(start, start + 4),
-    )
+    return Place("f", Source("f.c", text), (start, start + 4), frozenset({"n"}), {}, frozenset())
 
 
 def replaced(text: str, macros: dict[str, str] | None = None) -> str:
-    found = scop(text)
+    found = place(text)
     call = signature(PROGRAM, "polyloom_f")
     return with_calls(text, [replacement(found.source, found, call)], macros or {})
 
@@ -86,14 +70,14 @@ def test_another_number_for_a_macro_does_not_compile() -> None:
 
 
 def test_what_a_call_cannot_say_is_refused() -> None:
-    found = scop()
+    found = place()
     included = replace(found, source=Source("f.h", TEXT))
     call = signature(PROGRAM, "polyloom_f")
     with pytest.raises(Unsupported) as caught:
         replacement(found.source, included, call)
     assert [d.code for d in caught.value.diagnostics] == ["drop-in-included"]
 
-    record = replace(found, arrays=(replace(ARRAYS[0], record=("p", "x")), *ARRAYS[1:]))
+    record = replace(found, members=frozenset({"a"}))
     longer = replace(PROGRAM, parameters=(*PROGRAM.parameters, Parameter("a_extent", INT)))
     with pytest.raises(Unsupported) as caught:
         replacement(found.source, record, signature(longer, "polyloom_f"))

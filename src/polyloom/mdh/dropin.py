@@ -22,10 +22,9 @@ from polyloom.ir.specialise import specialise
 from polyloom.mdh.devices import DeviceKind, DeviceModel
 from polyloom.mdh.dropin_host import Signature, Variant, host_function, signature
 from polyloom.mdh.dropin_kernels import KernelTable
-from polyloom.mdh.dropin_source import replacement, with_calls
+from polyloom.mdh.dropin_source import Place, replacement, with_calls
 from polyloom.mdh.kernel import Launch
 from polyloom.mdh.names import c_names
-from polyloom.scop.model import Scop
 
 HOST, HEADER, OPENCL, BUILD = "polyloom_host.c", "polyloom_host.h", "polyloom_opencl.h", "build.txt"
 
@@ -61,13 +60,13 @@ class Maker:
     values: Mapping[str, int] = field(default_factory=dict)
 
     def of_source(
-        self, source: Source, parts: Sequence[tuple[Scop, HostProgram]], reading: Reading
+        self, source: Source, parts: Sequence[tuple[Place, HostProgram]], reading: Reading
     ) -> DropIn:
         """Return a C file as a drop-in. Errors: ``Unsupported`` with ``drop-in-...``."""
         calls = [
             signature(program, name) for (_, program), name in zip(parts, _functions(parts), strict=True)
         ]
-        ranges = [replacement(source, scop, call) for (scop, _), call in zip(parts, calls, strict=True)]
+        ranges = [replacement(source, place, call) for (place, _), call in zip(parts, calls, strict=True)]
         name = PurePath(source.name).name
         host = self._host([(call, program) for call, (_, program) in zip(calls, parts, strict=True)])
         program = with_calls(source.text, ranges, reading.macros)
@@ -115,11 +114,11 @@ def host_files(calls: Sequence[Signature], definitions: Sequence[str], table: Ke
     return {HOST: host, HEADER: header, OPENCL: runtime, **table.files()}
 
 
-def _functions(parts: Sequence[tuple[Scop, HostProgram]]) -> list[str]:
+def _functions(parts: Sequence[tuple[Place, HostProgram]]) -> list[str]:
     """Return a name for each function, all different: ``polyloom_gemm``."""
     found: list[str] = []
-    for scop, _ in parts:
-        found += c_names([f"polyloom_{scop.name}"], found).values()
+    for place, _ in parts:
+        found += c_names([f"polyloom_{place.name}"], found).values()
     return found
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from polyloom.diagnostics import Diagnostic, Source, Unsupported, error
+from polyloom.diagnostics import Diagnostic, Source, Span, Unsupported, error
 from polyloom.ir.host import Buffer, Role
 from polyloom.ir.types import ElementType
 from polyloom.mdh.dropin_host import Signature
-from polyloom.scop.model import Scop
 
 _SCALAR = {
     ElementType.FLOAT32: "float",
@@ -27,6 +26,22 @@ _SCALAR = {
 
 
 @dataclass(frozen=True, eq=False)
+class Place:
+    """Where a host program stood in a C file, and what its names are there.
+
+    ``extent``: a range of characters of ``source``. ``parameters``: integers that C knows by that name.
+    ``spans``: where arrays are declared; ``members``: those of them that are members of structures.
+    """
+
+    name: str
+    source: Source
+    extent: tuple[int, int]
+    parameters: frozenset[str]
+    spans: Mapping[str, Span | None]
+    members: frozenset[str]
+
+
+@dataclass(frozen=True, eq=False)
 class Replacement:
     """A range of characters of the source, and the call that takes its place.
 
@@ -39,35 +54,32 @@ class Replacement:
     pointers: tuple[str, ...]
 
 
-def replacement(source: Source, scop: Scop, call: Signature) -> Replacement:
-    """Return what takes the place of a SCoP in its source.
+def replacement(source: Source, place: Place, call: Signature) -> Replacement:
+    """Return what takes a place in ``source``.
 
     Errors: ``Unsupported`` with ``drop-in-...`` where a call cannot be written.
     """
-    found = tuple(_obstacles(source, scop, call))
+    found = tuple(_obstacles(source, place, call))
     if found:
         raise Unsupported(*found)
-    start, end = scop.extent
-    return Replacement(start, end, call, tuple(_pointer(buffer) for buffer in call.buffers))
+    return Replacement(*place.extent, call, tuple(_pointer(buffer) for buffer in call.buffers))
 
 
-def _obstacles(source: Source, scop: Scop, call: Signature) -> Iterator[Diagnostic]:
-    if scop.source.name != source.name or scop.extent == (0, 0):
-        helps = [f"compile `{scop.source.name}` by itself"]
-        yield error("drop-in-included", f"`{scop.name}` stands in an included file", helps=helps)
-    known = {parameter.name for parameter in scop.parameters}
-    spans = {array.name: array.span for array in scop.arrays}
+def _obstacles(source: Source, place: Place, call: Signature) -> Iterator[Diagnostic]:
+    if place.source.name != source.name or place.extent == (0, 0):
+        helps = [f"compile `{place.source.name}` by itself"]
+        yield error("drop-in-included", f"`{place.name}` stands in an included file", helps=helps)
     for name in call.parameters:
-        if name not in known:
+        if name not in place.parameters:
             array = name.removesuffix("_extent")
             message = f"how many elements `{array}` has is not said"
             helps = [f"declare it with its extent, such as `{array}[n]`"]
-            yield error("drop-in-extent", message, spans.get(array), helps=helps)
-    for array_ in scop.arrays:
-        if array_.record and array_.name in {buffer.name for buffer in call.buffers}:
-            message = f"`{array_.name}` is a member of a structure, whose elements do not lie side by side"
+            yield error("drop-in-extent", message, place.spans.get(array), helps=helps)
+    for buffer in call.buffers:
+        if buffer.name in place.members:
+            message = f"`{buffer.name}` is a member of a structure, whose elements do not lie side by side"
             helps = ["keep it in an array of its own, or use `polyloom run`"]
-            yield error("drop-in-structure", message, array_.span, helps=helps)
+            yield error("drop-in-structure", message, place.spans.get(buffer.name), helps=helps)
 
 
 def _pointer(buffer: Buffer) -> str:
