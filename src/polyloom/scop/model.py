@@ -22,13 +22,16 @@ class ScopAccess:
 
     ``relation``: ``{ S1[i, j] -> A[i, j + 1] }``, exact where ``computed`` is empty. An index that reads data
     (``hist[bin[i]]``) is free in the relation; ``computed`` maps its position to its expression, over the
-    statement's reads.
+    statement's reads. The domain of a read's relation is smaller than the statement's where the value of the read
+    is not used everywhere (``i > 0 ? a[i - 1] : 0``): outside, the element may not exist.
+    ``indices``: every index as the source computes it, also the affine ones, in the form of ``computed``.
     """
 
     array: str
     relation: isl.Map
     computed: tuple[tuple[int, Expression], ...] = ()
     span: Span | None = None
+    indices: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

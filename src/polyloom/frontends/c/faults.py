@@ -1,0 +1,46 @@
+"""What is wrong or cannot be expressed: diagnostics raised, and the reason why something is not affine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from polyloom.diagnostics import PolyloomError, Span, Unsupported, error
+
+
+class NotAffine(Exception):
+    """An integer expression is no affine function of iterators and parameters.
+
+    ``reason`` is a clause about the part at ``span``: ``multiplies two variables``.
+    """
+
+    def __init__(self, span: Span | None, reason: str) -> None:
+        super().__init__(reason)
+        self.span = span
+        self.reason = reason
+
+
+def fail(
+    code: str,
+    message: str,
+    span: Span | None,
+    *,
+    label: str = "",
+    notes: Iterable[str] = (),
+    helps: Iterable[str],
+) -> NoReturn:
+    """Raise a ``PolyloomError`` with one error: the program is wrong."""
+    raise PolyloomError(error(code, message, span, label=label, notes=notes, helps=helps))
+
+
+def refuse(
+    code: str,
+    message: str,
+    span: Span | None,
+    *,
+    label: str = "",
+    notes: Iterable[str] = (),
+    helps: Iterable[str],
+) -> NoReturn:
+    """Raise ``Unsupported`` with one error: the program is C, but no static control part."""
+    raise Unsupported(error(code, message, span, label=label, notes=notes, helps=helps))

@@ -1,0 +1,3 @@
+#ifndef _SCHED_H
+#define _SCHED_H
+#endif

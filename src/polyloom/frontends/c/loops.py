@@ -1,0 +1,184 @@
+"""The heads of ``for`` loops: iterator, first value, step, condition, as the set of values that it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import islpy as isl
+from pycparser import c_ast
+
+from polyloom.frontends.c.affine import affine, constant_of, holds
+from polyloom.frontends.c.c_types import Scalar
+from polyloom.frontends.c.faults import NotAffine, refuse
+from polyloom.frontends.c.state import Known, State, Variable, constant_affine, parameter_affine
+from polyloom.ir.expressions import ParameterValue
+from polyloom.ir.types import ElementType
+
+_DIM = isl.dim_type
+ACCEPTED = "`for (i = first; i < last; i += step)`, with affine bounds and a constant step"
+
+
+@dataclass(frozen=True, eq=False)
+class Stops:
+    """Where a block is left early; None: nowhere."""
+
+    breaks: isl.Set | None = None
+    continues: isl.Set | None = None
+
+    def joined(self, other: Stops) -> Stops:
+        """Return what two blocks one after the other do."""
+        return Stops(_union(self.breaks, other.breaks), _union(self.continues, other.continues))
+
+    def all(self) -> isl.Set | None:
+        """Return where the rest of the block is not reached."""
+        return _union(self.breaks, self.continues)
+
+
+def _union(first: isl.Set | None, second: isl.Set | None) -> isl.Set | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return first.union(second).coalesce()
+
+
+@dataclass(frozen=True, eq=False)
+class Header:
+    """A loop's head. ``domain`` holds the values that the iterator takes, as the parameter ``iterator``."""
+
+    variable: Variable
+    iterator: str
+    type: ElementType
+    value: Known
+    domain: isl.Set
+    descending: bool
+
+
+def loop_header(node: c_ast.For, state: State) -> Header:
+    """Return what a loop's head says. Errors: ``c-loop``, ``c-bound``."""
+    variable, first = _first(node, state)
+    if not isinstance(variable.type, Scalar) or variable.type.element.is_float:
+        refuse(
+            "c-loop",
+            f"the loop's variable `{variable.name}` is no integer",
+            state.span(node.init),
+            helps=["count with an `int`"],
+        )
+    element = variable.type.element
+    iterator = state.fresh(variable.name)
+    here = Known(parameter_affine(iterator), ParameterValue(iterator, element))
+    around = state.known.get(variable)
+    state.known[variable] = here
+    step = _step(node, variable, here.affine, state)
+    domain = _values(node, here.affine, first, step, iterator, state)
+    if around is not None:
+        state.known[variable] = around
+    return Header(variable, iterator, element, here, domain, step < 0)
+
+
+def _first(node: c_ast.For, state: State) -> tuple[Variable, isl.PwAff]:
+    match node.init:
+        case c_ast.Assignment(op="=", lvalue=c_ast.ID(name=name), rvalue=start):
+            pass
+        case c_ast.DeclList(decls=[c_ast.Decl(name=name, init=start)]) if start is not None:
+            pass
+        case _:
+            refuse(
+                "c-loop",
+                "the loop does not begin with one assignment to its variable",
+                state.span(node.init) or state.span(node),
+                helps=[ACCEPTED],
+            )
+    variable = state.scope.find(name)
+    if not isinstance(variable, Variable):
+        refuse("c-loop", f"`{name}` is no variable", state.span(node.init), helps=[ACCEPTED])
+    return variable, _bound(start, "the first value of the loop", state)
+
+
+def _bound(node: c_ast.Node, what: str, state: State) -> isl.PwAff:
+    try:
+        return affine(node, state)
+    except NotAffine as fault:
+        refuse("c-bound", f"{what} is not affine", fault.span, label=fault.reason, helps=[ACCEPTED])
+
+
+def _step(node: c_ast.For, variable: Variable, here: isl.PwAff, state: State) -> int:
+    """Return by how much the iterator grows: what it becomes less what it was."""
+    changed = _next(node, variable, state)
+    if changed is not None:
+        step = constant_of(_bound(changed, "the loop's step", state).sub(here))
+        if step:
+            return step
+    refuse(
+        "c-loop",
+        f"the loop does not change `{variable.name}` by a constant",
+        state.span(node.next) or state.span(node),
+        helps=[ACCEPTED],
+    )
+
+
+def _next(node: c_ast.For, variable: Variable, state: State) -> c_ast.Node | None:
+    """Return the expression that the iterator becomes."""
+    one = c_ast.Constant("int", "1", node.coord)
+    match node.next:
+        case c_ast.UnaryOp(op="++" | "p++" | "--" | "p--" as op, expr=c_ast.ID(name=name)) if _is(
+            name, variable
+        ):
+            return c_ast.BinaryOp(op.strip("p")[0], node.next.expr, one, node.next.coord)
+        case c_ast.Assignment(op="=", lvalue=c_ast.ID(name=name), rvalue=changed) if _is(name, variable):
+            result: c_ast.Node = changed
+            return result
+        case c_ast.Assignment(op="+=" | "-=" as op, lvalue=c_ast.ID(name=name), rvalue=by) if _is(
+            name, variable
+        ):
+            return c_ast.BinaryOp(op[0], node.next.lvalue, by, node.next.coord)
+        case _:
+            return None
+
+
+def _is(name: str, variable: Variable) -> bool:
+    return name == variable.name
+
+
+def _values(
+    node: c_ast.For, here: isl.PwAff, first: isl.PwAff, step: int, iterator: str, state: State
+) -> isl.Set:
+    """Return the values of the iterator: from ``first`` in steps, as long as the condition has held.
+
+    Not in the papers: a condition that holds again after it has not (``i % 5 < 3``) ends the loop.
+    """
+    passed = here.sub(first) if step > 0 else first.sub(here)
+    reached = passed.ge_set(constant_affine(0))
+    if abs(step) != 1:
+        reached = reached.intersect(passed.mod_val(isl.Val(abs(step))).eq_set(constant_affine(0)))
+    if node.cond is None:
+        refuse("c-loop", "the loop has no condition", state.span(node), helps=[ACCEPTED])
+    with state.within(reached):
+        try:
+            going = holds(node.cond, state)
+        except NotAffine as fault:
+            refuse(
+                "c-bound",
+                "the loop's condition is not affine",
+                fault.span,
+                label=fault.reason,
+                helps=[ACCEPTED],
+            )
+    ended = reached.subtract(going)
+    late = _later(ended, iterator, descending=step < 0)
+    domain = reached.intersect(going)
+    return (domain if domain.is_disjoint(late) else domain.subtract(late)).coalesce()
+
+
+def _later(points: isl.Set, iterator: str, *, descending: bool) -> isl.Set:
+    """Return the values of ``iterator`` that come after one in ``points``."""
+    found = points.find_dim_by_name(_DIM.param, iterator)
+    if found < 0:
+        return points
+    sign = ">" if descending else "<"
+    moved = points.move_dims(_DIM.set, 0, _DIM.param, found, 1)
+    order = isl.Map(f"[{iterator}] -> {{ [x] -> [] : x {sign} {iterator} }}")
+    return moved.apply(order)
+
+
+def after(breaks: isl.Set, header: Header) -> isl.Set:
+    """Return the iterations that come after one that breaks off the loop."""
+    return _later(breaks, header.iterator, descending=header.descending)

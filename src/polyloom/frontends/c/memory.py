@@ -1,0 +1,150 @@
+"""Places in memory and pointers to them: subscripts, members, decay, arithmetic.
+
+A pointer is a place whose last index may be moved, so that ``p[k]``, ``*(p + k)`` and ``A[i][j]`` are the same thing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import islpy as isl
+
+from polyloom.diagnostics import Span
+from polyloom.frontends.c.c_types import Array, CType, Extent, Pointer, Record, Scalar, spelling
+from polyloom.frontends.c.convert import operation
+from polyloom.frontends.c.faults import refuse
+from polyloom.frontends.c.state import Access, Address, FoundArray, Index, Place, State, Variable
+from polyloom.frontends.c.state import constant_affine as number
+from polyloom.ir.expressions import BinaryOp, Constant
+from polyloom.ir.types import ElementType
+
+
+def zero() -> Index:
+    """Return the index 0."""
+    return Index(number(0), Constant(0, ElementType.INT32))
+
+
+def place_of(variable: Variable) -> Place:
+    """Return the place of a variable, with no index yet."""
+    return Place(variable, variable.type)
+
+
+def decayed(place: Place) -> Address | None:
+    """Return the pointer that a place of array or pointer type is as a value; None for other types."""
+    match place.type:
+        case Array(element=element, extent=extent):
+            return Address(_indexed(place, zero(), element, extent), steps=True)
+        case Pointer(target=target) if not place.members and not place.indices:
+            return Address(_indexed(place, zero(), target, None), steps=True)
+        case _:
+            return None
+
+
+def _indexed(place: Place, index: Index, ctype: CType, extent: Extent | None) -> Place:
+    levels = (*place.levels[:-1], place.levels[-1] + 1)
+    return replace(
+        place,
+        type=ctype,
+        indices=(*place.indices, index),
+        levels=levels,
+        extents=(*place.extents, extent),
+    )
+
+
+def moved(address: Address, by: Index, span: Span | None) -> Address:
+    """Return ``address + by``. Errors: ``c-pointer`` where it leaves an object."""
+    if by.affine is not None and by.affine.is_equal(number(0)):
+        return address
+    if not address.steps:
+        refuse(
+            "c-pointer",
+            f"the pointer to `{address.place.variable.name}` is moved off what it points to",
+            span,
+            helps=["point into an array"],
+        )
+    last = address.place.indices[-1]
+    total = _sum(last, by)
+    return Address(replace(address.place, indices=(*address.place.indices[:-1], total)), steps=True)
+
+
+def _sum(first: Index, second: Index) -> Index:
+    if first.affine is not None and first.affine.is_equal(number(0)):
+        return second
+    value = operation(BinaryOp.ADD, first.value, second.value)
+    if first.affine is None or second.affine is None:
+        fault = first if first.affine is None else second
+        return Index(None, value, fault.reason, fault.span)
+    return Index(first.affine.add(second.affine), value)
+
+
+def member(place: Place, name: str, span: Span | None) -> Place:
+    """Return ``place.name``. Errors: ``c-member``."""
+    record = place.type
+    if isinstance(record, Record) and not record.union:
+        for found, ctype in record.members:
+            if found == name:
+                return replace(place, type=ctype, members=(*place.members, name), levels=(*place.levels, 0))
+    what = "a union" if isinstance(record, Record) and record.union else f"`{spelling(record)}`"
+    return refuse(
+        "c-member",
+        f"{what} has no member `{name}` that a SCoP can use",
+        span,
+        helps=["members of structures that are defined in the file can be used, those of unions cannot"],
+    )
+
+
+def array_of(place: Place, state: State) -> FoundArray:
+    """Return the array that the elements of a place form, and remember it.
+
+    Errors: ``c-record`` for whole structures, ``c-pointer`` for pointers kept in memory.
+    """
+    name = "_".join((place.variable.unique, *place.members))
+    if name in state.arrays:
+        return state.arrays[name]
+    full = whole(place)
+    if not isinstance(full.type, Scalar):
+        refuse_type(full, state)
+    assert isinstance(full.type, Scalar)
+    found = FoundArray(name, full.type, full.extents, full.levels, full)
+    state.arrays[name] = found
+    return found
+
+
+def refuse_type(place: Place, state: State) -> None:
+    """Refuse what is no element."""
+    what = "a structure" if isinstance(place.type, Record) else "a pointer"
+    refuse(
+        "c-record" if isinstance(place.type, Record) else "c-pointer",
+        f"`{place.variable.name}` holds {what}, which a SCoP cannot read or write as a whole",
+        place.variable.span,
+        helps=["use its members" if isinstance(place.type, Record) else "use an array: `double A[n][m]`"],
+    )
+
+
+def whole(place: Place) -> Place:
+    """Return a place inside the array, with an index for each dimension that is left."""
+    while isinstance(place.type, Array):
+        place = _indexed(place, zero(), place.type.element, place.type.extent)
+    return place
+
+
+def accessed(place: Place, state: State, span: Span | None) -> int:
+    """Remember a reference to an element here; return its position in the pool."""
+    found = array_of(place, state)
+    rest = len(found.extents) - len(place.indices)
+    state.pool.append(Access(found.name, place.indices, state.path, span, rest))
+    return len(state.pool) - 1
+
+
+def same_place(first: Place, second: Place) -> bool:
+    """Whether two places provably are one element."""
+    if first.variable is not second.variable or first.members != second.members:
+        return False
+    return len(first.indices) == len(second.indices) and all(
+        a.affine is not None and b.affine is not None and _equal(a.affine, b.affine)
+        for a, b in zip(first.indices, second.indices, strict=True)
+    )
+
+
+def _equal(first: isl.PwAff, second: isl.PwAff) -> bool:
+    return bool(first.is_equal(second))

@@ -1,0 +1,137 @@
+"""C to static control parts.
+
+preprocess -> parse -> regions -> (enter -> walk -> finish) for each part
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import islpy as isl
+from pycparser import c_ast
+
+from polyloom.diagnostics import Source, Unsupported
+from polyloom.frontends.c.control import walk_all
+from polyloom.frontends.c.enter import enter
+from polyloom.frontends.c.finish import Statement, schedule_of, statements_of
+from polyloom.frontends.c.parse import parse
+from polyloom.frontends.c.places import Places
+from polyloom.frontends.c.preprocess import preprocess
+from polyloom.frontends.c.regions import Region, extent_in, regions
+from polyloom.frontends.c.state import FoundArray, State
+from polyloom.ir.expressions import ParameterValue, walk
+from polyloom.polyhedra.loops_tree import names_in
+from polyloom.scop.model import Scop, ScopArray, ScopParameter
+
+_DIM = isl.dim_type
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A static control part as C has it, with what Polyloom cannot compute in it."""
+
+    region: Region
+    state: State
+    statements: tuple[Statement, ...]
+    schedule: isl.UnionMap
+    extent: tuple[int, int]
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.region.name
+
+
+def read_c(
+    source: Source,
+    function: str | None = None,
+    defines: Mapping[str, str] | None = None,
+    include: Sequence[Path] = (),
+    preprocessor: str | None = None,
+) -> tuple[Scop, ...]:
+    """Return the static control parts of a C file, in the order of the text.
+
+    ``function``: those of one function. ``defines``: macros. ``include``: folders of headers.
+    ``preprocessor``: a command in place of the built-in one, ``gcc -E``.
+
+    Errors: ``PolyloomError`` where the program is wrong, ``Unsupported`` where it is no static control part.
+    Source: md_poly, Sec. 3.2.1.
+    """
+    parts = read_parts(source, function, defines, include, preprocessor)
+    return tuple(scop_of(part) for part in parts)
+
+
+def read_parts(
+    source: Source,
+    function: str | None = None,
+    defines: Mapping[str, str] | None = None,
+    include: Sequence[Path] = (),
+    preprocessor: str | None = None,
+) -> tuple[Part, ...]:
+    """Return the parts with all that could be found out, also where it cannot be computed."""
+    places = Places(source)
+    tree = parse(preprocess(source, defines or {}, include, preprocessor), places)
+    return tuple(_part(region, tree, places) for region in regions(tree, function, places))
+
+
+def _part(region: Region, tree: c_ast.FileAST, places: Places) -> Part:
+    state = enter(region, tree, places)
+    walk_all(region.body, state)
+    statements = statements_of(state)
+    return Part(region, state, statements, schedule_of(statements), extent_in(region, places))
+
+
+def scop_of(part: Part) -> Scop:
+    """Return the model of a part. Errors: ``Unsupported`` with every statement that cannot be computed."""
+    state = part.state
+    refused = [d for s in part.statements for d in s.draft.refused]
+    if refused:
+        raise Unsupported(*refused)
+    models = tuple(s.model for s in part.statements if s.model is not None and not s.domain.is_empty())
+    names = {m.name for m in models}
+    kept = [s for s in part.statements if s.name in names]
+    arguments = part.region.function.decl.type.args
+    return Scop(
+        name=part.name,
+        source=state.places.source,
+        parameters=parameters_of(part),
+        context=state.context.params(),
+        statements=models,
+        schedule=schedule_of(kept),
+        arrays=tuple(_array(a) for a in state.arrays.values()),
+        stated=tuple(state.stated),
+        assumed=tuple(state.assumed),
+        extent=part.extent,
+        arguments=tuple(d.name for d in (arguments.params if arguments else ()) if getattr(d, "name", None)),
+    )
+
+
+def _array(found: FoundArray) -> ScopArray:
+    variable = found.place.variable
+    return ScopArray(
+        name=found.name,
+        type=found.type.element,
+        shape=tuple(None if e is None else e.expression for e in found.extents),
+        origin=variable.origin,
+        constant=variable.constant,
+        restrict=getattr(variable.type, "restrict", False),
+        record=(variable.name, *found.place.members) if found.place.members else (),
+        span=variable.span,
+    )
+
+
+def parameters_of(part: Part) -> tuple[ScopParameter, ...]:
+    """Return the parameters that occur, in the order in which they are declared."""
+    state = part.state
+    used: set[str] = set()
+    for statement in part.statements:
+        for relation in (statement.domain, *(a.relation for a in (*statement.reads, *statement.writes))):
+            used |= {relation.get_dim_name(_DIM.param, k) for k in range(relation.dim(_DIM.param))}
+        for expression in (statement.draft.value, statement.draft.condition):
+            if expression is not None:
+                used |= {p.name for p in walk(expression) if isinstance(p, ParameterValue)}
+    for array in state.arrays.values():
+        used |= {n for e in array.extents if e is not None for n in names_in(e.expression)}
+    return tuple(ScopParameter(name, element) for name, element in state.parameters.items() if name in used)

@@ -1,0 +1,390 @@
+"""Expressions of C as expressions of the IR, with every conversion written, and lvalues as places.
+
+Reads go to the state's pool; a ``Read``'s position is its place there. Iterators are ``ParameterValue``s.
+Source: ISO C99, 6.5.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from pycparser import c_ast
+
+from polyloom.frontends.c.affine import affine, fits_in, holds
+from polyloom.frontends.c.c_types import Array, Pointer, Scalar, common
+from polyloom.frontends.c.calls import call_value
+from polyloom.frontends.c.convert import (
+    arithmetic,
+    comparison,
+    converted,
+    negated,
+    no,
+    operation,
+    stored,
+    truth_of,
+)
+from polyloom.frontends.c.declarations import type_of_name
+from polyloom.frontends.c.faults import NotAffine, fail, refuse
+from polyloom.frontends.c.functions import parameters_of, returned
+from polyloom.frontends.c.literals import literal
+from polyloom.frontends.c.memory import accessed, decayed, member, moved, place_of
+from polyloom.frontends.c.sizes import size_of
+from polyloom.frontends.c.state import (
+    Address,
+    Binding,
+    Defined,
+    EnumConstant,
+    Index,
+    Known,
+    Place,
+    Scope,
+    State,
+    Value,
+    Variable,
+)
+from polyloom.ir.expressions import (
+    Binary,
+    BinaryOp,
+    CompareOp,
+    Constant,
+    Expression,
+    Read,
+    Select,
+    Unary,
+    UnaryOp,
+)
+from polyloom.ir.types import ElementType
+from polyloom.scop.model import Origin
+
+BINARY_OPS = {
+    "+": BinaryOp.ADD,
+    "-": BinaryOp.SUBTRACT,
+    "*": BinaryOp.MULTIPLY,
+    "/": BinaryOp.DIVIDE,
+    "%": BinaryOp.REMAINDER,
+    "&": BinaryOp.BIT_AND,
+    "|": BinaryOp.BIT_OR,
+    "^": BinaryOp.BIT_XOR,
+    "<<": BinaryOp.SHIFT_LEFT,
+    ">>": BinaryOp.SHIFT_RIGHT,
+}
+_COMPARE_OPS = {op.value: op for op in CompareOp}
+_INTEGER_ONLY = frozenset(["%", "&", "|", "^", "<<", ">>"])
+
+
+def value(node: c_ast.Node, state: State) -> Expression:
+    """Return the value of an expression.
+
+    Errors: ``Unsupported`` where it is none that the IR has, ``c-undeclared``.
+    """
+    match node:
+        case c_ast.Constant():
+            return literal(node, state)
+        case c_ast.ID(name=name):
+            return _name(name, node, state)
+        case c_ast.ArrayRef() | c_ast.StructRef() | c_ast.UnaryOp(op="*"):
+            return read(place(node, state), node, state)
+        case c_ast.UnaryOp():
+            return _unary(node, state)
+        case c_ast.BinaryOp():
+            return _binary(node, state)
+        case c_ast.TernaryOp():
+            return _ternary(node, state)
+        case c_ast.Cast(to_type=to_type, expr=expr):
+            return _cast(to_type, expr, node, state)
+        case c_ast.FuncCall():
+            return _call(node, state)
+        case c_ast.Assignment():
+            _refuse_effect(node, state)
+        case _:
+            refuse(
+                "c-expression",
+                f"`{state.text(node)}` is no expression that a SCoP can hold",
+                state.span(node),
+                helps=[
+                    "arithmetic, comparisons, `?:`, array elements and calls of mathematical functions are"
+                ],
+            )
+
+
+def truth(node: c_ast.Node, state: State) -> Expression:
+    """Return whether an expression is not 0, as a truth value; the right of && is read only where the left holds."""
+    match node:
+        case c_ast.BinaryOp(op="&&" | "||" as op, left=left, right=right):
+            first = truth(left, state)
+            try:
+                where = holds(left, state)
+            except NotAffine:
+                return _logic(op, first, truth(right, state))
+            with state.within(where if op == "&&" else where.complement()):
+                return _logic(op, first, truth(right, state))
+        case c_ast.UnaryOp(op="!", expr=expr):
+            return no(truth(expr, state))
+        case c_ast.BinaryOp(op=op, left=left, right=right) if op in _COMPARE_OPS:
+            return comparison(_COMPARE_OPS[op], value(left, state), value(right, state))
+        case _:
+            return truth_of(value(node, state))
+
+
+def _logic(op: str, first: Expression, second: Expression) -> Expression:
+    return Binary(BinaryOp.AND if op == "&&" else BinaryOp.OR, first, second)
+
+
+def _name(name: str, node: c_ast.Node, state: State) -> Expression:
+    found = state.scope.find(name)
+    match found:
+        case EnumConstant(value=number):
+            return Constant(number, ElementType.INT32)
+        case Value(value=expression):
+            return expression
+        case Variable(type=Scalar()):
+            if found in state.known:
+                return state.known[found].value
+            if found in state.lost:
+                refuse(
+                    "c-iterator",
+                    state.lost[found],
+                    state.span(node),
+                    helps=["use the value that the loop's bounds give"],
+                )
+            return read(place_of(found), node, state)
+        case Variable() | Address():
+            refuse_pointer(node, state)
+        case None:
+            fail(
+                "c-undeclared",
+                f"`{name}` is not declared",
+                state.span(node),
+                helps=["declare it, include its header, or define it: `-D " + name + "=...`"],
+            )
+        case _:
+            refuse("c-expression", f"`{name}` is no value", state.span(node), helps=["use a variable"])
+
+
+def refuse_pointer(node: c_ast.Node, state: State) -> NoReturn:
+    """Refuse a pointer as a value."""
+    refuse(
+        "c-pointer",
+        f"`{state.text(node)}` is a pointer, used as a value",
+        state.span(node),
+        helps=["a SCoP computes with elements: `A[i]`"],
+    )
+
+
+def read(found: Place, node: c_ast.Node, state: State) -> Expression:
+    """Return the element at a place."""
+    if isinstance(found.type, (Array, Pointer)):
+        refuse_pointer(node, state)
+    position = accessed(found, state, state.span(node))
+    element = found.type
+    if not isinstance(element, Scalar):
+        refuse(
+            "c-record",
+            f"`{state.text(node)}` is a whole structure",
+            state.span(node),
+            helps=["use its members"],
+        )
+    return Read(position, element.element)
+
+
+def _unary(node: c_ast.UnaryOp, state: State) -> Expression:
+    match node.op:
+        case "+":
+            return arithmetic(value(node.expr, state))
+        case "-":
+            return negated(value(node.expr, state))
+        case "!":
+            return converted(truth(node, state), ElementType.INT32)
+        case "~":
+            return Unary(UnaryOp.COMPLEMENT, arithmetic(value(node.expr, state)))
+        case "sizeof":
+            return Constant(size_of(node.expr, state), ElementType.UINT64)
+        case "&":
+            refuse_pointer(node, state)
+        case _:
+            _refuse_effect(node, state)
+
+
+def _refuse_effect(node: c_ast.Node, state: State) -> NoReturn:
+    refuse(
+        "c-side-effect",
+        f"`{state.text(node)}` changes a variable inside an expression",
+        state.span(node),
+        helps=["write it as a statement of its own"],
+    )
+
+
+def _binary(node: c_ast.BinaryOp, state: State) -> Expression:
+    if node.op in _COMPARE_OPS or node.op in ("&&", "||"):
+        return converted(truth(node, state), ElementType.INT32)
+    left, right = value(node.left, state), value(node.right, state)
+    return combined(node.op, left, right, node, state)
+
+
+def combined(op: str, left: Expression, right: Expression, node: c_ast.Node, state: State) -> Expression:
+    """Return ``left op right``. Errors: ``c-type`` for bits of floats."""
+    if op in _INTEGER_ONLY and (left.type.is_float or right.type.is_float):
+        fail(
+            "c-type",
+            f"`{op}` takes integers: `{state.text(node)}`",
+            state.span(node),
+            helps=["for the remainder of floating-point numbers there is `fmod`"],
+        )
+    return operation(BINARY_OPS[op], left, right)
+
+
+def _ternary(node: c_ast.TernaryOp, state: State) -> Expression:
+    """Return a selection; where the condition is affine, each side reads only where it is chosen."""
+    try:
+        where = holds(node.cond, state)
+    except NotAffine:
+        condition = truth(node.cond, state)
+        return _selected(condition, value(node.iftrue, state), value(node.iffalse, state))
+    if state.always(where):
+        return value(node.iftrue, state)
+    if state.always(where.complement()):
+        return value(node.iffalse, state)
+    condition = truth(node.cond, state)
+    with state.within(where):
+        then = value(node.iftrue, state)
+    with state.within(where.complement()):
+        otherwise = value(node.iffalse, state)
+    return _selected(condition, then, otherwise)
+
+
+def _selected(condition: Expression, then: Expression, otherwise: Expression) -> Expression:
+    element = common(then.type, otherwise.type)
+    return Select(condition, converted(then, element), converted(otherwise, element))
+
+
+def _cast(to_type: c_ast.Node, expr: c_ast.Node, node: c_ast.Node, state: State) -> Expression:
+    target = type_of_name(to_type, state)
+    if not isinstance(target, Scalar):
+        refuse_pointer(node, state)
+    return stored(value(expr, state), target)
+
+
+def _call(node: c_ast.FuncCall, state: State) -> Expression:
+    found = state.scope.find(node.name.name) if isinstance(node.name, c_ast.ID) else None
+    result = returned(found) if isinstance(found, Defined) else None
+    if not isinstance(found, Defined) or result is None or found.name in state.calls:
+        return call_value(node, state, value)
+    scope = Scope(state.scope.file)
+    arguments = list(node.args.exprs) if node.args is not None else []
+    for declaration, argument in zip(parameters_of(found), arguments, strict=False):
+        scope.names[declaration.name] = bound(declaration, argument, state)
+    target = type_of_name(found.declaration.type, state)
+    if not isinstance(target, Scalar):
+        refuse_pointer(node, state)
+    with state.inside(scope), state.calling(found.name):
+        return stored(value(result, state), target)
+
+
+def bound(declaration: c_ast.Decl, argument: c_ast.Node, state: State) -> Binding:
+    """Return what a parameter of an inlined expression stands for."""
+    ctype = type_of_name(declaration, state)
+    if isinstance(ctype, (Pointer, Array)):
+        return address(argument, state)
+    if not isinstance(ctype, Scalar):
+        refuse_pointer(argument, state)
+    expression = stored(value(argument, state), ctype)
+    try:
+        known = affine(argument, state)
+    except NotAffine:
+        return Value(expression, ctype)
+    if ctype.boolean or ctype.element.is_float or not fits_in(known, ctype.element, state):
+        return Value(expression, ctype)
+    variable = Variable(declaration.name, declaration.name, ctype, Origin.INNER)
+    state.known[variable] = Known(known, expression)
+    return variable
+
+
+def index(node: c_ast.Node, state: State) -> Index:
+    """Return a subscript, affine or not."""
+    try:
+        found = affine(node, state)
+    except NotAffine as fault:
+        return Index(None, value(node, state), fault.reason, fault.span)
+    return Index(found, value(node, state))
+
+
+def place(node: c_ast.Node, state: State) -> Place:
+    """Return the place that an lvalue names. Errors: ``c-lvalue``, ``c-pointer``, ``c-member``."""
+    match node:
+        case c_ast.ID(name=name):
+            found = state.scope.find(name)
+            if isinstance(found, Variable):
+                return place_of(found)
+            if found is None:
+                value(node, state)
+        case c_ast.ArrayRef(name=base, subscript=subscript):
+            return moved(address(base, state), index(subscript, state), state.span(node)).place
+        case c_ast.StructRef(name=base, type=".", field=field):
+            return member(place(base, state), field.name, state.span(node))
+        case c_ast.StructRef(name=base, type="->", field=field):
+            return member(address(base, state).place, field.name, state.span(node))
+        case c_ast.UnaryOp(op="*", expr=expr):
+            return address(expr, state).place
+        case _:
+            pass
+    return refuse(
+        "c-lvalue",
+        f"`{state.text(node)}` is no place in memory that a SCoP can name",
+        state.span(node),
+        helps=["scalars, array elements and members of structures are"],
+    )
+
+
+def address(node: c_ast.Node, state: State) -> Address:
+    """Return a pointer's value. Errors: ``c-pointer``."""
+    match node:
+        case c_ast.ID(name=name) if isinstance(found := state.scope.find(name), Address):
+            return found
+        case c_ast.UnaryOp(op="&", expr=expr):
+            target = place(expr, state)
+            return Address(target, steps=target.levels[-1] > 0)
+        case c_ast.BinaryOp(op="+" | "-" as op, left=left, right=right):
+            return _pointer_sum(op, left, right, node, state)
+        case c_ast.Cast(expr=expr, to_type=to_type) if isinstance(type_of_name(to_type, state), Pointer):
+            return address(expr, state)
+        case c_ast.ID() | c_ast.ArrayRef() | c_ast.StructRef() | c_ast.UnaryOp(op="*"):
+            found_address = decayed(place(node, state))
+            if found_address is not None:
+                return found_address
+        case _:
+            pass
+    return refuse(
+        "c-pointer",
+        f"`{state.text(node)}` is no pointer into an array of the SCoP",
+        state.span(node),
+        helps=["index an array, a parameter, or the address of an element"],
+    )
+
+
+def _pointer_sum(op: str, left: c_ast.Node, right: c_ast.Node, node: c_ast.Node, state: State) -> Address:
+    if op == "+" and not is_pointer(left, state):
+        left, right = right, left
+    by = index(right, state)
+    if op == "-":
+        by = Index(None if by.affine is None else by.affine.neg(), negated(by.value), by.reason, by.span)
+    return moved(address(left, state), by, state.span(node))
+
+
+def is_pointer(node: c_ast.Node, state: State) -> bool:
+    """Whether an expression is a pointer or an array."""
+    match node:
+        case c_ast.ID(name=name):
+            found = state.scope.find(name)
+            return isinstance(found, Address) or (
+                isinstance(found, Variable) and isinstance(found.type, (Array, Pointer))
+            )
+        case c_ast.ArrayRef() | c_ast.StructRef() | c_ast.UnaryOp(op="*"):
+            return isinstance(place(node, state).type, (Array, Pointer))
+        case c_ast.UnaryOp(op="&"):
+            return True
+        case c_ast.Cast(to_type=to_type):
+            return isinstance(type_of_name(to_type, state), (Array, Pointer))
+        case c_ast.BinaryOp(op="+" | "-", left=left, right=right):
+            return is_pointer(left, state) or is_pointer(right, state)
+        case _:
+            return False
