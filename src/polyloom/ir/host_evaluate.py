@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.ir.garbage import garbage
 from polyloom.ir.host import Copy, HostBranch, HostLoop, HostNode, HostProgram, MdHom, Nest, Role
 from polyloom.ir.host_inputs import checked_host_inputs, shape_of
 from polyloom.ir.integers import holds, integer
@@ -23,7 +24,8 @@ def evaluate_host(
     """Return what the program leaves in its outputs and updated buffers, by name.
 
     ``parameters``: a value for each; ``inputs``: an array for each buffer that is an input or updated, which
-    stays as it is. Local buffers and outputs start as zeros.
+    stays as it is. Local buffers and outputs start as garbage, the same in every run: a program that reads
+    or returns what it has not written shows.
 
     Errors: those of ``checked_host_inputs``; IndexError where a node writes outside of a buffer.
     """
@@ -37,12 +39,12 @@ def evaluate_host(
 def initial_arrays(
     program: HostProgram, parameters: Mapping[str, int], inputs: Mapping[str, NDArray]
 ) -> dict[str, NDArray]:
-    """Return an array for every buffer as the program finds it: inputs copied, the others zero."""
+    """Return an array for every buffer as the program finds it: inputs copied, the others garbage."""
     given = checked_host_inputs(program, parameters, inputs)
     return {
         b.name: np.array(given[b.name], order="C")
         if b.name in given
-        else np.zeros(shape_of(b, parameters), b.type.dtype)
+        else garbage(shape_of(b, parameters), b.type)
         for b in program.buffers
     }
 

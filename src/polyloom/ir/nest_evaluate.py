@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from polyloom.ir.arithmetic import value
 from polyloom.ir.expressions import Expression
+from polyloom.ir.garbage import garbage
 from polyloom.ir.host import Assignment, Index, Nest, View
 from polyloom.ir.integers import integer, values_of
 from polyloom.ir.launch import assign, check_inside
@@ -31,7 +32,7 @@ def run_nest(node: Nest, arrays: Mapping[str, NDArray], names: Mapping[str, int]
     lanes = np.indices(extents, dtype=np.int64).reshape(len(extents), -1)
     count = lanes.shape[1]
     shapes = {b.name: (count, *(integer(n, names) for n in b.shape)) for b in node.private}
-    private = {b.name: np.zeros(shapes[b.name], b.type.dtype) for b in node.private}
+    private = {b.name: garbage(shapes[b.name], b.type) for b in node.private}
     points = dict(zip(node.iterators, lanes, strict=True))
     run = _Run(node, {**arrays, **private}, frozenset(private), dict(names))
     run.tree(node.body, points, np.arange(count))

@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from polyloom.ir.expressions import (
-    Binary,
-    Compare,
-    Constant,
-    Convert,
-    Expression,
-    Iterator,
-    ParameterValue,
-    Read,
-    Select,
-    Unary,
-)
+from polyloom.ir.expressions import Constant, Expression, ParameterValue
 from polyloom.ir.host import (
     Assignment,
     Buffer,
@@ -33,6 +22,7 @@ from polyloom.ir.host import (
     View,
 )
 from polyloom.ir.integers import fold, fold_tree
+from polyloom.ir.rebuild import rebuilt
 from polyloom.polyhedra.loops_tree import IntExpression, Number
 
 Values = Mapping[str, int]
@@ -163,24 +153,12 @@ def _optional(expression: Expression | None, values: Values) -> Expression | Non
 def with_parameters(expression: Expression, values: Values) -> Expression:
     """Return a scalar function with constants in place of parameters that are known."""
 
-    def inner(part: Expression) -> Expression:
-        return with_parameters(part, values)
+    def known(part: Expression) -> Expression | None:
+        if isinstance(part, ParameterValue) and part.name in values:
+            return Constant(values[part.name], part.type)
+        return None
 
-    match expression:
-        case ParameterValue(name=name, type=kind):
-            return Constant(values[name], kind) if name in values else expression
-        case Read() | Constant() | Iterator():
-            return expression
-        case Unary(op=op, operand=a):
-            return Unary(op, inner(a))
-        case Binary(op=op, left=a, right=b):
-            return Binary(op, inner(a), inner(b))
-        case Compare(op=op, left=a, right=b):
-            return Compare(op, inner(a), inner(b))
-        case Select(condition=c, then=a, otherwise=b):
-            return Select(inner(c), inner(a), inner(b))
-        case Convert(type=kind, operand=a):
-            return Convert(kind, inner(a))
+    return rebuilt(expression, known)
 
 
 def _without(values: Values, names: tuple[str, ...]) -> Values:

@@ -1,0 +1,50 @@
+"""Scalar functions with some of their parts replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from polyloom.ir.expressions import (
+    Binary,
+    Compare,
+    Constant,
+    Convert,
+    Expression,
+    Iterator,
+    ParameterValue,
+    Read,
+    Select,
+    Unary,
+)
+
+
+def rebuilt(expression: Expression, change: Callable[[Expression], Expression | None]) -> Expression:
+    """Return the expression with ``change(part)`` in place of every part for which that is not None.
+
+    Outer parts are asked first; what replaces a part is not looked into.
+    """
+    replaced = change(expression)
+    if replaced is not None:
+        return replaced
+
+    def inner(part: Expression) -> Expression:
+        return rebuilt(part, change)
+
+    match expression:
+        case Read() | Constant() | Iterator() | ParameterValue():
+            return expression
+        case Unary(op=op, operand=a):
+            return Unary(op, inner(a))
+        case Binary(op=op, left=a, right=b):
+            return Binary(op, inner(a), inner(b))
+        case Compare(op=op, left=a, right=b):
+            return Compare(op, inner(a), inner(b))
+        case Select(condition=c, then=a, otherwise=b):
+            return Select(inner(c), inner(a), inner(b))
+        case Convert(type=kind, operand=a):
+            return Convert(kind, inner(a))
+
+
+def with_reads(expression: Expression, positions: Callable[[int], int]) -> Expression:
+    """Return the expression with other numbers for its reads."""
+    return rebuilt(expression, lambda e: Read(positions(e.position), e.type) if isinstance(e, Read) else None)

@@ -1,0 +1,97 @@
+"""Tensor programs as host programs: the same meaning, and the form that each kind of write takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from polyloom.diagnostics import Source
+from polyloom.frontends.lair import lower
+from polyloom.frontends.lair.parse import parse
+from polyloom.ir import Program, evaluate
+from polyloom.ir.from_program import host_program
+from polyloom.ir.host import HostLoop, MdHom, Order, walk_host
+from polyloom.ir.host_evaluate import evaluate_host
+from polyloom.ir.program import Combine
+from strategies import data, programs
+
+
+def assert_same_meaning(program: Program, inputs: dict[str, Any]) -> None:
+    expected = evaluate(program, inputs)
+    found = evaluate_host(host_program(program), {}, inputs)
+    assert set(found) == set(program.outputs)
+    for name, array in found.items():
+        assert array.dtype == expected[name].dtype
+        assert np.array_equal(array, expected[name], equal_nan=array.dtype.kind == "f"), name
+
+
+@settings(deadline=None, max_examples=150)
+@given(programs(guarded=True), st.integers(0, 2**32))
+def test_random_programs_keep_their_meaning(program: Program, seed: int) -> None:
+    kinds = {t.type.is_float for t in program.tensors}
+    reductions = {s.reduction for s in program.statements}
+    assume(kinds == {False} or not reductions & {Combine.ADD, Combine.MULTIPLY})
+    assert_same_meaning(program, data(program, seed))
+
+
+def lowered(text: str) -> Program:
+    return lower(parse(Source("test.lair", text)))
+
+
+FORMS = {
+    "as it is": "lair n(): int32 A[5][4], int32 x[4] -> int32 y[5] "
+    "{ all (i, j) in (5, 4) y[i] += A[i][j] * x[j] }",
+    "reshape": "lair n(): int32 A[5][4] -> int32 y[20] { all (i, j) in (5, 4) y[4 * i + j] += A[i][j] }",
+    "padding": "lair n(): int32 x[4] -> int32 y[7] { all (i) in (4) y[i + 2] += x[i] }",
+    "maximum": "lair n(): int32 x[4] -> int32 y[7] { all (i) in (4) y[i + 2] max= x[i] }",
+    "transposed": "lair n(): int32 x[3][4] -> int32 y[6][3] { all (i, j) in (3, 4) y[j + 1][i] += x[i][j] }",
+    "scatter": "lair n(): int32 d[8], int32 W[3] -> int32 y[10] "
+    "{ all (w, r) in (8, 3) y[w + r] += d[w] * W[r] }",
+    "both": "lair n(): int32 d[5][6][2], int32 W[3][3][2] -> int32 y[7][8] "
+    "{ all (p, q, r, s, c) in (5, 6, 3, 3, 2) y[p + r][q + s] += d[p][q][c] * W[r][s][c] }",
+    "strided": "lair n(): int32 x[6] -> int32 y[13] { all (i) in (6) y[2 * i + 1] += x[i] }",
+    "diagonal": "lair n(): int32 x[6] -> int32 y[6][6] { all (i) in (6) y[i][i] += x[i] }",
+    "column": "lair n(): int32 x[6][2] -> int32 y[6][3] { all (i, k) in (6, 2) y[i][1] += x[i][k] }",
+    "overlapping strides": "lair n(): int32 d[300], int32 W[3][2] -> int32 y[601] "
+    "{ all (w, r, c) in (300, 3, 2) y[2 * w + r] += d[w] * W[r][c] }",
+}
+NODES = {
+    "padding": 2,
+    "maximum": 2,
+    "transposed": 2,
+    "strided": 2,
+    "diagonal": 2,
+    "column": 2,
+    "overlapping strides": 2,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms(form: str) -> None:
+    program = lowered(FORMS[form])
+    host = host_program(program)
+    assert len(host.body) == NODES.get(form, 1)
+    assert any(isinstance(n, HostLoop) for n in walk_host(host.body)) == (form == "overlapping strides")
+    assert_same_meaning(program, data(program, 1))
+
+
+def test_a_scatter_becomes_a_gather() -> None:
+    (node,) = host_program(lowered(FORMS["scatter"])).body
+    assert isinstance(node, MdHom)
+    assert node.iterators == ("o0", "r")
+    assert [o.order for o in node.combine] == [Order.CONCATENATE, Order.POINTWISE]
+    assert str(node.combine[1]) == "+"
+    assert node.guard is not None
+
+
+def test_internal_tensors_and_several_statements() -> None:
+    program = lowered(
+        "lair n(): float32 x[6][5], float32 W[5][4] -> float32 z[4]"
+        "{ float32 h[6][4] all (i, j, k) in (6, 4, 5) h[i][j] += x[i][k] * W[k][j]"
+        " all (j, i) in (4, 6) z[j] max= select(h[i][j] > 0, h[i][j], 0) }"
+    )
+    assert_same_meaning(program, data(program, 2, integers=True))
