@@ -32,7 +32,7 @@ PROGRAM = HostProgram("f", (Parameter("n", INT),), BUFFERS, ())
 
 def place(text: str = TEXT) -> Place:
     start = text.index("SCOP")
-    return Place("f", Source("f.c", text), (start, start + 4), frozenset({"n"}), {}, frozenset())
+    return Place("f", Source("f.c", text), (start - 2, start + 4), frozenset({"n"}), {}, frozenset())
 
 
 def replaced(text: str, macros: dict[str, str] | None = None) -> str:
@@ -59,8 +59,8 @@ def test_line_ends_stay_those_of_the_file() -> None:
 
 
 def test_a_range_inside_a_line() -> None:
-    text = "void f(int n, float *a, float s) { float t; SCOP }"
-    assert replaced(text).startswith("void f(int n, float *a, float s) { float t; { /*")
+    text = "void f(int n, float *a, float s) { float t;  SCOP }"
+    assert replaced(text).startswith("void f(int n, float *a, float s) { float t;  { /*")
 
 
 def test_another_number_for_a_macro_does_not_compile() -> None:

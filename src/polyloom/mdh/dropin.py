@@ -28,8 +28,8 @@ from polyloom.mdh.names import c_names
 
 HOST, HEADER, OPENCL, BUILD = "polyloom_host.c", "polyloom_host.h", "polyloom_opencl.h", "build.txt"
 
-Emit = Callable[[MdHom | Nest, HostProgram], Launch]
-"""Makes the kernels of a node of a host program, for one device."""
+Emitter = Callable[[MdHom | Nest, HostProgram, DeviceModel], Launch]
+"""Makes the kernels of a node of a host program for a device."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Maker:
     """
 
     device: DeviceModel
-    emit: Emit
+    emit: Emitter
     values: Mapping[str, int] = field(default_factory=dict)
 
     def of_source(
@@ -92,7 +92,7 @@ class Maker:
         return [*special, self._variant({}, program)]
 
     def _variant(self, values: Mapping[str, int], program: HostProgram) -> Variant:
-        return Variant(values, program, lambda node: self.emit(node, program))
+        return Variant(values, program, lambda node: self.emit(node, program, self.device))
 
     def _complete(self, texts: dict[str, str], command: str, calls: Sequence[Signature]) -> DropIn:
         document = {

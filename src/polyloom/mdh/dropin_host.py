@@ -207,18 +207,19 @@ class _Body:
         return [head, *_indented(self._nodes(loop.body)), "}"]
 
     def _launch(self, name: str, launch: Launch) -> list[str]:
-        """Print the kernels of one node, with temporaries that live as long as they are needed."""
+        """Print the kernels of one node; their temporaries are kept for the next launch."""
         temporaries = {t.name: f"{self.names.get(t.name, t.name)}_temporary" for t in launch.temporaries}
         lines = [f"{{ /* {name} */"]
-        lines += [f"  {self._temporary(t, temporaries[t.name])}" for t in launch.temporaries]
+        for temporary in launch.temporaries:
+            lines += _indented(self._temporary(temporary, temporaries[temporary.name]))
         for kernel in launch.kernels:
             lines += _indented(self._kernel(kernel, temporaries))
-        lines += [f"  polyloom_release(&{t}_device);" for t in temporaries.values()]
         return [*lines, "}"]
 
-    def _temporary(self, temporary: Temporary, name: str) -> str:
+    def _temporary(self, temporary: Temporary, name: str) -> list[str]:
         count = f"polyloom_bytes({temporary.type.size}, 1, (int64_t[]){{{self._integer(temporary.count)}}})"
-        return self._local(name, temporary.name, count)
+        declared = f"static struct polyloom_array {name}_device;"
+        return [declared, f"polyloom_temporary(&{name}_device, {quoted(temporary.name)}, {count});"]
 
     def _local(self, name: str, said: str, count: str) -> str:
         return f"struct polyloom_array {name}_device = polyloom_local({quoted(said)}, {count});"

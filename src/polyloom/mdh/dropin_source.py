@@ -55,14 +55,17 @@ class Replacement:
 
 
 def replacement(source: Source, place: Place, call: Signature) -> Replacement:
-    """Return what takes a place in ``source``.
+    """Return what takes a place in ``source``; blanks at its ends stay.
 
     Errors: ``Unsupported`` with ``drop-in-...`` where a call cannot be written.
     """
     found = tuple(_obstacles(source, place, call))
     if found:
         raise Unsupported(*found)
-    return Replacement(*place.extent, call, tuple(_pointer(buffer) for buffer in call.buffers))
+    start, end = place.extent
+    text = source.text[start:end]
+    start, end = start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
+    return Replacement(start, max(start, end), call, tuple(_pointer(buffer) for buffer in call.buffers))
 
 
 def _obstacles(source: Source, place: Place, call: Signature) -> Iterator[Diagnostic]:

@@ -132,6 +132,7 @@ static struct {
   cl_context context;
   cl_command_queue queue;
   int is_cpu;
+  unsigned launches;
 } polyloom;
 
 /* An array of the caller on the device. */
@@ -430,6 +431,15 @@ static inline void polyloom_release(const struct polyloom_array *array) {
   polyloom_check(POLYLOOM_CL(clReleaseMemObject)(array->memory), array->name);
 }
 
+/* Let `array` be memory of at least so many bytes; what an earlier launch had is used again. */
+static inline void polyloom_temporary(struct polyloom_array *array, const char *name, size_t bytes) {
+  if (array->memory && array->bytes >= bytes)
+    return;
+  if (array->memory)
+    polyloom_release(array);
+  *array = polyloom_local(name, bytes);
+}
+
 /* Bring back what was written, and give the device's memory free. */
 static inline void polyloom_leave(struct polyloom_array *array) {
   cl_int code = CL_SUCCESS;
@@ -504,6 +514,8 @@ static inline void polyloom_launch(cl_kernel kernel, const char *name, cl_uint d
   polyloom_check(POLYLOOM_CL(clEnqueueNDRangeKernel)(polyloom.queue, kernel, dimensions, NULL, items,
                                                      local ? group : NULL, 0, NULL, NULL),
                  name);
+  if (++polyloom.launches % 256 == 0) /* what is only enqueued takes memory of the driver */
+    polyloom_check(POLYLOOM_CL(clFinish)(polyloom.queue), name);
 }
 
 static inline void polyloom_finish(void) {
