@@ -1,0 +1,82 @@
+"""From dependences to a plan: distribution, host loops, wavefronts, splitting.
+
+Source: Allen and Kennedy 1987 (distribution by strongly connected components). Not in the papers: md_poly
+leaves the general transformation to future work (Sec. 3.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+import islpy as isl
+
+from polyloom.scop.graph import components
+from polyloom.scop.hyperplanes import Edge, hyperplanes, parallel_planes
+from polyloom.scop.model import ScopStatement
+from polyloom.scop.plan import Block, Hyperplane, Leaf, Plan, Sequential, score
+from polyloom.scop.split import split
+
+Statements = Sequence[ScopStatement]
+_OUT = isl.dim_type.out
+MAXIMUM_EVALUATED = 5
+
+
+def arrange(statements: Statements, edges: Sequence[Edge]) -> tuple[Plan, ...]:
+    """Return plans that run the statements so that every edge's source comes before its sink.
+
+    ``statements`` in the order of the source. An edge of one statement to itself through reads of what is
+    written later (``anti``) is respected by reading everything before anything is written.
+    """
+    by_name = {s.name: s for s in statements}
+    groups = components([s.name for s in statements], ((e.source, e.sink) for e in edges))
+    result: list[Plan] = []
+    for group in groups:
+        inside = [e for e in edges if e.source in group and e.sink in group]
+        result += _component([by_name[name] for name in group], inside)
+    return tuple(result)
+
+
+def _component(statements: Statements, edges: Sequence[Edge]) -> tuple[Plan, ...]:
+    """Return the plans of one strongly connected component."""
+    if len(statements) == 1 and all(_by_snapshot(statements[0], e) for e in edges):
+        return (Leaf(statements[0], frozenset(e.array for e in edges)),)
+    block = Block(tuple(statements), parallel_planes(statements, edges))
+    best: tuple[Plan, ...] = (block,)
+    if score(best) <= (1, 0):
+        return best
+    for plans in (_divided(statements, edges), *_sequential(statements, edges)):
+        if plans is not None and score(plans) < score(best):
+            best = plans
+        if score(best) <= (1, 1):
+            break
+    return best
+
+
+def _by_snapshot(statement: ScopStatement, edge: Edge) -> bool:
+    """Whether an edge is respected if the statement reads a copy of the array."""
+    kept = len(statement.iterators)
+    return edge.anti and statement.target.relation.dim(_OUT) <= kept
+
+
+def _divided(statements: Statements, edges: Sequence[Edge]) -> tuple[Plan, ...] | None:
+    """Return the plans of the statement in pieces, where the pieces are all parallel."""
+    if len(statements) > 1:
+        return None
+    found = split(statements[0], edges)
+    if found is None:
+        return None
+    plans = arrange(*found)
+    return plans if all(isinstance(plan, Leaf) for plan in plans) else None
+
+
+def _sequential(statements: Statements, edges: Sequence[Edge]) -> list[tuple[Plan, ...]]:
+    """Return the plans with one more host loop around, for the best hyperplanes."""
+    planes = islice(hyperplanes(statements, edges), MAXIMUM_EVALUATED)
+    return [(Sequential(plane, arrange(statements, inner_edges(edges, plane))),) for plane in planes]
+
+
+def inner_edges(edges: Sequence[Edge], plane: Hyperplane) -> list[Edge]:
+    """Return the edges inside one value of a hyperplane."""
+    found = (e.within(plane[e.source], plane[e.sink]) for e in edges)
+    return [e for e in found if e is not None]

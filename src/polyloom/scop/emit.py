@@ -1,0 +1,215 @@
+"""From a plan to host nodes: loops on the host, md_homs and nests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import islpy as isl
+
+from polyloom.ir.host import Buffer, Copy, HostBranch, HostLoop, HostNode, MdHom, Role, View
+from polyloom.polyhedra.binding import bind_range, parameter_names
+from polyloom.polyhedra.compression import variable_compression
+from polyloom.polyhedra.loops import CodeBuilder
+from polyloom.polyhedra.loops_tree import Branch, Instance, IntExpression, Loop, Name, Number, Operation, Tree
+from polyloom.polyhedra.straighten import NoBox, straighten
+from polyloom.scop.homs import NoHom, extents_of, hom
+from polyloom.scop.hyperplanes import rows_map
+from polyloom.scop.model import Scop, ScopStatement
+from polyloom.scop.naming import fresh
+from polyloom.scop.nests import ParallelDimension, nest
+from polyloom.scop.plan import Block, Hyperplane, Leaf, Plan, Row, Scan, Sequential, statements_of
+from polyloom.scop.updates import Update
+
+_DIM = isl.dim_type
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where in the host program a plan stands.
+
+    ``times``: the host loops around, outermost first, with the name of their iterator. ``context``: what is
+    known of parameters and host iterators.
+    """
+
+    times: tuple[tuple[Hyperplane, str], ...]
+    context: isl.Set
+
+    def domain(self, statement: ScopStatement) -> isl.Set:
+        """Return the instances of a statement that run here, parametric in the host iterators."""
+        result = statement.domain
+        for plane, name in self.times:
+            time = rows_map(result.get_space(), row_of(plane, statement.name))
+            result = result.intersect(bind_range(time, [name]))
+        return result.intersect_params(self.context).coalesce()
+
+
+def row_of(plane: Hyperplane, statement: str) -> Row:
+    """Return the row of a statement, or of the one that it is a piece of."""
+    name = statement
+    while name not in plane:
+        name = name.rpartition("_")[0]
+    return plane[name]
+
+
+class Emitter:
+    """Makes host nodes; collects the local buffers that they need."""
+
+    def __init__(self, scop: Scop, updates: Mapping[str, Update], shapes: Mapping[str, Buffer]) -> None:
+        self.scop = scop
+        self.updates = updates
+        self.shapes = shapes
+        self.locals: list[Buffer] = []
+        self.used = {*shapes, *parameter_names(scop.context)}
+
+    def nodes(self, plans: Sequence[Plan], place: Place | None = None) -> tuple[HostNode, ...]:
+        """Return the host nodes of plans that run one after another."""
+        here = place or Place((), self.scop.context)
+        return tuple(node for plan in plans for node in self._plan(plan, here))
+
+    def _plan(self, plan: Plan, place: Place) -> tuple[HostNode, ...]:
+        match plan:
+            case Leaf(statement=statement, snapshot=snapshot):
+                return self._leaf(statement, snapshot, place)
+            case Block(statements=statements, parallel=parallel):
+                return (self._block(statements, parallel, place),)
+            case Sequential():
+                return self._sequential(plan, place)
+            case Scan():
+                raise AssertionError(plan)
+
+    def _leaf(self, statement: ScopStatement, snapshot: frozenset[str], place: Place) -> tuple[HostNode, ...]:
+        update = self.updates.get(_origin(statement.name, self.updates))
+        domain = place.domain(statement)
+        if domain.is_empty():
+            return ()
+        try:
+            node = hom(statement, domain, update, place.context)
+        except (NoHom, NoBox):
+            return (self._block((statement,), (), place),)
+        copies = []
+        for array in sorted(snapshot):
+            copy = self._snapshot(array)
+            copies.append(Copy(array, copy))
+            node = _reading_copy(node, array, copy)
+        return (*copies, node)
+
+    def _snapshot(self, array: str) -> str:
+        name = fresh(f"{array}_before", self.used)
+        self.used.add(name)
+        self.locals.append(replace(self.shapes[array], name=name, role=Role.LOCAL))
+        return name
+
+    def _block(
+        self, statements: Sequence[ScopStatement], parallel: Sequence[Hyperplane], place: Place
+    ) -> HostNode:
+        domains = [place.domain(s) for s in statements]
+        schedule = self.scop.schedule.intersect_domain(_union(domains))
+        context, dimensions = place.context, []
+        for plane in parallel:
+            found = self._dimension(statements, domains, plane, context)
+            if found is not None:
+                dimension, context = found
+                dimensions.append(dimension)
+        name = "_".join(s.name for s in statements[:3])
+        return nest(name, statements, schedule, context, dimensions)
+
+    def _dimension(
+        self,
+        statements: Sequence[ScopStatement],
+        domains: Sequence[isl.Set],
+        plane: Hyperplane,
+        context: isl.Set,
+    ) -> tuple[ParallelDimension, isl.Set] | None:
+        """Return a parallel dimension and the context with its iterator as a parameter."""
+        pairs = list(zip(statements, domains, strict=True))
+        values = [rows_map(d.get_space(), row_of(plane, s.name)).intersect_domain(d) for s, d in pairs]
+        line = reduce(isl.Set.union, (v.range() for v in values)).coalesce()
+        try:
+            box = straighten(line, context)
+        except NoBox:
+            return None
+        name = fresh(_time_name(statements, plane), parameter_names(context))
+        shift = isl.Map.from_multi_aff(box.coordinates).reverse()
+        points = reduce(isl.UnionMap.union, (isl.UnionMap.from_map(v.apply_range(shift)) for v in values))
+        known = bind_range(isl.Map.from_range(box.rectangle()), [name])
+        known = isl.Set.params(known).intersect_params(context)
+        return ParallelDimension(name, extents_of(box)[0], points), known
+
+    def _sequential(self, plan: Sequential, place: Place) -> tuple[HostNode, ...]:
+        statements = statements_of(plan)
+        values = [
+            rows_map(s.domain.get_space(), row_of(plan.time, s.name)).intersect_domain(place.domain(s))
+            for s in statements
+        ]
+        line = reduce(isl.Set.union, (v.range() for v in values)).coalesce()
+        if line.is_empty():
+            return ()
+        steps = isl.Set.from_basic_set(line.simple_hull()) if line.n_basic_set() > 1 else line
+        name = fresh(_time_name(statements, plan.time), parameter_names(place.context))
+        point = isl.Map.identity(steps.get_space().map_from_set()).set_tuple_name(_DIM.in_, "P")
+        tree = CodeBuilder(place.context, {}).loops(
+            isl.UnionMap.from_map(point.intersect_range(steps).intersect_params(place.context))
+        )
+        inside = bind_range(isl.Map.from_range(steps), [name])
+        context = isl.Set.params(inside).intersect_params(place.context)
+        body = self.nodes(plan.body, Place((*place.times, (plan.time, name)), context))
+        return _host_nodes(tree, name, body)
+
+
+def _host_nodes(tree: Tree, name: str, body: tuple[HostNode, ...]) -> tuple[HostNode, ...]:
+    """Return loops over the points of one dimension as host loops over ``name``."""
+    result: list[HostNode] = []
+    for node in tree:
+        match node:
+            case Loop(iterator=iterator, start=start, condition=condition, step=step):
+                condition = _renamed(condition, iterator, name)
+                result.append(HostLoop(name, start, condition, step, body))
+            case Branch(condition=condition, body=then, otherwise=otherwise):
+                inner = _host_nodes(then, name, body)
+                result.append(HostBranch(condition, inner, _host_nodes(otherwise, name, body)))
+            case Instance(arguments=(value,)):
+                once = Operation("<=", (Name(name), value))
+                result.append(HostLoop(name, value, once, Number(1), body))
+            case _:
+                raise AssertionError(node)
+    return tuple(result)
+
+
+def _renamed(condition: IntExpression, iterator: str, name: str) -> IntExpression:
+    from polyloom.polyhedra.loops_tree import replace_name
+
+    return replace_name(condition, iterator, Name(name))
+
+
+def _time_name(statements: Sequence[ScopStatement], plane: Hyperplane) -> str:
+    """Name a hyperplane after the iterator that it is, else ``w`` for wavefront."""
+    for statement in statements:
+        row = row_of(plane, statement.name)
+        moving = [k for k, c in enumerate(row) if c]
+        if len(moving) == 1 and moving[0] < len(statement.iterators):
+            return statement.iterators[moving[0]]
+    return "w"
+
+
+def _origin(name: str, known: Mapping[str, object]) -> str:
+    while name not in known and "_" in name:
+        name = name.rpartition("_")[0]
+    return name
+
+
+def _union(domains: Sequence[isl.Set]) -> isl.UnionSet:
+    return reduce(isl.UnionSet.union, (isl.UnionSet.from_set(d) for d in domains))
+
+
+def _reading_copy(node: MdHom, array: str, copy: str) -> MdHom:
+    """Let an md_hom read from the copy, but what it starts from and what it keeps from the array."""
+    own = node.outputs[0]
+    inputs = tuple(
+        View(copy, v.indices, v.span) if v.buffer == array and v != own else v for v in node.inputs
+    )
+    return replace(node, inputs=inputs)
+
+
+__all__ = ["Emitter", "Place", "row_of", "variable_compression"]

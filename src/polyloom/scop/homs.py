@@ -1,0 +1,271 @@
+"""One statement, all of whose instances may run in any order, as an md_hom.
+
+Source: md_poly, Sec. 3.2.2, parameters 1-8 of the views and of md_hom. Unlike the paper, updates become combine
+operators, and domains that are no boxes get a guard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import islpy as isl
+
+from polyloom.ir.expressions import Expression, Read, Select
+from polyloom.ir.host import CombineOperator, Combiner, MdHom, Order, View
+from polyloom.polyhedra.binding import parameter_names
+from polyloom.polyhedra.elimination import eliminate
+from polyloom.polyhedra.functions import compose
+from polyloom.polyhedra.integer_values import affine_value
+from polyloom.polyhedra.lattice import column_echelon
+from polyloom.polyhedra.loops_tree import IntExpression, Operation
+from polyloom.polyhedra.straighten import Box, straighten
+from polyloom.scop.model import ScopAccess, ScopStatement
+from polyloom.scop.naming import fresh_all
+from polyloom.scop.rewrite import read_positions
+from polyloom.scop.updates import Update
+from polyloom.scop.views import Frame, condition_of
+
+_DIM = isl.dim_type
+
+
+class NoHom(Exception):  # a statement that has no form as an md_hom; it becomes a nest
+    """The text says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """The coordinates of an md_hom: ``frame`` of all its dimensions; ``lost``: those that are reduced.
+
+    ``rectangle``: ``{ [y] }``, all points of the box, where the context holds.
+    """
+
+    frame: Frame
+    box: Box
+    rectangle: isl.Set
+    lost: frozenset[int]
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """The dimensions that are not reduced."""
+        return tuple(k for k in range(len(self.frame.names)) if k not in self.lost)
+
+
+@dataclass(eq=False)
+class Inputs:
+    """The views that an md_hom reads so far, each once."""
+
+    frame: Frame
+    views: list[View] = field(default_factory=list)
+
+    def position(self, view: View) -> int:
+        """Return the place of a view, which is added if it is new."""
+        if view not in self.views:
+            self.views.append(view)
+        return self.views.index(view)
+
+    def positions(self, statement: ScopStatement, needed: Sequence[int]) -> dict[int, int]:
+        """Return new positions for the reads that are needed, and for those that their indices need."""
+        result: dict[int, int] = {}
+        for k in _with_indices(statement, needed):
+            result[k] = self.position(self.frame.view(statement.reads[k], result))
+        return result
+
+
+def hom(statement: ScopStatement, domain: isl.Set, update: Update | None, context: isl.Set) -> MdHom:
+    """Return the md_hom of the instances in ``domain``; raises ``NoHom`` where there is none."""
+    shape = shape_of(statement, domain, update, context)
+    if update is None or not shape.lost:
+        return _map(statement, shape)
+    return _reduction(statement, shape, update)
+
+
+def shape_of(statement: ScopStatement, domain: isl.Set, update: Update | None, context: isl.Set) -> Shape:
+    """Return coordinates in which reduced dimensions are apart from kept ones."""
+    reduced = eliminate(domain)
+    coordinates, points = reduced.map, reduced.points
+    lost: frozenset[int] = frozenset()
+    if update is not None:
+        turn, lost = _reduced(statement.target, coordinates, points)
+        coordinates, points = compose(turn, coordinates), points.preimage_multi_aff(turn)
+    box = straighten(points, context)
+    coordinates = compose(box.coordinates, coordinates)
+    names = _names(statement, coordinates, parameter_names(context))
+    frame = Frame(coordinates, box.points.intersect_params(context), names)
+    return Shape(frame, box, box.rectangle().intersect_params(context), lost)
+
+
+def _names(statement: ScopStatement, coordinates: isl.MultiAff, taken: Sequence[str]) -> tuple[str, ...]:
+    """Name each coordinate after the iterator that grows with it alone."""
+    wanted = []
+    for j in range(coordinates.dim(_DIM.in_)):
+        moving = [
+            statement.iterators[k]
+            for k in range(len(statement.iterators))
+            if not coordinates.get_at(k).get_coefficient_val(_DIM.in_, j).is_zero()
+        ]
+        wanted.append(moving[0] if moving else f"i{j}")
+    return fresh_all(wanted, taken)
+
+
+def _reduced(
+    target: ScopAccess, coordinates: isl.MultiAff, points: isl.Set
+) -> tuple[isl.MultiAff, frozenset[int]]:
+    """Return a turn ``{ [y] -> [z] }`` after which the target depends on the dimensions not returned."""
+    size = points.dim(_DIM.set)
+    identity = isl.MultiAff.identity(points.get_space().map_from_set())
+    if target.computed:
+        return identity, frozenset(range(size))
+    rows = _target_rows(target, coordinates, points)
+    moving = [k for k in range(size) if any(row[k] for row in rows)]
+    echelon = column_echelon(rows, size)
+    rank = len(echelon.pivots)
+    if rank == len(moving):
+        return identity, frozenset(range(size)) - frozenset(moving)
+    turn = identity
+    for k, row in enumerate(echelon.transform):
+        aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(points.get_space()))
+        for j, coefficient in enumerate(row):
+            aff = aff.set_coefficient_val(_DIM.in_, j, isl.Val(coefficient))
+        turn = turn.set_aff(k, aff)
+    return turn, frozenset(range(rank, size))
+
+
+def _target_rows(
+    target: ScopAccess, coordinates: isl.MultiAff, points: isl.Set
+) -> tuple[tuple[int, ...], ...]:
+    """Return the linear part of the target's subscripts; raises ``NoHom`` where they are not linear."""
+    here = target.relation.apply_domain(isl.Map.from_multi_aff(coordinates).reverse())
+    functions = here.intersect_domain(points).as_pw_multi_aff().coalesce().gist(points)
+    if not functions.isa_multi_aff():
+        raise NoHom("the target has several forms")
+    function = functions.as_multi_aff()
+    rows = []
+    for k in range(function.dim(_DIM.out)):
+        aff = function.get_at(k)
+        values = [aff.get_coefficient_val(_DIM.in_, j) for j in range(function.dim(_DIM.in_))]
+        divided = any(
+            aff.get_div(d).involves_dims(_DIM.in_, 0, len(values)) for d in range(aff.dim(_DIM.div))
+        )
+        if divided or not all(v.is_int() for v in values):
+            raise NoHom("the target divides iterators")
+        rows.append(tuple(int(v.to_python()) for v in values))
+    return tuple(rows)
+
+
+def _map(statement: ScopStatement, shape: Shape) -> MdHom:
+    """Return the md_hom of a statement whose instances write different elements."""
+    inputs = Inputs(shape.frame)
+    needed = [*read_positions(statement.value), *_condition_reads(statement)]
+    places = inputs.positions(statement, needed)
+    term = shape.frame.expression(statement.value, places)
+    output = _output(statement, shape, inputs)
+    if statement.condition is not None:
+        before = Read(inputs.position(output), term.type)
+        term = Select(shape.frame.expression(statement.condition, places), term, before)
+    guard = _guard(shape)
+    combine = tuple(CombineOperator(Order.CONCATENATE) for _ in shape.frame.names)
+    return _hom(statement, shape, tuple(inputs.views), output, term, combine, None, guard, guard)
+
+
+def _reduction(statement: ScopStatement, shape: Shape, update: Update) -> MdHom:
+    """Return the md_hom of an update that combines into what the buffer holds."""
+    inputs = Inputs(shape.frame)
+    places = inputs.positions(statement, read_positions(update.term))
+    term = shape.frame.expression(update.term, places)
+    output = _output(statement, shape, inputs)
+    start = Read(inputs.position(output), term.type)
+    combine = _operators(shape, update.combiner)
+    guard = _guard(shape)
+    written = guard if statement.target.computed else _written(shape)
+    return _hom(statement, shape, tuple(inputs.views), output, term, combine, start, guard, written)
+
+
+def _operators(shape: Shape, combiner: Combiner) -> tuple[CombineOperator, ...]:
+    reduce_ = CombineOperator(Order.POINTWISE, combiner)
+    keep = CombineOperator(Order.CONCATENATE)
+    return tuple(reduce_ if k in shape.lost else keep for k in range(len(shape.frame.names)))
+
+
+def _hom(
+    statement: ScopStatement,
+    shape: Shape,
+    inputs: tuple[View, ...],
+    output: View,
+    term: Expression,
+    combine: tuple[CombineOperator, ...],
+    initial: Expression | None,
+    guard: IntExpression | None,
+    written: IntExpression | None,
+) -> MdHom:
+    return MdHom(
+        statement.name,
+        shape.frame.names,
+        extents_of(shape.box),
+        inputs,
+        (output,),
+        (term,),
+        combine,
+        (initial,),
+        (None,),
+        guard,
+        written,
+        statement.span,
+    )
+
+
+def extents_of(box: Box) -> tuple[IntExpression, ...]:
+    """Return the extents over parameters and host iterators."""
+    return tuple(least_of(extent) for extent in box.extents)
+
+
+def least_of(values: Sequence[isl.Aff]) -> IntExpression:
+    """Return the least of some functions of the parameters."""
+    result = affine_value(values[0])
+    for value in values[1:]:
+        result = Operation("min", (result, affine_value(value)))
+    return result
+
+
+def _output(statement: ScopStatement, shape: Shape, inputs: Inputs) -> View:
+    """Return the output view; what its indices read becomes an input."""
+    needed = [p for _, e in statement.target.computed for p in read_positions(e)]
+    return shape.frame.view(statement.target, inputs.positions(statement, needed))
+
+
+def _guard(shape: Shape) -> IntExpression | None:
+    return condition_of(shape.frame.points, shape.rectangle, shape.frame.names)
+
+
+def _written(shape: Shape) -> IntExpression | None:
+    """Return at which kept points there is something to combine."""
+    points, rectangle = shape.frame.points, shape.rectangle
+    for k in sorted(shape.lost, reverse=True):
+        points, rectangle = points.project_out(_DIM.set, k, 1), rectangle.project_out(_DIM.set, k, 1)
+    names = [shape.frame.names[k] for k in shape.kept]
+    return condition_of(points.coalesce(), rectangle, names)
+
+
+def _condition_reads(statement: ScopStatement) -> tuple[int, ...]:
+    return () if statement.condition is None else read_positions(statement.condition)
+
+
+def _with_indices(statement: ScopStatement, needed: Sequence[int]) -> list[int]:
+    """Return the reads that are needed, after those that their computed indices need."""
+    result: list[int] = []
+
+    def add(position: int) -> None:
+        for _, index in statement.reads[position].computed:
+            for inner in read_positions(index):
+                add(inner)
+        if position not in result:
+            result.append(position)
+
+    for position in needed:
+        add(position)
+    return result
+
+
+def renamed(node: MdHom, name: str) -> MdHom:
+    """Return the same md_hom under another name."""
+    return replace(node, name=name)

@@ -1,0 +1,87 @@
+"""Index-set splitting: the instances of a statement by where its reads lie beside its write.
+
+Before: ``p[i][j] = min(p[i][j], p[i][k] + p[k][j])``. After: nine statements, for i before, at and after k and
+j before, at and after k; within each, no instance reads what another one writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+
+import islpy as isl
+
+from polyloom.scop.hyperplanes import Edge, edge
+from polyloom.scop.model import ScopAccess, ScopStatement
+
+_DIM = isl.dim_type
+MAXIMUM_PIECES = 27
+_SIGNS = (lambda f: f.neg().pos_set(), isl.PwAff.zero_set, isl.PwAff.pos_set)
+
+
+def split(statement: ScopStatement, edges: Sequence[Edge]) -> tuple[list[ScopStatement], list[Edge]] | None:
+    """Return the pieces and the edges between them; None where subscripts give no place to split."""
+    differences = _differences(statement)
+    if not differences or 3 ** len(differences) > MAXIMUM_PIECES:
+        return None
+    pieces = [_piece(statement, domain, k) for k, domain in enumerate(_parts(statement, differences), 1)]
+    found = []
+    for old in edges:
+        for a, b in product(pieces, pieces):
+            relation = old.relation.set_tuple_name(_DIM.in_, a.name).set_tuple_name(_DIM.out, b.name)
+            relation = relation.intersect_domain(a.domain).intersect_range(b.domain)
+            if not relation.is_empty():
+                found.append(edge(a.name, b.name, old.array, old.anti, relation))
+    return pieces, found
+
+
+def _differences(statement: ScopStatement) -> list[isl.Aff]:
+    """Return read subscript minus written subscript, where it depends on the iterators."""
+    written = _subscripts(statement, statement.target)
+    result: list[isl.Aff] = []
+    for read in statement.reads:
+        if read.array != statement.target.array:
+            continue
+        for a, b in zip(_subscripts(statement, read), written, strict=True):
+            difference = a.sub(b)
+            varies = difference.involves_dims(_DIM.in_, 0, difference.dim(_DIM.in_))
+            known = any(difference.plain_is_equal(o) for o in result)
+            if varies and not known:
+                result.append(difference)
+    return result
+
+
+def _subscripts(statement: ScopStatement, access: ScopAccess) -> list[isl.Aff]:
+    if access.computed:
+        return []
+    functions = access.relation.intersect_domain(statement.domain).as_pw_multi_aff().coalesce()
+    if not functions.isa_multi_aff() and functions.n_piece() > 1:
+        return []
+    function = functions.gist(statement.domain).as_multi_aff()
+    return [function.get_at(k) for k in range(function.dim(_DIM.out))]
+
+
+def _parts(statement: ScopStatement, differences: Sequence[isl.Aff]) -> Iterator[isl.Set]:
+    for signs in product(_SIGNS, repeat=len(differences)):
+        domain = statement.domain
+        for sign, difference in zip(signs, differences, strict=True):
+            value = isl.PwAff.from_aff(difference)
+            domain = domain.intersect(sign(value))
+        if not domain.is_empty():
+            yield domain.coalesce()
+
+
+def _piece(statement: ScopStatement, domain: isl.Set, number: int) -> ScopStatement:
+    name = f"{statement.name}_{number}"
+
+    def moved(access: ScopAccess) -> ScopAccess:
+        return replace(access, relation=access.relation.set_tuple_name(_DIM.in_, name))
+
+    return replace(
+        statement,
+        name=name,
+        domain=domain.set_tuple_name(name),
+        target=moved(statement.target),
+        reads=tuple(moved(read) for read in statement.reads),
+    )

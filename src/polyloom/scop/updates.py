@@ -1,0 +1,247 @@
+"""Updates: statements that combine a term into the element that they write.
+
+Before: ``C[i][j] = C[i][j] + A[i][k] * B[k][j]``. After: operator ``+``, term ``A[i][k] * B[k][j]``.
+Syntax only; whether the order of updates may change is for the dependences to say.
+
+Not in the papers: md_poly leaves the recognition of combine operators to the user (Sec. 3.2.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from polyloom.ir.expressions import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Constant,
+    Convert,
+    Expression,
+    Read,
+    Select,
+    Unary,
+    UnaryOp,
+)
+from polyloom.ir.host import Combiner
+from polyloom.ir.types import ElementType
+from polyloom.scop.combiners import ASSOCIATIVE, combiner, neutral
+from polyloom.scop.model import ScopAccess, ScopStatement
+from polyloom.scop.rewrite import moved_reads, read_positions
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """``target = target op term``; ``accumulators``: the positions that read the target."""
+
+    op: BinaryOp
+    combiner: Combiner
+    term: Expression
+    accumulators: frozenset[int]
+
+
+def update_of(statement: ScopStatement) -> Update | None:
+    """Return what a statement combines into its target; None where it is no update."""
+    places = _places(statement)
+    accumulators = frozenset(k for k in places if same_element(statement, statement.reads[k]))
+    if not accumulators:
+        return None
+    mine = frozenset(places[k] for k in accumulators)
+    value = moved_reads(statement.value, places)
+    condition = None if statement.condition is None else moved_reads(statement.condition, places)
+    found = _match(value, condition, mine)
+    if found is None:
+        return None
+    op, term = found
+    return Update(op, combiner(op, term.type), term, accumulators)
+
+
+def same_element(statement: ScopStatement, read: ScopAccess) -> bool:
+    """Whether a read is of the element that the statement writes."""
+    return _same_access(statement, statement.target, read)
+
+
+def _same_access(statement: ScopStatement, a: ScopAccess, b: ScopAccess) -> bool:
+    if a.array != b.array or len(a.computed) != len(b.computed):
+        return False
+    pairs = zip(a.computed, b.computed, strict=True)
+    if not all(p == q and _same_value(statement, x, y) for (p, x), (q, y) in pairs):
+        return False
+    here = statement.domain
+    return bool(a.relation.intersect_domain(here).is_equal(b.relation.intersect_domain(here)))
+
+
+def _same_value(statement: ScopStatement, a: Expression, b: Expression) -> bool:
+    """Whether two expressions are the same but for reads of one element at different positions."""
+    first, second = read_positions(a), read_positions(b)
+    if len(first) != len(second):
+        return False
+    pairs = zip(first, second, strict=True)
+    if not all(_same_access(statement, statement.reads[p], statement.reads[q]) for p, q in pairs):
+        return False
+    return moved_reads(b, dict(zip(second, first, strict=True))) == a
+
+
+def _places(statement: ScopStatement) -> dict[int, int]:
+    """Return for each read the first one of the same element."""
+    result: dict[int, int] = {}
+    for k, read in enumerate(statement.reads):
+        earlier = (j for j in range(k) if _same_access(statement, statement.reads[j], read))
+        result[k] = result.get(next(earlier, k), k)
+    return result
+
+
+_Found = tuple[BinaryOp, Expression]
+
+
+def _match(value: Expression, condition: Expression | None, mine: frozenset[int]) -> _Found | None:
+    if condition is None:
+        return _of_value(value, mine)
+    if _reads(condition, mine):
+        return None if _reads(value, mine) else _guarded(value, condition, mine)
+    found = _of_value(value, mine)
+    if found is None:
+        return None
+    op, term = found
+    return op, Select(condition, term, Constant(neutral(op, term.type), term.type))
+
+
+def _guarded(value: Expression, condition: Expression, mine: frozenset[int]) -> _Found | None:
+    """``if (e > m) m = e``."""
+    if not isinstance(condition, Compare):
+        return None
+    op = _extremum(condition, value, mine)
+    return None if op is None else (op, value)
+
+
+def _of_value(value: Expression, mine: frozenset[int]) -> _Found | None:
+    match value:
+        case Convert(type=type_, operand=inner):
+            return _narrowed(type_, _of_value(inner, mine), inner)
+        case Select(condition=Compare() as compare, then=then, otherwise=otherwise):
+            return _selected(compare, then, otherwise, mine)
+        case Binary(op=BinaryOp.SUBTRACT | BinaryOp.ADD):
+            return _sum(value, mine)
+        case Binary(op=op) if op in ASSOCIATIVE:
+            return _product(value, op, mine)
+        case _:
+            return None
+
+
+def _narrowed(type_: ElementType, found: _Found | None, inner: Expression) -> _Found | None:
+    """``c = (char)((int)c + e)``: the operation in a wider type; integers wrap, floats are reassociated."""
+    if found is None:
+        return None
+    op, term = found
+    if type_.is_float:
+        return (op, Convert(type_, term)) if inner.type.is_float else None
+    if inner.type.is_float or inner.type.size < type_.size:
+        return None
+    if op in (BinaryOp.MAXIMUM, BinaryOp.MINIMUM):
+        exact = isinstance(term, Convert) and term.operand.type is type_
+        return (op, term.operand) if exact and isinstance(term, Convert) else None
+    return op, Convert(type_, term)
+
+
+def _selected(
+    compare: Compare, then: Expression, otherwise: Expression, mine: frozenset[int]
+) -> _Found | None:
+    """``e > m ? e : m`` and ``m > e ? m : e``."""
+    if _is_mine(otherwise, mine) and not _reads(then, mine):
+        op = _extremum(compare, then, mine)
+        return None if op is None else (op, then)
+    if _is_mine(then, mine) and not _reads(otherwise, mine):
+        op = _extremum(compare, otherwise, mine)
+        opposite = {BinaryOp.FMAX: BinaryOp.FMIN, BinaryOp.FMIN: BinaryOp.FMAX}
+        opposite |= {BinaryOp.MAXIMUM: BinaryOp.MINIMUM, BinaryOp.MINIMUM: BinaryOp.MAXIMUM}
+        return None if op is None else (opposite[op], otherwise)
+    return None
+
+
+def _extremum(compare: Compare, term: Expression, mine: frozenset[int]) -> BinaryOp | None:
+    """Return which of max and min keeps ``term`` where the comparison holds."""
+    left, right = _peeled(compare.left), _peeled(compare.right)
+    if left == _peeled(term) and _is_mine(right, mine):
+        larger = compare.op in (CompareOp.GT, CompareOp.GE)
+    elif right == _peeled(term) and _is_mine(left, mine):
+        larger = compare.op in (CompareOp.LT, CompareOp.LE)
+    else:
+        return None
+    if compare.op in (CompareOp.EQ, CompareOp.NE):
+        return None
+    if term.type.is_float:
+        return BinaryOp.FMAX if larger else BinaryOp.FMIN
+    return BinaryOp.MAXIMUM if larger else BinaryOp.MINIMUM
+
+
+def _sum(value: Expression, mine: frozenset[int]) -> _Found | None:
+    parts = _signed_terms(value, 1)
+    own = [(sign, part) for sign, part in parts if _is_mine(part, mine)]
+    others = [(sign, part) for sign, part in parts if not _is_mine(part, mine)]
+    if own != [(1, own[0][1])] if own else True:
+        return None
+    if not others or any(_reads(part, mine) for _, part in others):
+        return None
+    return BinaryOp.ADD, _sum_of(others)
+
+
+def _signed_terms(value: Expression, sign: int) -> list[tuple[int, Expression]]:
+    match value:
+        case Binary(op=BinaryOp.ADD, left=a, right=b):
+            return _signed_terms(a, sign) + _signed_terms(b, sign)
+        case Binary(op=BinaryOp.SUBTRACT, left=a, right=b):
+            return _signed_terms(a, sign) + _signed_terms(b, -sign)
+        case _:
+            return [(sign, value)]
+
+
+def _sum_of(parts: Sequence[tuple[int, Expression]]) -> Expression:
+    ordered = sorted(parts, key=lambda part: -part[0])
+    sign, result = ordered[0]
+    if sign < 0:
+        result = Unary(UnaryOp.NEGATE, result)
+    for sign, part in ordered[1:]:
+        result = Binary(BinaryOp.ADD if sign > 0 else BinaryOp.SUBTRACT, result, part)
+    return result
+
+
+def _product(value: Binary, op: BinaryOp, mine: frozenset[int]) -> _Found | None:
+    parts = _operands(value, op)
+    others = [part for part in parts if not _is_mine(part, mine)]
+    if len(others) != len(parts) - 1 or any(_reads(part, mine) for part in others):
+        return None
+    result = others[0]
+    for part in others[1:]:
+        result = Binary(op, result, part)
+    return op, result
+
+
+def _operands(value: Expression, op: BinaryOp) -> list[Expression]:
+    if isinstance(value, Binary) and value.op is op:
+        return _operands(value.left, op) + _operands(value.right, op)
+    return [value]
+
+
+def _reads(expression: Expression, mine: frozenset[int]) -> bool:
+    return not mine.isdisjoint(read_positions(expression))
+
+
+def _is_mine(expression: Expression, mine: frozenset[int]) -> bool:
+    """Whether an expression is the accumulator itself, perhaps in a wider type."""
+    inner = _peeled(expression)
+    return isinstance(inner, Read) and inner.position in mine
+
+
+def _peeled(expression: Expression) -> Expression:
+    """Drop conversions that lose nothing."""
+    while isinstance(expression, Convert) and _keeps(expression.operand.type, expression.type):
+        expression = expression.operand
+    return expression
+
+
+def _keeps(from_: ElementType, to: ElementType) -> bool:
+    if from_.is_float:
+        return to.is_float and to.size >= from_.size
+    signs = from_.value.startswith("int") == to.value.startswith("int")
+    return (not to.is_float and signs and to.size >= from_.size) or (to.is_float and to.size > from_.size)
