@@ -6,12 +6,16 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, error
 from polyloom.files import read_source
 from polyloom.ir.host import HostProgram
 from polyloom.ir.program import Program
 from polyloom.scop.model import Scop
+
+if TYPE_CHECKING:
+    from polyloom.frontends.c.read import Part
 
 LATER = {
     ".c": "C",
@@ -74,6 +78,14 @@ def load_scops(source: str | os.PathLike[str], reading: Reading) -> tuple[Scop, 
 
     text = read_source(Path(source))
     return read_c(text, reading.function, reading.defines, reading.include, reading.preprocessor)
+
+
+def load_parts(source: str | os.PathLike[str], reading: Reading) -> tuple[Part, ...]:
+    """Read the SCoPs of a C file, also what Polyloom cannot compute in them. Errors: ``file-...``, ``c-...``."""
+    from polyloom.frontends.c import read_parts
+
+    text = read_source(Path(source))
+    return read_parts(text, reading.function, reading.defines, reading.include, reading.preprocessor)
 
 
 def is_c(source: str | os.PathLike[str]) -> bool:

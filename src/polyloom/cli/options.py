@@ -19,7 +19,7 @@ def source_options(function: _F) -> _F:
     """Add SOURCE, ``--node``, ``-D`` and the hidden ``--debug``."""
     for option in reversed(
         (
-            click.argument("source", type=click.Path(path_type=Path)),
+            click.argument("source", type=click.Path(path_type=Path), is_eager=True),
             click.option("--node", metavar="NAME", help="The LAIR node or graph, where a file has several."),
             click.option(
                 "-D",
@@ -27,7 +27,7 @@ def source_options(function: _F) -> _F:
                 metavar="NAME=VALUE",
                 multiple=True,
                 callback=_defines,
-                help="A LAIR size or type parameter: -D M=32 -D T=float32.",
+                help="A LAIR size or type parameter (-D M=32 -D T=float32), or a C macro.",
             ),
             click.option("--debug", is_flag=True, expose_value=False, hidden=True),
         )
@@ -73,11 +73,43 @@ def number(ctx: click.Context, parameter: click.Parameter, value: float) -> floa
     return value
 
 
+def c_options(function: _F) -> _F:
+    """Add ``--function``, ``-I`` and ``--cpp``, for C sources."""
+    for option in reversed(
+        (
+            click.option("--function", metavar="NAME", help="The C function, where a file has several."),
+            click.option(
+                "-I",
+                "include",
+                metavar="FOLDER",
+                multiple=True,
+                type=click.Path(path_type=Path),
+                help="A folder of C headers.",
+            ),
+            click.option(
+                "--cpp",
+                "preprocessor",
+                metavar="COMMAND",
+                help="A C preprocessor in place of the built-in one: --cpp 'gcc -E'.",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def _is_c(ctx: click.Context) -> bool:
+    """Whether the source, which is read before the options, is a C file: there a macro needs no value."""
+    return str(ctx.params.get("source", "")).lower().endswith(".c")
+
+
 def _defines(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in values:
         name, equals, value = text.partition("=")
-        if not equals or not name.strip() or not value.strip():
+        if _is_c(ctx) and name.strip().isidentifier():
+            equals, value = "=", value if equals else "1"
+        elif not equals or not name.strip() or not value.strip():
             raise click.BadParameter(f"'{text}' is not of the form NAME=VALUE", ctx, parameter)
         if name.strip() in found:
             raise click.BadParameter(f"'{name.strip()}' is given twice", ctx, parameter)

@@ -4,30 +4,48 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
 from polyloom.cli.loading import load
-from polyloom.cli.options import json_option, source_options
+from polyloom.cli.options import c_options, json_option, source_options
+from polyloom.sources import Reading, is_c
 
 
 @click.command()
 @source_options
+@c_options
 @click.option(
     "--as",
     "form",
     type=click.Choice(["lair", "mdh", "scop"]),
-    default="lair",
-    show_default=True,
-    help="As LAIR, as md_hom expressions, or as a static control part.",
+    help="As LAIR (the default of LAIR), as md_hom expressions, or as a static control part (of C).",
 )
 @json_option
-def command(source: Path, node: str | None, defines: dict[str, str], form: str, as_json: bool) -> None:
+def command(source: Path, form: str | None, as_json: bool, defines: dict[str, str], **options: Any) -> None:
     """Print what was understood of SOURCE: specialized, with all sizes and types."""
+    if is_c(source) and form in (None, "scop"):
+        reading = Reading(None, options["function"], defines, options["include"], options["preprocessor"])
+        _show_parts(source, reading, as_json=as_json)
+        return
     from polyloom.report.program_view import document, text
 
-    program = load(source, node, defines, quiet=as_json)
+    program = load(source, options["node"], defines, quiet=as_json)
     if as_json:
-        click.echo(json.dumps(document(program, form), indent=1))
+        click.echo(json.dumps(document(program, form or "lair"), indent=1))
     else:
-        click.echo(text(program, form), nl=False)
+        click.echo(text(program, form or "lair"), nl=False)
+
+
+def _show_parts(source: Path, reading: Reading, *, as_json: bool) -> None:
+    """Print the static control parts of a C file; as JSON one object, or a list of several."""
+    from polyloom.report.scop_view import documents, text
+    from polyloom.sources import load_parts
+
+    parts = load_parts(source, reading)
+    if not as_json:
+        click.echo(text(parts), nl=False)
+        return
+    found = documents(parts)
+    click.echo(json.dumps(found[0] if len(found) == 1 else found, indent=1))

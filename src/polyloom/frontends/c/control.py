@@ -221,6 +221,7 @@ def draft(target: int, result: Expression, node: c_ast.Node, state: State, label
             result,
             state.condition,
             state.span(node),
+            text=state.text(node),
         )
     )
     state.position[-1] += 1

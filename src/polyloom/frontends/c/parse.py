@@ -61,5 +61,39 @@ def _explain_place(what: str, span: Span) -> None:
 
 _BEGINS = re.compile(r"[A-Za-z_*]")
 _KEYWORDS = frozenset(
-    ["if", "else", "for", "while", "do", "return", "break", "continue", "goto", "switch", "case", "default", "sizeof", "int", "char", "short", "long", "float", "double", "void", "signed", "unsigned", "const", "static", "inline", "restrict", "struct", "union", "enum", "typedef", "extern", "register", "volatile"]
+    [
+        "if",
+        "else",
+        "for",
+        "while",
+        "do",
+        "return",
+        "break",
+        "continue",
+        "goto",
+        "switch",
+        "case",
+        "default",
+        "sizeof",
+        "int",
+        "char",
+        "short",
+        "long",
+        "float",
+        "double",
+        "void",
+        "signed",
+        "unsigned",
+        "const",
+        "static",
+        "inline",
+        "restrict",
+        "struct",
+        "union",
+        "enum",
+        "typedef",
+        "extern",
+        "register",
+        "volatile",
+    ]
 )

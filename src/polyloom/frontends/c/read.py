@@ -127,8 +127,9 @@ def parameters_of(part: Part) -> tuple[ScopParameter, ...]:
     state = part.state
     used: set[str] = set()
     for statement in part.statements:
-        for relation in (statement.domain, *(a.relation for a in (*statement.reads, *statement.writes))):
-            used |= {relation.get_dim_name(_DIM.param, k) for k in range(relation.dim(_DIM.param))}
+        used |= set(statement.domain.get_var_names(_DIM.param))
+        for access in (*statement.reads, *statement.writes):
+            used |= set(access.relation.get_var_names(_DIM.param))
         for expression in (statement.draft.value, statement.draft.condition):
             if expression is not None:
                 used |= {p.name for p in walk(expression) if isinstance(p, ParameterValue)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pycparser import c_ast
 
-from polyloom.frontends.c.c_types import Scalar
+from polyloom.frontends.c.c_types import CType, Scalar
 from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.faults import refuse
 from polyloom.frontends.c.state import State, Variable
@@ -12,6 +12,7 @@ from polyloom.frontends.c.state import State, Variable
 
 def size_of(node: c_ast.Node, state: State) -> int:
     """Return the bytes of an arithmetic type or of a variable of one. Errors: ``c-sizeof``."""
+    ctype: CType | None
     if isinstance(node, c_ast.Typename):
         ctype = type_of_name(node, state)
     else:

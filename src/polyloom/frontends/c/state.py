@@ -105,7 +105,25 @@ class Defined:
     inline: bool
 
 
-_ISL_WORDS = frozenset(["and", "or", "not", "mod", "exists", "true", "false", "min", "max", "floor", "ceil", "implies", "infty", "rat", "lexmin"])
+_ISL_WORDS = frozenset(
+    [
+        "and",
+        "or",
+        "not",
+        "mod",
+        "exists",
+        "true",
+        "false",
+        "min",
+        "max",
+        "floor",
+        "ceil",
+        "implies",
+        "infty",
+        "rat",
+        "lexmin",
+    ]
+)
 
 Binding = Variable | Address | Value | EnumConstant | TypeName | Defined
 
@@ -191,6 +209,7 @@ class Draft:
     reads: tuple[int, ...] = ()
     writes: tuple[int, ...] = ()
     refused: tuple[Diagnostic, ...] = ()
+    text: str = ""
 
 
 @dataclass
