@@ -145,7 +145,7 @@ def _entering(call: Signature, names: Mapping[str, str]) -> list[str]:
         host = f"(void *){name}" if _qualifier(buffer) else name
         reads, writes = int(buffer.role is not Role.OUTPUT), int(buffer.role is not Role.INPUT)
         entered = f"polyloom_enter({quoted(buffer.name)}, {host}, {_bytes(buffer, names)}, {reads}, {writes})"
-        lines.append(f"  struct polyloom_array {name}_device = {entered};")
+        lines += [f"  struct polyloom_array {name}_device =", f"      {entered};"]
     if len(call.buffers) > 1:
         arrays = ", ".join(f"{names[b.name]}_device" for b in call.buffers)
         lines.append(f"  polyloom_apart((struct polyloom_array[]){{{arrays}}}, {len(call.buffers)});")
@@ -225,25 +225,23 @@ class _Body:
         return f"struct polyloom_array {name}_device = polyloom_local({quoted(said)}, {count});"
 
     def _kernel(self, kernel: Kernel, temporaries: Mapping[str, str]) -> list[str]:
-        lines = ["{", f"  cl_kernel kernel = polyloom_ready(&{self.table.add(kernel)});"]
-        lines += [f"  {self._pass(k, a, temporaries)}" for k, a in enumerate(kernel.arguments)]
+        name = self.table.add(kernel)
+        lines = [self._pass(name, k, a, temporaries) for k, a in enumerate(kernel.arguments)]
         sizes = self._sizes(kernel.global_size)
         groups = self._sizes(kernel.local_size) if kernel.local_size else "NULL"
-        dimensions = len(kernel.global_size)
-        lines += [f"  polyloom_launch(kernel, {quoted(kernel.name)}, {dimensions}, {sizes}, {groups});"]
-        return [*lines, "}"]
+        return [*lines, f"polyloom_launch(&{name}, {len(kernel.global_size)}, {sizes}, {groups});"]
 
-    def _pass(self, position: int, argument: Argument, temporaries: Mapping[str, str]) -> str:
+    def _pass(self, kernel: str, position: int, argument: Argument, temporaries: Mapping[str, str]) -> str:
         match argument:
             case BufferArgument(buffer=buffer):
-                return f"polyloom_pass(kernel, {position}, &{self.names[buffer]}_device);"
+                return f"polyloom_pass(&{kernel}, {position}, &{self.names[buffer]}_device);"
             case TemporaryArgument(temporary=temporary):
-                return f"polyloom_pass(kernel, {position}, &{temporaries[temporary]}_device);"
+                return f"polyloom_pass(&{kernel}, {position}, &{temporaries[temporary]}_device);"
             case LocalArgument(bytes=count):
-                return f"polyloom_pass_local(kernel, {position}, {self._integer(count)});"
+                return f"polyloom_pass_local(&{kernel}, {position}, {self._integer(count)});"
             case IntegerArgument(value=value, type=kind):
                 width = "int" if kind is ElementType.INT32 else "long"
-                return f"polyloom_pass_{width}(kernel, {position}, {self._integer(value)});"
+                return f"polyloom_pass_{width}(&{kernel}, {position}, {self._integer(value)});"
 
     def _sizes(self, sizes: Sequence[IntExpression]) -> str:
         return f"(int64_t[]){{{', '.join(self._integer(size) for size in sizes)}}}"

@@ -480,29 +480,33 @@ static inline void polyloom_copy(const struct polyloom_array *from, const struct
                    to->name);
 }
 
-static inline void polyloom_pass(cl_kernel kernel, cl_uint position, const struct polyloom_array *array) {
-  polyloom_check(POLYLOOM_CL(clSetKernelArg)(kernel, position, sizeof array->memory, &array->memory), array->name);
+static inline void polyloom_set(struct polyloom_kernel *kernel, cl_uint position, size_t bytes, const void *value) {
+  polyloom_check(POLYLOOM_CL(clSetKernelArg)(polyloom_ready(kernel), position, bytes, value), kernel->name);
 }
 
-static inline void polyloom_pass_long(cl_kernel kernel, cl_uint position, int64_t value) {
-  polyloom_check(POLYLOOM_CL(clSetKernelArg)(kernel, position, sizeof value, &value), "an integer for a kernel");
+static inline void polyloom_pass(struct polyloom_kernel *kernel, cl_uint position,
+                                 const struct polyloom_array *array) {
+  polyloom_set(kernel, position, sizeof array->memory, &array->memory);
 }
 
-static inline void polyloom_pass_int(cl_kernel kernel, cl_uint position, int64_t value) {
+static inline void polyloom_pass_long(struct polyloom_kernel *kernel, cl_uint position, int64_t value) {
+  polyloom_set(kernel, position, sizeof value, &value);
+}
+
+static inline void polyloom_pass_int(struct polyloom_kernel *kernel, cl_uint position, int64_t value) {
   int32_t narrow = (int32_t)value;
   if (narrow != value)
-    polyloom_fail("an integer for a kernel", "it does not fit into 32 bits");
-  polyloom_check(POLYLOOM_CL(clSetKernelArg)(kernel, position, sizeof narrow, &narrow), "an integer for a kernel");
+    polyloom_fail(kernel->name, "a size or iterator does not fit into 32 bits");
+  polyloom_set(kernel, position, sizeof narrow, &narrow);
 }
 
 /* Give a kernel so many bytes of local memory. */
-static inline void polyloom_pass_local(cl_kernel kernel, cl_uint position, int64_t bytes) {
-  polyloom_check(POLYLOOM_CL(clSetKernelArg)(kernel, position, bytes > 0 ? (size_t)bytes : 1, NULL),
-                 "local memory for a kernel");
+static inline void polyloom_pass_local(struct polyloom_kernel *kernel, cl_uint position, int64_t bytes) {
+  polyloom_set(kernel, position, bytes > 0 ? (size_t)bytes : 1, NULL);
 }
 
 /* Start a kernel on `global` work-items in groups of `local` (NULL: as the driver likes). */
-static inline void polyloom_launch(cl_kernel kernel, const char *name, cl_uint dimensions, const int64_t *global,
+static inline void polyloom_launch(struct polyloom_kernel *kernel, cl_uint dimensions, const int64_t *global,
                                    const int64_t *local) {
   size_t items[3], group[3];
   for (cl_uint d = 0; d < dimensions; d++) {
@@ -511,11 +515,11 @@ static inline void polyloom_launch(cl_kernel kernel, const char *name, cl_uint d
     items[d] = (size_t)global[d];
     group[d] = local ? (size_t)local[d] : 0;
   }
-  polyloom_check(POLYLOOM_CL(clEnqueueNDRangeKernel)(polyloom.queue, kernel, dimensions, NULL, items,
-                                                     local ? group : NULL, 0, NULL, NULL),
-                 name);
+  polyloom_check(POLYLOOM_CL(clEnqueueNDRangeKernel)(polyloom.queue, polyloom_ready(kernel), dimensions, NULL,
+                                                     items, local ? group : NULL, 0, NULL, NULL),
+                 kernel->name);
   if (++polyloom.launches % 256 == 0) /* what is only enqueued takes memory of the driver */
-    polyloom_check(POLYLOOM_CL(clFinish)(polyloom.queue), name);
+    polyloom_check(POLYLOOM_CL(clFinish)(polyloom.queue), kernel->name);
 }
 
 static inline void polyloom_finish(void) {
