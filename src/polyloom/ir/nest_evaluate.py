@@ -6,6 +6,7 @@ A loop goes on with the lanes whose condition still holds, a branch with those i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +30,7 @@ Names = Mapping[str, Any]
 def run_nest(node: Nest, arrays: Mapping[str, NDArray], names: Mapping[str, int]) -> None:
     """Carry out a nest: buffers among ``arrays`` change. Errors: IndexError outside of a buffer."""
     extents = tuple(max(0, integer(e, names)) for e in node.extents)
-    lanes = np.indices(extents, dtype=np.int64).reshape(len(extents), -1)
+    lanes = np.indices(extents, dtype=np.int64).reshape(len(extents), math.prod(extents))
     count = lanes.shape[1]
     shapes = {b.name: (count, *(integer(n, names) for n in b.shape)) for b in node.private}
     private = {b.name: garbage(shapes[b.name], b.type) for b in node.private}
