@@ -98,6 +98,53 @@ def c_options(function: _F) -> _F:
     return function
 
 
+def device_option(function: _F) -> _F:
+    """Add ``--device``."""
+    help_ = "An OpenCL device: its number in `polyloom devices`, cpu, gpu, or a part of its name."
+    return click.option("--device", metavar="D", help=help_)(function)
+
+
+def parameter_option(function: _F) -> _F:
+    """Add ``--param``."""
+    option = click.option(
+        "--param",
+        "parameters",
+        metavar="NAME=VALUE",
+        multiple=True,
+        callback=_parameters,
+        help="An integer argument of the C function: --param n=1000.",
+    )
+    return option(function)
+
+
+def reductions_option(function: _F) -> _F:
+    """Add ``--reductions``."""
+    option = click.option(
+        "--reductions",
+        type=click.Choice(["detect", "stated", "ignore"]),
+        default="detect",
+        show_default=True,
+        help="Combine operators: found in the source, only from `#pragma mdh`, or none.",
+    )
+    return option(function)
+
+
+def _parameters(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for text in values:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        try:
+            number_ = int(value, 0)
+        except ValueError:
+            number_ = None
+        if not equals or not name or number_ is None:
+            raise click.BadParameter(f"'{text}' is not of the form NAME=INTEGER", ctx, parameter)
+        if name in found:
+            raise click.BadParameter(f"'{name}' is given twice", ctx, parameter)
+        found[name] = number_
+    return found
+
+
 def _is_c(ctx: click.Context) -> bool:
     """Whether the source, which is read before the options, is a C file: there a macro needs no value."""
     return str(ctx.params.get("source", "")).lower().endswith(".c")
