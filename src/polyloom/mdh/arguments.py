@@ -1,0 +1,239 @@
+"""What a caller gives to a program, told apart: values of parameters, and an array for each buffer.
+
+A parameter that is not given follows from the shapes of the arrays, where an extent is that parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polyloom.diagnostics import Diagnostic, PolyloomError, error
+from polyloom.ir.host import Buffer, HostProgram, Role
+from polyloom.ir.host_inputs import shape_of
+from polyloom.ir.inputs import shape_text
+from polyloom.ir.integers import holds
+from polyloom.mdh.arrays import DeviceArray
+from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation, names_in
+
+NDArray = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Signature:
+    """A program as a function: its arguments in order.
+
+    ``arguments`` may name what the program does not use. ``open_ended``: buffers of which C does not say the
+    first extent (``double *a``); their arrays may be larger than what is accessed.
+    """
+
+    program: HostProgram
+    arguments: tuple[str, ...]
+    open_ended: frozenset[str] = field(default_factory=frozenset)
+
+    def named(self, positional: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all arguments by name.
+
+        Errors: ``argument-count``, ``argument-unknown``, ``argument-twice``.
+        """
+        helps = [f"`{self.program.name}({', '.join(self.arguments)})`"]
+        if len(positional) > len(self.arguments):
+            message = f"{len(positional)} arguments for {len(self.arguments)}"
+            raise PolyloomError(error("argument-count", message, helps=helps))
+        found = dict(zip(self.arguments, positional, strict=False))
+        known = {*self.arguments, *self.names}
+        for name, value in named.items():
+            if name in found or name not in known:
+                what = "is given twice" if name in found else f"is no argument of `{self.program.name}`"
+                code = "argument-twice" if name in found else "argument-unknown"
+                raise PolyloomError(error(code, f"`{name}` {what}", helps=helps))
+            found[name] = value
+        return found
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all parameters, and of all buffers that a caller may give."""
+        visible = (b.name for b in self.program.buffers if b.role is not Role.LOCAL)
+        return (*(p.name for p in self.program.parameters), *visible)
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """Values of all parameters, and arrays of the right shapes and types for the buffers that were given."""
+
+    parameters: dict[str, int]
+    arrays: dict[str, NDArray | DeviceArray]
+
+
+def bind(signature: Signature, given: Mapping[str, Any]) -> Bound:
+    """Check arguments and work out the parameters. Raises ``PolyloomError`` with every fault found.
+
+    Errors: ``argument-unknown``, ``parameter-...``, ``input-missing``, ``input-shape``, ``input-type``,
+    ``input-alias``.
+    """
+    program = signature.program
+    faults = [
+        _unknown(signature, name) for name in given if name not in (*signature.names, *signature.arguments)
+    ]
+    arrays: dict[str, NDArray | DeviceArray] = {}
+    for buffer in program.buffers:
+        if buffer.name in given and buffer.role is not Role.LOCAL:
+            arrays[buffer.name] = as_array(given[buffer.name], buffer)
+    parameters = _stated(program, given, faults)
+    parameters |= inferred(program, arrays, parameters)
+    faults += _parameter_faults(program, parameters)
+    if faults:
+        raise PolyloomError(*faults)
+    faults += _missing_inputs(program, arrays, parameters)
+    for name, array in arrays.items():
+        arrays[name], more = _fitted(program.buffer(name), array, parameters, name in signature.open_ended)
+        faults += more
+    faults += _aliases(program, arrays)
+    if faults:
+        raise PolyloomError(*faults)
+    return Bound(parameters, arrays)
+
+
+def as_array(value: Any, buffer: Buffer) -> NDArray | DeviceArray:
+    """Return what a caller gives for a buffer as an array; plain numbers take the buffer's type."""
+    if isinstance(value, DeviceArray | np.ndarray | np.generic):
+        return value if not isinstance(value, np.generic) else np.asarray(value)
+    try:
+        found = np.asarray(value)
+    except ValueError:
+        found = np.asarray(value, dtype=object)
+    if found.dtype.kind in ("ifub" if buffer.type.is_float else "iub"):
+        return found.astype(buffer.type.dtype)
+    return found
+
+
+def _unknown(signature: Signature, name: str) -> Diagnostic:
+    known = ", ".join(signature.names) or "none"
+    message = f"`{signature.program.name}` has no argument `{name}`"
+    return error("argument-unknown", message, helps=[f"its arguments: {known}"])
+
+
+def _stated(program: HostProgram, given: Mapping[str, Any], faults: list[Diagnostic]) -> dict[str, int]:
+    """Return the parameters that are given: integers, or arrays of one integer."""
+    found: dict[str, int] = {}
+    for parameter in program.parameters:
+        if parameter.name not in given:
+            continue
+        value = np.asarray(given[parameter.name])
+        if value.size == 1 and value.dtype.kind in "iu":
+            found[parameter.name] = int(value.reshape(()))
+        else:
+            message = f"the parameter `{parameter.name}` is an integer"
+            faults.append(
+                error("parameter-type", message, notes=[f"given is {value.dtype}{list(value.shape)}"])
+            )
+    return found
+
+
+def inferred(
+    program: HostProgram, arrays: Mapping[str, NDArray | DeviceArray], known: Mapping[str, int]
+) -> dict[str, int]:
+    """Return parameters that follow from the shapes of arrays: extents ``n``, ``n + 1``, ``2 * n``."""
+    found: dict[str, int] = {}
+    for name, array in arrays.items():
+        shape = program.buffer(name).shape
+        for extent, size in zip(shape, array.shape, strict=False):
+            solved = _solved(extent, size)
+            if solved is not None and solved[0] not in known:
+                found.setdefault(*solved)
+    return found
+
+
+def _solved(extent: IntExpression, size: int) -> tuple[str, int] | None:
+    """Solve ``extent == size`` for the one name in it, where that is simple."""
+    match extent:
+        case Name(name=name):
+            return name, size
+        case Operation(operator="+", operands=(inner, Number(value=constant))):
+            return _solved(inner, size - constant)
+        case Operation(operator="+", operands=(Number(value=constant), inner)):
+            return _solved(inner, size - constant)
+        case Operation(operator="-", operands=(inner, Number(value=constant))):
+            return _solved(inner, size + constant)
+        case Operation(operator="*", operands=(Number(value=factor), inner)) if factor:
+            return _solved(inner, size // factor) if size % factor == 0 else None
+        case _:
+            return None
+
+
+def _parameter_faults(program: HostProgram, parameters: Mapping[str, int]) -> Iterator[Diagnostic]:
+    missing = [p.name for p in program.parameters if p.name not in parameters]
+    for name in missing:
+        helps = [f"give it: `--param {name}=NUMBER`, or `{name}=...` in Python"]
+        helps += [f"or an array for `{b.name}`" for b in program.buffers if Name(name) in b.shape][:1]
+        yield error("parameter-missing", f"the parameter `{name}` has no value", helps=helps)
+    if not missing and program.context is not None and not holds(program.context, parameters):
+        values = ", ".join(f"{name} = {value}" for name, value in parameters.items())
+        message = f"`{program.name}` makes no sense for {values}"
+        yield error("parameter-value", message, helps=["give values that its loops and arrays allow"])
+
+
+def _missing_inputs(
+    program: HostProgram, arrays: Mapping[str, NDArray | DeviceArray], parameters: Mapping[str, int]
+) -> Iterator[Diagnostic]:
+    for buffer in program.buffers:
+        if buffer.role in (Role.INPUT, Role.UPDATED) and buffer.name not in arrays:
+            wanted = buffer.type.value + "".join(f"[{n}]" for n in shape_of(buffer, parameters))
+            message = f"the input `{buffer.name}` is missing"
+            helps = [f"give an array {wanted} under this name"]
+            yield error("input-missing", message, buffer.span, helps=helps)
+
+
+def _fitted(
+    buffer: Buffer, array: NDArray | DeviceArray, parameters: Mapping[str, int], open_ended: bool
+) -> tuple[NDArray | DeviceArray, list[Diagnostic]]:
+    """Return the part of an array that the program uses, and what is wrong with it."""
+    shape = shape_of(buffer, parameters)
+    faults = []
+    larger = open_ended and _reaches(array.shape, shape)
+    if array.shape != shape and not larger:
+        message = f"`{buffer.name}` has shape {shape_text(array.shape)}, not {shape_text(shape)}"
+        faults.append(error("input-shape", message, buffer.span, helps=[_shape_help(buffer, shape)]))
+    if array.dtype != buffer.type.dtype:
+        message = f"`{buffer.name}` has type {array.dtype}, not {buffer.type.value}"
+        help_ = f"convert it: `array.astype('{buffer.type.value}')`"
+        faults.append(error("input-type", message, buffer.span, helps=[help_]))
+    if larger and not faults and isinstance(array, np.ndarray):
+        return array[: shape[0]], faults
+    return array, faults
+
+
+def _reaches(found: tuple[int, ...], needed: tuple[int, ...]) -> bool:
+    return len(found) == len(needed) > 0 and found[0] >= needed[0] and found[1:] == needed[1:]
+
+
+def _shape_help(buffer: Buffer, shape: tuple[int, ...]) -> str:
+    names = sorted({name for extent in buffer.shape for name in names_in(extent)})
+    where = f" ({', '.join(names)} as given)" if names else ""
+    return f"give an array of shape {shape_text(shape)}{where}"
+
+
+def _aliases(program: HostProgram, arrays: Mapping[str, NDArray | DeviceArray]) -> Iterator[Diagnostic]:
+    """Yield a fault for each pair of arrays that overlap in memory where one of them is written."""
+    for a, b in combinations(arrays, 2):
+        written = [n for n in (a, b) if program.buffer(n).role in (Role.OUTPUT, Role.UPDATED)]
+        if written and overlap(arrays[a], arrays[b]):
+            notes = [f"`{written[0]}` is written, so the order of the loops would matter"]
+            yield error(
+                "input-alias", f"`{a}` and `{b}` overlap in memory", notes=notes, helps=[f"copy `{b}`"]
+            )
+
+
+def overlap(a: NDArray | DeviceArray, b: NDArray | DeviceArray) -> bool:
+    """Return whether two arrays share memory; in doubt they do."""
+    if isinstance(a, DeviceArray) or isinstance(b, DeviceArray):
+        return a is b
+    try:
+        return bool(np.may_share_memory(a, b) and np.shares_memory(a, b))
+    except (np.exceptions.TooHardError, OverflowError):
+        return True
