@@ -37,6 +37,15 @@ def run_md_hom(node: MdHom, arrays: Mapping[str, NDArray], names: Mapping[str, i
         _run_box(launch, whole)
 
 
+def run_box(node: MdHom, arrays: Mapping[str, NDArray], names: Mapping[str, int], box: Box) -> None:
+    """Carry out some of the kept points: ``box`` has all points of the dimensions that are not ``++``."""
+    launch = Launch(node, arrays, names)
+    if not launch.dimensions(Order.SERIAL):
+        _run_box(launch, box)
+    else:
+        run_md_hom(node, arrays, names)
+
+
 def _run_box(launch: Launch, whole: Box) -> None:
     """Carry out the points of a box, whose serial dimensions have one value."""
     if _scatters(launch):

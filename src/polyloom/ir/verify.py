@@ -120,6 +120,14 @@ def _part(part: Expression, statement: Statement, program: Program) -> Iterator[
         case IteratorValue(dimension=k):
             if not 0 <= k < len(statement.domain):
                 yield f"there is no dimension {k}"
+        case _:
+            pass
+    yield from type_faults(part)
+
+
+def type_faults(part: Expression) -> Iterator[str]:
+    """Yield what is wrong with the types of an operation's operands."""
+    match part:
         case Binary(left=a, right=b) | Compare(left=a, right=b) | Select(then=a, otherwise=b):
             if a.type is not b.type:
                 yield f"operands of types {a.type.value} and {b.type.value}"
