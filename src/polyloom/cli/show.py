@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from polyloom.cli.loading import load
-from polyloom.cli.options import c_options, json_option, source_options
+from polyloom.cli.messages import print_remarks
+from polyloom.cli.options import c_options, json_option, reductions_option, source_options
 from polyloom.sources import Reading, is_c
 
 
@@ -22,12 +23,23 @@ from polyloom.sources import Reading, is_c
     type=click.Choice(["lair", "mdh", "scop"]),
     help="As LAIR (the default of LAIR), as md_hom expressions, or as a static control part (of C).",
 )
+@reductions_option
 @json_option
 def command(source: Path, form: str | None, as_json: bool, defines: dict[str, str], **options: Any) -> None:
     """Print what was understood of SOURCE: specialized, with all sizes and types."""
+    reading = Reading(
+        options["node"],
+        options["function"],
+        defines,
+        options["include"],
+        options["preprocessor"],
+        options["reductions"],
+    )
     if is_c(source) and form in (None, "scop"):
-        reading = Reading(None, options["function"], defines, options["include"], options["preprocessor"])
         _show_parts(source, reading, as_json=as_json)
+        return
+    if form == "mdh":
+        _show_md_homs(source, reading, as_json=as_json)
         return
     from polyloom.report.program_view import document, text
 
@@ -36,6 +48,21 @@ def command(source: Path, form: str | None, as_json: bool, defines: dict[str, st
         click.echo(json.dumps(document(program, form or "lair"), indent=1))
     else:
         click.echo(text(program, form or "lair"), nl=False)
+
+
+def _show_md_homs(source: Path, reading: Reading, *, as_json: bool) -> None:
+    """Print md_homs and the host loops around them; as JSON one list of all md_homs."""
+    from polyloom.report.mdh_view import document, text
+    from polyloom.sources import load_host_programs
+
+    loaded = load_host_programs(source, reading)
+    for part in loaded:
+        print_remarks(part.remarks, quiet=as_json)
+    programs = [part.program for part in loaded]
+    if as_json:
+        click.echo(json.dumps(document(programs), indent=1))
+    else:
+        click.echo(text(programs), nl=False)
 
 
 def _show_parts(source: Path, reading: Reading, *, as_json: bool) -> None:
