@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from collections import abc
+from collections.abc import Sequence
+
+from polyloom.diagnostics import Source
 from polyloom.ir.program import Program
+from polyloom.mdh.devices import DeviceModel
+from polyloom.mdh.dropin import DropIn, Maker
+from polyloom.mdh.dropin_source import Place
+from polyloom.mdh.execution import plain_launch
+from polyloom.sources import LoadedHost, Reading
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.expressible import check_expressible
 from polyloom.wafer.mapping import Mapping
@@ -29,3 +38,40 @@ def analyse_layer(program: Program, mapping: Mapping, options: SimdOptions) -> L
 def compile_layer(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
     """Run the rest of the wafer back end: routes, the programs of the roles, the emitted files."""
     return compile_program(analysis, machine)
+
+
+def compile_opencl(
+    source: Source | None,
+    loaded: Sequence[LoadedHost],
+    reading: Reading,
+    device: DeviceModel,
+    values: abc.Mapping[str, int],
+) -> DropIn:
+    """Make a drop-in of a C file and its SCoPs, or, without a ``source``, a C function of a layer.
+
+    ``values``: of parameters for which there are kernels of their own.
+
+    Errors: ``Unsupported`` with ``drop-in-...``.
+    """
+    maker = Maker(device, plain_launch, values)
+    if source is None:
+        return maker.of_program(loaded[0].program)
+    parts = [(_place(part), part.program) for part in loaded]
+    folders = [str(folder.resolve()) for folder in reading.include]
+    return maker.of_source(source, parts, reading.defines, folders)
+
+
+def _place(part: LoadedHost) -> Place:
+    """Return where a host program stood in its C file; a drop-in counts characters, a SCoP bytes."""
+    scop = part.scop
+    assert scop is not None
+    data = scop.source.text.encode()
+    start, end = (len(data[:position].decode()) for position in scop.extent)
+    return Place(
+        scop.name,
+        scop.source,
+        (start, end),
+        frozenset(parameter.name for parameter in scop.parameters),
+        {array.name: array.span for array in scop.arrays},
+        frozenset(array.name for array in scop.arrays if array.record),
+    )

@@ -118,10 +118,19 @@ def test_compile_leaves_other_files_alone(capsys: Captured, tmp_path: Path) -> N
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_compile_for_opencl_comes_later(capsys: Captured, tmp_path: Path) -> None:
-    arguments = ["compile", *CONV, "--target", "opencl", "-o", str(tmp_path / "out")]
-    assert "error[target-later]" in failure(capsys, arguments, 3)
-    assert not (tmp_path / "out").exists()
+def test_compile_for_opencl(capsys: Captured, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    assert run(["compile", *CONV, "--target", "opencl", "-o", str(folder)]) == 0
+    names = [
+        "C_C.cl",
+        "build.txt",
+        "manifest.json",
+        "polyloom_host.c",
+        "polyloom_host.h",
+        "polyloom_opencl.h",
+    ]
+    assert capsys.readouterr().out == f"{folder}: {', '.join(names)}\n"
+    assert sorted(path.name for path in folder.iterdir()) == names
 
 
 # simulate

@@ -128,7 +128,7 @@ def test_the_kernels_may_be_read_from_the_files(tmp_path: Path) -> None:
     options = [f'-DPOLYLOOM_KERNELS="{folder}"']
     program_ = build(folder, ["main.c", "polyloom_host.c"], options)
     assert run(program_).stdout == "equal\n"
-    (folder / "add.cl").write_text("__kernel void add(int wrong")
+    (folder / "f_special_add.cl").write_text("__kernel void add(int wrong")
     done = run(program_)
     assert done.returncode == 1 and "polyloom: the kernels: the kernels do not build" in done.stderr
 

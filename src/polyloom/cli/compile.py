@@ -1,19 +1,32 @@
-"""``polyloom compile``: C code for every PE, and what a host program must know."""
+"""``polyloom compile``: C code for every PE, or a C program whose loops run on OpenCL."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from polyloom.cli.loading import load_placed
 from polyloom.cli.messages import print_remarks
-from polyloom.cli.options import machine_option, map_option, simd_option, source_options
-from polyloom.diagnostics import Unsupported, error
+from polyloom.cli.options import (
+    c_options,
+    device_option,
+    machine_option,
+    map_option,
+    parameter_option,
+    reductions_option,
+    simd_option,
+    source_options,
+)
+from polyloom.files import read_source
+from polyloom.sources import Reading
 
 
 @click.command()
 @source_options
+@c_options
 @click.option("--target", type=click.Choice(["wafer", "opencl"]), required=True, help="What to compile for.")
 @map_option
 @click.option(
@@ -21,28 +34,45 @@ from polyloom.diagnostics import Unsupported, error
 )
 @simd_option
 @machine_option
-def command(
-    source: Path,
-    node: str | None,
-    defines: dict[str, str],
-    target: str,
-    map_file: Path | None,
-    folder: Path,
-    simd: str,
-    machine: str,
-) -> None:
-    """Write C code for every role of PE, the layout, and manifest.json into DIR.
+@device_option
+@parameter_option
+@reductions_option
+def command(source: Path, target: str, folder: Path, **options: Any) -> None:
+    """Write compiled files into DIR.
 
-    The manifest says which bytes lie where before the start, and what each port is fed and gives.
+    For the wafer: C code for every role of PE, the layout, and manifest.json, which says which bytes lie
+    where before the start, and what each port is fed and gives.
+
+    For OpenCL: the C file with a call in place of each SCoP, the host side in C, and the kernels; build.txt
+    says how to build them.
     """
+    names = (_opencl if target == "opencl" else _wafer)(source, folder, options)
+    click.echo(f"{folder}: {', '.join(names)}")
+
+
+def _wafer(source: Path, folder: Path, options: Mapping[str, Any]) -> tuple[str, ...]:
     from polyloom.api import compile_wafer
     from polyloom.wafer.folder import write_folder
 
-    if target == "opencl":
-        message = "Polyloom does not compile for OpenCL yet"
-        raise Unsupported(error("target-later", message, helps=["compile with `--target wafer`"]))
-    program, mapping = load_placed(source, node, defines, map_file, quiet=False)
-    compiled = compile_wafer(program, mapping, simd, machine)
+    map_file = options["map_file"]
+    program, mapping = load_placed(source, options["node"], options["defines"], map_file, quiet=False)
+    compiled = compile_wafer(program, mapping, options["simd"], options["machine"])
     names = write_folder(compiled.program, folder)
     print_remarks(compiled.remarks, quiet=False)
-    click.echo(f"{folder}: {', '.join(names)}")
+    return names
+
+
+def _opencl(source: Path, folder: Path, options: Mapping[str, Any]) -> tuple[str, ...]:
+    from polyloom.folders import write_folder
+    from polyloom.mdh.devices import choose_device
+    from polyloom.pipeline import compile_opencl
+    from polyloom.sources import is_c, load_host_programs
+
+    keys = ("node", "function", "defines", "include", "preprocessor", "reductions")
+    reading = Reading(**{key: options[key] for key in keys})
+    loaded = load_host_programs(source, reading)
+    text = read_source(source) if is_c(source) else None
+    made = compile_opencl(text, loaded, reading, choose_device(options["device"]), options["parameters"])
+    names = write_folder(made.files, made.document, folder)
+    print_remarks([remark for part in loaded for remark in part.remarks], quiet=False)
+    return names

@@ -21,7 +21,7 @@ INTERRUPTED = 130
 VERBS = {
     "show": "What was understood of a source.",
     "explain": "Every stage of the wafer back end, with its sets, and why.",
-    "compile": "C code for every PE, and what a host program must know.",
+    "compile": "C code for every PE, or a C program whose loops run on OpenCL.",
     "simulate": "Run the compiled code on a simulated wafer.",
     "trace": "Every intermediate tensor, by the evaluator.",
 }

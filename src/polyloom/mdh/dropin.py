@@ -33,14 +33,6 @@ Emitter = Callable[[MdHom | Nest, HostProgram, DeviceModel], Launch]
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
-    """How a C file was read: ``macros`` as with ``-D``, ``include`` as with ``-I``."""
-
-    macros: Mapping[str, str] = field(default_factory=dict)
-    include: Sequence[str] = ()
-
-
-@dataclass(frozen=True, eq=False)
 class DropIn:
     """``files``: name to text; ``document``: what ``manifest.json`` says of them."""
 
@@ -60,17 +52,24 @@ class Maker:
     values: Mapping[str, int] = field(default_factory=dict)
 
     def of_source(
-        self, source: Source, parts: Sequence[tuple[Place, HostProgram]], reading: Reading
+        self,
+        source: Source,
+        parts: Sequence[tuple[Place, HostProgram]],
+        macros: Mapping[str, str],
+        include: Sequence[str] = (),
     ) -> DropIn:
-        """Return a C file as a drop-in. Errors: ``Unsupported`` with ``drop-in-...``."""
+        """Return a C file as a drop-in; ``macros``, ``include``: it was read with these ``-D`` and ``-I``.
+
+        Errors: ``Unsupported`` with ``drop-in-...``.
+        """
         calls = [
             signature(program, name) for (_, program), name in zip(parts, _functions(parts), strict=True)
         ]
         ranges = [replacement(source, place, call) for (place, _), call in zip(parts, calls, strict=True)]
         name = PurePath(source.name).name
         host = self._host([(call, program) for call, (_, program) in zip(calls, parts, strict=True)])
-        program = with_calls(source.text, ranges, reading.macros)
-        return self._complete({name: program, **host}, _build_command(name, reading), calls)
+        program = with_calls(source.text, ranges, macros)
+        return self._complete({name: program, **host}, _build_command(name, macros, include), calls)
 
     def of_program(self, program: HostProgram) -> DropIn:
         """Return a host program, such as a layer's, as a C function without a file around it."""
@@ -122,9 +121,9 @@ def _functions(parts: Sequence[tuple[Place, HostProgram]]) -> list[str]:
     return found
 
 
-def _build_command(name: str, reading: Reading) -> str:
-    options = [f"-D{key}={value}" for key, value in reading.macros.items()]
-    options += [f"-I{folder}" for folder in reading.include]
+def _build_command(name: str, macros: Mapping[str, str], include: Sequence[str]) -> str:
+    options = [f"-D{key}={value}" for key, value in macros.items()]
+    options += [f"-I{folder}" for folder in include]
     return " ".join(["cc", "-O2", *map(shlex.quote, options), shlex.quote(name), HOST, "-lOpenCL", "-lm"])
 
 

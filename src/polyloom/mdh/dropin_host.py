@@ -110,7 +110,8 @@ def host_function(call: Signature, variants: Sequence[Variant], table: KernelTab
     lines += [f"  polyloom_open({quoted(table.device)}, {int(table.for_gpu)});"]
     lines += _entering(call, names)
     for number, variant in enumerate(variants):
-        lines += _Body(variant, names, table).lines(first=number == 0)
+        part = call.function.removeprefix("polyloom_") + ("_special" if variant.values else "")
+        lines += _Body(variant, names, table, part).lines(first=number == 0)
     if len(variants) > 1:
         lines += ["  }"]
     lines += ["  polyloom_finish();"]
@@ -168,6 +169,7 @@ class _Body:
     variant: Variant
     names: Mapping[str, str]
     table: KernelTable
+    part: str
 
     def lines(self, *, first: bool) -> list[str]:
         """Return the variant as statements, behind the question whether its values are given."""
@@ -225,7 +227,7 @@ class _Body:
         return f"struct polyloom_array {name}_device = polyloom_local({quoted(said)}, {count});"
 
     def _kernel(self, kernel: Kernel, temporaries: Mapping[str, str]) -> list[str]:
-        name = self.table.add(kernel)
+        name = self.table.add(kernel, self.part)
         lines = [self._pass(name, k, a, temporaries) for k, a in enumerate(kernel.arguments)]
         sizes = self._sizes(kernel.global_size)
         groups = self._sizes(kernel.local_size) if kernel.local_size else "NULL"

@@ -25,13 +25,14 @@ class KernelTable:
     _sources: dict[_Source, str] = field(default_factory=dict)
     _kernels: dict[tuple[_Source, str], str] = field(default_factory=dict)
 
-    def add(self, kernel: Kernel) -> str:
-        """Return the C variable of a kernel."""
+    def add(self, kernel: Kernel, part: str) -> str:
+        """Return the C variable of a kernel; ``part`` begins the names of what it needs first."""
         source = (kernel.source, kernel.options)
         if source not in self._sources:
-            self._sources[source] = _unused(kernel.name, self._sources.values())
+            self._sources[source] = _unused(f"{part}_{kernel.name}", self._sources.values())
         if (source, kernel.name) not in self._kernels:
-            self._kernels[source, kernel.name] = _unused(f"kernel_{kernel.name}", self._kernels.values())
+            name = _unused(f"kernel_{part}_{kernel.name}", self._kernels.values())
+            self._kernels[source, kernel.name] = name
         return self._kernels[source, kernel.name]
 
     def files(self) -> dict[str, str]:
@@ -49,8 +50,8 @@ class KernelTable:
             yield from (f"    {quoted(line + chr(10))}," for line in lines)
             yield "};"
             built = quoted(" ".join((*self.options, *options)))
-            fields = f"{quoted(name + '.cl')}, lines_{name}, {len(lines)}, {built}, NULL"
-            yield f"static struct polyloom_source source_{name} = {{{fields}}};"
+            yield f"static struct polyloom_source source_{name} = {{"
+            yield f"    {quoted(name + '.cl')}, lines_{name}, {len(lines)}, {built}, NULL}};"
             yield ""
 
     def _variables(self) -> Iterator[str]:

@@ -1,0 +1,111 @@
+"""Drop-ins of whole programs: compiled by the command line, built with gcc, equal to the sequential C."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from c_programs import build, run, write
+
+from polyloom.cli.main import run as polyloom
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "c"
+PROGRAMS = sorted(path.name for path in EXAMPLES.glob("*.c") if "int main(" in path.read_text())
+
+
+def compiled(source: Path, folder: Path, *options: str) -> Path:
+    assert polyloom(["compile", str(source), "--target", "opencl", "-o", str(folder), *options]) == 0
+    return folder
+
+
+def expected(source: Path, folder: Path) -> str:
+    folder.mkdir()
+    shutil.copy(source, folder)
+    return run(build(folder, [source.name], opencl=False)).stdout
+
+
+def assert_equal(source: Path, tmp_path: Path, *options: str) -> Path:
+    folder = compiled(source, tmp_path / "out", *options)
+    done = run(build(folder, [source.name, "polyloom_host.c"]))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == expected(source, tmp_path / "sequential")
+    return folder
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_example(name: str, tmp_path: Path) -> None:
+    """Every example prints what it prints without Polyloom; what is around its SCoPs stays as it is."""
+    source = EXAMPLES / name
+    folder = assert_equal(source, tmp_path)
+    before = source.read_text().splitlines()
+    after = (folder / name).read_text().splitlines()
+    first = next(k for k, line in enumerate(before) if line.strip() == "#pragma scop")
+    last = max(k for k, line in enumerate(before) if line.strip() == "#pragma endscop")
+    assert after[:first] == before[:first]
+    assert after[len(after) - (len(before) - last - 1) :] == before[last + 1 :]
+
+
+def test_sizes_of_their_own_beside_the_general_ones(tmp_path: Path) -> None:
+    folder = assert_equal(EXAMPLES / "gemm.c", tmp_path, "--param", "n=97", "--param", "k=108")
+    host = (folder / "polyloom_host.c").read_text()
+    assert "if (n == 97 && k == 108) {" in host and "} else {" in host
+    main = (folder / "gemm.c").read_text().replace("n = 97", "n = 31")
+    (folder / "gemm.c").write_text(main)
+    other = write(
+        tmp_path / "other", {"gemm.c": (EXAMPLES / "gemm.c").read_text().replace("n = 97", "n = 31")}
+    )
+    sequential = run(build(other, ["gemm.c"], opencl=False)).stdout
+    assert run(build(folder, ["gemm.c", "polyloom_host.c"])).stdout == sequential != ""
+
+
+LAYER = """\
+lair fc(M, N): int32 W[M][N], int32 x[N] -> int32 y[M]
+{
+  all (i, j) in (M, N)
+    y[i] += W[i][j] * x[j]
+}
+"""
+CALLER = """\
+#include <stdio.h>
+#include "polyloom_host.h"
+int main(void) {
+  static int W[13][7], x[7], y[13];
+  for (int i = 0; i < 13; i++) for (int j = 0; j < 7; j++) W[i][j] = i - 3 * j;
+  for (int j = 0; j < 7; j++) x[j] = j * j;
+  polyloom_fc(W, x, y);
+  for (int i = 0; i < 13; i++) printf("%d ", y[i]);
+  return 0;
+}
+"""
+
+
+def test_a_layer_is_a_c_function(tmp_path: Path) -> None:
+    layer = tmp_path / "fc.lair"
+    layer.write_text(LAYER)
+    folder = compiled(layer, tmp_path / "out", "-D", "M=13", "-D", "N=7")
+    (folder / "caller.c").write_text(CALLER)
+    done = run(build(folder, ["caller.c", "polyloom_host.c"]))
+    W = np.arange(13)[:, None] - 3 * np.arange(7)
+    assert [int(word) for word in done.stdout.split()] == (W @ np.arange(7) ** 2).tolist()
+
+
+def test_the_manifest_and_how_to_build(tmp_path: Path) -> None:
+    source = tmp_path / "with space.c"
+    source.write_text("void f(float *x) { for (int i = 0; i < N; i++) x[i] = 0; }\n")
+    folder = compiled(source, tmp_path / "out", "-D", "N=5", "-I", str(tmp_path))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["target"] == "opencl" and manifest["functions"] == ["void polyloom_f(void *x)"]
+    assert sorted(manifest["files"]) == sorted(path.name for path in folder.iterdir())
+    command = f"cc -O2 -DN=5 -I{tmp_path.resolve()} 'with space.c' polyloom_host.c -lOpenCL -lm\n"
+    assert (folder / "build.txt").read_text().startswith(command)
+
+
+def test_nothing_is_left_where_a_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "bad.c"
+    source.write_text("void f(int n, float *x) { for (int i = 0; i < n; i++) x[i * i] = 0; }\n")
+    status = polyloom(["compile", str(source), "--target", "opencl", "-o", str(tmp_path / "out")])
+    assert status in (1, 3) and "error[c-" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.c"]
