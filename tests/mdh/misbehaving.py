@@ -41,3 +41,7 @@ class Job:
 
     def pid(self, stage: Stage) -> int:
         return os.getpid()
+
+
+def dies(argument: object) -> None:
+    os._exit(3)

@@ -28,7 +28,7 @@ class Status(Enum):
 class Outcome:
     """The end of one timing.
 
-    ``seconds``: device time of one execution, the least of ``times``; None where it never ran to its end.
+    ``seconds``: typical device time of one execution among ``times``; None where it never ran to its end.
     ``reason``: why it was rejected, else empty. ``max_error``: largest absolute difference to the reference.
     """
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Generic, Protocol, TypeVar
 
@@ -251,7 +251,10 @@ class _Run(Generic[S]):
         )
         if right and self.default not in texts:
             schedules.append(self.subject.space.default())
-        results = self.subject.measure.compare(schedules, max(self.deadline - self.clock(), 0.5))
+        results = dict(self.subject.measure.compare(schedules, max(self.deadline - self.clock(), 0.5)))
+        for text, outcome in results.items():
+            earlier = self.outcomes.get(text, outcome)
+            results[text] = replace(outcome, max_error=earlier.max_error)
         self.database.confirm(self.subject.key, self.subject.name, results)
         self.outcomes.update(results)
 

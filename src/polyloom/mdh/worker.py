@@ -72,6 +72,8 @@ class Worker:
         self._limits = dict(limits)
         self._child: _Child | None = None
         self.starts = 0
+        self.ready = False
+        """Whether a child was ever started to the end of its factory."""
 
     def call(self, method: str, *arguments: Any, limits: Mapping[str, float] | None = None) -> Any:
         """Return what the method gives, in the child that is there or a new one.
@@ -94,6 +96,7 @@ class Worker:
             self._child = _Child()
             self._child.send(self._job)
             self._answer(self._child, {"": self._limits["start"]})
+            self.ready = True
         return self._child
 
     def _answer(self, child: _Child, limits: Mapping[str, float]) -> Any:

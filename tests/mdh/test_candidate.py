@@ -1,0 +1,81 @@
+"""Candidates on a device, in a child process: right ones are timed, all others are told apart."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from test_signature import matmul
+
+from polyloom.diagnostics import PolyloomError
+from polyloom.ir.host import HostProgram
+from polyloom.mdh.candidate import Trial
+from polyloom.mdh.devices import choose_device, find_devices
+from polyloom.mdh.outcome import Outcome, Status
+from polyloom.mdh.timing import DeviceMeasure
+from polyloom.polyhedra.loops_tree import Number
+
+pytestmark = pytest.mark.skipif(not find_devices(), reason="there is no OpenCL device")
+
+Timed = Callable[..., Outcome]
+
+
+def trial(folder: Path, m: int = 7, n: int = 9, k: int = 11) -> Trial:
+    hom, buffers = matmul(Number(m), n, k)
+    program = HostProgram("mm", (), buffers, (hom,))
+    return Trial(program, choose_device(), "trial_emitter:emit", str(folder))
+
+
+def text(kind: str) -> str:
+    return json.dumps({"kind": kind})
+
+
+@pytest.fixture
+def measure(tmp_path: Path) -> Iterator[DeviceMeasure[str]]:
+    made = DeviceMeasure(trial(tmp_path), text, build_limit=1.5)
+    yield made
+    made.close()
+
+
+def test_what_becomes_of_candidates(measure: DeviceMeasure[str]) -> None:
+    right = measure.measure("right", math.inf)
+    assert right.status is Status.VERIFIED and right.max_error == 0 and len(right.times) >= 4
+    assert right.seconds is not None and min(right.times) <= right.seconds <= sorted(right.times)[-2]
+    wrong = measure.measure("wrong", math.inf)
+    assert wrong.status is Status.WRONG and wrong.reason.startswith("C[") and wrong.max_error == 1
+    assert measure.measure("corner", math.inf).reason.startswith("C[3][3] is ")
+    refused = measure.measure("refused", math.inf)
+    assert refused.status is Status.REFUSED and "nonsense" in refused.reason
+    assert "a fault of ours" in measure.measure("fault", math.inf).reason
+    assert measure._worker.starts == 1
+    crashed = measure.measure("crash", math.inf)
+    assert crashed.status is Status.CRASHED and "SIGABRT" in crashed.reason
+    begin = time.monotonic()
+    assert measure.measure("hang", math.inf).status is Status.TIMEOUT
+    assert time.monotonic() - begin < 10
+    assert measure.measure("right", math.inf).status is Status.VERIFIED
+    assert measure._worker.starts == 3
+
+
+def test_a_slow_candidate_is_given_up(measure: DeviceMeasure[str]) -> None:
+    right = measure.measure("right", math.inf)
+    slow = measure.measure("slow", 2 * right.cost)
+    assert slow.status is Status.SLOW and len(slow.times) == 2
+
+
+def test_finalists_are_timed_in_turns(measure: DeviceMeasure[str]) -> None:
+    found = measure.compare(["right", "slow"], 0.2)
+    assert found[text("right")].cost < found[text("slow")].cost
+    assert len(found[text("right")].times) == len(found[text("slow")].times) >= 3
+
+
+def test_a_child_that_cannot_start_is_one_diagnostic(tmp_path: Path) -> None:
+    measure: DeviceMeasure[str] = DeviceMeasure(trial(tmp_path), text, factory="misbehaving:dies")
+    with pytest.raises(PolyloomError) as caught:
+        measure.measure("right", math.inf)
+    assert [d.code for d in caught.value.diagnostics] == ["tuning-worker"]
+    measure.close()
