@@ -13,6 +13,7 @@ from polyloom.mdh.dropin_source import Place
 from polyloom.mdh.execution import plain_launch
 from polyloom.sources import LoadedHost, Reading
 from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.border import peel_border
 from polyloom.wafer.expressible import check_expressible
 from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.memory import allocate
@@ -26,13 +27,15 @@ from polyloom.wafer.whole_stream import whole_stream
 def analyse_layer(program: Program, mapping: Mapping, options: SimdOptions) -> LayerAnalysis:
     """Run the wafer back end up to SIMD detection. Source: dtg_codegen, Sec. 4 and 5."""
     check_expressible(program)
-    graph = build_tasks(program, mapping)
+    border = peel_border(program, mapping)
+    graph = build_tasks(program, border.compute)
     arrays = allocate(graph)
     simd = tuple(analyse(task, arrays, options, whole_stream(task, graph)) for task in graph.compute)
     enlarged = enlarge(arrays, simd)
     wanted = simd if options.mode is not SimdMode.OFF else ()
     missed = [r for a in wanted if (r := missed_remark(a)) is not None]
-    return LayerAnalysis(program, mapping, options, graph, arrays, enlarged, simd, (*graph.remarks, *missed))
+    remarks = (*graph.remarks, *missed)
+    return LayerAnalysis(program, border.compute, border, options, graph, arrays, enlarged, simd, remarks)
 
 
 def compile_layer(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from polyloom.diagnostics import Diagnostic
 from polyloom.ir.program import Program
+from polyloom.wafer.border import Border
 from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.simd import SimdAnalysis, SimdOptions
@@ -14,10 +15,14 @@ from polyloom.wafer.tasks import TaskGraph
 
 @dataclass(frozen=True, eq=False)
 class LayerAnalysis:
-    """``arrays_before`` and ``arrays``: local memory before and after extra instances enlarged it."""
+    """``mapping``: as the compute PEs see it; ``border``: the user's map, and the adapters between the two.
+
+    ``arrays_before`` and ``arrays``: local memory before and after extra instances enlarged it.
+    """
 
     program: Program
     mapping: Mapping
+    border: Border
     options: SimdOptions
     graph: TaskGraph
     arrays_before: dict[str, LocalArray]

@@ -124,18 +124,55 @@ def build_results(program: Program, mapping: Mapping) -> tuple[Results, ...]:
 
 def _results_of(program: Program, mapping: Mapping, statement: Statement) -> Results:
     tensor = statement.write.tensor
+    written, reduce = _reduction(program, mapping, statement)
+    holders = written if reduce is None else _completed(reduce)
+    ports = mapping.outputs.get(tensor)
+    holders = _with_unwritten(program, mapping, tensor, holders, ports is None)
+    leave = () if ports is None else _leaving(program, mapping, statement, holders, ports)
+    return Results(tensor, statement, written, holders, reduce, leave)
+
+
+def holders_of(program: Program, mapping: Mapping, statement: Statement) -> isl.Map:
+    """Return ``{ PE[x, y] -> y[i] }``: who has the elements that a statement writes, or parts of them, when
+    they leave.
+
+    Raises Unsupported ``map-two-axes``.
+    """
+    written, reduce = _reduction(program, mapping, statement)
+    return written if reduce is None else _completed(reduce)
+
+
+def _reduction(program: Program, mapping: Mapping, statement: Statement) -> tuple[isl.Map, Chain | None]:
+    """Return what each PE writes, and the chain that reduces it in place where it must be complete first.
+
+    It must where it stays or is read, and where parts of an element are on several of the lines that its
+    port faces.
+    """
+    tensor = statement.write.tensor
     placed = mapping.placement[statement.name].reverse()
     written = placed.apply_range(access_relation(statement, statement.write)).coalesce()
     is_read = any(a.tensor == tensor for s in program.statements for a in s.reads)
     ports = mapping.outputs.get(tensor)
-    reduce: Chain | None = None
-    holders = written
-    if (is_read or ports is None) and not written.is_injective():
-        reduce = _reduce_in_place(program, mapping, statement, written)
-        holders = reduce.own.union(reduce.upstream).intersect_domain(reduce.last).coalesce()
-    holders = _with_unwritten(program, mapping, tensor, holders, ports is None)
-    leave = () if ports is None else _leaving(program, mapping, statement, holders, ports)
-    return Results(tensor, statement, written, holders, reduce, leave)
+    stays = is_read or ports is None or not _on_one_line(mapping, written, ports)
+    if stays and not written.is_injective():
+        return written, _reduce_in_place(program, mapping, statement, written)
+    return written, None
+
+
+def _completed(reduce: Chain) -> isl.Map:
+    """Return who has the results of a reduction in place."""
+    return reduce.own.union(reduce.upstream).intersect_domain(reduce.last).coalesce()
+
+
+def _on_one_line(mapping: Mapping, written: isl.Map, ports: isl.Map) -> bool:
+    """Whether the parts of each element are on one of the lines that the sides of its ports face."""
+    for side in Side:
+        parts = written.intersect_range(on_side(ports, mapping.grid, side).domain())
+        line = "x" if side.line == "PE_X" else "y"
+        lines = parts.reverse().apply_range(isl.Map(f"{{ PE[x, y] -> [{line}] }}"))
+        if not lines.is_single_valued():
+            return False
+    return True
 
 
 def _reduce_in_place(program: Program, mapping: Mapping, statement: Statement, written: isl.Map) -> Chain:

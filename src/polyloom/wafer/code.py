@@ -6,6 +6,7 @@ elements of local arrays and values in variables.
 
 from __future__ import annotations
 
+import math
 from dataclasses import astuple, dataclass, replace
 
 from polyloom.ir.expressions import Expression
@@ -131,6 +132,20 @@ class SendEnd:
 
 
 @dataclass(frozen=True)
+class Discard:
+    """Take a value, and do nothing with it."""
+
+    value: Compute
+
+
+@dataclass(frozen=True)
+class Scope:
+    """``{ body }``: what is declared inside is known there only."""
+
+    body: Code
+
+
+@dataclass(frozen=True)
 class Configure:
     """Set a descriptor's sizes and strides."""
 
@@ -221,6 +236,8 @@ Node = (
     | StoreElement
     | Send
     | SendEnd
+    | Discard
+    | Scope
     | Configure
     | ConfigureFabric
     | SetBase
@@ -244,10 +261,18 @@ class ArrayDeclaration:
     extents: tuple[int, ...]
     comment: str
 
+    @property
+    def bytes(self) -> int:
+        """Bytes of the array."""
+        return math.prod(self.extents) * self.type.size
+
 
 @dataclass(frozen=True)
 class DataTask:
-    """What a queue's wavelets start: ``body`` for a (sparse) element, ``end`` for an end of chunk."""
+    """What a queue's wavelets start: ``body`` for a (sparse) element, ``end`` for an end of chunk.
+
+    ``blocking`` if they may wait for the fabric.
+    """
 
     queue: str
     name: str
@@ -255,6 +280,7 @@ class DataTask:
     body: Code
     end_name: str
     end: Code
+    blocking: bool = False
 
 
 @dataclass(frozen=True)

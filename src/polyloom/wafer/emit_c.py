@@ -24,6 +24,7 @@ from polyloom.wafer.code import (
     CountDown,
     CountUp,
     DataTask,
+    Discard,
     Element,
     For,
     If,
@@ -34,6 +35,7 @@ from polyloom.wafer.code import (
     OperandRef,
     Received,
     RoleCode,
+    Scope,
     Send,
     SendEnd,
     SetBase,
@@ -219,6 +221,7 @@ def _role(code: RoleCode) -> str:
     for queue in code.inputs:
         task = by_queue.get(queue)
         handled = f"{_FORMS[task.type]}({task.name}), .end = {task.end_name}" if task else "0"
+        handled += ", .blocking = true" if task and task.blocking else ""
         inputs.append(f"[{queue}] = {{ {handled} }}")
     tasks = [f"{'BLOCKING' if t.blocking else 'LOCAL'}({t.name})" for t in code.local_tasks]
     fields = [
@@ -331,6 +334,16 @@ def _operand(operand: OperandRef) -> str:
     return operand.name if operand.selector is None else f"{operand.name}[{operand.selector}]"
 
 
+def _discard(node: Discard) -> Iterator[str]:
+    yield f"(void){_compute_text(node.value)};"
+
+
+def _scope(node: Scope) -> Iterator[str]:
+    yield "{"
+    yield from _indented(node.body)
+    yield "}"
+
+
 def _configure(node: Configure) -> Iterator[str]:
     sizes = ", ".join(integer_text(size) for size in node.sizes)
     strides = ", ".join(str(stride) for stride in node.strides)
@@ -394,6 +407,8 @@ _PRINTERS: dict[type[Node], Callable[..., Iterator[str]]] = {
     StoreElement: _store,
     Send: _send,
     SendEnd: _send_end,
+    Discard: _discard,
+    Scope: _scope,
     Configure: _configure,
     ConfigureFabric: _configure_fabric,
     SetBase: _set_base,

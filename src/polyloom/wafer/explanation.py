@@ -30,9 +30,9 @@ def explanation(analysis: LayerAnalysis) -> Document:
     ``tasks``: the computation tasks first, then initialisation, then communication in the order in which
     data flows.
     """
-    mapping = analysis.mapping
+    mapping, given = analysis.mapping, analysis.border.given.grid
     return {
-        "size": {"given": pes_text(mapping.grid), "compute": pes_text(mapping.grid)},
+        "size": {"given": pes_text(given), "compute": pes_text(mapping.grid)},
         "ports": {n: placement_text(r) for n, r in (mapping.inputs | mapping.outputs).items()},  # (5) (6)
         "placement": {name: placement_text(r) for name, r in mapping.placement.items()},  # (10)
         "memory": [_memory(analysis.arrays_before[n], array) for n, array in analysis.arrays.items()],

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import islpy as isl
 import numpy as np
@@ -16,16 +17,26 @@ import numpy.typing as npt
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.vectorized import Integers, contains, evaluate_aff, evaluate_function
-from polyloom.wafer.chains import Chain
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.program import RoleProgram, WaferProgram
 from polyloom.wafer.sides import Side
-from polyloom.wafer.streams import Stream
 
 _DIM = isl.dim_type
 AnyArray = npt.NDArray[np.generic]
 Wavelets = tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_]]
 """Payloads and control flags, uint32[n] and bool[n]."""
+
+
+class Carried(Protocol):
+    """What passes a port: elements of a type, sparse or dense."""
+
+    @property
+    def type(self) -> ElementType:
+        """The element type."""
+
+    @property
+    def sparse(self) -> bool:
+        """Whether zeros are left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +105,7 @@ def from_wavelet_bits(bits: npt.NDArray[np.uint32], element: ElementType) -> Any
     return np.ascontiguousarray(bits).view(element.dtype)
 
 
-def encode(order: PortOrder, tensor: AnyArray, stream: Stream) -> Wavelets:
+def encode(order: PortOrder, tensor: AnyArray, stream: Carried) -> Wavelets:
     """Return what one port is fed in one invocation: payloads uint32[n] and control flags bool[n].
 
     Of a sparse stream, zeros are left out and every chunk has its end.
@@ -118,7 +129,7 @@ def decode(
     order: PortOrder,
     payload: npt.NDArray[np.uint32],
     control: npt.NDArray[np.bool_],
-    chain: Chain,
+    chain: Carried,
     tensor: AnyArray,
 ) -> None:
     """Put what one port gave in one invocation into the output tensor."""
@@ -144,13 +155,13 @@ def put(tensor: AnyArray, coordinates: Sequence[Integers], values: AnyArray) -> 
 
 
 def pes_of_role(program: WaferProgram, role: RoleProgram) -> tuple[Integers, Integers]:
-    """Return the coordinates of a role's PEs, int64[n] each."""
+    """Return the coordinates of a role's PEs in its own rectangle, int64[n] each."""
     return pes_in(program, role.role.pes)
 
 
 def pes_in(program: WaferProgram, pes: isl.Set) -> tuple[Integers, Integers]:
     """Return the coordinates of the PEs of a set, int64[n] each."""
-    grid = program.analysis.mapping.grid
+    grid = program.analysis.border.given.grid
     y, x = np.mgrid[0 : grid.height, 0 : grid.width].astype(np.int64)
     inside = contains(pes, [x.ravel(), y.ravel()], {})
     return x.ravel()[inside], y.ravel()[inside]

@@ -20,7 +20,6 @@ from polyloom.wafer.host import encode, port_orders
 from polyloom.wafer.program import WaferProgram
 from polyloom.wafer.simd import SimdAnalysis
 from polyloom.wafer.simulator.machine import Machine
-from polyloom.wafer.streams import on_side
 from polyloom.wafer.tasks import ComputeTask
 
 _DIM = isl.dim_type
@@ -124,20 +123,17 @@ def _element_number(access: Access, points: Integers, shape: tuple[int, ...]) ->
 
 def _link_bounds(program: WaferProgram, inputs: Mapping[str, AnyArray], invocations: int) -> Iterator[Limit]:
     """The wavelets that one port must pass, one a cycle, and the way to the nearest and farthest PE."""
-    grid = program.analysis.mapping.grid
+    grid = program.analysis.border.given.grid
     hop = program.machine.hop_latency
-    for stream in program.analysis.graph.streams:
-        for order in port_orders(stream.ports, stream.side, grid.positions(stream.side)):
-            tensor = inputs[stream.tensor]
+    for group in program.inputs:
+        for order in port_orders(group.ports, group.side, grid.positions(group.side)):
+            tensor = inputs[group.tensor]
             batch = tensor if invocations > 1 else tensor[None]
-            count = sum(len(encode(order, batch[n], stream)[0]) for n in range(invocations))
-            yield Limit(count + hop, f"the link that brings {stream.tensor} to port {order.position}")
-    for result in program.analysis.graph.results:
-        for chain in result.leave:
-            if chain.sparse:
-                continue
-            ports = program.analysis.mapping.outputs[result.tensor]
-            external = on_side(ports, grid, chain.side)
-            for order in port_orders(external, chain.side, grid.positions(chain.side)):
-                count = len(order.index) * invocations
-                yield Limit(count + hop, f"the link that takes {result.tensor} to port {order.position}")
+            count = sum(len(encode(order, batch[n], group)[0]) for n in range(invocations))
+            yield Limit(count + hop, f"the link that brings {group.tensor} to port {order.position}")
+    for group in program.outputs:
+        if group.sparse:
+            continue
+        for order in port_orders(group.ports, group.side, grid.positions(group.side)):
+            count = len(order.index) * invocations
+            yield Limit(count + hop, f"the link that takes {group.tensor} to port {order.position}")

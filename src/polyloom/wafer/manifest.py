@@ -11,14 +11,14 @@ from typing import Any
 
 import islpy as isl
 
-from polyloom.polyhedra.binding import bind_domain, bind_range, parametric_point
-from polyloom.polyhedra.loops import CodeBuilder, IntExpression, Name, Number, Operation, sum_of
-from polyloom.wafer.chains import Chain
+from polyloom.polyhedra.binding import PE_PARAMETERS, bind, bind_domain, bind_range, parametric_point
+from polyloom.polyhedra.loops import CodeBuilder, IntExpression, Name, Number, Operation, replace_name, sum_of
 from polyloom.wafer.memory import LocalArray, resident_tensors
+from polyloom.wafer.port_groups import PortGroup
 from polyloom.wafer.program import RoleProgram, WaferProgram
 from polyloom.wafer.role_context import point_values
 from polyloom.wafer.sides import Side
-from polyloom.wafer.streams import Stream, index_names, on_side
+from polyloom.wafer.streams import index_names
 
 _DIM = isl.dim_type
 PORT = "port"
@@ -31,13 +31,13 @@ def manifest(program: WaferProgram) -> dict[str, Any]:
     return {
         "program": analysis.program.name,
         "machine": program.machine.name,
-        "size": [analysis.mapping.grid.width, analysis.mapping.grid.height],
+        "size": [analysis.border.given.grid.width, analysis.border.given.grid.height],
         "files": sorted(program.files),
         "colors": {str(color): what for color, what in program.routing.colors},
         "roles": [_role(program, role) for role in program.roles],
         "residents": [entry for role in program.roles for entry in _residents(program, role)],
-        "inputs": [_input(program, s.stream, s.color) for s in program.routing.streams],
-        "outputs": list(_outputs(program)),
+        "inputs": [_port(program, group) for group in program.inputs],
+        "outputs": [_port(program, group) for group in program.outputs],
         "resident_outputs": list(_resident_outputs(program)),
         "wavelets": {
             "dense": "one element a wavelet, a 16-bit one in the low half, in lexicographic order of "
@@ -71,8 +71,8 @@ def python_text(expression: IntExpression, outer: int = 0) -> str:
 def _role(program: WaferProgram, role: RoleProgram) -> dict[str, Any]:
     return {
         "name": role.code.name,
-        "pes": str(role.role.pes),
-        "where": _where(role.role.context),
+        "pes": str(role.pes),
+        "where": _where(bind(role.pes, PE_PARAMETERS)),
         "memory_bytes": role.memory_bytes,
         "memory": [{"name": f.name, "offset": f.offset, "bytes": f.bytes} for f in role.memory],
         "input_queues": list(role.code.inputs),
@@ -94,7 +94,7 @@ def _resident_outputs(program: WaferProgram) -> Iterator[dict[str, Any]]:
         array = program.analysis.arrays[name]
         for role in program.roles:
             if not result.leave and role.has(array.name):
-                held = result.holders.intersect_domain(role.role.pes)
+                held = result.holders.intersect_domain(role.role.pes).apply_domain(role.to_given())
                 yield {**_placed_array(role, array), "held": str(held)}
 
 
@@ -103,7 +103,7 @@ def _placed_array(role: RoleProgram, array: LocalArray) -> dict[str, Any]:
     code = CodeBuilder(role.role.context, {})
     subscripts = []
     for k, low in enumerate(array.low):
-        offset = code.affine(array.offset.get_at(k), ())
+        offset = _in_given(code.affine(array.offset.get_at(k), ()), role)
         subscripts.append(python_text(sum_of([(1, offset), (1, Name(f"i{k}")), (1, Number(-low))])))
     inside = isl.Map.from_multi_aff(array.map).reverse()
     return {
@@ -118,34 +118,19 @@ def _placed_array(role: RoleProgram, array: LocalArray) -> dict[str, Any]:
     }
 
 
-def _input(program: WaferProgram, stream: Stream, color: int) -> dict[str, Any]:
-    entry = _port(program, stream.tensor, stream.side, stream.ports, sparse=stream.sparse)
-    return {**entry, "color": str(color)}
+def _in_given(expression: IntExpression, role: RoleProgram) -> IntExpression:
+    """Write a function of a PE's coordinates in its own rectangle with those in the given one."""
+    for name, first in zip(PE_PARAMETERS, role.origin, strict=True):
+        if first:
+            there = sum_of([(1, Name(name)), (1, Number(-first))])
+            expression = replace_name(expression, name, there)
+    return expression
 
 
-def _outputs(program: WaferProgram) -> Iterator[dict[str, Any]]:
-    colors = {c.chain.name: c.colors for c in program.routing.chains}
-    for result in program.analysis.graph.results:
-        for chain in result.leave:
-            ports = program.analysis.mapping.outputs[result.tensor]
-            here = on_side(ports, program.analysis.mapping.grid, chain.side)
-            entry = _port(program, result.tensor, chain.side, here, sparse=chain.sparse)
-            yield {**entry, "color": _output_color(chain, min(colors[chain.name]))}
-
-
-def _output_color(chain: Chain, first: int) -> str:
-    """Return the color on which a port's line sends, as an expression of the port's position."""
-    line, along = ("x", "y") if chain.side.line == "PE_X" else ("y", "x")
-    projection = isl.Map(f"{{ PE[x, y] -> [[{line}] -> [{along}]] }}")
-    last = bind_domain(chain.last.apply(projection).unwrap(), (PORT,))
-    coordinate = CodeBuilder(last.params(), {}).value(last.dim_max(0))
-    if isinstance(coordinate, Number):
-        return str(first + coordinate.value % 2)
-    return python_text(sum_of([(1, Number(first)), (1, Operation("%", (coordinate, Number(2))))]))
-
-
-def _port(program: WaferProgram, tensor: str, side: Side, ports: isl.Map, *, sparse: bool) -> dict[str, Any]:
+def _port(program: WaferProgram, group: PortGroup) -> dict[str, Any]:
     """The ports of one side: which there are, and which element has which index."""
+    tensor, side, ports = group.tensor, group.side, group.ports
+    color = bind_domain(group.color, (PORT,))
     rank = ports.get_space().range().unwrap().dim(_DIM.out)
     names = index_names(rank)
     element = _element_at(side, ports, names)
@@ -157,12 +142,13 @@ def _port(program: WaferProgram, tensor: str, side: Side, ports: isl.Map, *, spa
         "type": ir_tensor.type.value,
         "side": side.value,
         "ports": str(ports.range_factor_domain().range().coalesce()),
-        "sparse": sparse,
+        "sparse": group.sparse,
         "index": list(names),
         "extents": extents,
         "where": _where(element),
         "element": [python_text(value) for value in point_values(element, code)],
         "relation": str(ports),
+        "color": python_text(CodeBuilder(color.params(), {}).value(color.dim_max(0))),
     }
 
 

@@ -99,7 +99,7 @@ def allocate(graph: TaskGraph) -> dict[str, LocalArray]:
     for tensor in program.tensors:
         elements = _kept_elements(graph, tensor.name)
         if elements is not None and not elements.is_empty():
-            arrays[tensor.name] = _array(tensor.name, tensor.type, elements.coalesce())
+            arrays[tensor.name] = array_of(tensor.name, tensor.type, elements.coalesce())
     return arrays
 
 
@@ -131,7 +131,11 @@ def _union(relations: list[isl.Map]) -> isl.Map | None:
     return result
 
 
-def _array(tensor: str, element: ElementType, elements: isl.Map) -> LocalArray:
+def array_of(tensor: str, element: ElementType, elements: isl.Map) -> LocalArray:
+    """Return the array for what PEs keep, ``{ PE[x, y] -> y[i] }``: a box of fixed size.
+
+    Source: dtg_codegen, Sec. 4.3, eqs. (7)-(9).
+    """
     hull = _box(bind_domain(elements, PE_PARAMETERS))
     none = (0,) * len(hull.size)
     return LocalArray(tensor, element, elements, hull.offset, hull.size, none, hull.size)

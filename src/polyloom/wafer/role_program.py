@@ -7,10 +7,9 @@ for the next invocation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from polyloom.polyhedra.binding import PE_PARAMETERS, bind
 from polyloom.polyhedra.loops import Number
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.array_code import initialize_code, state_code
@@ -18,7 +17,6 @@ from polyloom.wafer.chain_code import chain_code, chain_queues
 from polyloom.wafer.chains import Chain, Part
 from polyloom.wafer.code import (
     Activate,
-    ArrayDeclaration,
     Code,
     Cost,
     CountDown,
@@ -27,16 +25,16 @@ from polyloom.wafer.code import (
     LocalTask,
     Node,
     RoleCode,
-    SetBase,
     SetInteger,
     Unblock,
-    with_block_costs,
 )
 from polyloom.wafer.compute_code import compute_code
-from polyloom.wafer.emit_c import integer_text
 from polyloom.wafer.memory import LocalArray
+from polyloom.wafer.order import communication_order, last_awaited
+from polyloom.wafer.role_assembly import assemble, where_text
 from polyloom.wafer.role_context import RoleBuilder
 from polyloom.wafer.roles import Role, pes_of
+from polyloom.wafer.sides import Side
 from polyloom.wafer.simd import SimdAnalysis
 from polyloom.wafer.stream_code import (
     StreamOnRole,
@@ -94,7 +92,9 @@ def _units(builder: RoleBuilder) -> list[_Unit]:
         for chain in result.chains:
             if _parts_on(builder, chain):
                 found.append(_chain_unit(chain))
-    return [_with_needs(unit, found, builder.analysis.graph) for unit in found]
+    graph = builder.analysis.graph
+    order = communication_order(graph) if builder.analysis.border.adapters else None
+    return [_with_needs(unit, found, graph, order) for unit in found]
 
 
 def _runs(builder: RoleBuilder, analysis: SimdAnalysis) -> bool:
@@ -128,12 +128,14 @@ def _chain_unit(chain: Chain) -> _Unit:
     return _Unit(f"{verb}_{chain.tensor}{side}", chain, (), frozenset({chain.tensor}), writes)
 
 
-def _with_needs(unit: _Unit, units: Sequence[_Unit], graph: TaskGraph) -> _Unit:
+def _with_needs(
+    unit: _Unit, units: Sequence[_Unit], graph: TaskGraph, order: Mapping[tuple[str, Side], int] | None
+) -> _Unit:
     """Add the units that must end before this one starts: those that complete what it reads.
 
     A chain stalls its PE. So that no stream of the same invocation waits behind it for something that
     waits for the chain, it starts after all streams that do not wait for it, or for a later chain, on any
-    PE; and chains run in the same order on all PEs.
+    PE; and chains run in the same order on all PEs. With an ``order``, streams come in it.
     """
     needs = [_BEGIN]
     for other in units:
@@ -142,7 +144,9 @@ def _with_needs(unit: _Unit, units: Sequence[_Unit], graph: TaskGraph) -> _Unit:
         if isinstance(unit.work, Chain) and isinstance(other.work, Chain):
             ordered = _chain_number(graph, other.work) < _chain_number(graph, unit.work)
         elif isinstance(unit.work, Chain) and isinstance(other.work, StreamOnRole):
-            ordered = _last_awaited(graph, other.work) < _chain_number(graph, unit.work)
+            ordered = last_awaited(graph, other.work.stream) < _chain_number(graph, unit.work)
+        elif isinstance(unit.work, StreamOnRole) and isinstance(other.work, StreamOnRole):
+            ordered = (order is not None) and order[_key(other.work)] < order[_key(unit.work)]
         else:
             ordered = False
         if ordered or (other.writes & unit.reads and not _both_chains(unit, other)):
@@ -160,11 +164,8 @@ def _chain_number(graph: TaskGraph, chain: Chain) -> int:
     return names.index(chain.name)
 
 
-def _last_awaited(graph: TaskGraph, here: StreamOnRole) -> int:
-    """Return the place of the last chain that must end, on any PE, before the stream is taken, or -1."""
-    tensors = graph.awaited.get(here.stream.tensor, frozenset())
-    chains = (r.reduce for r in graph.results if r.tensor in tensors)
-    return max((_chain_number(graph, c) for c in chains if c is not None), default=-1)
+def _key(here: StreamOnRole) -> tuple[str, Side]:
+    return here.stream.tensor, here.stream.side
 
 
 def _reduced(needs: dict[str, set[str]]) -> dict[str, set[str]]:
@@ -279,42 +280,18 @@ def _assemble(
                 inputs.append(incoming)
             if not (builder.role.overlaps(unit.work.last) and not unit.work.leaves):
                 outputs.append(outgoing)
-    setup = _ordered_setup(builder.setup)
-    zero = tuple(SetInteger(name, Number(0)) for name in builder.counters)
-    main: Code = (*setup, *zero, Activate(_BEGIN))
-    return RoleCode(
-        builder.role.name,
-        (_where(builder),),
-        tuple(_declaration(a) for a in builder.analysis.arrays.values() if _on(builder, a)),
-        (*builder.counters, *counters),
-        tuple(inputs),
-        tuple(outputs),
-        tuple(builder.operands),
-        main,
-        tuple(replace(t, body=with_block_costs(t.body), end=with_block_costs(t.end)) for t in data_tasks),
-        tuple(replace(t, body=with_block_costs(t.body)) for t in local_tasks),
+    return assemble(
+        builder,
+        where_text(builder, builder.analysis.mapping.grid),
+        [a for a in builder.analysis.arrays.values() if _on(builder, a)],
+        inputs,
+        outputs,
+        tuple(counters),
+        _BEGIN,
+        data_tasks,
+        local_tasks,
     )
-
-
-def _where(builder: RoleBuilder) -> str:
-    """Say in C on which PEs a role runs."""
-    grid = bind(builder.analysis.mapping.grid.pes(), PE_PARAMETERS)
-    condition = builder.code(grid).condition(builder.role.context)
-    return "on all PEs" if condition is None else f"on the PEs with {integer_text(condition)}"
-
-
-def _ordered_setup(setup: Sequence[Code]) -> Code:
-    """Put configurations before base addresses."""
-    nodes = [node for code in setup for node in code]
-    bases = [node for node in nodes if isinstance(node, SetBase)]
-    return (*(node for node in nodes if not isinstance(node, SetBase)), *bases)
 
 
 def _on(builder: RoleBuilder, array: LocalArray) -> bool:
     return builder.role.overlaps(array.elements.domain())
-
-
-def _declaration(array: LocalArray) -> ArrayDeclaration:
-    text = array.map.to_str()
-    comment = text[text.index("{") + 1 : text.rindex("}")].strip()
-    return ArrayDeclaration(array.name, array.type, array.extent, comment)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import islpy as isl
@@ -38,7 +38,14 @@ def pes_of(points: isl.Set) -> isl.Set:
 
 def find_roles(analysis: LayerAnalysis) -> tuple[Role, ...]:
     """Split the PEs that have any work into classes that do the same things."""
-    features = [f for f in _features(analysis) if not f.is_empty()]
+    return split_roles(analysis.program.name, _features(analysis))
+
+
+def split_roles(prefix: str, found: Iterable[isl.Set]) -> tuple[Role, ...]:
+    """Split the union of some sets of PEs so that each set holds all of a role or none."""
+    features = [f for f in found if not f.is_empty()]
+    if not features:
+        return ()
     everything = features[0]
     for feature in features[1:]:
         everything = everything.union(feature)
@@ -46,7 +53,6 @@ def find_roles(analysis: LayerAnalysis) -> tuple[Role, ...]:
     for feature in features:
         parts = [part for atom in atoms for part in (atom.intersect(feature), atom.subtract(feature))]
         atoms = [part.coalesce() for part in parts if not part.is_empty()]
-    prefix = analysis.program.name
     return tuple(Role(f"{prefix}_{k}", atom) for k, atom in enumerate(atoms))
 
 

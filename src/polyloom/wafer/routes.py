@@ -1,58 +1,33 @@
-"""Colors and routes: how each stream and chain passes through the routers, as sets of PEs.
-
-A stream has one color. A chain has two, which alternate along the line, since a router takes a color from
-one direction only.
-"""
+"""Colors and routes: how each stream, chain and adapter passes through the routers, as sets of PEs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
 from polyloom.diagnostics import Unsupported, error
-from polyloom.wafer.chains import Chain
+from polyloom.wafer.border import Border
+from polyloom.wafer.border_routes import (
+    ColoredAdapter,
+    adapter_routes,
+    chain_crossing,
+    color_adapters,
+    stream_crossing,
+)
+from polyloom.wafer.routing import RAMP, ColoredChain, ColoredStream, Route
 from polyloom.wafer.sides import Grid, Side
-from polyloom.wafer.streams import Stream
 from polyloom.wafer.tasks import TaskGraph
-
-RAMP = "ramp"
-"""The way between a router and its PE."""
-
-
-@dataclass(frozen=True, eq=False)
-class Route:
-    """On ``pes``, wavelets of a color that come from ``source`` go to ``targets`` (sides or RAMP)."""
-
-    color: int
-    pes: isl.Set
-    source: str
-    targets: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class ColoredStream:
-    """A stream with its color."""
-
-    stream: Stream
-    color: int
-
-
-@dataclass(frozen=True, eq=False)
-class ColoredChain:
-    """A chain with its two colors: a PE sends on ``colors[c % 2]``, c its coordinate along the line."""
-
-    chain: Chain
-    colors: tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class Routing:
-    """All colors and routes of a layer."""
+    """All colors and routes of a layer, on PEs of the given rectangle."""
 
     streams: tuple[ColoredStream, ...]
     chains: tuple[ColoredChain, ...]
+    adapters: tuple[ColoredAdapter, ...]
     routes: tuple[Route, ...]
 
     @property
@@ -62,11 +37,13 @@ class Routing:
         for c in self.chains:
             where = f"{c.chain.tensor} to the {c.chain.side.value}"
             named += [(color, f"{where}, {('even', 'odd')[k]} PEs") for k, color in enumerate(c.colors)]
+        for adapter in self.adapters:
+            named += adapter.colors
         return tuple(named)
 
 
-def route(graph: TaskGraph, colors: int) -> Routing:
-    """Give every stream and chain its colors and routes.
+def route(graph: TaskGraph, border: Border, colors: int) -> Routing:
+    """Give every stream, chain and adapter its colors and routes.
 
     Raises Unsupported ``wafer-colors`` where the machine has fewer than are needed.
     """
@@ -77,17 +54,28 @@ def route(graph: TaskGraph, colors: int) -> Routing:
         for chain in result.chains:
             chains.append(ColoredChain(chain, (free, free + 1)))
             free += 2
-    if free > colors:
-        message = f"the layer needs {free} colors, the machine has {colors}"
+    adapters, needed = color_adapters(border, free)
+    _check_colors(graph, needed, colors)
+    inside: list[Route] = []
+    crossing: list[Route] = []
+    for colored in streams:
+        inside += _stream_routes(graph.mapping.grid, colored)
+        crossing += stream_crossing(border, colored)
+    for chain_ in chains:
+        inside += _chain_routes(chain_)
+        crossing += chain_crossing(border, chain_)
+    routes = [replace(r, pes=border.to_given(r.pes)) for r in inside] + crossing
+    for adapter in adapters:
+        routes += adapter_routes(adapter)
+    return Routing(streams, tuple(chains), adapters, tuple(r for r in routes if not r.pes.is_empty()))
+
+
+def _check_colors(graph: TaskGraph, needed: int, colors: int) -> None:
+    if needed > colors:
+        message = f"the layer needs {needed} colors, the machine has {colors}"
         span = graph.mapping.span("iport_map") or graph.mapping.span("compute_map")
         helps = ["a stream takes one color, an output or a reduction two: keep more tensors in PE memory"]
         raise Unsupported(error("wafer-colors", message, span, helps=helps))
-    routes: list[Route] = []
-    for colored in streams:
-        routes += _stream_routes(graph.mapping.grid, colored)
-    for chain_ in chains:
-        routes += _chain_routes(chain_)
-    return Routing(streams, tuple(chains), tuple(r for r in routes if not r.pes.is_empty()))
 
 
 def _stream_routes(grid: Grid, colored: ColoredStream) -> Iterator[Route]:

@@ -9,20 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-import islpy as isl
 import numpy as np
 import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
-from polyloom.polyhedra.vectorized import Integers, contains
-from polyloom.wafer.chains import Chain, Results
+from polyloom.polyhedra.vectorized import Integers, contains, evaluate_function
+from polyloom.wafer.chains import Results
 from polyloom.wafer.host import (
     PortOrder,
     decode,
     encode,
     load_image,
     local_elements,
-    pes_in,
     pes_of_role,
     port_orders,
     put,
@@ -30,15 +28,12 @@ from polyloom.wafer.host import (
 from polyloom.wafer.instructions import table_text
 from polyloom.wafer.limit import Limit, limit_of
 from polyloom.wafer.memory import LocalArray, resident_tensors
+from polyloom.wafer.port_groups import PortGroup
 from polyloom.wafer.program import RoleProgram, WaferProgram
-from polyloom.wafer.routes import ColoredChain
-from polyloom.wafer.sides import Side
 from polyloom.wafer.simulator.build import build_program
 from polyloom.wafer.simulator.fabric import Fabric
 from polyloom.wafer.simulator.result import Result, Trace
-from polyloom.wafer.streams import on_side
 
-_DIM = isl.dim_type
 AnyArray = npt.NDArray[np.generic]
 Progress = Callable[[int, int], None]
 
@@ -71,7 +66,7 @@ class Simulation:
 class _Port:
     """One place where results leave: what is expected there, on which color."""
 
-    chain: Chain
+    group: PortGroup
     order: PortOrder
     color: int
 
@@ -90,7 +85,7 @@ def simulate_program(
     ``inputs``: an array for every input; with ``invocations`` N > 1, streamed tensors have a leading axis N.
     Raises PolyloomError ``simulation-...`` for everything that the strict simulator refuses.
     """
-    grid = program.analysis.mapping.grid
+    grid = program.analysis.border.given.grid
     binary = build_program(program.files, table_text())
     with Fabric(
         binary,
@@ -153,56 +148,39 @@ def _load(fabric: Fabric, program: WaferProgram, inputs: Mapping[str, AnyArray])
             if array is not None and role.has(array.name):
                 xs, ys = pes_of_role(program, role)
                 data, mask = load_image(array, inputs[name], xs, ys)
-                fabric.load(xs, ys, role.offset(array.name), data, mask, array.type.size)
+                x, y = role.origin
+                fabric.load(xs + x, ys + y, role.offset(array.name), data, mask, array.type.size)
 
 
 def _feed(fabric: Fabric, program: WaferProgram, inputs: Mapping[str, AnyArray], invocations: int) -> None:
-    grid = program.analysis.mapping.grid
-    for colored in program.routing.streams:
-        stream = colored.stream
-        tensor = inputs[stream.tensor]
+    for group in program.inputs:
+        tensor = inputs[group.tensor]
         batch = tensor if invocations > 1 else tensor[None]
-        lines = _lines_with(program, stream.passes, stream.side)
-        for order in port_orders(stream.ports, stream.side, grid.positions(stream.side)):
-            if order.position not in lines:
-                continue
-            parts = [encode(order, batch[n], stream) for n in range(invocations)]
+        for order, color in _orders(program, group):
+            parts = [encode(order, batch[n], group) for n in range(invocations)]
             payload = np.concatenate([p for p, _ in parts])
             control = np.concatenate([c for _, c in parts]).astype(np.bool_)
-            fabric.source(stream.side.port, order.position, colored.color, payload, control)
+            fabric.source(group.side.port, order.position, color, payload, control)
 
 
-def _lines_with(program: WaferProgram, pes: isl.Set, side: Side) -> set[int]:
-    """Return the positions of the rows or columns that have a PE of the set."""
-    xs, ys = pes_in(program, pes)
-    return set((xs if side.line == "PE_X" else ys).tolist())
+def _orders(program: WaferProgram, group: PortGroup) -> Iterator[tuple[PortOrder, int]]:
+    """Yield the ports of a group, each with its color."""
+    extent = program.analysis.border.given.grid.positions(group.side)
+    color = group.color.as_pw_multi_aff()
+    for order in port_orders(group.ports, group.side, extent):
+        (value,), _ = evaluate_function(color, [np.full(1, order.position)], {})
+        yield order, int(value.item())
 
 
 def _ports(program: WaferProgram) -> Iterator[_Port]:
-    grid = program.analysis.mapping.grid
-    colored = {c.chain.name: c for c in program.routing.chains}
-    for result in program.analysis.graph.results:
-        for chain in result.leave:
-            ports = on_side(program.analysis.mapping.outputs[result.tensor], grid, chain.side)
-            last = _last_coordinates(program, chain)
-            for order in port_orders(ports, chain.side, grid.positions(chain.side)):
-                yield _Port(chain, order, _color(colored[chain.name], last[order.position]))
-
-
-def _last_coordinates(program: WaferProgram, chain: Chain) -> dict[int, int]:
-    """Return, for each row or column, the coordinate of the PE that sends to the port."""
-    xs, ys = pes_in(program, chain.last)
-    lines, along = (xs, ys) if chain.side.line == "PE_X" else (ys, xs)
-    return dict(zip(lines.tolist(), along.tolist(), strict=True))
-
-
-def _color(colored: ColoredChain, coordinate: int) -> int:
-    return colored.colors[coordinate % 2]
+    for group in program.outputs:
+        for order, color in _orders(program, group):
+            yield _Port(group, order, color)
 
 
 def _expected(port: _Port, invocations: int) -> int:
     """Return how many wavelets come; negative: how many ends of chunk."""
-    if port.chain.sparse:
+    if port.group.sparse:
         return -port.order.chunk_count * invocations
     return len(port.order.index) * invocations
 
@@ -214,7 +192,7 @@ def _collect(
     outputs: dict[str, AnyArray] = {}
     for name in tensors.outputs:
         tensor = tensors.tensor(name)
-        here = [port for port in ports if port.chain.tensor == name]
+        here = [port for port in ports if port.group.tensor == name]
         if not here:
             outputs[name] = _read_resident(fabric, program, program.analysis.graph.result(name))
             continue
@@ -232,11 +210,11 @@ def _collect_port(fabric: Fabric, port: _Port, collected: AnyArray) -> None:
     ends = np.flatnonzero(control)
     start = 0
     for n in range(len(collected)):
-        if port.chain.sparse:
+        if port.group.sparse:
             stop = int(ends[(n + 1) * port.order.chunk_count - 1]) + 1
         else:
             stop = start + len(port.order.index)
-        decode(port.order, payload[start:stop], control[start:stop], port.chain, collected[n, ...])
+        decode(port.order, payload[start:stop], control[start:stop], port.group, collected[n, ...])
         start = stop
 
 
@@ -260,7 +238,8 @@ def _gather(
     gathered: AnyArray,
 ) -> None:
     xs, ys = pes_of_role(program, role)
-    data, known = fabric.read(xs, ys, role.offset(array.name), array.bytes)
+    x, y = role.origin
+    data, known = fabric.read(xs + x, ys + y, role.offset(array.name), array.bytes)
     values = np.ascontiguousarray(data).view(array.type.dtype)
     words = np.asarray(known.reshape(len(xs), values.shape[1], -1).all(axis=2))
     coordinates: list[Integers] = local_elements(array, xs, ys)

@@ -97,14 +97,14 @@ def build_streams(program: Program, mapping: Mapping) -> tuple[Stream, ...]:
     streams: list[Stream] = []
     faults: list[Diagnostic] = []
     for tensor, schedule in mapping.inputs.items():
-        needed = _all_needed(program, mapping, tensor)
+        needed = all_needed(program, mapping, tensor)
         found = [s for side in Side if (s := _stream(program, mapping, tensor, schedule, side, needed))]
         faults += _delivery_faults(mapping, tensor, found, needed)
         streams += [s for s in found if not s.receivers.is_empty()]
     if faults:
         raise PolyloomError(*faults)
     for tensor, schedule in mapping.inputs.items():
-        _refuse_adapters(mapping, tensor, schedule, streams, _all_needed(program, mapping, tensor))
+        _refuse_adapters(mapping, tensor, schedule, streams, all_needed(program, mapping, tensor))
     return tuple(streams)
 
 
@@ -114,7 +114,8 @@ def _bound_pair(names: Sequence[str]) -> isl.Set:
     return isl.Map.from_domain_and_range(pes, index).wrap()
 
 
-def _all_needed(program: Program, mapping: Mapping, tensor: str) -> isl.Map:
+def all_needed(program: Program, mapping: Mapping, tensor: str) -> isl.Map:
+    """Return ``{ PE[x, y] -> x[i] }``: what all statements' instances on each PE read of a tensor."""
     readers = [s for s in program.statements if any(a.tensor == tensor for a in s.reads)]
     result: isl.Map | None = None
     for statement in readers:
@@ -151,7 +152,7 @@ def along_lines(ports: isl.Map, grid: Grid, side: Side) -> isl.Map:
     index = ", ".join(f"k{n}" for n in range(rank))
     spread = isl.Map(f"{{ [PE[p, q] -> index[{index}]] -> [PE[x, y] -> index[{index}]] : {same} }}")
     inside = isl.Map.from_domain_and_range(grid.pes(), parametric_universe("index", rank)).wrap()
-    named = _named_index(ports)
+    named = named_index(ports)
     return named.apply_range(spread).intersect_range(inside).coalesce()
 
 
@@ -160,7 +161,7 @@ def parametric_universe(name: str, rank: int) -> isl.Set:
     return isl.Set(f"{{ {name}[{', '.join(f'k{n}' for n in range(rank))}] }}")
 
 
-def _named_index(ports: isl.Map) -> isl.Map:
+def named_index(ports: isl.Map) -> isl.Map:
     """Give the index tuple the name ``index``, whatever the map called it."""
     return ports.uncurry().set_tuple_name(_DIM.out, "index").curry()
 
@@ -168,7 +169,7 @@ def _named_index(ports: isl.Map) -> isl.Map:
 def on_side(schedule: isl.Map, grid: Grid, side: Side) -> isl.Map:
     """Restrict ``{ x[i] -> [PE[x, y] -> index[k]] }`` to the external PEs of one side."""
     rank = schedule.get_space().range().unwrap().dim(_DIM.out)
-    named = _named_index(schedule)
+    named = named_index(schedule)
     allowed = isl.Map.from_domain_and_range(grid.external(side), parametric_universe("index", rank))
     return named.intersect_range(allowed.wrap()).coalesce()
 

@@ -85,7 +85,8 @@ class InitializeTask:
 class TaskGraph:
     """Everything that happens on the PEs, and the remarks that its construction gave.
 
-    ``awaited``: for each stream that drives a statement, the tensors that must be reduced across PEs first.
+    ``awaited``: for each stream that drives a statement, the tensors that must be reduced across PEs first;
+    ``stream_order``: the streamed tensors, each after those that its statements wait for.
     """
 
     program: Program
@@ -96,6 +97,7 @@ class TaskGraph:
     initialize: tuple[InitializeTask, ...]
     results: tuple[Results, ...]
     awaited: dict[str, frozenset[str]]
+    stream_order: tuple[str, ...]
     remarks: tuple[Diagnostic, ...]
 
     def result(self, tensor: str) -> Results:
@@ -116,7 +118,8 @@ def build_tasks(program: Program, mapping: Mapping) -> TaskGraph:
     streams = build_streams(program, mapping)
     results = build_results(program, mapping)
     triggers = {s.name: _trigger(program, mapping, s) for s in program.statements}
-    _check_order(program, mapping, triggers)
+    before = _streams_before(program, mapping, triggers)
+    _check_order(mapping, before)
     remarks = tuple(_stored_remarks(program, mapping, triggers))
     compute: list[ComputeTask] = []
     for statement in program.statements:
@@ -124,7 +127,10 @@ def build_tasks(program: Program, mapping: Mapping) -> TaskGraph:
     stores = tuple(s for stream in streams if (s := _store(program, mapping, stream, triggers)))
     initialize = tuple(_initializations(program, mapping, triggers, stores))
     awaited = _awaited_reductions(program, triggers, results)
-    return TaskGraph(program, mapping, streams, tuple(compute), stores, initialize, results, awaited, remarks)
+    order = tuple(_in_order(before))
+    return TaskGraph(
+        program, mapping, streams, tuple(compute), stores, initialize, results, awaited, order, remarks
+    )
 
 
 def _trigger(program: Program, mapping: Mapping, statement: Statement) -> str | None:
@@ -197,8 +203,10 @@ def _stored_remarks(
             )
 
 
-def _check_order(program: Program, mapping: Mapping, triggers: dict[str, str | None]) -> None:
-    """Refuse triggers that wait for each other: A stored before B is read, and B before A."""
+def _streams_before(
+    program: Program, mapping: Mapping, triggers: dict[str, str | None]
+) -> dict[str, set[str]]:
+    """Return, for each stream, those that must have ended before its elements are taken."""
     before: dict[str, set[str]] = {name: set() for name in mapping.inputs}
     for statement in program.statements:
         trigger = triggers[statement.name]
@@ -206,6 +214,21 @@ def _check_order(program: Program, mapping: Mapping, triggers: dict[str, str | N
             stored = {a.tensor for a in statement.reads if a.tensor in mapping.inputs}
             stored |= _streams_behind(program, mapping, statement)
             before[trigger] |= stored - {trigger}
+    return before
+
+
+def _in_order(before: dict[str, set[str]]) -> Iterator[str]:
+    """Yield the streams, each after those before it, else in the order of ``iport_map``."""
+    left = dict(before)
+    while left:
+        free = [name for name, earlier in left.items() if not earlier & left.keys()]
+        for name in free:
+            yield name
+            del left[name]
+
+
+def _check_order(mapping: Mapping, before: dict[str, set[str]]) -> None:
+    """Refuse triggers that wait for each other: A stored before B is read, and B before A."""
     cycle = _cycle(before)
     if cycle:
         raise PolyloomError(

@@ -147,11 +147,11 @@ static void report_stalled_task(struct report *r, const struct core *c) {
   static const char *const what[] = {[CORE_WAITS_INPUT] = "an element of input", [CORE_WAITS_OUTPUT] = "room in output"};
   const struct pe_site *s = c->waits_site;
   if (c->state == CORE_WAITS_STREAM) {
-    line(r, "PE(%d, %d): task %s waits for its %s (%s:%d)\n", c->pe.x, c->pe.y, c->job.name, s->text, s->file, s->line);
+    line(r, "PE(%d, %d): task %s waits for its %s (%s:%d)\n", node_x(c->fabric, c->number), node_y(c->fabric, c->number), c->job.name, s->text, s->file, s->line);
     return;
   }
   const struct ring *ring = c->state == CORE_WAITS_INPUT ? &c->inputs[c->waits_queue].ring : c->outputs[c->waits_queue];
-  line(r, "PE(%d, %d): task %s waits for %s queue %d, color %d, since cycle %lld: %s (%s:%d)\n", c->pe.x, c->pe.y, c->job.name,
+  line(r, "PE(%d, %d): task %s waits for %s queue %d, color %d, since cycle %lld: %s (%s:%d)\n", node_x(c->fabric, c->number), node_y(c->fabric, c->number), c->job.name,
        what[c->state], c->waits_queue, ring->color, (long long)c->waits_since, s->text, s->file, s->line);
 }
 
@@ -160,7 +160,7 @@ static void report_stream(struct report *r, const struct core *c, const struct s
   int queue = input ? s->input : s->output;
   if (queue < 0) return;
   const struct ring *ring = input ? &c->inputs[queue].ring : c->outputs[queue];
-  line(r, "PE(%d, %d): %s of %s waits for %s queue %d, color %d; %u elements to come (%s:%d)\n", c->pe.x, c->pe.y,
+  line(r, "PE(%d, %d): %s of %s waits for %s queue %d, color %d; %u elements to come (%s:%d)\n", node_x(c->fabric, c->number), node_y(c->fabric, c->number),
        s->instruction->name, s->task < 0 ? c->job.name : "a microthread", input ? "an element of input" : "room in output",
        queue, ring->color, s->left, s->site->file, s->site->line);
 }

@@ -281,6 +281,7 @@ struct pe_input { /* what happens to the wavelets of an input queue */
     void (*dense_int32)(int32_t data);
   } run;
   void (*end)(void); /* the control task: one end of chunk */
+  bool blocking;     /* whether both may wait for the fabric, as a BLOCKING task may */
 };
 
 struct pe_task {

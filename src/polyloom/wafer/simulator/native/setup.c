@@ -10,7 +10,7 @@ struct wanted_route { uint8_t color, from, to; };
 
 struct draft {
   struct fabric *fabric;
-  int x, y, count;
+  int x, y, count, origin_x, origin_y;
   const struct role *role;
   struct wanted_route routes[MOST_COLORS];
   int16_t input_color[PE_MOST_QUEUES], output_color[PE_MOST_QUEUES];
@@ -36,6 +36,11 @@ static bool valid_color(int color) {
 }
 
 void program(const struct role *role) { draft.role = role; }
+
+void origin(int x, int y) {
+  draft.origin_x = x;
+  draft.origin_y = y;
+}
 
 void route(int color, int from, int to) {
   uint8_t side;
@@ -150,7 +155,8 @@ static void make_core(struct fabric *f, uint32_t number, struct node *n) {
                f->machine.memory_bytes);
   c->pe = (struct pe){.memory = arena_take(f->arena, role->memory_bytes + 8),
                       .shadow = arena_take(f->arena, role->memory_bytes / 2 + 8),
-                      .memory_bytes = role->memory_bytes, .costs = &f->machine.scalar, .x = draft.x, .y = draft.y};
+                      .memory_bytes = role->memory_bytes, .costs = &f->machine.scalar, .x = draft.x - draft.origin_x,
+                      .y = draft.y - draft.origin_y};
   c->fabric = f;
   c->node = n;
   c->number = number;

@@ -100,7 +100,7 @@ static void start_end_task(struct core *c, int queue, int64_t now) {
               queue);
     return;
   }
-  start(c, (struct job){.run = in->end, .name = end_task_name(c->fabric, in)}, now,
+  start(c, (struct job){.run = in->end, .name = end_task_name(c->fabric, in), .blocking = in->blocking}, now,
         c->fabric->machine.data_task_dispatch);
 }
 
@@ -120,7 +120,7 @@ static void start_queue_task(struct core *c, int queue, int64_t now) {
               tag_text(TAG_OF_FORM[in->form]), tag_text(s.tag));
     return;
   }
-  start(c, (struct job){.input = in, .payload = s.payload, .name = in->name}, now,
+  start(c, (struct job){.input = in, .payload = s.payload, .name = in->name, .blocking = in->blocking}, now,
         c->fabric->machine.data_task_dispatch);
 }
 

@@ -1,0 +1,84 @@
+"""Which color each queue of a role is bound to, as expressions of the PE's place in the given rectangle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from polyloom.polyhedra.binding import bind_domain
+from polyloom.polyhedra.loops import CodeBuilder, IntExpression, Name, Number, Operation, sum_of
+from polyloom.wafer.border import Border
+from polyloom.wafer.border_code import queue_name
+from polyloom.wafer.border_flows import LINE
+from polyloom.wafer.border_routes import ColoredAdapter
+from polyloom.wafer.chain_code import chain_queues
+from polyloom.wafer.port_groups import last_color
+from polyloom.wafer.roles import Role
+from polyloom.wafer.routes import Routing
+from polyloom.wafer.routing import ColoredChain
+from polyloom.wafer.stream_code import StreamOnRole
+
+Bindings = dict[str, IntExpression]
+
+
+def compute_bindings(routing: Routing, streams: Sequence[StreamOnRole], origin: tuple[int, int]) -> Bindings:
+    """Return the bindings of a role of compute PEs."""
+    colors = {colored.stream.name: colored.color for colored in routing.streams}
+    bound: Bindings = {here.queue: Number(colors[here.stream.name]) for here in streams}
+    for chain in routing.chains:
+        incoming, outgoing = chain_queues(chain.chain)
+        axis = chain.chain.side.axis
+        shift = origin[0 if axis == "PE_X" else 1]
+        bound[incoming] = _alternating(min(chain.colors), axis, shift + 1)
+        bound[outgoing] = _alternating(min(chain.colors), axis, shift)
+    return bound
+
+
+def _alternating(first: int, coordinate: str, shift: int) -> IntExpression:
+    """Return ``first + (coordinate + shift) % 2``."""
+    parity = Operation("%", (sum_of([(1, Name(coordinate)), (1, Number(shift % 2))]), Number(2)))
+    return Operation("+", (Number(first), parity)) if first else parity
+
+
+def border_bindings(border: Border, routing: Routing, role: Role) -> Bindings:
+    """Return the bindings of a role of adapter PEs."""
+    bound: Bindings = {}
+    for colored in routing.adapters:
+        bound.update(_adapter_bindings(colored))
+        if not role.pes.is_disjoint(colored.adapter.line.at(colored.adapter.lines())):
+            name = queue_name(colored.adapter, LINE, incoming=not colored.adapter.inward)
+            bound[name] = _line_color(border, routing, colored, role)
+    return bound
+
+
+def _adapter_bindings(colored: ColoredAdapter) -> Iterator[tuple[str, IntExpression]]:
+    adapter = colored.adapter
+    for kind in colored.kinds:
+        for way, incoming in ((kind.origin, True), *((target, False) for target in kind.targets)):
+            name = queue_name(adapter, way, incoming=incoming)
+            if way.entry is not None:
+                yield name, Number(colored.ports[way.entry])
+            elif way.step:
+                # what comes from the neighbour one step away was sent on its color, in the other direction
+                pair = colored.steps[-way.step if incoming else way.step]
+                yield name, _alternating(min(pair), adapter.line.parameter, int(incoming))
+
+
+def _line_color(border: Border, routing: Routing, colored: ColoredAdapter, role: Role) -> IntExpression:
+    adapter = colored.adapter
+    if adapter.inward:
+        same = (
+            s for s in routing.streams if (s.stream.tensor, s.stream.side) == (adapter.tensor, adapter.side)
+        )
+        return Number(next(same).color)
+    return _chain_color(border, _chain_of(routing, colored), role)
+
+
+def _chain_of(routing: Routing, colored: ColoredAdapter) -> ColoredChain:
+    key = colored.adapter.tensor, colored.adapter.side
+    return next(c for c in routing.chains if c.chain.leaves and (c.chain.tensor, c.chain.side) == key)
+
+
+def _chain_color(border: Border, chain: ColoredChain, role: Role) -> IntExpression:
+    colors = bind_domain(last_color(border, chain, "line"), (chain.chain.side.line,))
+    here = colors.intersect_params(role.context)
+    return CodeBuilder(role.context, {}).value(here.dim_max(0))

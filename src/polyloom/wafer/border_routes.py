@@ -1,0 +1,190 @@
+"""Colors and routes of adapters, and the way of straight data through peeled border lines.
+
+All sets of PEs are those of the given rectangle. On a line, an adapter PE sends to its neighbour on one of
+two colors that alternate, as chains do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+import islpy as isl
+
+from polyloom.wafer.border import Adapter, Border, between
+from polyloom.wafer.border_flows import Kind, Way, kinds_of, port_way
+from polyloom.wafer.border_line import BorderLine, Entry
+from polyloom.wafer.chains import Chain
+from polyloom.wafer.routing import RAMP, ColoredChain, ColoredStream, Route
+from polyloom.wafer.sides import Side
+
+_DIM = isl.dim_type
+
+
+@dataclass(frozen=True, eq=False)
+class ColoredAdapter:
+    """An adapter with its colors: of each kind of port; of each direction along the line (even, odd PEs)."""
+
+    adapter: Adapter
+    kinds: tuple[Kind, ...]
+    ports: dict[Entry, int]
+    steps: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def colors(self) -> tuple[tuple[int, str], ...]:
+        """Each color and what it carries."""
+        line, tensor = self.adapter.line, self.adapter.tensor
+        verb = "from" if self.adapter.inward else "to"
+        named = {
+            color: f"{tensor} {verb} the {line.side_of(e).value} port" for e, color in self.ports.items()
+        }
+        for step, pair in self.steps.items():
+            towards = (line.high if step > 0 else line.low).value
+            for odd, color in enumerate(pair):
+                what = f"{tensor} along the {line.side.value} border to the {towards}"
+                named[color] = f"{what}, {('even', 'odd')[odd]} PEs"
+        return tuple(named.items())
+
+
+def color_adapters(border: Border, free: int) -> tuple[tuple[ColoredAdapter, ...], int]:
+    """Give every adapter its colors, from ``free`` on; returns them with the next free color."""
+    result: list[ColoredAdapter] = []
+    for adapter in border.adapters:
+        kinds = kinds_of(adapter)
+        ports: dict[Entry, int] = {}
+        for entry in adapter.entries():
+            if not adapter.spread or not ports:
+                free += 1
+            ports[entry] = free - 1
+        steps: dict[int, tuple[int, int]] = {}
+        for step in sorted({way.step for kind in kinds for way in kind.targets if way.step}):
+            steps[step] = free, free + 1
+            free += 2
+        result.append(ColoredAdapter(adapter, kinds, ports, steps))
+    return tuple(result), free
+
+
+def adapter_routes(colored: ColoredAdapter) -> Iterator[Route]:
+    """From a port along the line to the PEs that take the data, or from PE to PE and out of a port."""
+    if colored.adapter.spread:
+        yield from _spread_routes(colored)
+        return
+    adapter = colored.adapter
+    for entry, color in colored.ports.items():
+        way, side = port_way(adapter, entry), adapter.line.side_of(entry).value
+        pes = _union([k.on(adapter) for k in colored.kinds if way in (k.origin, *k.targets)], adapter.line)
+        yield Route(color, pes, side, (RAMP,)) if adapter.inward else Route(color, pes, RAMP, (side,))
+    for step, pair in colored.steps.items():
+        yield from _step_routes(colored, step, pair)
+
+
+def _step_routes(colored: ColoredAdapter, step: int, pair: tuple[int, int]) -> Iterator[Route]:
+    adapter = colored.adapter
+    line = adapter.line
+    ahead, back = (line.high, line.low) if step > 0 else (line.low, line.high)
+    senders = _union([k.on(adapter) for k in colored.kinds if _steps(k.targets, step)], line)
+    takers = _union([k.on(adapter) for k in colored.kinds if _steps((k.origin,), -step)], line)
+    for odd, color in enumerate(pair):
+        yield Route(color, _parity(senders, line, odd), RAMP, (ahead.value,))
+        yield Route(color, _parity(takers, line, 1 - odd), back.value, (RAMP,))
+
+
+def _steps(ways: Sequence[Way], step: int) -> bool:
+    return any(way.step == step for way in ways)
+
+
+def _union(sets: Sequence[isl.Set], line: BorderLine) -> isl.Set:
+    result = line.pes().subtract(line.pes())
+    for pes in sets:
+        result = result.union(pes)
+    return result.coalesce()
+
+
+def _parity(pes: isl.Set, line: BorderLine, odd: int) -> isl.Set:
+    return pes.intersect(isl.Set(f"{{ PE[{line.point('c', 'o')}] : c mod 2 = {odd} }}"))
+
+
+def _spread_routes(colored: ColoredAdapter) -> Iterator[Route]:
+    """One stream for each port: from the PE beside it both ways, and down the ramps of those that need it."""
+    adapter = colored.adapter
+    line = adapter.line
+    takers = _union([k.on(adapter) for k in colored.kinds], line)
+    to_port = isl.Map(f"{{ at[p, {', '.join(f'k{n}' for n in range(adapter.rank))}] -> port[p] }}")
+    serves = adapter.way.domain_factor_range().reverse().apply_domain(to_port)
+    for entry, color in colored.ports.items():
+        ports = isl.Set(f"{{ port[p] : {line.entry_of(entry)} }}")
+        reach = between(serves, line).intersect_domain(ports)
+        start = line.pe_of_port().intersect_domain(ports)
+        beside = line.at(reach.intersect(start).range())
+        yield from _turns(color, line.side_of(entry), beside, takers, _goes_on(reach, start, line), line)
+        for step, source in ((1, line.low), (-1, line.high)):
+            passed = line.at(_passed(reach, start, step))
+            yield from _turns(color, source, passed, takers, _goes_on(reach, start, line), line)
+
+
+def _passed(reach: isl.Map, start: isl.Map, step: int) -> isl.Set:
+    """Return ``{ pos[c] }`` that a port's stream comes to from the PE one step before."""
+    order = "c > s" if step > 0 else "c < s"
+    beyond = start.apply_range(isl.Map(f"{{ pos[s] -> pos[c] : {order} }}"))
+    return reach.intersect(beyond).range()
+
+
+def _goes_on(reach: isl.Map, start: isl.Map, line: BorderLine) -> dict[Side, isl.Set]:
+    """Return the PEs from which a port's stream goes on in each direction."""
+    result: dict[Side, isl.Set] = {}
+    for step, side in ((-1, line.low), (1, line.high)):
+        order = "c <= s" if step < 0 else "c >= s"
+        from_start = start.apply_range(isl.Map(f"{{ pos[s] -> pos[c] : {order} }}"))
+        before = reach.apply_range(isl.Map(f"{{ pos[c] -> pos[c - {step}] }}"))
+        result[side] = line.at(reach.intersect(before).intersect(from_start).range())
+    return result
+
+
+def _turns(
+    color: int, source: Side, pes: isl.Set, takers: isl.Set, goes_on: dict[Side, isl.Set], line: BorderLine
+) -> Iterator[Route]:
+    """Yield routes on ``pes``, one for each set of targets that occurs."""
+    conditions = [(RAMP, takers), (line.low.value, goes_on[line.low]), (line.high.value, goes_on[line.high])]
+    for chosen in product((True, False), repeat=len(conditions)):
+        here, targets = pes, list[str]()
+        for (target, where), holds in zip(conditions, chosen, strict=True):
+            here = here.intersect(where) if holds else here.subtract(where)
+            targets += [target] if holds else []
+        if targets and not here.is_empty():
+            yield Route(color, here.coalesce(), source.value, tuple(targets))
+
+
+# Between the compute rectangle and the outside.
+
+
+def border_pes(border: Border, side: Side, pes: isl.Set) -> isl.Set:
+    """Return the PEs of a peeled line on the rows or columns of PEs of the given rectangle."""
+    line = BorderLine(border.given.grid, side)
+    return line.at(pes.apply(line.line_of()).set_tuple_name("pos"))
+
+
+def stream_crossing(border: Border, colored: ColoredStream) -> Iterator[Route]:
+    """How a stream gets through the peeled line on its side: straight on, or from the adapter there."""
+    stream = colored.stream
+    if stream.side in border.peeled:
+        pes = border_pes(border, stream.side, border.to_given(stream.passes))
+        adapted = border.adapter(stream.tensor, stream.side) is not None
+        yield Route(colored.color, pes, RAMP if adapted else stream.side.value, (stream.side.opposite.value,))
+
+
+def chain_crossing(border: Border, colored: ColoredChain) -> Iterator[Route]:
+    """How results get through the peeled line on their side: straight on, or into the adapter there."""
+    chain = colored.chain
+    if not chain.leaves or chain.side not in border.peeled:
+        return
+    adapted = border.adapter(chain.tensor, chain.side) is not None
+    for odd, color in enumerate(colored.colors):
+        last = chain.last.intersect(_odd_along(chain, odd))
+        pes = border_pes(border, chain.side, border.to_given(last))
+        yield Route(color, pes, chain.side.opposite.value, (RAMP if adapted else chain.side.value,))
+
+
+def _odd_along(chain: Chain, odd: int) -> isl.Set:
+    axis = "x" if chain.side.axis == "PE_X" else "y"
+    return isl.Set(f"{{ PE[x, y] : {axis} mod 2 = {odd} }}")

@@ -1,0 +1,43 @@
+"""Routes of a color on sets of PEs, and streams and chains with their colors.
+
+A stream has one color. A chain has two, which alternate along the line, since a router takes a color from
+one direction only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyloom.wafer.chains import Chain
+from polyloom.wafer.streams import Stream
+
+RAMP = "ramp"
+"""The way between a router and its PE."""
+
+
+@dataclass(frozen=True, eq=False)
+class Route:
+    """On ``pes``, wavelets of a color that come from ``source`` go to ``targets`` (sides or RAMP)."""
+
+    color: int
+    pes: isl.Set
+    source: str
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ColoredStream:
+    """A stream with its color."""
+
+    stream: Stream
+    color: int
+
+
+@dataclass(frozen=True, eq=False)
+class ColoredChain:
+    """A chain with its two colors: a PE sends on ``colors[c % 2]``, c its coordinate along the line."""
+
+    chain: Chain
+    colors: tuple[int, int]
