@@ -27,6 +27,9 @@ from polyloom.mdh.signature import Key
 VERSION = 1
 """The layout of the tables; a file with a higher number comes from a later Polyloom."""
 
+MAX_DISTANCE = 1e6
+"""Sizes further apart, or of another rank, have nothing to do with each other."""
+
 WAIT = 20.0
 """Seconds that a writer waits for another one."""
 
@@ -147,11 +150,12 @@ class Database:
         with self._refusing():
             return {text: Status(status) for text, status in self._connection.execute(query, _columns(key))}
 
-    def nearest(self, key: Key, limit: int = 4) -> tuple[Entry, ...]:
+    def nearest(self, key: Key, limit: int = 4, within: float = math.inf) -> tuple[Entry, ...]:
         """Return the best schedule of each of the nearest problems: other sizes, generators, drivers.
 
         The same md_hom on the same device comes first, then by distance of the sizes: the sum of
-        |log2(a / b)| over the extents. An entry of the key itself is not among them.
+        |log2(a / b)| over the extents, of which none is larger than ``within``. An entry of the key itself
+        is not among them.
         """
         with self._refusing():
             rows = self._connection.execute(
@@ -159,7 +163,8 @@ class Database:
                 (key.signature,),
             ).fetchall()
         others = sorted({_key(row) for row in rows} - {key}, key=lambda other: _distance(key, other))
-        best = (self.best(other) for other in others if math.isfinite(_distance(key, other)[1]))
+        near = (other for other in others if _farthest(key.sizes, other.sizes) <= min(within, MAX_DISTANCE))
+        best = (self.best(other) for other in near)
         return tuple(entry for entry in best if entry is not None)[:limit]
 
     def problems(self) -> tuple[tuple[Key, str], ...]:
@@ -289,9 +294,13 @@ def _distance(key: Key, other: Key) -> tuple[bool, float, bool, bool]:
 
 
 def _size_distance(sizes: Sequence[int | str], others: Sequence[int | str]) -> float:
+    return sum(_log_ratio(a, b) for a, b in zip(sizes, others, strict=False))
+
+
+def _farthest(sizes: Sequence[int | str], others: Sequence[int | str]) -> float:
     if len(sizes) != len(others):
         return math.inf
-    return sum(_log_ratio(a, b) for a, b in zip(sizes, others, strict=True))
+    return max((_log_ratio(a, b) for a, b in zip(sizes, others, strict=True)), default=0.0)
 
 
 def _log_ratio(a: int | str, b: int | str) -> float:

@@ -1,0 +1,86 @@
+"""Which schedule an md_hom runs with: what was tuned for it, else for its nearest sizes, else the model's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+from polyloom.diagnostics import PolyloomError
+from polyloom.ir.host import Buffer, MdHom
+from polyloom.mdh.database import Database, default_path
+from polyloom.mdh.devices import DeviceModel
+from polyloom.mdh.signature import key_of
+
+S_co = TypeVar("S_co", covariant=True)
+
+
+class Origin(Enum):
+    """Where a schedule comes from."""
+
+    TUNED = "tuned"
+    NEAREST = "tuned for other sizes"
+    MODEL = "cost model"
+
+
+class Choices(Protocol[S_co]):
+    """The part of a space that a choice needs."""
+
+    def default(self) -> S_co:
+        """Return the schedule that the cost model prefers."""
+
+    def adapted(self, text: str) -> S_co | None:
+        """Return the legal schedule nearest to a JSON text; None where it is none at all."""
+
+
+@dataclass(frozen=True)
+class Choice(Generic[S_co]):
+    """A schedule, where it comes from, and its time when it was tuned (None: never)."""
+
+    schedule: S_co
+    origin: Origin
+    seconds: float | None = None
+
+
+NEAR = 2.0
+"""How far the sizes of a tuned problem may be: each at most 2 ** NEAR times as large or small."""
+
+
+def choose(
+    hom: MdHom,
+    buffers: Sequence[Buffer],
+    device: DeviceModel,
+    space: Choices[S_co],
+    database: Database | None,
+) -> Choice[S_co]:
+    """Return the schedule of an md_hom whose parameters are folded."""
+    if database is not None:
+        key = key_of(hom, buffers, device.id)
+        best = database.best(key)
+        found = None if best is None else space.adapted(best.schedule)
+        if best is not None and found is not None:
+            return Choice(found, Origin.TUNED, best.outcome.seconds)
+        for entry in database.nearest(key, within=NEAR):
+            found = space.adapted(entry.schedule)
+            if found is not None and entry.key.device == key.device:
+                return Choice(found, Origin.NEAREST, entry.outcome.seconds)
+    return Choice(space.default(), Origin.MODEL)
+
+
+def tuning_results(path: Path | None = None) -> Database | None:
+    """Open the database of tuning results for reading; None where there is none yet.
+
+    ``path``: another one than the user's own, which must exist then. A broken database of the user's own is
+    as none: it must not keep a program from running.
+    """
+    if path is not None:
+        return Database(path, readonly=True)
+    own = default_path()
+    if not own.exists():
+        return None
+    try:
+        return Database(own, readonly=True)
+    except PolyloomError:
+        return None

@@ -1,0 +1,78 @@
+"""What there is to tune in a host program: its md_homs, each as a program of its own.
+
+An md_hom inside host loops may depend on their iterators. It is tuned at one launch, the middle one of each
+loop, and kept under the key of the md_hom as it stands, iterators symbolic: that is what a runtime asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from polyloom.ir.host import Buffer, HostBranch, HostLoop, HostNode, HostProgram, MdHom, Role
+from polyloom.ir.integers import holds, integer
+from polyloom.ir.specialise import specialise_md_hom
+
+MOST_STEPS = 1_000_000
+"""Host iterations that are counted one by one; beyond, a loop counts as that long."""
+
+
+@dataclass(frozen=True)
+class TuneTarget:
+    """An md_hom of a program without parameters.
+
+    ``node``: as it stands; ``launched``: with values of host iterators; ``executions``: how often about it
+    runs. ``buffers``: those that it reads or writes, all of them given to it.
+    """
+
+    node: MdHom
+    launched: MdHom
+    buffers: tuple[Buffer, ...]
+    executions: int
+
+    def program(self) -> HostProgram:
+        """Return a program of this md_hom alone."""
+        return HostProgram(self.node.name, (), self.buffers, (self.launched,))
+
+
+def tune_targets(program: HostProgram) -> tuple[TuneTarget, ...]:
+    """Return the md_homs of a program whose parameters are folded, in its order, those that run."""
+    return tuple(_targets(program.body, {}, 1, program))
+
+
+def _targets(
+    nodes: Sequence[HostNode], names: Mapping[str, int], executions: int, program: HostProgram
+) -> Iterator[TuneTarget]:
+    for node in nodes:
+        match node:
+            case MdHom():
+                launched = specialise_md_hom(node, names)
+                if all(integer(extent, {}) > 0 for extent in launched.extents):
+                    yield TuneTarget(node, launched, _buffers(node, program), executions)
+            case HostBranch(condition=condition, body=body, otherwise=otherwise):
+                taken = body if holds(condition, names) else otherwise
+                yield from _targets(taken, names, executions, program)
+            case HostLoop(iterator=iterator, body=body):
+                values = _values(node, names)
+                if values:
+                    inner = {**names, iterator: values[len(values) // 2]}
+                    yield from _targets(body, inner, executions * len(values), program)
+            case _:
+                pass
+
+
+def _values(loop: HostLoop, names: Mapping[str, int]) -> list[int]:
+    """Return the iterator's values, as many as are counted."""
+    values: list[int] = []
+    inner = {**names, loop.iterator: integer(loop.start, names)}
+    while len(values) < MOST_STEPS and holds(loop.condition, inner):
+        values.append(inner[loop.iterator])
+        inner[loop.iterator] += integer(loop.step, inner)
+    return values
+
+
+def _buffers(node: MdHom, program: HostProgram) -> tuple[Buffer, ...]:
+    used = {view.buffer for view in (*node.inputs, *node.outputs)}
+    return tuple(
+        Buffer(b.name, b.type, b.shape, Role.UPDATED, b.span) for b in program.buffers if b.name in used
+    )
