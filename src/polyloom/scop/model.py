@@ -74,7 +74,8 @@ class ScopArray:
     ``shape``: extents over the parameters; the first is None where C does not say it (``double *a``,
     ``a[]``).
     ``constant``: declared ``const``. ``record``: for a member of a structure, the variable and the path
-    (``("p", "x")`` for ``p[i].x``), else empty.
+    (``("p", "x")`` for ``p[i].x``), else empty; ``levels``: how many subscripts stand behind each of them
+    (``(1, 0)``). ``variable``: the name in the source, which another array may share.
     """
 
     name: str
@@ -85,6 +86,8 @@ class ScopArray:
     restrict: bool = False
     record: tuple[str, ...] = ()
     span: Span | None = None
+    levels: tuple[int, ...] = ()
+    variable: str = ""
 
 
 @dataclass(frozen=True, eq=False)

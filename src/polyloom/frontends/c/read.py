@@ -13,14 +13,18 @@ import islpy as isl
 from pycparser import c_ast
 
 from polyloom.diagnostics import Source, Unsupported
+from polyloom.frontends.c.c_types import Scalar
 from polyloom.frontends.c.control import walk_all
 from polyloom.frontends.c.enter import enter
 from polyloom.frontends.c.finish import Statement, schedule_of, statements_of
+from polyloom.frontends.c.faults import worst
+from polyloom.frontends.c.inlining import inlined
 from polyloom.frontends.c.parse import parse
 from polyloom.frontends.c.places import Places
 from polyloom.frontends.c.preprocess import preprocess
 from polyloom.frontends.c.regions import Region, extent_in, regions
-from polyloom.frontends.c.state import FoundArray, State
+from polyloom.frontends.c.state import FoundArray, Hooks, Mode, State
+from polyloom.frontends.c.summaries import summarised
 from polyloom.ir.expressions import ParameterValue, walk
 from polyloom.polyhedra.loops_tree import names_in
 from polyloom.scop.model import Scop, ScopArray, ScopParameter
@@ -59,7 +63,7 @@ def read_c(
     Errors: ``PolyloomError`` where the program is wrong, ``Unsupported`` where it is no static control part.
     Source: md_poly, Sec. 3.2.1.
     """
-    parts = read_parts(source, function, defines, include, preprocessor)
+    parts = read_parts(source, function, defines, include, preprocessor, Mode.COMPUTE)
     return tuple(scop_of(part) for part in parts)
 
 
@@ -69,16 +73,24 @@ def read_parts(
     defines: Mapping[str, str] | None = None,
     include: Sequence[Path] = (),
     preprocessor: str | None = None,
+    mode: Mode = Mode.TEXT,
 ) -> tuple[Part, ...]:
-    """Return the parts with all that could be found out, also where it cannot be computed."""
+    """Return the parts with all that could be found out, also where it cannot be computed.
+
+    Errors: those of ``read_c``, but for calls of functions that Polyloom does not know.
+    """
     places = Places(source)
     tree = parse(preprocess(source, defines or {}, include, preprocessor), places)
-    return tuple(_part(region, tree, places) for region in regions(tree, function, places))
+    return tuple(_part(region, tree, places, mode) for region in regions(tree, function, places))
 
 
-def _part(region: Region, tree: c_ast.FileAST, places: Places) -> Part:
+def _part(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> Part:
     state = enter(region, tree, places)
+    state.mode = mode
+    state.hooks = Hooks(walk_all, inlined, summarised)
     walk_all(region.body, state)
+    if state.refused:
+        raise worst(state.refused)
     statements = statements_of(state)
     return Part(region, state, statements, schedule_of(statements), extent_in(region, places))
 
@@ -88,7 +100,7 @@ def scop_of(part: Part) -> Scop:
     state = part.state
     refused = [d for s in part.statements for d in s.draft.refused]
     if refused:
-        raise Unsupported(*refused)
+        raise Unsupported(*dict.fromkeys(refused))
     models = tuple(s.model for s in part.statements if s.model is not None and not s.domain.is_empty())
     names = {m.name for m in models}
     kept = [s for s in part.statements if s.name in names]
@@ -100,7 +112,7 @@ def scop_of(part: Part) -> Scop:
         context=state.context.params(),
         statements=models,
         schedule=schedule_of(kept),
-        arrays=tuple(_array(a) for a in state.arrays.values()),
+        arrays=tuple(_array(a) for a in state.arrays.values() if isinstance(a.type, Scalar)),
         stated=tuple(state.stated),
         assumed=tuple(state.assumed),
         extent=part.extent,
@@ -110,6 +122,7 @@ def scop_of(part: Part) -> Scop:
 
 def _array(found: FoundArray) -> ScopArray:
     variable = found.place.variable
+    assert isinstance(found.type, Scalar)
     return ScopArray(
         name=found.name,
         type=found.type.element,
@@ -119,6 +132,8 @@ def _array(found: FoundArray) -> ScopArray:
         restrict=getattr(variable.type, "restrict", False),
         record=(variable.name, *found.place.members) if found.place.members else (),
         span=variable.span,
+        levels=found.levels if found.place.members else (),
+        variable=variable.name,
     )
 
 
