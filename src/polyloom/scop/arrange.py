@@ -22,7 +22,9 @@ _OUT = isl.dim_type.out
 MAXIMUM_EVALUATED = 5
 
 
-def arrange(statements: Statements, edges: Sequence[Edge]) -> tuple[Plan, ...]:
+def arrange(
+    statements: Statements, edges: Sequence[Edge], around: tuple[Hyperplane, ...] = ()
+) -> tuple[Plan, ...]:
     """Return plans that run the statements so that every edge's source comes before its sink.
 
     ``statements`` in the order of the source. An edge of one statement to itself through reads of what is
@@ -33,19 +35,21 @@ def arrange(statements: Statements, edges: Sequence[Edge]) -> tuple[Plan, ...]:
     result: list[Plan] = []
     for group in groups:
         inside = [e for e in edges if e.source in group and e.sink in group]
-        result += _component([by_name[name] for name in group], inside)
+        result += _component([by_name[name] for name in group], inside, around)
     return tuple(result)
 
 
-def _component(statements: Statements, edges: Sequence[Edge]) -> tuple[Plan, ...]:
+def _component(
+    statements: Statements, edges: Sequence[Edge], around: tuple[Hyperplane, ...]
+) -> tuple[Plan, ...]:
     """Return the plans of one strongly connected component."""
     if len(statements) == 1 and all(_by_snapshot(statements[0], e) for e in edges):
         return (Leaf(statements[0], frozenset(e.array for e in edges)),)
-    block = Block(tuple(statements), parallel_planes(statements, edges))
+    block = Block(tuple(statements), parallel_planes(statements, edges, around), len(around))
     best: tuple[Plan, ...] = (block,)
     if score(best) <= (1, 0):
         return best
-    for plans in (_divided(statements, edges), *_sequential(statements, edges)):
+    for plans in (_divided(statements, edges), *_sequential(statements, edges, around)):
         if plans is not None and score(plans) < score(best):
             best = plans
         if score(best) <= (1, 1):
@@ -70,10 +74,15 @@ def _divided(statements: Statements, edges: Sequence[Edge]) -> tuple[Plan, ...] 
     return plans if all(isinstance(plan, Leaf) for plan in plans) else None
 
 
-def _sequential(statements: Statements, edges: Sequence[Edge]) -> list[tuple[Plan, ...]]:
+def _sequential(
+    statements: Statements, edges: Sequence[Edge], around: tuple[Hyperplane, ...]
+) -> list[tuple[Plan, ...]]:
     """Return the plans with one more host loop around, for the best hyperplanes."""
     planes = islice(hyperplanes(statements, edges), MAXIMUM_EVALUATED)
-    return [(Sequential(plane, arrange(statements, inner_edges(edges, plane))),) for plane in planes]
+    return [
+        (Sequential(plane, arrange(statements, inner_edges(edges, plane), (*around, plane))),)
+        for plane in planes
+    ]
 
 
 def inner_edges(edges: Sequence[Edge], plane: Hyperplane) -> list[Edge]:

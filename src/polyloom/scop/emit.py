@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -10,7 +10,6 @@ import islpy as isl
 
 from polyloom.ir.host import Buffer, Copy, HostBranch, HostLoop, HostNode, MdHom, Role, View
 from polyloom.polyhedra.binding import bind_range, parameter_names
-from polyloom.polyhedra.compression import variable_compression
 from polyloom.polyhedra.loops import CodeBuilder
 from polyloom.polyhedra.loops_tree import Branch, Instance, IntExpression, Loop, Name, Number, Operation, Tree
 from polyloom.polyhedra.straighten import NoBox, straighten
@@ -56,8 +55,17 @@ def row_of(plane: Hyperplane, statement: str) -> Row:
 class Emitter:
     """Makes host nodes; collects the local buffers that they need."""
 
-    def __init__(self, scop: Scop, updates: Mapping[str, Update], shapes: Mapping[str, Buffer]) -> None:
+    def __init__(
+        self,
+        scop: Scop,
+        updates: Mapping[str, Update],
+        shapes: Mapping[str, Buffer],
+        rewrite: Callable[[ScopStatement], ScopStatement],
+        private: Mapping[str, Buffer],
+    ) -> None:
         self.scop = scop
+        self.rewrite = rewrite
+        self.private = private
         self.updates = updates
         self.shapes = shapes
         self.locals: list[Buffer] = []
@@ -85,7 +93,7 @@ class Emitter:
         if domain.is_empty():
             return ()
         try:
-            node = hom(statement, domain, update, place.context)
+            node = hom(self.rewrite(statement), domain, update, place.context)
         except (NoHom, NoBox):
             return (self._block((statement,), (), place),)
         copies = []
@@ -113,7 +121,10 @@ class Emitter:
                 dimension, context = found
                 dimensions.append(dimension)
         name = "_".join(s.name for s in statements[:3])
-        return nest(name, statements, schedule, context, dimensions)
+        stored = [self.rewrite(s) for s in statements]
+        made = nest(name, stored, schedule, context, dimensions)
+        names = {view.buffer for a in made.assignments for view in (a.target, *a.reads)}
+        return replace(made, private=tuple(b for n, b in self.private.items() if n in names))
 
     def _dimension(
         self,
@@ -210,6 +221,3 @@ def _reading_copy(node: MdHom, array: str, copy: str) -> MdHom:
         View(copy, v.indices, v.span) if v.buffer == array and v != own else v for v in node.inputs
     )
     return replace(node, inputs=inputs)
-
-
-__all__ = ["Emitter", "Place", "row_of", "variable_compression"]

@@ -1,7 +1,7 @@
 """One statement, all of whose instances may run in any order, as an md_hom.
 
-Source: md_poly, Sec. 3.2.2, parameters 1-8 of the views and of md_hom. Unlike the paper, updates become combine
-operators, and domains that are no boxes get a guard.
+Source: md_poly, Sec. 3.2.2, parameters 1-8 of the views and of md_hom. Unlike the paper, updates become
+combine operators, and domains that are no boxes get a guard.
 """
 
 from __future__ import annotations

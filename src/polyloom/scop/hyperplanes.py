@@ -6,10 +6,10 @@ proved against the dependences; isl's scheduler proposes skewed ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import combinations, islice, product
+from itertools import combinations, islice
 
 import islpy as isl
 
@@ -92,11 +92,13 @@ def _complexity(plane: Hyperplane) -> int:
     return max(sum(map(abs, row)) for row in plane.values())
 
 
-def parallel_planes(statements: Sequence[ScopStatement], edges: Sequence[Edge]) -> tuple[Hyperplane, ...]:
-    """Return hyperplanes that no edge leaves, each statement's rows linearly independent."""
+def parallel_planes(
+    statements: Sequence[ScopStatement], edges: Sequence[Edge], around: Sequence[Hyperplane]
+) -> tuple[Hyperplane, ...]:
+    """Return hyperplanes that no edge leaves, linearly independent of each other and those ``around``."""
     chosen: list[Hyperplane] = []
     for plane in _assignments(statements, edges, backwards=_leaves, simple=True):
-        if all(_independent([*(c[s.name] for c in chosen), plane[s.name]]) for s in statements):
+        if all(_independent([*(c[s.name] for c in (*around, *chosen)), plane[s.name]]) for s in statements):
             chosen.append(plane)
     return tuple(chosen)
 

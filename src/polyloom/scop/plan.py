@@ -34,10 +34,14 @@ class Scan:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Statements in their order in the source, for every point of the ``parallel`` coordinates."""
+    """Statements in their order in the source, for every point of the ``parallel`` coordinates.
+
+    ``around``: how many host loops stand outside.
+    """
 
     statements: tuple[ScopStatement, ...]
     parallel: tuple[Hyperplane, ...]
+    around: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +75,7 @@ def walk_plans(plans: Iterable[Plan]) -> Iterator[Plan]:
 
 
 Score = tuple[int, int]
-"""How many dimensions the longest chain of steps has; how many loops of launches are nested. Less is better."""
+"""Dimensions of the longest chain of steps; loops of launches around each other. Less is better."""
 
 
 def score(plans: Iterable[Plan]) -> Score:
@@ -84,8 +88,8 @@ def _score(plan: Plan) -> Score:
     match plan:
         case Leaf() | Scan():
             return 0, 0
-        case Block(statements=statements, parallel=parallel):
-            return max(len(s.iterators) for s in statements) - len(parallel), 0
+        case Block(statements=statements, parallel=parallel, around=around):
+            return max(0, max(len(s.iterators) for s in statements) - len(parallel) - around), 0
         case Sequential(body=body):
             steps, launches = score(body)
             return steps + 1, launches + 1

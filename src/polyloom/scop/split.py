@@ -1,12 +1,12 @@
 """Index-set splitting: the instances of a statement by where its reads lie beside its write.
 
-Before: ``p[i][j] = min(p[i][j], p[i][k] + p[k][j])``. After: nine statements, for i before, at and after k and
-j before, at and after k; within each, no instance reads what another one writes.
+Before: ``p[i][j] = min(p[i][j], p[i][k] + p[k][j])``. After: nine statements, for i before, at and after k
+and j before, at and after k; within each, no instance reads what another one writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -17,7 +17,8 @@ from polyloom.scop.model import ScopAccess, ScopStatement
 
 _DIM = isl.dim_type
 MAXIMUM_PIECES = 27
-_SIGNS = (lambda f: f.neg().pos_set(), isl.PwAff.zero_set, isl.PwAff.pos_set)
+_Sign = Callable[[isl.PwAff], isl.Set]
+_SIGNS: tuple[_Sign, ...] = (lambda f: f.neg().pos_set(), lambda f: f.zero_set(), lambda f: f.pos_set())
 
 
 def split(statement: ScopStatement, edges: Sequence[Edge]) -> tuple[list[ScopStatement], list[Edge]] | None:

@@ -1,21 +1,27 @@
-"""A static control part as a host program of MDHs."""
+"""A static control part as a host program of MDHs.
+
+updates -> dependences -> expansion -> plan -> contraction -> host nodes
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
 
 import islpy as isl
 
 from polyloom.diagnostics import Diagnostic
-from polyloom.ir.host import HostProgram
+from polyloom.ir.host import Buffer, Copy, HostNode, HostProgram, MdHom, Nest, Role, walk_host
 from polyloom.scop.arrange import arrange
 from polyloom.scop.buffers import buffers, parameters
+from polyloom.scop.contract import Storage, contracted, private_buffers, rewriting
 from polyloom.scop.dependences import Dependences, Kind, dependences
 from polyloom.scop.emit import Emitter
+from polyloom.scop.expand import expanded
 from polyloom.scop.hyperplanes import Edge, edge
-from polyloom.scop.model import Scop, ScopStatement
+from polyloom.scop.model import Scop
 from polyloom.scop.nests import nest
 from polyloom.scop.updates import Update, update_of
 
@@ -41,14 +47,48 @@ class Transformation:
 
 def host_program(scop: Scop, mode: ReductionMode = ReductionMode.DETECT) -> Transformation:
     """Return the host program of a static control part; every one has one."""
+    scop = with_parameters(scop)
     if not scop.statements:
         return Transformation(serial_program(scop))
     updates = _updates(scop, mode)
-    found = dependences(scop, updates)
-    held = buffers(scop, found.exposed)
-    emitter = Emitter(scop, updates, {b.name: b for b in held})
-    body = emitter.nodes(arrange(in_order(scop), edges_of(found)))
-    return Transformation(HostProgram(scop.name, parameters(scop), (*held, *emitter.locals), body))
+    before = dependences(scop, updates)
+    larger, expansions = expanded(scop, before)
+    after = dependences(larger, updates) if expansions else before
+    plans, storages = contracted(arrange(larger.statements, edges_of(after)), expansions)
+    held = {b.name: b for b in _buffers(larger, before, storages)}
+    emitter = Emitter(larger, updates, held, rewriting(storages), private_buffers(storages, held))
+    body = emitter.nodes(plans)
+    found = _used((*held.values(), *emitter.locals), body)
+    return Transformation(HostProgram(scop.name, parameters(scop), found, body))
+
+
+def _buffers(scop: Scop, found: Dependences, storages: Sequence[Storage]) -> Iterator[Buffer]:
+    """Yield the buffers, expanded arrays with the axes that they kept."""
+    kept = {s.expansion.name: s for s in storages}
+    for buffer in buffers(scop, found.exposed):
+        storage = kept.get(buffer.name)
+        if storage is None:
+            yield buffer
+        else:
+            extents = tuple(axis.extent for axis in storage.axes)
+            gone = len(storage.expansion.axes)
+            yield replace(buffer, shape=(*extents, *buffer.shape[gone:]))
+
+
+def _used(held: Sequence[Buffer], body: tuple[HostNode, ...]) -> tuple[Buffer, ...]:
+    """Return the buffers without local ones that nothing uses."""
+    names: set[str] = set()
+    for node in walk_host(body):
+        match node:
+            case MdHom(inputs=inputs, outputs=outputs):
+                names |= {view.buffer for view in (*inputs, *outputs)}
+            case Nest(assignments=assignments):
+                names |= {view.buffer for a in assignments for view in (a.target, *a.reads)}
+            case Copy(source=source, target=target):
+                names |= {source, target}
+            case _:
+                pass
+    return tuple(b for b in held if b.role is not Role.LOCAL or b.name in names)
 
 
 def _updates(scop: Scop, mode: ReductionMode) -> dict[str, Update]:
@@ -68,13 +108,17 @@ def edges_of(found: Dependences) -> list[Edge]:
     return [edge(*key, reduce(isl.Map.union, maps).coalesce()) for key, maps in groups.items()]
 
 
-def in_order(scop: Scop) -> tuple[ScopStatement, ...]:
-    """Return the statements in the order of the source."""
-    return scop.statements
+def with_parameters(scop: Scop) -> Scop:
+    """Return the same part, its context over all parameters."""
+    space = scop.schedule.get_space().params().align_params(scop.context.get_space())
+    names = ", ".join(p.name for p in scop.parameters)
+    space = space.align_params(isl.Set(f"[{names}] -> {{ : }}").get_space())
+    return replace(scop, context=scop.context.align_params(space))
 
 
 def serial_program(scop: Scop) -> HostProgram:
     """Return the whole part as one sequential program: always right, never parallel."""
+    scop = with_parameters(scop)
     schedule = scop.schedule.intersect_domain(instances(scop))
     body = (nest(scop.name, scop.statements, schedule, scop.context),) if scop.statements else ()
     exposed = dependences(scop, {}).exposed

@@ -66,16 +66,25 @@ class Frame:
         return {name: k for k, name in enumerate(self.names)}
 
     def _index(self, relation: isl.Map, k: int) -> Index | Expression:
-        """Return one index of an access: affine where it is, else an expression with conditions."""
+        """Return one index of an access: affine where it is, else an expression with conditions.
+
+        Where the access is not used, and its element may not exist, the index is 0.
+        """
         last = relation.dim(_DIM.out) - 1
         line = relation.project_out(_DIM.out, k + 1, last - k).project_out(_DIM.out, 0, k)
         here = line.apply_domain(isl.Map.from_multi_aff(self.coordinates).reverse())
         function = here.intersect_domain(self.points).as_pw_multi_aff().get_pw_aff(0).coalesce()
-        function = function.gist(self.points)
-        pieces = function.get_pieces()
-        if len(pieces) == 1:
+        unused = self.points.subtract(function.domain())
+        pieces = function.gist(self.points).get_pieces()
+        if len(pieces) == 1 and unused.is_empty():
             return _affine_index(pieces[0][1], self.arguments, self.positions)
+        if not unused.is_empty():
+            pieces = [*function.get_pieces(), (unused, isl.Aff.zero_on_domain(_local(self.points)))]
         return integer_expression(_choice(pieces, self), self.positions, ElementType.INT64)
+
+
+def _local(points: isl.Set) -> isl.LocalSpace:
+    return isl.LocalSpace.from_space(points.get_space())
 
 
 def _affine_index(

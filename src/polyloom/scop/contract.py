@@ -1,0 +1,154 @@
+"""What a plan does not need of the expansions is taken back.
+
+A loop that became a host loop runs its iterations one after another: no element for each is needed. Where one
+node runs all statements that use the array, the array is private to the node's points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from polyloom.ir.host import Buffer, Role
+from polyloom.scop.expand import Axis, Expansion
+from polyloom.scop.model import ScopAccess, ScopStatement
+from polyloom.scop.plan import Block, Hyperplane, Plan, Row, Sequential, statements_of
+
+_DIM = isl.dim_type
+
+
+@dataclass(frozen=True, eq=False)
+class Storage:
+    """Where an expanded array is kept: with the ``axes`` that remain, under ``name``.
+
+    ``private``: each point of the node that uses the array has its own.
+    """
+
+    expansion: Expansion
+    name: str
+    axes: tuple[Axis, ...]
+    private: bool
+
+
+def contracted(
+    plans: Sequence[Plan], expansions: Sequence[Expansion]
+) -> tuple[tuple[Plan, ...], tuple[Storage, ...]]:
+    """Return the plans without copies that are not needed, and how each array is stored."""
+    storages = []
+    result = tuple(plans)
+    for expansion in expansions:
+        result, storage = _contract(result, expansion)
+        storages.append(storage)
+    return result, tuple(storages)
+
+
+def _contract(plans: tuple[Plan, ...], expansion: Expansion) -> tuple[tuple[Plan, ...], Storage]:
+    copies = {name for name, _ in expansion.copies}
+    users = {s.name for p in plans for s in statements_of(p) if _uses(s, expansion.name)} - copies
+    times, container = _container(plans, users)
+    original = expansion.array.name
+    if isinstance(container, Block) and container.parallel:
+        moved = _with_copies_inside(plans, container, expansion)
+        return moved, Storage(expansion, f"{expansion.name}_here", (), private=True)
+    left = tuple(axis for axis in expansion.axes if not any(_is_axis(t, axis, users) for t in times))
+    if isinstance(container, Block):
+        left = ()
+    if not left and expansion.alone:
+        return _without(plans, copies), Storage(expansion, original, (), private=False)
+    return plans, Storage(expansion, expansion.name, left, private=False)
+
+
+def _uses(statement: ScopStatement, array: str) -> bool:
+    return any(a.array == array for a in (statement.target, *statement.reads))
+
+
+def _container(plans: Sequence[Plan], users: set[str]) -> tuple[list[Hyperplane], Plan | None]:
+    """Return the host loops around all users, and the node that runs them all, if one does."""
+    for plan in plans:
+        inside = {s.name for s in statements_of(plan)}
+        if users <= inside:
+            if isinstance(plan, Sequential):
+                times, container = _container(plan.body, users)
+                return [plan.time, *times], container
+            return [], plan
+    return [], None
+
+
+def _is_axis(time: Hyperplane, axis: Axis, users: set[str]) -> bool:
+    """Whether a host loop runs through the iterations of the axis, for all users alike."""
+    rows = [time.get(name) for name in users]
+    return all(row is not None and row[axis.dimension] == axis.step and _is_unit(row) for row in rows)
+
+
+def _is_unit(row: Row) -> bool:
+    return sum(map(abs, row)) == 1
+
+
+def _without(plans: Sequence[Plan], names: set[str]) -> tuple[Plan, ...]:
+    """Return the plans without statements of the given names."""
+    return tuple(
+        plan for plan in plans if not (statements_of(plan) and {s.name for s in statements_of(plan)} <= names)
+    )
+
+
+def _with_copies_inside(plans: tuple[Plan, ...], container: Block, expansion: Expansion) -> tuple[Plan, ...]:
+    """Let the node that owns a private array store the last values itself."""
+    copies = {name for name, _ in expansion.copies}
+    found = [s for p in plans for s in statements_of(p) if s.name in copies]
+    planes = tuple(
+        {**plane, **{name: plane[writer] for name, writer in expansion.copies}}
+        for plane in container.parallel
+    )
+    larger = Block((*container.statements, *found), planes)
+    return _replaced(_without(plans, copies), container, larger)
+
+
+def _replaced(plans: Sequence[Plan], old: Plan, new: Plan) -> tuple[Plan, ...]:
+    return tuple(
+        new
+        if plan is old
+        else replace(plan, body=_replaced(plan.body, old, new))
+        if isinstance(plan, Sequential)
+        else plan
+        for plan in plans
+    )
+
+
+def rewriting(storages: Sequence[Storage]) -> Callable[[ScopStatement], ScopStatement]:
+    """Return the function that puts the arrays as they are stored into a statement."""
+
+    def rewrite(statement: ScopStatement) -> ScopStatement:
+        for storage in storages:
+            statement = _stored(statement, storage)
+        return statement
+
+    return rewrite
+
+
+def _stored(statement: ScopStatement, storage: Storage) -> ScopStatement:
+    """Let the statement's accesses to the expanded array have the axes that are left."""
+    expansion = storage.expansion
+    gone = [k for k, axis in enumerate(expansion.axes) if axis not in storage.axes]
+
+    def moved(access: ScopAccess) -> ScopAccess:
+        if access.array != expansion.name:
+            return access
+        relation = access.relation
+        for k in reversed(gone):
+            relation = relation.project_out(_DIM.out, k, 1)
+        return replace(access, array=storage.name, relation=relation.set_tuple_name(_DIM.out, storage.name))
+
+    return replace(
+        statement, target=moved(statement.target), reads=tuple(moved(read) for read in statement.reads)
+    )
+
+
+def private_buffers(storages: Sequence[Storage], shapes: Mapping[str, Buffer]) -> dict[str, Buffer]:
+    """Return the buffers of which each point of a node has its own, by name."""
+    return {
+        s.name: replace(shapes[s.expansion.array.name], name=s.name, role=Role.LOCAL)
+        for s in storages
+        if s.private
+    }

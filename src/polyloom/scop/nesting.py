@@ -1,0 +1,55 @@
+"""Which loops of the source two statements share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import islpy as isl
+
+from polyloom.scop.dependences import maps_of
+from polyloom.scop.model import Scop
+
+_DIM = isl.dim_type
+Entries = tuple[int | None, ...]
+"""A statement's schedule: its constants, None where it has an iterator."""
+
+
+def schedules(scop: Scop) -> dict[str, Entries]:
+    """Return the schedule of every statement."""
+    return {m.get_tuple_name(_DIM.in_) or "": _entries(m) for m in maps_of(scop.schedule)}
+
+
+def _entries(schedule: isl.Map) -> Entries:
+    return tuple(_entry(aff) for aff in _affs(schedule))
+
+
+def _affs(schedule: isl.Map) -> list[isl.Aff]:
+    """Return the schedule's dimensions as functions of the iterators."""
+    function = schedule.as_pw_multi_aff()
+    return [function.get_pw_aff(k).get_pieces()[0][1] for k in range(function.dim(_DIM.out))]
+
+
+def _entry(aff: isl.Aff) -> int | None:
+    return int(aff.get_constant_val().to_python()) if aff.is_cst() else None
+
+
+def shared_loops(entries: Mapping[str, Entries], names: Sequence[str]) -> int:
+    """Return how many outermost loops all the named statements share."""
+    count = 0
+    for column in zip(*(entries[name] for name in names), strict=True):
+        if any(value != column[0] for value in column):
+            break
+        count += column[0] is None
+    return count
+
+
+def last_position(scop: Scop) -> int:
+    """Return the largest value of the first schedule dimension."""
+    return int(isl.Set.from_union_set(scop.schedule.range()).dim_max_val(0).to_python())
+
+
+def direction(scop: Scop, statement: str, k: int) -> int:
+    """Return 1 where the statement's loop number k counts upwards, -1 where it counts downwards."""
+    schedule = next(m for m in maps_of(scop.schedule) if m.get_tuple_name(_DIM.in_) == statement)
+    values = (aff.get_coefficient_val(_DIM.in_, k) for aff in _affs(schedule))
+    return -1 if any(v.is_neg() for v in values) else 1
