@@ -9,8 +9,9 @@ from polyloom.diagnostics import Source
 from polyloom.ir.program import Program
 from polyloom.mdh.devices import DeviceModel
 from polyloom.mdh.dropin import DropIn, Maker
-from polyloom.mdh.dropin_source import Place
+from polyloom.mdh.dropin_source import Place, Variable
 from polyloom.mdh.execution import plain_launch
+from polyloom.scop.model import ScopArray
 from polyloom.sources import LoadedHost, Reading
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.border import peel_border
@@ -75,6 +76,10 @@ def _place(part: LoadedHost) -> Place:
         scop.source,
         (start, end),
         frozenset(parameter.name for parameter in scop.parameters),
-        {array.name: array.span for array in scop.arrays},
-        frozenset(array.name for array in scop.arrays if array.record),
+        {array.name: _variable(array) for array in scop.arrays},
     )
+
+
+def _variable(array: ScopArray) -> Variable:
+    path = array.record or (array.variable or array.name,)
+    return Variable(path, array.levels or (len(array.shape),), array.span)

@@ -10,7 +10,7 @@ from polyloom.diagnostics import Source, Unsupported
 from polyloom.ir.host import Buffer, HostProgram, Parameter, Role
 from polyloom.ir.types import ElementType
 from polyloom.mdh.dropin_host import signature
-from polyloom.mdh.dropin_source import Place, replacement, with_calls
+from polyloom.mdh.dropin_source import Place, Variable, replacement, with_calls
 from polyloom.polyhedra.loops_tree import Name
 
 TEXT = """\
@@ -30,9 +30,12 @@ BUFFERS = (
 PROGRAM = HostProgram("f", (Parameter("n", INT),), BUFFERS, ())
 
 
+VARIABLES = {b.name: Variable((b.name,), (len(b.shape),)) for b in BUFFERS}
+
+
 def place(text: str = TEXT) -> Place:
     start = text.index("SCOP")
-    return Place("f", Source("f.c", text), (start - 2, start + 4), frozenset({"n"}), {}, frozenset())
+    return Place("f", Source("f.c", text), (start - 2, start + 4), frozenset({"n"}), VARIABLES)
 
 
 def replaced(text: str, macros: dict[str, str] | None = None) -> str:
@@ -77,8 +80,20 @@ def test_what_a_call_cannot_say_is_refused() -> None:
         replacement(found.source, included, call)
     assert [d.code for d in caught.value.diagnostics] == ["drop-in-included"]
 
-    record = replace(found, members=frozenset({"a"}))
+    same = replace(found, variables={**VARIABLES, "s": Variable(("a",), (0,))})
     longer = replace(PROGRAM, parameters=(*PROGRAM.parameters, Parameter("a_extent", INT)))
     with pytest.raises(Unsupported) as caught:
-        replacement(found.source, record, signature(longer, "polyloom_f"))
-    assert [d.code for d in caught.value.diagnostics] == ["drop-in-extent", "drop-in-structure"]
+        replacement(found.source, same, signature(longer, "polyloom_f"))
+    assert [d.code for d in caught.value.diagnostics] == ["drop-in-extent", "drop-in-names"]
+
+
+def test_members_of_structures_are_brought_together() -> None:
+    found = place()
+    members = replace(found, variables={**VARIABLES, "a": Variable(("p", "x"), (1, 0))})
+    updated = replace(PROGRAM, buffers=(replace(BUFFERS[0], role=Role.UPDATED), *BUFFERS[1:]))
+    text = with_calls(TEXT, [replacement(found.source, members, signature(updated, "polyloom_f"))], {})
+    assert "float *polyloom_a = polyloom_take((long long)sizeof(float) * (n));" in text
+    loop = "for (long long polyloom_0 = 0; polyloom_0 < n; polyloom_0++)"
+    assert f"{loop} polyloom_a[polyloom_0] = p[polyloom_0].x;" in text
+    assert f"{loop} p[polyloom_0].x = polyloom_a[polyloom_0];" in text
+    assert "polyloom_f((long long)n, polyloom_a, (float[1]){s}, &t);" in text

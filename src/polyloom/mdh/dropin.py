@@ -68,6 +68,8 @@ class Maker:
         ranges = [replacement(source, place, call) for (place, _), call in zip(parts, calls, strict=True)]
         name = PurePath(source.name).name
         host = self._host([(call, program) for call, (_, program) in zip(calls, parts, strict=True)])
+        if any(part.before for part in ranges):
+            host[HOST] += _MEMORY
         program = with_calls(source.text, ranges, macros)
         return self._complete({name: program, **host}, _build_command(name, macros, include), calls)
 
@@ -134,6 +136,17 @@ _HOST_COMMENT = """\
 """
 _HEADER_COMMENT = """\
 /* What polyloom_host.c offers: integers first, then pointers to the first elements of arrays, row by row. */
+"""
+_MEMORY = """
+/* Memory for elements that are members of structures, side by side. */
+void *polyloom_take(long long bytes) {
+  void *memory = bytes < 0 ? NULL : malloc(bytes ? (size_t)bytes : 1);
+  if (!memory)
+    polyloom_fail("members of structures", "there is no memory for a copy");
+  return memory;
+}
+
+void polyloom_give(void *memory) { free(memory); }
 """
 _BUILD = """\
 {command}

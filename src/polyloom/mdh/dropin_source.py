@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from polyloom.diagnostics import Diagnostic, Source, Span, Unsupported, error
 from polyloom.ir.host import Buffer, Role
 from polyloom.ir.types import ElementType
 from polyloom.mdh.dropin_host import Signature
+from polyloom.mdh.expression_c import integer_c
 
 _SCALAR = {
     ElementType.FLOAT32: "float",
@@ -25,33 +26,58 @@ _SCALAR = {
 """Types that C has without a header."""
 
 
+@dataclass(frozen=True)
+class Variable:
+    """What C calls a buffer: ``p[i].x[j]`` is path ``("p", "x")``, levels ``(1, 1)``."""
+
+    path: tuple[str, ...]
+    levels: tuple[int, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether its elements lie side by side: all subscripts stand at the end."""
+        return not any(self.levels[:-1])
+
+    def element(self, indices: Sequence[str]) -> str:
+        """Return one element, as many indices as there are subscripts; the array itself for none."""
+        text, used = "", 0
+        for name, count in zip(self.path, self.levels, strict=True):
+            chosen = indices[used : used + count]
+            text += ("." if text else "") + name + "".join(f"[{index}]" for index in chosen)
+            used += count
+        return text
+
+
 @dataclass(frozen=True, eq=False)
 class Place:
     """Where a host program stood in a C file, and what its names are there.
 
     ``extent``: a range of characters of ``source``. ``parameters``: integers that C knows by that name.
-    ``spans``: where arrays are declared; ``members``: those of them that are members of structures.
+    ``variables``: by the names of buffers.
     """
 
     name: str
     source: Source
     extent: tuple[int, int]
     parameters: frozenset[str]
-    spans: Mapping[str, Span | None]
-    members: frozenset[str]
+    variables: Mapping[str, Variable]
 
 
 @dataclass(frozen=True, eq=False)
 class Replacement:
     """A range of characters of the source, and the call that takes its place.
 
-    ``pointers``: for each buffer of the call, the C expression of its first element's address.
+    ``pointers``: for each buffer of the call, the C expression of its first element's address. ``before`` and
+    ``after`` the call: statements that bring elements together which do not lie side by side.
     """
 
     start: int
     end: int
     call: Signature
     pointers: tuple[str, ...]
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
 
 
 def replacement(source: Source, place: Place, call: Signature) -> Replacement:
@@ -65,7 +91,9 @@ def replacement(source: Source, place: Place, call: Signature) -> Replacement:
     start, end = place.extent
     text = source.text[start:end]
     start, end = start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
-    return Replacement(start, max(start, end), call, tuple(_pointer(buffer) for buffer in call.buffers))
+    pointers = tuple(_pointer(buffer, place.variables[buffer.name]) for buffer in call.buffers)
+    before, after = _statements(place, call)
+    return Replacement(start, max(start, end), call, pointers, before, after)
 
 
 def _obstacles(source: Source, place: Place, call: Signature) -> Iterator[Diagnostic]:
@@ -77,21 +105,68 @@ def _obstacles(source: Source, place: Place, call: Signature) -> Iterator[Diagno
             array = name.removesuffix("_extent")
             message = f"how many elements `{array}` has is not said"
             helps = [f"declare it with its extent, such as `{array}[n]`"]
-            yield error("drop-in-extent", message, place.spans.get(array), helps=helps)
+            span = place.variables[array].span if array in place.variables else None
+            yield error("drop-in-extent", message, span, helps=helps)
+    yield from _nameless(place, call)
+
+
+def _nameless(place: Place, call: Signature) -> Iterator[Diagnostic]:
+    """Find two buffers of one name in C: only one of them can be seen from the call."""
+    seen: dict[tuple[str, ...], str] = {}
     for buffer in call.buffers:
-        if buffer.name in place.members:
-            message = f"`{buffer.name}` is a member of a structure, whose elements do not lie side by side"
-            helps = ["keep it in an array of its own, or use `polyloom run`"]
-            yield error("drop-in-structure", message, place.spans.get(buffer.name), helps=helps)
+        variable = place.variables[buffer.name]
+        if variable.path in seen:
+            message = f"two arrays are called `{'.'.join(variable.path)}`"
+            yield error("drop-in-names", message, variable.span, helps=["give one of them another name"])
+        seen[variable.path] = buffer.name
 
 
-def _pointer(buffer: Buffer) -> str:
+def _pointer(buffer: Buffer, variable: Variable) -> str:
     """Return the address of the first element: of an array itself, of a scalar that is only read a copy's."""
+    if not variable.is_dense:
+        return _gathered(buffer)
+    name = variable.element(())
     if buffer.shape:
-        return f"({'const ' if buffer.role is Role.INPUT else ''}void *){buffer.name}"
+        return f"({'const ' if buffer.role is Role.INPUT else ''}void *){name}"
     if buffer.role is Role.INPUT and buffer.type in _SCALAR:
-        return f"({_SCALAR[buffer.type]}[1]){{{buffer.name}}}"
-    return f"&{buffer.name}"
+        return f"({_SCALAR[buffer.type]}[1]){{{name}}}"
+    return f"&{name}"
+
+
+def _gathered(buffer: Buffer) -> str:
+    return f"polyloom_{buffer.name}"
+
+
+def _statements(place: Place, call: Signature) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what stands before and after the call for arrays whose elements do not lie side by side."""
+    before, after = [], []
+    for buffer in call.buffers:
+        variable = place.variables[buffer.name]
+        if variable.is_dense:
+            continue
+        copy, kind = _gathered(buffer), _SCALAR[buffer.type]
+        count = " * ".join(f"({integer_c(extent)})" for extent in buffer.shape)
+        before.append(f"{kind} *{copy} = polyloom_take((long long)sizeof({kind}) * {count});")
+        if buffer.role is not Role.OUTPUT:
+            before.append(_for_all(buffer, variable, "{copy} = {element};"))
+        if buffer.role is not Role.INPUT:
+            after.append(_for_all(buffer, variable, "{element} = {copy};"))
+        after.append(f"polyloom_give({copy});")
+    if before:
+        before[:0] = ["extern void *polyloom_take(long long);", "extern void polyloom_give(void *);"]
+    return tuple(before), tuple(after)
+
+
+def _for_all(buffer: Buffer, variable: Variable, statement: str) -> str:
+    """Return loops over all elements, and their places in the copy."""
+    indices = [f"polyloom_{k}" for k in range(len(buffer.shape))]
+    extents = [integer_c(extent) for extent in buffer.shape]
+    loops = [f"for (long long {i} = 0; {i} < {n}; {i}++)" for i, n in zip(indices, extents, strict=True)]
+    position = indices[0]
+    for index, extent in zip(indices[1:], extents[1:], strict=True):
+        position = f"({position}) * ({extent}) + {index}"
+    element = variable.element(indices)
+    return " ".join([*loops, statement.format(copy=f"{_gathered(buffer)}[{position}]", element=element)])
 
 
 def with_calls(text: str, replacements: Sequence[Replacement], macros: Mapping[str, str]) -> str:
@@ -112,7 +187,8 @@ def with_calls(text: str, replacements: Sequence[Replacement], macros: Mapping[s
 def _block(part: Replacement, macros: Mapping[str, str], margin: str) -> list[str]:
     integers = [f"(long long){name}" for name in part.call.parameters]
     call = f"{part.call.function}({', '.join([*integers, *part.pointers])});"
-    inside = [f"{margin}  extern {part.call.declaration};", f"{margin}  {call}"]
+    statements = [f"extern {part.call.declaration};", *part.before, call, *part.after]
+    inside = [f"{margin}  {statement}" for statement in statements]
     checks = [line for name, value in macros.items() for line in _same_macro(name, value)]
     return ["{ /* by Polyloom, see polyloom_host.c */", *checks, *inside, f"{margin}}}"]
 
