@@ -11,13 +11,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from polyloom.api import (
         CompiledLayer,
+        CompiledProgram,
+        DeviceArray,
+        DeviceModel,
         Explanation,
+        RunResult,
+        compile,
         compile_wafer,
+        devices,
         evaluate,
         explain,
         random_inputs,
         read_mapping,
         read_program,
+        run,
         simulate,
         trace_tensors,
     )
@@ -25,15 +32,22 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CompiledLayer",
+    "CompiledProgram",
+    "DeviceArray",
+    "DeviceModel",
     "Explanation",
     "PolyloomError",
+    "RunResult",
     "Unsupported",
+    "compile",
     "compile_wafer",
+    "devices",
     "evaluate",
     "explain",
     "random_inputs",
     "read_mapping",
     "read_program",
+    "run",
     "simulate",
     "trace_tensors",
 ]

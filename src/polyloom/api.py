@@ -9,7 +9,8 @@ print(simulate(program, mapping, check=True).outputs["y"])
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,8 +19,12 @@ import numpy.typing as npt
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.ir import evaluate, random_inputs
 from polyloom.ir.program import Program
-from polyloom.pipeline import analyse_layer, compile_layer
-from polyloom.sources import load_program, text_or_file
+from polyloom.mdh.arrays import DeviceArray
+from polyloom.mdh.compiled import CompiledProgram
+from polyloom.mdh.devices import DeviceModel, choose_device, find_devices
+from polyloom.mdh.running import RunResult, run_program
+from polyloom.pipeline import analyse_layer, compile_layer, load_opencl
+from polyloom.sources import Reading, load_program, text_or_file
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.check import check_outputs, checked_batch, made_up
 from polyloom.wafer.explanation import explanation
@@ -34,13 +39,20 @@ from polyloom.wafer.simulator.machine import Machine, load_machine
 
 __all__ = [
     "CompiledLayer",
+    "CompiledProgram",
+    "DeviceArray",
+    "DeviceModel",
     "Explanation",
+    "RunResult",
+    "compile",
     "compile_wafer",
+    "devices",
     "evaluate",
     "explain",
     "random_inputs",
     "read_mapping",
     "read_program",
+    "run",
     "simulate",
     "trace_tensors",
 ]
@@ -194,6 +206,57 @@ def trace_tensors(
     given = random_inputs(program) if inputs is None else inputs
     written = evaluate(program, given)
     return {**{name: given[name] for name in program.inputs}, **written}
+
+
+def devices() -> tuple[DeviceModel, ...]:
+    """Return the OpenCL devices that there are, in the order of ``polyloom devices``."""
+    return find_devices()
+
+
+def compile(
+    source: Path,
+    *,
+    device: str | None = None,
+    node: str | None = None,
+    function: str | None = None,
+    defines: Mapping[str, object] | None = None,
+    include: Sequence[Path] = (),
+    reductions: str = "detect",
+) -> CompiledProgram:
+    """Make a Python function of a C function or a LAIR layer, which runs on an OpenCL device.
+
+    gemm = polyloom.compile("gemm.c")
+    gemm(n, m, k, alpha, beta, C, A, B)
+
+    ``device``: as ``--device``; ``defines``: C macros or LAIR parameters. What the arguments are, and
+    how arrays stay on the device: ``CompiledProgram``.
+
+    Errors: those of the front ends, ``device-...``, ``function-several``, ``reductions``.
+    """
+    if reductions not in ("detect", "stated", "ignore"):
+        helps = ["there are detect, stated, ignore"]
+        raise PolyloomError(error("reductions", f"there is no mode `{reductions}`", helps=helps))
+    values = {name: str(value) for name, value in (defines or {}).items()}
+    folders = tuple(pathlib.Path(folder) for folder in include)
+    reading = Reading(node, function, values, folders, None, reductions)
+    return load_opencl(source, reading, choose_device(device))
+
+
+def run(
+    program: CompiledProgram,
+    inputs: Mapping[str, npt.ArrayLike] | None = None,
+    *,
+    check: bool = False,
+) -> RunResult:
+    """Run a compiled program once, with its inputs by name, and tell how long it took.
+
+    ``inputs``: parameters, scalars and arrays; None, or only scalars: the arrays are small integers from a
+    fixed seed. The given arrays stay as they are. ``check`` compares with the NumPy evaluator: equal where
+    the inputs were made up and the program only adds, multiplies and compares, else within a bound.
+
+    Errors: ``argument-...``, ``parameter-...``, ``input-...``, ``device-...``.
+    """
+    return run_program(program, dict(inputs or {}), check=check)
 
 
 def _check_numbers(invocations: int, density: float) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections import abc
 from collections.abc import Sequence
 
 from polyloom.diagnostics import Source
+from polyloom.ir.host import Role
 from polyloom.ir.program import Program
-from polyloom.mdh.devices import DeviceModel
+from polyloom.mdh.compiled import CompiledProgram
+from polyloom.mdh.devices import DeviceModel, open_device
 from polyloom.mdh.dropin import DropIn, Maker
 from polyloom.mdh.dropin_source import Place, Variable
 from polyloom.mdh.execution import plain_launch
 from polyloom.scop.model import ScopArray
-from polyloom.sources import LoadedHost, Reading
+from polyloom.sources import LoadedHost, Reading, load_host_programs, only_program
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.border import peel_border
 from polyloom.wafer.expressible import check_expressible
@@ -63,6 +66,39 @@ def compile_opencl(
     parts = [(_place(part), part.program) for part in loaded]
     folders = [str(folder.resolve()) for folder in reading.include]
     return maker.of_source(source, parts, reading.defines, folders)
+
+
+def load_opencl(source: str | os.PathLike[str], reading: Reading, device: DeviceModel) -> CompiledProgram:
+    """Make a callable program of a C function or a LAIR layer; kernels are made when sizes are known.
+
+    Errors: those of the front ends; ``function-several``; ``Unsupported`` with ``function-parts``.
+    """
+    loaded = only_program(source, load_host_programs(source, reading))
+    return CompiledProgram(
+        loaded.program,
+        open_device(device),
+        plain_launch,
+        _arguments(loaded),
+        _open_ended(loaded),
+        loaded.remarks,
+    )
+
+
+def _arguments(loaded: LoadedHost) -> tuple[str, ...]:
+    """Return a C function's arguments in order, then what else it reads; empty for a layer."""
+    scop = loaded.scop
+    if scop is None:
+        return ()
+    stated = scop.arguments
+    others = [p.name for p in loaded.program.parameters]
+    others += [b.name for b in loaded.program.buffers if b.role is not Role.LOCAL]
+    return (*stated, *(name for name in others if name not in stated))
+
+
+def _open_ended(loaded: LoadedHost) -> frozenset[str]:
+    """Return the arrays of which C does not say the first extent."""
+    arrays = loaded.scop.arrays if loaded.scop is not None else ()
+    return frozenset(a.name for a in arrays if a.shape and a.shape[0] is None)
 
 
 def _place(part: LoadedHost) -> Place:

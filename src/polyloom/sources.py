@@ -72,6 +72,27 @@ def load_host_programs(source: str | os.PathLike[str], reading: Reading) -> tupl
     return (LoadedHost(host_program(loaded.program), None, loaded.warnings),)
 
 
+def only_program(source: str | os.PathLike[str], loaded: Sequence[LoadedHost]) -> LoadedHost:
+    """Return the one program of a source.
+
+    Errors: ``function-several``; ``Unsupported`` with ``function-parts``.
+    """
+    if len(loaded) == 1:
+        return loaded[0]
+    names = list(dict.fromkeys(part.program.name for part in loaded))
+    listed = ", ".join(names)
+    if len(names) > 1:
+        message = f"`{source}` has SCoPs in several functions: {listed}"
+        raise PolyloomError(error("function-several", message, helps=["choose one: `--function NAME`"]))
+    raise Unsupported(
+        error(
+            "function-parts",
+            f"`{listed}` has {len(loaded)} SCoPs, and the C code between them would not run",
+            helps=["give each a function of its own", "or compile the file: `--target opencl`"],
+        )
+    )
+
+
 def load_scops(source: str | os.PathLike[str], reading: Reading) -> tuple[Scop, ...]:
     """Read the SCoPs of a C file. Errors: ``file-...`` and ``c-...``."""
     from polyloom.frontends.c import read_c

@@ -23,6 +23,8 @@ VERBS = {
     "explain": "Every stage of the wafer back end, with its sets, and why.",
     "compile": "C code for every PE, or a C program whose loops run on OpenCL.",
     "simulate": "Run the compiled code on a simulated wafer.",
+    "run": "Run a C function or a LAIR layer on an OpenCL device.",
+    "devices": "The OpenCL devices that there are.",
     "trace": "Every intermediate tensor, by the evaluator.",
 }
 

@@ -117,6 +117,34 @@ def parameter_option(function: _F) -> _F:
     return option(function)
 
 
+def scalar_option(function: _F) -> _F:
+    """Add ``--param`` for values of any type."""
+    option = click.option(
+        "--param",
+        "parameters",
+        metavar="NAME=VALUE",
+        multiple=True,
+        callback=_scalars,
+        help="A scalar argument of the C function: --param n=1000 --param alpha=1.5.",
+    )
+    return option(function)
+
+
+def _scalars(
+    ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, int | float]:
+    return {name: _scalar(ctx, parameter, text) for name, text in _defines(ctx, parameter, values).items()}
+
+
+def _scalar(ctx: click.Context, parameter: click.Parameter, text: str) -> int | float:
+    for kind in (lambda t: int(t, 0), float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    raise click.BadParameter(f"'{text}' is no number", ctx, parameter)
+
+
 def reductions_option(function: _F) -> _F:
     """Add ``--reductions``."""
     option = click.option(

@@ -95,7 +95,7 @@ def choose_device(wanted: str | None = None) -> DeviceModel:
     """
     models = find_devices()
     if not models:
-        raise PolyloomError(_no_device())
+        raise PolyloomError(no_device())
     return models[0] if wanted is None else _matching(wanted, models)
 
 
@@ -266,7 +266,8 @@ def _missing(wanted: str, models: Sequence[DeviceModel]) -> Diagnostic:
     )
 
 
-def _no_device() -> Diagnostic:
+def no_device() -> Diagnostic:
+    """Return the message that there is no device."""
     return error(
         "device-none",
         "no OpenCL device was found",

@@ -1,0 +1,65 @@
+"""``polyloom run``: a C function or a LAIR layer on an OpenCL device."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from polyloom.cli.messages import print_remarks
+from polyloom.cli.options import (
+    c_options,
+    device_option,
+    json_option,
+    reductions_option,
+    scalar_option,
+    source_options,
+)
+from polyloom.diagnostics import PolyloomError, error
+from polyloom.sources import Reading
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@source_options
+@c_options
+@device_option
+@scalar_option
+@reductions_option
+@click.option("--inputs", metavar="I.npz", type=_FILE, help="One array per input; without: small integers.")
+@click.option("--outputs", metavar="O.npz", type=_FILE, help="Where everything goes that was written.")
+@click.option("--check", is_flag=True, help="Compare with the NumPy evaluator; exit with 1 on a mismatch.")
+@json_option
+def command(
+    source: Path,
+    device: str | None,
+    parameters: dict[str, int | float],
+    inputs: Path | None,
+    outputs: Path | None,
+    check: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Run SOURCE on an OpenCL device, with the best schedule that is known."""
+    from polyloom.files import read_arrays, write_arrays
+    from polyloom.mdh.devices import choose_device
+    from polyloom.mdh.running import run_program
+    from polyloom.pipeline import load_opencl
+    from polyloom.report.run_view import print_run
+
+    given = {} if inputs is None else read_arrays(inputs)
+    program = load_opencl(source, Reading(**options), choose_device(device))
+    print_remarks(program.remarks, quiet=as_json)
+    result = run_program(program, {**given, **parameters}, check=check)
+    if outputs is not None:
+        write_arrays(outputs, result.outputs)
+    if as_json:
+        click.echo(json.dumps(result.json(), indent=1))
+    else:
+        print_run(result)
+    if result.check is not None and not result.check.passed:
+        message = "the device and the evaluator do not agree"
+        raise PolyloomError(error("check-mismatch", message, notes=result.check.mismatches))

@@ -1,0 +1,87 @@
+"""A C function or a LAIR layer as a Python function on NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polyloom.diagnostics import Diagnostic
+from polyloom.ir.host import HostProgram, Role
+from polyloom.mdh.arguments import Signature, bind
+from polyloom.mdh.arrays import DeviceArray
+from polyloom.mdh.devices import DeviceModel, OpenDevice
+from polyloom.mdh.execution import Executable, Execution
+from polyloom.mdh.runtime import Emitter
+
+NDArray = npt.NDArray[Any]
+Array = NDArray | DeviceArray
+
+
+class CompiledProgram:
+    """A program on a device: call it with arrays, positional in the order of the C arguments, or by name.
+
+    Arrays that the program writes are changed in place, as C does, and returned: one array, or a tuple in the
+    order of the arguments. Outputs of a layer that are not given are made. Integers of C that follow
+    from the shapes of arrays may be left out where arguments are given by name.
+
+    Kernels are made at the first call for each set of sizes, and kept.
+    """
+
+    def __init__(
+        self,
+        program: HostProgram,
+        device: OpenDevice,
+        emit: Emitter,
+        arguments: Sequence[str] = (),
+        open_ended: frozenset[str] = frozenset(),
+        remarks: Sequence[Diagnostic] = (),
+    ) -> None:
+        names = tuple(arguments) or _arguments(program)
+        self.signature = Signature(program, names, open_ended)
+        self.remarks = tuple(remarks)
+        self._executable = Executable(program, device, emit)
+
+    @property
+    def program(self) -> HostProgram:
+        """The host program."""
+        return self.signature.program
+
+    @property
+    def device(self) -> DeviceModel:
+        """Where it runs."""
+        return self._executable.device.model
+
+    def __call__(self, *positional: Any, **named: Any) -> Any:
+        """Run once. Errors: ``argument-...``, ``parameter-...``, ``input-...``, ``device-...``."""
+        results = self.run(*positional, **named).arrays
+        ordered = [results[name] for name in self._results(results)]
+        return ordered[0] if len(ordered) == 1 else tuple(ordered)
+
+    def run(self, *positional: Any, timed: bool = False, **named: Any) -> Execution:
+        """Run once and return every array that was written, by name, and where the time went.
+
+        ``timed``: also measure every launch on the device.
+        """
+        given = self.signature.named(positional, named)
+        used = {name: value for name, value in given.items() if name in self.signature.names}
+        return self._executable.run(bind(self.signature, used), timed=timed)
+
+    def to_device(self, array: NDArray) -> DeviceArray:
+        """Copy an array to the device, where it stays; calls take it in place of the NumPy array."""
+        return DeviceArray(self._executable.device, np.asarray(array))
+
+    def _results(self, results: dict[str, Array]) -> list[str]:
+        first = [name for name in self.signature.arguments if name in results]
+        return first + [name for name in results if name not in first]
+
+    def __repr__(self) -> str:
+        return f"<{self.program.name}({', '.join(self.signature.arguments)}) on {self.device.name}>"
+
+
+def _arguments(program: HostProgram) -> tuple[str, ...]:
+    """Return parameters, inputs and what is updated, in order; outputs are made or given by name."""
+    given = (b.name for b in program.buffers if b.role in (Role.INPUT, Role.UPDATED))
+    return (*(p.name for p in program.parameters), *given)

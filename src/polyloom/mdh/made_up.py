@@ -1,0 +1,86 @@
+"""Made-up inputs of a host program: small integers that are not 0, so that every order of summation agrees.
+
+What is used as a subscript lies inside of the array that it selects from; what stands under a root or
+logarithm is positive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polyloom.ir.expressions import Expression, Read, Unary, UnaryOp, walk
+from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Nest, View, walk_host
+from polyloom.ir.host_inputs import input_buffers, shape_of
+
+NDArray = npt.NDArray[Any]
+
+LARGEST = 2
+_OF_POSITIVE = frozenset({UnaryOp.LOG, UnaryOp.LOG2, UnaryOp.LOG10, UnaryOp.SQRT, UnaryOp.RSQRT})
+
+
+def made_up_inputs(program: HostProgram, parameters: Mapping[str, int], seed: int = 0) -> dict[str, NDArray]:
+    """Return an array for every input and updated buffer. The same seed gives the same arrays."""
+    shapes = {b.name: shape_of(b, parameters) for b in program.buffers}
+    nodes = list(walk_host(program.body))
+    safe = _subscripts(nodes, shapes)
+    positive = {name for node in nodes for name in _positive(node)}
+    arrays = {}
+    for number, buffer in enumerate(input_buffers(program)):
+        generator = np.random.default_rng([seed, number])
+        shape = shapes[buffer.name]
+        values = generator.integers(1, LARGEST, shape, endpoint=True)
+        if buffer.name in safe:
+            values = generator.integers(0, max(1, safe[buffer.name]), shape)
+        elif buffer.name not in positive and buffer.type.dtype.kind in "fi":
+            values = values * generator.choice([-1, 1], shape)
+        arrays[buffer.name] = np.asarray(values).astype(buffer.type.dtype)
+    return arrays
+
+
+def _expressions(node: HostNode) -> Iterator[tuple[Expression, Sequence[View]]]:
+    """Yield the scalar functions of a node, each with the views that its reads index."""
+    match node:
+        case MdHom(inputs=inputs):
+            values = (*node.terms, *node.initial, *node.finish)
+            yield from ((e, inputs) for e in values if e is not None)
+        case Nest(assignments=assignments):
+            for a in assignments:
+                yield from ((e, a.reads) for e in (a.value, a.condition) if e is not None)
+
+
+def _views(node: HostNode) -> Iterator[tuple[View, Sequence[View]]]:
+    """Yield the views of a node, each with those that a computed index reads."""
+    match node:
+        case MdHom(inputs=inputs, outputs=outputs):
+            yield from ((view, inputs) for view in (*inputs, *outputs))
+        case Nest(assignments=assignments):
+            for a in assignments:
+                yield from ((view, a.reads) for view in (a.target, *a.reads))
+
+
+def _positive(node: HostNode) -> Iterator[str]:
+    """Yield the buffers that are read inside of a root or logarithm."""
+    for expression, views in _expressions(node):
+        for part in walk(expression):
+            if isinstance(part, Unary) and part.op in _OF_POSITIVE:
+                yield from _read(part.operand, views)
+
+
+def _subscripts(nodes: Sequence[HostNode], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+    """Return the buffers whose elements select others, with how many values are safe for all of them."""
+    safe: dict[str, int] = {}
+    for view, views in (found for node in nodes for found in _views(node)):
+        for index, extent in zip(view.indices, shapes.get(view.buffer, ()), strict=False):
+            if not isinstance(index, Index):
+                for name in _read(index, views):
+                    safe[name] = min(safe.get(name, extent), extent)
+    return safe
+
+
+def _read(expression: Expression, views: Sequence[View]) -> Iterator[str]:
+    positions = (part.position for part in walk(expression) if isinstance(part, Read))
+    return (views[k].buffer for k in positions if k < len(views))

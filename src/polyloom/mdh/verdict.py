@@ -1,0 +1,141 @@
+"""Whether a run is right: its outputs against the evaluator's.
+
+Integers, and floats that hold integers small enough, must be equal. Where a program divides, takes roots or
+calls functions, or where the inputs are real numbers, an element may be off by n * eps times the largest
+element of its array, n a bound on the number of its operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polyloom.ir.expressions import Binary, BinaryOp, Convert, Expression, Unary, UnaryOp, walk
+from polyloom.ir.host import HostProgram, MdHom, Nest, walk_host
+from polyloom.ir.host_evaluate import evaluate_host
+
+NDArray = npt.NDArray[Any]
+
+MOST_TERMS = 4096
+"""The bound does not grow beyond so many operations: errors of long sums cancel in part."""
+
+_EXACT_UNARY = frozenset(
+    {
+        UnaryOp.NEGATE,
+        UnaryOp.ABS,
+        UnaryOp.FLOOR,
+        UnaryOp.CEIL,
+        UnaryOp.ROUND,
+        UnaryOp.TRUNC,
+        UnaryOp.NOT,
+        UnaryOp.COMPLEMENT,
+    }
+)
+_ROUNDING_BINARY = frozenset({BinaryOp.DIVIDE, BinaryOp.POWER, BinaryOp.ATAN2, BinaryOp.HYPOT})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``max_error``: in units of n * eps * largest element. ``exact``: whether equality was asked for.
+
+    ``mismatches``: a line for each array that is wrong.
+    """
+
+    passed: bool
+    exact: bool
+    max_error: float
+    mismatches: tuple[str, ...]
+
+    def json(self) -> dict[str, Any]:
+        """Return ``{passed, exact, max_error}``; infinite errors as null."""
+        error = self.max_error if np.isfinite(self.max_error) else None
+        return {"passed": self.passed, "exact": self.exact, "max_error": error}
+
+
+def check_run(
+    program: HostProgram,
+    parameters: Mapping[str, int],
+    inputs: Mapping[str, NDArray],
+    found: Mapping[str, NDArray],
+    steps: int,
+    *,
+    made_up: bool,
+) -> Verdict:
+    """Compare what a run left with the evaluator's results.
+
+    ``steps``: how many launches there were; ``made_up``: whether the inputs are small integers.
+    """
+    wanted = evaluate_host(program, parameters, inputs)
+    exact = made_up and not rounds(program) and all(_counts(array) for array in wanted.values())
+    terms = min(MOST_TERMS, steps + max((n for a in wanted.values() for n in a.shape), default=1))
+    worst, mismatches = 0.0, []
+    for name, array in wanted.items():
+        error = _errors(found[name], array, terms)
+        worst = max(worst, float(error.max(initial=0.0)))
+        wrong = error > (0 if exact else 1)
+        if wrong.any():
+            mismatches.append(_mismatch(name, found[name], array, wrong))
+    return Verdict(not mismatches, exact, worst, tuple(mismatches))
+
+
+def rounds(program: HostProgram) -> bool:
+    """Return whether a program has operations on floats that give no integers for integers."""
+    return any(
+        isinstance(part, Unary | Binary | Convert) and part.type.is_float and _inexact(part)
+        for expression in _expressions(program)
+        for part in walk(expression)
+    )
+
+
+def _inexact(part: Unary | Binary | Convert) -> bool:
+    match part:
+        case Unary(op=op):
+            return op not in _EXACT_UNARY
+        case Binary(op=op):
+            return op in _ROUNDING_BINARY
+        case Convert():
+            return False
+
+
+def _expressions(program: HostProgram) -> Iterator[Expression]:
+    for node in walk_host(program.body):
+        match node:
+            case MdHom():
+                yield from (e for e in (*node.terms, *node.initial, *node.finish) if e is not None)
+                combiners = (o.combiner for o in node.combine if o.combiner is not None)
+                yield from (result for combiner in combiners for result in combiner.results)
+            case Nest(assignments=assignments):
+                yield from (a.value for a in assignments)
+            case _:
+                pass
+
+
+def _counts(array: NDArray) -> bool:
+    """Return whether all elements are integers that the type holds with room to spare."""
+    if array.dtype.kind != "f":
+        return True
+    limit = 2.0 ** (np.finfo(array.dtype).nmant - 1)
+    with np.errstate(invalid="ignore"):
+        return bool(np.all((np.abs(array) < limit) & (array == np.rint(array))))
+
+
+def _errors(found: NDArray, wanted: NDArray, terms: int) -> npt.NDArray[np.float64]:
+    """Return how far elements are off, in the unit of the bound; infinite where nothing may differ."""
+    with np.errstate(all="ignore"):
+        a, b = found.astype(np.float64), wanted.astype(np.float64)
+        same = (found == wanted) | (np.isnan(a) & np.isnan(b))
+        finite = np.abs(b[np.isfinite(b)])
+        scale = float(finite.max()) if finite.size else 1.0
+        eps = float(np.finfo(wanted.dtype).eps) if wanted.dtype.kind == "f" else 0.0
+        units = np.abs(a - b) / (terms * eps * scale)
+    return np.where(same, 0.0, np.where(np.isnan(units), np.inf, units))
+
+
+def _mismatch(name: str, found: NDArray, wanted: NDArray, wrong: npt.NDArray[np.bool_]) -> str:
+    at = tuple(int(k) for k in np.argwhere(wrong)[0])
+    element = name + "".join(f"[{k}]" for k in at)
+    return f"{element} is {found[at]}, not {wanted[at]}; {int(wrong.sum())} of {wrong.size} are wrong"

@@ -1,0 +1,61 @@
+"""The result of a run on an OpenCL device for a person."""
+
+from __future__ import annotations
+
+import math
+
+from rich.table import Table
+
+from polyloom.mdh.running import RunResult
+from polyloom.mdh.verdict import Verdict
+from polyloom.report.terminal import console
+
+_MOST_KERNELS = 8
+
+
+def print_run(result: RunResult) -> None:
+    """Print what a run gave, as one table."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for name, value in _rows(result):
+        table.add_row(name, value)
+    console().print(table)
+
+
+def _rows(result: RunResult) -> list[tuple[str, str]]:
+    timing, kernels = result.execution.timing, result.kernels()
+    sizes = ", ".join(f"{name} = {value}" for name, value in result.parameters.items())
+    launches = f"{timing.launches:,} launch" + ("" if timing.launches == 1 else "es")
+    rows = [("device", result.device), *((("sizes", sizes),) if sizes else ())]
+    rows += [
+        (
+            "time",
+            f"{_seconds(timing.total)} with all copies, {_seconds(timing.device)} in kernels, {launches}",
+        ),
+        ("made in", f"{_seconds(timing.prepare)} (code for these sizes, and the driver's build)"),
+    ]
+    for kernel in kernels[:_MOST_KERNELS] if len(kernels) > 1 else ():
+        text = f"{kernel['name']}: {_seconds(kernel['seconds'])}, {kernel['launches']:,} times"
+        rows.append(("kernel", text))
+    if len(kernels) > _MOST_KERNELS:
+        rows.append(("", f"and {len(kernels) - _MOST_KERNELS} more"))
+    for name, array in result.outputs.items():
+        rows.append(("output", f"{array.dtype.name} {name}" + "".join(f"[{n}]" for n in array.shape)))
+    return rows if result.check is None else [*rows, ("check", _verdict(result.check))]
+
+
+def _seconds(value: float) -> str:
+    for unit, scale in (("s", 1.0), ("ms", 1e-3)):
+        if value >= scale:
+            return f"{value / scale:.3g} {unit}"
+    return f"{value / 1e-6:.3g} us"
+
+
+def _verdict(check: Verdict) -> str:
+    if not check.passed:
+        return "FAILED"
+    if check.max_error == 0:
+        return "passed: equal to the evaluator's results"
+    error = f"{check.max_error:.3g}" if math.isfinite(check.max_error) else "unbounded"
+    return f"passed: error at most {error} n eps max|element|"
