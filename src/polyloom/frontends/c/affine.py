@@ -22,6 +22,7 @@ from polyloom.frontends.c.state import (
     Defined,
     EnumConstant,
     Known,
+    Mode,
     Scope,
     State,
     Value,
@@ -158,6 +159,8 @@ def _truth(where: isl.Set) -> Affine:
 def _binary(node: c_ast.BinaryOp, state: State) -> Affine:
     if node.op in _COMPARISONS or node.op in ("&&", "||"):
         return _truth(holds(node, state))
+    if node.op in ("<<", ">>", "&") and state.mode is Mode.TEXT:
+        raise NotAffine(state.span(node), f"`{node.op}` is no affine operation in pet's sense")
     left, right = typed(node.left, state), typed(node.right, state)
     element = common(left.type, right.type) if node.op not in ("<<", ">>") else promoted(left.type)
     if node.op not in ("<<", ">>"):

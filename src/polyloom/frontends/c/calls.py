@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn
 
 from pycparser import c_ast
 
-from polyloom.frontends.c.convert import comparison, converted, operation
-from polyloom.frontends.c.faults import fail, refuse
-from polyloom.frontends.c.functions import BINARY, EXTREMA, SPECIAL, UNARY
-from polyloom.frontends.c.state import Defined, State
+from polyloom.frontends.c.convert import comparison, converted, negated, operation
+from polyloom.frontends.c.faults import fail
+from polyloom.frontends.c.functions import AFFINE_FUNCTIONS, BINARY, EXTREMA, SPECIAL, UNARY
+from polyloom.frontends.c.state import State
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -23,40 +22,53 @@ from polyloom.ir.expressions import (
 )
 from polyloom.ir.types import ElementType
 
+_MATHEMATICAL = (*UNARY, *BINARY, *SPECIAL)
+
+KNOWN = (*_MATHEMATICAL, "abs", "min", "max")
+"""What messages list."""
+
+_CONSTANTS = {
+    "__builtin_inf": Constant(float("inf"), ElementType.FLOAT64),
+    "__builtin_inff": Constant(float("inf"), ElementType.FLOAT32),
+    "__builtin_nan": Constant(float("nan"), ElementType.FLOAT64),
+    "__builtin_nanf": Constant(float("nan"), ElementType.FLOAT32),
+}
+
 Evaluate = Callable[[c_ast.Node, State], Expression]
 
 
-def call_value(node: c_ast.FuncCall, state: State, value: Evaluate) -> Expression:
-    """Return the value of a call. Errors: ``c-call`` for functions that Polyloom does not know."""
+def known_call(node: c_ast.FuncCall, state: State, value: Evaluate) -> Expression | None:
+    """Return the value of a call of a function that Polyloom knows; None where it does not know it."""
     name = node.name.name if isinstance(node.name, c_ast.ID) else ""
     arguments = list(node.args.exprs) if node.args is not None else []
-    found = state.scope.find(name)
-    if isinstance(found, Defined) and found.body is not None:
-        refuse_long(found, node, state)
-    plain = name.removesuffix("f") if name not in (*UNARY, *BINARY, *SPECIAL, "erf") else name
+    plain = name if name in _MATHEMATICAL else name.removesuffix("f")
     if name in ("abs", "labs") and len(arguments) == 1:
         element = ElementType.INT32 if name == "abs" else ElementType.INT64
         return Unary(UnaryOp.ABS, converted(value(arguments[0], state), element))
     if name in EXTREMA and len(arguments) == 2:
         return operation(EXTREMA[name], value(arguments[0], state), value(arguments[1], state))
-    if plain in UNARY or plain in BINARY or plain in SPECIAL:
+    if name in AFFINE_FUNCTIONS and len(arguments) == 2:
+        return _quotient(name, value(arguments[0], state), value(arguments[1], state))
+    if name in _CONSTANTS and len(arguments) <= 1:
+        return _CONSTANTS[name]
+    if plain in _MATHEMATICAL:
         element = ElementType.FLOAT64 if plain == name else ElementType.FLOAT32
         return _mathematical(plain, element, [value(a, state) for a in arguments], node, state)
-    return _refuse(node, state)
+    return None
 
 
-def _refuse(node: c_ast.FuncCall, state: State) -> Expression:
-    name = state.text(node.name)
-    return refuse(
-        "c-call",
-        f"`{name}` is a function that Polyloom does not know",
-        state.span(node),
-        notes=["what it reads and writes cannot be seen"],
-        helps=[
-            "define it in this file, so that it can be inlined; known are "
-            f"{', '.join([*UNARY, *BINARY, *SPECIAL, 'abs', 'min', 'max'])}"
-        ],
-    )
+def _quotient(name: str, first: Expression, second: Expression) -> Expression:
+    """Return ``floord``, ``ceild`` or ``intMod`` of integers, whatever their signs."""
+    if name in ("ceild", "intCeil"):
+        return negated(_quotient("floord", negated(first), second))
+    quotient, rest = operation(BinaryOp.DIVIDE, first, second), operation(BinaryOp.REMAINDER, first, second)
+    zero = Constant(0, rest.type)
+    signs = comparison(CompareOp.LT, operation(BinaryOp.BIT_XOR, rest, second), zero)
+    below = Binary(BinaryOp.AND, comparison(CompareOp.NE, rest, zero), signs)
+    if name == "intMod":
+        return Select(below, operation(BinaryOp.ADD, rest, second), rest)
+    one = Constant(1, quotient.type)
+    return Select(below, Binary(BinaryOp.SUBTRACT, quotient, one), quotient)
 
 
 def _mathematical(
@@ -94,13 +106,3 @@ def _special(name: str, operands: list[Expression]) -> Expression:
     away = Select(comparison(CompareOp.LT, first, zero), Constant(-1, first.type), one)
     half = Constant(0.5, first.type)
     return Select(comparison(CompareOp.GE, rest, half), Binary(BinaryOp.ADD, down, away), down)
-
-
-def refuse_long(found: Defined, node: c_ast.FuncCall, state: State) -> NoReturn:
-    """Refuse a function with statements where an expression is wanted."""
-    refuse(
-        "c-call",
-        f"`{found.name}` is called inside an expression and is more than one `return`",
-        state.span(node),
-        helps=["assign its result to a variable first, or make it one expression"],
-    )

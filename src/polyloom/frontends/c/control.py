@@ -7,30 +7,34 @@ from collections.abc import Sequence
 import islpy as isl
 from pycparser import c_ast
 
-from polyloom.frontends.c.affine import affine, fits_in, holds
-from polyloom.frontends.c.c_types import Array, Scalar
-from polyloom.frontends.c.convert import both, no, stored
+from polyloom.diagnostics import PolyloomError
+from polyloom.frontends.c.affine import holds
+from polyloom.frontends.c.c_types import Scalar
+from polyloom.frontends.c.conditions import conjuncts, kept_condition
+from polyloom.frontends.c.convert import both, no
 from polyloom.frontends.c.declarations import type_of_name
+from polyloom.frontends.c.drafting import affine_of, begin, draft, write
 from polyloom.frontends.c.extents import extent_of
-from polyloom.frontends.c.faults import NotAffine, fail, refuse
-from polyloom.frontends.c.loops import Stops, after, loop_header
-from polyloom.frontends.c.memory import accessed, place_of
+from polyloom.frontends.c.faults import NotAffine, refuse, worst
+from polyloom.frontends.c.loops import Header, after, loop_header
+from polyloom.frontends.c.memory import place_of
 from polyloom.frontends.c.places import name_of
-from polyloom.frontends.c.pragmas import stated_parallel
+from polyloom.frontends.c.pragmas import assume, stated_parallel
 from polyloom.frontends.c.state import (
-    Draft,
     Frame,
     Known,
+    Mode,
     Place,
     Scope,
     State,
+    Stops,
     TypeName,
     Variable,
     everywhere,
 )
-from polyloom.frontends.c.values import combined, place, read, truth, value
+from polyloom.frontends.c.values import call, combined, place, read, truth, value
 from polyloom.frontends.c.written import contains, written_names
-from polyloom.ir.expressions import Expression, Read, walk
+from polyloom.ir.expressions import Expression
 from polyloom.scop.model import Origin
 
 
@@ -40,8 +44,19 @@ def walk_all(nodes: Sequence[c_ast.Node], state: State) -> Stops:
     for node in nodes:
         left = stops.all()
         with state.within(left.complement() if left is not None else everywhere()):
-            stops = stops.joined(_statement(node, state))
+            stops = stops.joined(_collecting(node, state))
     return stops
+
+
+def _collecting(node: c_ast.Node, state: State) -> Stops:
+    """Walk a statement; what is wrong in it is kept, so that one run reports as much as it can."""
+    try:
+        return _statement(node, state)
+    except PolyloomError as fault:
+        if isinstance(node, (c_ast.Decl, c_ast.DeclList)):
+            raise worst([*state.refused, fault]) from fault
+        state.refused.append(fault)
+        return Stops()
 
 
 def _statement(node: c_ast.Node, state: State, label: str | None = None) -> Stops:
@@ -59,6 +74,8 @@ def _statement(node: c_ast.Node, state: State, label: str | None = None) -> Stop
             return Stops(breaks=_static(node, "break", state))
         case c_ast.Continue():
             return Stops(continues=_static(node, "continue", state))
+        case c_ast.Return():
+            return _return(node, state)
         case c_ast.Pragma():
             state.stated += stated_parallel(node, state)
         case c_ast.EmptyStatement():
@@ -67,10 +84,10 @@ def _statement(node: c_ast.Node, state: State, label: str | None = None) -> Stop
             for expr in exprs:
                 _statement(expr, state, label)
         case c_ast.Decl() | c_ast.Typedef():
-            declare(node, state, Origin.INNER)
+            declare(node, state)
         case c_ast.DeclList(decls=decls):
             for decl in decls:
-                declare(decl, state, Origin.INNER)
+                declare(decl, state)
         case _:
             _effect(node, state, label)
     return Stops()
@@ -108,13 +125,12 @@ def _effect(node: c_ast.Node, state: State, label: str | None) -> None:
                 state.span(node),
                 helps=["write `for (i = first; i < last; i++)` with affine bounds"],
             )
-        case c_ast.Return():
-            refuse(
-                "c-return",
-                "`return` inside a SCoP",
-                state.span(node),
-                helps=["put `#pragma scop` and `#pragma endscop` around the loops, and return after them"],
-            )
+        case c_ast.FuncCall(name=c_ast.ID(name="__pencil_assume"), args=args):
+            assume(args.exprs[0], node, state)
+        case c_ast.FuncCall(name=c_ast.ID(name="__pencil_kill")):
+            pass
+        case c_ast.FuncCall():
+            _call(node, state, label)
         case _:
             refuse(
                 "c-statement",
@@ -122,6 +138,33 @@ def _effect(node: c_ast.Node, state: State, label: str | None) -> None:
                 state.span(node),
                 helps=["`for`, `if`, assignments, declarations and calls of functions in this file can"],
             )
+
+
+def _call(node: c_ast.FuncCall, state: State, label: str | None) -> None:
+    """Walk a call whose value is not used: a statement of its own, unless its statements took its place."""
+    before = len(state.drafts)
+    call(node, state)
+    if state.touched.refused and len(state.drafts) == before:
+        draft(None, None, node, state, label)
+
+
+def _return(node: c_ast.Return, state: State) -> Stops:
+    if not state.results:
+        refuse(
+            "c-return",
+            "`return` inside a SCoP",
+            state.span(node),
+            helps=["put `#pragma scop` and `#pragma endscop` around the loops, and return after them"],
+        )
+    stops = Stops(returns=_static(node, "return", state))
+    target = state.results[-1]
+    if node.expr is not None and target is not None:
+        source = value(node.expr, state)
+        found = affine_of(node.expr, target, state) if state.mode is Mode.COMPUTE else None
+        begin(target, source, None if found is None else Known(found, source), node, state)
+    elif node.expr is not None:
+        draft(None, value(node.expr, state), node, state, None)
+    return stops
 
 
 def assign(node: c_ast.Assignment, state: State, label: str | None = None) -> Place:
@@ -133,102 +176,32 @@ def assign(node: c_ast.Assignment, state: State, label: str | None = None) -> Pl
         target = place(node.lvalue, state)
         known = state.known.get(inner.variable) if not inner.members else None
         source = known.value if known is not None else read(inner, node.rvalue.lvalue, state)
-        write(target, source, known.affine if known is not None else None, node, state, label)
+        write(target, source, known, node, state, label)
         return target
     target = place(node.lvalue, state)
-    write(target, value(node.rvalue, state), _affine_of(node.rvalue, target, state), node, state, label)
+    source = value(node.rvalue, state)
+    found = affine_of(node.rvalue, target, state)
+    write(target, source, None if found is None else Known(found, source), node, state, label)
     return target
 
 
 def _compound(
     op: str, left: c_ast.Node, right: c_ast.Node, node: c_ast.Node, state: State, label: str | None
 ) -> Place:
-    """Draft ``left op= right``."""
+    """Draft ``left op= right``. The left side is read from memory, also where its value is known."""
     target = place(left, state)
-    binary = c_ast.BinaryOp(op, left, right, node.coord)
-    result = combined(op, value(left, state), value(right, state), node, state)
-    write(target, result, _affine_of(binary, target, state), node, state, label)
+    by = value(right, state)
+    found = affine_of(c_ast.BinaryOp(op, left, right, node.coord), target, state)
+    known = None
+    if found is not None:
+        known = Known(found, combined(op, value(left, state), by, node, state))
+    result = combined(op, read(target, left, state), by, node, state)
+    write(target, result, known, node, state, label)
     return target
 
 
-def _affine_of(node: c_ast.Node, target: Place, state: State) -> isl.PwAff | None:
-    """Return the value that an integer scalar gets, if it is affine."""
-    if (
-        not isinstance(target.type, Scalar)
-        or target.type.element.is_float
-        or target.indices
-        or target.members
-    ):
-        return None
-    try:
-        return affine(node, state)
-    except NotAffine:
-        return None
-
-
-def write(
-    target: Place,
-    source: Expression,
-    known: isl.PwAff | None,
-    node: c_ast.Node,
-    state: State,
-    label: str | None = None,
-) -> None:
-    """Draft ``target = source``; what is known of the target from now on is ``known``."""
-    if not isinstance(target.type, Scalar):
-        refuse(
-            "c-pointer" if not isinstance(target.type, Array) else "c-array",
-            f"`{target.variable.name}` is no scalar, and is assigned to",
-            state.span(node),
-            helps=["assign its elements or members"],
-        )
-    if target.variable.constant:
-        fail(
-            "c-constant", f"`{target.variable.name}` is `const`", state.span(node), helps=["drop the `const`"]
-        )
-    result = stored(source, target.type)
-    position = accessed(target, state, state.span(node))
-    draft(position, result, node, state, label)
-    _learn(target, known, result, state)
-
-
-def _learn(target: Place, known: isl.PwAff | None, result: Expression, state: State) -> None:
-    if target.members or target.indices:
-        return
-    variable = target.variable
-    state.forget([variable])
-    state.lost.pop(variable, None)
-    element = result.type
-    reads = any(isinstance(part, Read) for part in walk(result))
-    if known is not None and not reads and state.condition is None and fits_in(known, element, state):
-        state.known[variable] = Known(known, result)
-
-
-def draft(target: int, result: Expression, node: c_ast.Node, state: State, label: str | None) -> None:
-    """Remember a statement at this point."""
-    if label is not None:
-        name = state.fresh(label)
-        state.labels.add(name)
-    else:
-        name = ""
-    state.drafts.append(
-        Draft(
-            name,
-            state.path,
-            tuple(state.frames),
-            tuple(state.position),
-            target,
-            result,
-            state.condition,
-            state.span(node),
-            text=state.text(node),
-        )
-    )
-    state.position[-1] += 1
-
-
-def declare(node: c_ast.Node, state: State, origin: Origin) -> None:
-    """Bring a declared name into the scope; inside the SCoP its initial value is an assignment."""
+def declare(node: c_ast.Node, state: State) -> None:
+    """Bring a declared name into the scope; its initial value is an assignment."""
     ctype = type_of_name(node, state, extent_of)
     if isinstance(node, c_ast.Typedef):
         state.scope.names[node.name] = TypeName(ctype)
@@ -236,8 +209,6 @@ def declare(node: c_ast.Node, state: State, origin: Origin) -> None:
     assert isinstance(node, c_ast.Decl)
     if node.name is None:
         return
-    name = state.fresh(node.name)
-    variable = Variable(node.name, name, ctype, origin, "const" in (node.quals or []), state.span(node))
     if "static" in (node.storage or []):
         refuse(
             "c-static",
@@ -245,26 +216,25 @@ def declare(node: c_ast.Node, state: State, origin: Origin) -> None:
             state.span(node),
             helps=["declare it outside"],
         )
+    constant = "const" in (node.quals or [])
+    variable = Variable(node.name, state.local(node.name), ctype, Origin.INNER, constant, state.span(node))
+    initial = None if node.init is None else _initial(variable, node.init, state)
     state.scope.names[node.name] = variable
-    if node.init is not None:
-        _initialise(variable, node, state)
+    if initial is not None:
+        begin(place_of(variable), *initial, node, state)
 
 
-def _initialise(variable: Variable, node: c_ast.Decl, state: State) -> None:
-    target = place_of(variable)
+def _initial(variable: Variable, node: c_ast.Node, state: State) -> tuple[Expression, Known | None]:
     if not isinstance(variable.type, Scalar):
         refuse(
             "c-initialiser",
-            f"`{variable.name}` is given initial values inside a SCoP",
+            f"the array `{variable.name}` gets initial values inside a SCoP",
             state.span(node),
-            helps=["assign its elements"],
+            helps=["assign its elements, or declare it outside"],
         )
-    source = value(node.init, state)
-    known = _affine_of(node.init, target, state)
-    position = accessed(target, state, state.span(node))
-    result = stored(source, variable.type)
-    draft(position, result, node, state, None)
-    _learn(target, known, result, state)
+    source = value(node, state)
+    found = affine_of(node, place_of(variable), state)
+    return source, None if found is None else Known(found, source)
 
 
 def _if(node: c_ast.If, state: State) -> Stops:
@@ -311,15 +281,18 @@ def _same(first: Known, second: Known) -> bool:
 
 def _data_if(node: c_ast.If, state: State) -> Stops:
     """Walk the branches of a condition on data; its affine conjuncts restrict the domain of the first."""
-    where, rest = conjuncts(node.cond, state)
-    before, around = dict(state.known), state.condition
-    whole = truth(node.cond, state)
-    with state.within(where):
-        condition = truth(rest, state)
-    stops = Stops()
-    merged = []
-    sides = ((where, condition, node.iftrue), (everywhere(), no(whole), node.iffalse))
-    for part, test, branch in sides:
+    around, before = state.condition, dict(state.known)
+    kept = kept_condition(node, state)
+    where, condition = everywhere(), kept
+    if kept is None:
+        where, rest = conjuncts(node.cond, state)
+        with state.within(where):
+            condition = truth(rest if rest is not None else node.cond, state)
+    stops, merged = Stops(), []
+    for part, positive, branch in ((where, True, node.iftrue), (everywhere(), False, node.iffalse)):
+        test = condition
+        if not positive and branch is not None:
+            test = no(kept if kept is not None else truth(node.cond, state))
         state.known = dict(before)
         state.condition = both(around, test)
         with state.within(part):
@@ -330,30 +303,9 @@ def _data_if(node: c_ast.If, state: State) -> Stops:
     return stops
 
 
-def conjuncts(node: c_ast.Node, state: State) -> tuple[isl.Set, c_ast.Node]:
-    """Split ``affine && data`` into the set where the affine part holds, and the rest."""
-    if isinstance(node, c_ast.BinaryOp) and node.op == "&&":
-        first, left = conjuncts(node.left, state)
-        with state.within(first):
-            second, right = conjuncts(node.right, state)
-        where = first.intersect(second)
-        if _is_true(left):
-            return where, right
-        return where, left if _is_true(right) else c_ast.BinaryOp("&&", left, right, node.coord)
-    try:
-        return holds(node, state), c_ast.Constant("int", "1", node.coord)
-    except NotAffine:
-        return everywhere(), node
-
-
-def _is_true(node: c_ast.Node) -> bool:
-    return isinstance(node, c_ast.Constant) and node.value == "1"
-
-
 def _for(node: c_ast.For, state: State) -> Stops:
     """Walk a loop: its iterator becomes a dimension of everything inside."""
-    scope = Scope(state.scope)
-    with state.inside(scope):
+    with state.inside(Scope(state.scope)):
         if isinstance(node.init, c_ast.DeclList):
             _declare_iterator(node.init, state)
         header = loop_header(node, state)
@@ -362,27 +314,47 @@ def _for(node: c_ast.For, state: State) -> Stops:
             _refuse_changed(header.variable, node, state)
         _forget(changed, state)
         before = dict(state.known)
-        frame = Frame(header.iterator, header.variable.name, header.type, state.span(node), header.descending)
-        first = len(state.drafts)
-        pooled = len(state.pool)
         state.known[header.variable] = header.value
-        state.frames.append(frame)
-        state.position.append(0)
-        with state.within(header.domain):
-            stops = _branch(node.stmt, state)
-        state.position.pop()
-        state.frames.pop()
-        if stops.breaks is not None:
-            gone = after(stops.breaks, header)
-            for one in state.drafts[first:]:
-                one.domain = one.domain.subtract(gone).coalesce()
+        stops = _iterations(node, header, state)
         state.known = before
         _forget(changed, state)
         state.known.pop(header.variable, None)
         state.lost[header.variable] = f"`{header.variable.name}` is read after its loop"
-        state.position[-1] += 1
-    del pooled
+    _check_returns(stops.returns, node, state)
     return Stops()
+
+
+def _iterations(node: c_ast.For, header: Header, state: State) -> Stops:
+    """Walk the body of a loop, and take away what comes after a ``break``."""
+    first = len(state.drafts)
+    name, span = header.variable.name, state.span(node)
+    state.frames.append(Frame(header.iterator, name, header.type, span, header.descending))
+    state.position.append(0)
+    around = state.condition
+    state.condition = both(around, header.condition)
+    try:
+        with state.within(header.domain):
+            stops = _branch(node.stmt, state)
+    finally:
+        state.condition = around
+        state.position.pop()
+        state.frames.pop()
+    if stops.breaks is not None:
+        gone = after(stops.breaks, header)
+        for one in state.drafts[first:]:
+            one.domain = one.domain.subtract(gone).coalesce()
+    state.position[-1] += 1
+    return stops
+
+
+def _check_returns(returns: isl.Set | None, node: c_ast.For, state: State) -> None:
+    if returns is not None:
+        refuse(
+            "c-return",
+            "`return` inside a loop",
+            state.span(contains(node, (c_ast.Return,))),
+            helps=["return after the loop"],
+        )
 
 
 def _declare_iterator(node: c_ast.DeclList, state: State) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import islpy as isl
 
+from polyloom.frontends.c.c_types import spelling
 from polyloom.frontends.c.read import Part
 from polyloom.frontends.c.state import FoundArray
 from polyloom.scop.model import ScopAccess
@@ -24,7 +25,7 @@ def document(part: Part) -> dict[str, Any]:
     shown = [s for s in part.statements if not s.domain.is_empty()]
     reads = [access for s in shown for access in s.reads]
     writes = [access for s in shown for access in s.writes]
-    must = [access for s in shown if s.must_write for access in s.writes]
+    must = [access for s in shown for access in s.must]
     return {
         "function": part.name,
         "context": str(part.state.context.params()),
@@ -38,7 +39,7 @@ def document(part: Part) -> dict[str, Any]:
             for s in shown
         ],
         "arrays": [
-            {"name": a.name, "extent": str(_extent(a)), "element_type": a.type.spelling}
+            {"name": a.name, "extent": str(_extent(a)), "element_type": spelling(a.type)}
             for a in arrays.values()
         ],
     }

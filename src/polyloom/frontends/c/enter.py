@@ -24,7 +24,7 @@ from polyloom.frontends.c.state import (
     everywhere,
     parameter_affine,
 )
-from polyloom.frontends.c.written import written_names
+from polyloom.frontends.c.written import repeated_names, written_names
 from polyloom.ir.expressions import Constant, ParameterValue
 from polyloom.scop.model import Origin
 
@@ -34,11 +34,12 @@ def enter(region: Region, tree: c_ast.FileAST, places: Places) -> State:
 
     Integers that the part does not write are its parameters; constants are folded.
     """
-    state = State(places, Scope(), everywhere(), everywhere(), _identifiers(region))
-    for node in tree.ext:
+    state = State(places, Scope(), everywhere(), everywhere(), set())
+    own = tree.ext.index(region.function)
+    later = [node for node in tree.ext[own:] if isinstance(node, c_ast.FuncDef)]
+    for node in (*tree.ext[:own], *later):
         _declare_outside(node, state, Origin.GLOBAL)
-        if node is region.function:
-            break
+    state.repeated = repeated_names(region.function)
     state.scope = Scope(state.scope)
     for node in region.function.decl.type.args.params if region.function.decl.type.args else ():
         if isinstance(node, c_ast.Decl) and node.name:
@@ -49,11 +50,6 @@ def enter(region: Region, tree: c_ast.FileAST, places: Places) -> State:
     state.scope = Scope(state.scope)
     _forget_written(region, state)
     return state
-
-
-def _identifiers(region: Region) -> set[str]:
-    """Return no names: those of variables are taken as they are declared."""
-    return set()
 
 
 def _declare_outside(node: c_ast.Node, state: State, origin: Origin) -> None:

@@ -44,3 +44,15 @@ def refuse(
 ) -> NoReturn:
     """Raise ``Unsupported`` with one error: the program is C, but no static control part."""
     raise Unsupported(error(code, message, span, label=label, notes=notes, helps=helps))
+
+
+def worst(faults: Iterable[PolyloomError]) -> PolyloomError:
+    """Return one error with the diagnostics of all, each once, in the order of the text.
+
+    It is ``Unsupported`` where nothing is wrong and something cannot be expressed.
+    """
+    found = list(faults)
+    wrong = [fault for fault in found if not isinstance(fault, Unsupported)]
+    diagnostics = dict.fromkeys(d for fault in wrong or found for d in fault.diagnostics)
+    ordered = sorted(diagnostics, key=lambda d: d.span.start if d.span else -1)
+    return PolyloomError(*ordered) if wrong else Unsupported(*ordered)

@@ -6,12 +6,14 @@ Where the walk has iterators as parameters, ``[i, N] -> { [] : 0 <= i < N }``, t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from collections.abc import Iterator as Iterator_
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
-from polyloom.frontends.c.state import Access, Draft, Frame, Index, State, parameter_affine
+from polyloom.frontends.c.relations import dimensioned, dimensioned_map, positions, reference
+from polyloom.frontends.c.state import Access, Draft, State, parameter_affine
 from polyloom.ir.expressions import (
     Binary,
     Compare,
@@ -33,7 +35,7 @@ _DIM = isl.dim_type
 class Statement:
     """A statement as C has it: also one that has no place in a host program, with the ``draft`` it comes from.
 
-    ``reads`` and ``writes``: all that it touches; ``model`` is None where it cannot be computed.
+    ``reads``, ``writes``, ``must``: all that it touches; ``model`` is None where it cannot be computed.
     """
 
     draft: Draft
@@ -41,12 +43,12 @@ class Statement:
     domain: isl.Set
     reads: tuple[ScopAccess, ...]
     writes: tuple[ScopAccess, ...]
-    must_write: bool
+    must: tuple[ScopAccess, ...]
     model: ScopStatement | None
 
 
 def statements_of(state: State) -> tuple[Statement, ...]:
-    """Return the statements with instances, named by their labels, else ``S1``, ``S2``, ... in textual order."""
+    """Return the statements, named by their labels, else ``S1``, ``S2``, ... in textual order."""
     found = []
     for number, draft in enumerate(state.drafts, 1):
         name = draft.name or _free(f"S{number}", state.labels)
@@ -62,21 +64,37 @@ def _free(name: str, labels: set[str]) -> str:
 
 def _statement(draft: Draft, name: str, state: State) -> Statement:
     domain = dimensioned(draft.domain, draft.frames, name)
-    positions = _positions(draft, state)
-    local = {position: k for k, position in enumerate(positions)}
+    local = {position: k for k, position in enumerate(positions(draft, state))}
     numbers = {frame.iterator: k for k, frame in enumerate(draft.frames)}
+    tested = frozenset(_tested(draft))
 
     def access(position: int) -> ScopAccess:
-        return _access(state.pool[position], draft, name, domain, local, numbers)
+        found = _access(state.pool[position], draft, name, domain, local, numbers)
+        return _in_bounds(found) if position in tested else found
 
-    reads = tuple(access(p) for p in positions)
+    reads = tuple(access(p) for p in local)
     extra = tuple(access(p) for p in draft.reads)
     writes = tuple(access(p) for p in draft.writes)
-    if draft.target is None or draft.value is None:
-        return Statement(draft, name, domain, (*reads, *extra), writes, False, None)
-    target = access(draft.target)
-    condition = None if draft.condition is None else localised(draft.condition, local, numbers)
-    model = ScopStatement(
+    must = tuple(access(p) for p in draft.must) if draft.condition is None else ()
+    if draft.target is None:
+        return Statement(draft, name, domain, (*reads, *extra), writes, must, None)
+    model = _model(draft, name, domain, access(draft.target), reads, local, numbers)
+    if model.condition is None and not model.target.computed:
+        must = (*must, model.target)
+    return Statement(draft, name, domain, (*reads, *extra), (model.target, *writes), must, model)
+
+
+def _model(
+    draft: Draft,
+    name: str,
+    domain: isl.Set,
+    target: ScopAccess,
+    reads: tuple[ScopAccess, ...],
+    local: dict[int, int],
+    numbers: dict[str, int],
+) -> ScopStatement:
+    assert draft.value is not None
+    return ScopStatement(
         name=name,
         domain=domain,
         iterators=tuple(frame.name for frame in draft.frames),
@@ -84,28 +102,24 @@ def _statement(draft: Draft, name: str, state: State) -> Statement:
         target=target,
         reads=reads,
         value=localised(draft.value, local, numbers),
-        condition=condition,
+        condition=None if draft.condition is None else localised(draft.condition, local, numbers),
         span=draft.span,
     )
-    must = condition is None and not target.computed
-    return Statement(draft, name, domain, (*reads, *extra), (target, *writes), must, model)
 
 
-def _positions(draft: Draft, state: State) -> tuple[int, ...]:
-    """Return the reads of a statement in the pool: of its value, its condition, and the indices of all these."""
-    roots = [e for e in (draft.value, draft.condition) if e is not None]
-    for position in (draft.target, *draft.reads, *draft.writes):
-        roots += (
-            [] if position is None else [i.value for i in state.pool[position].indices if i.affine is None]
-        )
-    found: dict[int, None] = {}
-    while roots:
-        for part in walk(roots.pop(0)):
-            if isinstance(part, Read) and part.position not in found:
-                found[part.position] = None
-                indices = state.pool[part.position].indices
-                roots += [i.value for i in indices if i.affine is None]
-    return tuple(found)
+def _tested(draft: Draft) -> Iterator_[int]:
+    """Yield the reads of the condition."""
+    if draft.condition is not None:
+        yield from (part.position for part in walk(draft.condition) if isinstance(part, Read))
+
+
+def _in_bounds(access: ScopAccess) -> ScopAccess:
+    """Restrict a condition's read to where no index is negative: elsewhere C has no such element."""
+    space = access.relation.range().get_space()
+    proper = isl.Set.universe(space)
+    for k in range(space.dim(_DIM.set)):
+        proper = proper.lower_bound_val(_DIM.set, k, isl.Val(0))
+    return replace(access, relation=access.relation.intersect_range(proper))
 
 
 def _access(
@@ -116,51 +130,12 @@ def _access(
     local: dict[int, int],
     numbers: dict[str, int],
 ) -> ScopAccess:
-    relation = _relation(access, draft, name)
+    relation = dimensioned_map(reference(access), draft.frames, name)
     within = dimensioned(access.within, draft.frames, name)
-    indices = tuple(localised(index.value, local, numbers) for index in access.indices)
-    computed = tuple((k, indices[k]) for k, index in enumerate(access.indices) if index.affine is None)
     restricted = relation.intersect_domain(domain.intersect(within)).coalesce()
-    return ScopAccess(access.array, restricted, computed, access.span, indices)
-
-
-def _relation(access: Access, draft: Draft, name: str) -> isl.Map:
-    relation = isl.Map("{ [] -> [] }")
-    for index in access.indices:
-        relation = relation.flat_range_product(_index_relation(index))
-    for _ in range(access.whole):
-        relation = relation.flat_range_product(isl.Map("{ [] -> [o] : o >= 0 }"))
-    relation = relation.set_tuple_name(_DIM.out, access.array)
-    for k, frame in enumerate(draft.frames):
-        relation = _moved_map(relation, k, frame)
-    return relation.set_tuple_name(_DIM.in_, name)
-
-
-def _index_relation(index: Index) -> isl.Map:
-    if index.affine is None:
-        return isl.Map("{ [] -> [o] : o >= 0 }")
-    return isl.Map.from_pw_aff(index.affine)
-
-
-def _moved_map(relation: isl.Map, k: int, frame: Frame) -> isl.Map:
-    at = relation.find_dim_by_name(_DIM.param, frame.iterator)
-    if at < 0:
-        relation = relation.add_dims(_DIM.in_, 1)
-    else:
-        relation = relation.move_dims(_DIM.in_, k, _DIM.param, at, 1)
-    return relation.set_dim_name(_DIM.in_, k, frame.name)
-
-
-def dimensioned(points: isl.Set, frames: Sequence[Frame], name: str) -> isl.Set:
-    """Return ``{ name[iterators] }`` of a set over parameters."""
-    for k, frame in enumerate(frames):
-        at = points.find_dim_by_name(_DIM.param, frame.iterator)
-        if at < 0:
-            points = points.add_dims(_DIM.set, 1)
-        else:
-            points = points.move_dims(_DIM.set, k, _DIM.param, at, 1)
-        points = points.set_dim_name(_DIM.set, k, frame.name)
-    return points.set_tuple_name(name)
+    indices = tuple(localised(index.value, local, numbers) for index in access.indices)
+    data = tuple((k, indices[k]) for k, index in enumerate(access.indices) if index.affine is None)
+    return ScopAccess(access.array, restricted, data, access.span, indices)
 
 
 def localised(expression: Expression, local: dict[int, int], numbers: dict[str, int]) -> Expression:
@@ -194,12 +169,12 @@ def schedule_of(statements: Iterable[Statement]) -> isl.UnionMap:
     depth = max((len(s.draft.frames) for s in found), default=0)
     result = isl.UnionMap("{ }")
     for statement in found:
-        times = _times(statement.draft, depth).set_tuple_name(_DIM.in_, statement.name)
+        times = _times(statement.draft, depth, statement.name)
         result = result.union(isl.UnionMap.from_map(times.intersect_domain(statement.domain)))
     return result
 
 
-def _times(draft: Draft, depth: int) -> isl.Map:
+def _times(draft: Draft, depth: int, name: str) -> isl.Map:
     relation = isl.Map("{ [] -> [] }")
     for k, position in enumerate(draft.position):
         relation = relation.flat_range_product(isl.Map(f"{{ [] -> [{position}] }}"))
@@ -210,6 +185,4 @@ def _times(draft: Draft, depth: int) -> isl.Map:
             relation = relation.flat_range_product(isl.Map.from_pw_aff(value))
     for _ in range(2 * (depth - len(draft.frames))):
         relation = relation.flat_range_product(isl.Map("{ [] -> [0] }"))
-    for k, frame in enumerate(draft.frames):
-        relation = _moved_map(relation, k, frame)
-    return relation
+    return dimensioned_map(relation, draft.frames, name)

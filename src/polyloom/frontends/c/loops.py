@@ -8,36 +8,23 @@ import islpy as isl
 from pycparser import c_ast
 
 from polyloom.frontends.c.affine import affine, constant_of, holds
-from polyloom.frontends.c.c_types import Scalar
+from polyloom.frontends.c.c_types import Scalar, is_unsigned
 from polyloom.frontends.c.faults import NotAffine, refuse
-from polyloom.frontends.c.state import Known, State, Variable, constant_affine, parameter_affine
-from polyloom.ir.expressions import ParameterValue
+from polyloom.frontends.c.state import (
+    Known,
+    Mode,
+    State,
+    Variable,
+    constant_affine,
+    everywhere,
+    parameter_affine,
+)
+from polyloom.frontends.c.values import truth
+from polyloom.ir.expressions import Expression, ParameterValue
 from polyloom.ir.types import ElementType
 
 _DIM = isl.dim_type
 ACCEPTED = "`for (i = first; i < last; i += step)`, with affine bounds and a constant step"
-
-
-@dataclass(frozen=True, eq=False)
-class Stops:
-    """Where a block is left early; None: nowhere."""
-
-    breaks: isl.Set | None = None
-    continues: isl.Set | None = None
-
-    def joined(self, other: Stops) -> Stops:
-        """Return what two blocks one after the other do."""
-        return Stops(_union(self.breaks, other.breaks), _union(self.continues, other.continues))
-
-    def all(self) -> isl.Set | None:
-        """Return where the rest of the block is not reached."""
-        return _union(self.breaks, self.continues)
-
-
-def _union(first: isl.Set | None, second: isl.Set | None) -> isl.Set | None:
-    if first is None or second is None:
-        return second if first is None else first
-    return first.union(second).coalesce()
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +37,8 @@ class Header:
     value: Known
     domain: isl.Set
     descending: bool
+    condition: Expression | None = None
+    """What else must hold, where the head's condition depends on data."""
 
 
 def loop_header(node: c_ast.For, state: State) -> Header:
@@ -67,11 +56,34 @@ def loop_header(node: c_ast.For, state: State) -> Header:
     here = Known(parameter_affine(iterator), ParameterValue(iterator, element))
     around = state.known.get(variable)
     state.known[variable] = here
-    step = _step(node, variable, here.affine, state)
-    domain = _values(node, here.affine, first, step, iterator, state)
+    with state.within(_possible(here.affine, element)):
+        step = _step(node, variable, here.affine, state)
+    reached = _reached(here.affine, first, step)
+    with state.within(reached):
+        going, condition = _going(node, state)
     if around is not None:
         state.known[variable] = around
-    return Header(variable, iterator, element, here, domain, step < 0)
+    domain = _until(reached, going, iterator, descending=step < 0)
+    _check_unsigned(domain, here.affine, element, node, state)
+    return Header(variable, iterator, element, here, domain, step < 0, condition)
+
+
+def _possible(here: isl.PwAff, element: ElementType) -> isl.Set:
+    """An unsigned iterator is not negative."""
+    return here.ge_set(constant_affine(0)) if is_unsigned(element) else everywhere()
+
+
+def _check_unsigned(
+    domain: isl.Set, here: isl.PwAff, element: ElementType, node: c_ast.For, state: State
+) -> None:
+    with state.within(domain):
+        if is_unsigned(element) and not state.always(here.ge_set(constant_affine(0))):
+            refuse(
+                "c-loop",
+                "the loop's variable is unsigned and may wrap below zero",
+                state.span(node),
+                helps=["count with an `int`"],
+            )
 
 
 def _first(node: c_ast.For, state: State) -> tuple[Variable, isl.PwAff]:
@@ -138,33 +150,40 @@ def _is(name: str, variable: Variable) -> bool:
     return name == variable.name
 
 
-def _values(
-    node: c_ast.For, here: isl.PwAff, first: isl.PwAff, step: int, iterator: str, state: State
-) -> isl.Set:
-    """Return the values of the iterator: from ``first`` in steps, as long as the condition has held.
-
-    Not in the papers: a condition that holds again after it has not (``i % 5 < 3``) ends the loop.
-    """
+def _reached(here: isl.PwAff, first: isl.PwAff, step: int) -> isl.Set:
+    """Return the values from ``first`` on, in steps."""
     passed = here.sub(first) if step > 0 else first.sub(here)
     reached = passed.ge_set(constant_affine(0))
     if abs(step) != 1:
         reached = reached.intersect(passed.mod_val(isl.Val(abs(step))).eq_set(constant_affine(0)))
+    return reached
+
+
+def _going(node: c_ast.For, state: State) -> tuple[isl.Set, Expression | None]:
+    """Return where the loop's condition holds; in the text's form it may depend on data."""
     if node.cond is None:
         refuse("c-loop", "the loop has no condition", state.span(node), helps=[ACCEPTED])
-    with state.within(reached):
-        try:
-            going = holds(node.cond, state)
-        except NotAffine as fault:
-            refuse(
-                "c-bound",
-                "the loop's condition is not affine",
-                fault.span,
-                label=fault.reason,
-                helps=[ACCEPTED],
-            )
-    ended = reached.subtract(going)
-    late = _later(ended, iterator, descending=step < 0)
+    try:
+        return holds(node.cond, state), None
+    except NotAffine as fault:
+        if state.mode is Mode.TEXT:
+            return everywhere(), truth(node.cond, state)
+        return refuse(
+            "c-bound",
+            "the loop's condition is not affine",
+            fault.span,
+            label=fault.reason,
+            helps=[ACCEPTED],
+        )
+
+
+def _until(reached: isl.Set, going: isl.Set, iterator: str, *, descending: bool) -> isl.Set:
+    """Return the values up to the first for which the condition does not hold.
+
+    Not in the papers: a condition that holds again after it has not (``i % 5 < 3``) ends the loop.
+    """
     domain = reached.intersect(going)
+    late = _later(reached.subtract(going), iterator, descending=descending)
     return (domain if domain.is_disjoint(late) else domain.subtract(late)).coalesce()
 
 

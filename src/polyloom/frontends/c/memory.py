@@ -94,20 +94,19 @@ def member(place: Place, name: str, span: Span | None) -> Place:
 
 
 def array_of(place: Place, state: State) -> FoundArray:
-    """Return the array that the elements of a place form, and remember it.
-
-    Errors: ``c-record`` for whole structures, ``c-pointer`` for pointers kept in memory.
-    """
-    name = "_".join((place.variable.unique, *place.members))
-    if name in state.arrays:
-        return state.arrays[name]
+    """Return the array that the elements of a place form, and remember it. Errors: ``c-record``, ``c-pointer``."""
     full = whole(place)
     if not isinstance(full.type, Scalar):
         refuse_type(full, state)
-    assert isinstance(full.type, Scalar)
-    found = FoundArray(name, full.type, full.extents, full.levels, full)
-    state.arrays[name] = found
-    return found
+    return found_array(full, state)
+
+
+def found_array(full: Place, state: State) -> FoundArray:
+    """Return the array that a place is an element of, which may be a whole structure."""
+    name = "_".join((full.variable.unique, *full.members))
+    if name not in state.arrays:
+        state.arrays[name] = FoundArray(name, full.type, full.extents, full.levels, full)
+    return state.arrays[name]
 
 
 def refuse_type(place: Place, state: State) -> None:
@@ -128,9 +127,12 @@ def whole(place: Place) -> Place:
     return place
 
 
-def accessed(place: Place, state: State, span: Span | None) -> int:
-    """Remember a reference to an element here; return its position in the pool."""
-    found = array_of(place, state)
+def accessed(place: Place, state: State, span: Span | None, *, records: bool = False) -> int:
+    """Remember a reference to an element here; return its position in the pool.
+
+    A place with fewer indices than dimensions is a whole row or array; with ``records`` also whole structures.
+    """
+    found = found_array(whole(place), state) if records else array_of(place, state)
     rest = len(found.extents) - len(place.indices)
     state.pool.append(Access(found.name, place.indices, state.path, span, rest))
     return len(state.pool) - 1

@@ -16,8 +16,8 @@ from polyloom.diagnostics import Source, Unsupported
 from polyloom.frontends.c.c_types import Scalar
 from polyloom.frontends.c.control import walk_all
 from polyloom.frontends.c.enter import enter
-from polyloom.frontends.c.finish import Statement, schedule_of, statements_of
 from polyloom.frontends.c.faults import worst
+from polyloom.frontends.c.finish import Statement, schedule_of, statements_of
 from polyloom.frontends.c.inlining import inlined
 from polyloom.frontends.c.parse import parse
 from polyloom.frontends.c.places import Places
@@ -140,7 +140,7 @@ def _array(found: FoundArray) -> ScopArray:
 def parameters_of(part: Part) -> tuple[ScopParameter, ...]:
     """Return the parameters that occur, in the order in which they are declared."""
     state = part.state
-    used: set[str] = set()
+    used: set[str | None] = set()
     for statement in part.statements:
         used |= set(statement.domain.get_var_names(_DIM.param))
         for access in (*statement.reads, *statement.writes):

@@ -5,15 +5,16 @@ Inside the walk iterators are parameters of isl sets, with names of their own; `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import Enum
 
 import islpy as isl
 from pycparser import c_ast
 
-from polyloom.diagnostics import Diagnostic, Span
-from polyloom.frontends.c.c_types import CType, Extent, Record, Scalar
+from polyloom.diagnostics import Diagnostic, PolyloomError, Span
+from polyloom.frontends.c.c_types import CType, Extent, Record
 from polyloom.frontends.c.places import Places
 from polyloom.ir.expressions import Expression
 from polyloom.ir.types import ElementType
@@ -125,6 +126,17 @@ _ISL_WORDS = frozenset(
     ]
 )
 
+
+class Mode(Enum):
+    """What becomes of calls and of conditions on data."""
+
+    TEXT = "text"
+    """As pet has them: a call of a function that is not ``inline`` is one statement; a condition on data that is no
+    comparison of elements, or that its branches change, is evaluated by a statement of its own."""
+    COMPUTE = "compute"
+    """Functions are inlined, conditions are part of the statements that they guard."""
+
+
 Binding = Variable | Address | Value | EnumConstant | TypeName | Defined
 
 
@@ -170,6 +182,8 @@ class Access:
     span: Span | None
     whole: int = 0
     """How many further dimensions are touched as a whole (a row that a call is given)."""
+    relation: isl.Map | None = None
+    """Where a call touches what no single subscript says: ``{ [] -> A[...] }``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +191,7 @@ class FoundArray:
     """An array that statements access, with the levels of structures that it lies in."""
 
     name: str
-    type: Scalar
+    type: CType
     extents: tuple[Extent | None, ...]
     levels: tuple[int, ...]
     place: Place
@@ -208,8 +222,55 @@ class Draft:
     span: Span | None
     reads: tuple[int, ...] = ()
     writes: tuple[int, ...] = ()
+    must: tuple[int, ...] = ()
     refused: tuple[Diagnostic, ...] = ()
     text: str = ""
+
+
+@dataclass
+class Touched:
+    """What calls touch beside values: positions in the pool, and why the calls cannot be computed."""
+
+    reads: list[int] = field(default_factory=list)
+    writes: list[int] = field(default_factory=list)
+    must: list[int] = field(default_factory=list)
+    refused: list[Diagnostic] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class Stops:
+    """Where a block is left early, by each of these; None: nowhere."""
+
+    breaks: isl.Set | None = None
+    continues: isl.Set | None = None
+    returns: isl.Set | None = None
+
+    def joined(self, other: Stops) -> Stops:
+        """Return what two blocks one after the other do."""
+        return Stops(
+            _union(self.breaks, other.breaks),
+            _union(self.continues, other.continues),
+            _union(self.returns, other.returns),
+        )
+
+    def all(self) -> isl.Set | None:
+        """Return where the rest of the block is not reached."""
+        return _union(_union(self.breaks, self.continues), self.returns)
+
+
+def _union(first: isl.Set | None, second: isl.Set | None) -> isl.Set | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return first.union(second).coalesce()
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What expressions need of the modules above them: statements inside calls."""
+
+    walk: Callable[[Sequence[c_ast.Node], State], Stops]
+    inline: Callable[[Defined, c_ast.FuncCall, State], Expression | None]
+    summarise: Callable[[Defined | None, c_ast.FuncCall, State], Expression]
 
 
 @dataclass
@@ -233,10 +294,26 @@ class State:
     parameters: dict[str, ElementType] = field(default_factory=dict)
     stated: list[StatedParallel] = field(default_factory=list)
     assumed: dict[str, None] = field(default_factory=dict)
-    refused: list[Diagnostic] = field(default_factory=list)
+    refused: list[PolyloomError] = field(default_factory=list)
     labels: set[str] = field(default_factory=set)
+    mode: Mode = Mode.COMPUTE
+    repeated: frozenset[str] = frozenset()
+    """Names that the function declares more than once."""
+    renamed: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    touched: Touched = field(default_factory=lambda: Touched())
+    """What the calls inside the expression that is being read touch."""
+    hooks: Hooks | None = None
+    results: list[Place | None] = field(default_factory=list)
+    """Where the functions that are being inlined put what they return."""
     calls: list[str] = field(default_factory=list)
     """The functions that are being inlined."""
+
+    @property
+    def above(self) -> Hooks:
+        """The hooks, which are there from the start of the walk."""
+        assert self.hooks is not None
+        return self.hooks
 
     def span(self, node: c_ast.Node | None) -> Span | None:
         """Return where a node stands."""
@@ -254,6 +331,21 @@ class State:
             found, count = f"{name}_{count}", count + 1
         self.taken.add(found)
         return found
+
+    def local(self, name: str) -> str:
+        """Return the name in the model of a variable that is declared inside the SCoP."""
+        if name not in self.taken and name not in self.repeated:
+            return self.fresh(name)
+        while f"{name}_{self.renamed}" in self.taken:
+            self.renamed += 1
+        self.renamed += 1
+        return self.fresh(f"{name}_{self.renamed - 1}")
+
+    def numbered(self, kind: str) -> str:
+        """Return ``__pet_KIND_0``, ``__pet_KIND_1``, ...: names that pet gives to what it makes."""
+        number = self.counts.get(kind, 0)
+        self.counts[kind] = number + 1
+        return self.fresh(f"__pet_{kind}_{number}")
 
     def always(self, holds: isl.Set) -> bool:
         """Whether a condition holds wherever the walk now is."""

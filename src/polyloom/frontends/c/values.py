@@ -12,7 +12,7 @@ from pycparser import c_ast
 
 from polyloom.frontends.c.affine import affine, fits_in, holds
 from polyloom.frontends.c.c_types import Array, Pointer, Scalar, common
-from polyloom.frontends.c.calls import call_value
+from polyloom.frontends.c.calls import known_call
 from polyloom.frontends.c.convert import (
     arithmetic,
     comparison,
@@ -36,6 +36,7 @@ from polyloom.frontends.c.state import (
     EnumConstant,
     Index,
     Known,
+    Mode,
     Place,
     Scope,
     State,
@@ -93,7 +94,10 @@ def value(node: c_ast.Node, state: State) -> Expression:
         case c_ast.Cast(to_type=to_type, expr=expr):
             return _cast(to_type, expr, node, state)
         case c_ast.FuncCall():
-            return _call(node, state)
+            found = call(node, state)
+            if found is None:
+                _refuse_void(node, state)
+            return found
         case c_ast.Assignment():
             _refuse_effect(node, state)
         case _:
@@ -264,14 +268,48 @@ def _cast(to_type: c_ast.Node, expr: c_ast.Node, node: c_ast.Node, state: State)
     return stored(value(expr, state), target)
 
 
-def _call(node: c_ast.FuncCall, state: State) -> Expression:
+def call(node: c_ast.FuncCall, state: State) -> Expression | None:
+    """Return the value of a call; None for a function that returns nothing.
+
+    A function of the file is inlined: as an expression where it is one ``return``, else as statements before this
+    one. In the text's form a function that is not ``inline`` is summarised.
+    """
     found = state.scope.find(node.name.name) if isinstance(node.name, c_ast.ID) else None
-    result = returned(found) if isinstance(found, Defined) else None
-    if not isinstance(found, Defined) or result is None or found.name in state.calls:
-        return call_value(node, state, value)
+    if isinstance(found, Defined) and found.body is not None:
+        if state.mode is Mode.TEXT and not found.inline:
+            return state.above.summarise(found, node, state)
+        result = returned(found)
+        if state.mode is Mode.TEXT or result is None or found.name in state.calls:
+            return state.above.inline(found, node, state)
+        return _substituted(found, result, node, state)
+    known = known_call(node, state, value)
+    if known is not None:
+        return known
+    return state.above.summarise(found if isinstance(found, Defined) else None, node, state)
+
+
+def _refuse_void(node: c_ast.FuncCall, state: State) -> NoReturn:
+    fail(
+        "c-call",
+        f"`{state.text(node)}` has no value",
+        state.span(node),
+        helps=["a `void` function is called as a statement"],
+    )
+
+
+def _substituted(found: Defined, result: c_ast.Node, node: c_ast.FuncCall, state: State) -> Expression:
+    """Return ``result`` with the arguments of the call in place of the parameters."""
     scope = Scope(state.scope.file)
     arguments = list(node.args.exprs) if node.args is not None else []
-    for declaration, argument in zip(parameters_of(found), arguments, strict=False):
+    parameters = parameters_of(found)
+    if len(arguments) != len(parameters):
+        fail(
+            "c-call",
+            f"`{found.name}` takes {len(parameters)} arguments, not {len(arguments)}",
+            state.span(node),
+            helps=["see its definition"],
+        )
+    for declaration, argument in zip(parameters, arguments, strict=True):
         scope.names[declaration.name] = bound(declaration, argument, state)
     target = type_of_name(found.declaration.type, state)
     if not isinstance(target, Scalar):

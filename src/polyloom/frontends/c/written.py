@@ -42,3 +42,63 @@ def contains(node: c_ast.Node, kinds: tuple[type, ...]) -> c_ast.Node | None:
         if (found := contains(child, kinds)) is not None:
             return found
     return None
+
+
+def repeated_names(function: c_ast.FuncDef) -> frozenset[str]:
+    """Return the names that a function declares more than once, apart from variables of loops."""
+    counts: dict[str, int] = {}
+
+    def count(node: c_ast.Node) -> None:
+        for name, child in node.children():
+            if name == "init" and isinstance(node, c_ast.For):
+                continue
+            if isinstance(child, c_ast.Decl) and child.name:
+                counts[child.name] = counts.get(child.name, 0) + 1
+            count(child)
+
+    count(function.decl)
+    count(function.body)
+    return frozenset(name for name, number in counts.items() if number > 1)
+
+
+def changed_bases(node: c_ast.Node | None) -> frozenset[str]:
+    """Return the names of variables, arrays among them, that a piece of C may change."""
+    finder = _Bases()
+    if node is not None:
+        finder.visit(node)
+    return frozenset(finder.found)
+
+
+class _Bases(c_ast.NodeVisitor):  # type: ignore[misc]
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def visit_Assignment(self, node: c_ast.Assignment) -> None:
+        self._add(node.lvalue)
+        self.generic_visit(node)
+
+    def visit_UnaryOp(self, node: c_ast.UnaryOp) -> None:
+        if node.op in ("++", "--", "p++", "p--", "&"):
+            self._add(node.expr)
+        self.generic_visit(node)
+
+    def visit_FuncCall(self, node: c_ast.FuncCall) -> None:
+        for argument in node.args.exprs if node.args is not None else ():
+            self._add(argument)
+        self.generic_visit(node)
+
+    def _add(self, node: c_ast.Node) -> None:
+        while isinstance(node, (c_ast.ArrayRef, c_ast.StructRef)):
+            node = node.name
+        if isinstance(node, c_ast.UnaryOp) and node.op == "*":
+            node = node.expr
+        if isinstance(node, c_ast.ID):
+            self.found.add(node.name)
+
+
+def names_in(node: c_ast.Node) -> frozenset[str]:
+    """Return the identifiers of an expression."""
+    found = {node.name} if isinstance(node, c_ast.ID) else set()
+    for _, child in node.children():
+        found |= names_in(child)
+    return frozenset(found)
