@@ -67,11 +67,11 @@ def _pcpp(source: Source, text: str, defines: Mapping[str, str], folders: Sequen
 
     processor: Any = Quiet()
     processor.line_directive = "#line"
-    processor.rewrite_paths = []  # names stay as they were given, so that the source is known by its own
     for name, value in {**_DIALECT, **defines}.items():
         processor.define(f"{name} {value}")
     for folder in folders:
         processor.add_path(str(folder))
+    processor.rewrite_paths = []  # names stay as they were given, so that the source is known by its own
     processor.parse(text, source.name)
     out = io.StringIO()
     processor.write(out)
