@@ -1,11 +1,11 @@
 """The schedule of an md_hom: everything about its code that does not change what it computes.
 
-A schedule has an entry per dimension of the md_hom and one per input view. Levels, outermost first: the
-work-groups (``group``), the cache tiles of a group (``local``), the register tiles of a work-item (``private``).
+A schedule has an entry per dimension of the md_hom and one per input view. Levels, outermost first:
+work-groups (``group``), cache tiles of a group (``local``), register tiles of a work-item (``private``).
 docs/schedules.md tells what each parameter does, and what md_poly's papers call it.
 
-Source: md_poly, Sec. 4; parameters 1-10 of its generator. Not in the papers: ``vector``, ``width``, ``panel``,
-``padding``, ``strided``, ``streaming``, and tiles that do not divide.
+Source: md_poly, Sec. 4; parameters 1-10 of its generator. Not in the papers: ``vector``, ``width``,
+``panel``, ``padding``, ``strided``, ``follow``, ``streaming``, and tiles that do not divide.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ class Schedule:
     ``group_order``, ``item_order``: which dimension of the grid runs fastest (the last);
     ``local_order``, ``private_order``: the loops over cache and register tiles, outermost first;
     ``unrolled_order``: the points of a register tile and of the unrolled reduction, outermost first.
+    ``follow``: the input view whose elements lead: points that read one element of it come together.
     ``inputs``: per input view. ``streaming``: results bypass the caches where the device can.
     """
 
@@ -72,6 +73,7 @@ class Schedule:
     private_order: Sizes
     unrolled_order: Sizes
     inputs: tuple[Caching, ...]
+    follow: int | None = None
     streaming: bool = False
 
     def text(self) -> str:
