@@ -1,0 +1,23 @@
+"""Statements that no output needs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from polyloom.ir.program import Program
+
+
+def without_unused(program: Program) -> Program:
+    """Return the program without the statements, internal tensors and inputs that no output depends on."""
+    needed = {*program.outputs}
+    body = []
+    for statement in reversed(program.statements):
+        if statement.write.tensor in needed:
+            body.append(statement)
+            needed |= {access.tensor for access in statement.reads}
+    return replace(
+        program,
+        tensors=tuple(t for t in program.tensors if t.name in needed),
+        inputs=tuple(n for n in program.inputs if n in needed),
+        statements=tuple(reversed(body)),
+    )
