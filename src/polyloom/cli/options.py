@@ -17,9 +17,18 @@ MACHINES = ("cs1", "cs2", "cs3")
 
 def source_options(function: _F) -> _F:
     """Add SOURCE, ``--node``, ``-D`` and the hidden ``--debug``."""
+    return _with_source(function, required=True)
+
+
+def optional_source_options(function: _F) -> _F:
+    """Add the same, SOURCE optional."""
+    return _with_source(function, required=False)
+
+
+def _with_source(function: _F, *, required: bool) -> _F:
     for option in reversed(
         (
-            click.argument("source", type=click.Path(path_type=Path), is_eager=True),
+            click.argument("source", type=click.Path(path_type=Path), is_eager=True, required=required),
             click.option("--node", metavar="NAME", help="The LAIR node or graph, where a file has several."),
             click.option(
                 "-D",
@@ -143,6 +152,12 @@ def _scalar(ctx: click.Context, parameter: click.Parameter, text: str) -> int | 
         except ValueError:
             continue
     raise click.BadParameter(f"'{text}' is no number", ctx, parameter)
+
+
+def database_option(function: _F) -> _F:
+    """Add ``--database``."""
+    help_ = "The file of tuning results; default: one for each user."
+    return click.option("--database", metavar="FILE", type=click.Path(path_type=Path), help=help_)(function)
 
 
 def reductions_option(function: _F) -> _F:

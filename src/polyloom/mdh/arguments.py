@@ -99,6 +99,22 @@ def bind(signature: Signature, given: Mapping[str, Any]) -> Bound:
     return Bound(parameters, arrays)
 
 
+def known_parameters(program: HostProgram, given: Mapping[str, Any]) -> dict[str, int]:
+    """Return the value of every parameter: given, or what follows from the shapes of given arrays.
+
+    Other names are left alone. Errors: ``parameter-missing``, ``parameter-type``, ``parameter-value``.
+    """
+    faults: list[Diagnostic] = []
+    names = {b.name for b in program.buffers}
+    arrays = {n: as_array(a, program.buffer(n)) for n, a in given.items() if n in names}
+    parameters = _stated(program, given, faults)
+    parameters |= inferred(program, arrays, parameters)
+    faults += _parameter_faults(program, parameters)
+    if faults:
+        raise PolyloomError(*faults)
+    return parameters
+
+
 def as_array(value: Any, buffer: Buffer) -> NDArray | DeviceArray:
     """Return what a caller gives for a buffer as an array; plain numbers take the buffer's type."""
     if isinstance(value, DeviceArray | np.ndarray | np.generic):

@@ -67,7 +67,7 @@ class Subject(Generic[S]):
     """An md_hom to tune: its key, what it is called, its space, how it is timed.
 
     ``weight``: the share of the program's time that it is expected to take. ``operations``: arithmetic
-    operations of one execution, for rates; None where nobody counted.
+    operations of one execution, for rates; None where nobody counted. ``sizes``: the extents, for a person.
     """
 
     key: Key
@@ -76,6 +76,7 @@ class Subject(Generic[S]):
     measure: Measure[S]
     weight: float = 1.0
     operations: int | None = None
+    sizes: tuple[int | str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ class Tuned:
     rejected: Mapping[Status, int]
     interrupted: bool
     operations: int | None = None
+    sizes: tuple[int | str, ...] = ()
 
 
 Observer = Callable[[Progress], None]
@@ -273,6 +275,7 @@ class _Run(Generic[S]):
             dict(self.rejected),
             interrupted,
             self.subject.operations,
+            self.subject.sizes,
         )
 
     def _nothing(self) -> Diagnostic:

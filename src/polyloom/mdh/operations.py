@@ -1,0 +1,26 @@
+"""How many arithmetic operations an md_hom carries out: what rates (GFLOP/s) are counted in."""
+
+from __future__ import annotations
+
+from math import prod
+
+from polyloom.ir.expressions import Binary, Compare, Expression, Unary, walk
+from polyloom.ir.host import MdHom, Order
+from polyloom.ir.integers import integer
+
+
+def operation_count(hom: MdHom) -> int:
+    """Return the operations of one launch, each point's term and its combination counted, guards not.
+
+    A matrix product has 2 m n k. Extents must be numbers.
+    """
+    points = prod(max(0, integer(extent, {})) for extent in hom.extents)
+    combines = [o for o in hom.combine if o.order in (Order.POINTWISE, Order.PREFIX) and o.combiner]
+    per_point = sum(map(_operations, hom.terms))
+    if combines and combines[0].combiner is not None:
+        per_point += sum(map(_operations, combines[0].combiner.results))
+    return points * max(1, per_point)
+
+
+def _operations(expression: Expression) -> int:
+    return sum(isinstance(part, Binary | Unary | Compare) for part in walk(expression))
