@@ -6,8 +6,8 @@ leaves the general transformation to future work (Sec. 3.2).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 
 import islpy as isl
 
@@ -49,7 +49,7 @@ def _component(
     best: tuple[Plan, ...] = (block,)
     if score(best) <= (1, 0):
         return best
-    for plans in (_divided(statements, edges), *_sequential(statements, edges, around)):
+    for plans in chain([_divided(statements, edges)], _sequential(statements, edges, around)):
         if plans is not None and score(plans) < score(best):
             best = plans
         if score(best) <= (1, 1):
@@ -76,13 +76,10 @@ def _divided(statements: Statements, edges: Sequence[Edge]) -> tuple[Plan, ...] 
 
 def _sequential(
     statements: Statements, edges: Sequence[Edge], around: tuple[Hyperplane, ...]
-) -> list[tuple[Plan, ...]]:
-    """Return the plans with one more host loop around, for the best hyperplanes."""
-    planes = islice(hyperplanes(statements, edges), MAXIMUM_EVALUATED)
-    return [
-        (Sequential(plane, arrange(statements, inner_edges(edges, plane), (*around, plane))),)
-        for plane in planes
-    ]
+) -> Iterator[tuple[Plan, ...]]:
+    """Yield the plans with one more host loop around, for the best hyperplanes."""
+    for plane in islice(hyperplanes(statements, edges), MAXIMUM_EVALUATED):
+        yield (Sequential(plane, arrange(statements, inner_edges(edges, plane), (*around, plane))),)
 
 
 def inner_edges(edges: Sequence[Edge], plane: Hyperplane) -> list[Edge]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import groupby
 
 import islpy as isl
 
 from polyloom.ir.host import Buffer, Copy, HostBranch, HostLoop, HostNode, MdHom, Role, View
 from polyloom.polyhedra.binding import bind_range, parameter_names
+from polyloom.polyhedra.elimination import eliminate
 from polyloom.polyhedra.loops import CodeBuilder
 from polyloom.polyhedra.loops_tree import Branch, Instance, IntExpression, Loop, Name, Number, Operation, Tree
 from polyloom.polyhedra.straighten import NoBox, straighten
@@ -74,7 +76,28 @@ class Emitter:
     def nodes(self, plans: Sequence[Plan], place: Place | None = None) -> tuple[HostNode, ...]:
         """Return the host nodes of plans that run one after another."""
         here = place or Place((), self.scop.context)
-        return tuple(node for plan in plans for node in self._plan(plan, here))
+        groups = groupby(plans, key=lambda plan: self._is_point(plan, here))
+        return tuple(
+            node
+            for points, group in groups
+            for node in (self._points(list(group), here) if points else self._each(group, here))
+        )
+
+    def _each(self, plans: Iterable[Plan], place: Place) -> tuple[HostNode, ...]:
+        return tuple(node for plan in plans for node in self._plan(plan, place))
+
+    def _is_point(self, plan: Plan, place: Place) -> bool:
+        """Whether a plan is one instance of a statement at most."""
+        if not isinstance(plan, Leaf):
+            return False
+        return eliminate(place.domain(plan.statement)).points.dim(_DIM.set) == 0
+
+    def _points(self, plans: Sequence[Plan], place: Place) -> tuple[HostNode, ...]:
+        """Return single instances that follow each other as one node."""
+        if len(plans) == 1:
+            return self._plan(plans[0], place)
+        statements = [s for plan in plans for s in statements_of(plan)]
+        return (self._block(statements, (), place),)
 
     def _plan(self, plan: Plan, place: Place) -> tuple[HostNode, ...]:
         match plan:

@@ -20,6 +20,8 @@ from polyloom.scop.contract import Storage, contracted, private_buffers, rewriti
 from polyloom.scop.dependences import Dependences, Kind, dependences
 from polyloom.scop.emit import Emitter
 from polyloom.scop.expand import expanded
+from polyloom.scop.fuse import fused
+from polyloom.scop.gather import gathered
 from polyloom.scop.hyperplanes import Edge, edge
 from polyloom.scop.model import Scop
 from polyloom.scop.nests import nest
@@ -54,10 +56,13 @@ def host_program(scop: Scop, mode: ReductionMode = ReductionMode.DETECT) -> Tran
     before = dependences(scop, updates)
     larger, expansions = expanded(scop, before)
     after = dependences(larger, updates) if expansions else before
-    plans, storages = contracted(arrange(larger.statements, edges_of(after)), expansions)
+    edges = edges_of(after)
+    plans = gathered(arrange(larger.statements, edges), expansions, edges)
+    plans, storages = contracted(plans, expansions)
     held = {b.name: b for b in _buffers(larger, before, storages)}
     emitter = Emitter(larger, updates, held, rewriting(storages), private_buffers(storages, held))
-    body = emitter.nodes(plans)
+    passing = frozenset(b.name for b in held.values() if b.role is Role.LOCAL)
+    body = fused(emitter.nodes(plans), passing)
     found = _used((*held.values(), *emitter.locals), body)
     return Transformation(HostProgram(scop.name, parameters(scop), found, body))
 

@@ -1,0 +1,310 @@
+"""Maps become part of the reductions beside them: what they start from, and how they finish.
+
+Before: ``C[i][j] = beta * C[i][j]`` as one md_hom, ``C[i][j] += ...`` as the next one. After: one md_hom
+whose initial value is ``beta * C[i][j]``. Likewise ``mean[j] = mean[j] / n`` after a sum becomes its
+finishing map.
+
+Source: md_poly, Sec. 3.2.2, footnote 1 (the initialisation that the formula leaves out). Not in the papers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+
+from polyloom.ir.expressions import Expression, Read
+from polyloom.ir.expressions import Iterator as Position
+from polyloom.ir.host import (
+    Copy,
+    HostBranch,
+    HostLoop,
+    HostNode,
+    Index,
+    MdHom,
+    Nest,
+    Order,
+    View,
+    walk_host,
+)
+from polyloom.polyhedra.loops_tree import IntExpression, Name, replace_name
+from polyloom.scop.rewrite import Leaf, read_positions, with_leaves
+
+
+@dataclass(frozen=True)
+class Uses:
+    """The buffers that nodes read and write."""
+
+    read: frozenset[str]
+    written: frozenset[str]
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Every buffer that is touched."""
+        return self.read | self.written
+
+
+def uses(nodes: Sequence[HostNode]) -> Uses:
+    """Return the buffers that nodes read and write."""
+    read: set[str] = set()
+    written: set[str] = set()
+    for node in walk_host(tuple(nodes)):
+        match node:
+            case MdHom(inputs=inputs, outputs=outputs):
+                read |= {v.buffer for v in inputs}
+                written |= {v.buffer for v in outputs}
+            case Nest(assignments=assignments, private=private):
+                own = {b.name for b in private}
+                read |= {v.buffer for a in assignments for v in a.reads} - own
+                written |= {a.target.buffer for a in assignments} - own
+            case Copy(source=source, target=target):
+                read.add(source)
+                written.add(target)
+            case _:
+                pass
+    return Uses(frozenset(read), frozenset(written))
+
+
+def fused(body: tuple[HostNode, ...], passing: frozenset[str]) -> tuple[HostNode, ...]:
+    """Return the nodes with maps fused into reductions; ``passing``: local buffers.
+
+    A local buffer that only passes values from a reduction to one map disappears.
+    """
+    return _fused(body, frozenset(b for b in passing if _uses_of(body, b) == 2))
+
+
+def _uses_of(body: tuple[HostNode, ...], buffer: str) -> int:
+    """Return how many nodes touch a buffer."""
+    leaves = (n for n in walk_host(body) if not isinstance(n, (HostLoop, HostBranch)))
+    return sum(buffer in uses([n]).all for n in leaves)
+
+
+def _fused(body: tuple[HostNode, ...], passing: frozenset[str]) -> tuple[HostNode, ...]:
+    nodes = [_inside(node, passing) for node in body]
+    changed = True
+    while changed:
+        changed = False
+        for first, second in _pairs(nodes):
+            a, b = nodes[first], nodes[second]
+            assert isinstance(a, MdHom)
+            assert isinstance(b, MdHom)
+            made = with_initial(a, b) or with_finish(a, b, passing)
+            if made is not None:
+                nodes[second] = made
+                del nodes[first]
+                changed = True
+                break
+    return tuple(nodes)
+
+
+def _inside(node: HostNode, passing: frozenset[str]) -> HostNode:
+    match node:
+        case HostLoop(body=body):
+            return replace(node, body=_fused(body, passing))
+        case HostBranch(body=body, otherwise=otherwise):
+            return replace(node, body=_fused(body, passing), otherwise=_fused(otherwise, passing))
+        case _:
+            return node
+
+
+def _pairs(nodes: Sequence[HostNode]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of md_homs through one buffer, of which the first can wait for the second."""
+    for first, a in enumerate(nodes):
+        if not isinstance(a, MdHom):
+            continue
+        mine = uses([a])
+        for second in range(first + 1, len(nodes)):
+            b = nodes[second]
+            if isinstance(b, MdHom) and mine.written & uses([b]).read:
+                yield first, second
+            other = uses([b])
+            if mine.written & other.all or mine.read & other.written:
+                break
+
+
+def with_initial(a: MdHom, b: MdHom) -> MdHom | None:
+    """Return ``b`` started from what the map ``a`` computes; None where that is not the same."""
+    own = b.outputs[0]
+    if lost_dimensions(a) or not lost_dimensions(b) or b.finish[0] is not None or len(b.outputs) != 1:
+        return None
+    start = b.initial[0]
+    if not isinstance(start, Read) or b.inputs[start.position] != own or a.outputs[0].buffer != own.buffer:
+        return None
+    if any(v.buffer == own.buffer for v in a.inputs if v != a.outputs[0]):
+        return None
+    if any(v.buffer == own.buffer for k, v in enumerate(b.inputs) if k != start.position):
+        return None
+    turn = _turn(a, a.outputs[0], b, own)
+    if turn is None or _turned_value(a.written, a, b, turn) != b.written:
+        return None
+    inputs, moved = _with_inputs(b.inputs, a, b, turn, {})
+    return _tidy(replace(b, inputs=inputs, initial=(moved(a.terms[0]),)))
+
+
+def with_finish(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
+    """Return ``a`` finished by the map ``b``; None where that is not the same."""
+    passed = a.outputs[0]
+    if lost_dimensions(b) or len(a.outputs) != 1 or any(not isinstance(i, Index) for i in passed.indices):
+        return None
+    reading = [k for k, v in enumerate(b.inputs) if v.buffer == passed.buffer]
+    target = b.outputs[0]
+    if len(reading) != 1 or (target != b.inputs[reading[0]] and passed.buffer not in passing):
+        return None
+    if any(v.buffer == target.buffer for v in b.inputs if v != target):
+        return None
+    if target.buffer != passed.buffer and target.buffer in uses([a]).all:
+        return None
+    turn = _turn(b, b.inputs[reading[0]], a, passed)
+    if turn is None or _turned_value(b.written, b, a, turn) != a.written:
+        return None
+    return _finished(a, b, turn, reading[0])
+
+
+_RESULT = -1
+"""The position of the combined value until the number of inputs is known."""
+
+
+def _finished(a: MdHom, b: MdHom, turn: Mapping[int, int], reading: int) -> MdHom:
+    reduces = bool(lost_dimensions(a))
+    before = a.finish[0] or Read(len(a.inputs), a.terms[0].type)
+    result = _moved_result(before, len(a.inputs), _RESULT) if reduces else a.terms[0]
+    inputs, moved = _with_inputs(a.inputs, b, a, turn, {reading: result})
+    value = _moved_result(moved(b.terms[0]), _RESULT, len(inputs))
+    made = replace(a, inputs=inputs, outputs=(_turned_view(b.outputs[0], a, turn),))
+    return _tidy(replace(made, finish=(value,)) if reduces else replace(made, terms=(value,)))
+
+
+def _moved_result(value: Expression, before: int, after: int) -> Expression:
+    """Give reads of one position another one."""
+
+    def leaf(part: Leaf) -> Expression:
+        return Read(after, part.type) if isinstance(part, Read) and part.position == before else part
+
+    return with_leaves(value, leaf)
+
+
+def lost_dimensions(node: MdHom) -> tuple[int, ...]:
+    """Return the dimensions that are not kept."""
+    return tuple(k for k, c in enumerate(node.combine) if c.order is not Order.CONCATENATE)
+
+
+def _turn(a: MdHom, mine: View, b: MdHom, its: View) -> dict[int, int] | None:
+    """Return for each dimension of ``a`` the kept one of ``b`` that makes the views the same."""
+    kept = [k for k in range(len(b.extents)) if k not in lost_dimensions(b)]
+    if len(kept) != len(a.extents) or len(kept) > 4:
+        return None
+    for order in permutations(kept):
+        turn = dict(enumerate(order))
+        same = all(a.extents[k] == b.extents[j] for k, j in turn.items())
+        if same and _turned_view(mine, b, turn) == its:
+            return turn
+    return None
+
+
+def _turned_view(view: View, b: MdHom, turn: Mapping[int, int]) -> View:
+    return View(view.buffer, tuple(_turned_index(i, b, turn) for i in view.indices), view.span)
+
+
+def _turned_index(index: Index | Expression, b: MdHom, turn: Mapping[int, int]) -> Index | Expression:
+    if not isinstance(index, Index):
+        return _turned(index, turn, {})
+    coefficients = [0] * len(b.extents)
+    for k, coefficient in enumerate(index.coefficients):
+        coefficients[turn[k]] = coefficient
+    return Index(tuple(coefficients), index.offset)
+
+
+def _turned_value(
+    value: IntExpression | None, a: MdHom, b: MdHom, turn: Mapping[int, int]
+) -> IntExpression | None:
+    """Return a condition over the iterators of ``a`` as one over those of ``b``."""
+    if value is None:
+        return None
+    for k, name in enumerate(a.iterators):
+        value = replace_name(value, name, Name(f"{b.iterators[turn[k]]}'"))
+    for k in turn.values():
+        value = replace_name(value, f"{b.iterators[k]}'", Name(b.iterators[k]))
+    return value
+
+
+def _turned(value: Expression, turn: Mapping[int, int], reads: Mapping[int, Expression | int]) -> Expression:
+    def leaf(part: Leaf) -> Expression:
+        match part:
+            case Position(dimension=k, type=type_):
+                return Position(turn[k], type_)
+            case Read(position=p, type=type_) if p in reads:
+                found = reads[p]
+                return Read(found, type_) if isinstance(found, int) else found
+            case _:
+                return part
+
+    return with_leaves(value, leaf)
+
+
+class _Moved:
+    """Moves expressions of ``a`` to the iterators and inputs of ``b``."""
+
+    def __init__(self, turn: Mapping[int, int], reads: Mapping[int, Expression | int]) -> None:
+        self.turn = turn
+        self.reads = reads
+
+    def __call__(self, value: Expression) -> Expression:
+        return _turned(value, self.turn, self.reads)
+
+
+def _with_inputs(
+    inputs: tuple[View, ...],
+    a: MdHom,
+    b: MdHom,
+    turn: Mapping[int, int],
+    given: Mapping[int, Expression],
+) -> tuple[tuple[View, ...], _Moved]:
+    """Return the inputs with those of ``a`` added, and what moves its expressions there."""
+    views = list(inputs)
+    reads: dict[int, Expression | int] = dict(given)
+    for k, view in enumerate(a.inputs):
+        if k in given:
+            continue
+        indices = tuple(
+            i if isinstance(i, Index) else _turned(i, {d: d for d in turn}, reads) for i in view.indices
+        )
+        turned = _turned_view(View(view.buffer, indices, view.span), b, turn)
+        if turned not in views:
+            views.append(turned)
+        reads[k] = views.index(turned)
+    return tuple(views), _Moved(turn, reads)
+
+
+def _tidy(node: MdHom) -> MdHom:
+    """Drop inputs that nothing reads."""
+    used: set[int] = set()
+    values = [*node.terms, *(e for e in (*node.initial, *node.finish) if e is not None)]
+    for value in values:
+        used |= set(read_positions(value))
+    for view in (*node.outputs, *node.inputs):
+        used |= {p for i in view.indices if not isinstance(i, Index) for p in read_positions(i)}
+    kept = [k for k in range(len(node.inputs)) if k in used]
+    moved = {k: j for j, k in enumerate(kept)}
+    count = len(node.inputs)
+
+    def renumbered(value: Expression) -> Expression:
+        def leaf(part: Leaf) -> Expression:
+            if not isinstance(part, Read):
+                return part
+            there = moved[part.position] if part.position < count else part.position - count + len(kept)
+            return Read(there, part.type)
+
+        return with_leaves(value, leaf)
+
+    def view_of(view: View) -> View:
+        indices = tuple(i if isinstance(i, Index) else renumbered(i) for i in view.indices)
+        return View(view.buffer, indices, view.span)
+
+    return replace(
+        node,
+        inputs=tuple(view_of(node.inputs[k]) for k in kept),
+        outputs=tuple(view_of(v) for v in node.outputs),
+        terms=tuple(renumbered(t) for t in node.terms),
+        initial=tuple(None if e is None else renumbered(e) for e in node.initial),
+        finish=tuple(None if e is None else renumbered(e) for e in node.finish),
+    )

@@ -1,0 +1,134 @@
+"""Statements that share a private scalar come into one node.
+
+Before: ``s_each[i] = 0`` as a parallel map, then for each row i a sequential loop over ``s_each[i]``. After:
+both for each row, so that ``s`` can be a variable of the row's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyloom.scop.arrange import arrange, inner_edges
+from polyloom.scop.expand import Expansion
+from polyloom.scop.hyperplanes import Edge, parallel_planes
+from polyloom.scop.model import ScopStatement
+from polyloom.scop.plan import Block, Hyperplane, Leaf, Plan, Sequential, score, statements_of
+
+
+def gathered(
+    plans: Sequence[Plan],
+    expansions: Sequence[Expansion],
+    edges: Sequence[Edge],
+    around: tuple[Hyperplane, ...] = (),
+) -> tuple[Plan, ...]:
+    """Return the plans with blocks and the leaves that feed them through one array joined."""
+    result = _sunk([_inside(plan, expansions, edges, around) for plan in plans], edges, around)
+    for expansion in expansions:
+        result = _joined(result, expansion, edges, around)
+    return tuple(result)
+
+
+def _inside(
+    plan: Plan, expansions: Sequence[Expansion], edges: Sequence[Edge], around: tuple[Hyperplane, ...]
+) -> Plan:
+    if not isinstance(plan, Sequential):
+        return plan
+    names = {s.name for s in statements_of(plan)}
+    if not names <= plan.time.keys():
+        return plan
+    here = [e for e in edges if {e.source, e.sink} <= names]
+    body = gathered(plan.body, expansions, inner_edges(here, plan.time), (*around, plan.time))
+    return Sequential(plan.time, body)
+
+
+def _sunk(plans: list[Plan], edges: Sequence[Edge], around: tuple[Hyperplane, ...]) -> list[Plan]:
+    """Return the plans with maps inside the host loops that use their values, iteration by iteration.
+
+    Before: ``s_each[i] = 0`` for all i, then for each i a sum into ``s_each[i]``. After: both for each i.
+    """
+    result = list(plans)
+    for k in reversed(range(len(plans))):
+        leaf = result[k]
+        if not isinstance(leaf, Leaf):
+            continue
+        reached = [j for j in range(k + 1, len(result)) if _between(leaf, result[j], edges)]
+        loop = result[reached[0]] if reached else None
+        if isinstance(loop, Sequential):
+            made = _with_leaf(leaf.statement, loop, edges, around)
+            if made is not None:
+                result[reached[0]] = made
+                del result[k]
+    return result
+
+
+def _between(leaf: Leaf, plan: Plan, edges: Sequence[Edge]) -> list[Edge]:
+    """Return the edges from a leaf to the statements of a plan."""
+    names = {s.name for s in statements_of(plan)}
+    return [e for e in edges if e.source == leaf.statement.name and e.sink in names]
+
+
+def _with_leaf(
+    statement: ScopStatement, loop: Sequential, edges: Sequence[Edge], around: tuple[Hyperplane, ...]
+) -> Sequential | None:
+    """Return the loop with the statement inside; None where its values last longer than an iteration."""
+    size = len(statement.iterators)
+    found = _between(Leaf(statement), loop, edges)
+    inside = statements_of(loop)
+    if any(s.name not in loop.time for s in inside):
+        return None
+    for k in range(size):
+        row = tuple(int(j == k) for j in range(size))
+        for time in (row, tuple(-c for c in row)):
+            if all(e.all_zero(time, loop.time[e.sink]) for e in found):
+                plane = {**loop.time, statement.name: time}
+                return _rearranged((statement, *inside), plane, edges, loop, around)
+    return None
+
+
+def _rearranged(
+    statements: tuple[ScopStatement, ...],
+    plane: Hyperplane,
+    edges: Sequence[Edge],
+    loop: Sequential,
+    around: tuple[Hyperplane, ...],
+) -> Sequential | None:
+    names = {s.name for s in statements}
+    here = [e for e in edges if {e.source, e.sink} <= names]
+    made = Sequential(plane, arrange(statements, inner_edges(here, plane), (*around, plane)))
+    return made if score([made]) <= score([loop]) else None
+
+
+def _joined(
+    plans: list[Plan], expansion: Expansion, edges: Sequence[Edge], around: tuple[Hyperplane, ...]
+) -> list[Plan]:
+    copies = {name for name, _ in expansion.copies}
+    places = [k for k, plan in enumerate(plans) if _uses(plan, expansion.name, copies)]
+    if len(places) < 2:
+        return plans
+    first, last = places[0], places[-1] + 1
+    part = plans[first:last]
+    parallel = [len(plan.parallel) for plan in part if isinstance(plan, Block)]
+    if not parallel or min(parallel) == 0 or any(isinstance(plan, Sequential) for plan in part):
+        return plans
+    statements = [s for plan in part for s in statements_of(plan)]
+    block = _block(statements, edges, around)
+    if len(block.parallel) < max(parallel):
+        return plans
+    return [*plans[:first], block, *plans[last:]]
+
+
+def _block(
+    statements: Sequence[ScopStatement], edges: Sequence[Edge], around: tuple[Hyperplane, ...]
+) -> Block:
+    names = {s.name for s in statements}
+    inside = [e for e in edges if {e.source, e.sink} <= names]
+    return Block(tuple(statements), parallel_planes(statements, inside, around), len(around))
+
+
+def _uses(plan: Plan, array: str, but: set[str]) -> bool:
+    return any(
+        access.array == array
+        for s in statements_of(plan)
+        if s.name not in but
+        for access in (s.target, *s.reads)
+    )
