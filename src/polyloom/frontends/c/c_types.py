@@ -85,7 +85,9 @@ _RANK = {e: k for row in (_SIGNED, _UNSIGNED) for k, e in enumerate(row)}
 
 
 def scalar_named(words: Sequence[str]) -> Scalar | None:
-    """Return the type that specifiers name (``unsigned long int``); None where they name none that we have."""
+    """Return the type that specifiers name (``unsigned long int``);
+    None where they name none that we have.
+    """
     kinds = [w for w in words if w not in ("signed", "unsigned", "__signed__")]
     spelling = " ".join(words)
     if "_Bool" in words:

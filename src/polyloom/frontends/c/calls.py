@@ -1,4 +1,6 @@
-"""Calls of functions inside expressions: of ``math.h``, of ``min`` and ``max``, of the file's own short functions."""
+"""Calls of functions inside expressions: of ``math.h``, of ``min`` and ``max``, of the file's own
+short functions.
+"""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ _DIM = isl.dim_type
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A statement as C has it: also one that has no place in a host program, with the ``draft`` it comes from.
+    """A statement as C has it: also one that has no place in a host program, with the ``draft`` it comes
+    from.
 
     ``reads``, ``writes``, ``must``: all that it touches; ``model`` is None where it cannot be computed.
     """

@@ -1,4 +1,6 @@
-"""Functions that C programs call: those of the library, those that polyhedral tools define, and the file's own."""
+"""Functions that C programs call: those of the library, those that polyhedral tools define, and the
+file's own.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from polyloom.frontends.c.functions import parameters_of
 from polyloom.frontends.c.memory import place_of
 from polyloom.frontends.c.state import Address, Binding, Defined, Known, Mode, Place, Scope, State, Variable
 from polyloom.frontends.c.values import address, read, value
-from polyloom.frontends.c.written import written_names
+from polyloom.frontends.c.written import contains_early_return, written_names
 from polyloom.ir.expressions import Expression
 from polyloom.scop.model import Origin
 
@@ -34,10 +34,14 @@ def inlined(found: Defined, node: c_ast.FuncCall, state: State) -> Expression | 
         )
     scope = bound_scope(found, node, state)
     result = _result(found, state)
+    statements = found.body.body.block_items or []
     with state.inside(scope), state.calling(found.name):
+        before = dict(state.known)
         state.results.append(result)
-        state.above.walk(found.body.body.block_items or [], state)
+        state.above.walk(statements, state)
         state.results.pop()
+        if contains_early_return(statements):
+            state.known = {v: k for v, k in before.items() if state.known.get(v) is k}
         if result is None:
             return None
         known = state.known.get(result.variable)

@@ -119,7 +119,7 @@ def _step(node: c_ast.For, variable: Variable, here: isl.PwAff, state: State) ->
         step = constant_of(_bound(changed, "the loop's step", state).sub(here))
         if step:
             return step
-    refuse(
+    return refuse(
         "c-loop",
         f"the loop does not change `{variable.name}` by a constant",
         state.span(node.next) or state.span(node),

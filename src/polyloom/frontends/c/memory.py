@@ -1,6 +1,7 @@
 """Places in memory and pointers to them: subscripts, members, decay, arithmetic.
 
-A pointer is a place whose last index may be moved, so that ``p[k]``, ``*(p + k)`` and ``A[i][j]`` are the same thing.
+A pointer is a place whose last index may be moved, so that ``p[k]``, ``*(p + k)`` and ``A[i][j]`` are the
+same thing.
 """
 
 from __future__ import annotations
@@ -94,7 +95,10 @@ def member(place: Place, name: str, span: Span | None) -> Place:
 
 
 def array_of(place: Place, state: State) -> FoundArray:
-    """Return the array that the elements of a place form, and remember it. Errors: ``c-record``, ``c-pointer``."""
+    """Return the array that the elements of a place form, and remember it.
+
+    Errors: ``c-record``, ``c-pointer``.
+    """
     full = whole(place)
     if not isinstance(full.type, Scalar):
         refuse_type(full, state)
@@ -130,7 +134,8 @@ def whole(place: Place) -> Place:
 def accessed(place: Place, state: State, span: Span | None, *, records: bool = False) -> int:
     """Remember a reference to an element here; return its position in the pool.
 
-    A place with fewer indices than dimensions is a whole row or array; with ``records`` also whole structures.
+    A place with fewer indices than dimensions is a whole row or array; with ``records`` also whole
+    structures.
     """
     found = found_array(whole(place), state) if records else array_of(place, state)
     rest = len(found.extents) - len(place.indices)

@@ -1,7 +1,8 @@
 """Where a node of the syntax tree stands in the user's text.
 
 The parser gives a line and a column where a node starts; where it ends is found by reading the node's
-tokens off the text. Inside a macro's expansion the tokens are not there: then the span is what stands at that place.
+tokens off the text. Inside a macro's expansion the tokens are not there: then the span is what stands at
+that place.
 """
 
 from __future__ import annotations

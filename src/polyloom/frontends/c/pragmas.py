@@ -1,4 +1,6 @@
-"""What is said to the compiler: ``#pragma mdh parallel``, ``__pencil_assume``; other pragmas are passed over."""
+"""What is said to the compiler: ``#pragma mdh parallel``, ``__pencil_assume``;
+other pragmas are passed over.
+"""
 
 from __future__ import annotations
 

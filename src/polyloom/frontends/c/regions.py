@@ -1,4 +1,6 @@
-"""The static control parts of a file: between ``#pragma scop`` and ``#pragma endscop``, or a whole function."""
+"""The static control parts of a file: between ``#pragma scop`` and ``#pragma endscop``, or a whole
+function.
+"""
 
 from __future__ import annotations
 
@@ -169,7 +171,9 @@ def _blocks_or_one(node: c_ast.Node) -> list[list[c_ast.Node]]:
 
 
 def extent_in(region: Region, places: Places) -> tuple[int, int]:
-    """Return the byte range of a part in the source: from pragma to pragma, or between the function's braces."""
+    """Return the byte range of a part in the source: from pragma to pragma, or between the function's
+    braces.
+    """
     source = places.source
     if region.opening is not None and region.closing is not None:
         start = _line_start(source, region.opening.coord.line)

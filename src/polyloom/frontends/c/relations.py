@@ -30,7 +30,9 @@ def _index(index: Index, anything: isl.Map) -> isl.Map:
 
 
 def positions(draft: Draft, state: State) -> tuple[int, ...]:
-    """Return the reads of a statement in the pool: of its value and condition, and of the indices of all it touches."""
+    """Return the reads of a statement in the pool: of its value and condition, and of the indices of all
+    it touches.
+    """
     roots = [e for e in (draft.value, draft.condition) if e is not None]
     for position in (draft.target, *draft.reads, *draft.writes):
         roots += [] if position is None else computed(state.pool[position])

@@ -1,6 +1,7 @@
 """What is known at one point of the walk through a static control part, and what has been found so far.
 
-Inside the walk iterators are parameters of isl sets, with names of their own; ``finish.py`` makes them dimensions.
+Inside the walk iterators are parameters of isl sets, with names of their own; ``finish.py`` makes them
+dimensions.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from polyloom.scop.model import Origin, StatedParallel
 
 @dataclass(frozen=True, eq=False)
 class Variable:
-    """A variable of the source; ``unique`` is its name in the model, where another one may be called the same."""
+    """A variable of the source;
+    ``unique`` is its name in the model, where another one may be called the same.
+    """
 
     name: str
     unique: str
@@ -131,7 +134,8 @@ class Mode(Enum):
     """What becomes of calls and of conditions on data."""
 
     TEXT = "text"
-    """As pet has them: a call of a function that is not ``inline`` is one statement; a condition on data that is no
+    """As pet has them: a call of a function that is not ``inline`` is one statement; a condition on data
+    that is no
     comparison of elements, or that its branches change, is evaluated by a statement of its own."""
     COMPUTE = "compute"
     """Functions are inlined, conditions are part of the statements that they guard."""

@@ -1,6 +1,7 @@
 """Calls as one statement: what they read and write, from the function's body or its prototype.
 
-A function without a body reads what it is given and writes what it is given by a pointer that is not ``const``.
+A function without a body reads what it is given and writes what it is given by a pointer that is not
+``const``.
 Not in the papers; as in pet.
 """
 

@@ -99,9 +99,9 @@ def value(node: c_ast.Node, state: State) -> Expression:
                 _refuse_void(node, state)
             return found
         case c_ast.Assignment():
-            _refuse_effect(node, state)
+            return _refuse_effect(node, state)
         case _:
-            refuse(
+            return refuse(
                 "c-expression",
                 f"`{state.text(node)}` is no expression that a SCoP can hold",
                 state.span(node),
@@ -112,7 +112,9 @@ def value(node: c_ast.Node, state: State) -> Expression:
 
 
 def truth(node: c_ast.Node, state: State) -> Expression:
-    """Return whether an expression is not 0, as a truth value; the right of && is read only where the left holds."""
+    """Return whether an expression is not 0, as a truth value;
+    the right of && is read only where the left holds.
+    """
     match node:
         case c_ast.BinaryOp(op="&&" | "||" as op, left=left, right=right):
             first = truth(left, state)
@@ -153,16 +155,16 @@ def _name(name: str, node: c_ast.Node, state: State) -> Expression:
                 )
             return read(place_of(found), node, state)
         case Variable() | Address():
-            refuse_pointer(node, state)
+            return refuse_pointer(node, state)
         case None:
-            fail(
+            return fail(
                 "c-undeclared",
                 f"`{name}` is not declared",
                 state.span(node),
                 helps=["declare it, include its header, or define it: `-D " + name + "=...`"],
             )
         case _:
-            refuse("c-expression", f"`{name}` is no value", state.span(node), helps=["use a variable"])
+            return refuse("c-expression", f"`{name}` is no value", state.span(node), helps=["use a variable"])
 
 
 def refuse_pointer(node: c_ast.Node, state: State) -> NoReturn:
@@ -204,9 +206,9 @@ def _unary(node: c_ast.UnaryOp, state: State) -> Expression:
         case "sizeof":
             return Constant(size_of(node.expr, state), ElementType.UINT64)
         case "&":
-            refuse_pointer(node, state)
+            return refuse_pointer(node, state)
         case _:
-            _refuse_effect(node, state)
+            return _refuse_effect(node, state)
 
 
 def _refuse_effect(node: c_ast.Node, state: State) -> NoReturn:
@@ -271,7 +273,8 @@ def _cast(to_type: c_ast.Node, expr: c_ast.Node, node: c_ast.Node, state: State)
 def call(node: c_ast.FuncCall, state: State) -> Expression | None:
     """Return the value of a call; None for a function that returns nothing.
 
-    A function of the file is inlined: as an expression where it is one ``return``, else as statements before this
+    A function of the file is inlined: as an expression where it is one ``return``, else as statements
+    before this
     one. In the text's form a function that is not ``inline`` is summarised.
     """
     found = state.scope.find(node.name.name) if isinstance(node.name, c_ast.ID) else None

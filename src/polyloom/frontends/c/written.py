@@ -44,6 +44,13 @@ def contains(node: c_ast.Node, kinds: tuple[type, ...]) -> c_ast.Node | None:
     return None
 
 
+def contains_early_return(statements: list[c_ast.Node]) -> bool:
+    """Whether some path leaves a function before its last statement."""
+    if statements and isinstance(statements[-1], c_ast.Return):
+        statements = statements[:-1]
+    return any(contains(node, (c_ast.Return,)) is not None for node in statements)
+
+
 def repeated_names(function: c_ast.FuncDef) -> frozenset[str]:
     """Return the names that a function declares more than once, apart from variables of loops."""
     counts: dict[str, int] = {}
