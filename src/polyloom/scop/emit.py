@@ -20,7 +20,7 @@ from polyloom.scop.hyperplanes import rows_map
 from polyloom.scop.model import Scop, ScopStatement
 from polyloom.scop.naming import fresh
 from polyloom.scop.nests import ParallelDimension, nest
-from polyloom.scop.plan import Block, Hyperplane, Leaf, Plan, Row, Scan, Sequential, statements_of
+from polyloom.scop.plan import Block, Hyperplane, Leaf, Plan, Scan, Sequential, row_of, statements_of
 from polyloom.scop.updates import Update
 
 _DIM = isl.dim_type
@@ -44,14 +44,6 @@ class Place:
             time = rows_map(result.get_space(), row_of(plane, statement.name))
             result = result.intersect(bind_range(time, [name]))
         return result.intersect_params(self.context).coalesce()
-
-
-def row_of(plane: Hyperplane, statement: str) -> Row:
-    """Return the row of a statement, or of the one that it is a piece of."""
-    name = statement
-    while name not in plane:
-        name = name.rpartition("_")[0]
-    return plane[name]
 
 
 class Emitter:

@@ -76,6 +76,8 @@ class ScopArray:
     ``constant``: declared ``const``. ``record``: for a member of a structure, the variable and the path
     (``("p", "x")`` for ``p[i].x``), else empty; ``levels``: how many subscripts stand behind each of them
     (``(1, 0)``). ``variable``: the name in the source, which another array may share.
+    ``undefined``: a local in which nothing is stored before the part; ``initial``: the number that its
+    declaration stores, None where another one may be there.
     """
 
     name: str
@@ -88,6 +90,8 @@ class ScopArray:
     span: Span | None = None
     levels: tuple[int, ...] = ()
     variable: str = ""
+    undefined: bool = False
+    initial: float | int | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 from polyloom.scop.model import ScopStatement
 
@@ -72,6 +73,55 @@ def walk_plans(plans: Iterable[Plan]) -> Iterator[Plan]:
         yield plan
         if isinstance(plan, Sequential):
             yield from walk_plans(plan.body)
+
+
+class Part(Enum):
+    """What becomes of an iterator of the source."""
+
+    PARALLEL = "a dimension of md_homs"
+    HOST = "a host loop"
+    WAVEFRONT = "part of a wavefront on the host"
+    INSIDE = "a loop inside a node"
+
+
+def parts(plans: Iterable[Plan]) -> dict[str, tuple[Part, ...]]:
+    """Return for every statement what becomes of its iterators."""
+    result: dict[str, tuple[Part, ...]] = {}
+    for plan in plans:
+        _add_parts(plan, (), result)
+    return result
+
+
+def _add_parts(plan: Plan, times: tuple[Hyperplane, ...], result: dict[str, tuple[Part, ...]]) -> None:
+    if isinstance(plan, Sequential):
+        for inner in plan.body:
+            _add_parts(inner, (*times, plan.time), result)
+        return
+    for statement in statements_of(plan):
+        size = len(statement.iterators)
+        rows = [row_of(time, statement.name) for time in times]
+        along = [row_of(p, statement.name) for p in plan.parallel] if isinstance(plan, Block) else None
+        result[statement.name] = tuple(_part(k, rows, along) for k in range(size))
+
+
+def _part(k: int, times: Iterable[Row], parallel: Iterable[Row] | None) -> Part:
+    moving = [row for row in times if row[k]]
+    if moving:
+        return Part.HOST if any(_is_unit(row) for row in moving) else Part.WAVEFRONT
+    inside = parallel is not None and not any(row[k] for row in parallel)
+    return Part.INSIDE if inside else Part.PARALLEL
+
+
+def _is_unit(row: Row) -> bool:
+    return sum(map(abs, row)) == 1
+
+
+def row_of(plane: Hyperplane, statement: str) -> Row:
+    """Return the row of a statement, or of the one that it is a piece of."""
+    name = statement
+    while name not in plane:
+        name = name.rpartition("_")[0]
+    return plane[name]
 
 
 Score = tuple[int, int]

@@ -12,7 +12,7 @@ from functools import reduce
 
 import islpy as isl
 
-from polyloom.diagnostics import Diagnostic
+from polyloom.diagnostics import Diagnostic, PolyloomError, remark
 from polyloom.ir.host import Buffer, Copy, HostNode, HostProgram, MdHom, Nest, Role, walk_host
 from polyloom.scop.arrange import arrange
 from polyloom.scop.buffers import buffers, parameters
@@ -25,7 +25,9 @@ from polyloom.scop.gather import gathered
 from polyloom.scop.hyperplanes import Edge, edge
 from polyloom.scop.model import Scop
 from polyloom.scop.nests import nest
+from polyloom.scop.stated import stated_errors, stated_updates
 from polyloom.scop.updates import Update, update_of
+from polyloom.scop.verdicts import LoopVerdict, Verdict, verdicts
 
 
 class ReductionMode(Enum):
@@ -41,14 +43,19 @@ class ReductionMode(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Transformation:
-    """The host program, and remarks on what stayed sequential."""
+    """The host program, what each loop of the source is, and remarks on those that are serial."""
 
     program: HostProgram
+    loops: tuple[LoopVerdict, ...] = ()
     remarks: tuple[Diagnostic, ...] = ()
 
 
 def host_program(scop: Scop, mode: ReductionMode = ReductionMode.DETECT) -> Transformation:
-    """Return the host program of a static control part; every one has one."""
+    """Return the host program of a static control part; every one has one.
+
+    Errors: ``PolyloomError`` where a stated reduction contradicts the dependences.
+    Source: md_poly, Sec. 3.2.2. Not in the papers: the transformation of arbitrary parts (left to future work).
+    """
     scop = with_parameters(scop)
     if not scop.statements:
         return Transformation(serial_program(scop))
@@ -56,15 +63,29 @@ def host_program(scop: Scop, mode: ReductionMode = ReductionMode.DETECT) -> Tran
     before = dependences(scop, updates)
     larger, expansions = expanded(scop, before)
     after = dependences(larger, updates) if expansions else before
+    wrong = tuple(stated_errors(scop, after))
+    if wrong and mode is not ReductionMode.IGNORE:
+        raise PolyloomError(*wrong)
     edges = edges_of(after)
-    plans = gathered(arrange(larger.statements, edges), expansions, edges)
-    plans, storages = contracted(plans, expansions)
+    arranged = gathered(arrange(larger.statements, edges), expansions, edges)
+    plans, storages = contracted(arranged, expansions)
     held = {b.name: b for b in _buffers(larger, before, storages)}
     emitter = Emitter(larger, updates, held, rewriting(storages), private_buffers(storages, held))
     passing = frozenset(b.name for b in held.values() if b.role is Role.LOCAL)
     body = fused(emitter.nodes(plans), passing)
     found = _used((*held.values(), *emitter.locals), body)
-    return Transformation(HostProgram(scop.name, parameters(scop), found, body))
+    program = HostProgram(scop.name, parameters(scop), found, body)
+    loops = verdicts(larger, after, expansions, updates, arranged)
+    return Transformation(program, loops, tuple(_remarks(loops)))
+
+
+def _remarks(loops: Sequence[LoopVerdict]) -> Iterator[Diagnostic]:
+    """Yield a remark for each loop that is serial."""
+    for loop in loops:
+        if loop.verdict is Verdict.SERIAL and not loop.runs_parallel:
+            message = f"the iterations of the loop over `{loop.iterator}` depend on each other"
+            notes = [*loop.notes, *([str(loop.witness)] if loop.witness else [])]
+            yield remark("scop-serial", message, loop.span, notes=notes, helps=loop.helps)
 
 
 def _buffers(scop: Scop, found: Dependences, storages: Sequence[Storage]) -> Iterator[Buffer]:
@@ -99,8 +120,8 @@ def _used(held: Sequence[Buffer], body: tuple[HostNode, ...]) -> tuple[Buffer, .
 def _updates(scop: Scop, mode: ReductionMode) -> dict[str, Update]:
     if mode is ReductionMode.IGNORE:
         return {}
-    found = ((s.name, update_of(s)) for s in scop.statements)
-    return {name: update for name, update in found if update is not None}
+    found = {s.name: update for s in scop.statements if (update := update_of(s)) is not None}
+    return stated_updates(scop, found) if mode is ReductionMode.STATED else found
 
 
 def edges_of(found: Dependences) -> list[Edge]:

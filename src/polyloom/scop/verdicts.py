@@ -1,0 +1,256 @@
+"""What each loop of the source is: parallel, a reduction, or serial, with a dependence to show it.
+
+Source: c-frontend.md, Sec. 5, diagnostics 6 and 7. Not in the papers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import islpy as isl
+
+from polyloom.diagnostics import Span
+from polyloom.scop.dependences import Dependence, Dependences, Kind
+from polyloom.scop.expand import Expansion
+from polyloom.scop.model import Scop, ScopStatement
+from polyloom.scop.nesting import Entries, schedules
+from polyloom.scop.plan import Part, Plan, parts
+from polyloom.scop.updates import Update
+
+_DIM = isl.dim_type
+
+
+class Verdict(Enum):
+    """What the iterations of a loop allow."""
+
+    PARALLEL = "parallel"
+    REDUCTION = "reduction"
+    SERIAL = "serial"
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Two instances of which the first must come before the second, and why."""
+
+    array: str
+    kind: Kind
+    source: str
+    sink: str
+    parameters: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        what = {
+            Kind.FLOW: f"{self.sink} reads the `{self.array}` that {self.source} writes",
+            Kind.ANTI: f"{self.sink} writes the `{self.array}` that {self.source} reads",
+            Kind.OUTPUT: f"{self.sink} writes the `{self.array}` that {self.source} writes",
+        }[self.kind]
+        where = ", ".join(f"{name} = {value}" for name, value in self.parameters)
+        return f"{what} ({where})" if where else what
+
+
+@dataclass(frozen=True, eq=False)
+class LoopVerdict:
+    """One loop of the source; ``operator``: of a reduction; ``witness``: of a serial loop.
+
+    ``notes``: under which condition the verdict holds; ``helps``: what would make the loop parallel.
+    ``parts``: what becomes of the loop, of its statements one by one.
+    """
+
+    iterator: str
+    span: Span | None
+    depth: int
+    statements: tuple[str, ...]
+    verdict: Verdict
+    operator: str | None = None
+    witness: Witness | None = None
+    notes: tuple[str, ...] = ()
+    helps: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def runs_parallel(self) -> bool:
+        """Whether all statements run the loop's iterations in parallel."""
+        return all(part is Part.PARALLEL for part in self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class SourceLoop:
+    """A loop of the source: which dimension it is of the statements inside."""
+
+    span: Span | None
+    depth: int
+    statements: tuple[ScopStatement, ...]
+
+
+def loops_of(scop: Scop) -> tuple[SourceLoop, ...]:
+    """Return the loops of the source, in its order."""
+    entries = schedules(scop)
+    groups: dict[object, SourceLoop] = {}
+    for statement in scop.statements:
+        for depth, span in enumerate(statement.loops):
+            key = (depth, span or _prefix(entries.get(statement.name, ()), depth))
+            known = groups.get(key)
+            inside = (*known.statements, statement) if known else (statement,)
+            groups[key] = SourceLoop(span, depth, inside)
+    return tuple(sorted(groups.values(), key=lambda loop: (_start(loop.span), loop.depth)))
+
+
+def _start(span: Span | None) -> int:
+    return span.start if span else 0
+
+
+def _prefix(entries: Entries, depth: int) -> Entries:
+    """Return the schedule up to loop number ``depth``."""
+    places = [k for k, entry in enumerate(entries) if entry is None]
+    return entries[: places[depth] + 1] if depth < len(places) else entries
+
+
+def verdicts(
+    scop: Scop,
+    found: Dependences,
+    expansions: Sequence[Expansion],
+    updates: Mapping[str, Update],
+    plans: Sequence[Plan],
+) -> tuple[LoopVerdict, ...]:
+    """Return a verdict for every loop; ``scop`` and ``found`` after expansion."""
+    copies = {name for expansion in expansions for name, _ in expansion.copies}
+    own = replace(scop, statements=tuple(s for s in scop.statements if s.name not in copies))
+    roles = parts(plans)
+    return tuple(_verdict(loop, found, expansions, updates, roles) for loop in loops_of(own))
+
+
+def _verdict(
+    loop: SourceLoop,
+    found: Dependences,
+    expansions: Sequence[Expansion],
+    updates: Mapping[str, Update],
+    roles: Mapping[str, Sequence[Part]],
+) -> LoopVerdict:
+    here = list(carried(loop, found.edges))
+    binding = [(e, r) for e, r in here if e.relaxed is None and not _by_copy(loop, e)]
+    operators = sorted({e.relaxed.value for e, _ in here if e.relaxed is not None})
+    result = LoopVerdict(
+        loop.statements[0].iterators[loop.depth],
+        loop.span,
+        loop.depth,
+        tuple(s.name for s in loop.statements),
+        Verdict.REDUCTION if operators else Verdict.PARALLEL,
+        ", ".join(operators) or None,
+        notes=tuple(_expanded(loop, expansions)),
+        parts=tuple(_part(s.name, loop.depth, roles) for s in loop.statements),
+    )
+    if not binding:
+        copied = sorted({e.array for e, _ in here if e.relaxed is None})
+        notes = (*result.notes, *(f"`{array}` is read from a copy made before" for array in copied))
+        return replace(result, notes=notes)
+    edge, relation = min(binding, key=lambda pair: _order(pair[0]))
+    notes, helps = (*result.notes, *_how(result)), tuple(_helps(edge, updates, result))
+    witness = _with_source_names(witness_of(edge, relation), expansions)
+    return replace(result, verdict=Verdict.SERIAL, operator=None, witness=witness, notes=notes, helps=helps)
+
+
+def _with_source_names(witness: Witness, expansions: Sequence[Expansion]) -> Witness:
+    """Let a witness speak of the array as the source does."""
+    names = {e.name: e.array.name for e in expansions}
+    return replace(witness, array=names.get(witness.array, witness.array))
+
+
+def _part(name: str, depth: int, roles: Mapping[str, Sequence[Part]]) -> Part:
+    """Return what becomes of a statement's loop; of one in pieces, of its first piece."""
+    if name not in roles:
+        name = next(piece for piece in roles if piece.rpartition("_")[0] == name)
+    return roles[name][depth]
+
+
+def _how(loop: LoopVerdict) -> Iterator[str]:
+    """Yield how a serial loop runs."""
+    if loop.runs_parallel:
+        yield "each statement of the loop becomes an md_hom of its own, in which the iterations are parallel"
+    elif Part.WAVEFRONT in loop.parts:
+        yield "a wavefront goes through the iterations on the host; what lies on it is parallel"
+    elif Part.HOST in loop.parts:
+        yield "a loop on the host runs the iterations in order; what is inside is parallel"
+    elif Part.INSIDE in loop.parts:
+        yield "the iterations run in order inside one node"
+
+
+def _order(edge: Dependence) -> int:
+    return (Kind.FLOW, Kind.OUTPUT, Kind.ANTI).index(edge.kind)
+
+
+def carried(loop: SourceLoop, edges: Sequence[Dependence]) -> Iterator[tuple[Dependence, isl.Map]]:
+    """Yield the dependences between different iterations of a loop, in one iteration of those around."""
+    names = {s.name for s in loop.statements}
+    for edge in edges:
+        if not {edge.source, edge.sink} <= names:
+            continue
+        relation = edge.relation
+        for outer in range(loop.depth):
+            relation = relation.intersect(_equal(relation, outer))
+        relation = relation.subtract(_equal(relation, loop.depth))
+        if not relation.is_empty():
+            yield edge, relation
+
+
+def _equal(relation: isl.Map, k: int) -> isl.Map:
+    return isl.Map.universe(relation.get_space()).equate(_DIM.in_, k, _DIM.out, k)
+
+
+def _by_copy(loop: SourceLoop, edge: Dependence) -> bool:
+    """Whether reading a copy of the array removes the dependence: a statement with itself, read first."""
+    if edge.kind is not Kind.ANTI or edge.source != edge.sink:
+        return False
+    statement = next(s for s in loop.statements if s.name == edge.source)
+    return statement.target.relation.dim(_DIM.out) <= len(statement.iterators)
+
+
+def _expanded(loop: SourceLoop, expansions: Sequence[Expansion]) -> Iterator[str]:
+    used = {a.array for s in loop.statements for a in (s.target, *s.reads)}
+    for expansion in expansions:
+        along = any(axis.dimension == loop.depth for axis in expansion.axes)
+        if along and expansion.name in used:
+            yield f"`{expansion.array.name}` gets an element of its own for each iteration"
+
+
+def _helps(edge: Dependence, updates: Mapping[str, Update], loop: LoopVerdict) -> Iterator[str]:
+    if loop.runs_parallel:
+        return
+    if edge.source == edge.sink and edge.kind is not Kind.ANTI and edge.source not in updates:
+        yield (
+            "a reduction is recognised in the forms `x += e`, `x = max(x, e)`, `if (e > x) x = e`, where "
+            f"`e` does not read `{edge.array}`"
+        )
+    if edge.kind is not Kind.FLOW:
+        yield f"write to another array than `{edge.array}`, whose old values are still needed"
+
+
+def witness_of(edge: Dependence, relation: isl.Map) -> Witness:
+    """Return a pair of instances of a dependence, with small parameters."""
+    pairs = relation.wrap()
+    for bound in (4, 8, 16, 64):
+        small = _with_small_parameters(pairs, bound)
+        if not small.is_empty():
+            pairs = small
+            break
+    point = pairs.sample_point()
+    values = [int(point.get_coordinate_val(_DIM.set, k).to_python()) for k in range(pairs.dim(_DIM.set))]
+    first = relation.dim(_DIM.in_)
+    names = [pairs.get_dim_name(_DIM.param, k) or "" for k in range(pairs.dim(_DIM.param))]
+    parameters = [
+        (name, int(point.get_coordinate_val(_DIM.param, k).to_python())) for k, name in enumerate(names)
+    ]
+    source, sink = _instance(edge.source, values[:first]), _instance(edge.sink, values[first:])
+    used = tuple((n, v) for k, (n, v) in enumerate(parameters) if relation.involves_dims(_DIM.param, k, 1))
+    return Witness(edge.array, edge.kind, source, sink, used)
+
+
+def _with_small_parameters(pairs: isl.Set, bound: int) -> isl.Set:
+    for k in range(pairs.dim(_DIM.param)):
+        pairs = pairs.upper_bound_val(_DIM.param, k, isl.Val(bound))
+    return pairs
+
+
+def _instance(statement: str, values: Sequence[int]) -> str:
+    return f"{statement}[{', '.join(map(str, values))}]"
