@@ -24,7 +24,7 @@ from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.devices import DeviceModel, choose_device, find_devices
 from polyloom.mdh.running import RunResult, run_program
 from polyloom.pipeline import analyse_layer, compile_layer, load_opencl
-from polyloom.sources import Reading, load_program, text_or_file
+from polyloom.sources import Reading, load_tensors, text_or_file
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.check import check_outputs, checked_batch, made_up
 from polyloom.wafer.explanation import explanation
@@ -102,18 +102,24 @@ class CompiledLayer:
 
 
 def read_program(
-    source: Path, node: str | None = None, defines: Mapping[str, object] | None = None
+    source: Path,
+    node: str | None = None,
+    defines: Mapping[str, object] | None = None,
+    *,
+    function: str | None = None,
+    parameters: Mapping[str, int] | None = None,
 ) -> Program:
     """Read a LAIR file, or LAIR text (a ``str`` with a brace), and specialize one node or graph of it.
 
     ``node``: its name; None for the last graph, else the only node. ``defines``: size and type parameters,
-    ``{"M": 32, "T": "float32"}``.
+    ``{"M": 32, "T": "float32"}``. A C file is read as well, if its function is a tensor program: ``function``
+    names it, ``defines`` are macros, ``parameters`` the values of its integer arguments.
 
     Errors: ``PolyloomError`` with everything that is wrong; ``Unsupported`` for kinds of source that are not
-    read yet. Source: dtg_codegen, Sec. 4.1.1.
+    read yet, and for C that is no tensor program. Source: dtg_codegen, Sec. 4.1.1.
     """
     values = {name: str(value) for name, value in (defines or {}).items()}
-    return load_program(source, node, values).program
+    return load_tensors(source, Reading(node, function, values), parameters).program
 
 
 def read_mapping(source: Path, program: Program) -> LairMap:

@@ -93,6 +93,28 @@ def only_program(source: str | os.PathLike[str], loaded: Sequence[LoadedHost]) -
     )
 
 
+def load_tensors(
+    source: str | os.PathLike[str], reading: Reading, parameters: Mapping[str, int] | None = None
+) -> Loaded:
+    """Read a source as a tensor program: a LAIR node or graph, or a C function that is one.
+
+    ``parameters``: values of the integer arguments of a C function.
+
+    Errors: those of ``load_program`` or ``load_host_programs``; ``parameter-...``; ``Unsupported`` with
+    ``tensor-...`` for what a tensor program has not.
+    """
+    from polyloom.ir.host_inputs import check_parameters
+    from polyloom.ir.specialise import specialise
+    from polyloom.ir.tensor_program import tensor_program
+
+    if not is_c(source):
+        return load_program(source, reading.node, reading.defines)
+    loaded = only_program(source, load_host_programs(source, reading))
+    values = parameters or {}
+    check_parameters(loaded.program, values)
+    return Loaded(tensor_program(specialise(loaded.program, values)), loaded.remarks)
+
+
 def load_scops(source: str | os.PathLike[str], reading: Reading) -> tuple[Scop, ...]:
     """Read the SCoPs of a C file. Errors: ``file-...`` and ``c-...``."""
     from polyloom.frontends.c import read_c
@@ -102,7 +124,7 @@ def load_scops(source: str | os.PathLike[str], reading: Reading) -> tuple[Scop, 
 
 
 def load_parts(source: str | os.PathLike[str], reading: Reading) -> tuple[Part, ...]:
-    """Read the SCoPs of a C file, also what Polyloom cannot compute in them. Errors: ``file-...``, ``c-...``."""
+    """Read the SCoPs of a C file, also what cannot be computed in them. Errors: ``file-...``, ``c-...``."""
     from polyloom.frontends.c import read_parts
 
     text = read_source(Path(source))

@@ -55,7 +55,7 @@ def _wafer(source: Path, folder: Path, options: Mapping[str, Any]) -> tuple[str,
     from polyloom.wafer.folder import write_folder
 
     map_file = options["map_file"]
-    program, mapping = load_placed(source, options["node"], options["defines"], map_file, quiet=False)
+    program, mapping = load_placed(source, options, map_file, quiet=False)
     compiled = compile_wafer(program, mapping, options["simd"], options["machine"])
     names = write_folder(compiled.program, folder)
     print_remarks(compiled.remarks, quiet=False)

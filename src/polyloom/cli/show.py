@@ -10,7 +10,7 @@ import click
 
 from polyloom.cli.loading import load
 from polyloom.cli.messages import print_remarks
-from polyloom.cli.options import c_options, json_option, reductions_option, source_options
+from polyloom.cli.options import c_options, json_option, parameter_option, reductions_option, source_options
 from polyloom.sources import Reading, is_c
 
 
@@ -23,6 +23,7 @@ from polyloom.sources import Reading, is_c
     type=click.Choice(["lair", "mdh", "scop"]),
     help="As LAIR (the default of LAIR), as md_hom expressions, or as a static control part (of C).",
 )
+@parameter_option
 @reductions_option
 @json_option
 def command(source: Path, form: str | None, as_json: bool, defines: dict[str, str], **options: Any) -> None:
@@ -43,7 +44,7 @@ def command(source: Path, form: str | None, as_json: bool, defines: dict[str, st
         return
     from polyloom.report.program_view import document, text
 
-    program = load(source, options["node"], defines, quiet=as_json)
+    program = load(source, {**options, "defines": defines}, quiet=as_json)
     if as_json:
         click.echo(json.dumps(document(program, form or "lair"), indent=1))
     else:

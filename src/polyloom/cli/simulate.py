@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
 from polyloom.cli.loading import load_placed
 from polyloom.cli.messages import print_remarks
 from polyloom.cli.options import (
+    c_options,
     json_option,
     machine_option,
     map_option,
     number,
+    parameter_option,
     simd_option,
     source_options,
 )
@@ -24,6 +27,8 @@ _FILE = click.Path(path_type=Path)
 
 @click.command()
 @source_options
+@c_options
+@parameter_option
 @map_option
 @machine_option
 @simd_option
@@ -53,8 +58,6 @@ _FILE = click.Path(path_type=Path)
 @json_option
 def command(
     source: Path,
-    node: str | None,
-    defines: dict[str, str],
     map_file: Path | None,
     machine: str,
     simd: str,
@@ -67,6 +70,7 @@ def command(
     trace: Path | None,
     report: Path | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Run the code that SOURCE compiles to under MAP on a simulated wafer, and count its cycles."""
     from polyloom.api import simulate
@@ -77,7 +81,7 @@ def command(
     if report is not None:
         helps = ["leave it out; `--trace` writes a timeline"]
         raise Unsupported(error("report-later", "`--report`: HTML reports come later", helps=helps))
-    program, mapping = load_placed(source, node, defines, map_file, quiet=as_json)
+    program, mapping = load_placed(source, options, map_file, quiet=as_json)
     arrays = None if inputs is None else read_arrays(inputs)
     with progress_bar() as progress:
         result = simulate(

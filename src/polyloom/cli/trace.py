@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
 from polyloom.cli.loading import load
-from polyloom.cli.options import json_option, source_options
+from polyloom.cli.options import c_options, json_option, parameter_option, source_options
 from polyloom.diagnostics import PolyloomError, error
 
 _FILE = click.Path(path_type=Path)
@@ -16,6 +17,8 @@ _FILE = click.Path(path_type=Path)
 
 @click.command()
 @source_options
+@c_options
+@parameter_option
 @click.option("--inputs", metavar="I.npz", type=_FILE, help="One array per input; without: small integers.")
 @click.option("-o", "--output", metavar="T.npz", type=_FILE, help="Where all the tensors go.")
 @click.option(
@@ -27,12 +30,11 @@ _FILE = click.Path(path_type=Path)
 @json_option
 def command(
     source: Path,
-    node: str | None,
-    defines: dict[str, str],
     inputs: Path | None,
     output: Path | None,
     compare: Path | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Evaluate SOURCE in NumPy and show every tensor, the intermediate ones too."""
     from polyloom.api import random_inputs, trace_tensors
@@ -40,7 +42,7 @@ def command(
     from polyloom.ir.compare import first_difference
     from polyloom.report.trace_view import print_trace, trace_document
 
-    program = load(source, node, defines, quiet=as_json)
+    program = load(source, options, quiet=as_json)
     given = random_inputs(program) if inputs is None else read_arrays(inputs)
     tensors = trace_tensors(program, given)
     found = None if compare is None else first_difference(program, given, tensors, read_arrays(compare))

@@ -47,6 +47,16 @@ def checked_host_inputs(
     return arrays
 
 
+def check_parameters(program: HostProgram, parameters: Mapping[str, int]) -> None:
+    """Check values of all parameters. Raises ``PolyloomError`` with every fault found.
+
+    Errors: ``parameter-missing``, ``parameter-unknown``, ``parameter-value``.
+    """
+    faults = list(_parameter_faults(program, parameters))
+    if faults:
+        raise PolyloomError(*faults)
+
+
 def _parameter_faults(program: HostProgram, parameters: Mapping[str, int]) -> Iterator[Diagnostic]:
     known = [p.name for p in program.parameters]
     listed = f"its parameters: {', '.join(known) or 'none'}"
