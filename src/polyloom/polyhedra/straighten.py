@@ -1,7 +1,7 @@
 """Sets as zero-based rectangles: an affine bijection where there is one, else the smallest box around.
 
-Source: c-frontend.md, Sec. 4 (rectangularisation). Not in the papers: md_poly's MDHs are over rectangles, what
-to do with other domains is left open.
+Source: c-frontend.md, Sec. 4 (rectangularisation). Not in the papers: md_poly's MDHs are over rectangles,
+what to do with other domains is left open.
 """
 
 from __future__ import annotations
