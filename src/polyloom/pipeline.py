@@ -5,16 +5,21 @@ from __future__ import annotations
 import os
 from collections import abc
 from collections.abc import Sequence
+from typing import Any
 
 from polyloom.diagnostics import Source
-from polyloom.ir.host import Role
+from polyloom.ir.host import HostProgram, Role
 from polyloom.ir.program import Program
+from polyloom.ir.specialise import specialise
+from polyloom.mdh.arguments import Signature, known_parameters
 from polyloom.mdh.compiled import CompiledProgram
+from polyloom.mdh.database import Database
 from polyloom.mdh.devices import DeviceModel, open_device
 from polyloom.mdh.dropin import DropIn, Maker
 from polyloom.mdh.dropin_source import Place, Variable
 from polyloom.mdh.execution import plain_launch
-from polyloom.scop.model import ScopArray
+from polyloom.mdh.tune import Observer, Tuned, TuneOptions
+from polyloom.scop.model import Origin, Scop, ScopArray
 from polyloom.sources import LoadedHost, Reading, load_host_programs, only_program
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.border import peel_border
@@ -74,31 +79,37 @@ def load_opencl(source: str | os.PathLike[str], reading: Reading, device: Device
     Errors: those of the front ends; ``function-several``; ``Unsupported`` with ``function-parts``.
     """
     loaded = only_program(source, load_host_programs(source, reading))
-    return CompiledProgram(
-        loaded.program,
-        open_device(device),
-        plain_launch,
-        _arguments(loaded),
-        _open_ended(loaded),
-        loaded.remarks,
-    )
+    signature = None if loaded.scop is None else _signature(loaded.program, loaded.scop)
+    return CompiledProgram(loaded.program, open_device(device), plain_launch, signature, loaded.remarks)
 
 
-def _arguments(loaded: LoadedHost) -> tuple[str, ...]:
-    """Return a C function's arguments in order, then what else it reads; empty for a layer."""
-    scop = loaded.scop
-    if scop is None:
-        return ()
-    stated = scop.arguments
-    others = [p.name for p in loaded.program.parameters]
-    others += [b.name for b in loaded.program.buffers if b.role is not Role.LOCAL]
-    return (*stated, *(name for name in others if name not in stated))
+def tune_opencl(
+    programs: Sequence[HostProgram],
+    given: abc.Mapping[str, Any],
+    device: DeviceModel,
+    database: Database,
+    options: TuneOptions,
+    observer: Observer | None = None,
+) -> tuple[Tuned, ...]:
+    """Tune the md_homs of programs for the parameters in ``given``.
+
+    Errors: ``parameter-...``, those of the tuner.
+    """
+    from polyloom.mdh.tune_program import tune_programs
+
+    special = [specialise(program, known_parameters(program, given)) for program in programs]
+    return tune_programs(special, device, database, options, observer)
 
 
-def _open_ended(loaded: LoadedHost) -> frozenset[str]:
-    """Return the arrays of which C does not say the first extent."""
-    arrays = loaded.scop.arrays if loaded.scop is not None else ()
-    return frozenset(a.name for a in arrays if a.shape and a.shape[0] is None)
+def _signature(program: HostProgram, scop: Scop) -> Signature:
+    """Return a C function's arguments in order, then whatever else its part reads."""
+    outer = [a for a in scop.arrays if a.origin is Origin.OUTER and (a.undefined or a.initial is not None)]
+    known = {b.name for b in program.buffers if b.role is not Role.LOCAL}
+    defaults = {a.name: a.initial or 0 for a in outer if a.name in known}
+    others = [*(p.name for p in program.parameters), *sorted(known - defaults.keys())]
+    names = (*scop.arguments, *(name for name in others if name not in scop.arguments))
+    open_ended = frozenset(a.name for a in scop.arrays if a.shape and a.shape[0] is None)
+    return Signature(program, names, open_ended, defaults)
 
 
 def _place(part: LoadedHost) -> Place:

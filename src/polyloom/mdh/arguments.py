@@ -29,12 +29,14 @@ class Signature:
     """A program as a function: its arguments in order.
 
     ``arguments`` may name what the program does not use. ``open_ended``: buffers of which C does not say the
-    first extent (``double *a``); their arrays may be larger than what is accessed.
+    first extent (``double *a``); their arrays may be larger than what is accessed. ``defaults``: what
+    buffers start from that need not be given: C's locals of which the part is all that matters.
     """
 
     program: HostProgram
     arguments: tuple[str, ...]
     open_ended: frozenset[str] = field(default_factory=frozenset)
+    defaults: Mapping[str, float | int] = field(default_factory=dict)
 
     def named(self, positional: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         """Return all arguments by name.
@@ -89,6 +91,9 @@ def bind(signature: Signature, given: Mapping[str, Any]) -> Bound:
     faults += _parameter_faults(program, parameters)
     if faults:
         raise PolyloomError(*faults)
+    for name in signature.defaults:
+        if name not in arrays:
+            arrays[name] = _default(program.buffer(name), parameters, signature.defaults[name])
     faults += _missing_inputs(program, arrays, parameters)
     for name, array in arrays.items():
         arrays[name], more = _fitted(program.buffer(name), array, parameters, name in signature.open_ended)
@@ -113,6 +118,10 @@ def known_parameters(program: HostProgram, given: Mapping[str, Any]) -> dict[str
     if faults:
         raise PolyloomError(*faults)
     return parameters
+
+
+def _default(buffer: Buffer, parameters: Mapping[str, int], value: float | int) -> NDArray:
+    return np.full(shape_of(buffer, parameters), value).astype(buffer.type.dtype)
 
 
 def as_array(value: Any, buffer: Buffer) -> NDArray | DeviceArray:

@@ -35,12 +35,10 @@ class CompiledProgram:
         program: HostProgram,
         device: OpenDevice,
         emit: Emitter,
-        arguments: Sequence[str] = (),
-        open_ended: frozenset[str] = frozenset(),
+        signature: Signature | None = None,
         remarks: Sequence[Diagnostic] = (),
     ) -> None:
-        names = tuple(arguments) or _arguments(program)
-        self.signature = Signature(program, names, open_ended)
+        self.signature = signature or Signature(program, _arguments(program))
         self.remarks = tuple(remarks)
         self._executable = Executable(program, device, emit)
 
@@ -75,7 +73,8 @@ class CompiledProgram:
 
     def _results(self, results: dict[str, Array]) -> list[str]:
         first = [name for name in self.signature.arguments if name in results]
-        return first + [name for name in results if name not in first]
+        hidden = {*first, *self.signature.defaults}
+        return first + [name for name in results if name not in hidden]
 
     def __repr__(self) -> str:
         return f"<{self.program.name}({', '.join(self.signature.arguments)}) on {self.device.name}>"

@@ -18,6 +18,7 @@ from polyloom.frontends.c.control import walk_all
 from polyloom.frontends.c.enter import enter
 from polyloom.frontends.c.faults import worst
 from polyloom.frontends.c.finish import Statement, schedule_of, statements_of
+from polyloom.frontends.c.initial import initial
 from polyloom.frontends.c.inlining import inlined
 from polyloom.frontends.c.parse import parse
 from polyloom.frontends.c.places import Places
@@ -112,7 +113,7 @@ def scop_of(part: Part) -> Scop:
         context=state.context.params(),
         statements=models,
         schedule=schedule_of(kept),
-        arrays=tuple(_array(a) for a in state.arrays.values() if isinstance(a.type, Scalar)),
+        arrays=tuple(_array(a, part) for a in state.arrays.values() if isinstance(a.type, Scalar)),
         stated=tuple(state.stated),
         assumed=tuple(state.assumed),
         extent=part.extent,
@@ -120,8 +121,9 @@ def scop_of(part: Part) -> Scop:
     )
 
 
-def _array(found: FoundArray) -> ScopArray:
+def _array(found: FoundArray, part: Part) -> ScopArray:
     variable = found.place.variable
+    start = initial(variable.name, part.region, part.state)
     assert isinstance(found.type, Scalar)
     return ScopArray(
         name=found.name,
@@ -134,6 +136,8 @@ def _array(found: FoundArray) -> ScopArray:
         span=variable.span,
         levels=found.levels if found.place.members else (),
         variable=variable.name,
+        undefined=start.undefined,
+        initial=start.value,
     )
 
 
