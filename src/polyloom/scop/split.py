@@ -27,6 +27,8 @@ def split(statement: ScopStatement, edges: Sequence[Edge]) -> tuple[list[ScopSta
     if not differences or 3 ** len(differences) > MAXIMUM_PIECES:
         return None
     pieces = [_piece(statement, domain, k) for k, domain in enumerate(_parts(statement, differences), 1)]
+    if len(pieces) < 2:
+        return None
     found = []
     for old in edges:
         for a, b in product(pieces, pieces):
@@ -37,15 +39,16 @@ def split(statement: ScopStatement, edges: Sequence[Edge]) -> tuple[list[ScopSta
     return pieces, found
 
 
-def _differences(statement: ScopStatement) -> list[isl.Aff]:
+def _differences(statement: ScopStatement) -> list[isl.PwAff]:
     """Return read subscript minus written subscript, where it depends on the iterators."""
     written = _subscripts(statement, statement.target)
-    result: list[isl.Aff] = []
+    result: list[isl.PwAff] = []
     for read in statement.reads:
         if read.array != statement.target.array:
             continue
-        for a, b in zip(_subscripts(statement, read), written, strict=True):
-            difference = a.sub(b)
+        subscripts = _subscripts(statement, read)
+        for a, b in zip(subscripts, written, strict=True) if subscripts and written else ():
+            difference = isl.PwAff.from_aff(a).sub(isl.PwAff.from_aff(b))
             varies = difference.involves_dims(_DIM.in_, 0, difference.dim(_DIM.in_))
             known = any(difference.plain_is_equal(o) for o in result)
             if varies and not known:
@@ -57,18 +60,18 @@ def _subscripts(statement: ScopStatement, access: ScopAccess) -> list[isl.Aff]:
     if access.computed:
         return []
     functions = access.relation.intersect_domain(statement.domain).as_pw_multi_aff().coalesce()
-    if not functions.isa_multi_aff() and functions.n_piece() > 1:
+    functions = functions.gist(statement.domain)
+    if not functions.isa_multi_aff():
         return []
-    function = functions.gist(statement.domain).as_multi_aff()
+    function = functions.as_multi_aff()
     return [function.get_at(k) for k in range(function.dim(_DIM.out))]
 
 
-def _parts(statement: ScopStatement, differences: Sequence[isl.Aff]) -> Iterator[isl.Set]:
+def _parts(statement: ScopStatement, differences: Sequence[isl.PwAff]) -> Iterator[isl.Set]:
     for signs in product(_SIGNS, repeat=len(differences)):
         domain = statement.domain
         for sign, difference in zip(signs, differences, strict=True):
-            value = isl.PwAff.from_aff(difference)
-            domain = domain.intersect(sign(value))
+            domain = domain.intersect(sign(difference))
         if not domain.is_empty():
             yield domain.coalesce()
 
