@@ -24,8 +24,36 @@ def gathered(
     """Return the plans with blocks and the leaves that feed them through one array joined."""
     result = _sunk([_inside(plan, expansions, edges, around) for plan in plans], edges, around)
     for expansion in expansions:
-        result = _joined(result, expansion, edges, around)
-    return tuple(result)
+        copies = frozenset(name for name, _ in expansion.copies)
+        result = _joined(result, expansion.name, copies, edges, around)
+    return tuple(_neighbours(result, edges, around))
+
+
+def _neighbours(plans: list[Plan], edges: Sequence[Edge], around: tuple[Hyperplane, ...]) -> list[Plan]:
+    """Return the plans with blocks and plans beside them that use what they write joined."""
+    result: list[Plan] = []
+    for plan in plans:
+        joined = _pair(result[-1], plan, edges, around) if result else None
+        if joined is None:
+            result.append(plan)
+        else:
+            result[-1] = joined
+    return result
+
+
+def _pair(a: Plan, b: Plan, edges: Sequence[Edge], around: tuple[Hyperplane, ...]) -> Block | None:
+    """Return two plans as one block, if that is as parallel as before; None where it is not."""
+    parallel = {len(plan.parallel) for plan in (a, b) if isinstance(plan, Block)}
+    if len(parallel) != 1 or parallel == {0} or any(_spoils(p, max(parallel), around) for p in (a, b)):
+        return None
+    if not _arrays(a) & _arrays(b):
+        return None
+    block = _block([*statements_of(a), *statements_of(b)], edges, around)
+    return block if len(block.parallel) >= max(parallel) else None
+
+
+def _arrays(plan: Plan) -> set[str]:
+    return {access.array for s in statements_of(plan) for access in (s.target, *s.reads)}
 
 
 def _inside(
@@ -99,22 +127,35 @@ def _rearranged(
 
 
 def _joined(
-    plans: list[Plan], expansion: Expansion, edges: Sequence[Edge], around: tuple[Hyperplane, ...]
+    plans: list[Plan],
+    array: str,
+    but: frozenset[str],
+    edges: Sequence[Edge],
+    around: tuple[Hyperplane, ...],
 ) -> list[Plan]:
-    copies = {name for name, _ in expansion.copies}
-    places = [k for k, plan in enumerate(plans) if _uses(plan, expansion.name, copies)]
+    """Return the plans with those that use an array as one block, if that is as parallel as before.
+
+    ``but``: statements that do not count.
+    """
+    places = [k for k, plan in enumerate(plans) if _uses(plan, array, but)]
     if len(places) < 2:
         return plans
     first, last = places[0], places[-1] + 1
     part = plans[first:last]
-    parallel = [len(plan.parallel) for plan in part if isinstance(plan, Block)]
-    if not parallel or min(parallel) == 0 or any(isinstance(plan, Sequential) for plan in part):
+    parallel = {len(plan.parallel) for plan in part if isinstance(plan, Block)}
+    if len(parallel) != 1 or parallel == {0} or any(_spoils(p, max(parallel), around) for p in part):
         return plans
-    statements = [s for plan in part for s in statements_of(plan)]
-    block = _block(statements, edges, around)
+    block = _block([s for plan in part for s in statements_of(plan)], edges, around)
     if len(block.parallel) < max(parallel):
         return plans
     return [*plans[:first], block, *plans[last:]]
+
+
+def _spoils(plan: Plan, parallel: int, around: tuple[Hyperplane, ...]) -> bool:
+    """Whether a plan would lose by running inside a node with so many parallel dimensions."""
+    if isinstance(plan, Leaf):
+        return len(plan.statement.iterators) - len(around) > parallel
+    return not isinstance(plan, Block)
 
 
 def _block(
@@ -125,7 +166,7 @@ def _block(
     return Block(tuple(statements), parallel_planes(statements, inside, around), len(around))
 
 
-def _uses(plan: Plan, array: str, but: set[str]) -> bool:
+def _uses(plan: Plan, array: str, but: frozenset[str]) -> bool:
     return any(
         access.array == array
         for s in statements_of(plan)

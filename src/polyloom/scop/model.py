@@ -10,7 +10,7 @@ from enum import Enum
 
 import islpy as isl
 
-from polyloom.diagnostics import Source, Span
+from polyloom.diagnostics import Diagnostic, Source, Span
 from polyloom.ir.expressions import Expression
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops_tree import IntExpression
@@ -22,7 +22,8 @@ class ScopAccess:
 
     ``relation``: ``{ S1[i, j] -> A[i, j + 1] }``, exact where ``computed`` is empty. An index that reads data
     (``hist[bin[i]]``) is free in the relation; ``computed`` maps its position to its expression, over the
-    statement's reads. The domain of a read's relation is smaller than the statement's where the value of the read
+    statement's reads. The domain of a read's relation is smaller than the statement's where the value of
+    the read
     is not used everywhere (``i > 0 ? a[i - 1] : 0``): outside, the element may not exist.
     ``indices``: every index as the source computes it, also the affine ones, in the form of ``computed``.
     """
@@ -73,7 +74,9 @@ class ScopArray:
 
     ``shape``: extents over the parameters; the first is None where C does not say it (``double *a``,
     ``a[]``).
-    ``constant``: declared ``const``. ``record``: for a member of a structure, the variable and the path
+    ``constant``: declared ``const``. ``linear``: in C it has one dimension (``a[i * n + k]``); rows of the inner
+    extents are whole in memory, and a caller may give it flat. ``record``: for a member of a structure,
+    the variable and the path
     (``("p", "x")`` for ``p[i].x``), else empty; ``levels``: how many subscripts stand behind each of them
     (``(1, 0)``). ``variable``: the name in the source, which another array may share.
     ``undefined``: a local in which nothing is stored before the part; ``initial``: the number that its
@@ -88,6 +91,7 @@ class ScopArray:
     restrict: bool = False
     record: tuple[str, ...] = ()
     span: Span | None = None
+    linear: bool = False
     levels: tuple[int, ...] = ()
     variable: str = ""
     undefined: bool = False
@@ -138,3 +142,5 @@ class Scop:
     extent: tuple[int, int] = (0, 0)
     arguments: tuple[str, ...] = field(default=())
     """The names of the function's parameters, in order."""
+    remarks: tuple[Diagnostic, ...] = ()
+    """What the front end has to remark."""

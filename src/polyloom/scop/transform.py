@@ -54,7 +54,7 @@ def host_program(scop: Scop, mode: ReductionMode = ReductionMode.DETECT) -> Tran
     """Return the host program of a static control part; every one has one.
 
     Errors: ``PolyloomError`` where a stated reduction contradicts the dependences.
-    Source: md_poly, Sec. 3.2.2. Not in the papers: the transformation of arbitrary parts (left to future work).
+    Source: md_poly, Sec. 3.2.2. Not in the papers: the transformation of arbitrary parts.
     """
     scop = with_parameters(scop)
     if not scop.statements:

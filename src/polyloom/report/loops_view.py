@@ -1,0 +1,92 @@
+"""``explain`` of C: the source with a verdict beside each loop, the reasons below, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from polyloom.report.mdh_view import document as md_hom_document
+from polyloom.report.mdh_view import text as md_hom_text
+from polyloom.scop.model import Scop
+from polyloom.scop.transform import Transformation
+from polyloom.scop.verdicts import LoopVerdict
+
+WIDTH = 72
+"""Columns of source beside which the verdicts stand."""
+
+
+def document(scop: Scop, found: Transformation) -> dict[str, Any]:
+    """Return the loops and the md_homs for a program."""
+    return {
+        "function": scop.name,
+        "loops": [_loop(loop) for loop in found.loops],
+        "md_homs": md_hom_document([found.program]),
+    }
+
+
+def _loop(loop: LoopVerdict) -> dict[str, Any]:
+    witness = loop.witness
+    return {
+        "iterator": loop.iterator,
+        "line": loop.span.line if loop.span else None,
+        "column": loop.span.column if loop.span else None,
+        "statements": list(loop.statements),
+        "verdict": loop.verdict.value,
+        "operator": loop.operator,
+        "becomes": [part.value for part in loop.parts],
+        "witness": None
+        if witness is None
+        else {
+            "array": witness.array,
+            "kind": witness.kind.value,
+            "source": witness.source,
+            "sink": witness.sink,
+            "parameters": dict(witness.parameters),
+        },
+        "notes": list(loop.notes),
+        "helps": list(loop.helps),
+    }
+
+
+def text(scop: Scop, found: Transformation) -> str:
+    """Return the explanation for a person."""
+    parts = ["\n".join(_annotated(scop, found.loops)), "\n".join(_reasons(found.loops))]
+    parts.append(f"becomes:\n{md_hom_text([found.program])}")
+    return "\n\n".join(part for part in parts if part.strip())
+
+
+def _annotated(scop: Scop, loops: Sequence[LoopVerdict]) -> Iterator[str]:
+    """Yield the lines of the source, a verdict beside those with a loop."""
+    lines = _lines(scop, loops)
+    if not lines:
+        return
+    yield f"{scop.source.name}: {scop.name}"
+    digits = len(str(lines[-1]))
+    width = min(WIDTH, max(len(scop.source.line(line).expandtabs(4)) for line in lines))
+    for line in lines:
+        here = ", ".join(_short(loop) for loop in loops if loop.span is not None and loop.span.line == line)
+        shown = scop.source.line(line).expandtabs(4)
+        yield f"{line:{digits}} | {shown:{width}}{'  <- ' + here if here else ''}".rstrip()
+
+
+def _lines(scop: Scop, loops: Sequence[LoopVerdict]) -> range:
+    spans = [loop.span for loop in loops if loop.span] + [s.span for s in scop.statements if s.span]
+    spans = [span for span in spans if span.source == scop.source]
+    return range(min(s.line for s in spans), max(s.line for s in spans) + 1) if spans else range(0)
+
+
+def _short(loop: LoopVerdict) -> str:
+    operator = f"({loop.operator})" if loop.operator else ""
+    return f"{loop.iterator} {loop.verdict.value}{operator}"
+
+
+def _reasons(loops: Sequence[LoopVerdict]) -> Iterator[str]:
+    for loop in loops:
+        if not (loop.witness or loop.notes or loop.helps):
+            continue
+        where = f"line {loop.span.line}, " if loop.span else ""
+        yield f"{where}loop over `{loop.iterator}`: {_short(loop).partition(' ')[2]}"
+        if loop.witness:
+            yield f"  because {loop.witness}"
+        yield from (f"  note: {note}" for note in loop.notes)
+        yield from (f"  help: {help_}" for help_ in loop.helps)
