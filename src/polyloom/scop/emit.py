@@ -13,7 +13,17 @@ from polyloom.ir.host import Buffer, Copy, HostBranch, HostLoop, HostNode, MdHom
 from polyloom.polyhedra.binding import bind_range, parameter_names
 from polyloom.polyhedra.elimination import eliminate
 from polyloom.polyhedra.loops import CodeBuilder
-from polyloom.polyhedra.loops_tree import Branch, Instance, IntExpression, Loop, Name, Number, Operation, Tree
+from polyloom.polyhedra.loops_tree import (
+    Branch,
+    Instance,
+    Loop,
+    Name,
+    Number,
+    Operation,
+    Tree,
+    instances_in,
+    rename_iterator,
+)
 from polyloom.polyhedra.straighten import NoBox, straighten
 from polyloom.scop.homs import NoHom, extents_of, hom
 from polyloom.scop.hyperplanes import rows_map
@@ -189,12 +199,13 @@ def _host_nodes(tree: Tree, name: str, body: tuple[HostNode, ...]) -> tuple[Host
     result: list[HostNode] = []
     for node in tree:
         match node:
-            case Loop(iterator=iterator, start=start, condition=condition, step=step):
-                condition = _renamed(condition, iterator, name)
-                result.append(HostLoop(name, start, condition, step, body))
+            case Loop():
+                result.append(_host_loop(_named(node, name), name, body))
             case Branch(condition=condition, body=then, otherwise=otherwise):
                 inner = _host_nodes(then, name, body)
                 result.append(HostBranch(condition, inner, _host_nodes(otherwise, name, body)))
+            case Instance(arguments=(Name(name=known),)) if known == name:
+                result += body
             case Instance(arguments=(value,)):
                 once = Operation("<=", (Name(name), value))
                 result.append(HostLoop(name, value, once, Number(1), body))
@@ -203,10 +214,18 @@ def _host_nodes(tree: Tree, name: str, body: tuple[HostNode, ...]) -> tuple[Host
     return tuple(result)
 
 
-def _renamed(condition: IntExpression, iterator: str, name: str) -> IntExpression:
-    from polyloom.polyhedra.loops_tree import replace_name
+def _host_loop(loop: Loop, name: str, body: tuple[HostNode, ...]) -> HostLoop:
+    inner = _host_nodes(loop.body, name, body)
+    return HostLoop(loop.iterator, loop.start, loop.condition, loop.step, inner)
 
-    return replace_name(condition, iterator, Name(name))
+
+def _named(loop: Loop, name: str) -> Loop:
+    """Call the iterator by ``name`` where it is itself the point."""
+    if any(i.arguments != (Name(loop.iterator),) for i in instances_in(loop.body)):
+        return loop
+    (renamed,) = rename_iterator((loop,), loop.iterator, name)
+    assert isinstance(renamed, Loop)
+    return renamed
 
 
 def _time_name(statements: Sequence[ScopStatement], plane: Hyperplane) -> str:
