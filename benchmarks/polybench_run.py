@@ -106,8 +106,8 @@ void (*polyloom_kernel)(void **);
 #define POLYLOOM_PLACE(x) ((void *)__builtin_choose_expr(POLYLOOM_IS_ARRAY(x), (x), &(x)))
 static void {name}{head}
 {{
-  void *table[] = {{ {table} }};
-  polyloom_kernel(table);
+  void *polyloom_table[] = {{ {table} }};
+  polyloom_kernel(polyloom_table);
 }}
 """
     renamed = text[: parameters[0]].replace(name, f"{name}_in_c") + text[parameters[0] :]
