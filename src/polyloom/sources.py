@@ -140,7 +140,7 @@ def _host_of_scop(scop: Scop, reading: Reading) -> LoadedHost:
     from polyloom.scop.transform import ReductionMode, host_program
 
     found = host_program(scop, ReductionMode(reading.reductions))
-    return LoadedHost(found.program, scop, found.remarks)
+    return LoadedHost(found.program, scop, (*scop.remarks, *found.remarks))
 
 
 def load_program(

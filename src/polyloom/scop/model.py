@@ -74,11 +74,10 @@ class ScopArray:
 
     ``shape``: extents over the parameters; the first is None where C does not say it (``double *a``,
     ``a[]``).
-    ``constant``: declared ``const``. ``linear``: in C it has one dimension (``a[i * n + k]``); rows of the inner
-    extents are whole in memory, and a caller may give it flat. ``record``: for a member of a structure,
-    the variable and the path
-    (``("p", "x")`` for ``p[i].x``), else empty; ``levels``: how many subscripts stand behind each of them
-    (``(1, 0)``). ``variable``: the name in the source, which another array may share.
+    ``constant``: declared ``const``. ``linear``: in C it has one dimension (``a[i * n + k]``); its rows are
+    whole in memory, and a caller may give it flat. ``record``: for a member of a structure, the variable and
+    the path (``("p", "x")`` for ``p[i].x``), else empty; ``levels``: how many subscripts stand behind each of
+    them (``(1, 0)``). ``variable``: the name in the source, which another array may share.
     ``undefined``: a local in which nothing is stored before the part; ``initial``: the number that its
     declaration stores, None where another one may be there.
     """
@@ -104,12 +103,15 @@ class StatedParallel:
 
     ``operators``: per dimension of the nest, outermost first: ``++``, ``+``, ``*``, ``max``, ``min`` or the
     name of a function of the source. ``target``: the text of the access that is reduced, if it was given.
+    ``functions``: for each operator that is a function of the source, its value, over ``Read(0, ...)`` and
+    ``Read(1, ...)`` for its two arguments; else None.
     """
 
     operators: tuple[str, ...]
     target: str | None
     loop: Span | None
     span: Span
+    functions: tuple[Expression | None, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

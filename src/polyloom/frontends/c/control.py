@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import islpy as isl
 from pycparser import c_ast
@@ -19,7 +20,7 @@ from polyloom.frontends.c.faults import NotAffine, refuse, worst
 from polyloom.frontends.c.loops import Header, after, loop_header
 from polyloom.frontends.c.memory import place_of
 from polyloom.frontends.c.places import name_of
-from polyloom.frontends.c.pragmas import assume, stated_parallel
+from polyloom.frontends.c.pragmas import assume, check_followed, stated_parallel
 from polyloom.frontends.c.state import (
     Frame,
     Known,
@@ -45,6 +46,7 @@ def walk_all(nodes: Sequence[c_ast.Node], state: State) -> Stops:
         left = stops.all()
         with state.within(left.complement() if left is not None else everywhere()):
             stops = stops.joined(_collecting(node, state))
+    check_followed(state)
     return stops
 
 
@@ -60,6 +62,8 @@ def _collecting(node: c_ast.Node, state: State) -> Stops:
 
 
 def _statement(node: c_ast.Node, state: State, label: str | None = None) -> Stops:
+    if not isinstance(node, (c_ast.For, c_ast.Pragma, c_ast.Label)):
+        check_followed(state)
     match node:
         case c_ast.Compound(block_items=items):
             with state.inside(Scope(state.scope)):
@@ -77,7 +81,7 @@ def _statement(node: c_ast.Node, state: State, label: str | None = None) -> Stop
         case c_ast.Return():
             return _return(node, state)
         case c_ast.Pragma():
-            state.stated += stated_parallel(node, state)
+            state.pending += stated_parallel(node, state)
         case c_ast.EmptyStatement():
             pass
         case c_ast.ExprList(exprs=exprs):
@@ -305,6 +309,8 @@ def _data_if(node: c_ast.If, state: State) -> Stops:
 
 def _for(node: c_ast.For, state: State) -> Stops:
     """Walk a loop: its iterator becomes a dimension of everything inside."""
+    state.stated += [replace(stated, loop=state.span(node)) for stated in state.pending]
+    state.pending.clear()
     with state.inside(Scope(state.scope)):
         if isinstance(node.init, c_ast.DeclList):
             _declare_iterator(node.init, state)

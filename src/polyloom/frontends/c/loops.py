@@ -53,6 +53,7 @@ def loop_header(node: c_ast.For, state: State) -> Header:
         )
     element = variable.type.element
     iterator = state.fresh(variable.name)
+    state.iterators.add(iterator)
     here = Known(parameter_affine(iterator), ParameterValue(iterator, element))
     around = state.known.get(variable)
     state.known[variable] = here

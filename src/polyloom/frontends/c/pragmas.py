@@ -4,22 +4,92 @@ other pragmas are passed over.
 
 from __future__ import annotations
 
-import islpy as isl
+import re
+from typing import NoReturn
+
 from pycparser import c_ast
 
+from polyloom.diagnostics import Span
 from polyloom.frontends.c.affine import holds
+from polyloom.frontends.c.c_types import Scalar
+from polyloom.frontends.c.convert import stored
+from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.drafting import draft
-from polyloom.frontends.c.faults import NotAffine
-from polyloom.frontends.c.state import Mode, State
-from polyloom.frontends.c.values import truth
+from polyloom.frontends.c.faults import NotAffine, fail
+from polyloom.frontends.c.functions import parameters_of, returned
+from polyloom.frontends.c.preprocess import line_span
+from polyloom.frontends.c.relations import without_set
+from polyloom.frontends.c.state import Defined, Mode, Scope, State, Value
+from polyloom.frontends.c.values import truth, value
+from polyloom.ir.expressions import Expression, Read
 from polyloom.scop.model import StatedParallel
 
-_DIM = isl.dim_type
+OPERATORS = ("++", "+", "*", "max", "min", "&", "|", "^")
+"""What a loop's points may be combined with, beside functions of the source."""
+
+_CLAUSE = re.compile(r"mdh\s+parallel\s*\((?P<inside>[^()]+(\([^()]*\)[^()]*)*)\)")
 
 
 def stated_parallel(node: c_ast.Pragma, state: State) -> list[StatedParallel]:
-    """Return what the pragma states about the next loop."""
-    return []
+    """Return what the pragma states about the next loop. Errors: ``c-mdh-pragma``."""
+    text = node.string.strip()
+    if not re.match(r"mdh\b", text):
+        return []
+    clause = _CLAUSE.fullmatch(text)
+    span = pragma_span(node, state)
+    if clause is None:
+        _wrong(f"`#pragma {text}` is not understood", span)
+    listed, colon, target = clause["inside"].partition(":")
+    operators = tuple(word.strip() for word in listed.split(","))
+    functions = tuple(_function(operator, span, state) for operator in operators)
+    return [StatedParallel(operators, target.strip() if colon else None, None, span, functions)]
+
+
+def pragma_span(node: c_ast.Pragma, state: State) -> Span:
+    """Return the whole directive in the source."""
+    found = line_span(state.places.source, node.coord.line)
+    return found if found is not None else Span(state.places.source, 0, 1)
+
+
+def _function(operator: str, span: Span, state: State) -> Expression | None:
+    """Return the value of a function that is named as an operator, at two reads;
+    None for built-in operators.
+    """
+    if operator in OPERATORS:
+        return None
+    found = state.scope.find(operator) if operator.isidentifier() else None
+    if not isinstance(found, Defined) or found.body is None:
+        _wrong(f"`{operator}` is no combine operator", span)
+    result, parameters = returned(found), parameters_of(found)
+    types = [type_of_name(parameter, state) for parameter in parameters]
+    if result is None or len(types) != 2 or not all(isinstance(t, Scalar) for t in types):
+        _wrong(f"`{operator}` is no function of two numbers that is one `return`", span)
+    scope = Scope(state.scope.file)
+    for k, (parameter, ctype) in enumerate(zip(parameters, types, strict=True)):
+        assert isinstance(ctype, Scalar)
+        scope.names[parameter.name] = Value(Read(k, ctype.element), ctype)
+    target = type_of_name(found.declaration.type, state)
+    with state.inside(scope):
+        inner = value(result, state)
+    return stored(inner, target) if isinstance(target, Scalar) else inner
+
+
+def _wrong(message: str, span: Span) -> NoReturn:
+    fail(
+        "c-mdh-pragma",
+        message,
+        span,
+        helps=[
+            "`#pragma mdh parallel(++, ++, +: C[i][j])` names an operator for each loop, outermost first: "
+            f"{', '.join(f'`{o}`' for o in OPERATORS)} or a function of two numbers, and what is reduced"
+        ],
+    )
+
+
+def check_followed(state: State) -> None:
+    """A pragma that states something stands before a loop. Errors: ``c-mdh-pragma``."""
+    if state.pending:
+        _wrong("`#pragma mdh parallel` stands before no loop", state.pending[0].span)
 
 
 def assume(condition: c_ast.Node, node: c_ast.Node, state: State) -> None:
@@ -29,9 +99,6 @@ def assume(condition: c_ast.Node, node: c_ast.Node, state: State) -> None:
     except NotAffine:
         failing = None
     if failing is not None:
-        for frame in state.frames:
-            at = failing.find_dim_by_name(_DIM.param, frame.iterator)
-            failing = failing if at < 0 else failing.project_out(_DIM.param, at, 1)
-        state.context = state.context.subtract(failing).coalesce()
+        state.context = state.context.subtract(without_set(failing, state.frames)).coalesce()
     if state.mode is Mode.TEXT:
         draft(None, truth(condition, state), node, state, None)

@@ -33,6 +33,7 @@ _DIALECT = {
 }
 """GNU spellings that the parser does not know."""
 
+_PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+mdh\b.*$", re.MULTILINE)
 _MDH = re.compile(r"^([ \t]*)#([ \t]*)mdh\b", re.MULTILINE)
 
 
@@ -58,12 +59,13 @@ def _pcpp(source: Source, text: str, defines: Mapping[str, str], folders: Sequen
     from pcpp import Preprocessor
 
     faults: list[tuple[int, str]] = []
+    absolute = str(Path(source.name).absolute())
 
     class Quiet(Preprocessor):  # type: ignore[misc]
         """Collects errors in place of printing them."""
 
         def on_error(self, file: str, line: int, message: str) -> None:
-            faults.append((line if file == source.name else 0, message))
+            faults.append((line if file in (source.name, absolute) else 0, message))
 
     processor: Any = Quiet()
     processor.line_directive = "#line"
@@ -83,7 +85,15 @@ def _pcpp(source: Source, text: str, defines: Mapping[str, str], folders: Sequen
             line_span(source, line),
             helps=["`-I FOLDER` names a folder of headers, `-D NAME=VALUE` defines a macro"],
         )
-    return out.getvalue()
+    named = out.getvalue().replace(f'"{absolute}"', f'"{source.name}"')
+    return _PRAGMA.sub(lambda found: _expanded(found.group(), processor), named)
+
+
+def _expanded(line: str, processor: Any) -> str:
+    """Return a pragma with its macros expanded, which no preprocessor does by itself."""
+    lead, _, rest = line.partition("mdh")
+    tokens = processor.expand_macros(processor.tokenize(rest))
+    return f"{lead}mdh{''.join(token.value for token in tokens)}"
 
 
 def _external(

@@ -12,7 +12,7 @@ from pathlib import Path
 import islpy as isl
 from pycparser import c_ast
 
-from polyloom.diagnostics import Source, Unsupported
+from polyloom.diagnostics import Diagnostic, Source, Unsupported
 from polyloom.frontends.c.c_types import Scalar
 from polyloom.frontends.c.control import walk_all
 from polyloom.frontends.c.enter import enter
@@ -20,6 +20,7 @@ from polyloom.frontends.c.faults import worst
 from polyloom.frontends.c.finish import Statement, schedule_of, statements_of
 from polyloom.frontends.c.initial import initial
 from polyloom.frontends.c.inlining import inlined
+from polyloom.frontends.c.linearised import delinearise
 from polyloom.frontends.c.parse import parse
 from polyloom.frontends.c.places import Places
 from polyloom.frontends.c.preprocess import preprocess
@@ -42,6 +43,7 @@ class Part:
     statements: tuple[Statement, ...]
     schedule: isl.UnionMap
     extent: tuple[int, int]
+    remarks: tuple[Diagnostic, ...] = ()
 
     @property
     def name(self) -> str:
@@ -92,8 +94,9 @@ def _part(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> Pa
     walk_all(region.body, state)
     if state.refused:
         raise worst(state.refused)
+    remarks = delinearise(state)
     statements = statements_of(state)
-    return Part(region, state, statements, schedule_of(statements), extent_in(region, places))
+    return Part(region, state, statements, schedule_of(statements), extent_in(region, places), remarks)
 
 
 def scop_of(part: Part) -> Scop:
@@ -117,6 +120,7 @@ def scop_of(part: Part) -> Scop:
         stated=tuple(state.stated),
         assumed=tuple(state.assumed),
         extent=part.extent,
+        remarks=part.remarks,
         arguments=tuple(d.name for d in (arguments.params if arguments else ()) if getattr(d, "name", None)),
     )
 

@@ -199,6 +199,8 @@ class FoundArray:
     extents: tuple[Extent | None, ...]
     levels: tuple[int, ...]
     place: Place
+    linear: bool = False
+    """Whether C has it as one dimension."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,6 +299,8 @@ class State:
     drafts: list[Draft] = field(default_factory=list)
     parameters: dict[str, ElementType] = field(default_factory=dict)
     stated: list[StatedParallel] = field(default_factory=list)
+    pending: list[StatedParallel] = field(default_factory=list)
+    """What pragmas state about the loop that comes next."""
     assumed: dict[str, None] = field(default_factory=dict)
     refused: list[PolyloomError] = field(default_factory=list)
     labels: set[str] = field(default_factory=set)
@@ -305,6 +309,7 @@ class State:
     """Names that the function declares more than once."""
     renamed: int = 0
     counts: dict[str, int] = field(default_factory=dict)
+    iterators: set[str] = field(default_factory=set)
     touched: Touched = field(default_factory=lambda: Touched())
     """What the calls inside the expression that is being read touch."""
     hooks: Hooks | None = None
