@@ -15,24 +15,32 @@ from polyloom.files import refusing_unwritable, umask
 MANIFEST = "manifest.json"
 
 
-def write_folder(texts: Mapping[str, str], document: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
+def write_folder(
+    texts: Mapping[str, str], document: Mapping[str, Any], folder: Path, *, others_stay: bool = False
+) -> tuple[str, ...]:
     """Write texts by name, and ``manifest.json`` (``document`` and the names); return the names.
 
-    The folder may exist if it is empty, or holds nothing but what an earlier call wrote. Errors: a
-    PolyloomError ``folder-occupied`` or ``file-unwritable``; nothing is left half written.
+    The folder may exist if it is empty, or holds nothing but what an earlier call wrote. With
+    ``others_stay`` it may hold other files, which stay, if their names are other ones: what was built in it.
+
+    Errors: a PolyloomError ``folder-occupied`` or ``file-unwritable``; nothing is left half written.
     """
     manifest = {**document, "files": sorted([*texts, MANIFEST])}
     everything = {**texts, MANIFEST: json.dumps(manifest, indent=2) + "\n"}
     with refusing_unwritable(folder):
         target = folder.resolve()
-        _check_free(folder, target)
+        before = _written_before(target)
+        _check_free(folder, target, before, set(everything) if others_stay else None)
         target.parent.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
         try:
             for name, text in everything.items():
                 (fresh / name).write_text(text, encoding="utf-8", newline="")
             fresh.chmod(0o777 & ~umask())
-            _replace(fresh, target)
+            if others_stay and target.exists():
+                _refill(fresh, target, before)
+            else:
+                _replace(fresh, target)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
     return tuple(sorted(everything))
@@ -53,13 +61,23 @@ def _replace(fresh: Path, target: Path) -> None:
     shutil.rmtree(aside)
 
 
-def _check_free(folder: Path, target: Path) -> None:
+def _refill(fresh: Path, target: Path, before: list[str]) -> None:
+    """Move the files of ``fresh`` into ``target``, each whole, and remove those that are no longer made."""
+    names = sorted((path.name for path in fresh.iterdir()), key=lambda name: name != MANIFEST)
+    for name in names:
+        (fresh / name).replace(target / name)
+    for name in set(before) - set(names):
+        (target / name).unlink(missing_ok=True)
+
+
+def _check_free(folder: Path, target: Path, before: list[str], wanted: set[str] | None) -> None:
+    """Refuse a folder that holds files of others: any, or those of the ``wanted`` names."""
     if not target.exists():
         return
     if not target.is_dir():
         raise PolyloomError(_occupied(folder, "it is a file"))
-    found = {path.name for path in target.iterdir()}
-    strangers = sorted(found - set(_written_before(target)))
+    found = {path.name for path in target.iterdir()} - set(before)
+    strangers = sorted(found if wanted is None else found & wanted)
     if strangers:
         raise PolyloomError(_occupied(folder, f"`{strangers[0]}` in it was not written by Polyloom"))
 
@@ -74,4 +92,4 @@ def _written_before(target: Path) -> list[str]:
 
 def _occupied(folder: Path, reason: str) -> Diagnostic:
     message = f"`{folder}` cannot take the compiled files: {reason}"
-    return error("folder-occupied", message, helps=["choose a new folder: its whole content is replaced"])
+    return error("folder-occupied", message, helps=["choose a new folder: its content is replaced"])

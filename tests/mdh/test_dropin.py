@@ -109,3 +109,23 @@ def test_nothing_is_left_where_a_file_is_refused(tmp_path: Path, capsys: pytest.
     status = polyloom(["compile", str(source), "--target", "opencl", "-o", str(tmp_path / "out")])
     assert status in (1, 3) and "error[c-" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.c"]
+
+
+def test_a_folder_in_which_one_has_built_is_filled_anew(tmp_path: Path) -> None:
+    source, folder = tmp_path / "f.c", tmp_path / "out"
+    source.write_text("void f(float *x) { for (int i = 0; i < 5; i++) x[i] = 0; }\n")
+    before = {path.name for path in compiled(source, folder).iterdir()}
+    (folder / "a.out").write_text("built")
+    source.write_text("void g(float *x) { for (int i = 0; i < 5; i++) x[i] = 1; }\n")
+    after = {path.name for path in compiled(source, folder).iterdir()}
+    assert after - before == {"a.out", "g_S1.cl"} and before - after == {"f_S1.cl"}
+    assert (folder / "a.out").read_text() == "built" and "polyloom_g" in (folder / "f.c").read_text()
+
+
+def test_the_users_own_file_is_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "void f(float *x) { for (int i = 0; i < 5; i++) x[i] = 0; }\n"
+    (tmp_path / "f.c").write_text(text)
+    assert polyloom(["compile", str(tmp_path / "f.c"), "--target", "opencl", "-o", str(tmp_path)]) == 1
+    err = capsys.readouterr().err
+    assert "error[folder-occupied]" in err and "`f.c` in it was not written by Polyloom" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["f.c"] and (tmp_path / "f.c").read_text() == text

@@ -73,6 +73,6 @@ def _opencl(source: Path, folder: Path, options: Mapping[str, Any]) -> tuple[str
     loaded = load_host_programs(source, reading)
     text = read_source(source) if is_c(source) else None
     made = compile_opencl(text, loaded, reading, choose_device(options["device"]), options["parameters"])
-    names = write_folder(made.files, made.document, folder)
+    names = write_folder(made.files, made.document, folder, others_stay=True)
     print_remarks([remark for part in loaded for remark in part.remarks], quiet=False)
     return names
