@@ -85,7 +85,7 @@ def _check_free(folder: Path, target: Path, before: list[str], wanted: set[str] 
 def _written_before(target: Path) -> list[str]:
     try:
         document = json.loads((target / MANIFEST).read_text(encoding="utf-8"))
-        return [str(name) for name in document["files"]]
+        return [name for name in map(str, document["files"]) if Path(name).name == name]
     except (OSError, ValueError, KeyError, TypeError):
         return []
 
