@@ -217,7 +217,8 @@ def _both_in_float64(function: np.ufunc) -> Function:
 
 def _power_integers(a: NDArray, b: NDArray) -> NDArray:
     """Multiply repeatedly with wrapping; a negative exponent gives 1 / a**-b, towards zero."""
-    power = np.power(a.astype(np.int64), np.maximum(b, 0).astype(np.int64)).astype(a.dtype)
+    wide = np.uint64 if a.dtype.kind == "u" else np.int64
+    power = np.power(a.astype(wide), np.maximum(b, 0).astype(wide)).astype(a.dtype)
     odd_sign = np.where(b % 2 == 0, np.ones_like(a), a)
     inverse = np.where(np.abs(a) == 1, odd_sign, np.zeros_like(a))
     result: NDArray = np.where(b < 0, inverse, power).astype(a.dtype)
