@@ -14,10 +14,12 @@ from polyloom.ir.text import assignment_text, tensor_text
 from polyloom.report.explain_task_view import Row, task_rows, task_title
 from polyloom.report.terminal import ascii_only, console
 from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.border import Adapter
 from polyloom.wafer.chains import Chain
 from polyloom.wafer.explanation import chain_kind, pes_text
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.notation import notation, placement_notation, set_notation
+from polyloom.wafer.sides import Side
 
 PE_BYTES = 48 * 1024
 """Memory of a PE (wafer-target.md, 1)."""
@@ -73,8 +75,12 @@ class View:
         return Group(self._rows(iter([*tensors, *bodies])))
 
     def _placed(self) -> Iterator[Row]:
-        mapping = self.analysis.mapping
-        yield Row("PEs", pes_text(mapping.grid))
+        mapping, border = self.analysis.mapping, self.analysis.border
+        if border.adapters:
+            yield Row("given PEs", pes_text(border.given.grid))
+            for adapter in border.adapters:
+                yield Row(f"{adapter.tensor} at the border", _adapter(adapter))
+        yield Row("compute PEs" if border.adapters else "PEs", pes_text(mapping.grid))
         for name, ports in mapping.inputs.items():
             kind = "sparse " if name in mapping.sparse else ""
             yield Row(f"{kind}{name} in", placement_notation(ports, ascii_only=self.ascii), "(5)")
@@ -130,6 +136,15 @@ class View:
                 yield "its operands are complete", task.name
         for result in graph.results:
             yield from ((f"{result.statement.name} is complete", _chain(c)) for c in result.chains)
+
+
+def _adapter(adapter: Adapter) -> str:
+    line = "row" if adapter.side in (Side.NORTH, Side.SOUTH) else "column"
+    place = f"adapters in the {adapter.side.value} {line}"
+    lines = f"the {'columns' if line == 'row' else 'rows'} that"
+    if adapter.inward:
+        return f"{place} bring it from its ports to {lines} need it"
+    return f"{place} bring it from {lines} have it to its ports"
 
 
 def _chain(chain: Chain) -> str:

@@ -155,6 +155,7 @@ def _input_demands(program: Program, given: Mapping) -> Iterator[_Demand]:
             missing = missing.subtract(delivered)
         for line, share, ports in _share_out(given, tensor, schedule, missing, "iport_map"):
             wanted = share.union(straight[line.side])
+            wanted = needed if wanted.is_equal(needed) else wanted
             yield _Demand(tensor, line, True, wanted.reverse().apply_range(line.line_of()), ports)
 
 
@@ -390,6 +391,7 @@ def _smallest(keys: isl.Map) -> isl.Map:
 def _compute_view(
     given: Mapping, grid: Grid, origin: tuple[int, int], adapters: Sequence[Adapter]
 ) -> Mapping:
+    _check_straight_outputs(given, grid, origin, adapters)
     x, y = origin
     shift = isl.Map(f"{{ PE[x, y] -> PE[x - {x}, y - {y}] }}")
     converted = {a.tensor for a in adapters if not a.inward}
@@ -400,6 +402,31 @@ def _compute_view(
         inputs=_inner_ports(given, given.inputs, grid, origin, [a for a in adapters if a.inward]),
         outputs=_inner_ports(given, given.outputs, grid, origin, [a for a in adapters if not a.inward]),
         sparse=tuple(name for name in given.sparse if name not in converted),
+    )
+
+
+def _check_straight_outputs(
+    given: Mapping, grid: Grid, origin: tuple[int, int], adapters: Sequence[Adapter]
+) -> None:
+    """Refuse straight ports beside a peeled line: elements that nothing writes may leave there."""
+    for tensor, schedule in given.outputs.items():
+        for side in Side:
+            ports = on_side(schedule, given.grid, side)
+            if ports.is_empty() or any((a.tensor, a.side) == (tensor, side) for a in adapters):
+                continue
+            lost = ports.subtract_domain(_shifted(ports, grid, origin, side).domain())
+            if not lost.is_empty():
+                raise Unsupported(_beside_peeled(given, tensor, lost))
+
+
+def _beside_peeled(given: Mapping, tensor: str, lost: isl.Map) -> Diagnostic:
+    port = sample_of(lost.range_factor_domain().range())
+    return error(
+        "map-adapter",
+        f"`{tensor}` leaves beside a border row or column that adapters take up",
+        given.span("oport_map"),
+        notes=[f"{sample_of(lost.domain())}, which no instance writes, leaves at {port}"],
+        helps=["let it leave through a port that faces PEs with instances"],
     )
 
 

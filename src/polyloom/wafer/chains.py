@@ -13,7 +13,7 @@ from enum import Enum
 
 import islpy as isl
 
-from polyloom.diagnostics import Diagnostic, Unsupported, error
+from polyloom.diagnostics import Unsupported, error
 from polyloom.ir.program import Combine, Program, Statement
 from polyloom.ir.relations import access_relation, element_set
 from polyloom.ir.types import ElementType
@@ -113,7 +113,7 @@ class Results:
 def build_results(program: Program, mapping: Mapping) -> tuple[Results, ...]:
     """Return what becomes of each written tensor, in order of definition.
 
-    Raises Unsupported ``map-adapter`` or ``map-two-axes`` where results do not flow straight,
+    Raises Unsupported ``map-two-axes`` where parts of a result lie in several rows and columns,
     ``map-internal`` where a statement reads an internal tensor on a PE that does not hold it.
     """
     results = tuple(_results_of(program, mapping, statement) for statement in program.statements)
@@ -217,25 +217,9 @@ def _leaving(
             continue
         order = along_lines(here, mapping.grid, side)
         sent = holders.intersect_range(here.domain())
-        stray = sent.subtract(order.range_factor_domain().reverse())
-        if not stray.is_empty():
-            raise Unsupported(_needs_gather(mapping, statement.write.tensor, stray, here))
+        assert sent.is_subset(order.range_factor_domain().reverse()), "border adapters have seen to it"
         chains.append(_chain(mapping, statement, element, side, order, sent, leaves=True))
     return tuple(chains)
-
-
-def _needs_gather(mapping: Mapping, tensor: str, stray: isl.Map, ports: isl.Map) -> Diagnostic:
-    element = sample_of(stray.range())
-    here = isl.Set(f"{{ {element} }}")
-    pe = sample_of(stray.intersect_range(here).domain())
-    port = sample_of(ports.range_factor_domain().intersect_domain(here).range())
-    return error(
-        "map-adapter",
-        f"`{tensor}` does not flow straight to its ports: the map needs border adapters",
-        mapping.span("oport_map"),
-        notes=[f"{element} is computed on {pe}, but it leaves at {port}, which faces another row or column"],
-        helps=["let every element leave through a port of the row or column that computes it"],
-    )
 
 
 def _with_unwritten(

@@ -326,7 +326,7 @@ def with_block_costs(code: Code) -> Code:
     block: list[Node] = []
     for node in code:
         if isinstance(node, _BRANCHING):
-            if isinstance(node, If | For):
+            if isinstance(node, If | For | Scope):
                 node = _inside(node)
             result += [*_one_cost(block), node]
             block = []
@@ -335,10 +335,10 @@ def with_block_costs(code: Code) -> Code:
     return (*result, *_one_cost(block))
 
 
-_BRANCHING = (If, For, CountDown, CountUp, IfNextInvocation)
+_BRANCHING = (If, For, Scope, CountDown, CountUp, IfNextInvocation)
 
 
-def _inside(node: If | For) -> If | For:
+def _inside(node: If | For | Scope) -> If | For | Scope:
     body = with_block_costs(node.body)
     if isinstance(node, If):
         return replace(node, body=body, otherwise=with_block_costs(node.otherwise))

@@ -12,6 +12,8 @@ from typing import Any
 
 from polyloom.diagnostics import Diagnostic
 from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.border import Adapter
+from polyloom.wafer.border_flows import kinds_of
 from polyloom.wafer.chains import Chain, Part, Results
 from polyloom.wafer.explanation_tasks import compute_entry
 from polyloom.wafer.isl_text import function_text, placement_text, relation_text
@@ -27,8 +29,8 @@ Document = dict[str, Any]
 def explanation(analysis: LayerAnalysis) -> Document:
     """Return the document: plain dicts, lists, strings and numbers.
 
-    ``tasks``: the computation tasks first, then initialisation, then communication in the order in which
-    data flows.
+    ``tasks``: the computation tasks first, then adapters of inputs, initialisation, then communication in the
+    order in which data flows.
     """
     mapping, given = analysis.mapping, analysis.border.given.grid
     return {
@@ -38,10 +40,12 @@ def explanation(analysis: LayerAnalysis) -> Document:
         "memory": [_memory(analysis.arrays_before[n], array) for n, array in analysis.arrays.items()],
         "tasks": [
             *(compute_entry(simd, analysis.arrays) for simd in analysis.simd),
+            *(_adapt(adapter) for adapter in analysis.border.adapters if adapter.inward),
             *(_initialize(analysis, task) for task in analysis.graph.initialize),
             *(_spread(stream) for stream in analysis.graph.streams),
             *(_store(analysis, task) for task in analysis.graph.stores),
             *(entry for result in analysis.graph.results for entry in _chains(result)),
+            *(_adapt(adapter) for adapter in analysis.border.adapters if not adapter.inward),
         ],
         "remarks": [_remark(diagnostic) for diagnostic in analysis.remarks],
     }
@@ -68,6 +72,34 @@ def _memory(before: LocalArray, after: LocalArray) -> Document:
         "extent": list(after.extent),
         "map": function_text(after.map),
         "bytes": after.bytes,
+    }
+
+
+def _adapt(adapter: Adapter) -> Document:
+    """An adapter line; PEs and lines are those of the given rectangle."""
+    ports = adapter.outer(adapter.entries()[0])
+    for entry in adapter.entries()[1:]:
+        ports = ports.union(adapter.outer(entry))
+    return {
+        "name": f"adapt_{adapter.name}",
+        "kind": "adapt",
+        "statement": None,
+        "tensor": adapter.tensor,
+        "border": adapter.side.value,
+        "inward": adapter.inward,
+        "one_stream": adapter.spread,
+        "sparse": adapter.sparse,
+        "pes": relation_text(adapter.line.pes()),
+        "ports": relation_text(ports),
+        "lines": relation_text(adapter.inner.curry()),
+        "kinds": [
+            {
+                "from": kind.origin.name,
+                "to": [target.name for target in kind.targets],
+                "elements": relation_text(kind.items),
+            }
+            for kind in kinds_of(adapter)
+        ],
     }
 
 

@@ -30,6 +30,7 @@ from polyloom.wafer.code import (
     Invoke,
     OperandRef,
     Received,
+    Scope,
     SetBase,
     SetInteger,
     SetValue,
@@ -152,8 +153,10 @@ def receive_all(builder: RoleBuilder, here: StreamOnRole, body: Code) -> Code:
             for name, argument in zip(names, arguments, strict=True)
             if argument != Name(name)
         )
-        return (*bind, SetValue(DATA, here.stream.type, received), *body)
+        code = (*bind, SetValue(DATA, here.stream.type, received), *body)
+        return (Scope(code),) if several else code
 
+    several = len(list(instances_in(tree))) > 1
     return tree_code(tree, {"index": instance})
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyloom.diagnostics import Diagnostic, PolyloomError, Unsupported, error
+from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.ir.program import Program, Statement
 from polyloom.ir.relations import access_relation
 from polyloom.ir.types import ElementType
@@ -92,7 +92,7 @@ def build_streams(program: Program, mapping: Mapping) -> tuple[Stream, ...]:
     """Return the streams, in the order of ``iport_map``.
 
     Raises PolyloomError ``map-delivery`` where an element that an instance reads comes from no port or
-    from two, Unsupported ``map-adapter`` where it comes from a port of another row or column.
+    from two. That ports face the rows and columns which need what they bring: ``border.peel_border``.
     """
     streams: list[Stream] = []
     faults: list[Diagnostic] = []
@@ -103,9 +103,17 @@ def build_streams(program: Program, mapping: Mapping) -> tuple[Stream, ...]:
         streams += [s for s in found if not s.receivers.is_empty()]
     if faults:
         raise PolyloomError(*faults)
-    for tensor, schedule in mapping.inputs.items():
-        _refuse_adapters(mapping, tensor, schedule, streams, all_needed(program, mapping, tensor))
+    assert all(_all_arrives(program, mapping, tensor, streams) for tensor in mapping.inputs)
     return tuple(streams)
+
+
+def _all_arrives(program: Program, mapping: Mapping, tensor: str, streams: Sequence[Stream]) -> bool:
+    """Whether streams bring every PE all that its instances read: border adapters have seen to it."""
+    needed = all_needed(program, mapping, tensor)
+    for stream in streams:
+        if stream.tensor == tensor:
+            needed = needed.subtract(stream.carried.range_factor_domain().reverse())
+    return bool(needed.is_empty())
 
 
 def _bound_pair(names: Sequence[str]) -> isl.Set:
@@ -208,28 +216,3 @@ def _delivered_twice(
             ],
             helps=["send each element to a PE from one side only"],
         )
-
-
-def _refuse_adapters(
-    mapping: Mapping, tensor: str, schedule: isl.Map, streams: list[Stream], needed: isl.Map
-) -> None:
-    for stream in streams:
-        if stream.tensor == tensor:
-            needed = needed.subtract(stream.carried.range_factor_domain().reverse())
-    if needed.is_empty():
-        return
-    element = sample_of(needed.range())
-    pe = sample_of(needed.intersect_range(isl.Set(f"{{ {element} }}")).domain())
-    port = sample_of(schedule.range_factor_domain().intersect_domain(isl.Set(f"{{ {element} }}")).range())
-    raise Unsupported(
-        error(
-            "map-adapter",
-            f"`{tensor}` does not flow straight to the PEs that need it: the map needs border adapters",
-            mapping.span("iport_map"),
-            notes=[
-                f"{element} is needed on {pe}, but it arrives at {port}, "
-                f"which faces another row or column; adapters in peeled border PEs would have to turn it",
-            ],
-            helps=["send every element to a port that faces the row or column that needs it"],
-        )
-    )
