@@ -1,0 +1,57 @@
+"""Polyloom: device time (events, as in the paper) and the time of the whole call."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from contender import MOST, Contender, Stage, times_of
+from workloads import Workload, workload
+
+import polyloom
+
+
+class Ours(Contender):
+    """``argument``: the device, and the database of schedules (an empty one: the cost model's choice)."""
+
+    def load(self) -> None:
+        self.device, self.database = self.argument
+        self.program: Any = None
+        self.arrays: Any = None
+
+    def prepare(self, stage: Stage, name: str) -> str:
+        stage("prepare")
+        chosen = workload(name)
+        self.program = compiled(chosen, self.device, self.database)
+        inputs = chosen.arrays()
+        right = chosen.right(inputs)
+        kinds = {buffer.name: buffer.type.dtype for buffer in self.program.program.buffers}
+        outputs = {out: np.zeros(array.shape, kinds[out]) for out, array in right.items()}
+        self.arrays = {**inputs, **outputs}
+        return self._check(chosen, self._call())
+
+    def _call(self) -> Any:
+        self.program(**self.arrays)
+        return self.arrays
+
+    def visit(self, stage: Stage, seconds: float) -> dict[str, list[float]]:
+        stage("visit")
+        calls = times_of(self._call, seconds / 2)
+        device: list[float] = []
+        end = time.perf_counter() + seconds / 2
+        while len(device) < 2 or (time.perf_counter() < end and len(device) < MOST):
+            events = self.program.run(timed=True, **self.arrays).events
+            device.append(span(events))
+        return {"call": calls, "device": device}
+
+
+def span(events: Any) -> float:
+    """Return the seconds from the start of the first launch to the end of the last."""
+    profiles = [event.event.profile for event in events]
+    return (max(p.end for p in profiles) - min(p.start for p in profiles)) * 1e-9
+
+
+def compiled(chosen: Workload, device: str | None, database: Path) -> Any:
+    return polyloom.compile(chosen.source, device=device, defines=chosen.sizes, database=database)
