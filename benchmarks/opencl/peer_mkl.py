@@ -24,9 +24,7 @@ class Peer(Contender):
         if not found:
             raise Missing("pip install mkl")
         self.mkl = ctypes.CDLL(str(found[-1]))
-        self.mkl.MKL_Set_Threading_Layer(
-            1
-        )  # GNU's threads are not there; Intel's are a dependency of the wheel
+        self.mkl.MKL_Set_Threading_Layer(0)  # Intel OpenMP, which the wheel depends on
         self.mkl.cblas_sdot.restype = ctypes.c_float
 
     def _gemm(self, a: NDArray, b: NDArray, out: NDArray, transposed: bool) -> None:

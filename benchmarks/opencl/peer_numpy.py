@@ -22,7 +22,7 @@ class Peer(Contender):
 
     def multi_channel_convolution(self, w: Workload, a: Arrays) -> Call:
         image, filter_ = a["image"], a["filter"]
-        k, r, s, c = filter_.shape
+        k, r, s, _ = filter_.shape
         n, p, q = image.shape[0], image.shape[1] - r + 1, image.shape[2] - s + 1
         weights = np.ascontiguousarray(filter_.reshape(k, -1).T)
         windows = np.lib.stride_tricks.sliding_window_view(image, (r, s), axis=(1, 2))

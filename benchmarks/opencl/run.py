@@ -4,9 +4,9 @@
     python benchmarks/opencl/run.py --tune 600          tune first, so many seconds for each workload
     python benchmarks/opencl/run.py --only matmul_pp --rounds 12 --json results.json
 
-Every contender lives in a child process of its own. For each workload all of them are visited once per round, in
-random order, as machines change their speed by the minute: a round's result is the least time of a visit, and
-what is printed is the median of the rounds, and of the ratios within a round, with quartiles.
+Every contender lives in a child process of its own. For each workload all of them are visited once per
+round, in random order, as machines change their speed by the minute: a round's result is the least time of a
+visit, and what is printed is the median of the rounds, and of the ratios within a round, with quartiles.
 """
 
 from __future__ import annotations
