@@ -353,8 +353,23 @@ def test_too_many_microthreads() -> None:
 def test_the_first_failure_counts_and_of_one_cycle_the_first_pe() -> None:
     layout = LAYOUT.format("program(&P);")
     texts = {"P.c": in_main("if (PE_X != 1) (void)load(M.a[PE_Y]);"), "layout.c": layout}
-    for backwards in (False, True):
-        assert error_of(fabric(texts, 3, 3, backwards=backwards)).pe == (0, 0)
+    for more in ({"backwards": False}, {"backwards": True}, {"threads": 3}):
+        assert error_of(fabric(texts, 3, 3, **more)).pe == (0, 0)
+
+
+@pytest.mark.parametrize("limit", [None, 0, 1, 7, 20, 40])
+def test_threads_fail_as_one_does(limit: int | None) -> None:
+    """Wavelets that nobody takes: data left in the fabric, or the limit of cycles before that."""
+    layout = """
+    #include "layout.h"
+    void layout(int PE_X, int PE_Y) { route(0, NORTH, PE_Y < 4 ? SOUTH : RAMP); }
+    """
+    errors = []
+    for threads in (1, 2, 5):
+        simulation = fabric({"layout.c": layout}, 2, 5, threads=threads, max_cycles=limit)
+        feed(simulation, "north", 1, 0, np.arange(3, dtype=np.uint32))
+        errors.append(error_of(simulation))
+    assert errors[0] == errors[1] == errors[2]
 
 
 def test_messages_say_where_and_when() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -76,6 +77,27 @@ def test_nothing_depends_on_the_order_of_visits(name: str) -> None:
     machine = load_machine(name)
     runs = [summary(chain(6, 5, 3, machine=machine, backwards=b)[0]) for b in (False, True, False)]
     assert runs[0] == runs[1] == runs[2]
+
+
+@pytest.mark.parametrize("threads", [2, 3, 5, 9])
+def test_threads_change_neither_bits_nor_cycles(threads: int) -> None:
+    alone, shared = (chain(6, 5, 3, threads=n)[0] for n in (1, threads))
+    assert summary(shared) == summary(alone)
+
+
+@pytest.mark.parametrize("buffer", [1, 2, 5])
+def test_threads_wait_for_full_routers_as_one_does(buffer: int) -> None:
+    machine = dataclasses.replace(load_machine("cs2"), router_buffer=buffer)
+    runs = [summary(chain(4, 6, 2, machine=machine, threads=n)[0]) for n in (1, 2, 3, 6)]
+    assert all(run == runs[0] for run in runs)
+
+
+def test_a_fabric_with_threads_can_be_closed_at_any_time() -> None:
+    for invocations in (1, 400):
+        simulation, _ = chain(6, 5, invocations, threads=3)
+        if invocations > 1:
+            simulation._library.fabric_run(simulation._handle, 0.0)
+        simulation.close()
 
 
 def convolution(**more: Any) -> tuple[Fabric, np.ndarray]:

@@ -105,7 +105,9 @@ def _linked(objects: list[Path], compiler: Compiler, store: Path) -> Path:
     names = [str(path) for path in objects]
     return _kept(
         store / f"{key}.so",
-        lambda target: _run((*compiler.command, "-shared", "-o", str(target), *names, "-lm"), store),
+        lambda target: _run(
+            (*compiler.command, "-shared", "-pthread", "-o", str(target), *names, "-lm"), store
+        ),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,9 @@ Side = Literal["north", "south", "east", "west"]
 SIDES: tuple[Side, ...] = ("north", "south", "east", "west")
 SLICE_SECONDS = 0.2
 GOES_ON = 0
+
+PES_FOR_THREADS = 4096
+"""Smaller fabrics have too little to do in a cycle to share it."""
 
 Integers = npt.ArrayLike
 Bytes = npt.NDArray[np.uint8]
@@ -45,6 +49,7 @@ class Fabric:
         *,
         trace: bool = False,
         max_cycles: int | None = None,
+        threads: int | None = None,
         backwards: bool = False,
     ) -> None:
         """Lay the program out on ``width`` x ``height`` PEs; mistakes of the layout show in the result of
@@ -52,6 +57,8 @@ class Fabric:
 
         ``trace`` records what happens when; ``max_cycles`` ends a simulation that goes on for longer, with an
         error.
+        ``threads`` share the rows; bits and cycles are the same for any number (None: one, and as many as there
+        are processors from ``PES_FOR_THREADS`` PEs on). A trace is recorded by one thread.
         ``backwards`` visits the PEs of a cycle in the opposite order, which changes nothing (tests use it).
         Errors: ``ValueError`` for a rectangle that is empty or larger than the machine.
         """
@@ -64,6 +71,8 @@ class Fabric:
         self._handle = self._library.fabric_create(description, width, height, invocations, int(trace), limit)
         self._release = weakref.finalize(self, self._library.fabric_destroy, self._handle)
         self._ran = False
+        count = _threads(width * height) if threads is None else threads
+        self._library.fabric_use_threads(self._handle, count)
         if backwards:
             self._library.fabric_visit_backwards(self._handle)
 
@@ -238,3 +247,7 @@ class Fabric:
         name_count = self._library.fabric_name_count(self._handle)
         names = [self._library.fabric_name(self._handle, i) for i in range(name_count)]
         return Trace(self.width, events[order], tuple(name.decode() for name in names))
+
+
+def _threads(pes: int) -> int:
+    return len(os.sched_getaffinity(0)) if pes >= PES_FOR_THREADS and hasattr(os, "sched_getaffinity") else 1

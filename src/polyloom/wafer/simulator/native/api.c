@@ -36,6 +36,7 @@ EXPORT struct fabric *fabric_create(const struct machine *machine, int32_t width
 
 EXPORT void fabric_destroy(struct fabric *f) {
   if (!f) return;
+  team_destroy(f);
   for (uint32_t i = 0; i < f->sink_count; i++) {
     free(f->sinks[i]->payload);
     free(f->sinks[i]->control);
@@ -52,6 +53,7 @@ EXPORT void fabric_destroy(struct fabric *f) {
 }
 
 EXPORT void fabric_visit_backwards(struct fabric *f) { f->backwards = true; }
+EXPORT void fabric_use_threads(struct fabric *f, int32_t threads) { f->threads = threads; }
 
 /* ---- Memory ---- */
 
@@ -148,11 +150,11 @@ static double seconds(void) {
 static void link_once(struct fabric *f) {
   if (f->linked) return;
   f->linked = true;
-  if (!f->failure.present) link_rings(f);
+  if (!f->failure.present) link_rings(f, f->threads);
 }
 
 static bool over_limit(struct fabric *f) {
-  if (f->now <= f->max_cycles) return false;
+  if (f->failure.present || f->now <= f->max_cycles) return false;
   struct failure *e = &f->failure;
   e->present = 1;
   e->x = e->y = -1;
@@ -162,22 +164,34 @@ static bool over_limit(struct fabric *f) {
   return true;
 }
 
+/* The next cycle with an event; false when there is none, or none is to be. */
+static bool alone_step(struct fabric *f) {
+  int64_t at = next_cycle(f);
+  if (at == NEVER) return false;
+  visit_cycle(f, at);
+  return !f->failure.present && !over_limit(f);
+}
+
+static bool step(struct fabric *f) { return f->team ? team_step(f) : alone_step(f); }
+
+static int32_t finish(struct fabric *f) {
+  if (f->team) team_join(f);
+  if (!over_limit(f)) report_end(f);
+  return f->failure.present ? RUN_FAILED : RUN_ENDED;
+}
+
 /* Simulates for about so many seconds; the same thread must call it until it does not return RUN_GOES_ON. */
 EXPORT int32_t fabric_run(struct fabric *f, double for_seconds) {
   double until = seconds() + for_seconds;
   link_once(f);
-  while (!f->failure.present) {
+  if (f->failure.present) return RUN_FAILED;
+  if (f->team) team_begin(f);
+  for (;;) {
     int64_t stop_at = f->statistics.events + EVENTS_BETWEEN_CLOCKS;
-    for (int i = 0; i < STEPS_BETWEEN_CLOCKS && f->statistics.events < stop_at; i++) {
-      if (!next_step(f)) {
-        report_end(f);
-        return f->failure.present ? RUN_FAILED : RUN_ENDED;
-      }
-      if (f->failure.present || over_limit(f)) return RUN_FAILED;
-    }
+    for (int i = 0; i < STEPS_BETWEEN_CLOCKS && f->statistics.events < stop_at; i++)
+      if (!step(f)) return finish(f);
     if (seconds() > until) return RUN_GOES_ON;
   }
-  return RUN_FAILED;
 }
 
 /* ---- Results ---- */
@@ -195,7 +209,7 @@ EXPORT void fabric_statistics(struct fabric *f, struct statistics *s) {
   *s = f->statistics;
 }
 
-EXPORT int64_t fabric_events(const struct fabric *f) { return f->statistics.events; }
+EXPORT int64_t fabric_events(const struct fabric *f) { return f->team ? team_events(f) : f->statistics.events; }
 EXPORT int64_t fabric_cycle(const struct fabric *f) { return f->now; }
 EXPORT const struct failure *fabric_failure(const struct fabric *f) { return f->failure.present ? &f->failure : NULL; }
 

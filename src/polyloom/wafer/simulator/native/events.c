@@ -128,8 +128,7 @@ static int64_t next_filled(const struct wheel *w, uint32_t from) {
   return BUCKETS;
 }
 
-/* The next cycle with an event, `NEVER` if there is none. */
-static int64_t next_cycle(struct fabric *f) {
+int64_t next_cycle(struct fabric *f) {
   struct wheel *w = f->wheel;
   int64_t near = next_filled(w, (uint32_t)(f->now + 1) % BUCKETS);
   int64_t at = near < BUCKETS ? f->now + 1 + near : NEVER;
@@ -213,10 +212,11 @@ static inline void prefetch_slots(const struct fabric *f, uint32_t number) {
   }
 }
 
-static void visit_bucket(struct fabric *f) {
+static bool visit_bucket(struct fabric *f) {
   struct wheel *w = f->wheel;
   uint32_t i = (uint32_t)f->now % BUCKETS;
   struct chunk *c = w->buckets[i];
+  bool filled = c;
   w->buckets[i] = NULL;
   w->filled[i / 64] &= ~(1ull << i % 64);
   while (c) {
@@ -234,15 +234,13 @@ static void visit_bucket(struct fabric *f) {
     w->free = c;
     c = next;
   }
+  return filled;
 }
 
-/* Advances to the next cycle with an event and does what is due. Returns false when there is none. */
-bool next_step(struct fabric *f) {
-  int64_t at = next_cycle(f);
-  if (at == NEVER) return false;
+bool visit_cycle(struct fabric *f, int64_t at) {
   f->now = at;
   while (f->wheel->far_count && f->wheel->heap[0].at <= at) add_near(f->wheel, take_far(f->wheel).node, at);
-  visit_bucket(f);
+  bool filled = visit_bucket(f);
   f->visiting = UINT32_MAX;
-  return true;
+  return filled;
 }

@@ -3,7 +3,8 @@
  * A wavelet moves through rings: a router's input buffer for one color (a route), a PE's input queue, or an external
  * sink. Every slot of a ring carries a cycle: from which a full slot may be taken, or at which an empty one was freed.
  * Usable are, at cycle t, a full slot with time <= t and an empty one with time < t. Since every push lies in the
- * future and every pop becomes visible in the next cycle, the nodes of one cycle may be visited in any order. */
+ * future and every pop becomes visible in the next cycle, the nodes of one cycle may be visited in any order, and by
+ * several threads at once (team.c). */
 #ifndef POLYLOOM_FABRIC_H
 #define POLYLOOM_FABRIC_H
 
@@ -42,10 +43,13 @@ struct ring {
   uint8_t producer_waits;      /* it found the ring full: wake it after the next pop */
   uint8_t producer_kind, consumer_kind, consumer_index; /* index: the route of the node, the queue of the PE */
   uint8_t color;
+  uint8_t remote;    /* producer and consumer belong to different parts: then the slots are the producer's, */
+  uint8_t announced; /* and the consumer counts the full ones that it has been told of */
 };
 
 static inline struct slot *ring_head(struct ring *r) { return &r->slots[r->head]; }
 static inline struct slot *ring_tail(struct ring *r) { return &r->slots[r->tail]; }
+static inline bool ring_filled(const struct ring *r) { return r->remote ? r->announced : r->slots[r->head].full; }
 
 /* ---- Routers ---- */
 
@@ -170,6 +174,7 @@ struct edge { /* one link into the rectangle, shared by its sources */
   int64_t due;
   struct source **sources;
   int32_t count, first;
+  uint32_t node; /* that it leads to */
 };
 
 /* ---- Results ---- */
@@ -215,7 +220,7 @@ struct statistics {
   int64_t cycle, events, wavelets, hops, simd_operations, simd_instructions, scalar_operations, max_link_use;
 };
 
-struct fabric {
+struct fabric { /* a part of the rectangle, the work of one thread; the first part stands for all of them */
   struct machine machine;
   int32_t width, height, invocations, traces;
   int64_t now, max_cycles, last_activity;
@@ -236,6 +241,9 @@ struct fabric {
   struct statistics statistics;
   struct failure failure;
   uint32_t failure_node;
+  struct team *team; /* NULL: there is one part only */
+  uint32_t part;
+  int32_t threads;
   bool linked;
   bool backwards; /* visits the nodes of a cycle in the opposite order: a test that nothing depends on it */
 };
@@ -254,7 +262,19 @@ void wake_core(struct core *c, int64_t at);
 void wake_engine(struct core *c, int64_t at);
 void wake_edge(struct fabric *f, uint32_t edge, int64_t at);
 
-bool next_step(struct fabric *f); /* the next cycle with an event; false: there is none */
+int64_t next_cycle(struct fabric *f);               /* with an event; NEVER if there is none */
+bool visit_cycle(struct fabric *f, int64_t at); /* does what is due; whether anything was noted for that cycle */
+
+/* team.c: the parts of a fabric, each with its thread */
+void team_form(struct fabric *f, int32_t threads); /* after the rings are linked */
+struct fabric *part_of(struct fabric *f, uint32_t node);
+bool team_step(struct fabric *f); /* one cycle of the part; false: the simulation has ended */
+void team_begin(struct fabric *f); /* starts the other threads, if they have not started */
+void team_join(struct fabric *f); /* waits for them; failures, statistics and time are in the first part then */
+void team_destroy(struct fabric *f);
+int64_t team_events(const struct fabric *f);
+void mail_push(struct fabric *f, struct ring *r, int64_t at);
+void mail_pop(struct fabric *f, struct ring *r, uint8_t slot, int64_t at);
 
 /* memory.c */
 struct arena *arena_create(void);
@@ -264,6 +284,8 @@ void *arena_take(struct arena *a, size_t bytes); /* zeroed; lives as long as the
 /* rings.c: pushing and popping, with the events that follow */
 void ring_push(struct fabric *f, struct ring *r, int64_t at, uint32_t payload, uint8_t tag);
 void ring_pop(struct fabric *f, struct ring *r, int64_t at);
+void ring_announce(struct fabric *f, struct ring *r, int64_t at);            /* a push of another part */
+void ring_freed(struct fabric *f, struct ring *r, uint8_t slot, int64_t at); /* a pop of another part */
 
 /* router.c */
 void router_step(struct fabric *f, uint32_t number, int64_t now);
@@ -319,7 +341,7 @@ void lay_out(struct fabric *f);
 struct route *route_of(struct node *n, int color);
 
 /* links.c */
-void link_rings(struct fabric *f);
+void link_rings(struct fabric *f, int32_t threads);
 
 /* failure.c: the first failure counts: of the earliest cycle, in it that of the first node */
 void fail_node(struct fabric *f, uint32_t node, const char *kind, const struct pe_site *site, const char *format, ...);

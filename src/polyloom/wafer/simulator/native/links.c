@@ -68,6 +68,7 @@ static void join_source(struct fabric *f, struct source *s) {
   r->ring.producer = edge;
   r->ring.producer_kind = END_EDGE;
   struct edge *e = &f->edges[edge];
+  e->node = number;
   struct source **more = arena_take(f->arena, (size_t)(e->count + 1) * sizeof *more);
   if (e->count) memcpy(more, e->sources, (size_t)e->count * sizeof *more);
   more[e->count++] = s;
@@ -85,7 +86,7 @@ static void begin(struct fabric *f) {
   for (uint32_t i = 0; i < f->node_count; i++)
     if (f->nodes[i].core) wake_core(f->nodes[i].core, 0);
   for (uint32_t i = 0; i < f->edge_count; i++)
-    if (f->edges[i].count) wake_edge(f, i, 0);
+    if (f->edges[i].count) wake_edge(part_of(f, f->edges[i].node), i, 0);
 }
 
 static struct route *route_before(const struct fabric *f, const struct route *r) {
@@ -102,7 +103,7 @@ static void check_circle(struct fabric *f, uint32_t number, struct route *start)
   for (r = start; r && r->checked == ON_THE_WAY; r = route_before(f, r)) r->checked = FINE;
 }
 
-void link_rings(struct fabric *f) {
+void link_rings(struct fabric *f, int32_t threads) {
   for (uint32_t number = 0; number < f->node_count; number++)
     for (int i = 0; i < f->nodes[number].route_count; i++) {
       struct route *r = &f->nodes[number].routes[i];
@@ -111,5 +112,6 @@ void link_rings(struct fabric *f) {
   make_edges(f);
   for (uint32_t number = 0; number < f->node_count && !f->failure.present; number++)
     for (int i = 0; i < f->nodes[number].route_count; i++) check_circle(f, number, &f->nodes[number].routes[i]);
+  team_form(f, threads);
   begin(f);
 }

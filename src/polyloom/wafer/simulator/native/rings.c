@@ -18,7 +18,8 @@ void ring_push(struct fabric *f, struct ring *r, int64_t at, uint32_t payload, u
   s->tag = tag;
   s->full = 1;
   r->tail = ring_after(r, r->tail);
-  if (r->consumer_kind == END_ROUTER) {
+  if (r->remote) mail_push(f, r, at);
+  else if (r->consumer_kind == END_ROUTER) {
     f->nodes[r->consumer].occupied |= 1u << r->consumer_index;
     wake_router(f, r->consumer, at);
   } else {
@@ -40,8 +41,26 @@ static void wake_producer(struct fabric *f, struct ring *r, int64_t at) {
 /* Frees the slot at the head at cycle `at`; its producer may use it from the next cycle on. */
 void ring_pop(struct fabric *f, struct ring *r, int64_t at) {
   struct slot *s = ring_head(r);
+  if (r->remote) {
+    mail_pop(f, r, r->head, at);
+    r->announced--;
+    r->head = ring_after(r, r->head);
+    return;
+  }
   s->full = 0;
   s->time = at;
   r->head = ring_after(r, r->head);
+  if (r->producer_waits) wake_producer(f, r, at + 1);
+}
+
+void ring_announce(struct fabric *f, struct ring *r, int64_t at) {
+  r->announced++;
+  f->nodes[r->consumer].occupied |= 1u << r->consumer_index;
+  wake_router(f, r->consumer, at);
+}
+
+void ring_freed(struct fabric *f, struct ring *r, uint8_t slot, int64_t at) {
+  r->slots[slot].full = 0;
+  r->slots[slot].time = at;
   if (r->producer_waits) wake_producer(f, r, at + 1);
 }

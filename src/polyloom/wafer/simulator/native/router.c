@@ -57,8 +57,7 @@ static inline int64_t serve(struct fabric *f, uint32_t number, struct node *n, u
   *taken |= r->to;
   if (*first < 0) *first = (int)index;
   forward(f, number, n, r, now);
-  const struct slot *s = ring_head(&r->ring);
-  if (s->full) return later(s->time, now + 1);
+  if (ring_filled(&r->ring)) return later(ring_head(&r->ring)->time, now + 1);
   n->occupied &= ~(1u << index);
   return NEVER;
 }

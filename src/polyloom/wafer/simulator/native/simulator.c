@@ -16,4 +16,5 @@
 #include "setup.c"
 #include "links.c"
 #include "events.c"
+#include "team.c"
 #include "api.c"
