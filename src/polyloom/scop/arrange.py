@@ -31,7 +31,7 @@ def arrange(
     written later (``anti``) is respected by reading everything before anything is written.
     """
     by_name = {s.name: s for s in statements}
-    groups = components([s.name for s in statements], ((e.source, e.sink) for e in edges))
+    groups = components([s.name for s in statements], ((e.source, e.sink) for e in edges if not e.relaxed))
     result: list[Plan] = []
     for group in groups:
         inside = [e for e in edges if e.source in group and e.sink in group]
@@ -43,8 +43,9 @@ def _component(
     statements: Statements, edges: Sequence[Edge], around: tuple[Hyperplane, ...]
 ) -> tuple[Plan, ...]:
     """Return the plans of one strongly connected component."""
-    if len(statements) == 1 and all(_by_snapshot(statements[0], e) for e in edges):
-        return (Leaf(statements[0], frozenset(e.array for e in edges)),)
+    binding = [e for e in edges if not e.relaxed]
+    if len(statements) == 1 and all(_by_snapshot(statements[0], e) for e in binding):
+        return (Leaf(statements[0], frozenset(e.array for e in binding)),)
     block = Block(tuple(statements), parallel_planes(statements, edges, around), len(around))
     best: tuple[Plan, ...] = (block,)
     if score(best) <= (1, 0):

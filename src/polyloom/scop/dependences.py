@@ -108,7 +108,10 @@ class _Use:
         reads = self._reads(False).union(self._reads(True))
         if reads.is_empty():
             return None
-        flow = self._flow(reads, self._writes(surely=True), self._empty())
+        certain = self._union(
+            (s, s.target) for s in self.writes if s.condition is None and not s.target.computed
+        )
+        flow = self._flow(reads, certain, self._empty())
         elements = flow.get_may_no_source().range().coalesce()
         return None if elements.is_empty() else isl.Set.from_union_set(elements)
 

@@ -92,7 +92,7 @@ def _sunk(plans: list[Plan], edges: Sequence[Edge], around: tuple[Hyperplane, ..
 def _between(leaf: Leaf, plan: Plan, edges: Sequence[Edge]) -> list[Edge]:
     """Return the edges from a leaf to the statements of a plan."""
     names = {s.name for s in statements_of(plan)}
-    return [e for e in edges if e.source == leaf.statement.name and e.sink in names]
+    return [e for e in edges if e.source == leaf.statement.name and e.sink in names and not e.relaxed]
 
 
 def _with_leaf(

@@ -25,12 +25,17 @@ MAXIMUM_SIMPLE = 4
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """``pairs``: ``{ [x, y] }`` for ``relation`` ``{ source[x] -> sink[y] }``, x before y."""
+    """``pairs``: ``{ [x, y] }`` for ``relation`` ``{ source[x] -> sink[y] }``, x before y.
+
+    ``anti``: x reads what y writes. ``relaxed``: x and y are updates that may change places, but not
+    run at the same time.
+    """
 
     source: str
     sink: str
     array: str
     anti: bool
+    relaxed: bool
     relation: isl.Map
     pairs: isl.Set
 
@@ -53,7 +58,15 @@ class Edge:
         relation = rows_map(self.relation.domain().get_space(), from_).apply_range(
             rows_map(self.relation.range().get_space(), to).reverse()
         )
-        return Edge(self.source, self.sink, self.array, self.anti, self.relation.intersect(relation), pairs)
+        return Edge(
+            self.source,
+            self.sink,
+            self.array,
+            self.anti,
+            self.relaxed,
+            self.relation.intersect(relation),
+            pairs,
+        )
 
     def _distance(self, from_: Row, to: Row) -> isl.Aff:
         space = isl.LocalSpace.from_space(self.pairs.get_space())
@@ -63,9 +76,9 @@ class Edge:
         return result
 
 
-def edge(source: str, sink: str, array: str, anti: bool, relation: isl.Map) -> Edge:
+def edge(source: str, sink: str, array: str, anti: bool, relaxed: bool, relation: isl.Map) -> Edge:
     """Make an edge of a relation that is not empty."""
-    return Edge(source, sink, array, anti, relation, relation.wrap().flatten().coalesce())
+    return Edge(source, sink, array, anti, relaxed, relation, relation.wrap().flatten().coalesce())
 
 
 def rows_map(space: isl.Space, row: Row) -> isl.Map:
@@ -78,6 +91,7 @@ def rows_map(space: isl.Space, row: Row) -> isl.Map:
 
 def hyperplanes(statements: Sequence[ScopStatement], edges: Sequence[Edge]) -> Iterator[Hyperplane]:
     """Yield hyperplanes along which no edge goes backwards and some go forwards, the best guess first."""
+    edges = [e for e in edges if not e.relaxed]
     found = list(_assignments(statements, edges, backwards=_goes_backwards))
     progress = [(plane, _carried(plane, edges)) for plane in found]
     useful = [(plane, count) for plane, count in progress if any(count)]

@@ -35,7 +35,7 @@ def split(statement: ScopStatement, edges: Sequence[Edge]) -> tuple[list[ScopSta
             relation = old.relation.set_tuple_name(_DIM.in_, a.name).set_tuple_name(_DIM.out, b.name)
             relation = relation.intersect_domain(a.domain).intersect_range(b.domain)
             if not relation.is_empty():
-                found.append(edge(a.name, b.name, old.array, old.anti, relation))
+                found.append(edge(a.name, b.name, old.array, old.anti, old.relaxed, relation))
     return pieces, found
 
 

@@ -126,11 +126,10 @@ def _updates(scop: Scop, mode: ReductionMode) -> dict[str, Update]:
 
 def edges_of(found: Dependences) -> list[Edge]:
     """Return what a schedule must respect."""
-    groups: dict[tuple[str, str, str, bool], list[isl.Map]] = {}
+    groups: dict[tuple[str, str, str, bool, bool], list[isl.Map]] = {}
     for d in found.edges:
-        if d.relaxed is None:
-            key = (d.source, d.sink, d.array, d.kind is Kind.ANTI)
-            groups.setdefault(key, []).append(d.relation)
+        key = (d.source, d.sink, d.array, d.kind is Kind.ANTI, d.relaxed is not None)
+        groups.setdefault(key, []).append(d.relation)
     return [edge(*key, reduce(isl.Map.union, maps).coalesce()) for key, maps in groups.items()]
 
 
