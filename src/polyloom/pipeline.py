@@ -15,7 +15,7 @@ from polyloom.mdh.arguments import Signature, known_parameters
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.database import Database
 from polyloom.mdh.devices import DeviceModel, open_device
-from polyloom.mdh.dropin import DropIn, Maker
+from polyloom.mdh.dropin import DropIn, Maker, check_values
 from polyloom.mdh.dropin_source import Place, Variable
 from polyloom.mdh.execution import plain_launch
 from polyloom.mdh.tune import Observer, Tuned, TuneOptions
@@ -63,8 +63,9 @@ def compile_opencl(
 
     ``values``: of parameters for which there are kernels of their own.
 
-    Errors: ``Unsupported`` with ``drop-in-...``.
+    Errors: ``parameter-unknown``; ``Unsupported`` with ``drop-in-...``.
     """
+    check_values(values, [part.program for part in loaded])
     maker = Maker(device, plain_launch, values)
     if source is None:
         return maker.of_program(loaded[0].program)

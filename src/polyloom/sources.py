@@ -188,4 +188,5 @@ def _check_kind(path: Path) -> None:
         )
     if ending != ".lair":
         message = f"`{path}` has no ending that tells what it is"
-        raise PolyloomError(error("source-unknown", message, helps=["a LAIR file is called NAME.lair"]))
+        helps = ["a C file is called NAME.c, a LAIR file NAME.lair"]
+        raise PolyloomError(error("source-unknown", message, helps=helps))

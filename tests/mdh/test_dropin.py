@@ -129,3 +129,12 @@ def test_the_users_own_file_is_never_overwritten(tmp_path: Path, capsys: pytest.
     err = capsys.readouterr().err
     assert "error[folder-occupied]" in err and "`f.c` in it was not written by Polyloom" in err
     assert [path.name for path in tmp_path.iterdir()] == ["f.c"] and (tmp_path / "f.c").read_text() == text
+
+
+def test_a_value_of_no_parameter(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["compile", str(EXAMPLES / "gemm.c"), "--target", "opencl", "-o", str(tmp_path / "out")]
+    assert polyloom([*arguments, "--param", "q=3"]) == 1
+    assert capsys.readouterr().err == (
+        "error[parameter-unknown]: there is no parameter `q`\nhelp: parameters are: n, m, k\n"
+    )
+    assert not (tmp_path / "out").exists()

@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import PurePath
 from typing import Any
 
-from polyloom.diagnostics import Source
+from polyloom.diagnostics import PolyloomError, Source, error
 from polyloom.ir.host import HostProgram, MdHom, Nest
 from polyloom.ir.specialise import specialise
 from polyloom.mdh.devices import DeviceKind, DeviceModel
@@ -103,6 +103,20 @@ class Maker:
             "build": command,
         }
         return DropIn({**texts, BUILD: _BUILD.format(command=command)}, document)
+
+
+def check_values(values: Mapping[str, int], programs: Sequence[HostProgram]) -> None:
+    """Refuse values of what is no parameter. Errors: ``parameter-unknown``."""
+    known = list(dict.fromkeys(p.name for program in programs for p in program.parameters))
+    helps = [
+        f"parameters are: {', '.join(known)}" if known else "there are no parameters: all sizes are fixed"
+    ]
+    unknown = [name for name in values if name not in known]
+    if unknown:
+        found = [
+            error("parameter-unknown", f"there is no parameter `{name}`", helps=helps) for name in unknown
+        ]
+        raise PolyloomError(*found)
 
 
 def host_files(calls: Sequence[Signature], definitions: Sequence[str], table: KernelTable) -> dict[str, str]:
