@@ -52,7 +52,7 @@ def prepare(
     builder = Builder(device)
     run = _Run(device)
     step = _Steps(special, builder, emit, run).all_of(special.body)
-    return Prepared(special, device, step, run)
+    return Prepared(special, device, step, run, dict(parameters))
 
 
 @dataclass
@@ -82,7 +82,7 @@ class _Run:
 
 
 Step = Callable[[dict[str, int]], None]
-"""Carries out a node; the dictionary holds the host iterators."""
+"""Carries out a node; the dictionary holds parameters and host iterators."""
 
 
 @dataclass
@@ -93,6 +93,7 @@ class Prepared:
     device: OpenDevice
     step: Step
     state: _Run
+    parameters: Mapping[str, int]
 
     def run(self, buffers: Mapping[str, cl.Buffer], *, timed: bool = False) -> list[Event]:
         """Run on device buffers (one for every buffer of the program) and wait for the end.
@@ -106,7 +107,7 @@ class Prepared:
         state.launches = 0
         state.events = [] if timed else None
         with device_errors(self.device):
-            self.step({})
+            self.step(dict(self.parameters))
             self.device.queue.finish()
         return state.events or []
 
