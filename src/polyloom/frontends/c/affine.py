@@ -17,6 +17,7 @@ from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.faults import NotAffine
 from polyloom.frontends.c.functions import AFFINE_FUNCTIONS, affine_function, parameters_of, returned
 from polyloom.frontends.c.literals import integer_literal
+from polyloom.frontends.c.sets import without_set
 from polyloom.frontends.c.state import (
     Address,
     Defined,
@@ -285,10 +286,24 @@ def _check_conversion(value: Affine, element: ElementType, node: c_ast.Node, sta
 
 
 def _checked(result: Affine, node: c_ast.Node, state: State) -> Affine:
-    """Unsigned arithmetic wraps below zero."""
-    if is_unsigned(result.type) and not state.always(result.value.ge_set(constant_affine(0))):
+    """Unsigned arithmetic wraps below zero; in the head of a loop the parameters are taken to prevent it."""
+    if not is_unsigned(result.type):
+        return result
+    proper = result.value.ge_set(constant_affine(0))
+    if not state.always(proper) and not (state.in_head and _assumed(proper, node, state)):
         raise NotAffine(state.span(node), f"`{state.text(node)}` is unsigned and may wrap below zero")
     return result
+
+
+def _assumed(proper: isl.Set, node: c_ast.Node, state: State) -> bool:
+    """Take for granted that ``proper`` holds, if that is a question of the parameters alone."""
+    failing = without_set(state.path.intersect(state.context).subtract(proper), state.iterators)
+    context = state.context.subtract(failing).coalesce()
+    if context.is_empty() or not state.path.intersect(context).is_subset(proper):
+        return False
+    state.context = context
+    state.assumed[f"`{state.text(node)}` does not wrap below zero"] = None
+    return True
 
 
 def _call(node: c_ast.FuncCall, state: State) -> Affine:

@@ -26,9 +26,6 @@ from polyloom.ir.types import ElementType
 
 _MATHEMATICAL = (*UNARY, *BINARY, *SPECIAL)
 
-KNOWN = (*_MATHEMATICAL, "abs", "min", "max")
-"""What messages list."""
-
 _CONSTANTS = {
     "__builtin_inf": Constant(float("inf"), ElementType.FLOAT64),
     "__builtin_inff": Constant(float("inf"), ElementType.FLOAT32),

@@ -34,7 +34,7 @@ from polyloom.frontends.c.state import (
     everywhere,
 )
 from polyloom.frontends.c.values import call, combined, place, read, truth, value
-from polyloom.frontends.c.written import contains, written_names
+from polyloom.frontends.c.written import contains, first_change, written_names
 from polyloom.ir.expressions import Expression
 from polyloom.scop.model import Origin
 
@@ -378,7 +378,7 @@ def _forget(names: frozenset[str], state: State) -> None:
 
 
 def _refuse_changed(variable: Variable, node: c_ast.For, state: State) -> None:
-    target = contains(node.stmt, (c_ast.Assignment, c_ast.UnaryOp))
+    target = first_change(node.stmt, variable.name)
     refuse(
         "c-iterator",
         f"the loop's variable `{variable.name}` is changed inside the loop",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import islpy as isl
 from pycparser import c_ast
 
+from polyloom.diagnostics import PolyloomError
 from polyloom.frontends.c.affine import affine, constant_of
 from polyloom.frontends.c.c_types import Array, Scalar, is_unsigned, value_range
 from polyloom.frontends.c.declarations import type_of_name
@@ -19,6 +20,7 @@ from polyloom.frontends.c.state import (
     Scope,
     State,
     TypeName,
+    Unusable,
     Variable,
     constant_affine,
     everywhere,
@@ -53,6 +55,16 @@ def enter(region: Region, tree: c_ast.FileAST, places: Places) -> State:
 
 
 def _declare_outside(node: c_ast.Node, state: State, origin: Origin) -> None:
+    """Bring a declared name into the scope; what a SCoP cannot use is a fault where it is used."""
+    try:
+        _declare(node, state, origin)
+    except PolyloomError as fault:
+        name = getattr(node, "name", None)
+        if name:
+            state.scope.names[name] = Unusable(fault)
+
+
+def _declare(node: c_ast.Node, state: State, origin: Origin) -> None:
     match node:
         case c_ast.Typedef(name=name):
             state.scope.names[name] = TypeName(type_of_name(node, state, extent_of))
@@ -127,7 +139,10 @@ def _points_to_const(node: c_ast.Node) -> bool:
 def _forget_written(region: Region, state: State) -> None:
     """What the part writes is no parameter."""
     for name in written_names(list(region.body), state.scope):
-        found = state.scope.find(name)
+        try:
+            found = state.scope.find(name)
+        except PolyloomError:
+            continue
         if isinstance(found, Variable) and found in state.known:
             state.known.pop(found)
             state.parameters.pop(found.unique, None)

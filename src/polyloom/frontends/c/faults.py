@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NoReturn
 
-from polyloom.diagnostics import PolyloomError, Span, Unsupported, error
+from polyloom.diagnostics import PolyloomError, Source, Span, Unsupported, error
 
 
 class NotAffine(Exception):
@@ -56,3 +56,13 @@ def worst(faults: Iterable[PolyloomError]) -> PolyloomError:
     diagnostics = dict.fromkeys(d for fault in wrong or found for d in fault.diagnostics)
     ordered = sorted(diagnostics, key=lambda d: d.span.start if d.span else -1)
     return PolyloomError(*ordered) if wrong else Unsupported(*ordered)
+
+
+def line_span(source: Source, line: int) -> Span | None:
+    """Return what stands on a line, without the blanks around it; None for a line that is not there."""
+    if not 1 <= line <= source.text.count("\n") + 1:
+        return None
+    start = sum(len(text) + 1 for text in source.text.split("\n")[: line - 1])
+    text = source.line(line)
+    blanks = len(text) - len(text.lstrip())
+    return Span(source, start + blanks, start + max(len(text.rstrip()), blanks + 1))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import islpy as isl
 from pycparser import c_ast
 
+from polyloom.diagnostics import Span
 from polyloom.frontends.c.affine import affine, constant_of, holds
 from polyloom.frontends.c.c_types import Scalar, is_unsigned
 from polyloom.frontends.c.faults import NotAffine, refuse
@@ -24,7 +25,9 @@ from polyloom.ir.expressions import Expression, ParameterValue
 from polyloom.ir.types import ElementType
 
 _DIM = isl.dim_type
-ACCEPTED = "`for (i = first; i < last; i += step)`, with affine bounds and a constant step"
+_FAR = 2**20
+"""Where no step makes an unsigned iterator wrap."""
+ACCEPTED = "a SCoP has loops `for (i = first; i < last; i += step)`, with affine bounds and a constant step"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,15 +60,16 @@ def loop_header(node: c_ast.For, state: State) -> Header:
     here = Known(parameter_affine(iterator), ParameterValue(iterator, element))
     around = state.known.get(variable)
     state.known[variable] = here
-    with state.within(_possible(here.affine, element)):
+    with state.within(here.affine.ge_set(constant_affine(_FAR))):
         step = _step(node, variable, here.affine, state)
     reached = _reached(here.affine, first, step)
-    with state.within(reached):
+    with state.within(reached.intersect(_possible(here.affine, element))), state.head():
         going, condition = _going(node, state)
     if around is not None:
         state.known[variable] = around
-    domain = _until(reached, going, iterator, descending=step < 0)
-    _check_unsigned(domain, here.affine, element, node, state)
+    loop = reached.intersect(_possible(here.affine, element))
+    _check_wrapping(loop, going, here, step, state.span(node), state)
+    domain = _until(loop, going, iterator, descending=step < 0)
     return Header(variable, iterator, element, here, domain, step < 0, condition)
 
 
@@ -74,17 +78,29 @@ def _possible(here: isl.PwAff, element: ElementType) -> isl.Set:
     return here.ge_set(constant_affine(0)) if is_unsigned(element) else everywhere()
 
 
-def _check_unsigned(
-    domain: isl.Set, here: isl.PwAff, element: ElementType, node: c_ast.For, state: State
+def _check_wrapping(
+    loop: isl.Set, going: isl.Set, here: Known, step: int, span: Span | None, state: State
 ) -> None:
-    with state.within(domain):
-        if is_unsigned(element) and not state.always(here.ge_set(constant_affine(0))):
-            refuse(
-                "c-loop",
-                "the loop's variable is unsigned and may wrap below zero",
-                state.span(node),
-                helps=["count with an `int`"],
-            )
+    """An unsigned iterator that passes zero becomes large: there the loop must end. Errors: ``c-loop``."""
+    element = here.value.type
+    if not is_unsigned(element) or step > 0:
+        return
+    low = here.affine.lt_set(constant_affine(-step))
+    last = loop.intersect(going).intersect(low).intersect(state.path).intersect(state.context)
+    name = here.value.name if isinstance(here.value, ParameterValue) else ""
+    at = last.find_dim_by_name(_DIM.param, name)
+    if at < 0 or last.is_empty():
+        return
+    wrapped = last.move_dims(_DIM.set, 0, _DIM.param, at, 1).apply(
+        isl.Map(f"[{name}] -> {{ [x] -> [] : {name} = x + {step} + {2 ** (8 * element.size)} }}")
+    )
+    if not wrapped.is_disjoint(going):
+        refuse(
+            "c-loop",
+            "the loop's variable is unsigned, wraps below zero and goes on",
+            span,
+            helps=["count with an `int`, or end with `i < n`, which a wrapped variable is not"],
+        )
 
 
 def _first(node: c_ast.For, state: State) -> tuple[Variable, isl.PwAff]:
@@ -103,7 +119,8 @@ def _first(node: c_ast.For, state: State) -> tuple[Variable, isl.PwAff]:
     variable = state.scope.find(name)
     if not isinstance(variable, Variable):
         refuse("c-loop", f"`{name}` is no variable", state.span(node.init), helps=[ACCEPTED])
-    return variable, _bound(start, "the first value of the loop", state)
+    with state.head():
+        return variable, _bound(start, "the first value of the loop", state)
 
 
 def _bound(node: c_ast.Node, what: str, state: State) -> isl.PwAff:

@@ -3,65 +3,103 @@
 from __future__ import annotations
 
 import re
-from typing import NoReturn
 
 from pycparser import c_ast, c_parser
 
 from polyloom.diagnostics import Span
-from polyloom.frontends.c.faults import fail
+from polyloom.frontends.c.faults import fail, line_span
 from polyloom.frontends.c.places import Places
 
 _PLACE = re.compile(r"^(?P<file>.*?):(?P<line>\d+)(?::(?P<column>\d+))?: (?P<message>.*)$", re.DOTALL)
-_BEFORE = re.compile(r"(?P<word>[A-Za-z_]\w*)[\s*&]*$")
 
 
 def parse(text: str, places: Places) -> c_ast.FileAST:
     """Return the syntax tree. Errors: ``c-syntax``, ``c-unknown-type``, ``c-pragma-place``."""
+    message = _fault(text, places)
+    if isinstance(message, c_ast.FileAST):
+        return message
+    _explain_pragma(text, message, places)
+    _explain_type(text, message, places)
+    found = _PLACE.match(message)
+    if found is None:
+        fail("c-syntax", f"syntax error: {message.partition(': ')[2] or message}", None, helps=[_HELP])
+    span = places.at(found["file"], int(found["line"]), int(found["column"] or 1))
+    return fail("c-syntax", f"syntax error, {_said(found['message'], span)}", span, helps=[_HELP])
+
+
+def _fault(text: str, places: Places) -> c_ast.FileAST | str:
+    """Return the syntax tree, or what the parser says."""
     try:
         return c_parser.CParser().parse(text, places.source.name)
     except c_parser.ParseError as fault:
-        _explain(str(fault), places)
+        return str(fault)
     except RecursionError:
         fail("c-syntax", "the text is nested too deeply", None, helps=["take expressions apart"])
 
 
-def _explain(message: str, places: Places) -> NoReturn:
-    found = _PLACE.match(message)
-    if found is None:
-        fail("c-syntax", message, None, helps=["Polyloom reads C99; does the file compile?"])
-    span = places.at(found["file"], int(found["line"]), int(found["column"] or 1))
-    what = found["message"].strip()
-    if span is not None:
-        _explain_place(what, span)
-    fail("c-syntax", f"syntax error: {what}", span, helps=["Polyloom reads C99; does the file compile?"])
+def _said(message: str, span: Span | None) -> str:
+    """Return the parser's message in words."""
+    before = re.match(r"before: (.*)", message.strip())
+    if before:
+        return f"before `{before[1]}`"
+    return message.strip()[:1].lower() + message.strip()[1:]
 
 
-def _explain_place(what: str, span: Span) -> None:
-    """Raise what is more helpful than "before: x", if the text shows it."""
-    if span.source.line(span.line).lstrip().startswith("#"):
+def _explain_pragma(text: str, message: str, places: Places) -> None:
+    """Raise an error at a pragma without which the parser says something else."""
+    lines = text.split("\n")
+    for k, line in enumerate(lines):
+        if not _PRAGMA.match(line):
+            continue
+        without = "\n".join([*lines[:k], "", *lines[k + 1 :]])
+        if _fault(without, places) == message:
+            continue
+        span = line_span(places.source, _line_of(lines, k, places))
         fail(
             "c-pragma-place",
             "a pragma cannot stand here",
             span,
-            notes=[what],
-            helps=[
-                "put it on a line of its own, before a statement: not inside an expression, not before `else`"
-            ],
+            helps=["put it before a statement: not inside an expression, not before `else`"],
         )
-    word = _BEFORE.search(span.source.text[: span.start])
-    if word and "before" in what and word["word"] not in _KEYWORDS and _BEGINS.match(span.text):
-        at = Span(span.source, word.start("word"), word.end("word"))
+
+
+def _line_of(lines: list[str], k: int, places: Places) -> int:
+    """Return the line of the source that a line of preprocessed text comes from."""
+    for back in range(k, -1, -1):
+        found = _LINE.match(lines[back])
+        if found:
+            return int(found["line"]) + k - back - 1 if found["file"] == places.source.name else 0
+    return k + 1
+
+
+def _explain_type(text: str, message: str, places: Places) -> None:
+    """Raise an error at a word with which the parser says something else, if it is a type."""
+    defined = set(re.findall(r"(\w+)\s*;", "\n".join(re.findall(r"typedef[^;]*;", text))))
+    candidates = dict.fromkeys(found["word"] for found in _DECLARES.finditer(text))
+    unknown = [word for word in candidates if word not in _KEYWORDS and word not in defined]
+    for word in unknown[:_TRIED]:
+        if _fault(f'typedef int {word};\n#line 1 "{places.source.name}"\n{text}', places) == message:
+            continue
+        at = re.search(rf"\b{word}\b(?=\s*[\w*])", places.source.text)
         fail(
             "c-unknown-type",
-            f"`{word['word']}` is not known as a type",
-            at,
-            helps=[f"include the header that defines it, or give it as a macro: `-D {word['word']}=float`"],
+            f"`{word}` is not known as a type",
+            Span(places.source, *at.span()) if at else None,
+            helps=[f"include the header that defines it, or give it as a macro: `-D {word}=float`"],
         )
 
 
-_BEGINS = re.compile(r"[A-Za-z_*]")
+_HELP = "Polyloom reads C99; does the file compile?"
+_TRIED = 20
+"""How many words are tried as types."""
+
+_LINE = re.compile(r'#line (?P<line>\d+) "(?P<file>[^"]*)"')
+_PRAGMA = re.compile(r"\s*#\s*pragma\b")
+_DECLARES = re.compile(
+    r"(?:^|[;{}(,]|\bconst|\bstatic|\bextern|\binline)\s*(?P<word>[A-Za-z_]\w*)[\s*]+\w", re.MULTILINE
+)
 _KEYWORDS = frozenset(
-    [
+    {
         "if",
         "else",
         "for",
@@ -95,5 +133,8 @@ _KEYWORDS = frozenset(
         "extern",
         "register",
         "volatile",
-    ]
+        "_Bool",
+        "_Complex",
+        "auto",
+    }
 )

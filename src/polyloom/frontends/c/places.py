@@ -14,6 +14,7 @@ from typing import Any
 from pycparser import c_ast, c_generator
 
 from polyloom.diagnostics import Source, Span
+from polyloom.frontends.c.faults import line_span
 
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\.?\d[\w.]*|\S")
 _SKIPPED = re.compile(r"[\s()]*")
@@ -34,7 +35,10 @@ class Places:
             return None
         source = self._source(str(coord.file))
         start = self.offset(source, int(coord.line), int(coord.column or 1))
-        return None if start is None else Span(source, start, self._end(source, start, node))
+        if start is None:
+            return None
+        span = Span(source, start, self._end(source, start, node))
+        return line_span(source, int(coord.line)) if self.in_macro(span, node) else span
 
     def text(self, node: c_ast.Node) -> str:
         """Return a node as C, in one line."""
@@ -71,6 +75,13 @@ class Places:
             return _token_end(source.text, start)
         end = _matching(source.text, start, self.text(node))
         return _token_end(source.text, start) if end is None else end
+
+    def in_macro(self, span: Span, node: c_ast.Node) -> bool:
+        """Whether a node comes out of a macro: then its tokens do not stand where it does."""
+        if isinstance(node, (c_ast.Pragma, c_ast.Compound)):
+            return False
+        first = _TOKEN.search(self.text(node).lstrip("("))
+        return first is not None and not span.text.startswith(first.group())
 
 
 def _token_end(text: str, start: int) -> int:

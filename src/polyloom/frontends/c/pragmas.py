@@ -15,10 +15,9 @@ from polyloom.frontends.c.c_types import Scalar
 from polyloom.frontends.c.convert import stored
 from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.drafting import draft
-from polyloom.frontends.c.faults import NotAffine, fail
+from polyloom.frontends.c.faults import NotAffine, fail, line_span
 from polyloom.frontends.c.functions import parameters_of, returned
-from polyloom.frontends.c.preprocess import line_span
-from polyloom.frontends.c.relations import without_set
+from polyloom.frontends.c.sets import without_set
 from polyloom.frontends.c.state import Defined, Mode, Scope, State, Value
 from polyloom.frontends.c.values import truth, value
 from polyloom.ir.expressions import Expression, Read
@@ -99,6 +98,6 @@ def assume(condition: c_ast.Node, node: c_ast.Node, state: State) -> None:
     except NotAffine:
         failing = None
     if failing is not None:
-        state.context = state.context.subtract(without_set(failing, state.frames)).coalesce()
+        state.context = state.context.subtract(without_set(failing, state.iterators)).coalesce()
     if state.mode is Mode.TEXT:
         draft(None, truth(condition, state), node, state, None)

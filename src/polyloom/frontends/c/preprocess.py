@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from polyloom.diagnostics import Source, Span
-from polyloom.frontends.c.faults import fail
+from polyloom.diagnostics import Source
+from polyloom.frontends.c.faults import fail, line_span
 
 HEADERS = Path(__file__).parent / "headers"
 """Declarations of the parts of C's library that a static control part uses."""
@@ -129,13 +129,3 @@ def _external(
             helps=["`-I FOLDER` names a folder of headers, `-D NAME=VALUE` defines a macro"],
         )
     return re.sub(r"^# (\d+ )", r"#line \1", done.stdout, flags=re.MULTILINE)
-
-
-def line_span(source: Source, line: int) -> Span | None:
-    """Return what stands on a line, without the blanks around it; None for a line that is not there."""
-    if not 1 <= line <= source.text.count("\n") + 1:
-        return None
-    start = sum(len(text) + 1 for text in source.text.split("\n")[: line - 1])
-    text = source.line(line)
-    blanks = len(text) - len(text.lstrip())
-    return Span(source, start + blanks, start + max(len(text.rstrip()), blanks + 1))

@@ -59,15 +59,6 @@ def without(relation: isl.Map, frames: Iterable[Frame]) -> isl.Map:
     return relation
 
 
-def without_set(points: isl.Set, frames: Iterable[Frame]) -> isl.Set:
-    """Return a set for any values of some iterators."""
-    for frame in frames:
-        at = points.find_dim_by_name(_DIM.param, frame.iterator)
-        if at >= 0:
-            points = points.project_out(_DIM.param, at, 1)
-    return points
-
-
 def dimensioned(points: isl.Set, frames: Sequence[Frame], name: str) -> isl.Set:
     """Return ``{ name[iterators] }`` of a set over parameters."""
     for k, frame in enumerate(frames):

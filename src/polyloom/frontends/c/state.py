@@ -141,7 +141,14 @@ class Mode(Enum):
     """Functions are inlined, conditions are part of the statements that they guard."""
 
 
-Binding = Variable | Address | Value | EnumConstant | TypeName | Defined
+@dataclass(frozen=True, eq=False)
+class Unusable:
+    """A name whose declaration is outside the SCoP and means nothing to it; using it is the ``fault``."""
+
+    fault: PolyloomError
+
+
+Binding = Unusable | Variable | Address | Value | EnumConstant | TypeName | Defined
 
 
 class Scope:
@@ -153,11 +160,14 @@ class Scope:
         self.records: dict[str, Record] = {}
 
     def find(self, name: str) -> Binding | None:
-        """Return what a name stands for here."""
+        """Return what a name stands for here. Errors: those of an ``Unusable`` name's declaration."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.names:
-                return scope.names[name]
+                found = scope.names[name]
+                if isinstance(found, Unusable):
+                    raise found.fault
+                return found
             scope = scope.outer
         return None
 
@@ -315,6 +325,8 @@ class State:
     hooks: Hooks | None = None
     results: list[Place | None] = field(default_factory=list)
     """Where the functions that are being inlined put what they return."""
+    in_head: bool = False
+    """Whether the walk is in the head of a loop."""
     calls: list[str] = field(default_factory=list)
     """The functions that are being inlined."""
 
@@ -377,6 +389,15 @@ class State:
             yield
         finally:
             self.scope = before
+
+    @contextmanager
+    def head(self) -> Iterator[None]:
+        """Read the head of a loop."""
+        before, self.in_head = self.in_head, True
+        try:
+            yield
+        finally:
+            self.in_head = before
 
     @contextmanager
     def calling(self, name: str) -> Iterator[None]:

@@ -13,7 +13,6 @@ from pycparser import c_ast
 
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.frontends.c.c_types import INT, Scalar
-from polyloom.frontends.c.calls import KNOWN
 from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.inlining import bound_scope
 from polyloom.frontends.c.memory import accessed
@@ -34,7 +33,7 @@ def summarised(found: Defined | None, node: c_ast.FuncCall, state: State) -> Exp
             f"`{name}` is a function that Polyloom does not know",
             state.span(node),
             notes=["what it does cannot be seen"],
-            helps=[f"define it in this file, so that it can be inlined; known are {', '.join(KNOWN)}"],
+            helps=["define it in this file, so that it can be inlined; of the library math.h is known"],
         )
     )
     ctype = type_of_name(found.declaration.type, state) if found is not None else INT
@@ -57,7 +56,9 @@ def _is_const(parameter: c_ast.Node) -> bool:
 
 
 def _touch(argument: c_ast.Node, state: State, *, constant: bool) -> None:
-    """Remember what a function may do with an argument."""
+    """Remember what a function may do with an argument; texts are none of a SCoP's data."""
+    if isinstance(argument, c_ast.Constant) and argument.type == "string":
+        return
     if not is_pointer(argument, state):
         expression = value(argument, state)
         state.touched.reads += [p.position for p in walk(expression) if isinstance(p, Read)]

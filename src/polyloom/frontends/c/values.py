@@ -389,9 +389,12 @@ def address(node: c_ast.Node, state: State) -> Address:
         case c_ast.Cast(expr=expr, to_type=to_type) if isinstance(type_of_name(to_type, state), Pointer):
             return address(expr, state)
         case c_ast.ID() | c_ast.ArrayRef() | c_ast.StructRef() | c_ast.UnaryOp(op="*"):
-            found_address = decayed(place(node, state))
+            target = place(node, state)
+            found_address = decayed(target)
             if found_address is not None:
                 return found_address
+            if isinstance(target.type, Pointer):
+                _refuse_stored(node, state)
         case _:
             pass
     return refuse(
@@ -399,6 +402,16 @@ def address(node: c_ast.Node, state: State) -> Address:
         f"`{state.text(node)}` is no pointer into an array of the SCoP",
         state.span(node),
         helps=["index an array, a parameter, or the address of an element"],
+    )
+
+
+def _refuse_stored(node: c_ast.Node, state: State) -> NoReturn:
+    refuse(
+        "c-pointer",
+        f"`{state.text(node)}` is a pointer that is read from memory",
+        state.span(node),
+        notes=["where it points is not known, nor whether two of them point to one place"],
+        helps=["use an array of two dimensions: `double A[n][m]`, or `double (*A)[m]`"],
     )
 
 

@@ -44,6 +44,18 @@ def contains(node: c_ast.Node, kinds: tuple[type, ...]) -> c_ast.Node | None:
     return None
 
 
+def first_change(node: c_ast.Node, name: str) -> c_ast.Node | None:
+    """Return the first node that may change a scalar."""
+    match node:
+        case c_ast.Assignment(lvalue=c_ast.ID(name=found)) if found == name:
+            return node
+        case c_ast.UnaryOp(op="++" | "--" | "p++" | "p--" | "&", expr=c_ast.ID(name=found)) if found == name:
+            return node
+        case _:
+            inside = (first_change(child, name) for _, child in node.children())
+            return next((change for change in inside if change is not None), None)
+
+
 def contains_early_return(statements: list[c_ast.Node]) -> bool:
     """Whether some path leaves a function before its last statement."""
     if statements and isinstance(statements[-1], c_ast.Return):

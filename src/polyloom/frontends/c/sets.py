@@ -1,0 +1,18 @@
+"""Sets over parameters and iterators, which are parameters too as long as the walk lasts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import islpy as isl
+
+_DIM = isl.dim_type
+
+
+def without_set(points: isl.Set, iterators: Iterable[str]) -> isl.Set:
+    """Return a set for any values of some iterators."""
+    for iterator in iterators:
+        at = points.find_dim_by_name(_DIM.param, iterator)
+        if at >= 0:
+            points = points.project_out(_DIM.param, at, 1)
+    return points

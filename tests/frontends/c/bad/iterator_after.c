@@ -1,0 +1,9 @@
+void f(int n, double a[n])
+{
+  int i;
+#pragma scop
+  for (i = 0; i < n - 1; i++)
+    a[i] = 0;
+  a[i] = 1;
+#pragma endscop
+}

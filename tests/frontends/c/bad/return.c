@@ -1,0 +1,7 @@
+double f(int n, double a[n])
+{
+  double s = 0;
+  for (int i = 0; i < n; i++)
+    s += a[i];
+  return s;
+}
