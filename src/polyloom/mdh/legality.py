@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
+from polyloom.ir.types import ElementType
 from polyloom.mdh.access import Buffers
 from polyloom.mdh.copies import copy_plan, local_bytes
 from polyloom.mdh.devices import DeviceModel
@@ -27,7 +28,7 @@ def problems(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> tuple[s
         return shape
     return (
         *_tiles(facts),
-        *_vectors(facts),
+        *_vectors(facts, buffers),
         *_order(facts),
         *_copies(facts, buffers),
         *_limits(facts, buffers, device),
@@ -64,7 +65,7 @@ def _tiles(facts: TileFacts) -> Iterator[str]:
             yield f"`{name}`: work-groups of {group} points are no multiple of tiles of {unit}"
 
 
-def _vectors(facts: TileFacts) -> Iterator[str]:
+def _vectors(facts: TileFacts, buffers: Buffers) -> Iterator[str]:
     schedule, d = facts.schedule, facts.schedule.vector
     if d is None:
         return
@@ -75,8 +76,15 @@ def _vectors(facts: TileFacts) -> Iterator[str]:
         yield f"`{name}`: points of a vector do not lie apart"
     if d in facts.reduced and schedule.items[d] > 1:
         yield f"`{name}`: a reduced dimension is shared by work-items or by vectors, not by both"
+    if facts.total_items > 1 and _has_halves(facts, buffers):
+        yield f"`{name}`: halves are rounded by vectors of one work-item only: PoCL 3.0 crashes otherwise"
     if d in facts.kept and facts.uniform and not facts.divides(d, facts.step(d)):
         yield f"`{name}`: vectors of several work-items have to divide the extent"
+
+
+def _has_halves(facts: TileFacts, buffers: Buffers) -> bool:
+    views = (*facts.hom.inputs, *facts.hom.outputs)
+    return any(buffers[view.buffer].type is ElementType.FLOAT16 for view in views)
 
 
 def _order(facts: TileFacts) -> Iterator[str]:

@@ -1,0 +1,434 @@
+"""How long a schedule is expected to take, without running it: to rank candidates, not to predict seconds.
+
+On CPUs: the instructions of a register tile (operations, loads, latency, spills), times their number, against
+what each cache level must deliver. A loop nest's traffic through a level is what the largest inner part that
+fits into it touches, times how often that part changes. GPUs: occupancy, coalescing, reuse in registers.
+
+Source: the usual model of tiled loop nests; constants measured (docs/schedules.md). Not in the papers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import ceil, prod
+
+from polyloom.ir.expressions import Binary, BinaryOp, Expression, Read, Unary, UnaryOp, walk
+from polyloom.mdh.access import Access, Buffers, access_of
+from polyloom.mdh.copies import CopyPlan, copy_plan
+from polyloom.mdh.devices import DeviceKind, DeviceModel
+from polyloom.mdh.emit_points import risky_reads
+from polyloom.mdh.tile_facts import TileFacts
+
+UNKNOWN = 256
+"""What an extent that is known only at launch is taken for."""
+
+FMA_PER_CYCLE, LOADS_PER_CYCLE, LATENCY = 2.0, 2.0, 4.0
+CACHE_BYTES_PER_CYCLE = (40.0, 14.0, 5.0)
+"""From the second level, the third, and memory, per core."""
+
+LAUNCH, GROUP, SECOND_KERNEL = 2e-6, 1.5e-7, 4e-6
+"""Seconds of a launch, of a work-group, of the kernel that combines parts."""
+
+_DEAR = frozenset(
+    {
+        UnaryOp.NEGATE,
+        UnaryOp.ABS,
+        UnaryOp.FLOOR,
+        UnaryOp.CEIL,
+        UnaryOp.ROUND,
+        UnaryOp.TRUNC,
+        UnaryOp.COMPLEMENT,
+    }
+)
+"""Functions of one argument that are one instruction."""
+
+
+def predicted_seconds(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> float:
+    """Return the expected time of a valid schedule."""
+    model = _Model(facts, buffers, device)
+    return model.on_gpu() if device.kind is DeviceKind.GPU else model.on_cpu()
+
+
+@dataclass(frozen=True)
+class _Traffic:
+    """An array as the loops touch it: its access, bytes per element, the copy it is read from."""
+
+    access: Access
+    plan: CopyPlan | None
+    written: bool
+
+
+@dataclass(frozen=True)
+class _Model:
+    facts: TileFacts
+    buffers: Buffers
+    device: DeviceModel
+
+    # Sizes
+
+    @cached_property
+    def extents(self) -> tuple[int, ...]:
+        found = (self.facts.extent(d) for d in range(len(self.facts.hom.extents)))
+        return tuple(UNKNOWN if n is None else max(n, 1) for n in found)
+
+    def groups(self, d: int) -> int:
+        size = self.facts.schedule.group[d]
+        return ceil(self.extents[d] / size) if size else 1
+
+    def covered(self, d: int) -> int:
+        size = self.facts.schedule.group[d]
+        return min(self.extents[d], size) if size else self.extents[d]
+
+    def length(self, d: int) -> int:
+        return (
+            min(self.facts.schedule.local[d], self.covered(d)) if self.facts.is_tiled(d) else self.covered(d)
+        )
+
+    def tile(self, d: int) -> int:
+        return min(self.facts.tile(d), self.length(d))
+
+    @cached_property
+    def element(self) -> int:
+        return max(term.type.size for term in self.facts.hom.terms)
+
+    @cached_property
+    def registers_per_value(self) -> int:
+        """How many registers a vector takes."""
+        return max(1, ceil(self.facts.schedule.width * self.element / self.device.vector_bytes))
+
+    @cached_property
+    def accesses(self) -> list[tuple[int, Access | None]]:
+        hom = self.facts.hom
+        found = [access_of(view, self.buffers, len(hom.extents)) for view in hom.inputs]
+        risky = risky_reads(hom)
+        return [(k, None if k in risky else access) for k, access in enumerate(found)]
+
+    def plan(self, k: int) -> CopyPlan | None:
+        return copy_plan(self.facts, k, self.buffers)
+
+    # One step of the innermost loop
+
+    @cached_property
+    def points(self) -> int:
+        """Scalar function evaluations, vectors counted once, of a step."""
+        return prod(self._private(d) for d in range(len(self.extents)))
+
+    def _private(self, d: int) -> int:
+        return max(1, min(self.facts.schedule.private[d], ceil(self.length(d) / self.facts.width(d))))
+
+    @cached_property
+    def totals(self) -> int:
+        """Values that a register tile keeps."""
+        return prod(self._private(d) for d in self.facts.kept) * len(self.facts.hom.outputs)
+
+    @cached_property
+    def operations(self) -> float:
+        """Instructions of the scalar function and the combination."""
+        hom = self.facts.hom
+        work = sum(_operations(term) for term in hom.terms)
+        if self.facts.combiner is None:
+            return max(work, 0.5)
+        combine = sum(_operations(result) for result in self.facts.combiner.results)
+        if len(hom.terms) == 1 and _is_product(hom.terms[0]) and _is_sum(self.facts.combiner.results[0]):
+            return 1.0
+        return work + max(combine, 1.0)
+
+    def distinct(self, access: Access) -> int:
+        """How many different elements, vectors counted once, a step reads."""
+        count = 1
+        done: set[int] = set()
+        for steps in access.steps:
+            dims = [d for d, step in enumerate(steps) if step and d not in done]
+            done |= set(dims)
+            if len(dims) == 1:
+                count *= self._private(dims[0])
+            elif dims:
+                count *= self._different(steps, dims)
+        return count
+
+    def _different(self, steps: Sequence[int], dims: Sequence[int]) -> int:
+        width = self.facts.width
+        ranges = [[k * steps[d] * width(d) for k in range(self._private(d))] for d in dims]
+        return len({sum(numbers) for numbers in product(*ranges)})
+
+    def _load_cost(self, k: int, access: Access | None) -> tuple[float, int]:
+        """Return load instructions of a step, and values held in registers."""
+        vector, width = self.facts.schedule.vector, self.facts.schedule.width
+        if access is None:
+            return 3.0 * self.points * width, self.points
+        count = self.distinct(access)
+        if vector is None or not access.uses(vector):
+            return float(count), count
+        plan = self.plan(k)
+        unit = self._copy_is_unit(plan, vector) if plan is not None else access.is_unit(vector)
+        if unit:
+            return count * self.registers_per_value * 1.1, count * self.registers_per_value
+        return 2.5 * count * width, count * self.registers_per_value
+
+    def _copy_is_unit(self, plan: CopyPlan, vector: int) -> bool:
+        return sum(s[vector] * x for s, x in zip(plan.access.steps, plan.strides, strict=True)) == 1
+
+    def _is_constant(self, access: Access | None) -> bool:
+        """Whether a value is loaded once for the whole kernel."""
+        if access is None or self.facts.hom.guard is not None:
+            return False
+        return all(not access.uses(d) or self._unrolled(d) for d in range(len(self.extents)))
+
+    def _unrolled(self, d: int) -> bool:
+        return d in self.facts.reduced and self._private(d) * self.facts.width(d) >= self.extents[d]
+
+    @cached_property
+    def step_cycles(self) -> float:
+        """Cycles of one step of the innermost loop, from the first cache."""
+        loads, held = 0.0, []
+        for k, access in self.accesses:
+            cost, values = self._load_cost(k, access)
+            if not self._is_constant(access):
+                held.append(values)
+            loads += cost
+        regs = self.registers_per_value
+        compute = self.points * self.operations * regs / FMA_PER_CYCLE
+        if self.facts.schedule.vector is None:
+            compute *= 1.0
+        latency = LATENCY * self.points * len(self.facts.hom.outputs) / max(self.totals, 1)
+        latency = latency if self.facts.combiner is not None else 0.0
+        cycles = max(compute, loads / LOADS_PER_CYCLE, latency) + 0.1 * min(compute, loads / LOADS_PER_CYCLE)
+        return (cycles + 1.0) * self._spill_factor(held) * self._guard_factor()
+
+    def _spill_factor(self, held: Sequence[int]) -> float:
+        """Return how much slower a step is for values that do not fit into registers."""
+        registers = 32 if self.device.vector_bytes >= 64 else 16
+        live = self.totals * self.registers_per_value + 1
+        if len(held) > 1:
+            live += sum(sorted(held)[:-1])
+        if self.facts.combiner is None:
+            live = min(live, registers)
+        over = live - registers
+        return 1.0 if over <= -1 else 1.15 + 0.06 * (over + 1)
+
+    def _guard_factor(self) -> float:
+        return 1.0 if self.facts.hom.guard is None else 3.0
+
+    # The loops
+
+    @cached_property
+    def loops(self) -> tuple[tuple[int, int, int], ...]:
+        """The loops, outermost first: dimension, trips, points of the dimension inside one trip."""
+        schedule, found = self.facts.schedule, []
+        for d in schedule.group_order:
+            found.append((d, self.groups(d), self.covered(d)))
+        for d in self.facts.tiled_order:
+            found.append((d, ceil(self.covered(d) / self.length(d)), self.length(d)))
+        kept = [d for d in schedule.private_order if d in self.facts.kept]
+        lost = [d for d in schedule.private_order if d in self.facts.reduced]
+        for d in (*kept, *lost):
+            found.append((d, ceil(self.length(d) / self.tile(d)), self.tile(d)))
+        return tuple(loop for loop in found if loop[1] > 1)
+
+    @cached_property
+    def steps(self) -> float:
+        """How often the innermost step runs in all."""
+        return float(prod(trips for _, trips, _ in self.loops))
+
+    @cached_property
+    def tiles(self) -> float:
+        """How many register tiles there are."""
+        return float(prod(trips for d, trips, _ in self.loops if d in self.facts.kept)) * prod(
+            self.groups(d) for d in self.facts.reduced
+        )
+
+    def _inside(self, depth: int) -> list[int]:
+        """Return the points per dimension inside the loops from ``depth`` on."""
+        sizes = list(self.extents)
+        for d, _, inner in self.loops[:depth]:
+            sizes[d] = min(sizes[d], inner)
+        return sizes
+
+    def _footprint(self, item: _Traffic, sizes: Sequence[int]) -> float:
+        """Return the bytes, in whole cache lines, that some points touch of an array."""
+        access, line = item.access, 64
+        extents = [
+            1 + sum(abs(step) * (sizes[d] - 1) for d, step in enumerate(steps)) for steps in access.steps
+        ]
+        if not extents:
+            return float(line)
+        size = access.buffer.type.size
+        if item.plan is not None:
+            return float(prod(extents) * size)
+        last = max(line, extents[-1] * size + line / 2)
+        return float(prod(extents[:-1]) * last)
+
+    @cached_property
+    def arrays(self) -> list[_Traffic]:
+        hom, found = self.facts.hom, {}
+        for k, access in self.accesses:
+            if access is not None:
+                found[hom.inputs[k].buffer, access.steps] = _Traffic(access, self.plan(k), False)
+        for view in hom.outputs:
+            access = access_of(view, self.buffers, len(hom.extents))
+            if access is not None:
+                found[view.buffer, access.steps] = _Traffic(access, None, True)
+        return list(found.values())
+
+    def _traffic(self, capacity: float) -> float:
+        """Return the bytes that come through from behind a cache of some size."""
+        depth = next(
+            (k for k in range(len(self.loops) + 1) if self._total(self._inside(k)) <= 0.8 * capacity),
+            len(self.loops),
+        )
+        sizes = self._inside(depth)
+        return sum(self._reloaded(item, depth, sizes) for item in self.arrays)
+
+    def _total(self, sizes: Sequence[int]) -> float:
+        return sum(self._footprint(item, sizes) for item in self.arrays)
+
+    def _reloaded(self, item: _Traffic, depth: int, sizes: Sequence[int]) -> float:
+        times, reused = 1.0, True
+        for d, trips, _ in reversed(self.loops[:depth]):
+            uses = item.access.uses(d) if d not in self.facts.reduced or not item.written else False
+            reused = reused and not uses
+            times *= 1 if reused else trips
+        factor = 1.0 if not item.written else 1.0 if self.facts.schedule.streaming else 2.0
+        return times * factor * self._footprint(item, sizes)
+
+    @cached_property
+    def memory_cycles(self) -> list[float]:
+        """Cycles that the levels behind the first cache take, summed over cores."""
+        caches = list(self.device.caches) or [32 << 10, 1 << 20, 8 << 20]
+        rates = CACHE_BYTES_PER_CYCLE[: len(caches) - 1] + CACHE_BYTES_PER_CYCLE[2:]
+        return [self._traffic(size) / rate for size, rate in zip(caches, rates, strict=False)]
+
+    @cached_property
+    def copy_cycles(self) -> float:
+        """Cycles that copies into local memory take, in all."""
+        count = prod(self.groups(d) for d in range(len(self.extents)))
+        for d in self.facts.tiled_order:
+            count *= ceil(self.covered(d) / self.length(d))
+        total = 0.0
+        for k, _ in self.accesses:
+            plan = self.plan(k)
+            if plan is not None:
+                straight = plan.axes[-1] == len(plan.axes) - 1
+                total += plan.elements * count * (0.25 if straight else 2.0)
+        return total
+
+    @cached_property
+    def tile_cycles(self) -> float:
+        """Cycles of a register tile beside the reduction: start, results."""
+        regs, width = self.registers_per_value, self.facts.schedule.width
+        if self.facts.combiner is None:
+            stores = self.totals * regs * 1.0
+            return stores + 2.0
+        across = self.totals * 8.0 if self.facts.vector_is_reduced else 0.0
+        return self.totals * regs * 2.0 + across + 4.0 + self._scattered_stores(width) + self._waiting()
+
+    def _waiting(self) -> float:
+        return self.totals * self.registers_per_value * 4.0 if self.facts.waits else 0.0
+
+    def _scattered_stores(self, width: int) -> float:
+        vector = self.facts.schedule.vector
+        if vector is None or vector not in self.facts.kept:
+            return 0.0
+        views = [access_of(v, self.buffers, len(self.extents)) for v in self.facts.hom.outputs]
+        apart = sum(1 for a in views if a is not None and not a.is_unit(vector))
+        return apart * self.totals * width * 2.0
+
+    def on_cpu(self) -> float:
+        """Return the expected seconds on a CPU."""
+        clock = max(self.device.clock_mhz, 1000) * 1e6
+        rest = self._rest_factor()
+        compute = self.steps * self.step_cycles * rest + self.tiles * self.tile_cycles + self.copy_cycles
+        levels = [compute, *self.memory_cycles]
+        cycles = max(levels) + 0.25 * (sum(levels) - max(levels))
+        groups = prod(self.groups(d) for d in range(len(self.extents)))
+        units = max(1, self.device.compute_units)
+        share = ceil(groups / units) / groups
+        items = self.facts.total_items
+        barriers = 1.0 if items == 1 else 2.5
+        second = SECOND_KERNEL if self.facts.split else 0.0
+        return LAUNCH + second + cycles * share * barriers / clock + GROUP * groups / units
+
+    def _rest_factor(self) -> float:
+        """Return the price of tiles that do not divide the extents."""
+        factor = 1.0
+        for d, n in enumerate(self.extents):
+            tile = self.facts.tile(d)
+            if self.facts.extent(d) is None and d == self.facts.schedule.vector:
+                factor *= 1.0 + 0.5 * tile / n
+            elif n % tile:
+                factor *= 1.0 + 0.3 * tile / n
+        return factor
+
+    def on_gpu(self) -> float:
+        """Return the expected seconds on a GPU."""
+        clock = max(self.device.clock_mhz, 500) * 1e6
+        units, lanes = max(1, self.device.compute_units), max(1, self.device.lanes)
+        groups = prod(self.groups(d) for d in range(len(self.extents)))
+        items = self.facts.total_items
+        width = self.facts.schedule.width
+        per_item = self.steps / max(groups * items, 1)
+        loads = sum(self._load_cost(k, access)[0] * self._coalescing(k) for k, access in self.accesses)
+        work = self.points * self.operations * width
+        cycles = per_item * (work + loads * 2.0 + 4.0) * ceil(items / lanes) * lanes
+        busy = min(1.0, groups / units) * min(1.0, items * max(1.0, groups / units) / (8.0 * lanes))
+        pressure = 1.0 + max(0.0, self.totals * width - 96) / 32
+        traffic = self._traffic(50e6) / 2e12 + self._traffic(128e3) / 6e12
+        compute = cycles * groups * pressure / (units * 128 * max(busy, 1e-3)) / clock
+        return 4e-6 + max(compute, traffic) + (4e-6 if self.facts.split else 0.0)
+
+    def _coalescing(self, k: int) -> float:
+        """Return how many transactions neighbouring work-items need, compared with the best."""
+        if self.plan(k) is not None:
+            return 0.7
+        access = self.accesses[k][1]
+        along = [d for d in self.facts.schedule.item_order if self.facts.schedule.items[d] > 1]
+        if access is None or not along:
+            return 8.0
+        fastest = along[-1]
+        if not access.uses(fastest):
+            return 1.0
+        return (
+            1.5
+            if access.is_unit(fastest) and self.facts.schedule.strided[fastest]
+            else 3.0
+            if access.is_unit(fastest)
+            else 8.0
+        )
+
+
+def _operations(expression: Expression) -> float:
+    """Return about how many instructions an expression takes, reads not counted."""
+    return sum(_cost(part) for part in walk(expression))
+
+
+def _cost(part: Expression) -> float:
+    match part:
+        case Unary(op=op):
+            return 1.0 if op in _DEAR else 15.0
+        case Binary(op=BinaryOp.DIVIDE | BinaryOp.REMAINDER):
+            return 8.0
+        case Binary(op=BinaryOp.POWER | BinaryOp.ATAN2 | BinaryOp.HYPOT):
+            return 40.0
+        case Read():
+            return 0.0
+        case _ if not list(_operands(part)):
+            return 0.0
+        case _:
+            return 1.0
+
+
+def _operands(part: Expression) -> Iterator[Expression]:
+    from polyloom.ir.expressions import children
+
+    yield from children(part)
+
+
+def _is_product(expression: Expression) -> bool:
+    return isinstance(expression, Binary) and expression.op is BinaryOp.MULTIPLY and expression.type.is_float
+
+
+def _is_sum(expression: Expression) -> bool:
+    return isinstance(expression, Binary) and expression.op is BinaryOp.ADD
