@@ -1,4 +1,4 @@
-"""``polyloom explain``: every stage of the wafer back end, with its sets, and why."""
+"""``polyloom explain``: every stage of the wafer back end, with its sets; without a map, the loops of C."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from polyloom.cli.options import (
     json_option,
     map_option,
     parameter_option,
+    reductions_option,
     simd_option,
     source_options,
 )
+from polyloom.sources import Reading, is_c, load_scops
 
 
 @click.command()
@@ -25,13 +27,18 @@ from polyloom.cli.options import (
 @c_options
 @parameter_option
 @map_option
+@reductions_option
 @simd_option
 @json_option
 def command(source: Path, map_file: Path | None, simd: str, as_json: bool, **options: Any) -> None:
     """Print every stage that SOURCE goes through under MAP, with its sets in the paper's notation.
 
-    The numbers at the right are the equations of `dtg_codegen` (Verdoolaege et al., IMPACT 2020).
+    The numbers at the right are the equations of `dtg_codegen` (Verdoolaege et al., IMPACT 2020). Without
+    MAP, a C source is printed with what each of its loops is: parallel, a reduction or serial, and why.
     """
+    if map_file is None and is_c(source):
+        _explain_loops(source, options, as_json=as_json)
+        return
     from polyloom.api import explain
 
     program, mapping = load_placed(source, options, map_file, quiet=as_json)
@@ -43,3 +50,21 @@ def command(source: Path, map_file: Path | None, simd: str, as_json: bool, **opt
 
     print_explanation(found.analysis)
     print_remarks(found.remarks, quiet=as_json)
+
+
+def _explain_loops(source: Path, options: dict[str, Any], *, as_json: bool) -> None:
+    """Print the verdicts on the loops of a C file; as JSON one object, or a list of several."""
+    from polyloom.report.loops_view import document, text
+    from polyloom.scop.transform import ReductionMode, host_program
+
+    reading = Reading(**{name: options[name] for name in _READING})
+    scops = load_scops(source, reading)
+    found = [(scop, host_program(scop, ReductionMode(reading.reductions))) for scop in scops]
+    if as_json:
+        documents = [document(scop, transformation) for scop, transformation in found]
+        click.echo(json.dumps(documents[0] if len(documents) == 1 else documents, indent=1))
+        return
+    click.echo("\n".join(text(scop, transformation) for scop, transformation in found), nl=False)
+
+
+_READING = ("function", "defines", "include", "preprocessor", "reductions")

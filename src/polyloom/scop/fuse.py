@@ -70,7 +70,11 @@ def fused(body: tuple[HostNode, ...], passing: frozenset[str]) -> tuple[HostNode
 
     A local buffer that only passes values from a reduction to one map disappears.
     """
-    return _fused(body, frozenset(b for b in passing if _uses_of(body, b) == 2))
+    before: tuple[HostNode, ...] = ()
+    while body != before:
+        before = body
+        body = _fused(body, frozenset(b for b in passing if _uses_of(body, b) == 2))
+    return body
 
 
 def _uses_of(body: tuple[HostNode, ...], buffer: str) -> int:

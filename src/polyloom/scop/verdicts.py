@@ -234,7 +234,7 @@ def witness_of(edge: Dependence, relation: isl.Map) -> Witness:
         if not small.is_empty():
             pairs = small
             break
-    point = pairs.sample_point()
+    point = _first_point(pairs)
     values = [int(point.get_coordinate_val(_DIM.set, k).to_python()) for k in range(pairs.dim(_DIM.set))]
     first = relation.dim(_DIM.in_)
     names = [pairs.get_dim_name(_DIM.param, k) or "" for k in range(pairs.dim(_DIM.param))]
@@ -244,6 +244,14 @@ def witness_of(edge: Dependence, relation: isl.Map) -> Witness:
     source, sink = _instance(edge.source, values[:first]), _instance(edge.sink, values[first:])
     used = tuple((n, v) for k, (n, v) in enumerate(parameters) if relation.involves_dims(_DIM.param, k, 1))
     return Witness(edge.array, edge.kind, source, sink, used)
+
+
+def _first_point(pairs: isl.Set) -> isl.Point:
+    """Return the first pair, for the parameters of some pair."""
+    sample = pairs.sample_point()
+    for k in range(pairs.dim(_DIM.param)):
+        pairs = pairs.fix_val(_DIM.param, k, sample.get_coordinate_val(_DIM.param, k))
+    return pairs.lexmin().sample_point() if pairs.is_bounded() else sample
 
 
 def _with_small_parameters(pairs: isl.Set, bound: int) -> isl.Set:
