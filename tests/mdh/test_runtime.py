@@ -52,10 +52,12 @@ def device() -> OpenDevice:
     return open_device(choose_device())
 
 
-def assert_right(program: HostProgram, parameters: dict[str, int], inputs: dict[str, Any]) -> None:
+def assert_right(
+    program: HostProgram, parameters: dict[str, int], inputs: dict[str, Any], *, fuse: bool = True
+) -> None:
     wanted = evaluate_host(program, parameters, inputs)
     given_ = {**parameters, **{name: array.copy() for name, array in inputs.items()}}
-    found = Executable(program, device()).run(bind(Signature(program, ()), given_)).arrays
+    found = Executable(program, device(), fuse=fuse).run(bind(Signature(program, ()), given_)).arrays
     assert found.keys() == wanted.keys()
     for name, array in wanted.items():
         np.testing.assert_array_equal(found[name], array, err_msg=name)
@@ -113,9 +115,26 @@ def stepped(start: int, steps: int) -> HostProgram:
     return HostProgram("steps", PARAMETERS, (vector("a", Role.UPDATED), vector("b", Role.UPDATED)), (loop,))
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 64, 1031])
-def test_loops_branches_and_copies(n: int) -> None:
-    assert_right(stepped(-3, 6), {"n": n}, {"a": integers(n), "b": integers(n, seed=1)})
+@pytest.mark.parametrize("fuse", [True, False])
+@pytest.mark.parametrize("n", [1, 2, 7, 1031])
+def test_loops_branches_and_copies(n: int, fuse: bool) -> None:
+    assert_right(stepped(-3, 6), {"n": n}, {"a": integers(n), "b": integers(n, seed=1)}, fuse=fuse)
+
+
+@pytest.mark.parametrize(("n", "launches"), [(64, 1), (1 << 20, 12)])
+def test_a_loop_over_tiny_launches_is_one_kernel(n: int, launches: int) -> None:
+    given_ = {"n": n, "a": integers(n), "b": integers(n)}
+    program = stepped(0, 6)
+    execution = Executable(program, device()).run(bind(Signature(program, ()), given_))
+    assert execution.timing.launches == launches
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(md_homs(extras=True), st.integers(0, 2**16))
+def test_every_md_hom_inside_of_a_fused_loop(case: Case, seed: int) -> None:
+    loop = HostLoop("i", Number(0), Operation("<", (Name("i"), Number(3))), Number(1), (case.node,))
+    program = replace(case.program, body=(loop,))
+    assert_right(program, {}, case.data(seed))
 
 
 def test_a_loop_that_runs_not_at_all() -> None:
@@ -254,7 +273,7 @@ def test_kernels_share_temporaries() -> None:
     program = replace(program, body=(loop,))
     a, b = integers(17), integers(17)
     bound = bind(Signature(program, ()), {"n": 17, "a": a, "b": b})
-    executable = Executable(program, device(), reversing)
+    executable = Executable(program, device(), reversing, fuse=False)
     execution = executable.run(bound, timed=True)
     np.testing.assert_array_equal(b, a + 2)
     assert execution.timing.launches == 6 and execution.timing.device > 0
@@ -268,7 +287,7 @@ def test_an_integer_that_does_not_fit() -> None:
     program = replace(stepped(0, 1), body=(loop,))
     bound = bind(Signature(program, ()), {"a": integers(4), "b": integers(4)})
     with pytest.raises(PolyloomError) as raised:
-        Executable(program, device(), reversing).run(bound)
+        Executable(program, device(), reversing, fuse=False).run(bound)
     assert raised.value.diagnostics[0].code == "device-integer"
 
 

@@ -123,7 +123,8 @@ class _Writer:
         found |= dict.fromkeys(sorted(names_in_tree(self.node.body)))
         for scalar in self._scalar_expressions():
             found |= dict.fromkeys(e.name for e in walk(scalar) if isinstance(e, ParameterValue))
-        return tuple(name for name in found if name not in self.node.iterators)
+        bound = {*self.node.iterators, *_iterators(self.node.body)}
+        return tuple(name for name in found if name not in bound)
 
     def _integer_expressions(self) -> Iterator[IntExpression]:
         yield from self.node.extents

@@ -57,8 +57,10 @@ def plain_launch(node: MdHom | Nest, program: HostProgram, device: DeviceModel) 
 class Executable:
     """A host program on a device; kernels are made once for each set of parameter values."""
 
-    def __init__(self, program: HostProgram, device: OpenDevice, emit: Emitter = plain_launch) -> None:
-        self.program, self.device, self.emit = program, device, emit
+    def __init__(
+        self, program: HostProgram, device: OpenDevice, emit: Emitter = plain_launch, *, fuse: bool = True
+    ) -> None:
+        self.program, self.device, self.emit, self.fuse = program, device, emit, fuse
         self._prepared: dict[tuple[tuple[str, int], ...], Prepared] = {}
         self._scratch: dict[str, cl.Buffer] = {}
 
@@ -66,7 +68,8 @@ class Executable:
         """Return the kernels for these parameters. Errors: those of ``prepare``."""
         key = tuple(sorted(parameters.items()))
         if key not in self._prepared:
-            self._prepared[key] = prepare(self.program, parameters, self.device, self.emit)
+            made = prepare(self.program, parameters, self.device, self.emit, fuse=self.fuse)
+            self._prepared[key] = made
         return self._prepared[key]
 
     def run(self, bound: Bound, *, timed: bool = False) -> Execution:

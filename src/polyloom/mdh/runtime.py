@@ -19,6 +19,7 @@ from polyloom.ir.specialise import specialise
 from polyloom.ir.types import ElementType
 from polyloom.mdh.build import Builder, device_errors
 from polyloom.mdh.devices import DeviceModel, OpenDevice
+from polyloom.mdh.fuse import with_fused_loops
 from polyloom.mdh.host_code import Environment, IntFunction, int_function
 from polyloom.mdh.kernel import (
     Argument,
@@ -42,13 +43,21 @@ FLUSH_EVERY = 256
 
 
 def prepare(
-    program: HostProgram, parameters: Mapping[str, int], device: OpenDevice, emit: Emitter
+    program: HostProgram,
+    parameters: Mapping[str, int],
+    device: OpenDevice,
+    emit: Emitter,
+    *,
+    fuse: bool = True,
 ) -> Prepared:
     """Emit and build the kernels of a program for given values of all its parameters.
+
+    ``fuse``: host loops over tiny launches become one kernel each.
 
     Errors: ``device-build``, and what ``emit`` raises.
     """
     special = specialise(program, parameters)
+    special = with_fused_loops(special, device.model) if fuse else special
     builder = Builder(device)
     run = _Run(device)
     step = _Steps(special, builder, emit, run).all_of(special.body)
