@@ -20,7 +20,7 @@ from polyloom.mdh.dropin_source import Place, Variable
 from polyloom.mdh.execution import plain_launch
 from polyloom.mdh.tune import Observer, Tuned, TuneOptions
 from polyloom.scop.model import Origin, Scop, ScopArray
-from polyloom.sources import LoadedHost, Reading, load_host_programs, only_program
+from polyloom.sources import LoadedHost, Reading, load_host_programs, load_macros, only_program
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.border import peel_border
 from polyloom.wafer.expressible import check_expressible
@@ -70,8 +70,9 @@ def compile_opencl(
     if source is None:
         return maker.of_program(loaded[0].program)
     parts = [(_place(part), part.program) for part in loaded]
-    folders = [str(folder.resolve()) for folder in reading.include]
-    return maker.of_source(source, parts, reading.defines, folders)
+    options = [f"-D{name}={value}" for name, value in reading.defines.items()]
+    options += [f"-I{folder.resolve()}" for folder in reading.include]
+    return maker.of_source(source, parts, options, load_macros(source, reading))
 
 
 def load_opencl(source: str | os.PathLike[str], reading: Reading, device: DeviceModel) -> CompiledProgram:
@@ -125,6 +126,7 @@ def _place(part: LoadedHost) -> Place:
         (start, end),
         frozenset(parameter.name for parameter in scop.parameters),
         {array.name: _variable(array) for array in scop.arrays},
+        scop.escaping,
     )
 
 

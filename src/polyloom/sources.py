@@ -131,6 +131,13 @@ def load_parts(source: str | os.PathLike[str], reading: Reading) -> tuple[Part, 
     return read_parts(text, reading.function, reading.defines, reading.include, reading.preprocessor)
 
 
+def load_macros(source: Source, reading: Reading) -> dict[str, str]:
+    """Return the macros of a C file of which ``-D`` would make another program, with integers as text."""
+    from polyloom.frontends.c.macros import changeable_macros
+
+    return changeable_macros(source, reading.defines, reading.include, reading.preprocessor)
+
+
 def is_c(source: str | os.PathLike[str]) -> bool:
     """Return whether a source is a C file."""
     return not (isinstance(source, str) and "{" in source) and Path(source).suffix.lower() == ".c"

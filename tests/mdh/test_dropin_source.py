@@ -67,9 +67,8 @@ def test_a_range_inside_a_line() -> None:
 
 
 def test_another_number_for_a_macro_does_not_compile() -> None:
-    text = replaced(TEXT, {"N": "100", "T": "float"})
+    text = replaced(TEXT, {"N": "100"})
     assert '#if (N) != (100)\n#error "Polyloom compiled this for N = 100"\n#endif\n' in text
-    assert "(T)" not in text
 
 
 def test_what_a_call_cannot_say_is_refused() -> None:
@@ -80,11 +79,11 @@ def test_what_a_call_cannot_say_is_refused() -> None:
         replacement(found.source, included, call)
     assert [d.code for d in caught.value.diagnostics] == ["drop-in-included"]
 
-    same = replace(found, variables={**VARIABLES, "s": Variable(("a",), (0,))})
+    same = replace(found, variables={**VARIABLES, "s": Variable(("a",), (0,))}, escaping=("i",))
     longer = replace(PROGRAM, parameters=(*PROGRAM.parameters, Parameter("a_extent", INT)))
     with pytest.raises(Unsupported) as caught:
         replacement(found.source, same, signature(longer, "polyloom_f"))
-    assert [d.code for d in caught.value.diagnostics] == ["drop-in-extent", "drop-in-names"]
+    assert [d.code for d in caught.value.diagnostics] == ["drop-in-extent", "drop-in-iterator", "drop-in-names"]
 
 
 def test_members_of_structures_are_brought_together() -> None:

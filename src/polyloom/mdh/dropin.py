@@ -55,10 +55,13 @@ class Maker:
         self,
         source: Source,
         parts: Sequence[tuple[Place, HostProgram]],
-        macros: Mapping[str, str],
-        include: Sequence[str] = (),
+        options: Sequence[str] = (),
+        macros: Mapping[str, str] | None = None,
     ) -> DropIn:
-        """Return a C file as a drop-in; ``macros``, ``include``: it was read with these ``-D`` and ``-I``.
+        """Return a C file as a drop-in.
+
+        ``options``: of the C compiler, ``-D`` and ``-I``, with which it was read. ``macros``: values that
+        must be the same when it is built.
 
         Errors: ``Unsupported`` with ``drop-in-...``.
         """
@@ -70,8 +73,8 @@ class Maker:
         host = self._host([(call, program) for call, (_, program) in zip(calls, parts, strict=True)])
         if any(part.before for part in ranges):
             host[HOST] += _MEMORY
-        program = with_calls(source.text, ranges, macros)
-        return self._complete({name: program, **host}, _build_command(name, macros, include), calls)
+        program = with_calls(source.text, ranges, macros or {})
+        return self._complete({name: program, **host}, _build_command(name, options), calls)
 
     def of_program(self, program: HostProgram) -> DropIn:
         """Return a host program, such as a layer's, as a C function without a file around it."""
@@ -137,9 +140,7 @@ def _functions(parts: Sequence[tuple[Place, HostProgram]]) -> list[str]:
     return found
 
 
-def _build_command(name: str, macros: Mapping[str, str], include: Sequence[str]) -> str:
-    options = [f"-D{key}={value}" for key, value in macros.items()]
-    options += [f"-I{folder}" for folder in include]
+def _build_command(name: str, options: Sequence[str]) -> str:
     return " ".join(["cc", "-O2", *map(shlex.quote, options), shlex.quote(name), HOST, "-lOpenCL", "-lm"])
 
 

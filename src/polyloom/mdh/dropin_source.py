@@ -54,7 +54,7 @@ class Place:
     """Where a host program stood in a C file, and what its names are there.
 
     ``extent``: a range of characters of ``source``. ``parameters``: integers that C knows by that name.
-    ``variables``: by the names of buffers.
+    ``variables``: by the names of buffers. ``escaping``: iterators that C reads afterwards.
     """
 
     name: str
@@ -62,6 +62,7 @@ class Place:
     extent: tuple[int, int]
     parameters: frozenset[str]
     variables: Mapping[str, Variable]
+    escaping: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +108,10 @@ def _obstacles(source: Source, place: Place, call: Signature) -> Iterator[Diagno
             helps = [f"declare it with its extent, such as `{array}[n]`"]
             span = place.variables[array].span if array in place.variables else None
             yield error("drop-in-extent", message, span, helps=helps)
+    for name in place.escaping:
+        message = f"the value that the loops of `{place.name}` leave in `{name}` is used after them"
+        helps = [f"declare it where it is used, `for (int {name} = ...`, or set it anew after the SCoP"]
+        yield error("drop-in-iterator", message, helps=helps)
     yield from _nameless(place, call)
 
 
@@ -172,7 +177,7 @@ def _for_all(buffer: Buffer, variable: Variable, statement: str) -> str:
 def with_calls(text: str, replacements: Sequence[Replacement], macros: Mapping[str, str]) -> str:
     """Return the text with each range replaced by a block that declares the function and calls it.
 
-    ``macros``: what the source was read with; the block refuses to be compiled with other numbers.
+    ``macros``: integers, as text, that the kernels hold; the block refuses to be compiled with others.
     """
     pieces, position = [], 0
     for part in sorted(replacements, key=lambda r: r.start):
@@ -194,7 +199,4 @@ def _block(part: Replacement, macros: Mapping[str, str], margin: str) -> list[st
 
 
 def _same_macro(name: str, value: str) -> list[str]:
-    """Refuse another number for a macro whose value the kernels hold."""
-    if not value.lstrip("-").isdigit():
-        return []
     return [f"#if ({name}) != ({value})", f'#error "Polyloom compiled this for {name} = {value}"', "#endif"]

@@ -144,5 +144,7 @@ class Scop:
     extent: tuple[int, int] = (0, 0)
     arguments: tuple[str, ...] = field(default=())
     """The names of the function's parameters, in order."""
+    escaping: tuple[str, ...] = ()
+    """Iterators that are declared before the part and read after it: it leaves their last values to C."""
     remarks: tuple[Diagnostic, ...] = ()
     """What the front end has to remark."""

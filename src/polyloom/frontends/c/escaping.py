@@ -1,0 +1,106 @@
+"""Iterators that are declared before a static control part and used behind it.
+
+A part leaves what its loops leave in them; whoever replaces the part must know that somebody looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from pycparser import c_ast
+
+from polyloom.frontends.c.regions import Region
+
+
+def escaping_iterators(region: Region) -> tuple[str, ...]:
+    """Return the iterators of a part whose values are read after it, before they are written again."""
+    rest = list(_after(region.function.body, region.closing)) if region.closing is not None else []
+    names = dict.fromkeys(name for node in region.body for name in _assigned_by_loops(node))
+    return tuple(name for name in names if _sequence(rest, name))
+
+
+def _assigned_by_loops(node: c_ast.Node) -> Iterator[str]:
+    """Yield the variables that ``for`` loops set without declaring them."""
+    if isinstance(node, c_ast.For) and isinstance(node.init, c_ast.Assignment | c_ast.ExprList):
+        first = node.init.exprs if isinstance(node.init, c_ast.ExprList) else [node.init]
+        yield from (str(e.lvalue.name) for e in first if _sets(e) is not None)
+    for _, child in node.children():
+        yield from _assigned_by_loops(child)
+
+
+def _after(node: c_ast.Node, mark: c_ast.Node) -> Iterator[c_ast.Node]:
+    """Yield what runs after ``mark``, in order: what follows in its block, the loops around it once more."""
+    children = [child for _, child in node.children()]
+    for k, child in enumerate(children):
+        if child is mark or _holds(child, mark):
+            if child is not mark:
+                yield from _after(child, mark)
+            if isinstance(node, c_ast.For):
+                yield from (n for n in (node.next, node.cond, node.stmt) if n is not None)
+            elif isinstance(node, c_ast.While | c_ast.DoWhile):
+                yield from (node.cond, node.stmt)
+            elif isinstance(node, c_ast.Compound):
+                yield from children[k + 1 :]
+            return
+
+
+def _holds(node: c_ast.Node, mark: c_ast.Node) -> bool:
+    return any(child is mark or _holds(child, mark) for _, child in node.children())
+
+
+def _sequence(nodes: Iterable[c_ast.Node | None], name: str) -> bool | None:
+    """Tell whether a variable is read before it is written (True), written first (False), neither (None)."""
+    return next((found for n in nodes if (found := _first_use(n, name)) is not None), None)
+
+
+def _first_use(node: c_ast.Node | None, name: str) -> bool | None:
+    match node:
+        case None:
+            return None
+        case c_ast.ID(name=found):
+            return True if found == name else None
+        case c_ast.Compound(block_items=items):
+            return _sequence(_before_shadow(items or (), name), name)
+        case c_ast.Assignment(rvalue=value) if _sets(node) == name:
+            return bool(_first_use(value, name))
+        case c_ast.If() | c_ast.TernaryOp():
+            return _branch(node, name)
+        case c_ast.For(init=c_ast.DeclList(decls=decls)) if any(d.name == name for d in decls):
+            return _sequence(_before_shadow(decls, name), name)
+        case c_ast.For(init=init, cond=cond, next=step, stmt=body):
+            return _loop(_sequence([init, cond], name), [body, step], name)
+        case c_ast.While(cond=cond, stmt=body):
+            return _loop(_first_use(cond, name), [body], name)
+        case c_ast.StructRef(name=base):
+            return _first_use(base, name)
+        case _:
+            return _sequence([child for _, child in node.children()], name)
+
+
+def _before_shadow(nodes: Sequence[c_ast.Node], name: str) -> Iterator[c_ast.Node]:
+    """Yield the nodes up to a declaration of another variable of that name."""
+    for node in nodes:
+        yield node
+        if isinstance(node, c_ast.Decl) and node.name == name:
+            return
+
+
+def _branch(node: c_ast.If | c_ast.TernaryOp, name: str) -> bool | None:
+    found = _first_use(node.cond, name)
+    if found is not None:
+        return found
+    sides = {_first_use(node.iftrue, name), _first_use(node.iffalse, name)}
+    return True if True in sides else False if sides == {False} else None
+
+
+def _loop(found: bool | None, body: Sequence[c_ast.Node | None], name: str) -> bool | None:
+    """What a loop does whose head does ``found``: its body may not run at all."""
+    if found is not None:
+        return found
+    return True if _sequence(body, name) else None
+
+
+def _sets(node: c_ast.Node) -> str | None:
+    """Return the variable that ``v = e`` sets."""
+    plain = isinstance(node, c_ast.Assignment) and node.op == "=" and isinstance(node.lvalue, c_ast.ID)
+    return str(node.lvalue.name) if plain else None
