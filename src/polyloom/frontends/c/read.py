@@ -16,6 +16,7 @@ from polyloom.diagnostics import Diagnostic, Source, Unsupported
 from polyloom.frontends.c.c_types import Scalar
 from polyloom.frontends.c.control import walk_all
 from polyloom.frontends.c.enter import enter
+from polyloom.frontends.c.escaping import escaping_iterators
 from polyloom.frontends.c.faults import worst
 from polyloom.frontends.c.finish import Statement, schedule_of, statements_of
 from polyloom.frontends.c.initial import initial
@@ -122,6 +123,7 @@ def scop_of(part: Part) -> Scop:
         extent=part.extent,
         remarks=part.remarks,
         arguments=tuple(d.name for d in (arguments.params if arguments else ()) if getattr(d, "name", None)),
+        escaping=escaping_iterators(part.region),
     )
 
 
