@@ -1,0 +1,97 @@
+"""What replaces a part must know: iterators that C reads afterwards, macros that `-D` could change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from polyloom.diagnostics import Source
+from polyloom.frontends.c import read_c
+from polyloom.frontends.c.macros import changeable_macros
+
+PART = """
+#pragma scop
+for (i = 0; i < n; i++) x[i] = i;
+#pragma endscop
+"""
+
+
+def escaping(before: str, after: str) -> tuple[str, ...]:
+    text = f"int g(int); int f(int n, int m, int x[n]) {{ int i, j = 0; {before} {PART} {after} }}"
+    (scop,) = read_c(Source("f.c", text))
+    return scop.escaping
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "return i;"),
+        ("", "return x[i - 1];"),
+        ("", "if (m) i = 0; return i;"),
+        ("", "i = i + 1;"),
+        ("", "for (int i = 0; i < 3; i++) x[i]++; return i;"),
+        ("", "{ int i = 3; x[i] = 0; } return i;"),
+        ("", "while (i < m) { i++; }"),
+        ("", "for (j = 0; j < m; j++) i = 5; return i;"),
+        ("for (j = 0; j < m; j++) { if (j) g(i);", "}"),
+        ("while (j++ < m) { g(i); ", "}"),
+        ("{", "} return g(i);"),
+        ("", "i += 1;"),
+    ],
+)
+def test_an_iterator_that_is_read_afterwards(before: str, after: str) -> None:
+    assert escaping(before, after) == ("i",)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", ""),
+        ("", "return j;"),
+        ("", "i = 0; return i;"),
+        ("", "for (i = 0; i < m; i++) x[i] = 0;"),
+        ("", "for (j = 0; j < m; j++) for (i = 0; i < m; i++) x[i] = 0;"),
+        ("", "if (m) i = 0; else i = 1; return i;"),
+        ("", "for (int i = 0; i < 3; i++) x[i]++;"),
+        ("for (j = 0; j < m; j++) {", "}"),
+    ],
+)
+def test_an_iterator_that_nobody_reads(before: str, after: str) -> None:
+    assert escaping(before, after) == ()
+
+
+def test_a_part_without_iterators_outside_leaves_nothing() -> None:
+    (scop,) = read_c(Source("f.c", "void f(int n, int x[n]) { for (int i = 0; i < n; i++) x[i] = 0; }"))
+    assert scop.escaping == ()
+
+
+MACROS = """\
+#ifndef N
+#define N (2 * M)
+#endif
+#if !defined(M)
+# define M 50
+#endif
+#ifndef T
+#define T float
+#endif
+#ifndef GUARD_H
+#define GUARD_H
+#endif
+#define FIXED 3
+#ifndef UNUSED
+#endif
+"""
+
+
+@pytest.mark.parametrize("preprocessor", [None, "gcc -E"])
+def test_macros_that_another_command_line_would_change(preprocessor: str | None) -> None:
+    found = changeable_macros(Source("f.c", MACROS), {"K": "7", "M": "60", "S": "short"}, (), preprocessor)
+    assert {name: eval(value) for name, value in found.items()} == {"K": 7, "M": 60, "N": 120}
+
+
+def test_macros_of_headers_are_known(tmp_path: Path) -> None:
+    (tmp_path / "sizes.h").write_text("#define N 12\n")
+    text = '#include "sizes.h"\n#ifndef N\n#define N 5\n#endif\n'
+    assert changeable_macros(Source("f.c", text), {}, [tmp_path]) == {"N": "12"}
