@@ -90,3 +90,53 @@ def test_importing_polyloom_imports_nothing_heavy() -> None:
     code = "import sys, polyloom; print([m for m in ('numpy', 'islpy', 'rich', 'lark') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+GEMV = """
+void gemv(int n, int m, double beta, double y[n], double A[n][m], double x[m])
+{
+  for (int i = 0; i < n; i++) {
+    y[i] = beta * y[i];
+    for (int j = 0; j < m; j++)
+      y[i] += A[i][j] * x[j];
+  }
+}
+"""
+
+
+def test_a_c_function_is_a_python_function(tmp_path: Path) -> None:
+    path = tmp_path / "gemv.c"
+    path.write_text(GEMV)
+    gemv = polyloom.compile(path)
+    generator = np.random.default_rng(2)
+    y, a, x = (generator.integers(-3, 4, shape).astype(float) for shape in ((5,), (5, 7), (7,)))
+    wanted = 2 * y + a @ x
+    result = gemv(5, 7, 2.0, y, a, x)
+    assert result is y
+    np.testing.assert_array_equal(y, wanted)
+    np.testing.assert_array_equal(gemv(beta=0.0, y=y, A=a, x=x), a @ x)
+
+
+def test_run_tells_where_the_time_went(tmp_path: Path) -> None:
+    path = tmp_path / "gemv.c"
+    path.write_text(GEMV)
+    gemv = polyloom.compile(path)
+    made_up = polyloom.run(gemv, {"n": 6, "m": 3}, check=True)
+    assert made_up.check is not None and made_up.check.passed and made_up.check.exact
+    assert made_up.outputs["y"].shape == (6,) and made_up.execution.timing.device > 0
+    y = np.linspace(0, 1, 6)
+    real = polyloom.run(gemv, {"beta": 0.3, "y": y, "A": np.ones((6, 3)), "x": np.full(3, 0.1)}, check=True)
+    assert real.check is not None and real.check.passed and not real.check.exact
+    np.testing.assert_array_equal(y, np.linspace(0, 1, 6))
+
+
+def test_a_layer_is_a_python_function() -> None:
+    ff = polyloom.compile(EXAMPLES / "ff.lair", defines={"M": 4, "N": 3, "T": "float32"})
+    w, x = np.arange(12, dtype=np.float32).reshape(4, 3), np.ones(3, np.float32)
+    np.testing.assert_array_equal(ff(W=w, x=x), w @ x)
+
+
+def test_devices_and_wrong_modes() -> None:
+    assert polyloom.devices()[0].compute_units > 0
+    with pytest.raises(polyloom.PolyloomError, match="reductions"):
+        polyloom.compile(EXAMPLES / "ff.lair", reductions="all")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from polyloom.cli.options import (
     scalar_option,
     source_options,
 )
-from polyloom.diagnostics import PolyloomError, error
+from polyloom.diagnostics import Diagnostic, PolyloomError, Severity, error
 from polyloom.sources import Reading
 
 _FILE = click.Path(path_type=Path)
@@ -52,7 +53,7 @@ def command(
 
     given = {} if inputs is None else read_arrays(inputs)
     program = load_opencl(source, Reading(**options), choose_device(device))
-    print_remarks(program.remarks, quiet=as_json)
+    _print_remarks(source, program.remarks, quiet=as_json)
     result = run_program(program, {**given, **parameters}, check=check)
     if outputs is not None:
         write_arrays(outputs, result.outputs)
@@ -63,3 +64,12 @@ def command(
     if result.check is not None and not result.check.passed:
         message = "the device and the evaluator do not agree"
         raise PolyloomError(error("check-mismatch", message, notes=result.check.mismatches))
+
+
+def _print_remarks(source: Path, remarks: Sequence[Diagnostic], *, quiet: bool) -> None:
+    """Print warnings, and how many remarks there are on what stays sequential."""
+    missed = [r for r in remarks if r.severity is Severity.REMARK]
+    print_remarks([r for r in remarks if r.severity is not Severity.REMARK], quiet=quiet)
+    if missed and not quiet:
+        what = "1 remark" if len(missed) == 1 else f"{len(missed)} remarks"
+        click.echo(f"{what} on loops that stay sequential: `polyloom explain {source}`", err=True)

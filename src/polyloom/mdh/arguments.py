@@ -153,11 +153,14 @@ def _stated(program: HostProgram, given: Mapping[str, Any], faults: list[Diagnos
         if value.size == 1 and value.dtype.kind in "iu":
             found[parameter.name] = int(value.reshape(()))
         else:
-            message = f"the parameter `{parameter.name}` is an integer"
-            faults.append(
-                error("parameter-type", message, notes=[f"given is {value.dtype}{list(value.shape)}"])
-            )
+            faults.append(_no_integer(parameter.name, value))
     return found
+
+
+def _no_integer(name: str, value: NDArray) -> Diagnostic:
+    given = f"given is {value.dtype}{list(value.shape) or ''}"
+    helps = [f"give one integer: `--param {name}=10`, `{name}=10` in Python"]
+    return error("parameter-type", f"the parameter `{name}` is an integer", notes=[given], helps=helps)
 
 
 def inferred(
