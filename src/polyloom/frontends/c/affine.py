@@ -89,7 +89,7 @@ def holds(node: c_ast.Node, state: State) -> isl.Set:
             a, b = typed(left, state), typed(right, state)
             wide = common(a.type, b.type)
             for side, part in ((a, left), (b, right)):
-                _check_conversion(side, wide, part, state)
+                check_conversion(side, wide, part, state)
             return _COMPARISONS[op](a.value, b.value)
         case c_ast.UnaryOp(op="!", expr=expr):
             return holds(expr, state).complement()
@@ -165,8 +165,8 @@ def _binary(node: c_ast.BinaryOp, state: State) -> Affine:
     left, right = typed(node.left, state), typed(node.right, state)
     element = common(left.type, right.type) if node.op not in ("<<", ">>") else promoted(left.type)
     if node.op not in ("<<", ">>"):
-        _check_conversion(left, element, node.left, state)
-        _check_conversion(right, element, node.right, state)
+        check_conversion(left, element, node.left, state)
+        check_conversion(right, element, node.right, state)
     return _checked(Affine(_arithmetic(node, left.value, right.value, state), element), node, state)
 
 
@@ -251,7 +251,7 @@ def _cast(to_type: c_ast.Node, expr: c_ast.Node, node: c_ast.Node, state: State)
     if not isinstance(target, Scalar) or target.element.is_float:
         raise NotAffine(state.span(node), f"`{state.text(node)}` is no integer")
     inner = typed(expr, state)
-    _check_conversion(inner, target.element, node, state)
+    check_conversion(inner, target.element, node, state)
     if target.boolean:
         return _truth(inner.value.ne_set(constant_affine(0)))
     return Affine(inner.value, target.element)
@@ -268,15 +268,16 @@ def _fits(value: isl.PwAff, element: ElementType, state: State) -> bool:
     return state.always(bounds)
 
 
-def _check_conversion(value: Affine, element: ElementType, node: c_ast.Node, state: State) -> None:
-    """An integer keeps its value in another type. Of wide signed types that is taken for granted."""
+def check_conversion(value: Affine, element: ElementType, node: c_ast.Node, state: State) -> None:
+    """An integer keeps its value in another type; of wide signed types that is taken for granted.
+
+    Errors: ``NotAffine``.
+    """
     if value.type is element or element.is_float:
         return
-    if is_unsigned(element):
-        if is_unsigned(value.type) and element.size >= value.type.size:
-            return
-        if not state.always(value.value.ge_set(constant_affine(0))):
-            raise NotAffine(state.span(node), f"`{state.text(node)}` may be negative, and is made unsigned")
+    unsigned = is_unsigned(element) and not (is_unsigned(value.type) and element.size >= value.type.size)
+    if unsigned and not _proper(value.value.ge_set(constant_affine(0)), node, state):
+        raise NotAffine(state.span(node), f"`{state.text(node)}` may be negative, and is made unsigned")
     if (
         element.size < INT32.size
         and element.size < value.type.size
@@ -289,10 +290,16 @@ def _checked(result: Affine, node: c_ast.Node, state: State) -> Affine:
     """Unsigned arithmetic wraps below zero; in the head of a loop the parameters are taken to prevent it."""
     if not is_unsigned(result.type):
         return result
-    proper = result.value.ge_set(constant_affine(0))
-    if not state.always(proper) and not (state.in_head and _assumed(proper, node, state)):
+    if not _proper(result.value.ge_set(constant_affine(0)), node, state):
         raise NotAffine(state.span(node), f"`{state.text(node)}` is unsigned and may wrap below zero")
     return result
+
+
+def _proper(holding: isl.Set, node: c_ast.Node, state: State) -> bool:
+    """Whether a condition holds here, or, in the head of a loop, the parameters may be taken to make it
+    hold.
+    """
+    return state.always(holding) or (state.in_head and _assumed(holding, node, state))
 
 
 def _assumed(proper: isl.Set, node: c_ast.Node, state: State) -> bool:
@@ -302,7 +309,7 @@ def _assumed(proper: isl.Set, node: c_ast.Node, state: State) -> bool:
     if context.is_empty() or not state.path.intersect(context).is_subset(proper):
         return False
     state.context = context
-    state.assumed[f"`{state.text(node)}` does not wrap below zero"] = None
+    state.assumed[f"`{state.text(node)}` is not negative"] = None
     return True
 
 
@@ -332,12 +339,12 @@ def _inlined(defined: Defined, arguments: list[c_ast.Node], result: c_ast.Node, 
         variable = Variable(declaration.name, declaration.name, ctype, Origin.INNER)
         scope.names[declaration.name] = variable
         value = typed(argument, state)
-        _check_conversion(value, ctype.element, argument, state)
+        check_conversion(value, ctype.element, argument, state)
         state.known[variable] = Known(value.value, Constant(0, ctype.element))
     with state.inside(scope):
         inner = typed(result, state)
     target = type_of_name(defined.declaration.type, state)
     if not isinstance(target, Scalar) or target.element.is_float:
         raise NotAffine(state.span(result), f"`{defined.name}` returns no integer")
-    _check_conversion(inner, target.element, result, state)
+    check_conversion(inner, target.element, result, state)
     return Affine(inner.value, target.element)

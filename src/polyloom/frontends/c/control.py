@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import islpy as isl
@@ -34,7 +34,7 @@ from polyloom.frontends.c.state import (
     everywhere,
 )
 from polyloom.frontends.c.values import call, combined, place, read, truth, value
-from polyloom.frontends.c.written import contains, first_change, written_names
+from polyloom.frontends.c.written import contains, first_change, names_in, written_names
 from polyloom.ir.expressions import Expression
 from polyloom.scop.model import Origin
 
@@ -46,8 +46,15 @@ def walk_all(nodes: Sequence[c_ast.Node], state: State) -> Stops:
         left = stops.all()
         with state.within(left.complement() if left is not None else everywhere()):
             stops = stops.joined(_collecting(node, state))
-    check_followed(state)
+    _keeping(lambda: check_followed(state), state)
     return stops
+
+
+def _keeping(check: Callable[[], None], state: State) -> None:
+    try:
+        check()
+    except PolyloomError as fault:
+        state.refused.append(fault)
 
 
 def _collecting(node: c_ast.Node, state: State) -> Stops:
@@ -69,6 +76,7 @@ def _statement(node: c_ast.Node, state: State, label: str | None = None) -> Stop
             with state.inside(Scope(state.scope)):
                 return walk_all(items or [], state)
         case c_ast.For():
+            _assign_first(node, state)
             return _for(node, state)
         case c_ast.If():
             return _if(node, state)
@@ -307,6 +315,19 @@ def _data_if(node: c_ast.If, state: State) -> Stops:
     return stops
 
 
+def _assign_first(node: c_ast.For, state: State) -> None:
+    """Draft what a head assigns to variables that it does not move: ``for (s = 0, i = 0; ...)``."""
+    moved = {name for part in (node.cond, node.next) if part is not None for name in names_in(part)}
+    if isinstance(node.init, c_ast.ExprList):
+        rest = []
+        for part in node.init.exprs:
+            if isinstance(part, c_ast.Assignment) and not moved & names_in(part.lvalue):
+                _effect(part, state, None)
+            else:
+                rest.append(part)
+        node.init = c_ast.ExprList(rest, node.init.coord)
+
+
 def _for(node: c_ast.For, state: State) -> Stops:
     """Walk a loop: its iterator becomes a dimension of everything inside."""
     state.stated += [replace(stated, loop=state.span(node)) for stated in state.pending]
@@ -316,18 +337,30 @@ def _for(node: c_ast.For, state: State) -> Stops:
             _declare_iterator(node.init, state)
         header = loop_header(node, state)
         changed = written_names(node.stmt, state.scope)
-        if header.variable.name in changed:
-            _refuse_changed(header.variable, node, state)
+        for variable in (header.variable, *(other for other, _ in header.others)):
+            if variable.name in changed:
+                _refuse_changed(variable, node, state)
         _forget(changed, state)
         before = dict(state.known)
-        state.known[header.variable] = header.value
+        state.known.update({header.variable: header.value, **dict(header.others)})
         stops = _iterations(node, header, state)
         state.known = before
         _forget(changed, state)
-        state.known.pop(header.variable, None)
-        state.lost[header.variable] = f"`{header.variable.name}` is read after its loop"
+        _leave(header, stops, state)
     _check_returns(stops.returns, node, state)
     return Stops()
+
+
+def _leave(header: Header, stops: Stops, state: State) -> None:
+    """After the loop its variables have their last values, where these are known."""
+    for variable, _ in header.others:
+        state.known.pop(variable, None)
+        state.lost[variable] = f"`{variable.name}` is read after its loop"
+    if header.last is not None and stops.breaks is None:
+        state.known[header.variable] = header.last
+        return
+    state.known.pop(header.variable, None)
+    state.lost[header.variable] = f"`{header.variable.name}` is read after its loop"
 
 
 def _iterations(node: c_ast.For, header: Header, state: State) -> Stops:

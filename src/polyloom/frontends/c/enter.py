@@ -123,10 +123,11 @@ def _variable(node: c_ast.Decl, state: State, origin: Origin) -> None:
             return
     state.parameters[name] = ctype.element
     state.known[variable] = Known(parameter_affine(name), ParameterValue(name, ctype.element))
+    low, high = value_range(ctype.element)
+    bounds = isl.Set(f"[{name}] -> {{ [] : {low} <= {name} <= {high} }}")
+    state.limits = state.limits.intersect(bounds)
     if is_unsigned(ctype.element):
-        low, high = value_range(ctype.element)
-        bounds = isl.Set(f"[{name}] -> {{ [] : {low} <= {name} <= {high} }}")
-        state.context = state.context.intersect(bounds)
+        state.context = state.context.intersect(isl.Set(f"[{name}] -> {{ [] : {name} >= 0 }}"))
 
 
 def _points_to_const(node: c_ast.Node) -> bool:

@@ -52,8 +52,8 @@ def worst(faults: Iterable[PolyloomError]) -> PolyloomError:
     It is ``Unsupported`` where nothing is wrong and something cannot be expressed.
     """
     found = list(faults)
-    wrong = [fault for fault in found if not isinstance(fault, Unsupported)]
-    diagnostics = dict.fromkeys(d for fault in wrong or found for d in fault.diagnostics)
+    wrong = any(not isinstance(fault, Unsupported) for fault in found)
+    diagnostics = dict.fromkeys(d for fault in found for d in fault.diagnostics)
     ordered = sorted(diagnostics, key=lambda d: d.span.start if d.span else -1)
     return PolyloomError(*ordered) if wrong else Unsupported(*ordered)
 

@@ -8,9 +8,11 @@ import islpy as isl
 from pycparser import c_ast
 
 from polyloom.diagnostics import Span
-from polyloom.frontends.c.affine import affine, constant_of, holds
+from polyloom.frontends.c.affine import check_conversion, constant_of, holds, typed
 from polyloom.frontends.c.c_types import Scalar, is_unsigned
 from polyloom.frontends.c.faults import NotAffine, refuse
+from polyloom.frontends.c.from_isl import expression_of
+from polyloom.frontends.c.heads import ACCEPTED, Head, changed_to, parts_of, refuse_head
 from polyloom.frontends.c.state import (
     Known,
     Mode,
@@ -27,12 +29,15 @@ from polyloom.ir.types import ElementType
 _DIM = isl.dim_type
 _FAR = 2**20
 """Where no step makes an unsigned iterator wrap."""
-ACCEPTED = "a SCoP has loops `for (i = first; i < last; i += step)`, with affine bounds and a constant step"
 
 
 @dataclass(frozen=True, eq=False)
 class Header:
-    """A loop's head. ``domain`` holds the values that the iterator takes, as the parameter ``iterator``."""
+    """A loop's head. ``domain`` holds the values that the iterator takes, as the parameter ``iterator``.
+
+    ``others``: variables that the head moves along with the iterator, by name, as functions of it.
+    ``last``: the iterator's value after the loop, where it is known.
+    """
 
     variable: Variable
     iterator: str
@@ -42,11 +47,36 @@ class Header:
     descending: bool
     condition: Expression | None = None
     """What else must hold, where the head's condition depends on data."""
+    others: tuple[tuple[Variable, Known], ...] = ()
+    last: Known | None = None
 
 
 def loop_header(node: c_ast.For, state: State) -> Header:
     """Return what a loop's head says. Errors: ``c-loop``, ``c-bound``."""
-    variable, first = _first(node, state)
+    head = parts_of(node, state)
+    variable = head.variable
+    element = _integer(variable, node, state)
+    iterator = state.fresh(variable.name)
+    state.iterators.add(iterator)
+    here = Known(parameter_affine(iterator), ParameterValue(iterator, element))
+    first = _first(head, element, state)
+    outside = dict(state.known)
+    step = _step(head, node, here, state)
+    reached = _reached(here.affine, first, step)
+    others = _others(head, node, here, first, step, state)
+    state.known.update({variable: here, **dict(others)})
+    with state.within(reached.intersect(_possible(here.affine, element))), state.head():
+        going, condition = _going(head, node, here, state)
+    state.known = outside
+    loop = reached.intersect(_possible(here.affine, element))
+    if not head.countdown:
+        _check_wrapping(loop, going, here, step, state.span(node), state)
+    domain = _until(loop, going, iterator, descending=step < 0)
+    last = None if condition is not None else _last(reached, going, here, step, state)
+    return Header(variable, iterator, element, here, domain, step < 0, condition, others, last)
+
+
+def _integer(variable: Variable, node: c_ast.For, state: State) -> ElementType:
     if not isinstance(variable.type, Scalar) or variable.type.element.is_float:
         refuse(
             "c-loop",
@@ -54,23 +84,49 @@ def loop_header(node: c_ast.For, state: State) -> Header:
             state.span(node.init),
             helps=["count with an `int`"],
         )
-    element = variable.type.element
-    iterator = state.fresh(variable.name)
-    state.iterators.add(iterator)
-    here = Known(parameter_affine(iterator), ParameterValue(iterator, element))
-    around = state.known.get(variable)
-    state.known[variable] = here
-    with state.within(here.affine.ge_set(constant_affine(_FAR))):
-        step = _step(node, variable, here.affine, state)
-    reached = _reached(here.affine, first, step)
-    with state.within(reached.intersect(_possible(here.affine, element))), state.head():
-        going, condition = _going(node, state)
-    if around is not None:
-        state.known[variable] = around
-    loop = reached.intersect(_possible(here.affine, element))
-    _check_wrapping(loop, going, here, step, state.span(node), state)
-    domain = _until(loop, going, iterator, descending=step < 0)
-    return Header(variable, iterator, element, here, domain, step < 0, condition)
+    return variable.type.element
+
+
+def _others(
+    head: Head, node: c_ast.For, here: Known, first: isl.PwAff, step: int, state: State
+) -> tuple[tuple[Variable, Known], ...]:
+    """Return the variables that the head moves with the iterator: ``for (i = 0, j = n; ...; i++, j--)``."""
+    found = []
+    for variable, start in head.others:
+        kind = _integer(variable, node, state)
+        at = parameter_affine(f"{here_name(here)}_")
+        state.known[variable] = Known(at, here.value)
+        by = _change(head, node, variable, at, state)
+        begin = _bound(start, f"the first value of `{variable.name}`", state)
+        if abs(step) != 1:
+            refuse_head(
+                f"`{variable.name}` does not follow `{head.variable.name}` as an affine function", node, state
+            )
+        passed = here.affine.sub(first).scale_val(isl.Val(step))
+        function = begin.add(passed.scale_val(isl.Val(by)))
+        found.append((variable, Known(function, expression_of(function, state.type_of, kind))))
+        state.known.pop(variable)
+    return tuple(found)
+
+
+def here_name(here: Known) -> str:
+    """Return the iterator's name in isl."""
+    assert isinstance(here.value, ParameterValue)
+    return here.value.name
+
+
+def _last(reached: isl.Set, going: isl.Set, here: Known, step: int, state: State) -> Known | None:
+    """Return the first value for which the condition does not hold, if there always is one."""
+    ended = reached.subtract(going)
+    at = ended.find_dim_by_name(_DIM.param, here_name(here))
+    if at < 0:
+        return None
+    points = ended.move_dims(_DIM.set, 0, _DIM.param, at, 1)
+    if not state.path.intersect(state.context).params().is_subset(points.params()):
+        return None
+    last = points.dim_min(0) if step > 0 else points.dim_max(0)
+    function = last.insert_domain(everywhere().get_space()).coalesce()
+    return Known(function, expression_of(function, state.type_of, here.value.type))
 
 
 def _possible(here: isl.PwAff, element: ElementType) -> isl.Set:
@@ -87,6 +143,7 @@ def _check_wrapping(
         return
     low = here.affine.lt_set(constant_affine(-step))
     last = loop.intersect(going).intersect(low).intersect(state.path).intersect(state.context)
+    last = last.intersect(state.limits)
     name = here.value.name if isinstance(here.value, ParameterValue) else ""
     at = last.find_dim_by_name(_DIM.param, name)
     if at < 0 or last.is_empty():
@@ -103,69 +160,41 @@ def _check_wrapping(
         )
 
 
-def _first(node: c_ast.For, state: State) -> tuple[Variable, isl.PwAff]:
-    match node.init:
-        case c_ast.Assignment(op="=", lvalue=c_ast.ID(name=name), rvalue=start):
-            pass
-        case c_ast.DeclList(decls=[c_ast.Decl(name=name, init=start)]) if start is not None:
-            pass
-        case _:
-            refuse(
-                "c-loop",
-                "the loop does not begin with one assignment to its variable",
-                state.span(node.init) or state.span(node),
-                helps=[ACCEPTED],
-            )
-    variable = state.scope.find(name)
-    if not isinstance(variable, Variable):
-        refuse("c-loop", f"`{name}` is no variable", state.span(node.init), helps=[ACCEPTED])
+def _first(head: Head, element: ElementType, state: State) -> isl.PwAff:
     with state.head():
-        return variable, _bound(start, "the first value of the loop", state)
+        first = _bound(head.start, "the first value of the loop", state, element)
+    return first.sub(constant_affine(1)) if head.countdown else first
 
 
-def _bound(node: c_ast.Node, what: str, state: State) -> isl.PwAff:
+def _bound(node: c_ast.Node, what: str, state: State, element: ElementType | None = None) -> isl.PwAff:
+    """Return an affine function, which must keep its value in a type. Errors: ``c-bound``."""
     try:
-        return affine(node, state)
+        found = typed(node, state)
+        if element is not None:
+            check_conversion(found, element, node, state)
+        return found.value
     except NotAffine as fault:
         refuse("c-bound", f"{what} is not affine", fault.span, label=fault.reason, helps=[ACCEPTED])
 
 
-def _step(node: c_ast.For, variable: Variable, here: isl.PwAff, state: State) -> int:
-    """Return by how much the iterator grows: what it becomes less what it was."""
-    changed = _next(node, variable, state)
+def _step(head: Head, node: c_ast.For, here: Known, state: State) -> int:
+    if head.countdown:
+        return -1
+    state.known[head.variable] = here
+    with state.within(here.affine.ge_set(constant_affine(_FAR))):
+        return _change(head, node, head.variable, here.affine, state)
+
+
+def _change(head: Head, node: c_ast.For, variable: Variable, here: isl.PwAff, state: State) -> int:
+    """Return by how much a variable grows from one iteration to the next: what it becomes less what it
+    was.
+    """
+    changed = next((c for c in (changed_to(n, variable.name) for n in head.nexts) if c is not None), None)
     if changed is not None:
         step = constant_of(_bound(changed, "the loop's step", state).sub(here))
         if step:
             return step
-    return refuse(
-        "c-loop",
-        f"the loop does not change `{variable.name}` by a constant",
-        state.span(node.next) or state.span(node),
-        helps=[ACCEPTED],
-    )
-
-
-def _next(node: c_ast.For, variable: Variable, state: State) -> c_ast.Node | None:
-    """Return the expression that the iterator becomes."""
-    one = c_ast.Constant("int", "1", node.coord)
-    match node.next:
-        case c_ast.UnaryOp(op="++" | "p++" | "--" | "p--" as op, expr=c_ast.ID(name=name)) if _is(
-            name, variable
-        ):
-            return c_ast.BinaryOp(op.strip("p")[0], node.next.expr, one, node.next.coord)
-        case c_ast.Assignment(op="=", lvalue=c_ast.ID(name=name), rvalue=changed) if _is(name, variable):
-            result: c_ast.Node = changed
-            return result
-        case c_ast.Assignment(op="+=" | "-=" as op, lvalue=c_ast.ID(name=name), rvalue=by) if _is(
-            name, variable
-        ):
-            return c_ast.BinaryOp(op[0], node.next.lvalue, by, node.next.coord)
-        case _:
-            return None
-
-
-def _is(name: str, variable: Variable) -> bool:
-    return name == variable.name
+    return refuse_head(f"the loop does not change `{variable.name}` by a constant", node.next or node, state)
 
 
 def _reached(here: isl.PwAff, first: isl.PwAff, step: int) -> isl.Set:
@@ -177,10 +206,10 @@ def _reached(here: isl.PwAff, first: isl.PwAff, step: int) -> isl.Set:
     return reached
 
 
-def _going(node: c_ast.For, state: State) -> tuple[isl.Set, Expression | None]:
+def _going(head: Head, node: c_ast.For, here: Known, state: State) -> tuple[isl.Set, Expression | None]:
     """Return where the loop's condition holds; in the text's form it may depend on data."""
-    if node.cond is None:
-        refuse("c-loop", "the loop has no condition", state.span(node), helps=[ACCEPTED])
+    if head.countdown:
+        return here.affine.ge_set(constant_affine(0)), None
     try:
         return holds(node.cond, state), None
     except NotAffine as fault:

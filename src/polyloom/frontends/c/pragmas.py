@@ -88,7 +88,9 @@ def _wrong(message: str, span: Span) -> NoReturn:
 def check_followed(state: State) -> None:
     """A pragma that states something stands before a loop. Errors: ``c-mdh-pragma``."""
     if state.pending:
-        _wrong("`#pragma mdh parallel` stands before no loop", state.pending[0].span)
+        span = state.pending[0].span
+        state.pending.clear()
+        _wrong("`#pragma mdh parallel` stands before no loop", span)
 
 
 def assume(condition: c_ast.Node, node: c_ast.Node, state: State) -> None:

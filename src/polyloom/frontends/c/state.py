@@ -298,6 +298,8 @@ class State:
     path: isl.Set
     context: isl.Set
     taken: set[str]
+    limits: isl.Set = field(default_factory=lambda: isl.Set("{ [] }"))
+    """What the types of parameters say about their values."""
     known: dict[Variable, Known] = field(default_factory=dict)
     lost: dict[Variable, str] = field(default_factory=dict)
     """Variables that cannot be read, and why."""
@@ -344,6 +346,13 @@ class State:
         """Return a node as C."""
         return self.places.text(node)
 
+    def type_of(self, name: str) -> ElementType:
+        """Return the type of a parameter or iterator, by its name in isl."""
+        for frame in self.frames:
+            if frame.iterator == name:
+                return frame.type
+        return self.parameters.get(name, ElementType.INT32)
+
     def fresh(self, name: str) -> str:
         """Return ``name``, or ``name_0``, ``name_1``, ... if that is taken, and take it."""
         name = f"{name}_" if name in _ISL_WORDS else name
@@ -370,7 +379,7 @@ class State:
 
     def always(self, holds: isl.Set) -> bool:
         """Whether a condition holds wherever the walk now is."""
-        return bool(self.path.intersect(self.context).is_subset(holds))
+        return bool(self.path.intersect(self.context).intersect(self.limits).is_subset(holds))
 
     @contextmanager
     def within(self, path: isl.Set) -> Iterator[None]:

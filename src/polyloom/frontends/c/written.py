@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pycparser import c_ast
 
-from polyloom.frontends.c.state import Scope
+from polyloom.frontends.c.state import Defined, Scope
 
 
 def written_names(node: c_ast.Node | list[c_ast.Node], scope: Scope) -> frozenset[str]:
@@ -16,8 +16,9 @@ def written_names(node: c_ast.Node | list[c_ast.Node], scope: Scope) -> frozense
 
 
 class _Finder(c_ast.NodeVisitor):  # type: ignore[misc]
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, inside: frozenset[str] = frozenset()) -> None:
         self.scope = scope
+        self.inside = inside
         self.found: set[str] = set()
 
     def visit_Assignment(self, node: c_ast.Assignment) -> None:
@@ -29,9 +30,25 @@ class _Finder(c_ast.NodeVisitor):  # type: ignore[misc]
             self._target(node.expr)
         self.generic_visit(node)
 
+    def visit_FuncCall(self, node: c_ast.FuncCall) -> None:
+        found = self.scope.file.names.get(node.name.name) if isinstance(node.name, c_ast.ID) else None
+        if isinstance(found, Defined) and found.body is not None and found.name not in self.inside:
+            inner = _Finder(self.scope, self.inside | {found.name})
+            inner.visit(found.body)
+            self.found |= inner.found - _declared(found.body)
+        self.generic_visit(node)
+
     def _target(self, node: c_ast.Node) -> None:
         if isinstance(node, c_ast.ID):
             self.found.add(node.name)
+
+
+def _declared(node: c_ast.Node) -> set[str]:
+    """Return all names that a function declares, its parameters among them."""
+    found = {node.name} if isinstance(node, c_ast.Decl) and node.name else set()
+    for _, child in node.children():
+        found |= _declared(child)
+    return found
 
 
 def contains(node: c_ast.Node, kinds: tuple[type, ...]) -> c_ast.Node | None:
