@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -57,7 +58,7 @@ class Signature:
             found[name] = value
         return found
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of all parameters, and of all buffers that a caller may give."""
         visible = (b.name for b in self.program.buffers if b.role is not Role.LOCAL)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyloom.diagnostics import PolyloomError, error
+from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.ir.host import Copy, HostBranch, HostLoop, HostNode, HostProgram, MdHom, Nest
 from polyloom.ir.host_inputs import shape_of
 from polyloom.ir.specialise import specialise
@@ -30,7 +30,7 @@ from polyloom.mdh.kernel import (
     LocalArgument,
     TemporaryArgument,
 )
-from polyloom.polyhedra.loops_tree import Number
+from polyloom.polyhedra.loops_tree import IntExpression, Name, Number
 
 if TYPE_CHECKING:
     import pyopencl as cl
@@ -240,7 +240,9 @@ class _PreparedKernel:
         self.generation = -1
         sizes = [a.bytes for a in kernel.arguments if isinstance(a, LocalArgument)]
         self.varying = bool(temporaries) or any(not isinstance(size, Number) for size in sizes)
-        self.integers = list(_integers(kernel.arguments))
+        self.integers = [
+            (p, f, np.iinfo(k.value), k.dtype.type, t) for p, f, k, t in _integers(kernel.arguments)
+        ]
         self.last: dict[int, int] = {}
 
     def enqueue(self, names: Environment) -> None:
@@ -253,8 +255,13 @@ class _PreparedKernel:
         if self.generation != self.run.generation or self.varying:
             self._set_memory(names)
             self.generation = self.run.generation
-        for position, function, kind, text in self.integers:
-            self._set_integer(position, function(names), kind, text)
+        for position, function, limits, kind, text in self.integers:
+            value = function(names)
+            if self.last.get(position) != value:
+                if not limits.min <= value <= limits.max:
+                    raise PolyloomError(_too_large(text, value))
+                self.built.set_arg(position, kind(value))
+                self.last[position] = value
         local = None if self.local_size is None else tuple(function(names) for function in self.local_size)
         event = cl.enqueue_nd_range_kernel(self.run.device.queue, self.built, size, local)
         _count(self.run, self.node, event)
@@ -273,16 +280,6 @@ class _PreparedKernel:
                     self.built.set_arg(position, cl.LocalMemory(size))  # type: ignore[arg-type]
                 case IntegerArgument():
                     pass
-
-    def _set_integer(self, position: int, value: int, kind: ElementType, text: str) -> None:
-        if self.last.get(position) == value:
-            return
-        limits = np.iinfo(kind.value)
-        if not limits.min <= value <= limits.max:
-            message = f"{text} is {value}, too large for this kernel"
-            raise PolyloomError(error("device-integer", message, helps=["smaller sizes are needed"]))
-        self.built.set_arg(position, kind.dtype.type(value))
-        self.last[position] = value
 
     def _temporary(self, name: str, names: Environment) -> cl.Buffer:
         """Return memory that is large enough; what an earlier launch had is used again."""
@@ -303,5 +300,10 @@ def _integers(arguments: Sequence[Argument]) -> Iterator[tuple[int, IntFunction,
             yield position, int_function(argument.value), argument.type, _text(argument.value)
 
 
-def _text(expression: Any) -> str:
-    return str(expression.value) if isinstance(expression, Number) else "a size or iterator"
+def _text(expression: IntExpression) -> str:
+    return expression.name if isinstance(expression, Name) else "a size"
+
+
+def _too_large(what: str, value: int) -> Diagnostic:
+    message = f"{what} is {value}, too large for this kernel"
+    return error("device-integer", message, helps=["smaller sizes are needed"])
