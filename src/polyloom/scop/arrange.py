@@ -14,7 +14,8 @@ import islpy as isl
 from polyloom.scop.graph import components
 from polyloom.scop.hyperplanes import Edge, hyperplanes, parallel_planes
 from polyloom.scop.model import ScopStatement
-from polyloom.scop.plan import Block, Hyperplane, Leaf, Plan, Sequential, score
+from polyloom.scop.patterns import Patterns
+from polyloom.scop.plan import Block, Group, Hyperplane, Leaf, Plan, Sequential, score
 from polyloom.scop.split import split
 
 Statements = Sequence[ScopStatement]
@@ -23,7 +24,10 @@ MAXIMUM_EVALUATED = 5
 
 
 def arrange(
-    statements: Statements, edges: Sequence[Edge], around: tuple[Hyperplane, ...] = ()
+    statements: Statements,
+    edges: Sequence[Edge],
+    patterns: Patterns,
+    around: tuple[Hyperplane, ...] = (),
 ) -> tuple[Plan, ...]:
     """Return plans that run the statements so that every edge's source comes before its sink.
 
@@ -35,12 +39,12 @@ def arrange(
     result: list[Plan] = []
     for group in groups:
         inside = [e for e in edges if e.source in group and e.sink in group]
-        result += _component([by_name[name] for name in group], inside, around)
+        result += _component([by_name[name] for name in group], inside, patterns, around)
     return tuple(result)
 
 
 def _component(
-    statements: Statements, edges: Sequence[Edge], around: tuple[Hyperplane, ...]
+    statements: Statements, edges: Sequence[Edge], patterns: Patterns, around: tuple[Hyperplane, ...]
 ) -> tuple[Plan, ...]:
     """Return the plans of one strongly connected component."""
     binding = [e for e in edges if not e.relaxed]
@@ -48,9 +52,14 @@ def _component(
         return (Leaf(statements[0], frozenset(e.array for e in binding)),)
     block = Block(tuple(statements), parallel_planes(statements, edges, around), len(around))
     best: tuple[Plan, ...] = (block,)
+    form = patterns.group(statements, edges)
+    if form is not None:
+        return (Group(form, block),)
     if score(best) <= (1, 0):
         return best
-    for plans in chain([_divided(statements, edges)], _sequential(statements, edges, around)):
+    for plans in chain(
+        [_divided(statements, edges, patterns)], _sequential(statements, edges, patterns, around)
+    ):
         if plans is not None and score(plans) < score(best):
             best = plans
         if score(best) <= (1, 1):
@@ -64,23 +73,23 @@ def _by_snapshot(statement: ScopStatement, edge: Edge) -> bool:
     return edge.anti and statement.target.relation.dim(_OUT) <= kept
 
 
-def _divided(statements: Statements, edges: Sequence[Edge]) -> tuple[Plan, ...] | None:
+def _divided(statements: Statements, edges: Sequence[Edge], patterns: Patterns) -> tuple[Plan, ...] | None:
     """Return the plans of the statement in pieces, where the pieces are all parallel."""
     if len(statements) > 1:
         return None
     found = split(statements[0], edges)
     if found is None:
         return None
-    plans = arrange(*found)
+    plans = arrange(*found, patterns)
     return plans if all(isinstance(plan, Leaf) for plan in plans) else None
 
 
 def _sequential(
-    statements: Statements, edges: Sequence[Edge], around: tuple[Hyperplane, ...]
+    statements: Statements, edges: Sequence[Edge], patterns: Patterns, around: tuple[Hyperplane, ...]
 ) -> Iterator[tuple[Plan, ...]]:
     """Yield the plans with one more host loop around, for the best hyperplanes."""
     for plane in islice(hyperplanes(statements, edges), MAXIMUM_EVALUATED):
-        yield (Sequential(plane, arrange(statements, inner_edges(edges, plane), (*around, plane))),)
+        yield (Sequential(plane, arrange(statements, inner_edges(edges, plane), patterns, (*around, plane))),)
 
 
 def inner_edges(edges: Sequence[Edge], plane: Hyperplane) -> list[Edge]:

@@ -30,10 +30,14 @@ from polyloom.scop.hyperplanes import rows_map
 from polyloom.scop.model import Scop, ScopStatement
 from polyloom.scop.naming import fresh
 from polyloom.scop.nests import ParallelDimension, nest
-from polyloom.scop.plan import Block, Hyperplane, Leaf, Plan, Scan, Sequential, row_of, statements_of
+from polyloom.scop.patterns import Recurrence, RunningUpdate, Selection
+from polyloom.scop.plan import Block, Group, Hyperplane, Leaf, Plan, Sequential, row_of, statements_of
+from polyloom.scop.scans import recurrence_hom, running_homs, selection_hom
 from polyloom.scop.updates import Update
 
 _DIM = isl.dim_type
+FEWEST_POINTS = 3
+"""So many single instances make a node together; fewer may become part of the md_homs beside them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +100,8 @@ class Emitter:
 
     def _points(self, plans: Sequence[Plan], place: Place) -> tuple[HostNode, ...]:
         """Return single instances that follow each other as one node."""
-        if len(plans) == 1:
-            return self._plan(plans[0], place)
+        if len(plans) < FEWEST_POINTS:
+            return self._each(plans, place)
         statements = [s for plan in plans for s in statements_of(plan)]
         return (self._block(statements, (), place),)
 
@@ -109,8 +113,8 @@ class Emitter:
                 return (self._block(statements, parallel, place),)
             case Sequential():
                 return self._sequential(plan, place)
-            case Scan():
-                raise AssertionError(plan)
+            case Group():
+                return self._group(plan, place)
 
     def _leaf(self, statement: ScopStatement, snapshot: frozenset[str], place: Place) -> tuple[HostNode, ...]:
         update = self.updates.get(_origin(statement.name, self.updates))
@@ -127,6 +131,30 @@ class Emitter:
             copies.append(Copy(array, copy))
             node = _reading_copy(node, array, copy)
         return (*copies, node)
+
+    def _group(self, plan: Group, place: Place) -> tuple[HostNode, ...]:
+        try:
+            return self._together(plan, place)
+        except (NoHom, NoBox):
+            block = plan.otherwise
+            return (self._block(block.statements, block.parallel, place),)
+
+    def _together(self, plan: Group, place: Place) -> tuple[HostNode, ...]:
+        """Return the md_homs of a scan or selection; raises ``NoHom``."""
+        form = plan.form
+        match form:
+            case Selection(moves=moves, best=best):
+                domain = place.domain(moves[best])
+                stored = replace(form, moves=tuple(self.rewrite(move) for move in moves))
+                return (selection_hom(stored, self.scop, domain, place.context),)
+            case RunningUpdate(update=statement, readers=readers):
+                stored_readers = tuple(self.rewrite(reader) for reader in readers)
+                found = RunningUpdate(self.rewrite(statement), stored_readers)
+                update = self.updates[statement.name]
+                return running_homs(found, self.scop, update, place.domain(statement), place.context)
+            case Recurrence(statement=statement):
+                found_one = replace(form, statement=self.rewrite(statement))
+                return (recurrence_hom(found_one, self.scop, place.domain(statement), place.context),)
 
     def _snapshot(self, array: str) -> str:
         name = fresh(f"{array}_before", self.used)

@@ -77,6 +77,40 @@ def fused(body: tuple[HostNode, ...], passing: frozenset[str]) -> tuple[HostNode
     return body
 
 
+def without_dead(body: tuple[HostNode, ...], local: frozenset[str]) -> tuple[HostNode, ...]:
+    """Return the nodes without md_homs whose results are local and that no other node reads."""
+    before: tuple[HostNode, ...] = ()
+    while body != before:
+        before = body
+        dead = [n for n in walk_host(body) if isinstance(n, MdHom) and _is_dead(n, body, local)]
+        body = _without(body, dead)
+    return body
+
+
+def _is_dead(node: MdHom, body: tuple[HostNode, ...], local: frozenset[str]) -> bool:
+    """Whether nothing that runs later reads what a node writes; in a loop, whether nothing does."""
+    written = uses([node]).written
+    place = next((k for k, other in enumerate(body) if other is node), None)
+    later = body if place is None else body[place + 1 :]
+    others = [n for n in walk_host(later) if n is not node and not isinstance(n, (HostLoop, HostBranch))]
+    return written <= local and not any(uses([o]).read & written for o in others)
+
+
+def _without(body: tuple[HostNode, ...], dead: Sequence[HostNode]) -> tuple[HostNode, ...]:
+    result: list[HostNode] = []
+    for node in body:
+        match node:
+            case HostLoop(body=inner):
+                result.append(replace(node, body=_without(inner, dead)))
+            case HostBranch(body=inner, otherwise=other):
+                result.append(replace(node, body=_without(inner, dead), otherwise=_without(other, dead)))
+            case _ if not any(node is gone for gone in dead):
+                result.append(node)
+            case _:
+                pass
+    return tuple(result)
+
+
 def _uses_of(body: tuple[HostNode, ...], buffer: str) -> int:
     """Return how many nodes touch a buffer."""
     leaves = (n for n in walk_host(body) if not isinstance(n, (HostLoop, HostBranch)))
@@ -92,7 +126,7 @@ def _fused(body: tuple[HostNode, ...], passing: frozenset[str]) -> tuple[HostNod
             a, b = nodes[first], nodes[second]
             assert isinstance(a, MdHom)
             assert isinstance(b, MdHom)
-            made = with_initial(a, b) or with_finish(a, b, passing)
+            made = with_initial(a, b, passing) or with_finish(a, b, passing)
             if made is not None:
                 nodes[second] = made
                 del nodes[first]
@@ -126,23 +160,54 @@ def _pairs(nodes: Sequence[HostNode]) -> Iterator[tuple[int, int]]:
                 break
 
 
-def with_initial(a: MdHom, b: MdHom) -> MdHom | None:
+def with_initial(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
     """Return ``b`` started from what the map ``a`` computes; None where that is not the same."""
-    own = b.outputs[0]
-    if lost_dimensions(a) or not lost_dimensions(b) or b.finish[0] is not None or len(b.outputs) != 1:
+    given = a.outputs[0]
+    if lost_dimensions(a) or not lost_dimensions(b) or len(a.outputs) != 1:
         return None
-    start = b.initial[0]
-    if not isinstance(start, Read) or b.inputs[start.position] != own or a.outputs[0].buffer != own.buffer:
+    if any(v.buffer == given.buffer for v in a.inputs if v != given):
         return None
-    if any(v.buffer == own.buffer for v in a.inputs if v != a.outputs[0]):
+    started = [o for o, start in enumerate(b.initial) if isinstance(start, Read) and _of(b, start, given)]
+    places = [k for k, v in enumerate(b.inputs) if v.buffer == given.buffer]
+    if len(started) != 1 or len(places) != 1 or not _replaces(b, started[0], given, passing):
         return None
-    if any(v.buffer == own.buffer for k, v in enumerate(b.inputs) if k != start.position):
+    turn = _turn(a, given, b, b.inputs[places[0]])
+    if turn is None or _read_elsewhere(b, places[0], started[0]):
         return None
-    turn = _turn(a, a.outputs[0], b, own)
-    if turn is None or _turned_value(a.written, a, b, turn) != b.written:
+    if _turned_value(a.written, a, b, turn) != b.written:
         return None
     inputs, moved = _with_inputs(b.inputs, a, b, turn, {})
-    return _tidy(replace(b, inputs=inputs, initial=(moved(a.terms[0]),)))
+    initial = tuple(moved(a.terms[0]) if o == started[0] else e for o, e in enumerate(b.initial))
+    return _tidy(replace(_with_room(b, len(inputs)), inputs=inputs, initial=initial))
+
+
+def _with_room(node: MdHom, inputs: int) -> MdHom:
+    """Let the finishing maps find the results behind so many inputs."""
+    more = inputs - len(node.inputs)
+
+    def leaf(part: Leaf) -> Expression:
+        if isinstance(part, Read) and part.position >= len(node.inputs):
+            return Read(part.position + more, part.type)
+        return part
+
+    return replace(node, finish=tuple(None if f is None else with_leaves(f, leaf) for f in node.finish))
+
+
+def _of(b: MdHom, start: Read, given: View) -> bool:
+    return b.inputs[start.position].buffer == given.buffer
+
+
+def _replaces(b: MdHom, output: int, given: View, passing: frozenset[str]) -> bool:
+    """Whether what the buffer held before is needed no more once ``b`` has run."""
+    return b.outputs[output].buffer == given.buffer or given.buffer in passing
+
+
+def _read_elsewhere(b: MdHom, place: int, output: int) -> bool:
+    """Whether an input is read for more than the start of one output."""
+    others = [*b.terms, *(e for o, e in enumerate(b.initial) if o != output and e is not None)]
+    others += [f for f in b.finish if f is not None]
+    views = [i for v in (*b.outputs, *b.inputs) for i in v.indices if not isinstance(i, Index)]
+    return any(place in read_positions(e) for e in (*others, *views))
 
 
 def with_finish(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:

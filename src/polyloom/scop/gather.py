@@ -12,6 +12,7 @@ from polyloom.scop.arrange import arrange, inner_edges
 from polyloom.scop.expand import Expansion
 from polyloom.scop.hyperplanes import Edge, parallel_planes
 from polyloom.scop.model import ScopStatement
+from polyloom.scop.patterns import Patterns
 from polyloom.scop.plan import Block, Hyperplane, Leaf, Plan, Sequential, score, statements_of
 
 
@@ -19,10 +20,12 @@ def gathered(
     plans: Sequence[Plan],
     expansions: Sequence[Expansion],
     edges: Sequence[Edge],
+    patterns: Patterns,
     around: tuple[Hyperplane, ...] = (),
 ) -> tuple[Plan, ...]:
     """Return the plans with blocks and the leaves that feed them through one array joined."""
-    result = _sunk([_inside(plan, expansions, edges, around) for plan in plans], edges, around)
+    inside = [_inside(plan, expansions, edges, patterns, around) for plan in plans]
+    result = _sunk(inside, edges, patterns, around)
     for expansion in expansions:
         copies = frozenset(name for name, _ in expansion.copies)
         result = _joined(result, expansion.name, copies, edges, around)
@@ -57,7 +60,11 @@ def _arrays(plan: Plan) -> set[str]:
 
 
 def _inside(
-    plan: Plan, expansions: Sequence[Expansion], edges: Sequence[Edge], around: tuple[Hyperplane, ...]
+    plan: Plan,
+    expansions: Sequence[Expansion],
+    edges: Sequence[Edge],
+    patterns: Patterns,
+    around: tuple[Hyperplane, ...],
 ) -> Plan:
     if not isinstance(plan, Sequential):
         return plan
@@ -65,11 +72,13 @@ def _inside(
     if not names <= plan.time.keys():
         return plan
     here = [e for e in edges if {e.source, e.sink} <= names]
-    body = gathered(plan.body, expansions, inner_edges(here, plan.time), (*around, plan.time))
+    body = gathered(plan.body, expansions, inner_edges(here, plan.time), patterns, (*around, plan.time))
     return Sequential(plan.time, body)
 
 
-def _sunk(plans: list[Plan], edges: Sequence[Edge], around: tuple[Hyperplane, ...]) -> list[Plan]:
+def _sunk(
+    plans: list[Plan], edges: Sequence[Edge], patterns: Patterns, around: tuple[Hyperplane, ...]
+) -> list[Plan]:
     """Return the plans with maps inside the host loops that use their values, iteration by iteration.
 
     Before: ``s_each[i] = 0`` for all i, then for each i a sum into ``s_each[i]``. After: both for each i.
@@ -82,7 +91,7 @@ def _sunk(plans: list[Plan], edges: Sequence[Edge], around: tuple[Hyperplane, ..
         reached = [j for j in range(k + 1, len(result)) if _between(leaf, result[j], edges)]
         loop = result[reached[0]] if reached else None
         if isinstance(loop, Sequential):
-            made = _with_leaf(leaf.statement, loop, edges, around)
+            made = _with_leaf(leaf.statement, loop, edges, patterns, around)
             if made is not None:
                 result[reached[0]] = made
                 del result[k]
@@ -96,7 +105,11 @@ def _between(leaf: Leaf, plan: Plan, edges: Sequence[Edge]) -> list[Edge]:
 
 
 def _with_leaf(
-    statement: ScopStatement, loop: Sequential, edges: Sequence[Edge], around: tuple[Hyperplane, ...]
+    statement: ScopStatement,
+    loop: Sequential,
+    edges: Sequence[Edge],
+    patterns: Patterns,
+    around: tuple[Hyperplane, ...],
 ) -> Sequential | None:
     """Return the loop with the statement inside; None where its values last longer than an iteration."""
     size = len(statement.iterators)
@@ -109,7 +122,7 @@ def _with_leaf(
         for time in (row, tuple(-c for c in row)):
             if all(e.all_zero(time, loop.time[e.sink]) for e in found):
                 plane = {**loop.time, statement.name: time}
-                return _rearranged((statement, *inside), plane, edges, loop, around)
+                return _rearranged((statement, *inside), plane, edges, loop, patterns, around)
     return None
 
 
@@ -118,11 +131,12 @@ def _rearranged(
     plane: Hyperplane,
     edges: Sequence[Edge],
     loop: Sequential,
+    patterns: Patterns,
     around: tuple[Hyperplane, ...],
 ) -> Sequential | None:
     names = {s.name for s in statements}
     here = [e for e in edges if {e.source, e.sink} <= names]
-    made = Sequential(plane, arrange(statements, inner_edges(here, plane), (*around, plane)))
+    made = Sequential(plane, arrange(statements, inner_edges(here, plane), patterns, (*around, plane)))
     return made if score([made]) <= score([loop]) else None
 
 

@@ -7,7 +7,7 @@ combine operators, and domains that are no boxes get a guard.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import islpy as isl
 
@@ -163,7 +163,7 @@ def _map(statement: ScopStatement, shape: Shape) -> MdHom:
     if statement.condition is not None:
         before = Read(inputs.position(output), term.type)
         term = Select(shape.frame.expression(statement.condition, places), term, before)
-    guard = _guard(shape)
+    guard = guard_of(shape)
     combine = tuple(CombineOperator(Order.CONCATENATE) for _ in shape.frame.names)
     return _hom(statement, shape, tuple(inputs.views), output, term, combine, None, guard, guard)
 
@@ -176,8 +176,8 @@ def _reduction(statement: ScopStatement, shape: Shape, update: Update) -> MdHom:
     output = _output(statement, shape, inputs)
     start = Read(inputs.position(output), term.type)
     combine = _operators(shape, update.combiner)
-    guard = _guard(shape)
-    written = guard if statement.target.computed else _written(shape)
+    guard = guard_of(shape)
+    written = guard if statement.target.computed else written_of(shape)
     return _hom(statement, shape, tuple(inputs.views), output, term, combine, start, guard, written)
 
 
@@ -233,11 +233,12 @@ def _output(statement: ScopStatement, shape: Shape, inputs: Inputs) -> View:
     return shape.frame.view(statement.target, inputs.positions(statement, needed))
 
 
-def _guard(shape: Shape) -> IntExpression | None:
+def guard_of(shape: Shape) -> IntExpression | None:
+    """Return which points of the rectangle there are; None where it is all of them."""
     return condition_of(shape.frame.points, shape.rectangle, shape.frame.names)
 
 
-def _written(shape: Shape) -> IntExpression | None:
+def written_of(shape: Shape) -> IntExpression | None:
     """Return at which kept points there is something to combine."""
     points, rectangle = shape.frame.points, shape.rectangle
     for k in sorted(shape.lost, reverse=True):
@@ -264,8 +265,3 @@ def _with_indices(statement: ScopStatement, needed: Sequence[int]) -> list[int]:
     for position in needed:
         add(position)
     return result
-
-
-def renamed(node: MdHom, name: str) -> MdHom:
-    """Return the same md_hom under another name."""
-    return replace(node, name=name)

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from polyloom.scop.model import ScopStatement
+
+if TYPE_CHECKING:
+    from polyloom.scop.patterns import Recurrence, RunningUpdate, Selection
 
 Row = tuple[int, ...]
 """Coefficients of a linear function of a statement's iterators."""
@@ -27,13 +31,6 @@ class Leaf:
 
 
 @dataclass(frozen=True, eq=False)
-class Scan:
-    """Prefix combinations: see ``scop.scans``. ``statements``: the update first, then the readers."""
-
-    statements: tuple[ScopStatement, ...]
-
-
-@dataclass(frozen=True, eq=False)
 class Block:
     """Statements in their order in the source, for every point of the ``parallel`` coordinates.
 
@@ -46,6 +43,14 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False)
+class Group:
+    """Statements that are md_homs together: scans and selections. ``otherwise``: where they are not."""
+
+    form: Selection | RunningUpdate | Recurrence
+    otherwise: Block
+
+
+@dataclass(frozen=True, eq=False)
 class Sequential:
     """``body`` for each value of the hyperplane, in increasing order, on the host."""
 
@@ -53,7 +58,7 @@ class Sequential:
     body: tuple[Plan, ...]
 
 
-Plan = Leaf | Scan | Block | Sequential
+Plan = Leaf | Group | Block | Sequential
 
 
 def statements_of(plan: Plan) -> tuple[ScopStatement, ...]:
@@ -61,7 +66,7 @@ def statements_of(plan: Plan) -> tuple[ScopStatement, ...]:
     match plan:
         case Leaf(statement=statement):
             return (statement,)
-        case Scan(statements=statements) | Block(statements=statements):
+        case Group(otherwise=Block(statements=statements)) | Block(statements=statements):
             return statements
         case Sequential(body=body):
             return tuple(s for inner in body for s in statements_of(inner))
@@ -79,6 +84,7 @@ class Part(Enum):
     """What becomes of an iterator of the source."""
 
     PARALLEL = "a dimension of md_homs"
+    TOGETHER = "a dimension of a scan or of a selection"
     HOST = "a host loop"
     WAVEFRONT = "part of a wavefront on the host"
     INSIDE = "a loop inside a node"
@@ -101,7 +107,10 @@ def _add_parts(plan: Plan, times: tuple[Hyperplane, ...], result: dict[str, tupl
         size = len(statement.iterators)
         rows = [row_of(time, statement.name) for time in times]
         along = [row_of(p, statement.name) for p in plan.parallel] if isinstance(plan, Block) else None
-        result[statement.name] = tuple(_part(k, rows, along) for k in range(size))
+        found = [_part(k, rows, along) for k in range(size)]
+        if isinstance(plan, Group):
+            found = [Part.TOGETHER if part is Part.PARALLEL else part for part in found]
+        result[statement.name] = tuple(found)
 
 
 def _part(k: int, times: Iterable[Row], parallel: Iterable[Row] | None) -> Part:
@@ -136,7 +145,7 @@ def score(plans: Iterable[Plan]) -> Score:
 
 def _score(plan: Plan) -> Score:
     match plan:
-        case Leaf() | Scan():
+        case Leaf() | Group():
             return 0, 0
         case Block(statements=statements, parallel=parallel, around=around):
             return max(0, max(len(s.iterators) for s in statements) - len(parallel) - around), 0

@@ -5,7 +5,7 @@ updates -> dependences -> expansion -> plan -> contraction -> host nodes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
@@ -20,11 +20,12 @@ from polyloom.scop.contract import Storage, contracted, private_buffers, rewriti
 from polyloom.scop.dependences import Dependences, Kind, dependences
 from polyloom.scop.emit import Emitter
 from polyloom.scop.expand import expanded
-from polyloom.scop.fuse import fused
+from polyloom.scop.fuse import fused, without_dead
 from polyloom.scop.gather import gathered
 from polyloom.scop.hyperplanes import Edge, edge
 from polyloom.scop.model import Scop
 from polyloom.scop.nests import nest
+from polyloom.scop.patterns import Patterns, selections, together
 from polyloom.scop.stated import stated_errors, stated_updates
 from polyloom.scop.updates import Update, update_of
 from polyloom.scop.verdicts import LoopVerdict, Verdict, verdicts
@@ -67,12 +68,14 @@ def host_program(scop: Scop, mode: ReductionMode = ReductionMode.DETECT) -> Tran
     if wrong and mode is not ReductionMode.IGNORE:
         raise PolyloomError(*wrong)
     edges = edges_of(after)
-    arranged = gathered(arrange(larger.statements, edges), expansions, edges)
+    patterns = _patterns(larger, updates, mode)
+    edges += [edge(a, b, "", False, False, pairs) for s in patterns.selections for a, b, pairs in together(s)]
+    arranged = gathered(arrange(larger.statements, edges, patterns), expansions, edges, patterns)
     plans, storages = contracted(arranged, expansions)
     held = {b.name: b for b in _buffers(larger, before, storages)}
     emitter = Emitter(larger, updates, held, rewriting(storages), private_buffers(storages, held))
     passing = frozenset(b.name for b in held.values() if b.role is Role.LOCAL)
-    body = fused(emitter.nodes(plans), passing)
+    body = fused(without_dead(emitter.nodes(plans), passing), passing)
     found = _used((*held.values(), *emitter.locals), body)
     program = HostProgram(scop.name, parameters(scop), found, body)
     loops = verdicts(larger, after, expansions, updates, arranged)
@@ -122,6 +125,11 @@ def _updates(scop: Scop, mode: ReductionMode) -> dict[str, Update]:
         return {}
     found = {s.name: update for s in scop.statements if (update := update_of(s)) is not None}
     return stated_updates(scop, found) if mode is ReductionMode.STATED else found
+
+
+def _patterns(scop: Scop, updates: Mapping[str, Update], mode: ReductionMode) -> Patterns:
+    found = selections(scop) if mode is ReductionMode.DETECT else ()
+    return Patterns(updates, found)
 
 
 def edges_of(found: Dependences) -> list[Edge]:

@@ -161,10 +161,10 @@ def _selected(
 
 def _extremum(compare: Compare, term: Expression, mine: frozenset[int]) -> BinaryOp | None:
     """Return which of max and min keeps ``term`` where the comparison holds."""
-    left, right = _peeled(compare.left), _peeled(compare.right)
-    if left == _peeled(term) and _is_mine(right, mine):
+    left, right = peeled(compare.left), peeled(compare.right)
+    if left == peeled(term) and _is_mine(right, mine):
         larger = compare.op in (CompareOp.GT, CompareOp.GE)
-    elif right == _peeled(term) and _is_mine(left, mine):
+    elif right == peeled(term) and _is_mine(left, mine):
         larger = compare.op in (CompareOp.LT, CompareOp.LE)
     else:
         return None
@@ -229,11 +229,11 @@ def _reads(expression: Expression, mine: frozenset[int]) -> bool:
 
 def _is_mine(expression: Expression, mine: frozenset[int]) -> bool:
     """Whether an expression is the accumulator itself, perhaps in a wider type."""
-    inner = _peeled(expression)
+    inner = peeled(expression)
     return isinstance(inner, Read) and inner.position in mine
 
 
-def _peeled(expression: Expression) -> Expression:
+def peeled(expression: Expression) -> Expression:
     """Drop conversions that lose nothing."""
     while isinstance(expression, Convert) and _keeps(expression.operand.type, expression.type):
         expression = expression.operand

@@ -72,7 +72,7 @@ class LoopVerdict:
     @property
     def runs_parallel(self) -> bool:
         """Whether all statements run the loop's iterations in parallel."""
-        return all(part is Part.PARALLEL for part in self.parts)
+        return all(part in (Part.PARALLEL, Part.TOGETHER) for part in self.parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +166,9 @@ def _part(name: str, depth: int, roles: Mapping[str, Sequence[Part]]) -> Part:
 
 def _how(loop: LoopVerdict) -> Iterator[str]:
     """Yield how a serial loop runs."""
-    if loop.runs_parallel:
+    if Part.TOGETHER in loop.parts:
+        yield "its statements are a scan or a selection together: one md_hom with an operator for it"
+    elif loop.runs_parallel:
         yield "each statement of the loop becomes an md_hom of its own, in which the iterations are parallel"
     elif Part.WAVEFRONT in loop.parts:
         yield "a wavefront goes through the iterations on the host; what lies on it is parallel"

@@ -1,0 +1,271 @@
+"""Groups of statements that are one md_hom together: scans, and selections with several results.
+
+A scan: ``s += x[i]; y[i] = s``, and ``y[i] = y[i - 1] + x[i]``. A selection: ``if (x[i] > best) { best =
+x[i]; place = i; }``, whose results are combined by one operator on tuples. The forms are those of the source;
+that nothing else comes in between is for the dependences to say.
+
+Source: md_poly, Sec. 3.1 (point-wise operators with any function, prefix sums). Unlike the paper: recognised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyloom.ir.expressions import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Constant,
+    Expression,
+    Read,
+    Select,
+)
+from polyloom.scop.combiners import ASSOCIATIVE
+from polyloom.scop.hyperplanes import Edge
+from polyloom.scop.model import Origin, Scop, ScopAccess, ScopStatement
+from polyloom.scop.rewrite import moved_reads, read_positions
+from polyloom.scop.updates import Update, peeled
+
+_DIM = isl.dim_type
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """``decision`` sets a flag where a value is better; the ``moves`` then replace the results.
+
+    ``best``: which of the moves keeps the compared value; ``op``: how a new value compares with it.
+    """
+
+    decision: ScopStatement
+    moves: tuple[ScopStatement, ...]
+    best: int
+    op: CompareOp
+
+    @property
+    def statements(self) -> tuple[ScopStatement, ...]:
+        """All statements, in the order of the source."""
+        return (self.decision, *self.moves)
+
+
+def same_instances(a: ScopStatement, b: ScopStatement) -> bool:
+    """Whether two statements run for the same iterations of the same loops."""
+    if a.loops != b.loops or a.domain.dim(_DIM.set) != b.domain.dim(_DIM.set):
+        return False
+    return bool(a.domain.is_equal(b.domain.set_tuple_name(a.name)))
+
+
+def same_element(a: ScopStatement, x: ScopAccess, b: ScopStatement, y: ScopAccess) -> bool:
+    """Whether accesses of two statements touch the same element in the same iteration."""
+    if x.array != y.array or x.computed or y.computed:
+        return False
+    moved = y.relation.intersect_domain(b.domain).set_tuple_name(_DIM.in_, a.name)
+    return bool(x.relation.intersect_domain(a.domain).is_equal(moved))
+
+
+def selections(scop: Scop) -> tuple[Selection, ...]:
+    """Return the selections of the source."""
+    inner = {a.name for a in scop.arrays if a.origin is Origin.INNER}
+    found = (_selection(scop, s) for s in scop.statements if s.target.array in inner)
+    return tuple(selection for selection in found if selection is not None)
+
+
+def _selection(scop: Scop, decision: ScopStatement) -> Selection | None:
+    flag = decision.target.array
+    users = [s for s in scop.statements if s is not decision and _uses(s, flag)]
+    compare = _flag_of(decision)
+    if compare is None or not users or any(s.target.array == flag for s in users):
+        return None
+    moves = tuple(s for s in users if same_instances(decision, s) and _asks(s, flag))
+    if len(moves) != len(users) or len({s.target.array for s in moves}) != len(moves):
+        return None
+    return _with_best(decision, compare, moves)
+
+
+def _uses(statement: ScopStatement, array: str) -> bool:
+    return any(a.array == array for a in (statement.target, *statement.reads))
+
+
+def _flag_of(decision: ScopStatement) -> Compare | None:
+    """Return the comparison that a flag stands for: ``flag = a > b ? 1 : 0``."""
+    if decision.condition is not None:
+        return None
+    match decision.value:
+        case Select(condition=Compare() as compare, then=Constant(value=1), otherwise=Constant(value=0)):
+            return compare
+        case _:
+            return None
+
+
+def _asks(statement: ScopStatement, flag: str) -> bool:
+    """Whether a statement runs where the flag is set, and reads it for nothing else."""
+    match statement.condition:
+        case Compare(op=CompareOp.NE, left=Read(position=p), right=Constant(value=0)):
+            other = read_positions(statement.value)
+            return statement.reads[p].array == flag and p not in other
+        case _:
+            return False
+
+
+def _with_best(
+    decision: ScopStatement, compare: Compare, moves: tuple[ScopStatement, ...]
+) -> Selection | None:
+    """Return the selection if the comparison is of a result with its own new value."""
+    targets = {move.target.array for move in moves}
+    for k, move in enumerate(moves):
+        op = _comparison(decision, compare, move)
+        if op is not None and not any(_reads_any(m, targets) for m in moves):
+            return Selection(decision, moves, k, op)
+    return None
+
+
+def _reads_any(move: ScopStatement, arrays: set[str]) -> bool:
+    return any(move.reads[p].array in arrays for p in read_positions(move.value))
+
+
+def _comparison(decision: ScopStatement, compare: Compare, move: ScopStatement) -> CompareOp | None:
+    """Return the strict comparison under which the move's value takes the place of its target."""
+    turned = {CompareOp.LT: CompareOp.GT, CompareOp.GT: CompareOp.LT}
+    left, right = compare.left, compare.right
+    if _is_target(decision, right, move) and _is_value(decision, left, move):
+        return compare.op if compare.op in turned else None
+    if _is_target(decision, left, move) and _is_value(decision, right, move):
+        return turned.get(compare.op)
+    return None
+
+
+def _is_target(decision: ScopStatement, value: Expression, move: ScopStatement) -> bool:
+    value = peeled(value)
+    return isinstance(value, Read) and same_element(
+        decision, decision.reads[value.position], move, move.target
+    )
+
+
+def _is_value(decision: ScopStatement, value: Expression, move: ScopStatement) -> bool:
+    """Whether the decision's expression is the value that the move stores."""
+    value = peeled(value)
+    theirs, ours = read_positions(value), read_positions(move.value)
+    if len(theirs) != len(ours):
+        return False
+    pairs = list(zip(theirs, ours, strict=True))
+    same = all(same_element(decision, decision.reads[a], move, move.reads[b]) for a, b in pairs)
+    return same and moved_reads(move.value, {b: a for a, b in pairs}) == value
+
+
+def together(selection: Selection) -> Iterator[tuple[str, str, isl.Map]]:
+    """Yield relations that keep the statements of a selection in one component."""
+    first, *others = selection.statements
+    for other in others:
+        relation = isl.Map.identity(first.domain.get_space().map_from_set()).intersect_domain(first.domain)
+        there = relation.set_tuple_name(_DIM.out, other.name)
+        yield first.name, other.name, there
+        yield other.name, first.name, there.reverse()
+
+
+@dataclass(frozen=True, eq=False)
+class RunningUpdate:
+    """A scan: ``update`` combines terms into an element; ``readers`` store what it holds after each."""
+
+    update: ScopStatement
+    readers: tuple[ScopStatement, ...]
+
+
+def running_update(
+    statements: Sequence[ScopStatement], edges: Sequence[Edge], updates: Mapping[str, Update]
+) -> RunningUpdate | None:
+    """Return the scan that a component is; None where it is something else."""
+    mine = [s for s in statements if s.name in updates]
+    if len(mine) != 1 or len(statements) < 2 or statements[0] is not mine[0]:
+        return None
+    update, readers = mine[0], tuple(statements[1:])
+    array = update.target.array
+    if any(e.array != array for e in edges) or update.target.computed:
+        return None
+    if not all(_stores(update, reader, array) for reader in readers):
+        return None
+    return RunningUpdate(update, readers)
+
+
+def _stores(update: ScopStatement, reader: ScopStatement, array: str) -> bool:
+    """Whether a statement is a map of what the update's element holds."""
+    if reader.condition is not None or reader.target.computed or reader.target.array == array:
+        return False
+    if not same_instances(update, reader):
+        return False
+    mine = [read for read in reader.reads if read.array == array]
+    return bool(mine) and all(same_element(update, update.target, reader, read) for read in mine)
+
+
+@dataclass(frozen=True, eq=False)
+class Recurrence:
+    """``y[i] = y[i - 1] op term``: ``previous`` is the position of the read one step back."""
+
+    statement: ScopStatement
+    op: BinaryOp
+    term: Expression
+    previous: int
+    dimension: int
+
+
+def recurrence(statement: ScopStatement, edges: Sequence[Edge]) -> Recurrence | None:
+    """Return the scan that a statement is over itself; None where it is none."""
+    target = statement.target
+    if statement.condition is not None or target.computed or any(e.array != target.array for e in edges):
+        return None
+    places = [k for k, read in enumerate(statement.reads) if read.array == target.array]
+    found = _last_operand(statement.value, places)
+    if found is None or len(places) != 1:
+        return None
+    dimension = _step_back(statement, statement.reads[places[0]])
+    return None if dimension is None else Recurrence(statement, *found, places[0], dimension)
+
+
+def _last_operand(value: Expression, places: Sequence[int]) -> tuple[BinaryOp, Expression] | None:
+    match value:
+        case Binary(op=op, left=Read(position=p), right=term) if op in ASSOCIATIVE and p in places:
+            return (op, term) if p not in read_positions(term) else None
+        case Binary(op=op, left=term, right=Read(position=p)) if op in ASSOCIATIVE and p in places:
+            return (op, term) if p not in read_positions(term) else None
+        case _:
+            return None
+
+
+def _step_back(statement: ScopStatement, read: ScopAccess) -> int | None:
+    """Return the dimension k with ``read(x) = target(x - e_k)``."""
+    size = statement.domain.dim(_DIM.set)
+    target = statement.target.relation.intersect_domain(statement.domain)
+    for k in range(size):
+        names = [f"i{j}" for j in range(size)]
+        back = [f"i{j} - 1" if j == k else f"i{j}" for j in range(size)]
+        name = statement.name
+        step = isl.Map(f"{{ {name}[{', '.join(names)}] -> {name}[{', '.join(back)}] }}")
+        before = statement.target.relation.gist_domain(statement.domain).apply_domain(step.reverse())
+        here = read.relation.intersect_domain(statement.domain)
+        if here.is_subset(before) and target.is_injective():
+            return k
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """What is known of the statements of a part, for the recognition of groups."""
+
+    updates: Mapping[str, Update]
+    selections: tuple[Selection, ...]
+
+    def group(
+        self, statements: Sequence[ScopStatement], edges: Sequence[Edge]
+    ) -> Selection | RunningUpdate | Recurrence | None:
+        """Return what a strongly connected component is; None where it is nothing of these."""
+        real = [e for e in edges if e.array]
+        if len(statements) == 1:
+            return recurrence(statements[0], real)
+        names = {s.name for s in statements}
+        for selection in self.selections:
+            arrays = {s.target.array for s in selection.statements}
+            if {s.name for s in selection.statements} == names and all(e.array in arrays for e in real):
+                return selection
+        return running_update(statements, real, self.updates)

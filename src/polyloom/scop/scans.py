@@ -1,0 +1,209 @@
+"""Scans and selections as md_homs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import islpy as isl
+
+from polyloom.ir.expressions import BinaryOp, Compare, CompareOp, Expression, Read, Select
+from polyloom.ir.host import CombineOperator, Combiner, Index, MdHom, Order, View
+from polyloom.scop.combiners import combiner, neutral
+from polyloom.scop.homs import Inputs, NoHom, Shape, extents_of, guard_of, hom, shape_of, written_of
+from polyloom.scop.model import Scop, ScopStatement
+from polyloom.scop.nesting import direction
+from polyloom.scop.patterns import Recurrence, RunningUpdate, Selection
+from polyloom.scop.rewrite import Leaf, read_positions, with_leaves
+from polyloom.scop.updates import Update
+from polyloom.scop.views import Frame
+
+_DIM = isl.dim_type
+_OP = {CompareOp.GT: BinaryOp.MAXIMUM, CompareOp.LT: BinaryOp.MINIMUM}
+
+
+def selection_hom(found: Selection, scop: Scop, domain: isl.Set, context: isl.Set) -> MdHom:
+    """Return ``if (x[i] > best) { best = x[i]; place = i; }`` as one md_hom with two results.
+
+    The operator takes the right operand where its ``best`` is better, so ties go to the first point.
+    """
+    best = found.moves[found.best]
+    operator = _selecting(found)
+    update = Update(_OP[found.op], operator, best.value, frozenset())
+    shape = shape_of(best, domain, update, context)
+    for k in shape.lost:
+        _check_order(scop, best.name, shape.frame, k)
+    inputs = Inputs(shape.frame)
+    outputs, terms, starts = [], [], []
+    for move in found.moves:
+        frame = _frame_for(shape.frame, move)
+        view = frame.view(move.target, {})
+        if any(not isinstance(i, Index) or any(i.coefficients[k] for k in shape.lost) for i in view.indices):
+            raise NoHom("a result depends on the dimensions that are combined")
+        places = Inputs(frame, inputs.views).positions(move, read_positions(move.value))
+        outputs.append(view)
+        terms.append(frame.expression(move.value, places))
+        starts.append(Read(inputs.position(view), move.value.type))
+    combine = tuple(
+        CombineOperator(Order.POINTWISE, operator) if k in shape.lost else CombineOperator(Order.CONCATENATE)
+        for k in range(len(shape.frame.names))
+    )
+    return MdHom(
+        best.name,
+        shape.frame.names,
+        extents_of(shape.box),
+        tuple(inputs.views),
+        tuple(outputs),
+        tuple(terms),
+        combine,
+        tuple(starts),
+        (None,) * len(outputs),
+        guard_of(shape),
+        written_of(shape),
+        best.span,
+    )
+
+
+def _selecting(found: Selection) -> Combiner:
+    count = len(found.moves)
+    types = [move.value.type for move in found.moves]
+    chosen = Compare(
+        found.op, Read(count + found.best, types[found.best]), Read(found.best, types[found.best])
+    )
+    results = tuple(Select(chosen, Read(count + k, t), Read(k, t)) for k, t in enumerate(types))
+    neutrals = [neutral(_OP[found.op], t) if k == found.best else 0 for k, t in enumerate(types)]
+    name = "argmax" if found.op is CompareOp.GT else "argmin"
+    return Combiner(name, results, tuple(neutrals), commutative=False)
+
+
+def running_homs(
+    found: RunningUpdate, scop: Scop, update: Update, domain: isl.Set, context: isl.Set
+) -> tuple[MdHom, ...]:
+    """Return ``s += x[i]; y[i] = s`` as a scan into ``y``, and the sum that ``s`` ends with."""
+    shape = shape_of(found.update, domain, update, context)
+    if len(shape.lost) != 1:
+        raise NoHom("a scan has one dimension")
+    (dimension,) = shape.lost
+    _check_order(scop, found.update.name, shape.frame, dimension)
+    scans = [_scan(found.update, reader, shape, update, dimension) for reader in found.readers]
+    return (*scans, hom(found.update, domain, update, context))
+
+
+def _scan(
+    statement: ScopStatement, reader: ScopStatement, shape: Shape, update: Update, dimension: int
+) -> MdHom:
+    inputs = Inputs(shape.frame)
+    places = inputs.positions(statement, read_positions(update.term))
+    term = shape.frame.expression(update.term, places)
+    start = Read(inputs.position(shape.frame.view(statement.target, {})), term.type)
+    frame = _frame_for(shape.frame, reader)
+    array = statement.target.array
+    needed = [p for p in read_positions(reader.value) if reader.reads[p].array != array]
+    there = Inputs(frame, inputs.views).positions(reader, needed)
+    held = {p: _HELD for p in read_positions(reader.value) if reader.reads[p].array == array}
+    value = _with_held(frame.expression(reader.value, {**there, **held}), len(inputs.views))
+    target = frame.view(reader.target, {})
+    operator = combiner(update.op, term.type)
+    made = _prefix(reader, shape, dimension, operator, tuple(inputs.views), target, term, start)
+    plain = isinstance(value, Read) and value.position == len(inputs.views)
+    return made if plain else replace(made, finish=(value,))
+
+
+_HELD = -1
+"""The position of the combined value until the number of inputs is known."""
+
+
+def _with_held(value: Expression, position: int) -> Expression:
+    def leaf(part: Leaf) -> Expression:
+        return Read(position, part.type) if isinstance(part, Read) and part.position == _HELD else part
+
+    return with_leaves(value, leaf)
+
+
+def recurrence_hom(found: Recurrence, scop: Scop, domain: isl.Set, context: isl.Set) -> MdHom:
+    """Return ``y[i] = y[i - 1] + x[i]`` as a scan that starts from the element before the first."""
+    statement = found.statement
+    shape = shape_of(statement, domain, None, context)
+    dimension = _coordinate(shape.frame, found.dimension)
+    _check_order(scop, statement.name, shape.frame, dimension)
+    _check_from_zero(shape.frame.points, dimension)
+    inputs = Inputs(shape.frame)
+    places = inputs.positions(statement, read_positions(found.term))
+    term = shape.frame.expression(found.term, places)
+    first = _at_zero(shape.frame, dimension)
+    start = Read(inputs.position(first.view(statement.reads[found.previous], {})), term.type)
+    target = shape.frame.view(statement.target, {})
+    operator = combiner(found.op, term.type)
+    return _prefix(statement, shape, dimension, operator, tuple(inputs.views), target, term, start)
+
+
+def _prefix(
+    statement: ScopStatement,
+    shape: Shape,
+    dimension: int,
+    operator: Combiner,
+    inputs: tuple[View, ...],
+    target: View,
+    term: Expression,
+    start: Expression,
+) -> MdHom:
+    guard = guard_of(shape)
+    combine = tuple(
+        CombineOperator(Order.PREFIX, operator) if k == dimension else CombineOperator(Order.CONCATENATE)
+        for k in range(len(shape.frame.names))
+    )
+    return MdHom(
+        statement.name,
+        shape.frame.names,
+        extents_of(shape.box),
+        inputs,
+        (target,),
+        (term,),
+        combine,
+        (start,),
+        (None,),
+        guard,
+        guard,
+        statement.span,
+    )
+
+
+def _frame_for(frame: Frame, statement: ScopStatement) -> Frame:
+    """Return the same coordinates for a statement that runs for the same iterations."""
+    coordinates = frame.coordinates.set_tuple_name(_DIM.out, statement.name)
+    return replace(frame, coordinates=coordinates)
+
+
+def _check_order(scop: Scop, statement: str, frame: Frame, dimension: int) -> None:
+    """Make sure that a coordinate grows in the order of the source; raises ``NoHom``."""
+    for k in range(frame.coordinates.dim(_DIM.out)):
+        moving = frame.coordinates.get_at(k).get_coefficient_val(_DIM.in_, dimension)
+        if not moving.is_zero() and moving.is_pos() != (direction(scop, statement, k) > 0):
+            raise NoHom("the loop counts downwards")
+
+
+def _coordinate(frame: Frame, k: int) -> int:
+    """Return the coordinate that moves iterator number k, and it alone; raises ``NoHom``."""
+    outs = range(frame.coordinates.dim(_DIM.out))
+    for dimension in range(len(frame.names)):
+        moved = [frame.coordinates.get_at(j).get_coefficient_val(_DIM.in_, dimension) for j in outs]
+        if moved[k].is_one() and all(v.is_zero() for j, v in enumerate(moved) if j != k):
+            return dimension
+    raise NoHom("no coordinate is the loop's iterator")
+
+
+def _check_from_zero(points: isl.Set, dimension: int) -> None:
+    """Make sure that every line along a dimension begins at 0 and has no gaps; raises ``NoHom``."""
+    later = points.intersect(points.lower_bound_val(_DIM.set, dimension, isl.Val(1)))
+    back = isl.MultiAff.identity(points.get_space().map_from_set())
+    step = back.set_aff(dimension, back.get_at(dimension).add_constant_val(isl.Val(1)))
+    if not later.preimage_multi_aff(step).is_subset(points):
+        raise NoHom("the lines begin at different places")
+
+
+def _at_zero(frame: Frame, dimension: int) -> Frame:
+    """Return the coordinates at the first point of a dimension."""
+    first = isl.MultiAff.identity(frame.points.get_space().map_from_set())
+    zero = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(frame.points.get_space()))
+    first = first.set_aff(dimension, zero)
+    coordinates = frame.coordinates.pullback_multi_aff(first)
+    return replace(frame, coordinates=coordinates)
