@@ -6,6 +6,7 @@ import os
 from collections import abc
 from collections.abc import Sequence
 from typing import Any
+from pathlib import Path
 
 from polyloom.diagnostics import Source
 from polyloom.ir.host import HostProgram, Role
@@ -19,6 +20,7 @@ from polyloom.mdh.dropin import DropIn, Maker, check_values
 from polyloom.mdh.dropin_source import Place, Variable
 from polyloom.mdh.execution import plain_launch
 from polyloom.mdh.tune import Observer, Tuned, TuneOptions
+from polyloom.mdh.tuned import TunedEmitter
 from polyloom.scop.model import Origin, Scop, ScopArray
 from polyloom.sources import LoadedHost, Reading, load_host_programs, load_macros, only_program
 from polyloom.wafer.analysis import LayerAnalysis
@@ -58,15 +60,17 @@ def compile_opencl(
     reading: Reading,
     device: DeviceModel,
     values: abc.Mapping[str, int],
+    database: Path | None = None,
 ) -> DropIn:
     """Make a drop-in of a C file and its SCoPs, or, without a ``source``, a C function of a layer.
 
-    ``values``: of parameters for which there are kernels of their own.
+    ``values``: of parameters for which there are kernels of their own. ``database``: of tuned schedules; None
+    is the user's own.
 
     Errors: ``parameter-unknown``; ``Unsupported`` with ``drop-in-...``.
     """
     check_values(values, [part.program for part in loaded])
-    maker = Maker(device, plain_launch, values)
+    maker = Maker(device, TunedEmitter(database), values)
     if source is None:
         return maker.of_program(loaded[0].program)
     parts = [(_place(part), part.program) for part in loaded]

@@ -12,6 +12,7 @@ from polyloom.cli.loading import load_placed
 from polyloom.cli.messages import print_remarks
 from polyloom.cli.options import (
     c_options,
+    database_option,
     device_option,
     machine_option,
     map_option,
@@ -37,6 +38,7 @@ from polyloom.sources import Reading
 @device_option
 @parameter_option
 @reductions_option
+@database_option
 def command(source: Path, target: str, folder: Path, **options: Any) -> None:
     """Write compiled files into DIR.
 
@@ -72,7 +74,8 @@ def _opencl(source: Path, folder: Path, options: Mapping[str, Any]) -> tuple[str
     reading = Reading(**{key: options[key] for key in keys})
     loaded = load_host_programs(source, reading)
     text = read_source(source) if is_c(source) else None
-    made = compile_opencl(text, loaded, reading, choose_device(options["device"]), options["parameters"])
+    device, values, database = choose_device(options["device"]), options["parameters"], options["database"]
+    made = compile_opencl(text, loaded, reading, device, values, database)
     names = write_folder(made.files, made.document, folder, others_stay=True)
     print_remarks([remark for part in loaded for remark in part.remarks], quiet=False)
     return names

@@ -23,6 +23,7 @@ from polyloom.mdh.devices import DeviceKind, DeviceModel
 from polyloom.mdh.dropin_host import Signature, Variant, host_function, signature
 from polyloom.mdh.dropin_kernels import KernelTable
 from polyloom.mdh.dropin_source import Place, replacement, with_calls
+from polyloom.mdh.fuse import with_fused_loops
 from polyloom.mdh.kernel import Launch
 from polyloom.mdh.names import c_names
 
@@ -96,7 +97,8 @@ class Maker:
         return [*special, self._variant({}, program)]
 
     def _variant(self, values: Mapping[str, int], program: HostProgram) -> Variant:
-        return Variant(values, program, lambda node: self.emit(node, program, self.device))
+        fused = with_fused_loops(program, self.device)
+        return Variant(values, fused, lambda node: self.emit(node, fused, self.device))
 
     def _complete(self, texts: dict[str, str], command: str, calls: Sequence[Signature]) -> DropIn:
         document = {

@@ -1,0 +1,42 @@
+"""An emitter that asks the database: tuned schedules where there are any, else the cost model's."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+
+from polyloom.ir.host import HostProgram, MdHom, Nest
+from polyloom.mdh.choose import Choice, choose, tuning_results
+from polyloom.mdh.devices import DeviceModel
+from polyloom.mdh.emit import emit_md_hom, has_tiles
+from polyloom.mdh.emit_nest import emit_nest
+from polyloom.mdh.kernel import Launch
+from polyloom.mdh.plain import plain_nest
+from polyloom.mdh.schedule import Schedule
+from polyloom.mdh.space import space_of
+
+
+class TunedEmitter:
+    """Makes the kernels of a node.
+
+    ``path``: the database; None: the user's own. ``choices``: what was chosen for each md_hom, by its name.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self.choices: dict[str, Choice[Schedule]] = {}
+
+    def __call__(self, node: MdHom | Nest, program: HostProgram, device: DeviceModel) -> Launch:
+        """Return the kernels of a node of ``program``.
+
+        Errors: ``database-...`` where ``path`` is no database.
+        """
+        if isinstance(node, Nest):
+            return emit_nest(node, program, device)
+        if not has_tiles(node):
+            return emit_nest(plain_nest(node), program, device)
+        space = space_of(node, program, device)
+        with tuning_results(self._path) or nullcontext() as database:
+            choice = choose(node, program.buffers, device, space, database)
+        self.choices[node.name] = choice
+        return emit_md_hom(node, program, device, choice.schedule)
