@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections import abc
 from collections.abc import Sequence
-from typing import Any
 from pathlib import Path
+from typing import Any
 
 from polyloom.diagnostics import Source
 from polyloom.ir.host import HostProgram, Role
