@@ -59,7 +59,7 @@ def _outcome(seed: int, modes: Sequence[SimdMode]) -> str:
             return refused.diagnostics[0].code
         where = f"mode {mode.value}, {layer}"
         _check_sets(analysis, where)
-        inputs, expected = _run(layer, mapping)
+        inputs, expected = run_layer(layer, mapping)
         found = simulate_program(program, inputs, invocations=layer.invocations)
         for name, values in expected.items():
             np.testing.assert_array_equal(found.outputs[name], values, f"{name} in {where}", strict=True)
@@ -67,7 +67,7 @@ def _outcome(seed: int, modes: Sequence[SimdMode]) -> str:
     return "right"
 
 
-def _run(layer: Layer, mapping: Mapping) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+def run_layer(layer: Layer, mapping: Mapping) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Return the inputs of all invocations, and what comes out: residents without a leading axis."""
     count, program = layer.invocations, layer.program
     batch = [random_inputs(program, layer.seed + 1000 * n, layer.density) for n in range(count)]

@@ -410,10 +410,12 @@ def _check_straight_outputs(
 ) -> None:
     """Refuse straight ports beside a peeled line: elements that nothing writes may leave there."""
     for tensor, schedule in given.outputs.items():
+        straight = named_index(schedule)
+        for adapter in (a for a in adapters if a.tensor == tensor):
+            for entry in adapter.entries():
+                straight = straight.subtract(adapter.outer(entry))
         for side in Side:
-            ports = on_side(schedule, given.grid, side)
-            if ports.is_empty() or any((a.tensor, a.side) == (tensor, side) for a in adapters):
-                continue
+            ports = on_side(straight, given.grid, side)
             lost = ports.subtract_domain(_shifted(ports, grid, origin, side).domain())
             if not lost.is_empty():
                 raise Unsupported(_beside_peeled(given, tensor, lost))

@@ -1,0 +1,136 @@
+"""Border adapters: the paper's equations (5), (6) and (10), and random ports, bit for bit.
+
+A failure prints the seed, the layer and its map. ``border_layer(seed)`` makes it again.
+Source: dtg_codegen, Sec. 4.1.2 and 4.2.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import islpy as isl
+import numpy as np
+import pytest
+from border_layers import border_layer
+from corpus import Layer, layers
+from test_random_layers import run_layer
+
+from polyloom.diagnostics import PolyloomError, Source
+from polyloom.pipeline import analyse_layer
+from polyloom.wafer.border import peel_border
+from polyloom.wafer.border_flows import kinds_of
+from polyloom.wafer.explanation import explanation
+from polyloom.wafer.mapping import read_mapping
+from polyloom.wafer.program import compile_program
+from polyloom.wafer.simd import SimdMode, SimdOptions
+from polyloom.wafer.simulation import simulate_program
+from polyloom.wafer.simulator import build
+from polyloom.wafer.simulator.machine import load_machine
+
+MODES = tuple(SimdMode)
+REFUSED = ("map-adapter", "map-internal", "map-two-axes", "map-delivery", "wafer-colors", "wafer-queues")
+
+
+@cache
+def listing_2() -> dict[str, Any]:
+    """What ``explain`` says of the map of Sec. 4.1.2 with the placement of Listing 2."""
+    layer = next(layer for layer in layers() if layer.map == "ff45")
+    program = layer.program()
+    analysis = analyse_layer(program, layer.mapping(program), SimdOptions())
+    return dict(json.loads(json.dumps(explanation(analysis))))
+
+
+def test_the_compute_rectangle_loses_its_top_row() -> None:
+    size = listing_2()["size"]
+    assert isl.Set(size["given"]).is_equal(isl.Set("{ PE[0:3, 0:4] }"))
+    assert isl.Set(size["compute"]).is_equal(isl.Set("{ PE[0:3, 0:3] }"))
+
+
+@pytest.mark.parametrize(
+    ("equation", "part", "name", "printed"),
+    [
+        (5, "ports", "x", "{ x[i = 0:15] -> [PE[i//4, -1] -> index[i mod 4]] }"),
+        (6, "ports", "y", "{ y[i = 0:31] -> [PE[4, i//8] -> index[i mod 8]] }"),
+        (10, "placement", "ff", "{ ff[i = 0:31, j = 0:15] -> PE[j//4, i//8] }"),
+    ],
+)
+def test_the_compute_pes_see_the_papers_map(equation: int, part: str, name: str, printed: str) -> None:
+    assert isl.Map(listing_2()[part][name]).is_equal(isl.Map(printed)), f"eq. ({equation})"
+
+
+def test_the_adapters_are_a_task_of_explain() -> None:
+    (adapter,) = [task for task in listing_2()["tasks"] if task["kind"] == "adapt"]
+    assert (adapter["tensor"], adapter["border"], adapter["inward"]) == ("x", "north", True)
+    given = isl.Map("{ x[i = 0:15] -> [PE[0, -1] -> index[i]] }")
+    assert isl.Map(adapter["ports"]).is_equal(given)
+
+
+def adapted() -> list[Layer]:
+    """The layers of the examples that have adapters."""
+    return [x for x in layers() if (p := x.program()) and peel_border(p, x.mapping(p)).adapters]
+
+
+def test_the_examples_have_adapters_on_all_kinds_of_lines() -> None:
+    found = Counter[tuple[str, bool, bool]]()
+    for layer in adapted():
+        program = layer.program()
+        for adapter in peel_border(program, layer.mapping(program)).adapters:
+            found[adapter.side.value, adapter.inward, adapter.spread] += 1
+    assert {side for side, _, _ in found} == {"north", "south", "east", "west"}
+    assert {(inward, spread) for _, inward, spread in found} == {(True, True), (True, False), (False, False)}
+
+
+def test_every_element_goes_one_way() -> None:
+    """On each PE an element is of one kind; it enters the line once and ends where it is needed."""
+    for layer in adapted():
+        program = layer.program()
+        for adapter in peel_border(program, layer.mapping(program)).adapters:
+            kinds = kinds_of(adapter)
+            for k, kind in enumerate(kinds):
+                assert all(kind.items.is_disjoint(other.items) for other in kinds[:k])
+            wanted = adapter.way.domain_factor_range().set_tuple_name(isl.dim_type.in_, "pos")
+            ends = [kind.items for kind in kinds if any(way.is_line for way in (kind.origin, *kind.targets))]
+            together = ends[0]
+            for items in ends[1:]:
+                together = together.union(items)
+            assert together.is_equal(wanted)
+
+
+@pytest.mark.parametrize("start", range(0, 60, 12))
+def test_some_layers_with_ports_anywhere(start: int) -> None:
+    outcomes = Counter(_outcome(seed, (MODES[0], MODES[1 + seed % 4])) for seed in range(start, start + 12))
+    assert outcomes["right"] >= 6, outcomes
+    assert set(outcomes) <= {"right", *REFUSED}, outcomes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(1000, 2000, 50))
+def test_many_layers_with_ports_anywhere(start: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "cache_folder", lambda: tmp_path)
+    outcomes = Counter(_outcome(seed, MODES) for seed in range(start, start + 50))
+    assert outcomes["right"] >= 25, outcomes
+    assert set(outcomes) <= {"right", *REFUSED}, outcomes
+
+
+def _outcome(seed: int, modes: Sequence[SimdMode]) -> str:
+    """Compile and run a layer in some modes: ``right``, or the code of the diagnostic that refuses it."""
+    layer = border_layer(seed)
+    mapping = read_mapping(Source("random.map", layer.map_text), layer.program)
+    for mode in modes:
+        try:
+            analysis = analyse_layer(layer.program, mapping, SimdOptions(mode))
+            program = compile_program(analysis, load_machine("cs2"))
+        except PolyloomError as refused:
+            return refused.diagnostics[0].code
+        inputs, expected = run_layer(layer, mapping)
+        found = simulate_program(program, inputs, invocations=layer.invocations)
+        for name, values in expected.items():
+            where = f"{name} in mode {mode.value}, {layer}"
+            np.testing.assert_array_equal(found.outputs[name], values, where, strict=True)
+        assert 0 < found.limit.cycles <= found.cycles, f"{found.limit} > {found.cycles} in {layer}"
+    return "right"
