@@ -11,6 +11,7 @@ import islpy as isl
 
 from polyloom.ir.host import Buffer, Copy, HostBranch, HostLoop, HostNode, MdHom, Role, View
 from polyloom.polyhedra.binding import bind_range, parameter_names
+from polyloom.polyhedra.bounds import box_between, elementwise_maximum, elementwise_minimum
 from polyloom.polyhedra.elimination import eliminate
 from polyloom.polyhedra.loops import CodeBuilder
 from polyloom.polyhedra.loops_tree import (
@@ -210,7 +211,9 @@ class Emitter:
         line = reduce(isl.Set.union, (v.range() for v in values)).coalesce()
         if line.is_empty():
             return ()
-        steps = isl.Set.from_basic_set(line.simple_hull()) if line.n_basic_set() > 1 else line
+        if line.n_basic_set() > 1:
+            line = box_between(elementwise_minimum(line), elementwise_maximum(line)).coalesce()
+        steps = line
         name = fresh(_time_name(statements, plan.time), parameter_names(place.context))
         point = isl.Map.identity(steps.get_space().map_from_set()).set_tuple_name(_DIM.in_, "P")
         tree = CodeBuilder(place.context, {}).loops(

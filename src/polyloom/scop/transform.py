@@ -14,6 +14,7 @@ import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, remark
 from polyloom.ir.host import Buffer, Copy, HostNode, HostProgram, MdHom, Nest, Role, walk_host
+from polyloom.polyhedra.loops import WrongLoops
 from polyloom.scop.arrange import arrange
 from polyloom.scop.buffers import buffers, parameters
 from polyloom.scop.contract import Storage, contracted, private_buffers, rewriting
@@ -60,6 +61,15 @@ def host_program(scop: Scop, mode: ReductionMode = ReductionMode.DETECT) -> Tran
     scop = with_parameters(scop)
     if not scop.statements:
         return Transformation(serial_program(scop))
+    try:
+        return _transformed(scop, mode)
+    except (isl.Error, WrongLoops) as fault:
+        notes = [str(fault).partition(" in ")[0]]
+        message = f"`{scop.name}` runs sequentially: isl gave no loops for its parallel form"
+        return Transformation(serial_program(scop), (), (remark("scop-fallback", message, notes=notes),))
+
+
+def _transformed(scop: Scop, mode: ReductionMode) -> Transformation:
     updates = _updates(scop, mode)
     before = dependences(scop, updates)
     larger, expansions = expanded(scop, before)

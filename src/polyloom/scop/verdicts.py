@@ -253,7 +253,10 @@ def _first_point(pairs: isl.Set) -> isl.Point:
     sample = pairs.sample_point()
     for k in range(pairs.dim(_DIM.param)):
         pairs = pairs.fix_val(_DIM.param, k, sample.get_coordinate_val(_DIM.param, k))
-    return pairs.lexmin().sample_point() if pairs.is_bounded() else sample
+    for k in range(pairs.dim(_DIM.set)):
+        least = pairs.dim_min_val(k)
+        pairs = pairs.fix_val(_DIM.set, k, least) if least.is_int() else pairs
+    return pairs.sample_point()
 
 
 def _with_small_parameters(pairs: isl.Set, bound: int) -> isl.Set:
