@@ -228,14 +228,15 @@ def compile(
     defines: Mapping[str, object] | None = None,
     include: Sequence[Path] = (),
     reductions: str = "detect",
+    database: Path | None = None,
 ) -> CompiledProgram:
     """Make a Python function of a C function or a LAIR layer, which runs on an OpenCL device.
 
     gemm = polyloom.compile("gemm.c")
     gemm(n, m, k, alpha, beta, C, A, B)
 
-    ``device``: as ``--device``; ``defines``: C macros or LAIR parameters. What the arguments are, and
-    how arrays stay on the device: ``CompiledProgram``.
+    ``device``: as ``--device``; ``defines``: C macros or LAIR parameters; ``database``: tuned schedules, None
+    for the user's own. What the arguments are, and how arrays stay on the device: ``CompiledProgram``.
 
     Errors: those of the front ends, ``device-...``, ``function-several``, ``reductions``.
     """
@@ -245,7 +246,8 @@ def compile(
     values = {name: str(value) for name, value in (defines or {}).items()}
     folders = tuple(pathlib.Path(folder) for folder in include)
     reading = Reading(node, function, values, folders, None, reductions)
-    return load_opencl(source, reading, choose_device(device))
+    results = None if database is None else pathlib.Path(database)
+    return load_opencl(source, reading, choose_device(device), results)
 
 
 def run(

@@ -18,7 +18,6 @@ from polyloom.mdh.database import Database
 from polyloom.mdh.devices import DeviceModel, open_device
 from polyloom.mdh.dropin import DropIn, Maker, check_values
 from polyloom.mdh.dropin_source import Place, Variable
-from polyloom.mdh.execution import plain_launch
 from polyloom.mdh.tune import Observer, Tuned, TuneOptions
 from polyloom.mdh.tuned import TunedEmitter
 from polyloom.scop.model import Origin, Scop, ScopArray
@@ -79,14 +78,20 @@ def compile_opencl(
     return maker.of_source(source, parts, options, load_macros(source, reading))
 
 
-def load_opencl(source: str | os.PathLike[str], reading: Reading, device: DeviceModel) -> CompiledProgram:
+def load_opencl(
+    source: str | os.PathLike[str], reading: Reading, device: DeviceModel, database: Path | None = None
+) -> CompiledProgram:
     """Make a callable program of a C function or a LAIR layer; kernels are made when sizes are known.
+
+    ``database``: of tuned schedules; None for the user's own.
 
     Errors: those of the front ends; ``function-several``; ``Unsupported`` with ``function-parts``.
     """
     loaded = only_program(source, load_host_programs(source, reading))
     signature = None if loaded.scop is None else _signature(loaded.program, loaded.scop)
-    return CompiledProgram(loaded.program, open_device(device), plain_launch, signature, loaded.remarks)
+    return CompiledProgram(
+        loaded.program, open_device(device), TunedEmitter(database), signature, loaded.remarks
+    )
 
 
 def tune_opencl(

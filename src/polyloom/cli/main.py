@@ -24,6 +24,7 @@ VERBS = {
     "compile": "C code for every PE, or a C program whose loops run on OpenCL.",
     "simulate": "Run the compiled code on a simulated wafer.",
     "run": "Run a C function or a LAIR layer on an OpenCL device.",
+    "tune": "Search for the fastest schedules of a program on a device.",
     "devices": "The OpenCL devices that there are.",
     "trace": "Every intermediate tensor, by the evaluator.",
 }

@@ -12,6 +12,7 @@ import click
 from polyloom.cli.messages import print_remarks
 from polyloom.cli.options import (
     c_options,
+    database_option,
     device_option,
     json_option,
     reductions_option,
@@ -30,6 +31,7 @@ _FILE = click.Path(path_type=Path)
 @device_option
 @scalar_option
 @reductions_option
+@database_option
 @click.option("--inputs", metavar="I.npz", type=_FILE, help="One array per input; without: small integers.")
 @click.option("--outputs", metavar="O.npz", type=_FILE, help="Where everything goes that was written.")
 @click.option("--check", is_flag=True, help="Compare with the NumPy evaluator; exit with 1 on a mismatch.")
@@ -38,6 +40,7 @@ def command(
     source: Path,
     device: str | None,
     parameters: dict[str, int | float],
+    database: Path | None,
     inputs: Path | None,
     outputs: Path | None,
     check: bool,
@@ -52,7 +55,7 @@ def command(
     from polyloom.report.run_view import print_run
 
     given = {} if inputs is None else read_arrays(inputs)
-    program = load_opencl(source, Reading(**options), choose_device(device))
+    program = load_opencl(source, Reading(**options), choose_device(device), database)
     _print_remarks(source, program.remarks, quiet=as_json)
     result = run_program(program, {**given, **parameters}, check=check)
     if outputs is not None:

@@ -31,6 +31,9 @@ Emit = Callable[[MdHom, HostProgram, DeviceModel, str], Launch]
 LONG = 0.06
 """Seconds after which a candidate has been repeated enough."""
 
+COLD = 1e-3
+"""Seconds of runs before a candidate may be called slow."""
+
 FEWEST, MOST = 4, 200
 """How often a candidate is repeated."""
 
@@ -108,8 +111,8 @@ class Bench:
         return {text: Outcome(Status.VERIFIED, median(times), tuple(times)) for text, times in rounds.items()}
 
     def _timed(self, prepared: Prepared, first: float, stop_above: float, max_error: float) -> Outcome:
-        """Repeat; what the first run took may include the driver's last compilation."""
-        times = [first, self._run(prepared)]
+        """Repeat; what the first runs took may include the driver's last compilation, and cold caches."""
+        times = [first, *self._repeated(prepared, COLD, 1)]
         if min(times) > stop_above:
             return Outcome(Status.SLOW, min(times), tuple(times), "slower than the best", max_error)
         times += self._repeated(prepared, LONG, FEWEST)

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from polyloom.ir.host import HostProgram, MdHom, Nest
+from polyloom.mdh.adapt import seeded_space
 from polyloom.mdh.choose import Choice, choose, tuning_results
 from polyloom.mdh.devices import DeviceModel
 from polyloom.mdh.emit import emit_md_hom, has_tiles
@@ -13,7 +14,6 @@ from polyloom.mdh.emit_nest import emit_nest
 from polyloom.mdh.kernel import Launch
 from polyloom.mdh.plain import plain_nest
 from polyloom.mdh.schedule import Schedule
-from polyloom.mdh.space import space_of
 
 
 class TunedEmitter:
@@ -35,7 +35,7 @@ class TunedEmitter:
             return emit_nest(node, program, device)
         if not has_tiles(node):
             return emit_nest(plain_nest(node), program, device)
-        space = space_of(node, program, device)
+        space = seeded_space(node, program, device)
         with tuning_results(self._path) or nullcontext() as database:
             choice = choose(node, program.buffers, device, space, database)
         self.choices[node.name] = choice

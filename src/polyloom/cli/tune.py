@@ -1,0 +1,115 @@
+"""``polyloom tune``: search for the fastest schedules of a program, and carry results between machines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from polyloom.cli.messages import print_remarks
+from polyloom.cli.options import (
+    c_options,
+    database_option,
+    device_option,
+    json_option,
+    number,
+    optional_source_options,
+    reductions_option,
+    scalar_option,
+)
+from polyloom.sources import Reading
+
+_FILE = click.Path(path_type=Path)
+INTERRUPTED = 130
+
+
+@click.command()
+@optional_source_options
+@c_options
+@device_option
+@scalar_option
+@reductions_option
+@database_option
+@click.option(
+    "--budget",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    callback=number,
+    default=60.0,
+    show_default=True,
+    help="Seconds for the whole program.",
+)
+@click.option(
+    "--evaluations", metavar="N", type=click.IntRange(min=1), help="Candidates for each md_hom at most."
+)
+@click.option("--seed", metavar="N", type=int, default=0, help="Of the search's random choices.")
+@click.option("--export", "target", metavar="FILE", type=_FILE, help="Write all results as JSON, at the end.")
+@click.option("--import", "origin", metavar="FILE", type=_FILE, help="Take over exported results, first.")
+@json_option
+def command(
+    source: Path | None,
+    device: str | None,
+    parameters: dict[str, int | float],
+    database: Path | None,
+    budget: float,
+    evaluations: int | None,
+    seed: int,
+    target: Path | None,
+    origin: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Time schedules of SOURCE's md_homs on a device and keep the results.
+
+    Every candidate runs in a child process, and its results are checked before it may win. Results are
+    kept at once: Ctrl-C ends the search and loses nothing. `run` and `polyloom.compile` use the best one.
+    """
+    if source is None and target is None and origin is None:
+        raise click.UsageError("Missing argument 'SOURCE' (or --export, --import).")
+    from polyloom.cli.tuning import exported_to, imported_from
+    from polyloom.mdh.database import Database, default_path
+
+    path = default_path() if database is None else database
+    document: dict[str, Any] = {}
+    interrupted = False
+    with Database(path) as results:
+        if origin is not None:
+            document |= imported_from(results, origin, quiet=as_json)
+        if source is not None:
+            settings = {"budget": budget, "evaluations": evaluations, "seed": seed}
+            found = _tuned(source, device, parameters, results, settings, Reading(**options), as_json)
+            document |= found
+            interrupted = found["interrupted"]
+        if target is not None:
+            document |= exported_to(results, target, quiet=as_json)
+    if as_json:
+        click.echo(json.dumps(document, indent=1))
+    return INTERRUPTED if interrupted else 0
+
+
+def _tuned(
+    source: Path,
+    device: str | None,
+    parameters: dict[str, int | float],
+    results: Any,
+    settings: dict[str, Any],
+    reading: Reading,
+    quiet: bool,
+) -> dict[str, Any]:
+    from polyloom.mdh.devices import choose_device
+    from polyloom.mdh.tune import TuneOptions
+    from polyloom.pipeline import tune_opencl
+    from polyloom.report.tuning_view import print_tuning, tuning_document, tuning_progress
+    from polyloom.sources import load_host_programs
+
+    model = choose_device(device)
+    loaded = load_host_programs(source, reading)
+    print_remarks([remark for part in loaded for remark in part.remarks], quiet=quiet)
+    with tuning_progress(quiet=quiet) as observer:
+        options = TuneOptions(**settings)
+        found = tune_opencl([p.program for p in loaded], parameters, model, results, options, observer)
+    if not quiet:
+        print_tuning(found, model.id)
+    return tuning_document(found, model.id, str(results.path))
