@@ -116,6 +116,8 @@ def test_wrong_inputs(scale: str, tmp_path: Path, capsys: Captured, arrays: Any,
 
 def test_wrong_use(scale: str, tmp_path: Path, capsys: Captured) -> None:
     assert "parameter-missing" in failure(capsys, ["run", scale], 1)
+    for n, code in ((2**31, "parameter-value"), (2**31 - 1, "memory")):
+        assert f"error[{code}]" in failure(capsys, ["run", scale, "--param", f"n={n}"], 1)
     assert "argument-unknown" in failure(capsys, ["run", scale, "--param", "n=3", "--param", "q=1"], 1)
     err = failure(capsys, ["run", scale, "--param", "n=3", "--device", "tachyon"], 1)
     assert "device-missing" in err and find_devices()[0].name in err

@@ -80,9 +80,7 @@ def bind(signature: Signature, given: Mapping[str, Any]) -> Bound:
     ``input-alias``.
     """
     program = signature.program
-    faults = [
-        _unknown(signature, name) for name in given if name not in (*signature.names, *signature.arguments)
-    ]
+    faults = _unknown(signature, given)
     arrays: dict[str, NDArray | DeviceArray] = {}
     for buffer in program.buffers:
         if buffer.name in given and buffer.role is not Role.LOCAL:
@@ -103,6 +101,13 @@ def bind(signature: Signature, given: Mapping[str, Any]) -> Bound:
     if faults:
         raise PolyloomError(*faults)
     return Bound(parameters, arrays)
+
+
+def check_names(signature: Signature, given: Mapping[str, Any]) -> None:
+    """Refuse what is no argument. Errors: ``argument-unknown``."""
+    faults = _unknown(signature, given)
+    if faults:
+        raise PolyloomError(*faults)
 
 
 def known_parameters(program: HostProgram, given: Mapping[str, Any]) -> dict[str, int]:
@@ -138,10 +143,11 @@ def as_array(value: Any, buffer: Buffer) -> NDArray | DeviceArray:
     return found
 
 
-def _unknown(signature: Signature, name: str) -> Diagnostic:
-    known = ", ".join(signature.names) or "none"
-    message = f"`{signature.program.name}` has no argument `{name}`"
-    return error("argument-unknown", message, helps=[f"its arguments: {known}"])
+def _unknown(signature: Signature, given: Mapping[str, Any]) -> list[Diagnostic]:
+    helps = [f"its arguments: {', '.join(signature.names) or 'none'}"]
+    names = (name for name in given if name not in (*signature.names, *signature.arguments))
+    who = signature.program.name
+    return [error("argument-unknown", f"`{who}` has no argument `{name}`", helps=helps) for name in names]
 
 
 def _stated(program: HostProgram, given: Mapping[str, Any], faults: list[Diagnostic]) -> dict[str, int]:
@@ -196,6 +202,12 @@ def _solved(extent: IntExpression, size: int) -> tuple[str, int] | None:
 
 
 def _parameter_faults(program: HostProgram, parameters: Mapping[str, int]) -> Iterator[Diagnostic]:
+    for parameter in program.parameters:
+        value, limits = parameters.get(parameter.name, 0), np.iinfo(parameter.type.value)
+        if not limits.min <= value <= limits.max:
+            message = f"`{parameter.name}` = {value} does not fit its type, {parameter.type.value}"
+            helps = [f"give a value from {limits.min} to {limits.max}"]
+            yield error("parameter-value", message, helps=helps)
     missing = [p.name for p in program.parameters if p.name not in parameters]
     for name in missing:
         helps = [f"give it: `--param {name}=NUMBER`, or `{name}=...` in Python"]

@@ -73,6 +73,11 @@ def device_errors(device: OpenDevice) -> Iterator[None]:
 
     try:
         yield
+    except MemoryError as fault:
+        helps = ["give smaller sizes"]
+        raise PolyloomError(
+            error("memory", "there is not enough memory", notes=[str(fault)], helps=helps)
+        ) from fault
     except cl.Error as fault:
         text = str(fault)
         scarce = any(word in text for word in ("RESOURCES", "ALLOCATION", "OUT_OF", "HOST_MEMORY"))

@@ -81,10 +81,10 @@ class Executable:
         prepared = self.prepared(bound.parameters)
         ready = time.perf_counter()
         arrays = dict(bound.arrays)
-        for buffer in self.program.buffers:
-            if buffer.role is Role.OUTPUT and buffer.name not in arrays:
-                arrays[buffer.name] = np.zeros(prepared.shape(buffer.name), buffer.type.dtype)
         with device_errors(self.device):
+            for buffer in self.program.buffers:
+                if buffer.role is Role.OUTPUT and buffer.name not in arrays:
+                    arrays[buffer.name] = np.zeros(prepared.shape(buffer.name), buffer.type.dtype)
             lent = {n: self._lent(n, a) for n, a in arrays.items() if isinstance(a, np.ndarray)}
             memory = {b.name: self._memory(b, arrays, lent, prepared) for b in self.program.buffers}
             events = prepared.run(memory, timed=timed)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.diagnostics import PolyloomError
+from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.host import HostProgram, Role
-from polyloom.mdh.arguments import Bound, bind, inferred
+from polyloom.ir.host_inputs import shape_of
+from polyloom.mdh.arguments import Bound, bind, check_names, known_parameters
 from polyloom.mdh.arrays import DeviceArray
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.execution import Execution
@@ -23,6 +26,9 @@ NDArray = npt.NDArray[Any]
 
 LONG = 2.0
 """Seconds above which a run is not repeated for its time."""
+
+BYTES_MADE_UP = 24
+"""What making up an element takes at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,17 +107,33 @@ def _copied(value: Any) -> Any:
 
 
 def _made_up(program: CompiledProgram, given: Mapping[str, Any]) -> dict[str, NDArray]:
-    """Return arrays for a program whose parameters are all given. Errors: ``parameter-missing``."""
+    """Return arrays for a program whose parameters are all given.
+
+    Errors: ``argument-unknown``, ``parameter-...``, ``memory``.
+    """
     host = program.program
-    parameters = {p.name: int(given[p.name]) for p in host.parameters if p.name in given}
-    parameters |= inferred(host, {}, parameters)
-    if len(parameters) < len(host.parameters):
-        try:
-            bind(program.signature, given)
-        except PolyloomError as fault:
-            missing = [d for d in fault.diagnostics if d.code.startswith(("parameter", "argument"))]
-            raise PolyloomError(*(missing or fault.diagnostics)) from fault
+    check_names(program.signature, given)
+    parameters = known_parameters(host, given)
+    _check_memory(host, parameters)
     return made_up_inputs(host, parameters)
+
+
+def _check_memory(program: HostProgram, parameters: Mapping[str, int]) -> None:
+    """Refuse sizes for which this machine has not enough memory, before the first array is made."""
+    elements = sum(prod(shape_of(b, parameters)) for b in program.buffers)
+    needed = elements * BYTES_MADE_UP
+    there = physical_memory()
+    if there is not None and needed > there:
+        message = f"made-up arrays of these sizes take {needed / 2**30:,.1f} GiB, more than there is"
+        raise PolyloomError(error("memory", message, helps=["give smaller sizes"]))
+
+
+def physical_memory() -> int | None:
+    """Return the bytes of memory that this machine has, if the system says so."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None
 
 
 def _host(bound: Bound) -> dict[str, NDArray]:
