@@ -141,7 +141,7 @@ def _name(name: str, node: c_ast.Node, state: State) -> Affine:
 def _unary(node: c_ast.UnaryOp, state: State) -> Affine:
     match node.op:
         case "!":
-            return _truth(holds(node.expr, state))
+            return _truth(holds(node, state))
         case "+" | "-":
             inner = typed(node.expr, state)
             element = promoted(inner.type)

@@ -30,7 +30,7 @@ from polyloom.frontends.c.state import FoundArray, Hooks, Mode, State
 from polyloom.frontends.c.summaries import summarised
 from polyloom.ir.expressions import ParameterValue, walk
 from polyloom.polyhedra.loops_tree import names_in
-from polyloom.scop.model import Scop, ScopArray, ScopParameter
+from polyloom.scop.model import Origin, Scop, ScopArray, ScopParameter
 
 _DIM = isl.dim_type
 
@@ -119,12 +119,27 @@ def scop_of(part: Part) -> Scop:
         schedule=schedule_of(kept),
         arrays=tuple(_array(a, part) for a in state.arrays.values() if isinstance(a.type, Scalar)),
         stated=tuple(state.stated),
-        assumed=tuple(state.assumed),
+        assumed=(*state.assumed, *_assumed(part)),
         extent=part.extent,
         remarks=part.remarks,
         arguments=tuple(d.name for d in (arguments.params if arguments else ()) if getattr(d, "name", None)),
         escaping=escaping_iterators(part.region),
     )
+
+
+def _assumed(part: Part) -> list[str]:
+    """Return what is taken for granted in every part, one sentence each."""
+    pointers = [
+        a.place.variable
+        for a in part.state.arrays.values()
+        if a.place.variable.origin is Origin.ARGUMENT and a.extents
+    ]
+    shared = dict.fromkeys(v.name for v in pointers if not getattr(v.type, "restrict", False))
+    sentences = ["arithmetic of signed integers does not overflow", "subscripts lie inside their dimensions"]
+    if len(shared) > 1:
+        names = ", ".join(f"`{name}`" for name in shared)
+        sentences.append(f"the arrays that {names} point to do not overlap")
+    return sentences
 
 
 def _array(found: FoundArray, part: Part) -> ScopArray:

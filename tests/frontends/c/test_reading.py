@@ -1,0 +1,178 @@
+"""Files as a whole: parts, functions, macros, headers, preprocessors, odd text, arrays."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import islpy as isl
+import pytest
+
+from polyloom.diagnostics import PolyloomError, Source, Unsupported, render
+from polyloom.frontends.c import read_c
+from polyloom.ir.types import ElementType
+from polyloom.polyhedra.loops_tree import Name, Number
+from polyloom.scop.model import Origin
+
+TWO = """void f(int n, double a[n])
+{
+#pragma scop
+  for (int i = 0; i < n; i++)
+    a[i] = 1;
+#pragma endscop
+  a[0] = 2;
+#pragma scop
+  for (int i = 0; i < n; i++)
+    a[i] += 1;
+#pragma endscop
+}
+void g(int n, double a[n])
+{
+  for (int t = 0; t < 9; t++) {
+#pragma scop
+    a[t] = 3;
+#pragma endscop
+  }
+}
+"""
+
+
+def test_several_parts_in_a_file() -> None:
+    scops = read_c(Source("two.c", TWO))
+    assert [s.name for s in scops] == ["f", "f", "g"]
+    assert [p.name for p in scops[2].parameters] == ["n", "t"]
+    assert [s.name for s in read_c(Source("two.c", TWO), "g")] == ["g"]
+
+
+def test_the_extent_is_what_a_drop_in_replaces() -> None:
+    (first, second, _) = read_c(Source("two.c", TWO))
+    start, end = first.extent
+    part = TWO.encode()[start:end].decode()
+    assert part.startswith("#pragma scop\n") and part.endswith("\n#pragma endscop")
+    assert TWO.encode()[second.extent[0] : second.extent[1]].decode().count("a[i] += 1") == 1
+
+
+def test_a_whole_function_needs_no_pragma() -> None:
+    text = "void f(int n, double a[n])\n{ /* } */ a[0] = '}';\n"
+    text += "  for (int i = 0; i < n; i++) { a[i] = 2; }\n}\nint x;\n"
+    (scop,) = read_c(Source("f.c", text))
+    start, end = scop.extent
+    assert text[start - 1] == "{" and text[end] == "}" and text[end:].startswith("}\nint x;")
+    assert len(scop.statements) == 2
+
+
+def test_an_unknown_function_is_named() -> None:
+    with pytest.raises(PolyloomError) as caught:
+        read_c(Source("two.c", TWO), "h")
+    assert "known here: `f`, `g`" in render(caught.value.diagnostics[0])
+
+
+def test_macros_and_headers(tmp_path: Path) -> None:
+    (tmp_path / "sizes.h").write_text("#define COLUMNS (ROWS + 2)\ntypedef float real;\n")
+    path = tmp_path / "f.c"
+    path.write_text(
+        '#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include "sizes.h"\n'
+        "void f(real a[ROWS][COLUMNS], uint16_t b[4])\n{\n#pragma scop\n"
+        '  a[1][COLUMNS - 1] = b[2];\n#pragma endscop\n  printf("%f\\n", a[0][0]);\n  free(a);\n}\n'
+    )
+    (scop,) = read_c(Source(str(path), path.read_text()), None, {"ROWS": "3"})
+    arrays = {a.name: a for a in scop.arrays}
+    assert arrays["a"].type is ElementType.FLOAT32 and arrays["a"].shape == (Number(3), Number(5))
+    assert arrays["b"].type is ElementType.UINT16
+    assert scop.statements[0].span is not None and scop.statements[0].span.line == 8
+
+
+def test_headers_in_other_folders(tmp_path: Path) -> None:
+    (tmp_path / "size.h").write_text("#define N 4\n")
+    text = '#include "size.h"\nvoid f(int a[N]) { a[N - 1] = 0; }\n'
+    (scop,) = read_c(Source("f.c", text), None, {}, [tmp_path])
+    assert scop.arrays[0].shape == (Number(4),)
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
+def test_another_preprocessor() -> None:
+    text = "#define N 4\n#include <math.h>\nvoid f(double a[N])\n{\n"
+    text += "#pragma scop\n  a[1] = sqrt(a[N - 1]);\n#pragma endscop\n}\n"
+    (scop,) = read_c(Source("f.c", text), None, {"M": "2"}, (), "gcc -E -nostdinc")
+    assert scop.arrays[0].shape == (Number(4),)
+    assert scop.statements[0].span is not None and scop.statements[0].span.line == 6
+
+
+@pytest.mark.parametrize("command", ["no-such-command", "false", "'"])
+def test_a_preprocessor_that_fails(command: str) -> None:
+    with pytest.raises(PolyloomError) as caught:
+        read_c(Source("f.c", "void f(int a[2]) { a[0] = 1; }"), None, {}, (), command)
+    assert caught.value.diagnostics[0].code == "c-preprocessor"
+
+
+def test_places_with_tabs_carriage_returns_and_comments() -> None:
+    text = "void f(int n, int a[n])\r\n{\r\n\t/* two\r\n lines */ a[0] = 1;\r\n"
+    text += "\ta[1] = \\\r\n 2; a[n*n] = b;\r\n}\r\n"
+    with pytest.raises(PolyloomError) as caught:
+        read_c(Source("f.c", text))
+    span = caught.value.diagnostics[0].span
+    assert span is not None and caught.value.diagnostics[0].code == "c-undeclared"
+
+
+def test_arrays_and_where_they_come_from() -> None:
+    text = """
+const float table[3] = {1, 2, 3};
+void f(int n, double *restrict p, const int (*rows)[n], float out[])
+{
+  double before[n];
+#pragma scop
+  double inside[4];
+  for (int i = 0; i < n; i++) {
+    inside[0] = p[i] + rows[i][0];
+    before[i] = inside[0];
+    out[i] = table[1];
+  }
+#pragma endscop
+}
+"""
+    (scop,) = read_c(Source("f.c", text))
+    arrays = {a.name: a for a in scop.arrays}
+    assert arrays["p"].shape == (None,) and arrays["p"].restrict and arrays["p"].origin is Origin.ARGUMENT
+    assert arrays["rows"].shape == (None, Name("n")) and arrays["rows"].constant
+    assert arrays["table"].origin is Origin.GLOBAL and arrays["table"].constant
+    assert arrays["before"].origin is Origin.OUTER and arrays["inside"].origin is Origin.INNER
+    assert arrays["out"].shape == (None,) and not arrays["out"].restrict
+    assert scop.arguments == ("n", "p", "rows", "out")
+
+
+def test_what_is_taken_for_granted_is_said() -> None:
+    text = "void f(unsigned n, int *a, int *b) { for (unsigned i = 0; i < n - 1; i++) a[i] = b[i + 1]; }"
+    (scop,) = read_c(Source("f.c", text))
+    assert "`n - 1` is not negative" in scop.assumed
+    assert any("do not overlap" in sentence for sentence in scop.assumed)
+    assert scop.context.is_subset(isl.Set("[n] -> { : n >= 1 }"))
+
+
+def test_what_cannot_be_used_does_not_hurt_outside() -> None:
+    text = """
+#include <stdio.h>
+union u { int i; float f; };
+static int (*callback)(int);
+long double wide;
+void f(FILE *file, union u *x, double **rows, int n, double a[n])
+{
+  double _Complex z = 0;
+#pragma scop
+  a[0] = 1;
+#pragma endscop
+}
+"""
+    assert len(read_c(Source("f.c", text))) == 1
+    with pytest.raises(Unsupported) as caught:
+        read_c(Source("f.c", text.replace("a[0] = 1", "a[0] = wide")))
+    assert caught.value.diagnostics[0].code == "c-type"
+
+
+def test_subscripts_that_stay_as_they_are_are_remarked() -> None:
+    text = (
+        "void f(int n, int ld, int *a)\n{\n  for (int i = 0; i < n; i++)\n    for (int j = 0; j < n; j++)\n"
+    )
+    text += "      a[i * ld + j] = 0;\n}\n"
+    (scop,) = read_c(Source("f.c", text))
+    (remark,) = scop.remarks
+    assert remark.code == "c-linearised" and "less than `ld`" in remark.notes[0]
