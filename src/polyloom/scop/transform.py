@@ -13,9 +13,10 @@ from functools import reduce
 import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, remark
-from polyloom.ir.host import Buffer, Copy, HostNode, HostProgram, MdHom, Nest, Role, walk_host
-from polyloom.polyhedra.loops import WrongLoops
+from polyloom.ir.host import Buffer, Copy, HostBranch, HostNode, HostProgram, MdHom, Nest, Role, walk_host
+from polyloom.polyhedra.loops import CodeBuilder, WrongLoops
 from polyloom.scop.arrange import arrange
+from polyloom.scop.automatic import automatic
 from polyloom.scop.buffers import buffers, parameters
 from polyloom.scop.contract import Storage, contracted, private_buffers, rewriting
 from polyloom.scop.dependences import Dependences, Kind, dependences
@@ -62,11 +63,28 @@ def host_program(scop: Scop, mode: ReductionMode = ReductionMode.DETECT) -> Tran
     if not scop.statements:
         return Transformation(serial_program(scop))
     try:
-        return _transformed(scop, mode)
+        return _automatic(scop) if mode is ReductionMode.IGNORE else _transformed(scop, mode)
     except (isl.Error, WrongLoops) as fault:
         notes = [str(fault).partition(" in ")[0]]
         message = f"`{scop.name}` runs sequentially: isl gave no loops for its parallel form"
         return Transformation(serial_program(scop), (), (remark("scop-fallback", message, notes=notes),))
+
+
+def _automatic(scop: Scop) -> Transformation:
+    """Ignore reductions: one md_hom with serial dimensions as in the paper, where the part has that form."""
+    general = _transformed(scop, ReductionMode.IGNORE)
+    found = automatic(scop)
+    if found is None:
+        return general
+    body: tuple[HostNode, ...] = (found.node,)
+    held = tuple(buffers(scop, dependences(scop, {}).exposed))
+    condition = CodeBuilder(scop.context, {}).condition(found.context.params())
+    if condition is not None:
+        rest = _transformed(replace(scop, context=scop.context.subtract(found.context)), ReductionMode.IGNORE)
+        body = (HostBranch(condition, body, rest.program.body),)
+        known = {b.name for b in held}
+        held += tuple(b for b in rest.program.buffers if b.name not in known)
+    return replace(general, program=HostProgram(scop.name, parameters(scop), _used(held, body), body))
 
 
 def _transformed(scop: Scop, mode: ReductionMode) -> Transformation:
