@@ -64,7 +64,14 @@ def test_what_becomes_of_candidates(measure: DeviceMeasure[str]) -> None:
 def test_a_slow_candidate_is_given_up(measure: DeviceMeasure[str]) -> None:
     right = measure.measure("right", math.inf)
     slow = measure.measure("slow", 2 * right.cost)
-    assert slow.status is Status.SLOW and len(slow.times) == 2
+    assert slow.status is Status.SLOW and len(slow.times) < len(right.times)
+
+
+def test_the_best_so_far_tells_the_machine_s_pace(measure: DeviceMeasure[str]) -> None:
+    right = measure.measure("right", math.inf)
+    twice = measure.measure("slow", math.inf, ("right", right.cost / 1000))
+    alone = measure.measure("slow", math.inf)
+    assert twice.cost < alone.cost / 100, "a machine that is a thousand times slower than usual"
 
 
 def test_finalists_are_timed_in_turns(measure: DeviceMeasure[str]) -> None:

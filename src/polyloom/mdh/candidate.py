@@ -34,7 +34,7 @@ LONG = 0.06
 COLD = 1e-3
 """Seconds of runs before a candidate may be called slow."""
 
-FEWEST, MOST = 4, 200
+FEWEST, MOST = 4, 60
 """How often a candidate is repeated."""
 
 KEPT = 8
@@ -76,8 +76,14 @@ class Bench:
         self._emit = _named(trial.emitter)
         self._built: dict[str, Prepared] = {}
 
-    def measure(self, stage: Stage, text: str, stop_above: float) -> Outcome:
-        """Build, check and time one schedule; one execution above ``stop_above`` seconds ends it."""
+    def measure(
+        self, stage: Stage, text: str, stop_above: float, rival: tuple[str, float] | None = None
+    ) -> Outcome:
+        """Build, check and time one schedule; one execution above ``stop_above`` seconds ends it.
+
+        ``rival``: the best so far and its seconds. It is timed beside the candidate, which tells how fast
+        the machine is at this moment; the outcome's seconds are what it would take at the usual pace.
+        """
         try:
             stage("build")
             prepared = self._prepared(text)
@@ -95,7 +101,8 @@ class Bench:
         if verdict.fault:
             return Outcome(Status.WRONG, first, (first,), verdict.fault, verdict.max_error)
         stage("repeat")
-        return self._timed(prepared, first, stop_above, verdict.max_error)
+        pace = self._pace(rival)
+        return self._timed(prepared, first, stop_above, verdict.max_error, pace)
 
     def compare(self, stage: Stage, texts: Sequence[str], seconds: float) -> dict[str, Outcome]:
         """Time right schedules in turns, in random order, and return the medians of their rounds."""
@@ -110,13 +117,29 @@ class Bench:
                 rounds[text].append(typical(self._repeated(prepared[text], LONG / 4, 1)))
         return {text: Outcome(Status.VERIFIED, median(times), tuple(times)) for text, times in rounds.items()}
 
-    def _timed(self, prepared: Prepared, first: float, stop_above: float, max_error: float) -> Outcome:
+    def _pace(self, rival: tuple[str, float] | None) -> Callable[[], float]:
+        """Return a function that says how much slower than usual the machine is now."""
+        if rival is None:
+            return lambda: 1.0
+        prepared, usual = self._prepared(rival[0]), rival[1]
+        return lambda: typical(self._repeated(prepared, LONG / 4, 2)) / usual
+
+    def _timed(
+        self,
+        prepared: Prepared,
+        first: float,
+        stop_above: float,
+        max_error: float,
+        pace: Callable[[], float],
+    ) -> Outcome:
         """Repeat; what the first runs took may include the driver's last compilation, and cold caches."""
         times = [first, *self._repeated(prepared, COLD, 1)]
-        if min(times) > stop_above:
-            return Outcome(Status.SLOW, min(times), tuple(times), "slower than the best", max_error)
+        now = pace()
+        if min(times) > stop_above * max(now, 1.0):
+            return Outcome(Status.SLOW, min(times) / now, tuple(times), "slower than the best", max_error)
         times += self._repeated(prepared, LONG, FEWEST)
-        return Outcome(Status.VERIFIED, typical(times), tuple(times), "", max_error)
+        seconds = typical(times) / median((now, pace()))
+        return Outcome(Status.VERIFIED, seconds, tuple(times), "", max_error)
 
     def _repeated(self, prepared: Prepared, seconds: float, fewest: int) -> list[float]:
         times: list[float] = []
@@ -134,7 +157,9 @@ class Bench:
         return max(float(span) * 1e-9, 1e-9)
 
     def _prepared(self, text: str) -> Prepared:
-        if text not in self._built:
+        if text in self._built:  # last used, last to go
+            self._built[text] = self._built.pop(text)
+        else:
             for old in list(self._built)[: max(0, len(self._built) - KEPT + 1)]:
                 del self._built[old]
             self._built[text] = prepare(self._trial.program, {}, self._device, self._emitter(text))

@@ -34,15 +34,15 @@ class DeviceMeasure(Generic[S]):
         self._build_limit = build_limit
         self._text = text
 
-    def measure(self, schedule: S, stop_above: float) -> Outcome:
+    def measure(self, schedule: S, stop_above: float, rival: tuple[S, float] | None = None) -> Outcome:
         """Time one schedule; a child that dies of it or hangs is replaced.
 
         Errors: ``tuning-worker`` where no child can be started, and what opening the device raises.
         """
         try:
-            outcome = self._worker.call(
-                "measure", self._text(schedule), stop_above, limits=self._limits(stop_above)
-            )
+            beside = None if rival is None else (self._text(rival[0]), rival[1])
+            limits = self._limits(stop_above)
+            outcome = self._worker.call("measure", self._text(schedule), stop_above, beside, limits=limits)
         except Died as fault:
             if not self._worker.ready:
                 raise start_failed(fault) from fault
