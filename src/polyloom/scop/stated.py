@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import islpy as isl
+
 from polyloom.diagnostics import Diagnostic, error
 from polyloom.ir.expressions import BinaryOp
 from polyloom.scop.dependences import Dependences
-from polyloom.scop.model import Scop, StatedParallel
+from polyloom.scop.model import Scop, ScopStatement, StatedParallel
 from polyloom.scop.updates import Update
 from polyloom.scop.verdicts import SourceLoop, carried, loops_of, witness_of
 
@@ -88,6 +90,17 @@ def _contradiction(
         notes = [str(witness_of(edge, relation))]
         yield error("mdh-contradiction", message, stated.span, notes=notes, helps=_ways(edge.relaxed))
         return
+    if allowed and all(_keeps(statement, loop.depth) for statement in loop.statements):
+        message = (
+            f"`{sign}` is stated for the loop over `{iterator}`, whose iterations write different elements"
+        )
+        yield error("mdh-contradiction", message, stated.span, helps=[f"state `{CONCATENATE}` for it"])
+
+
+def _keeps(statement: ScopStatement, depth: int) -> bool:
+    """Whether the element that a statement writes tells the iteration of a loop."""
+    relation = statement.target.relation.gist_domain(statement.domain)
+    return bool(relation.involves_dims(isl.dim_type.in_, depth, 1))
 
 
 def _ways(found: BinaryOp | None) -> Sequence[str]:
