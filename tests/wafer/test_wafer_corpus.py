@@ -46,6 +46,8 @@ diagonals                                 | X     X     X     X
 diagonals_gathered                        | -     -     -     -
 dot N=16                                  | -     -     -     -
 dot_column N=16                           | -     -     -     -
+dot_grid N=16                             | -     -     -     -
+dot_grid N=13                             | -     -     -     -
 extremes M=6 N=8                          | ---   ---   ---   ---
 extremes M=6 N=8 T=int32                  | ---   ---   ---   ---
 extremes M=6 N=8 T=float32                | ---   ---   ---   ---
@@ -91,6 +93,7 @@ ff55_one_port M=32 N=16 T=int16           | -     -     -     -
 ff_every_column M=32 N=16                 | H     H     X     E
 ff_every_column M=30 N=13                 | H     H     X     E
 ff_mixed M=32 N=16                        | H     H     X     E
+ff_two_axes M=8 N=8                       | H     H     X     E
 gemv_bias M=32 N=16                       | HX    HX    XX    EX
 gemv_bias_west M=32 N=16                  | HX    HX    XX    EX
 halve                                     | -     -     -     -

@@ -8,7 +8,7 @@ Source: dtg_codegen, Sec. 4.2 (communication tasks); docs/semantics.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import islpy as isl
@@ -18,6 +18,7 @@ from polyloom.ir.program import Combine, Program, Statement
 from polyloom.ir.relations import access_relation, element_set
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain, parametric_point
+from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.points import sample_of
 from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.sides import Side
@@ -41,8 +42,9 @@ class Chain:
     ``order``: ``{ y[i] -> [PE[x, y] -> index[k]] }`` for all PEs of the lines; ``own``, ``upstream``:
     ``{ PE[x, y] -> y[i] }``: what a PE contributes, and what PEs farther from the side contribute;
     ``last``: the contributor nearest to the side; ``leaves``: whether the elements go on to an
-    external PE (else they end in the local memory of ``last``); ``nearer``: from a PE to those of its
-    line that are nearer to the side.
+    external PE (else they end in the local memory of ``last``, which then may be no contributor);
+    ``nearer``: from a PE to those of its line that are nearer to the side; ``stage``: 2 where rows have been
+    reduced before.
     """
 
     tensor: str
@@ -56,11 +58,21 @@ class Chain:
     upstream: isl.Map
     last: isl.Set
     nearer: isl.Map
+    stage: int = 1
 
     @property
     def name(self) -> str:
         """A name that is unique among the chains of a PE."""
-        return f"{self.tensor}_{'to_' + self.side.value if self.leaves else 'reduce'}"
+        return f"{self.tensor}_{'to_' + self.side.value if self.leaves else self.verb}"
+
+    @property
+    def verb(self) -> str:
+        """What a chain that does not leave does: ``reduce``, ``reduce_2`` in a second direction."""
+        return "reduce" if self.stage == 1 else f"reduce_{self.stage}"
+
+    def completed(self) -> isl.Map:
+        """Return ``{ PE[x, y] -> y[i] }``: what a chain that does not leave puts where."""
+        return self.own.union(self.upstream).intersect_domain(self.last).coalesce()
 
     def trailing(self) -> isl.Set:
         """Return the PEs between the last contributor and the side: their routers pass the data on."""
@@ -101,20 +113,26 @@ class Results:
     statement: Statement
     written: isl.Map
     holders: isl.Map
-    reduce: Chain | None
+    reduce: tuple[Chain, ...]
     leave: tuple[Chain, ...]
 
     @property
     def chains(self) -> tuple[Chain, ...]:
-        """All chains, the one that reduces in place first."""
-        return (*(() if self.reduce is None else (self.reduce,)), *self.leave)
+        """All chains, those that reduce in place first."""
+        return (*self.reduce, *self.leave)
+
+    def kept(self) -> isl.Map:
+        """Return ``{ PE[x, y] -> y[i] }``: elements that PEs have at some time."""
+        result = self.written.union(self.holders)
+        for chain in self.reduce[:-1]:
+            result = result.union(chain.completed())
+        return result
 
 
 def build_results(program: Program, mapping: Mapping) -> tuple[Results, ...]:
     """Return what becomes of each written tensor, in order of definition.
 
-    Raises Unsupported ``map-two-axes`` where parts of a result lie in several rows and columns,
-    ``map-internal`` where a statement reads an internal tensor on a PE that does not hold it.
+    Raises Unsupported ``map-internal`` where a statement reads a tensor on a PE that does not hold it.
     """
     results = tuple(_results_of(program, mapping, statement) for statement in program.statements)
     for result in results:
@@ -125,7 +143,7 @@ def build_results(program: Program, mapping: Mapping) -> tuple[Results, ...]:
 def _results_of(program: Program, mapping: Mapping, statement: Statement) -> Results:
     tensor = statement.write.tensor
     written, reduce = _reduction(program, mapping, statement)
-    holders = written if reduce is None else _completed(reduce)
+    holders = reduce[-1].completed() if reduce else written
     ports = mapping.outputs.get(tensor)
     holders = _with_unwritten(program, mapping, tensor, holders, ports is None)
     leave = () if ports is None else _leaving(program, mapping, statement, holders, ports)
@@ -135,15 +153,13 @@ def _results_of(program: Program, mapping: Mapping, statement: Statement) -> Res
 def holders_of(program: Program, mapping: Mapping, statement: Statement) -> isl.Map:
     """Return ``{ PE[x, y] -> y[i] }``: who has the elements that a statement writes, or parts of them, when
     they leave.
-
-    Raises Unsupported ``map-two-axes``.
     """
     written, reduce = _reduction(program, mapping, statement)
-    return written if reduce is None else _completed(reduce)
+    return reduce[-1].completed() if reduce else written
 
 
-def _reduction(program: Program, mapping: Mapping, statement: Statement) -> tuple[isl.Map, Chain | None]:
-    """Return what each PE writes, and the chain that reduces it in place where it must be complete first.
+def _reduction(program: Program, mapping: Mapping, statement: Statement) -> tuple[isl.Map, tuple[Chain, ...]]:
+    """Return what each PE writes, and the chains that reduce it in place where it must be complete first.
 
     It must where it stays or is read, and where parts of an element are on several of the lines that its
     port faces.
@@ -156,12 +172,7 @@ def _reduction(program: Program, mapping: Mapping, statement: Statement) -> tupl
     stays = is_read or ports is None or not _on_one_line(mapping, written, ports)
     if stays and not written.is_injective():
         return written, _reduce_in_place(program, mapping, statement, written)
-    return written, None
-
-
-def _completed(reduce: Chain) -> isl.Map:
-    """Return who has the results of a reduction in place."""
-    return reduce.own.union(reduce.upstream).intersect_domain(reduce.last).coalesce()
+    return written, ()
 
 
 def _on_one_line(mapping: Mapping, written: isl.Map, ports: isl.Map) -> bool:
@@ -175,24 +186,38 @@ def _on_one_line(mapping: Mapping, written: isl.Map, ports: isl.Map) -> bool:
     return True
 
 
-def _reduce_in_place(program: Program, mapping: Mapping, statement: Statement, written: isl.Map) -> Chain:
-    """Reduce along rows to the east where each element stays in a row, else along columns to the south."""
-    tensor = program.tensor(statement.write.tensor)
+def _reduce_in_place(
+    program: Program, mapping: Mapping, statement: Statement, written: isl.Map
+) -> tuple[Chain, ...]:
+    """Reduce along rows to the east where each element stays in a row, else along columns to the south.
+
+    Parts in several rows and columns are first reduced along the rows, to the easternmost column that has
+    any, then along that column to the south.
+    """
     for side in (Side.EAST, Side.SOUTH):
-        row = "y1 = y" if side is Side.EAST else "x1 = x"
-        same = isl.Map(f"{{ PE[x, y] -> PE[x1, y1] : {row} }}")
-        if written.apply_range(written.reverse()).is_subset(same):
-            order = _tensor_order(written, tensor.shape, same)
-            return _chain(mapping, statement, tensor.type, side, order, written, leaves=False)
-    raise Unsupported(
-        error(
-            "map-two-axes",
-            f"`{tensor.name}` is reduced over rows and columns",
-            mapping.span("compute_map"),
-            notes=[f"parts of {sample_of(written.range())} lie on PEs of several rows and several columns"],
-            helps=["place the instances that add to one element in one row or one column"],
-        )
-    )
+        if written.apply_range(written.reverse()).is_subset(_SAME_LINE[side]):
+            return (_reduce_along(program, mapping, statement, side, written),)
+    rows = _reduce_along(program, mapping, statement, Side.EAST, written)
+    contributors = written.domain()
+    (column, _), *_rest = integer_bounds(contributors.apply(isl.Map("{ PE[x, y] -> [-x] }")))
+    meeting = isl.Map(f"{{ PE[x, y] -> PE[{-column}, y] }}")
+    rows = replace(rows, last=contributors.apply(meeting).coalesce())
+    columns = _reduce_along(program, mapping, statement, Side.SOUTH, rows.completed())
+    return rows, replace(columns, stage=2)
+
+
+_SAME_LINE = {
+    Side.EAST: isl.Map("{ PE[x, y] -> PE[x1, y1] : y1 = y }"),
+    Side.SOUTH: isl.Map("{ PE[x, y] -> PE[x1, y1] : x1 = x }"),
+}
+
+
+def _reduce_along(
+    program: Program, mapping: Mapping, statement: Statement, side: Side, parts: isl.Map
+) -> Chain:
+    tensor = program.tensor(statement.write.tensor)
+    order = _tensor_order(parts, tensor.shape, _SAME_LINE[side])
+    return _chain(mapping, statement, tensor.type, side, order, parts, leaves=False)
 
 
 def _tensor_order(written: isl.Map, shape: tuple[int, ...], same: isl.Map) -> isl.Map:

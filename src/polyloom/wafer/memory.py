@@ -108,8 +108,7 @@ def _kept_elements(graph: TaskGraph, tensor: str) -> isl.Map | None:
     program = graph.program
     if tensor in program.inputs:
         return _kept_input(graph, tensor)
-    result = graph.result(tensor)
-    return result.written.union(result.holders)
+    return graph.result(tensor).kept()
 
 
 def _kept_input(graph: TaskGraph, tensor: str) -> isl.Map | None:

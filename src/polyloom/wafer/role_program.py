@@ -123,7 +123,7 @@ def _local_unit(analysis: SimdAnalysis) -> _Unit:
 
 def _chain_unit(chain: Chain) -> _Unit:
     writes = frozenset() if chain.leaves else frozenset({chain.tensor})
-    verb = "send" if chain.leaves else "reduce"
+    verb = "send" if chain.leaves else chain.verb
     side = f"_{chain.side.value}" if chain.leaves else ""
     return _Unit(f"{verb}_{chain.tensor}{side}", chain, (), frozenset({chain.tensor}), writes)
 

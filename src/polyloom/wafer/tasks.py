@@ -167,7 +167,7 @@ def _awaited_reductions(
     program: Program, triggers: dict[str, str | None], results: tuple[Results, ...]
 ) -> dict[str, frozenset[str]]:
     """Return, for each stream, the tensors that must be reduced across PEs before its elements are taken."""
-    reduced = {result.tensor for result in results if result.reduce is not None}
+    reduced = {result.tensor for result in results if result.reduce}
     found: dict[str, set[str]] = {}
     for statement in program.statements:
         trigger = triggers[statement.name]
