@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from polyloom.ir.expressions import Expression, ParameterValue, Read, walk
 from polyloom.ir.expressions import Iterator as IteratorValue
@@ -42,10 +43,14 @@ class Access:
 
 def access_of(view: View, buffers: Buffers, dimensions: int) -> Access | None:
     """Return an affine view's addresses; None where an index is computed."""
+    return _access(view, buffers[view.buffer], dimensions)
+
+
+@cache
+def _access(view: View, buffer: Buffer, dimensions: int) -> Access | None:
     affine = [index for index in view.indices if isinstance(index, Index)]
     if len(affine) < len(view.indices):
         return None
-    buffer = buffers[view.buffer]
     rows = [row_length(buffer, axis) for axis in range(len(affine))]
     strides = tuple(
         sum_of([(index.coefficients[d], row) for index, row in zip(affine, rows, strict=True)])

@@ -9,14 +9,17 @@ Source: the usual model of tiled loop nests; constants measured (docs/schedules.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
-from math import ceil, prod
+from math import ceil, gcd, prod
+
+import numpy as np
 
 from polyloom.ir.expressions import Binary, BinaryOp, Expression, Read, Unary, UnaryOp, walk
-from polyloom.mdh.access import Access, Buffers, access_of
+from polyloom.mdh.access import Access, Buffers, access_of, known
 from polyloom.mdh.copies import CopyPlan, copy_plan
 from polyloom.mdh.devices import DeviceKind, DeviceModel
 from polyloom.mdh.emit_points import risky_reads
@@ -28,6 +31,12 @@ UNKNOWN = 256
 FMA_PER_CYCLE, LOADS_PER_CYCLE, LATENCY = 2.0, 2.0, 4.0
 CACHE_BYTES_PER_CYCLE = (40.0, 14.0, 5.0)
 """From the second level, the third, and memory, per core."""
+
+WAYS = 12, 16
+"""Lines that share a set, of the first two levels; later levels spread their lines."""
+
+PAGE, PAGES, PAGE_MISS = 4096, 72, 5.0
+"""Bytes of a page, pages that the first level of translation holds, cycles where it does not hold one."""
 
 LAUNCH, GROUP, SECOND_KERNEL = 2e-6, 1.5e-7, 4e-6
 """Seconds of a launch, of a work-group, of the kernel that combines parts."""
@@ -59,6 +68,14 @@ class _Traffic:
     access: Access
     plan: CopyPlan | None
     written: bool
+
+    @cached_property
+    def axes(self) -> list[list[tuple[int, int]]]:
+        """Per axis the dimensions that move along it, and how far."""
+        return [[(d, abs(step)) for d, step in enumerate(steps) if step] for steps in self.access.steps]
+
+
+_Measure = Callable[[_Traffic, Sequence[int]], float]
 
 
 @dataclass(frozen=True)
@@ -154,19 +171,19 @@ class _Model:
         ranges = [[k * steps[d] * width(d) for k in range(self._private(d))] for d in dims]
         return len({sum(numbers) for numbers in product(*ranges)})
 
-    def _load_cost(self, k: int, access: Access | None) -> tuple[float, int]:
-        """Return load instructions of a step, and values held in registers."""
+    def _load_cost(self, k: int, access: Access | None) -> float:
+        """Return the load instructions of a step."""
         vector, width = self.facts.schedule.vector, self.facts.schedule.width
         if access is None:
-            return 3.0 * self.points * width, self.points
+            return 3.0 * self.points * width
+        if self._is_constant(access):
+            return self.points * 0.8
         count = self.distinct(access)
         if vector is None or not access.uses(vector):
-            return float(count), count
+            return float(count)
         plan = self.plan(k)
         unit = self._copy_is_unit(plan, vector) if plan is not None else access.is_unit(vector)
-        if unit:
-            return count * self.registers_per_value * 1.1, count * self.registers_per_value
-        return 2.5 * count * width, count * self.registers_per_value
+        return count * self.registers_per_value * 1.1 if unit else 2.5 * count * width
 
     def _copy_is_unit(self, plan: CopyPlan, vector: int) -> bool:
         return sum(s[vector] * x for s, x in zip(plan.access.steps, plan.strides, strict=True)) == 1
@@ -183,31 +200,32 @@ class _Model:
     @cached_property
     def step_cycles(self) -> float:
         """Cycles of one step of the innermost loop, from the first cache."""
-        loads, held = 0.0, []
-        for k, access in self.accesses:
-            cost, values = self._load_cost(k, access)
-            if not self._is_constant(access):
-                held.append(values)
-            loads += cost
+        loads = sum(self._load_cost(k, access) for k, access in self.accesses)
         regs = self.registers_per_value
         compute = self.points * self.operations * regs / FMA_PER_CYCLE
-        if self.facts.schedule.vector is None:
-            compute *= 1.0
         latency = LATENCY * self.points * len(self.facts.hom.outputs) / max(self.totals, 1)
         latency = latency if self.facts.combiner is not None else 0.0
         cycles = max(compute, loads / LOADS_PER_CYCLE, latency) + 0.1 * min(compute, loads / LOADS_PER_CYCLE)
-        return (cycles + 1.0) * self._spill_factor(held) * self._guard_factor()
+        return (cycles + 1.0) * self._spill_factor() * self._guard_factor()
 
-    def _spill_factor(self, held: Sequence[int]) -> float:
+    def _spill_factor(self) -> float:
         """Return how much slower a step is for values that do not fit into registers."""
         registers = 32 if self.device.vector_bytes >= 64 else 16
-        live = self.totals * self.registers_per_value + 1
-        if len(held) > 1:
-            live += sum(sorted(held)[:-1])
-        if self.facts.combiner is None:
-            live = min(live, registers)
-        over = live - registers
-        return 1.0 if over <= -1 else 1.15 + 0.06 * (over + 1)
+        totals = self.totals if self.facts.combiner is not None else 0
+        over = (totals + self.live) * self.registers_per_value + 2 - registers
+        return 1.0 if over <= 0 else 1.15 + 0.06 * over
+
+    @cached_property
+    def live(self) -> int:
+        """Loaded values that are needed again, at the point of a step where they are most."""
+        if self.facts.hom.guard is not None:
+            return 0
+        schedule, follow = self.facts.schedule, self.facts.schedule.follow
+        used = {k: a for k, a in self.accesses if a is not None and not self._is_constant(a)}
+        lead = None if follow is None or self.facts.combiner is None else self.accesses[follow][1]
+        spots = tuple((self._private(d), self.facts.width(d)) for d in range(len(self.extents)))
+        steps = tuple(access.steps for access in used.values())
+        return live_values(spots, schedule.unrolled_order, steps, None if lead is None else lead.steps)
 
     def _guard_factor(self) -> float:
         return 1.0 if self.facts.hom.guard is None else 3.0
@@ -236,9 +254,11 @@ class _Model:
     @cached_property
     def tiles(self) -> float:
         """How many register tiles there are."""
-        return float(prod(trips for d, trips, _ in self.loops if d in self.facts.kept)) * prod(
-            self.groups(d) for d in self.facts.reduced
-        )
+        count = prod(trips for d, trips, _ in self.loops if d in self.facts.kept)
+        count *= prod(self.groups(d) for d in self.facts.reduced)
+        if self.facts.waits:
+            count *= prod(ceil(self.covered(d) / self.length(d)) for d in self.facts.reduced)
+        return float(count)
 
     def _inside(self, depth: int) -> list[int]:
         """Return the points per dimension inside the loops from ``depth`` on."""
@@ -247,12 +267,50 @@ class _Model:
             sizes[d] = min(sizes[d], inner)
         return sizes
 
+    def _box(self, item: _Traffic, sizes: Sequence[int]) -> list[int]:
+        """Return the box of elements that some points touch of an array."""
+        return [1 + sum(step * (sizes[d] - 1) for d, step in axis) for axis in item.axes]
+
+    def _room(self, item: _Traffic, sizes: Sequence[int], period: int) -> float:
+        """Return the bytes of cache that some points need of an array.
+
+        More than they touch, where rows lie at multiples of a power of two and meet in few sets; ``period``:
+        the distance at which lines meet in a set, 0 where they are spread.
+        """
+        footprint = self._footprint(item, sizes)
+        box = self._box(item, sizes)
+        if not period or item.plan is not None or len(box) < 2:
+            return footprint
+        size = item.access.buffer.type.size
+        positions = 1
+        for axis, n in enumerate(box[:-1]):
+            row = self._row_bytes(item.access, axis)
+            positions *= min(n, period // gcd(row, period))
+        used = min(1.0, positions * max(64.0, box[-1] * size) / period)
+        return footprint / max(used, min(1.0, footprint / period)) if used < 1 else footprint
+
+    def _row_bytes(self, access: Access, axis: int) -> int:
+        """Return how far apart neighbours along an axis are."""
+        rows = (known(n) or UNKNOWN for n in access.buffer.shape[axis + 1 :])
+        return prod(rows) * access.buffer.type.size
+
+    def _pages(self, item: _Traffic, sizes: Sequence[int]) -> float:
+        """Return the pages that some points touch of an array."""
+        box = self._box(item, sizes)
+        footprint = self._footprint(item, sizes)
+        if item.plan is not None or len(box) < 2:
+            return footprint / PAGE
+        row = self._row_bytes(item.access, len(box) - 2)
+        return (
+            footprint / PAGE
+            if row < PAGE
+            else prod(box[:-1]) * max(1.0, box[-1] * item.access.buffer.type.size / PAGE)
+        )
+
     def _footprint(self, item: _Traffic, sizes: Sequence[int]) -> float:
         """Return the bytes, in whole cache lines, that some points touch of an array."""
         access, line = item.access, 64
-        extents = [
-            1 + sum(abs(step) * (sizes[d] - 1) for d, step in enumerate(steps)) for steps in access.steps
-        ]
+        extents = self._box(item, sizes)
         if not extents:
             return float(line)
         size = access.buffer.type.size
@@ -273,33 +331,59 @@ class _Model:
                 found[view.buffer, access.steps] = _Traffic(access, None, True)
         return list(found.values())
 
-    def _traffic(self, capacity: float) -> float:
+    def _traffic(self, capacity: float, ways: int = 0) -> float:
         """Return the bytes that come through from behind a cache of some size."""
-        depth = next(
-            (k for k in range(len(self.loops) + 1) if self._total(self._inside(k)) <= 0.8 * capacity),
-            len(self.loops),
+        period = int(capacity) // ways if ways else 0
+        return self._through(
+            0.8 * capacity, lambda item, sizes: self._room(item, sizes, period), self._footprint
         )
+
+    @cached_property
+    def page_misses(self) -> float:
+        """How often a page is not at hand."""
+        return self._through(PAGES, self._pages, self._pages)
+
+    def _through(self, capacity: float, need: _Measure, load: _Measure) -> float:
+        """Return what is loaded where the largest inner part stays whose needs fit."""
+        every = range(len(self.loops))
+        depth = bisect_left(every, True, key=lambda k: self._total(need, self._inside(k)) <= capacity)
         sizes = self._inside(depth)
-        return sum(self._reloaded(item, depth, sizes) for item in self.arrays)
+        return sum(
+            self._reloaded(item, depth) * load(item, sizes) * self._part_of_line(item, depth, sizes)
+            for item in self.arrays
+        )
 
-    def _total(self, sizes: Sequence[int]) -> float:
-        return sum(self._footprint(item, sizes) for item in self.arrays)
+    def _part_of_line(self, item: _Traffic, depth: int, sizes: Sequence[int]) -> float:
+        """Return how much of a line counts where the next loop outside walks along it."""
+        steps = item.access.steps
+        if not depth or not steps or abs(steps[-1][self.loops[depth - 1][0]]) != 1:
+            return 1.0
+        size = item.access.buffer.type.size
+        exact = self._box(item, sizes)[-1] * size
+        return exact / max(64.0, exact + 32.0) if item.plan is None else 1.0
 
-    def _reloaded(self, item: _Traffic, depth: int, sizes: Sequence[int]) -> float:
+    def _total(self, need: _Measure, sizes: Sequence[int]) -> float:
+        return sum(need(item, sizes) for item in self.arrays)
+
+    def _reloaded(self, item: _Traffic, depth: int) -> float:
+        """Return how often the part of an array inside some loops is loaded."""
         times, reused = 1.0, True
         for d, trips, _ in reversed(self.loops[:depth]):
             uses = item.access.uses(d) if d not in self.facts.reduced or not item.written else False
             reused = reused and not uses
             times *= 1 if reused else trips
         factor = 1.0 if not item.written else 1.0 if self.facts.schedule.streaming else 2.0
-        return times * factor * self._footprint(item, sizes)
+        return times * factor
 
     @cached_property
     def memory_cycles(self) -> list[float]:
         """Cycles that the levels behind the first cache take, summed over cores."""
         caches = list(self.device.caches) or [32 << 10, 1 << 20, 8 << 20]
         rates = CACHE_BYTES_PER_CYCLE[: len(caches) - 1] + CACHE_BYTES_PER_CYCLE[2:]
-        return [self._traffic(size) / rate for size, rate in zip(caches, rates, strict=False)]
+        ways = (*WAYS, *(0 for _ in caches))
+        levels = zip(caches, rates, ways, strict=False)
+        cycles = [self._traffic(size, way) / rate for size, rate, way in levels]
+        return [*cycles, self.page_misses * PAGE_MISS]
 
     @cached_property
     def copy_cycles(self) -> float:
@@ -370,7 +454,7 @@ class _Model:
         items = self.facts.total_items
         width = self.facts.schedule.width
         per_item = self.steps / max(groups * items, 1)
-        loads = sum(self._load_cost(k, access)[0] * self._coalescing(k) for k, access in self.accesses)
+        loads = sum(self._load_cost(k, access) * self._coalescing(k) for k, access in self.accesses)
         work = self.points * self.operations * width
         cycles = per_item * (work + loads * 2.0 + 4.0) * ceil(items / lanes) * lanes
         busy = min(1.0, groups / units) * min(1.0, items * max(1.0, groups / units) / (8.0 * lanes))
@@ -397,6 +481,38 @@ class _Model:
             if access.is_unit(fastest)
             else 8.0
         )
+
+
+@cache
+def live_values(
+    spots: tuple[tuple[int, int], ...],
+    order: tuple[int, ...],
+    views: tuple[tuple[tuple[int, ...], ...], ...],
+    lead: tuple[tuple[int, ...], ...] | None,
+) -> int:
+    """Return how many loaded values of a step are waited for at once, where they are most.
+
+    ``spots``: per dimension, how many points a step has, and how far apart; ``order``: of the dimensions,
+    outermost first; ``views``: per input its coefficients; ``lead``: those of the input that leads.
+    """
+    axes = [np.arange(count) * distance for count, distance in (spots[d] for d in order)]
+    grid = np.meshgrid(*axes, indexing="ij")
+    points = np.stack([grid[order.index(d)].ravel() for d in range(len(spots))], axis=1)
+    if lead:
+        keys = points @ np.array(lead).T
+        points = points[np.lexsort(keys.T[::-1])]
+    changes = np.zeros(len(points) + 1, np.int64)
+    for view in views:
+        elements = points @ np.array(view).T if view else np.zeros((len(points), 1), np.int64)
+        _, number = np.unique(elements, axis=0, return_inverse=True)
+        number = number.ravel()
+        last = np.zeros(number.max() + 1, np.int64)
+        last[number] = np.arange(len(points))
+        first = np.zeros_like(last)
+        first[number[::-1]] = np.arange(len(points))[::-1]
+        np.add.at(changes, first, 1)
+        np.add.at(changes, last + 1, -1)
+    return int(np.cumsum(changes).max(initial=0))
 
 
 def _operations(expression: Expression) -> float:

@@ -25,8 +25,8 @@ from polyloom.mdh.legality import LARGEST_TILE, problems
 from polyloom.mdh.schedule import Caching, Memory, Schedule, plain_schedule
 from polyloom.mdh.tile_facts import TileFacts
 
-DRAFTS, CLIMBS = 120, 8
-"""Drafts and rounds of improvement of ``default``."""
+EFFORTS = ((2e5, 20, 2), (2e7, 60, 4), (float("inf"), 120, 8))
+"""Up to so many points: how many drafts and rounds of improvement ``default`` takes."""
 
 _TILES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16)
 _UNROLLS = (1, 1, 1, 2, 4, 8)
@@ -78,12 +78,13 @@ class ScheduleSpace:
 
     def default(self) -> Schedule:
         """Return the schedule that the cost model prefers, the same in every call."""
-        rng = Random(1)
-        drafts = [self.plain, *(self.sample(rng) for _ in range(DRAFTS))]
+        rng, points = Random(1), prod(map(self.extent, range(len(self.hom.extents))))
+        count, climbs = next((n, c) for most, n, c in EFFORTS if points <= most)
+        drafts = [self.plain, *(self.sample(rng) for _ in range(count))]
         best = sorted(drafts, key=self.predicted)[:4]
-        for _ in range(CLIMBS):
+        for _ in range(climbs):
             near = [n for each in best for n in self.neighbours(each, rng)]
-            better = sorted({*best, *near}, key=lambda s: (self.predicted(s), s.text()))[:4]
+            better = sorted(dict.fromkeys([*best, *near]), key=self.predicted)[:4]
             if better == best:
                 break
             best = better
