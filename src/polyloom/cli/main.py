@@ -59,7 +59,7 @@ class Verbs(click.Group):
 @click.version_option(package_name="polyloom", message="polyloom %(version)s")
 @click.option("--debug", is_flag=True, expose_value=False, help="Show where a fault of Polyloom happened.")
 def polyloom() -> None:
-    """A polyhedral compiler for tensor programs: LAIR layers to SIMD code for a simulated wafer."""
+    """A polyhedral compiler: LAIR layers and C loops, to SIMD code for a simulated wafer or to OpenCL."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
