@@ -90,17 +90,18 @@ def test_forms(text: str) -> None:
 REFUSED = {
     "tensor-part": "void f(int x[6]) { for (int i = 1; i < 6; i++) x[i] = 0; }",
     "tensor-index": "void f(int y[6], int x[6], int p[6]) { for (int i = 0; i < 6; i++) y[i] = x[p[i]]; }",
-    "tensor-size": "void f(int n, int x[n]) { for (int i = 0; i < n; i++) x[i] = 0; }",
+    "tensor-empty": "void f(int n, int x[n]) { for (int i = 0; i < n; i++) x[i] = 0; }",
+    "tensor-size": "void f(int n, int x[n], int y[3]) { for (int i = 0; i < 3; i++) y[i] = n ? x[0] : 0; }",
 }
 
 
 @pytest.mark.parametrize("code", REFUSED)
 def test_refusals(code: str) -> None:
-    values = {"n": 0} if code == "tensor-size" else {}
+    values = {"n": 0} if code in ("tensor-size", "tensor-empty") else {}
     with pytest.raises(Unsupported) as caught:
         tensor_program(host(REFUSED[code], **values))
     assert [d.code for d in caught.value.diagnostics] == [code]
-    assert caught.value.diagnostics[0].span is not None
+    assert (caught.value.diagnostics[0].span is not None) == (code != "tensor-empty")
 
 
 def test_unknown_sizes_are_named() -> None:

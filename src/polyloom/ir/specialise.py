@@ -19,6 +19,7 @@ from polyloom.ir.host import (
     Index,
     MdHom,
     Nest,
+    Order,
     View,
 )
 from polyloom.ir.integers import fold, fold_tree
@@ -31,7 +32,8 @@ Values = Mapping[str, int]
 def specialise(program: HostProgram, values: Values) -> HostProgram:
     """Return the program for given values of some parameters, which it then no longer has.
 
-    Extents, bounds, offsets and guards are folded, host branches that are known decided.
+    Extents, bounds, offsets and guards are folded, host branches that are known decided, nodes without points
+    left out.
     ``for i in 0 .. n - 1`` with n = 8 becomes ``for i in 0 .. 7``.
     """
     return replace(
@@ -59,11 +61,19 @@ def _node(node: HostNode, values: Values) -> tuple[HostNode, ...]:
             sides = specialise_nodes(body, values), specialise_nodes(otherwise, values)
             return (HostBranch(known, *sides),)
         case MdHom():
-            return (specialise_md_hom(node, values),)
+            special = specialise_md_hom(node, values)
+            return () if _is_empty(special) else (special,)
         case Nest():
-            return (_nest(node, values),)
+            nest = _nest(node, values)
+            return () if Number(0) in nest.extents else (nest,)
         case Copy():
             return (node,)
+
+
+def _is_empty(node: MdHom) -> bool:
+    """Whether there are no points to store; a reduction of no terms stores what it starts from."""
+    pairs = zip(node.extents, node.combine, strict=True)
+    return any(e == Number(0) and o.order is not Order.POINTWISE for e, o in pairs)
 
 
 def _loop(loop: HostLoop, values: Values) -> HostLoop:
@@ -82,7 +92,7 @@ def specialise_md_hom(node: MdHom, values: Values) -> MdHom:
     inner = _without(values, node.iterators)
     return replace(
         node,
-        extents=tuple(fold(e, values) for e in node.extents),
+        extents=tuple(_at_least_zero(fold(e, values)) for e in node.extents),
         inputs=tuple(_view(v, values) for v in node.inputs),
         outputs=tuple(_view(v, values) for v in node.outputs),
         terms=tuple(with_parameters(t, values) for t in node.terms),
@@ -105,7 +115,7 @@ def _condition(condition: IntExpression | None, values: Values) -> IntExpression
 def _nest(node: Nest, values: Values) -> Nest:
     return replace(
         node,
-        extents=tuple(fold(e, values) for e in node.extents),
+        extents=tuple(_at_least_zero(fold(e, values)) for e in node.extents),
         body=fold_tree(node.body, _without(values, node.iterators)),
         assignments=tuple(_assignment(a, values) for a in node.assignments),
         private=tuple(_buffer(b, values) for b in node.private),
@@ -123,7 +133,12 @@ def _assignment(assignment: Assignment, values: Values) -> Assignment:
 
 
 def _buffer(buffer: Buffer, values: Values) -> Buffer:
-    return replace(buffer, shape=tuple(fold(n, values) for n in buffer.shape))
+    """Fold the extents; none is negative (``t[n - 3]`` for n = 1)."""
+    return replace(buffer, shape=tuple(_at_least_zero(fold(n, values)) for n in buffer.shape))
+
+
+def _at_least_zero(extent: IntExpression) -> IntExpression:
+    return Number(max(0, extent.value)) if isinstance(extent, Number) else extent
 
 
 def _view(view: View, values: Values) -> View:

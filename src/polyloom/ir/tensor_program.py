@@ -41,6 +41,8 @@ def tensor_program(program: HostProgram) -> Program:
     writer = _Writer(program)
     for node in program.body:
         writer.write(node)
+    if not writer.statements:
+        refuse("empty", f"`{program.name}` computes nothing", None, "give sizes for which something is done")
     return without_unused(writer.program())
 
 
