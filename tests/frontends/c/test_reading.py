@@ -168,11 +168,23 @@ void f(FILE *file, union u *x, double **rows, int n, double a[n])
     assert caught.value.diagnostics[0].code == "c-type"
 
 
+LEADING = """void f(int n, int ld, int *a, int *b)
+{
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++)
+      a[i * ld + j] = b[i * ld + j];
+}
+"""
+
+
+def test_rows_of_a_written_array_are_taken_not_to_overlap() -> None:
+    (scop,) = read_c(Source("f.c", LEADING))
+    assert {a.name: len(a.shape) for a in scop.arrays} == {"a": 2, "b": 1}
+    assert "the rows of `a` do not overlap" in scop.assumed
+    assert scop.context.intersect(isl.Set("[n, ld] -> { : n = 5 and ld = 4 }")).is_empty()
+
+
 def test_subscripts_that_stay_as_they_are_are_remarked() -> None:
-    text = (
-        "void f(int n, int ld, int *a)\n{\n  for (int i = 0; i < n; i++)\n    for (int j = 0; j < n; j++)\n"
-    )
-    text += "      a[i * ld + j] = 0;\n}\n"
-    (scop,) = read_c(Source("f.c", text))
+    (scop,) = read_c(Source("f.c", LEADING))
     (remark,) = scop.remarks
     assert remark.code == "c-linearised" and "less than `ld`" in remark.notes[0]

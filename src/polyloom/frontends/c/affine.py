@@ -17,7 +17,6 @@ from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.faults import NotAffine
 from polyloom.frontends.c.functions import AFFINE_FUNCTIONS, affine_function, parameters_of, returned
 from polyloom.frontends.c.literals import integer_literal
-from polyloom.frontends.c.sets import without_set
 from polyloom.frontends.c.state import (
     Address,
     Defined,
@@ -276,7 +275,8 @@ def check_conversion(value: Affine, element: ElementType, node: c_ast.Node, stat
     if value.type is element or element.is_float:
         return
     unsigned = is_unsigned(element) and not (is_unsigned(value.type) and element.size >= value.type.size)
-    if unsigned and not _proper(value.value.ge_set(constant_affine(0)), node, state):
+    proper = value.value.ge_set(constant_affine(0))
+    if unsigned and not _proper(proper, f"`{state.text(node)}` is not negative", state):
         raise NotAffine(state.span(node), f"`{state.text(node)}` may be negative, and is made unsigned")
     if (
         element.size < INT32.size
@@ -287,30 +287,30 @@ def check_conversion(value: Affine, element: ElementType, node: c_ast.Node, stat
 
 
 def _checked(result: Affine, node: c_ast.Node, state: State) -> Affine:
-    """Unsigned arithmetic wraps below zero; in the head of a loop the parameters are taken to prevent it."""
+    """Unsigned arithmetic wraps below zero and, in 64 bits not thought of here, above its greatest value."""
     if not is_unsigned(result.type):
         return result
-    if not _proper(result.value.ge_set(constant_affine(0)), node, state):
+    if not _proper(result.value.ge_set(constant_affine(0)), f"`{state.text(node)}` is not negative", state):
         raise NotAffine(state.span(node), f"`{state.text(node)}` is unsigned and may wrap below zero")
+    high = value_range(result.type)[1]
+    proper = result.value.le_set(constant_affine(high))
+    if result.type.size < _WIDE and not _proper(proper, f"`{state.text(node)}` is at most {high}", state):
+        raise NotAffine(state.span(node), f"`{state.text(node)}` is unsigned and may wrap")
     return result
 
 
-def _proper(holding: isl.Set, node: c_ast.Node, state: State) -> bool:
-    """Whether a condition holds here, or, in the head of a loop, the parameters may be taken to make it
-    hold.
-    """
-    return state.always(holding) or (state.in_head and _assumed(holding, node, state))
+_WIDE = 8
+"""Bytes of a type that no array's extent exceeds."""
 
 
-def _assumed(proper: isl.Set, node: c_ast.Node, state: State) -> bool:
-    """Take for granted that ``proper`` holds, if that is a question of the parameters alone."""
-    failing = without_set(state.path.intersect(state.context).subtract(proper), state.iterators)
-    context = state.context.subtract(failing).coalesce()
-    if context.is_empty() or not state.path.intersect(context).is_subset(proper):
-        return False
-    state.context = context
-    state.assumed[f"`{state.text(node)}` is not negative"] = None
-    return True
+def _proper(holding: isl.Set, sentence: str, state: State) -> bool:
+    """Whether a condition holds here, or the parameters may be taken to make it hold."""
+    if state.always(holding):
+        return True
+    if state.assuming and state.assume(holding):
+        state.assumed[sentence] = None
+        return True
+    return False
 
 
 def _call(node: c_ast.FuncCall, state: State) -> Affine:

@@ -251,7 +251,8 @@ def _initial(variable: Variable, node: c_ast.Node, state: State) -> tuple[Expres
 
 def _if(node: c_ast.If, state: State) -> Stops:
     try:
-        where = holds(node.cond, state)
+        with state.plain_arithmetic():
+            where = holds(node.cond, state)
     except NotAffine:
         return _data_if(node, state)
     before = dict(state.known)

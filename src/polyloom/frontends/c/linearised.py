@@ -7,12 +7,12 @@ the subscripts stay as they are, and a remark says why.
 
 Not in the papers. Source of the idea: T. Grosser et al., Optimistic Delinearization of Parametrically
 Sized Arrays
-(ICS 2015); unlike there, nothing is assumed and checked while running.
+(ICS 2015).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import islpy as isl
@@ -29,6 +29,7 @@ from polyloom.frontends.c.polynomials import (
     polynomial,
 )
 from polyloom.frontends.c.relations import positions
+from polyloom.frontends.c.sets import without_set
 from polyloom.frontends.c.state import Access, FoundArray, Index, State, constant_affine
 
 Stride = tuple[Affine, ...]
@@ -42,26 +43,65 @@ class _Failure:
     span: Span | None
 
 
+@dataclass
+class _Bounds:
+    """What is known of the parameters; of a written array it may be assumed that its rows do not overlap.
+
+    Of an array that is only read nothing is assumed: overlapping rows have a meaning (the windows of a
+    convolution), and no order depends on them.
+    """
+
+    array: FoundArray
+    state: State
+    context: isl.Set
+    assuming: bool
+    sentences: dict[str, None] = field(default_factory=dict)
+
+    def hold(self, inside: isl.Set, domain: isl.Set) -> bool:
+        """Whether an index stays inside its dimension."""
+        return bool(domain.intersect(self.context).intersect(self.state.limits).is_subset(inside))
+
+    def may_hold(self, inside: isl.Set, domain: isl.Set) -> bool:
+        """Assume that an index stays inside its dimension, if parameters alone decide."""
+        failing = domain.intersect(self.context).intersect(self.state.limits).subtract(inside)
+        context = self.context.subtract(without_set(failing, self.state.iterators)).coalesce()
+        if not self.assuming or context.is_empty() or domain.intersect(context).is_empty():
+            return False
+        self.context = context
+        self.sentences[f"the rows of `{self.array.place.variable.name}` do not overlap"] = None
+        return self.hold(inside, domain)
+
+
 def delinearise(state: State) -> tuple[Diagnostic, ...]:
     """Give arrays with polynomial subscripts their dimensions;
     return a remark for each that stays as it is.
     """
     remarks: list[Diagnostic] = []
+    written = _written(state)
     for name, array in list(state.arrays.items()):
         uses = [(k, a) for k, a in enumerate(state.pool) if a.array == name and a.relation is None]
         polynomials = [_polynomial(access, state) for _, access in uses]
         if len(array.extents) != 1 or all(_degree(p) < 2 for p in polynomials):
             remarks += _not_affine(array, [a for _, a in uses])
             continue
-        found = _split(array, [a for _, a in uses], polynomials, _domains(state, [k for k, _ in uses]), state)
+        bounds = _Bounds(array, state, state.context, assuming=name in written)
+        found = _split([a for _, a in uses], polynomials, _domains(state, [k for k, _ in uses]), bounds)
         if isinstance(found, _Failure):
             remarks.append(_remark(array, found))
             continue
         sizes, accesses = found
+        state.context = bounds.context
+        state.assumed.update(bounds.sentences)
         for (position, _), access in zip(uses, accesses, strict=True):
             state.pool[position] = access
         state.arrays[name] = _reshaped(array, sizes)
     return tuple(remarks)
+
+
+def _written(state: State) -> frozenset[str]:
+    """Return the names of the arrays that statements write."""
+    targets = [p for d in state.drafts for p in (d.target, *d.writes) if p is not None]
+    return frozenset(state.pool[position].array for position in targets)
 
 
 def _not_affine(array: FoundArray, accesses: list[Access]) -> list[Diagnostic]:
@@ -104,11 +144,10 @@ def _domains(state: State, uses: list[int]) -> list[isl.Set]:
 
 
 def _split(
-    array: FoundArray,
     accesses: list[Access],
     polynomials: list[Polynomial | None],
     domains: list[isl.Set],
-    state: State,
+    bounds: _Bounds,
 ) -> tuple[list[Affine], list[Access]] | _Failure:
     """Return the sizes of all dimensions but the first, outermost first, and the references by dimension."""
     known = []
@@ -122,7 +161,7 @@ def _split(
     sizes = [_size(outer, inner) for outer, inner in pairwise(strides)]
     split = []
     for access, found, domain in zip(accesses, known, domains, strict=True):
-        indices = _indices(found, strides, sizes, domain.intersect(state.context))
+        indices = _indices(found, strides, sizes, domain, bounds)
         if isinstance(indices, str):
             return _Failure(indices, access.span)
         split.append(replace(access, indices=tuple(indices)))
@@ -165,7 +204,7 @@ def _size(outer: Stride, inner: Stride) -> Affine:
 
 
 def _indices(
-    found: Polynomial, strides: list[Stride], sizes: list[Affine], domain: isl.Set
+    found: Polynomial, strides: list[Stride], sizes: list[Affine], domain: isl.Set, bounds: _Bounds
 ) -> list[Index] | str:
     """Return the index of each dimension, the inner ones inside their sizes; else the reason."""
     rest, parts = dict(found), []
@@ -174,7 +213,7 @@ def _indices(
         rest = {t: c for t, c in rest.items() if t not in here}
         parts.append({Term(t.iterator, _quotient(t.factors, stride) or ()): c for t, c in here.items()})
     for k in range(len(parts) - 1, 0, -1):
-        shift = _shift(parts[k], sizes[k - 1], domain)
+        shift = _shift(parts[k], sizes[k - 1], domain, bounds)
         if shift is None:
             return f"index {k + 1} is not known to be less than `{_text(sizes[k - 1])}`, and not negative"
         parts[k] = _plus(parts[k], sizes[k - 1], shift)
@@ -185,7 +224,7 @@ def _indices(
     return [Index(f[0], f[1]) for f in functions if f is not None]
 
 
-def _shift(part: Polynomial, size: Affine, domain: isl.Set) -> int | None:
+def _shift(part: Polynomial, size: Affine, domain: isl.Set, bounds: _Bounds) -> int | None:
     """Return by how many sizes an index must be moved to lie inside its dimension;
     None: it cannot be shown.
     """
@@ -193,12 +232,13 @@ def _shift(part: Polynomial, size: Affine, domain: isl.Set) -> int | None:
     if function is None:
         return None
     extent = affine_function(size)
+    inside = []
     for shift in (0, -1, 1):
         index = function[0].add(extent.scale_val(isl.Val(shift)))
-        inside = index.ge_set(constant_affine(0)).intersect(index.lt_set(extent))
-        if domain.is_subset(inside):
+        inside.append(index.ge_set(constant_affine(0)).intersect(index.lt_set(extent)))
+        if bounds.hold(inside[-1], domain):
             return shift
-    return None
+    return 0 if bounds.may_hold(inside[0], domain) else None
 
 
 def _plus(part: Polynomial, size: Affine, times: int) -> Polynomial:

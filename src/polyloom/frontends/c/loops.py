@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 import islpy as isl
 from pycparser import c_ast
 
 from polyloom.diagnostics import Span
 from polyloom.frontends.c.affine import check_conversion, constant_of, holds, typed
-from polyloom.frontends.c.c_types import Scalar, is_unsigned
+from polyloom.frontends.c.c_types import Scalar, is_unsigned, value_range
 from polyloom.frontends.c.faults import NotAffine, refuse
 from polyloom.frontends.c.from_isl import expression_of
 from polyloom.frontends.c.heads import ACCEPTED, Head, changed_to, parts_of, refuse_head
@@ -23,10 +24,12 @@ from polyloom.frontends.c.state import (
     parameter_affine,
 )
 from polyloom.frontends.c.values import truth
+from polyloom.frontends.c.written import contains
 from polyloom.ir.expressions import Expression, ParameterValue
 from polyloom.ir.types import ElementType
 
 _DIM = isl.dim_type
+_WIDE = 8
 _FAR = 2**20
 """Where no step makes an unsigned iterator wrap."""
 
@@ -65,11 +68,11 @@ def loop_header(node: c_ast.For, state: State) -> Header:
     reached = _reached(here.affine, first, step)
     others = _others(head, node, here, first, step, state)
     state.known.update({variable: here, **dict(others)})
-    with state.within(reached.intersect(_possible(here.affine, element))), state.head():
+    with state.within(reached.intersect(_possible(here.affine, element))), state.plain_arithmetic():
         going, condition = _going(head, node, here, state)
     state.known = outside
     loop = reached.intersect(_possible(here.affine, element))
-    if not head.countdown:
+    if not head.countdown and condition is None:
         _check_wrapping(loop, going, here, step, state.span(node), state)
     domain = _until(loop, going, iterator, descending=step < 0)
     last = None if condition is not None else _last(reached, going, here, step, state)
@@ -137,31 +140,54 @@ def _possible(here: isl.PwAff, element: ElementType) -> isl.Set:
 def _check_wrapping(
     loop: isl.Set, going: isl.Set, here: Known, step: int, span: Span | None, state: State
 ) -> None:
-    """An unsigned iterator that passes zero becomes large: there the loop must end. Errors: ``c-loop``."""
+    """An iterator that leaves its type's range comes back at the other end. Errors: ``c-loop``."""
+    if step > 0:
+        _check_wrapping_up(loop.intersect(going), here, step, span, state)
+    elif is_unsigned(here.value.type):
+        _check_wrapping_down(loop.intersect(going), going, here, step, span, state)
+
+
+def _check_wrapping_up(taken: isl.Set, here: Known, step: int, span: Span | None, state: State) -> None:
+    """Signed types of 32 bits and more cannot wrap in C, and those of 64 bits do not live to."""
     element = here.value.type
-    if not is_unsigned(element) or step > 0:
+    if element.size == _WIDE or (element.size == ElementType.INT32.size and not is_unsigned(element)):
         return
+    high = value_range(element)[1]
+    with state.within(taken):
+        following = here.affine.add(constant_affine(step)).le_set(constant_affine(high))
+        if not state.always(following) and not state.assume(following):
+            _refuse_wrapping(span)
+
+
+def _check_wrapping_down(
+    taken: isl.Set, going: isl.Set, here: Known, step: int, span: Span | None, state: State
+) -> None:
+    """An unsigned iterator that passes zero becomes large: there the loop must end."""
     low = here.affine.lt_set(constant_affine(-step))
-    last = loop.intersect(going).intersect(low).intersect(state.path).intersect(state.context)
-    last = last.intersect(state.limits)
-    name = here.value.name if isinstance(here.value, ParameterValue) else ""
+    last = taken.intersect(low).intersect(state.path).intersect(state.context).intersect(state.limits)
+    name = here_name(here)
     at = last.find_dim_by_name(_DIM.param, name)
     if at < 0 or last.is_empty():
         return
+    turn = f"{name} = x + {step} + {2 ** (8 * here.value.type.size)}"
     wrapped = last.move_dims(_DIM.set, 0, _DIM.param, at, 1).apply(
-        isl.Map(f"[{name}] -> {{ [x] -> [] : {name} = x + {step} + {2 ** (8 * element.size)} }}")
+        isl.Map(f"[{name}] -> {{ [x] -> [] : {turn} }}")
     )
     if not wrapped.is_disjoint(going):
-        refuse(
-            "c-loop",
-            "the loop's variable is unsigned, wraps below zero and goes on",
-            span,
-            helps=["count with an `int`, or end with `i < n`, which a wrapped variable is not"],
-        )
+        _refuse_wrapping(span)
+
+
+def _refuse_wrapping(span: Span | None) -> NoReturn:
+    refuse(
+        "c-loop",
+        "the loop's variable leaves the range of its type, wraps and goes on",
+        span,
+        helps=["count with an `int` or a `long`"],
+    )
 
 
 def _first(head: Head, element: ElementType, state: State) -> isl.PwAff:
-    with state.head():
+    with state.plain_arithmetic():
         first = _bound(head.start, "the first value of the loop", state, element)
     return first.sub(constant_affine(1)) if head.countdown else first
 
@@ -181,7 +207,8 @@ def _step(head: Head, node: c_ast.For, here: Known, state: State) -> int:
     if head.countdown:
         return -1
     state.known[head.variable] = here
-    with state.within(here.affine.ge_set(constant_affine(_FAR))):
+    far = here.affine.ge_set(constant_affine(_FAR)).intersect(here.affine.le_set(constant_affine(2 * _FAR)))
+    with state.within(far):
         return _change(head, node, head.variable, here.affine, state)
 
 
@@ -213,7 +240,7 @@ def _going(head: Head, node: c_ast.For, here: Known, state: State) -> tuple[isl.
     try:
         return holds(node.cond, state), None
     except NotAffine as fault:
-        if state.mode is Mode.TEXT:
+        if state.mode is Mode.TEXT and contains(node.cond, (c_ast.FuncCall,)) is None:
             return everywhere(), truth(node.cond, state)
         return refuse(
             "c-bound",

@@ -17,6 +17,7 @@ from pycparser import c_ast
 from polyloom.diagnostics import Diagnostic, PolyloomError, Span
 from polyloom.frontends.c.c_types import CType, Extent, Record
 from polyloom.frontends.c.places import Places
+from polyloom.frontends.c.sets import without_set
 from polyloom.ir.expressions import Expression
 from polyloom.ir.types import ElementType
 from polyloom.scop.model import Origin, StatedParallel
@@ -327,8 +328,8 @@ class State:
     hooks: Hooks | None = None
     results: list[Place | None] = field(default_factory=list)
     """Where the functions that are being inlined put what they return."""
-    in_head: bool = False
-    """Whether the walk is in the head of a loop."""
+    assuming: bool = False
+    """Whether the parameters may be taken to have values for which unsigned arithmetic does not wrap."""
     calls: list[str] = field(default_factory=list)
     """The functions that are being inlined."""
 
@@ -377,6 +378,19 @@ class State:
         self.counts[kind] = number + 1
         return self.fresh(f"__pet_{kind}_{number}")
 
+    def assume(self, holding: isl.Set) -> bool:
+        """Take for granted that a condition holds here, if that is a question of the parameters alone.
+
+        What is so assumed is part of the context, which is checked before the program runs.
+        """
+        failing = self.path.intersect(self.context).intersect(self.limits).subtract(holding)
+        context = self.context.subtract(without_set(failing, self.iterators)).coalesce()
+        possible = context.intersect(self.limits)
+        if possible.is_empty() or not self.path.intersect(possible).is_subset(holding):
+            return False
+        self.context = context
+        return True
+
     def always(self, holds: isl.Set) -> bool:
         """Whether a condition holds wherever the walk now is."""
         return bool(self.path.intersect(self.context).intersect(self.limits).is_subset(holds))
@@ -400,13 +414,13 @@ class State:
             self.scope = before
 
     @contextmanager
-    def head(self) -> Iterator[None]:
-        """Read the head of a loop."""
-        before, self.in_head = self.in_head, True
+    def plain_arithmetic(self) -> Iterator[None]:
+        """Read a bound, a condition or a subscript: there unsigned arithmetic is not meant to wrap."""
+        before, self.assuming = self.assuming, True
         try:
             yield
         finally:
-            self.in_head = before
+            self.assuming = before
 
     @contextmanager
     def calling(self, name: str) -> Iterator[None]:

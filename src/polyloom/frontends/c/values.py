@@ -343,7 +343,8 @@ def bound(declaration: c_ast.Decl, argument: c_ast.Node, state: State) -> Bindin
 def index(node: c_ast.Node, state: State) -> Index:
     """Return a subscript, affine or not."""
     try:
-        found = affine(node, state)
+        with state.plain_arithmetic():
+            found = affine(node, state)
     except NotAffine as fault:
         return Index(None, value(node, state), fault.reason, fault.span)
     return Index(found, value(node, state))
