@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         run,
         simulate,
         trace_tensors,
+        tune,
     )
     from polyloom.diagnostics import PolyloomError, Unsupported
 
@@ -50,6 +51,7 @@ __all__ = [
     "run",
     "simulate",
     "trace_tensors",
+    "tune",
 ]
 
 

@@ -8,6 +8,7 @@ print(simulate(program, mapping, check=True).outputs["y"])
 
 from __future__ import annotations
 
+import math
 import os
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
@@ -21,9 +22,12 @@ from polyloom.ir import evaluate, random_inputs
 from polyloom.ir.program import Program
 from polyloom.mdh.arrays import DeviceArray
 from polyloom.mdh.compiled import CompiledProgram
+from polyloom.mdh.database import Database, default_path
 from polyloom.mdh.devices import DeviceModel, choose_device, find_devices
 from polyloom.mdh.running import RunResult, run_program
-from polyloom.pipeline import analyse_layer, compile_layer, load_opencl
+from polyloom.mdh.tune import Progress as TuneProgress
+from polyloom.mdh.tune import Tuned, TuneOptions
+from polyloom.pipeline import analyse_layer, compile_layer, load_opencl, tune_opencl
 from polyloom.sources import Reading, load_tensors, text_or_file
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.check import check_outputs, checked_batch, made_up
@@ -55,6 +59,7 @@ __all__ = [
     "run",
     "simulate",
     "trace_tensors",
+    "tune",
 ]
 
 Path = str | os.PathLike[str]
@@ -265,6 +270,35 @@ def run(
     Errors: ``argument-...``, ``parameter-...``, ``input-...``, ``device-...``.
     """
     return run_program(program, dict(inputs or {}), check=check)
+
+
+def tune(
+    program: CompiledProgram,
+    inputs: Mapping[str, npt.ArrayLike] | None = None,
+    *,
+    budget: float = 60.0,
+    evaluations: int | None = None,
+    seed: int = 0,
+    database: Path | None = None,
+    progress: Callable[[TuneProgress], None] | None = None,
+) -> tuple[Tuned, ...]:
+    """Search for the fastest schedules of a program's md_homs; its next call uses them.
+
+    ``inputs``: its integer parameters, or arrays whose shapes they follow from; what the arrays hold does not
+    matter. ``budget``: seconds; ``evaluations``: schedules for each md_hom at most. ``database``: where the
+    results are kept; None: the user's own. ``progress`` is called after each schedule.
+
+    Errors: ``parameter-...``, ``device-...``, ``tuning-...``, ``database-...``. Source: docs/tuning.md.
+    """
+    if not 0 < budget < math.inf or (evaluations is not None and evaluations < 1):
+        helps = ["a budget is a positive number of seconds; at least one evaluation is needed"]
+        raise PolyloomError(error("tuning-budget", "there is nothing to spend on tuning", helps=helps))
+    options = TuneOptions(budget=budget, evaluations=evaluations, seed=seed)
+    path = default_path() if database is None else pathlib.Path(database)
+    with Database(path) as results:
+        found = tune_opencl([program.program], inputs or {}, program.device, results, options, progress)
+    program.refresh()
+    return found
 
 
 def _check_numbers(invocations: int, density: float) -> None:

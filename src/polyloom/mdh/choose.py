@@ -72,15 +72,15 @@ def choose(
 def tuning_results(path: Path | None = None) -> Database | None:
     """Open the database of tuning results for reading; None where there is none yet.
 
-    ``path``: another one than the user's own, which must exist then. A broken database of the user's own is
-    as none: it must not keep a program from running.
+    ``path``: another one than the user's own. A broken database of the user's own is as none: it must not
+    keep a program from running. Errors: ``database-...`` where ``path`` is broken.
     """
-    if path is not None:
-        return Database(path, readonly=True)
-    own = default_path()
-    if not own.exists():
+    chosen = default_path() if path is None else path
+    if not chosen.exists():
         return None
     try:
-        return Database(own, readonly=True)
+        return Database(chosen, readonly=True)
     except PolyloomError:
-        return None
+        if path is None:
+            return None
+        raise

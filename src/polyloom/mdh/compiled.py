@@ -71,6 +71,10 @@ class CompiledProgram:
         """Copy an array to the device, where it stays; calls take it in place of the NumPy array."""
         return DeviceArray(self._executable.device, np.asarray(array))
 
+    def refresh(self) -> None:
+        """Make kernels anew at the next call: schedules may have been tuned since."""
+        self._executable.forget()
+
     def _results(self, results: dict[str, Array]) -> list[str]:
         first = [name for name in self.signature.arguments if name in results]
         hidden = {*first, *self.signature.defaults}

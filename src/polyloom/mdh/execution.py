@@ -64,6 +64,10 @@ class Executable:
         self._prepared: dict[tuple[tuple[str, int], ...], Prepared] = {}
         self._scratch: dict[str, cl.Buffer] = {}
 
+    def forget(self) -> None:
+        """Forget the kernels that were made."""
+        self._prepared.clear()
+
     def prepared(self, parameters: Mapping[str, int]) -> Prepared:
         """Return the kernels for these parameters. Errors: those of ``prepare``."""
         key = tuple(sorted(parameters.items()))
