@@ -117,10 +117,12 @@ class Points:
         """Return the texts of what a scalar function reads at a place; ``results`` follow the inputs."""
         texts = {k: self.load(k, place) for k in reads if k < len(self.hom.inputs)}
         texts |= {len(self.hom.inputs) + o: text for o, text in enumerate(results)}
-        return Leaves(texts, self._iterators(place), self._parameters())
+        return Leaves(texts, self._iterators(place), self._parameters(place.width))
 
-    def _parameters(self) -> dict[str, str]:
-        return {n: self.signature.names[n] for n in self.signature.numbers}
+    def _parameters(self, width: int) -> dict[str, str]:
+        vector = "" if width == 1 else f"(long{width})"
+        names = {n: f"{vector}{self.signature.names[n]}" for n in self.signature.numbers}
+        return {n: f"({text})" if vector else text for n, text in names.items()}
 
     def _iterators(self, place: Place) -> list[str]:
         return [self._iterator(place, d) for d in range(len(place.positions))]
@@ -247,7 +249,7 @@ class Points:
         self, combiner: Combiner, left: Sequence[str], right: Sequence[str], width: int
     ) -> list[str]:
         """Return ``left op right``, a text per output."""
-        leaves = Leaves([*left, *right], (), self._parameters())
+        leaves = Leaves([*left, *right], (), self._parameters(width))
         return [expression_c(result, leaves, width) for result in combiner.results]
 
     def fused(self, combiner: Combiner, term: Expression, total: str, place: Place) -> str | None:
