@@ -40,6 +40,7 @@ class CompiledProgram:
     ) -> None:
         self.signature = signature or Signature(program, _arguments(program))
         self.remarks = tuple(remarks)
+        self.emitter = emit
         self._executable = Executable(program, device, emit)
 
     @property

@@ -20,6 +20,7 @@ from polyloom.mdh.arrays import DeviceArray
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.execution import Execution
 from polyloom.mdh.made_up import made_up_inputs
+from polyloom.mdh.tuned import TunedEmitter
 from polyloom.mdh.verdict import Verdict, check_run
 
 NDArray = npt.NDArray[Any]
@@ -41,6 +42,8 @@ class RunResult:
     outputs: dict[str, NDArray]
     execution: Execution
     check: Verdict | None
+    schedules: Mapping[str, str]
+    """Where the schedule of each md_hom comes from, if it has one."""
 
     def json(self) -> dict[str, Any]:
         """Return the document of ``run --json``. Source: docs/interface.md."""
@@ -57,12 +60,23 @@ class RunResult:
         }
 
     def kernels(self) -> list[dict[str, Any]]:
-        """Return for each node how often it was launched, and its seconds on the device; most first."""
+        """Return for each node its launches, its seconds on the device, and its schedule; slowest first.
+
+        ``schedule``: ``tuned``, ``tuned for other sizes``, ``cost model``, or ``plain`` where none was chosen.
+        """
         counts = Counter(event.node for event in self.execution.events)
         seconds: Counter[str] = Counter()
         for event in self.execution.events:
             seconds[event.node] += event.seconds  # type: ignore[assignment]
-        found = [{"name": n, "launches": counts[n], "seconds": float(seconds[n])} for n in counts]
+        found = [
+            {
+                "name": name,
+                "launches": counts[name],
+                "seconds": float(seconds[name]),
+                "schedule": self.schedules.get(name, "plain"),
+            }
+            for name in counts
+        ]
         return sorted(found, key=lambda kernel: -kernel["seconds"])
 
 
@@ -85,7 +99,14 @@ def run_program(program: CompiledProgram, given: Mapping[str, Any], *, check: bo
         found = {n: _used(a, bound, n) for n, a in outputs.items()}
         arrays = {n: a for n, a in before.items() if n in needed}
         verdict = check_run(signature.program, bound.parameters, arrays, found, steps, made_up=made_up)
-    return RunResult(signature.program, program.device.id, bound.parameters, outputs, execution, verdict)
+    parameters, chosen = bound.parameters, _schedules(program)
+    return RunResult(signature.program, program.device.id, parameters, outputs, execution, verdict, chosen)
+
+
+def _schedules(program: CompiledProgram) -> dict[str, str]:
+    if not isinstance(program.emitter, TunedEmitter):
+        return {}
+    return {name: choice.origin.value for name, choice in program.emitter.choices.items()}
 
 
 def _timed(program: CompiledProgram, inputs: Mapping[str, Any]) -> Execution:

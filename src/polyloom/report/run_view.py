@@ -11,6 +11,12 @@ from polyloom.mdh.verdict import Verdict
 from polyloom.report.terminal import console
 
 _MOST_KERNELS = 8
+_SCHEDULES = {
+    "tuned": "tuned",
+    "tuned for other sizes": "a schedule that was tuned for other sizes",
+    "cost model": "a schedule by the cost model",
+    "plain": "loops as they stand",
+}
 
 
 def print_run(result: RunResult) -> None:
@@ -26,23 +32,26 @@ def print_run(result: RunResult) -> None:
 def _rows(result: RunResult) -> list[tuple[str, str]]:
     timing, kernels = result.execution.timing, result.kernels()
     sizes = ", ".join(f"{name} = {value}" for name, value in result.parameters.items())
-    launches = f"{timing.launches:,} launch" + ("" if timing.launches == 1 else "es")
     rows = [("device", result.device), *((("sizes", sizes),) if sizes else ())]
     rows += [
         (
             "time",
-            f"{_seconds(timing.total)} with all copies, {_seconds(timing.device)} in kernels, {launches}",
+            f"{_seconds(timing.total)} with all copies, {_seconds(timing.device)} in kernels, {_launches(timing.launches)}",
         ),
         ("made in", f"{_seconds(timing.prepare)} (code for these sizes, and the driver's build)"),
     ]
-    for kernel in kernels[:_MOST_KERNELS] if len(kernels) > 1 else ():
-        text = f"{kernel['name']}: {_seconds(kernel['seconds'])}, {kernel['launches']:,} times"
-        rows.append(("kernel", text))
+    for kernel in kernels[:_MOST_KERNELS]:
+        times = f"{_seconds(kernel['seconds'])}, {_launches(kernel['launches'])}"
+        rows.append(("kernel", f"{kernel['name']}: {times}, {_SCHEDULES[kernel['schedule']]}"))
     if len(kernels) > _MOST_KERNELS:
         rows.append(("", f"and {len(kernels) - _MOST_KERNELS} more"))
     for name, array in result.outputs.items():
         rows.append(("output", f"{array.dtype.name} {name}" + "".join(f"[{n}]" for n in array.shape)))
     return rows if result.check is None else [*rows, ("check", _verdict(result.check))]
+
+
+def _launches(count: int) -> str:
+    return f"{count:,} launch" + ("" if count == 1 else "es")
 
 
 def _seconds(value: float) -> str:
