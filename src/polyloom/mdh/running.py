@@ -62,7 +62,7 @@ class RunResult:
     def kernels(self) -> list[dict[str, Any]]:
         """Return for each node its launches, its seconds on the device, and its schedule; slowest first.
 
-        ``schedule``: ``tuned``, ``tuned for other sizes``, ``cost model``, or ``plain`` where none was chosen.
+        ``schedule``: ``tuned``, ``tuned for other sizes``, ``cost model``, or ``plain`` without a choice.
         """
         counts = Counter(event.node for event in self.execution.events)
         seconds: Counter[str] = Counter()

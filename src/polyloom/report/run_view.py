@@ -32,12 +32,10 @@ def print_run(result: RunResult) -> None:
 def _rows(result: RunResult) -> list[tuple[str, str]]:
     timing, kernels = result.execution.timing, result.kernels()
     sizes = ", ".join(f"{name} = {value}" for name, value in result.parameters.items())
+    launches = _launches(timing.launches)
     rows = [("device", result.device), *((("sizes", sizes),) if sizes else ())]
     rows += [
-        (
-            "time",
-            f"{_seconds(timing.total)} with all copies, {_seconds(timing.device)} in kernels, {_launches(timing.launches)}",
-        ),
+        ("time", f"{_seconds(timing.total)} with all copies, {_seconds(timing.device)} in {launches}"),
         ("made in", f"{_seconds(timing.prepare)} (code for these sizes, and the driver's build)"),
     ]
     for kernel in kernels[:_MOST_KERNELS]:

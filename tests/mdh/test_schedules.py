@@ -1,0 +1,151 @@
+"""Schedules as data, what makes one invalid, the space of the valid ones, and the cost model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from homs import (
+    ZOO,
+    at_most,
+    best_record,
+    buffers_of,
+    convolution,
+    device,
+    gemm,
+    hom_of,
+    matmul,
+    shifted,
+    stencil,
+    wild_schedule,
+)
+
+from polyloom.ir.host import HostProgram
+from polyloom.mdh.devices import DeviceKind
+from polyloom.mdh.emit import emit_with_text, has_tiles
+from polyloom.mdh.legality import problems
+from polyloom.mdh.schedule import Caching, Memory, Schedule, plain_schedule, schedule_from_text
+from polyloom.mdh.space import ScheduleSpace, space_of
+from polyloom.mdh.tile_facts import TileFacts
+
+PLAIN = plain_schedule(3, 2)
+MODEL = device().model
+
+
+def reasons(program: HostProgram, schedule: Schedule) -> str:
+    return "; ".join(problems(TileFacts(hom_of(program), schedule), buffers_of(program), MODEL))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_schedule_comes_back_from_its_text(seed: int) -> None:
+    schedule = wild_schedule(matmul(17, 37, 23), Random(seed))
+    assert schedule_from_text(schedule.text()) == schedule
+    assert schedule_from_text(schedule.text()).text() == schedule.text()
+
+
+@pytest.mark.parametrize("text", ["{}", '{"group": [1]}', "[]", "nonsense"])
+def test_what_is_no_schedule_is_refused(text: str) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        schedule_from_text(text)
+
+
+def test_every_limit_has_a_reason() -> None:
+    program = matmul(64, 64, 64)
+    copied = (Caching(), Caching(Memory.LOCAL))
+    assert not reasons(program, PLAIN)
+    assert "permutation" in reasons(program, replace(PLAIN, local_order=(0, 0, 1)))
+    assert "dimensions" in reasons(program, plain_schedule(2, 2))
+    assert "work-items in a group" in reasons(program, replace(PLAIN, items=(64, 64, 2)))
+    assert "no multiple" in reasons(program, replace(PLAIN, local=(5, 0, 0), private=(2, 1, 1)))
+    assert "no multiple" in reasons(program, replace(PLAIN, group=(5, 0, 0), private=(2, 1, 1)))
+    assert "register tile" in reasons(program, replace(PLAIN, private=(16, 16, 1)))
+    assert "written out" in reasons(program, replace(PLAIN, private=(8, 8, 128)))
+    assert "shared by work-items or by vectors" in reasons(
+        program, replace(PLAIN, vector=2, width=4, items=(1, 1, 2))
+    )
+    assert "known size" in reasons(matmul("M", "N", "K"), replace(PLAIN, inputs=copied))
+    assert "local memory" in reasons(matmul(64, 1024, 1024), replace(PLAIN, inputs=copied))
+
+
+def test_conditions_have_reasons() -> None:
+    copied = (Caching(Memory.LOCAL), Caching(), Caching(), Caching())
+    triangle = gemm(13, 18, 21, guard=at_most("k", "i"))
+    plain = plain_schedule(3, 4)
+    assert "guard" in reasons(triangle, replace(plain, vector=2, width=4))
+    assert "condition" in reasons(triangle, replace(plain, inputs=copied))
+    assert "condition" in reasons(shifted(7, 33), replace(plain_schedule(2, 1), inputs=copied[:1]))
+
+
+def test_an_operator_that_does_not_commute_keeps_the_order() -> None:
+    program, plain = best_record(9, 41, commutative=False), plain_schedule(2, 1)
+    assert "does not commute" in reasons(program, replace(plain, vector=1, width=4))
+    assert "does not commute" in reasons(program, replace(plain, follow=0))
+    assert not reasons(program, replace(plain, group=(0, 8)))
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_the_space_holds_valid_schedules_only(name: str) -> None:
+    program, _ = ZOO[name]
+    space, rng = space_of(hom_of(program), program, MODEL), Random(3)
+    for _ in range(10):
+        schedule = space.sample(rng)
+        assert space.is_valid(schedule)
+        assert all(space.is_valid(each) for each in space.neighbours(schedule, rng))
+        assert space.predicted(schedule) > 0
+
+
+def test_the_space_is_not_one_schedule() -> None:
+    program = matmul(1024, 1024, 1024)
+    space, rng = space_of(hom_of(program), program, MODEL), Random(0)
+    drawn = [space.sample(rng) for _ in range(60)]
+    assert len(set(drawn)) > 55
+    assert {s.vector for s in drawn} >= {1, 2}
+    assert any(c.memory is Memory.LOCAL for s in drawn for c in s.inputs)
+    assert len(space.neighbours(drawn[0], rng)) > 4
+
+
+def test_the_default_is_the_same_every_time() -> None:
+    program = stencil(64, 64)
+    first = space_of(hom_of(program), program, MODEL).default()
+    assert space_of(hom_of(program), program, MODEL).default() == first
+
+
+def test_vectors_run_where_neighbours_are() -> None:
+    conv = convolution(7, 7, 64, 64, 3, 3)
+    assert space_of(hom_of(conv), conv, MODEL).default().vector == 5
+    product = matmul(256, 256, 256)
+    assert space_of(hom_of(product), product, MODEL).default().vector == 1
+
+
+def test_work_items_on_a_gpu() -> None:
+    """No GPU is needed: its schedules are drawn for a made-up model and run on the CPU elsewhere."""
+    gpu = replace(MODEL, kind=DeviceKind.GPU, lanes=32, compute_units=132, vector_bytes=16)
+    program = matmul(256, 256, 256)
+    space = ScheduleSpace(hom_of(program), buffers_of(program), gpu)
+    schedule = space.default()
+    facts = space.facts(schedule)
+    assert space.is_valid(schedule) and facts.total_items >= 32
+
+
+def test_the_model_knows_blocking_from_none() -> None:
+    program = matmul(1024, 1024, 1024)
+    space = space_of(hom_of(program), program, MODEL)
+    blocked = replace(
+        PLAIN,
+        group=(0, 64, 0),
+        local=(0, 32, 0),
+        private=(8, 2, 1),
+        vector=1,
+        width=16,
+        unrolled_order=(2, 0, 1),
+        inputs=(Caching(), Caching(Memory.LOCAL)),
+    )
+    assert space.predicted(blocked) * 8 < space.predicted(PLAIN)
+    assert space.predicted(blocked) < space.predicted(replace(blocked, inputs=(Caching(), Caching())))
+
+
+def test_kernels_come_from_a_text_too() -> None:
+    program = matmul(8, 8, 8)
+    launch = emit_with_text(hom_of(program), program, MODEL, PLAIN.text())
+    assert has_tiles(hom_of(program)) and "matmul" in launch.kernels[0].source
