@@ -15,6 +15,8 @@ demo: $(VENV)/.installed
 	cat build/conv1d/C_0.c
 	$(RUN)/polyloom simulate examples/conv1d.lair --map examples/conv1d.map --simd off --check
 	$(RUN)/polyloom simulate examples/conv1d.lair --map examples/conv1d.map --check
+	$(RUN)/polyloom devices
+	$(RUN)/polyloom run examples/c/gemm.c --param n=640 --param m=480 --param k=320 --check
 
 test: $(VENV)/.developed
 	$(RUN)/python -m pytest -n 2 -m "not slow"
