@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -113,9 +114,27 @@ def located(plan: CopyPlan, array: str, state: State) -> LocalCopy:
         sum(step[d] * stride for step, stride in zip(access.steps, plan.strides, strict=True))
         for d in range(count)
     )
-    backwards = [any(step[d] < 0 for step in access.steps) for d in range(count)]
+    backwards = [_goes_backwards(access, d) for d in range(count)]
     origins = tuple(plus(state.high[d], -1) if backwards[d] else state.low[d] for d in range(count))
-    return LocalCopy(array, strides, origins, plan.panel, plan.rest)
+    mixed = [d for d in range(count) if not backwards[d]]
+    return LocalCopy(array, strides, origins, plan.panel, plan.rest, _shift(plan, mixed, state))
+
+
+def _goes_backwards(access: Access, d: int) -> bool:
+    """Whether a dimension goes backwards along all axes that it moves along."""
+    steps = [step[d] for step in access.steps if step[d]]
+    return bool(steps) and all(step < 0 for step in steps)
+
+
+def _shift(plan: CopyPlan, forwards: Sequence[int], state: State) -> IntExpression:
+    """Return how far the box begins before the points at the origins, along axes that go backwards."""
+    terms: list[tuple[int, IntExpression]] = []
+    for step, stride in zip(plan.access.steps, plan.strides, strict=True):
+        for d in forwards:
+            if step[d] < 0:
+                last = plus(state.high[d], -1)
+                terms += [(-step[d] * stride, last), (step[d] * stride, state.low[d])]
+    return sum_of(terms)
 
 
 def declaration(plan: CopyPlan, array: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from polyloom.ir.expressions import Binary, BinaryOp, Expression, Read, Select, children
 from polyloom.ir.host import Combiner, Index, MdHom, View
 from polyloom.ir.types import ElementType
-from polyloom.mdh.access import Access, access_of, row_length, scaled
+from polyloom.mdh.access import ZERO, Access, access_of, row_length, scaled
 from polyloom.mdh.emit_signature import Signature
 from polyloom.mdh.emit_text import Lines, Namer
 from polyloom.mdh.expression_c import Leaves, expression_c, integer_c, load, value_type
@@ -55,10 +55,11 @@ class Scope:
 
 @dataclass(frozen=True)
 class LocalCopy:
-    """A copy in local memory: ``array[base + sum(strides[d] * (position[d] - origin[d]))]``.
+    """A copy in local memory: ``array[shift + sum(strides[d] * (position[d] - origin[d]))]``.
 
-    ``origins[d]``: where the cache tile begins; for steps backwards, where it ends. ``panel``: the dimension
-    along which the copy is cut, and how wide; then each panel holds ``rest`` rows.
+    ``origins[d]``: where the cache tile begins; for steps backwards, where it ends. ``shift``: of dimensions
+    that go forwards along one axis and backwards along another one. ``panel``: the dimension along which the
+    copy is cut, and how wide; then each panel holds ``rest`` rows.
     """
 
     array: str
@@ -66,6 +67,7 @@ class LocalCopy:
     origins: tuple[IntExpression, ...]
     panel: tuple[int, int] | None = None
     rest: int = 0
+    shift: IntExpression = ZERO
 
 
 @dataclass
@@ -180,7 +182,7 @@ class Points:
         return copy.array, self._local_address(copy, place)
 
     def _local_address(self, copy: LocalCopy, place: Place) -> IntExpression:
-        parts: list[tuple[int, IntExpression]] = []
+        parts: list[tuple[int, IntExpression]] = [(1, copy.shift)]
         for d, stride in enumerate(copy.strides):
             if copy.panel and copy.panel[0] == d:
                 parts += self._panel_address(copy, place.positions[d], copy.origins[d])
