@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,18 @@ def call(text: str, function: str, arguments: Mapping[str, Any]) -> dict[str, An
         library = ctypes.CDLL(str(_build(text, Path(folder))))
     getattr(library, function)(*(_passed(arrays.get(n, a)) for n, a in arguments.items()))
     return arrays
+
+
+def compiled(text: str, function: str, folder: Path) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Compile once, to call several times; ``folder`` keeps the library."""
+    library = ctypes.CDLL(str(_build(text, folder)))
+
+    def run(arguments: Mapping[str, Any]) -> dict[str, Any]:
+        arrays = {n: np.array(a, order="C") for n, a in arguments.items() if isinstance(a, np.ndarray)}
+        getattr(library, function)(*(_passed(arrays.get(n, a)) for n, a in arguments.items()))
+        return arrays
+
+    return run
 
 
 def _build(text: str, folder: Path) -> Path:
