@@ -28,7 +28,7 @@ def document(part: Part) -> dict[str, Any]:
     must = [access for s in shown for access in s.must]
     return {
         "function": part.name,
-        "context": str(part.state.context.params()),
+        "context": str(part.state.context.params().drop_unused_params()),
         "domain": str(_union_set(s.domain for s in shown)),
         "schedule": str(part.schedule),
         "reads": str(_union(reads, arrays)),

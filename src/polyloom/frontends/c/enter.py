@@ -30,6 +30,9 @@ from polyloom.frontends.c.written import repeated_names, written_names
 from polyloom.ir.expressions import Constant, ParameterValue
 from polyloom.scop.model import Origin
 
+_LARGE = 2**62
+"""What no parameter of 64 bits is taken to exceed."""
+
 
 def enter(region: Region, tree: c_ast.FileAST, places: Places) -> State:
     """Return the state before the first statement of a part.
@@ -123,7 +126,8 @@ def _variable(node: c_ast.Decl, state: State, origin: Origin) -> None:
             return
     state.parameters[name] = ctype.element
     state.known[variable] = Known(parameter_affine(name), ParameterValue(name, ctype.element))
-    low, high = value_range(ctype.element)
+    least, greatest = value_range(ctype.element)
+    low, high = max(-_LARGE, least), min(_LARGE, greatest)
     bounds = isl.Set(f"[{name}] -> {{ [] : {low} <= {name} <= {high} }}")
     state.limits = state.limits.intersect(bounds)
     if is_unsigned(ctype.element):

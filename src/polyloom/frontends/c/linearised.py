@@ -64,7 +64,8 @@ class _Bounds:
     def may_hold(self, inside: isl.Set, domain: isl.Set) -> bool:
         """Assume that an index stays inside its dimension, if parameters alone decide."""
         failing = domain.intersect(self.context).intersect(self.state.limits).subtract(inside)
-        context = self.context.subtract(without_set(failing, self.state.iterators)).coalesce()
+        refused = without_set(failing, self.state.iterators).gist(self.state.limits)
+        context = self.context.subtract(refused).coalesce()
         if not self.assuming or context.is_empty() or domain.intersect(context).is_empty():
             return False
         self.context = context

@@ -14,6 +14,7 @@ from polyloom.frontends.c.c_types import Scalar, is_unsigned, value_range
 from polyloom.frontends.c.faults import NotAffine, refuse
 from polyloom.frontends.c.from_isl import expression_of
 from polyloom.frontends.c.heads import ACCEPTED, Head, changed_to, parts_of, refuse_head
+from polyloom.frontends.c.sets import without_set
 from polyloom.frontends.c.state import (
     Known,
     Mode,
@@ -74,6 +75,8 @@ def loop_header(node: c_ast.For, state: State) -> Header:
     loop = reached.intersect(_possible(here.affine, element))
     if not head.countdown and condition is None:
         _check_wrapping(loop, going, here, step, state.span(node), state)
+        if step > 0 or not is_unsigned(element):
+            _check_ending(loop, going, iterator, state.span(node), state)
     domain = _until(loop, going, iterator, descending=step < 0)
     last = None if condition is not None else _last(reached, going, here, step, state)
     return Header(variable, iterator, element, here, domain, step < 0, condition, others, last)
@@ -135,6 +138,17 @@ def _last(reached: isl.Set, going: isl.Set, here: Known, step: int, state: State
 def _possible(here: isl.PwAff, element: ElementType) -> isl.Set:
     """An unsigned iterator is not negative."""
     return here.ge_set(constant_affine(0)) if is_unsigned(element) else everywhere()
+
+
+def _check_ending(loop: isl.Set, going: isl.Set, iterator: str, span: Span | None, state: State) -> None:
+    """The loop ends (``i != n`` does not where ``n`` is less than the first value). Errors: ``c-loop``."""
+    ended = without_set(loop.subtract(going), [iterator])
+    endless = without_set(loop.intersect(going), [iterator]).subtract(ended)
+    if state.always(endless.complement()):
+        return
+    if not state.assume(endless.complement()):
+        refuse("c-loop", "the loop does not end", span, helps=[ACCEPTED])
+    state.assumed[f"the loop in line {span.line if span else '?'} ends"] = None
 
 
 def _check_wrapping(

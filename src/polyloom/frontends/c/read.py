@@ -114,7 +114,7 @@ def scop_of(part: Part) -> Scop:
         name=part.name,
         source=state.places.source,
         parameters=parameters_of(part),
-        context=state.context.params(),
+        context=state.context.params().drop_unused_params(),
         statements=models,
         schedule=schedule_of(kept),
         arrays=tuple(_array(a, part) for a in state.arrays.values() if isinstance(a.type, Scalar)),

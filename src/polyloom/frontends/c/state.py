@@ -384,7 +384,8 @@ class State:
         What is so assumed is part of the context, which is checked before the program runs.
         """
         failing = self.path.intersect(self.context).intersect(self.limits).subtract(holding)
-        context = self.context.subtract(without_set(failing, self.iterators)).coalesce()
+        refused = without_set(failing, self.iterators).gist(self.limits)
+        context = self.context.subtract(refused).coalesce()
         possible = context.intersect(self.limits)
         if possible.is_empty() or not self.path.intersect(possible).is_subset(holding):
             return False
