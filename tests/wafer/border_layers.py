@@ -30,10 +30,17 @@ def border_layer(seed: int) -> Layer:
         inner[1] + origin[1] + int(free[Side.SOUTH]),
     )
     shift = isl.Map(f"{{ PE[x, y] -> PE[x + {origin[0]}, y + {origin[1]}] }}")
-    placement = {n: p.apply_range(shift) for n, p in layers._placements(random, program, inner).items()}
+    placement = {n: p.apply_range(shift) for n, p in _placements(random, program, inner).items()}
     sides = [side for side in Side if free[side]] or list(Side)
     text = _map(random, program, placement, grid, sides)
     return Layer(seed, program, text, random.choice([1.0, 1.0, 0.3]), random.choice([1, 1, 2, 3]))
+
+
+def _placements(random: Random, program: Program, inner: tuple[int, int]) -> dict[str, isl.Map]:
+    """Place a second statement where the first one's results are, or anywhere."""
+    if random.random() < 0.5:
+        return layers._placements(random, program, inner)
+    return {s.name: layers._placement(random, s, inner) for s in program.statements}
 
 
 def _map(

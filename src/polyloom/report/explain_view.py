@@ -18,6 +18,7 @@ from polyloom.wafer.border import Adapter
 from polyloom.wafer.chains import Chain
 from polyloom.wafer.explanation import chain_kind, pes_text
 from polyloom.wafer.memory import LocalArray
+from polyloom.wafer.moves import Move
 from polyloom.wafer.notation import notation, placement_notation, set_notation
 from polyloom.wafer.sides import Side
 
@@ -135,7 +136,7 @@ class View:
             if task.stream is None:
                 yield "its operands are complete", task.name
         for result in graph.results:
-            yield from ((f"{result.statement.name} is complete", _chain(c)) for c in result.chains)
+            yield from ((f"{result.statement.name} is complete", _chain(c)) for c in result.steps)
 
 
 def _adapter(adapter: Adapter) -> str:
@@ -147,7 +148,10 @@ def _adapter(adapter: Adapter) -> str:
     return f"{place} bring it from {lines} have it to its ports"
 
 
-def _chain(chain: Chain) -> str:
+def _chain(chain: Chain | Move) -> str:
+    if isinstance(chain, Move):
+        lines = "rows" if chain.high is Side.EAST else "columns"
+        return f"{chain.tensor} goes along the {lines} to the PEs that read it"
     reduced = "is reduced" if chain_kind(chain) == "reduce" else "goes"
     if not chain.leaves:
         return f"{chain.tensor} {reduced} towards the {chain.side.value} and stays there"

@@ -11,6 +11,7 @@ from polyloom.wafer.border_code import queue_name
 from polyloom.wafer.border_flows import LINE
 from polyloom.wafer.border_routes import ColoredAdapter
 from polyloom.wafer.chain_code import chain_queues
+from polyloom.wafer.moves import HIGH, LOW
 from polyloom.wafer.port_groups import last_color
 from polyloom.wafer.roles import Role
 from polyloom.wafer.routes import Routing
@@ -30,6 +31,13 @@ def compute_bindings(routing: Routing, streams: Sequence[StreamOnRole], origin: 
         shift = origin[0 if axis == "PE_X" else 1]
         bound[incoming] = _alternating(min(chain.colors), axis, shift + 1)
         bound[outgoing] = _alternating(min(chain.colors), axis, shift)
+    for moved in routing.moves:
+        axis = moved.move.high.axis
+        shift = origin[0 if axis == "PE_X" else 1]
+        for step, pair in moved.colors.items():
+            back = LOW if step == HIGH else HIGH
+            bound[moved.move.queue(step, incoming=False)] = _alternating(min(pair), axis, shift)
+            bound[moved.move.queue(back, incoming=True)] = _alternating(min(pair), axis, shift + 1)
     return bound
 
 

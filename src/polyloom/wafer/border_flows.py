@@ -8,15 +8,15 @@ Not in the papers: they only say what adapters must achieve (dtg_codegen, Sec. 4
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
 
 import islpy as isl
 
 from polyloom.polyhedra.binding import bind_domain
 from polyloom.wafer.border import Adapter
 from polyloom.wafer.border_line import Entry
+from polyloom.wafer.exchange import passing, split_by_targets
 
 _DIM = isl.dim_type
 
@@ -94,31 +94,6 @@ def _to_port(adapter: Adapter) -> isl.Map:
     return isl.Map(f"{{ at[p, {names}] -> port[p] }}")
 
 
-@dataclass(frozen=True, eq=False)
-class _Reach:
-    """``{ pos[c] -> at[p, k...] }``: items that have an end at, below or above a PE."""
-
-    here: isl.Map
-    below: isl.Map
-    above: isl.Map
-
-    @property
-    def not_above(self) -> isl.Map:
-        return self.here.union(self.below)
-
-    @property
-    def not_below(self) -> isl.Map:
-        return self.here.union(self.above)
-
-
-def _reach(adapter: Adapter, ends: isl.Map) -> _Reach:
-    """``ends``: ``{ at[p, k...] -> pos[c] }``."""
-    positions = isl.Set(f"{{ pos[c] : 0 <= c < {adapter.line.length} }}")
-    higher = isl.Map("{ pos[e] -> pos[c] : c > e }").intersect_range(positions)
-    lower = isl.Map("{ pos[e] -> pos[c] : c < e }").intersect_range(positions)
-    return _Reach(ends.reverse(), ends.apply_range(higher).reverse(), ends.apply_range(lower).reverse())
-
-
 def _ends(adapter: Adapter) -> tuple[isl.Map, isl.Map]:
     """Return ``{ at[p, k...] -> pos[c] }``: at which PE each item is next to its port, and to its lines."""
     beside = _to_port(adapter).apply_range(adapter.line.pe_of_port()).intersect_domain(_items(adapter))
@@ -127,38 +102,22 @@ def _ends(adapter: Adapter) -> tuple[isl.Map, isl.Map]:
 
 
 def _exchange_kinds(adapter: Adapter) -> Iterator[Kind]:
-    port_ends, line_ends = _ends(adapter)
+    port_ends, line_ends = (ends.reverse() for ends in _ends(adapter))
     sources, sinks = (port_ends, line_ends) if adapter.inward else (line_ends, port_ends)
-    source, sink = _reach(adapter, sources), _reach(adapter, sinks)
-    by_port = dict(_at_entries(adapter, port_ends.reverse()))
-    by_line = {LINE: line_ends.reverse()}
-    down, up = (Way(side.value, step=s) for side, s in ((adapter.line.low, -1), (adapter.line.high, 1)))
-    origins = {
-        **(by_port if adapter.inward else by_line),
-        down: source.below.intersect(sink.not_below),
-        up: source.above.intersect(sink.not_above),
-    }
-    targets = {
-        **(by_line if adapter.inward else by_port),
-        down: source.not_below.intersect(sink.below),
-        up: source.not_above.intersect(sink.above),
-    }
-    yield from _combined(origins, targets)
+    positions = isl.Set(f"{{ pos[c] : 0 <= c < {adapter.line.length} }}")
+    lower = isl.Map("{ pos[c] -> pos[e] : e < c }").intersect_domain(positions)
+    higher = isl.Map("{ pos[c] -> pos[e] : e > c }").intersect_domain(positions)
+    along = passing(sources, sinks, lower, higher)
+    by_port = dict(_at_entries(adapter, port_ends))
+    by_line = {LINE: line_ends}
+    low, high = (Way(side.value, step=s) for side, s in ((adapter.line.low, -1), (adapter.line.high, 1)))
+    origins = {**(by_port if adapter.inward else by_line), low: along.from_low, high: along.from_high}
+    targets = {**(by_line if adapter.inward else by_port), low: along.to_low, high: along.to_high}
+    for origin, chosen, items in split_by_targets(origins, targets):
+        yield Kind(origin, chosen, items)
 
 
 def _at_entries(adapter: Adapter, items: isl.Map) -> Iterator[tuple[Way, isl.Map]]:
     for entry in adapter.entries():
         ports = isl.Set(f"{{ port[p] : {adapter.line.entry_of(entry)} }}")
         yield port_way(adapter, entry), items.intersect_range(ports.apply(_to_port(adapter).reverse()))
-
-
-def _combined(origins: Mapping[Way, isl.Map], targets: Mapping[Way, isl.Map]) -> Iterator[Kind]:
-    """Split what comes from each origin by the set of targets that it goes to."""
-    for origin, items in origins.items():
-        for count in range(len(targets) + 1):
-            for chosen in combinations(targets, count):
-                found = items
-                for target, going in targets.items():
-                    found = found.intersect(going) if target in chosen else found.subtract(going)
-                if not found.is_empty():
-                    yield Kind(origin, chosen, found.coalesce())

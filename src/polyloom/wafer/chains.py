@@ -13,16 +13,15 @@ from enum import Enum
 
 import islpy as isl
 
-from polyloom.diagnostics import Unsupported, error
 from polyloom.ir.program import Combine, Program, Statement
 from polyloom.ir.relations import access_relation, element_set
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain, parametric_point
 from polyloom.polyhedra.bounds import integer_bounds
-from polyloom.polyhedra.points import sample_of
 from polyloom.wafer.mapping import Mapping
+from polyloom.wafer.moves import Move, moves_of
 from polyloom.wafer.sides import Side
-from polyloom.wafer.streams import along_lines, needed_elements, on_side, parametric_universe
+from polyloom.wafer.streams import all_needed, along_lines, on_side, parametric_universe
 
 _DIM = isl.dim_type
 
@@ -107,13 +106,17 @@ class Chain:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Where a written tensor's final values are: ``holders``: ``{ PE[x, y] -> y[i] }``; and its chains."""
+    """Where a written tensor's final values are: ``holders``: ``{ PE[x, y] -> y[i] }``; and its ways.
+
+    ``moves``: how it comes to PEs that read it and do not hold it.
+    """
 
     tensor: str
     statement: Statement
     written: isl.Map
     holders: isl.Map
     reduce: tuple[Chain, ...]
+    moves: tuple[Move, ...]
     leave: tuple[Chain, ...]
 
     @property
@@ -121,23 +124,24 @@ class Results:
         """All chains, those that reduce in place first."""
         return (*self.reduce, *self.leave)
 
+    @property
+    def steps(self) -> tuple[Chain | Move, ...]:
+        """All that is done with it across PEs, in order."""
+        return (*self.reduce, *self.moves, *self.leave)
+
     def kept(self) -> isl.Map:
         """Return ``{ PE[x, y] -> y[i] }``: elements that PEs have at some time."""
         result = self.written.union(self.holders)
         for chain in self.reduce[:-1]:
             result = result.union(chain.completed())
+        for move in self.moves:
+            result = result.union(move.sinks)
         return result
 
 
 def build_results(program: Program, mapping: Mapping) -> tuple[Results, ...]:
-    """Return what becomes of each written tensor, in order of definition.
-
-    Raises Unsupported ``map-internal`` where a statement reads a tensor on a PE that does not hold it.
-    """
-    results = tuple(_results_of(program, mapping, statement) for statement in program.statements)
-    for result in results:
-        _check_readers(program, mapping, result)
-    return results
+    """Return what becomes of each written tensor, in order of definition."""
+    return tuple(_results_of(program, mapping, statement) for statement in program.statements)
 
 
 def _results_of(program: Program, mapping: Mapping, statement: Statement) -> Results:
@@ -147,7 +151,9 @@ def _results_of(program: Program, mapping: Mapping, statement: Statement) -> Res
     ports = mapping.outputs.get(tensor)
     holders = _with_unwritten(program, mapping, tensor, holders, ports is None)
     leave = () if ports is None else _leaving(program, mapping, statement, holders, ports)
-    return Results(tensor, statement, written, holders, reduce, leave)
+    needed = all_needed(program, mapping, tensor)
+    moves = moves_of(tensor, program.tensor(tensor).type, mapping.grid, holders, needed)
+    return Results(tensor, statement, written, holders, reduce, moves, leave)
 
 
 def holders_of(program: Program, mapping: Mapping, statement: Statement) -> isl.Map:
@@ -301,26 +307,3 @@ def _chain(
         last,
         nearer,
     )
-
-
-def _check_readers(program: Program, mapping: Mapping, result: Results) -> None:
-    for reader in program.statements:
-        if all(access.tensor != result.tensor for access in reader.reads):
-            continue
-        missing = needed_elements(mapping, reader, result.tensor).subtract(result.holders)
-        if not missing.is_empty():
-            element = sample_of(missing.range())
-            here = isl.Set(f"{{ {element} }}")
-            raise Unsupported(
-                error(
-                    "map-internal",
-                    f"`{result.tensor}` would have to travel inside the rectangle",
-                    mapping.span("compute_map"),
-                    notes=[
-                        f"`{reader.name}` reads {element} on "
-                        f"{sample_of(missing.intersect_range(here).domain())}, but it is complete on "
-                        f"{sample_of(result.holders.intersect_range(here).domain())}"
-                    ],
-                    helps=["place the reader on the PE that holds the complete value"],
-                )
-            )

@@ -18,7 +18,8 @@ from polyloom.wafer.chains import Chain, Part, Results
 from polyloom.wafer.explanation_tasks import compute_entry
 from polyloom.wafer.isl_text import function_text, placement_text, relation_text
 from polyloom.wafer.memory import LocalArray
-from polyloom.wafer.sides import Grid
+from polyloom.wafer.moves import Move
+from polyloom.wafer.sides import Grid, Side
 from polyloom.wafer.streams import Stream
 from polyloom.wafer.tasks import InitializeTask, StoreTask
 
@@ -145,7 +146,10 @@ def _store(analysis: LayerAnalysis, task: StoreTask) -> Document:
 
 
 def _chains(result: Results) -> Iterator[Document]:
-    for chain in result.chains:
+    for chain in result.steps:
+        if isinstance(chain, Move):
+            yield _move(result, chain)
+            continue
         yield {
             "name": chain.name,
             "kind": chain_kind(chain),
@@ -158,6 +162,18 @@ def _chains(result: Results) -> Iterator[Document]:
             "upstream": relation_text(chain.upstream),
             **{part.value: relation_text(chain.positions(part)) for part in Part if part is not Part.OWN},
         }
+
+
+def _move(result: Results, move: Move) -> Document:
+    return {
+        "name": f"move_{move.name}",
+        "kind": "move",
+        "statement": result.statement.name,
+        "tensor": move.tensor,
+        "along": "rows" if move.high is Side.EAST else "columns",
+        "from": relation_text(move.sources),
+        "to": relation_text(move.sinks),
+    }
 
 
 def _remark(diagnostic: Diagnostic) -> Document:

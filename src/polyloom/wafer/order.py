@@ -6,6 +6,7 @@ compute PEs take what it sends in the same order.
 
 from __future__ import annotations
 
+from polyloom.wafer.chains import Chain
 from polyloom.wafer.sides import Side
 from polyloom.wafer.streams import Stream
 from polyloom.wafer.tasks import TaskGraph
@@ -17,23 +18,24 @@ def communication_order(graph: TaskGraph) -> dict[tuple[str, Side], int]:
     A stream comes after those that its statements wait for, and after the reductions that they wait for; a
     chain after all streams that wait for no later reduction.
     """
-    chains = [chain for result in graph.results for chain in result.chains]
+    chains = [step for result in graph.results for step in result.steps]
     found: list[tuple[str, Side]] = []
     for level in range(-1, len(chains)):
         streams = [s for s in graph.streams if last_awaited(graph, s) == level]
         streams.sort(key=lambda s: (graph.stream_order.index(s.tensor), list(Side).index(s.side)))
         found += [(s.tensor, s.side) for s in streams]
-        if level + 1 < len(chains) and chains[level + 1].leaves:
-            found.append((chains[level + 1].tensor, chains[level + 1].side))
+        if level + 1 < len(chains):
+            chain = chains[level + 1]
+            found += [(chain.tensor, chain.side)] if isinstance(chain, Chain) and chain.leaves else []
     return {key: place for place, key in enumerate(found)}
 
 
 def last_awaited(graph: TaskGraph, stream: Stream) -> int:
-    """Return the place of the last chain that must end, on any PE, before the stream is taken, or -1."""
+    """Return the place of the last step that must end, on any PE, before the stream is taken, or -1."""
     tensors = graph.awaited.get(stream.tensor, frozenset())
     numbers = (
         place
-        for place, chain in enumerate(chain for result in graph.results for chain in result.chains)
+        for place, chain in enumerate(step for result in graph.results for step in result.steps)
         if chain.tensor in tensors and not chain.leaves
     )
     return max(numbers, default=-1)

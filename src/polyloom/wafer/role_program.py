@@ -30,6 +30,8 @@ from polyloom.wafer.code import (
 )
 from polyloom.wafer.compute_code import compute_code
 from polyloom.wafer.memory import LocalArray
+from polyloom.wafer.move_code import kinds_on, move_code, move_queues
+from polyloom.wafer.moves import Move
 from polyloom.wafer.order import communication_order, last_awaited
 from polyloom.wafer.role_assembly import assemble, where_text
 from polyloom.wafer.role_context import RoleBuilder
@@ -52,10 +54,10 @@ _BEGIN, _FINISH = "begin", "finish"
 
 @dataclass(frozen=True, eq=False)
 class _Unit:
-    """A piece of an invocation: a stream, a local statement or a chain; ``writes``: what it completes."""
+    """A piece of an invocation: a stream, local statement, chain or move; ``writes``: what it completes."""
 
     name: str
-    work: StreamOnRole | SimdAnalysis | Chain
+    work: StreamOnRole | SimdAnalysis | Chain | Move
     needs: tuple[str, ...]
     reads: frozenset[str]
     writes: frozenset[str]
@@ -89,9 +91,7 @@ def _units(builder: RoleBuilder) -> list[_Unit]:
     present = [a for a in builder.analysis.simd if a.task.kind is TaskKind.LOCAL and _runs(builder, a)]
     found += [_local_unit(analysis) for analysis in present]
     for result in builder.analysis.graph.results:
-        for chain in result.chains:
-            if _parts_on(builder, chain):
-                found.append(_chain_unit(chain))
+        found += [_step_unit(step) for step in result.steps if _takes_part(builder, step)]
     graph = builder.analysis.graph
     order = communication_order(graph) if builder.analysis.border.adapters else None
     return [_with_needs(unit, found, graph, order) for unit in found]
@@ -104,6 +104,12 @@ def _runs(builder: RoleBuilder, analysis: SimdAnalysis) -> bool:
 def _parts_on(builder: RoleBuilder, chain: Chain) -> frozenset[Part]:
     """Return what a role's PEs do with elements of a chain."""
     return frozenset(part for part in Part if builder.role.overlaps(pes_of(chain.positions(part))))
+
+
+def _takes_part(builder: RoleBuilder, step: Chain | Move) -> bool:
+    if isinstance(step, Move):
+        return bool(kinds_on(builder, step))
+    return bool(_parts_on(builder, step))
 
 
 def _stream_unit(here: StreamOnRole) -> _Unit:
@@ -121,7 +127,10 @@ def _local_unit(analysis: SimdAnalysis) -> _Unit:
     return _Unit(f"compute_{statement.name}", analysis, (), reads, frozenset({statement.write.tensor}))
 
 
-def _chain_unit(chain: Chain) -> _Unit:
+def _step_unit(chain: Chain | Move) -> _Unit:
+    if isinstance(chain, Move):
+        both = frozenset({chain.tensor})
+        return _Unit(f"move_{chain.name}", chain, (), both, both)
     writes = frozenset() if chain.leaves else frozenset({chain.tensor})
     verb = "send" if chain.leaves else chain.verb
     side = f"_{chain.side.value}" if chain.leaves else ""
@@ -141,9 +150,9 @@ def _with_needs(
     for other in units:
         if other is unit:
             continue
-        if isinstance(unit.work, Chain) and isinstance(other.work, Chain):
+        if isinstance(unit.work, Chain | Move) and isinstance(other.work, Chain | Move):
             ordered = _chain_number(graph, other.work) < _chain_number(graph, unit.work)
-        elif isinstance(unit.work, Chain) and isinstance(other.work, StreamOnRole):
+        elif isinstance(unit.work, Chain | Move) and isinstance(other.work, StreamOnRole):
             ordered = last_awaited(graph, other.work.stream) < _chain_number(graph, unit.work)
         elif isinstance(unit.work, StreamOnRole) and isinstance(other.work, StreamOnRole):
             ordered = (order is not None) and order[_key(other.work)] < order[_key(unit.work)]
@@ -155,12 +164,12 @@ def _with_needs(
 
 
 def _both_chains(unit: _Unit, other: _Unit) -> bool:
-    return isinstance(unit.work, Chain) and isinstance(other.work, Chain)
+    return isinstance(unit.work, Chain | Move) and isinstance(other.work, Chain | Move)
 
 
-def _chain_number(graph: TaskGraph, chain: Chain) -> int:
-    """Return the place of a chain in the order that all PEs keep."""
-    names = [c.name for result in graph.results for c in result.chains]
+def _chain_number(graph: TaskGraph, chain: Chain | Move) -> int:
+    """Return the place of a chain or move in the order that all PEs keep."""
+    names = [step.name for result in graph.results for step in result.steps]
     return names.index(chain.name)
 
 
@@ -228,6 +237,8 @@ def _sparse_task(builder: RoleBuilder, here: StreamOnRole, done: Code) -> DataTa
 def _unit_tasks(builder: RoleBuilder, unit: _Unit, done: Code) -> list[LocalTask]:
     if isinstance(unit.work, Chain):
         return [LocalTask(unit.name, (*chain_code(builder, unit.work), *done), True)]
+    if isinstance(unit.work, Move):
+        return [LocalTask(unit.name, (*move_code(builder, unit.work), *done), True)]
     if isinstance(unit.work, SimdAnalysis):
         return [LocalTask(unit.name, (*compute_code(builder, unit.work, builder.code()), *done), False)]
     return _dense_tasks(builder, unit, unit.work, done)
@@ -274,6 +285,10 @@ def _assemble(
     inputs = [unit.work.queue for unit in units if isinstance(unit.work, StreamOnRole)]
     outputs: list[str] = []
     for unit in units:
+        if isinstance(unit.work, Move):
+            taken, given = move_queues(builder, unit.work)
+            inputs += taken
+            outputs += given
         if isinstance(unit.work, Chain):
             incoming, outgoing = chain_queues(unit.work)
             if _parts_on(builder, unit.work) - {Part.OWN}:

@@ -68,6 +68,9 @@ def _features(analysis: LayerAnalysis) -> Iterator[isl.Set]:
     for store in graph.stores:
         yield store.stored.domain()
     for result in graph.results:
+        for move in result.moves:
+            for kind in move.kinds:
+                yield kind.items.domain()
         for chain in result.chains:
             yield chain.members()
             yield chain.last

@@ -85,7 +85,8 @@ class InitializeTask:
 class TaskGraph:
     """Everything that happens on the PEs, and the remarks that its construction gave.
 
-    ``awaited``: for each stream that drives a statement, the tensors that must be reduced across PEs first;
+    ``awaited``: for each stream that drives a statement, the tensors that must be reduced or moved across PEs
+    first;
     ``stream_order``: the streamed tensors, each after those that its statements wait for.
     """
 
@@ -166,8 +167,8 @@ def _drives_too_early(mapping: Mapping, statement: Statement, stream: str) -> Di
 def _awaited_reductions(
     program: Program, triggers: dict[str, str | None], results: tuple[Results, ...]
 ) -> dict[str, frozenset[str]]:
-    """Return, for each stream, the tensors that must be reduced across PEs before its elements are taken."""
-    reduced = {result.tensor for result in results if result.reduce}
+    """Return, for each stream, the tensors that must be reduced or moved before its elements are taken."""
+    reduced = {result.tensor for result in results if result.reduce or result.moves}
     found: dict[str, set[str]] = {}
     for statement in program.statements:
         trigger = triggers[statement.name]

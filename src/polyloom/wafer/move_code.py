@@ -1,0 +1,86 @@
+"""The code of moves: elements in lexicographic order, from memory or a neighbour, to memory or neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import islpy as isl
+
+from polyloom.ir.expressions import Read
+from polyloom.polyhedra.loops import IntExpression
+from polyloom.wafer.code import (
+    Code,
+    Compute,
+    Element,
+    Node,
+    Received,
+    Scope,
+    Send,
+    SetValue,
+    StoreElement,
+    Value,
+    Variable,
+)
+from polyloom.wafer.compute_code import DATA, InstanceCode, tree_code
+from polyloom.wafer.moves import MEMORY, Move, MoveKind, Step
+from polyloom.wafer.role_context import RoleBuilder, element_at, scalar_cost
+
+_DIM = isl.dim_type
+
+
+def kinds_on(builder: RoleBuilder, move: Move) -> tuple[MoveKind, ...]:
+    """Return what the PEs of a role do for a move."""
+    return tuple(k for k in move.kinds if builder.role.overlaps(k.items.domain()))
+
+
+def move_queues(builder: RoleBuilder, move: Move) -> tuple[list[str], list[str]]:
+    """Return the names of a move's input and output queues on a role."""
+    kinds = kinds_on(builder, move)
+    origins = dict.fromkeys(k.origin for k in kinds if k.origin != MEMORY)
+    targets = dict.fromkeys(t for k in kinds for t in k.targets if t != MEMORY)
+    incoming = [move.queue(step, incoming=True) for step in origins]
+    return incoming, [move.queue(step, incoming=False) for step in targets]
+
+
+def move_code(builder: RoleBuilder, move: Move) -> Code:
+    """Return the body of the task that does a move's work on the PEs of a role."""
+    make: dict[str, InstanceCode] = {}
+    schedule: isl.UnionMap | None = None
+    for number, kind in enumerate(kinds_on(builder, move)):
+        name = f"pass_{number}"
+        items = kind.here().intersect_params(builder.role.context).set_tuple_name(name)
+        visited = isl.UnionMap.from_map(_visit(items, name))
+        schedule = visited if schedule is None else schedule.union(visited)
+        make[name] = _maker(builder, move, kind)
+    return () if schedule is None else tree_code(builder.code().loops(schedule), make)
+
+
+def _visit(items: isl.Set, name: str) -> isl.Map:
+    """Return ``{ name[i...] -> [i...] }`` on the items; ``[0]`` for a tensor of rank 0."""
+    dims = ", ".join(f"i{k}" for k in range(items.dim(_DIM.set)))
+    return isl.Map(f"{{ {name}[{dims}] -> [{dims or '0'}] }}").intersect_domain(items)
+
+
+def _maker(builder: RoleBuilder, move: Move, kind: MoveKind) -> InstanceCode:
+    array, code = builder.array(move.tensor), builder.code()
+
+    def make(arguments: Sequence[IntExpression]) -> Code:
+        local = element_at(array, array.map, arguments, code)
+        source: Value = local
+        if kind.origin != MEMORY:
+            source = Received(move.queue(kind.origin, incoming=True), move.type)
+        value = Compute(Read(0, move.type), ((0, source),))
+        cost = scalar_cost(value, [local] if MEMORY in kind.targets else [])
+        if len(kind.targets) == 1:
+            return (cost, _give(move, kind.targets[0], value, local))
+        held = Compute(Read(0, move.type), ((0, Variable(DATA)),))
+        gives = (_give(move, target, held, local) for target in kind.targets)
+        return (cost, Scope((SetValue(DATA, move.type, value), *gives)))
+
+    return make
+
+
+def _give(move: Move, target: Step, value: Compute, local: Element) -> Node:
+    if target == MEMORY:
+        return StoreElement(local, value)
+    return Send(move.queue(target, incoming=False), value, move.type)

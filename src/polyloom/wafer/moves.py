@@ -1,0 +1,122 @@
+"""Moves: internal tensors that are read on other PEs than those that have them travel along rows and columns.
+
+An element goes along the row of the PE that has it to the columns in which it is read, then along each of
+these columns to the rows. PEs where it turns keep it as well.
+Not in the papers: they store internal tensors in memory (dtg_codegen, Sec. 4.3); how they come there is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyloom.ir.types import ElementType
+from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain
+from polyloom.wafer.exchange import passing, split_by_targets
+from polyloom.wafer.sides import Grid, Side
+
+_DIM = isl.dim_type
+
+
+@dataclass(frozen=True)
+class Step:
+    """One way into or out of a PE: its memory (0), the neighbour on the low (-1) or on the high side (1)."""
+
+    towards: int
+
+
+MEMORY, LOW, HIGH = Step(0), Step(-1), Step(1)
+
+
+@dataclass(frozen=True, eq=False)
+class MoveKind:
+    """``items``: ``{ PE[x, y] -> t[i] }``: elements that come from, and go to, the same places."""
+
+    origin: Step
+    targets: tuple[Step, ...]
+    items: isl.Map
+
+    def here(self) -> isl.Set:
+        """Return ``[PE_X, PE_Y] -> { t[i] }``."""
+        return bind_domain(self.items, PE_PARAMETERS)
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """A tensor's way along all rows, or along all columns: ``high``: the east or the south.
+
+    ``sources``, ``sinks``: ``{ PE[x, y] -> t[i] }``: who has elements before, and who gets them.
+    """
+
+    tensor: str
+    type: ElementType
+    high: Side
+    sources: isl.Map
+    sinks: isl.Map
+    kinds: tuple[MoveKind, ...]
+
+    @property
+    def low(self) -> Side:
+        """The west or the north."""
+        return self.high.opposite
+
+    @property
+    def name(self) -> str:
+        """A name that is unique among the moves and chains of a PE."""
+        return f"{self.tensor}_along_{'rows' if self.high is Side.EAST else 'columns'}"
+
+    @property
+    def leaves(self) -> bool:
+        """Moves stay in the rectangle; chains may leave it."""
+        return False
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The directions in which anything goes."""
+        used = {target for kind in self.kinds for target in kind.targets}
+        return tuple(step for step in (LOW, HIGH) if step in used)
+
+    def queue(self, step: Step, *, incoming: bool) -> str:
+        """Return the name of a queue."""
+        side = self.high if step == HIGH else self.low
+        return f"{self.tensor}_{'from' if incoming else 'to'}_{side.value}"
+
+
+def moves_of(
+    tensor: str, element: ElementType, grid: Grid, holders: isl.Map, needed: isl.Map
+) -> tuple[Move, ...]:
+    """Return the moves that bring ``needed`` from ``holders``, both ``{ PE[x, y] -> t[i] }``."""
+    missing = needed.subtract(holders)
+    if missing.is_empty():
+        return ()
+    source = holders.reverse().lexmin().intersect_domain(missing.range())
+    pairs = source.range_product(missing.reverse())
+    turn = isl.Map("{ [PE[xs, ys] -> PE[x, y]] -> PE[x, ys] }")
+    turning = pairs.apply_range(turn).coalesce()
+    rows = _move(tensor, element, grid, Side.EAST, source.reverse(), turning.subtract(source).reverse())
+    left = missing.subtract(turning.reverse())
+    columns = _move(tensor, element, grid, Side.SOUTH, turning.reverse(), left)
+    return tuple(move for move in (rows, columns) if move.kinds)
+
+
+def _move(
+    tensor: str, element: ElementType, grid: Grid, high: Side, sources: isl.Map, sinks: isl.Map
+) -> Move:
+    """Keep the elements that go anywhere on their line, and say what each PE does with them."""
+    lower, higher = grid.towards(high.opposite), grid.towards(high)
+    line = lower.union(higher)
+    moving = sources.intersect(line.apply_range(sinks)).coalesce()
+    kinds = tuple(_kinds(moving, sinks.coalesce(), lower, higher))
+    return Move(tensor, element, high, moving, sinks.coalesce(), kinds)
+
+
+def _kinds(sources: isl.Map, sinks: isl.Map, lower: isl.Map, higher: isl.Map) -> Iterator[MoveKind]:
+    if sinks.is_empty():
+        return
+    along = passing(sources, sinks, lower, higher)
+    origins = {MEMORY: sources, LOW: along.from_low, HIGH: along.from_high}
+    targets = {MEMORY: sinks, LOW: along.to_low, HIGH: along.to_high}
+    for origin, chosen, items in split_by_targets(origins, targets):
+        yield MoveKind(origin, chosen, items)
