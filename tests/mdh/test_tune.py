@@ -20,7 +20,7 @@ from polyloom.mdh.replay import RecordedMeasure, RecordedSpace
 from polyloom.mdh.signature import Key
 from polyloom.mdh.tune import Progress, Subject, TuneOptions, tune
 
-Rival = tuple[Tiles, float] | None
+Beside = tuple[Tiles, float] | None
 
 
 class Clock:
@@ -49,7 +49,7 @@ class Timing:
         self.inner = SyntheticMeasure()
         self.compared: list[Tiles] = []
 
-    def measure(self, schedule: Tiles, stop_above: float, rival: Rival = None) -> Outcome:
+    def measure(self, schedule: Tiles, stop_above: float, yardstick: Beside = None) -> Outcome:
         self.clock.now += self.each
         return self.inner(schedule, stop_above)
 
@@ -146,7 +146,7 @@ def test_evaluations_and_patience_end_the_search(database: Database) -> None:
 
 
 class Broken(Timing):
-    def measure(self, schedule: Tiles, stop_above: float, rival: Rival = None) -> Outcome:
+    def measure(self, schedule: Tiles, stop_above: float, yardstick: Beside = None) -> Outcome:
         self.clock.now += 1
         return Outcome(Status.REFUSED, reason="the driver does not build it: error: no")
 
@@ -169,7 +169,7 @@ def test_wrong_schedules_are_not_timed_a_second_time(database: Database) -> None
     asked: list[str] = []
 
     class Watched(Timing):
-        def measure(self, schedule: Tiles, stop_above: float, rival: Rival = None) -> Outcome:
+        def measure(self, schedule: Tiles, stop_above: float, yardstick: Beside = None) -> Outcome:
             asked.append(Space().text(schedule))
             return super().measure(schedule, stop_above)
 

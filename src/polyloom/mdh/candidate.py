@@ -34,8 +34,8 @@ LONG = 0.06
 COLD = 1e-3
 """Seconds of runs before a candidate may be called slow."""
 
-FEWEST, MOST = 4, 60
-"""How often a candidate is repeated."""
+TURNS, MOST = 4, 60
+"""How often candidate and yardstick take turns; how often each is repeated at most in one."""
 
 KEPT = 8
 """Built candidates that a child keeps, so that the finalists are not built again for each round."""
@@ -77,12 +77,12 @@ class Bench:
         self._built: dict[str, Prepared] = {}
 
     def measure(
-        self, stage: Stage, text: str, stop_above: float, rival: tuple[str, float] | None = None
+        self, stage: Stage, text: str, stop_above: float, yardstick: tuple[str, float] | None = None
     ) -> Outcome:
         """Build, check and time one schedule; one execution above ``stop_above`` seconds ends it.
 
-        ``rival``: the best so far and its seconds. It is timed beside the candidate, which tells how fast
-        the machine is at this moment; the outcome's seconds are what it would take at the usual pace.
+        ``yardstick``: a right schedule and its seconds. It is timed in turns with the candidate, which tells
+        how fast the machine is at this moment; the outcome's seconds are those at the usual pace.
         """
         try:
             stage("build")
@@ -101,8 +101,7 @@ class Bench:
         if verdict.fault:
             return Outcome(Status.WRONG, first, (first,), verdict.fault, verdict.max_error)
         stage("repeat")
-        pace = self._pace(rival)
-        return self._timed(prepared, first, stop_above, verdict.max_error, pace)
+        return self._timed(prepared, first, stop_above, verdict.max_error, yardstick)
 
     def compare(self, stage: Stage, texts: Sequence[str], seconds: float) -> dict[str, Outcome]:
         """Time right schedules in turns, in random order, and return the medians of their rounds."""
@@ -117,29 +116,29 @@ class Bench:
                 rounds[text].append(typical(self._repeated(prepared[text], LONG / 4, 1)))
         return {text: Outcome(Status.VERIFIED, median(times), tuple(times)) for text, times in rounds.items()}
 
-    def _pace(self, rival: tuple[str, float] | None) -> Callable[[], float]:
-        """Return a function that says how much slower than usual the machine is now."""
-        if rival is None:
-            return lambda: 1.0
-        prepared, usual = self._prepared(rival[0]), rival[1]
-        return lambda: typical(self._repeated(prepared, LONG / 4, 2)) / usual
-
     def _timed(
         self,
         prepared: Prepared,
         first: float,
         stop_above: float,
         max_error: float,
-        pace: Callable[[], float],
+        yardstick: tuple[str, float] | None,
     ) -> Outcome:
         """Repeat; what the first runs took may include the driver's last compilation, and cold caches."""
         times = [first, *self._repeated(prepared, COLD, 1)]
-        now = pace()
-        if min(times) > stop_above * max(now, 1.0):
-            return Outcome(Status.SLOW, min(times) / now, tuple(times), "slower than the best", max_error)
-        times += self._repeated(prepared, LONG, FEWEST)
-        seconds = typical(times) / median((now, pace()))
-        return Outcome(Status.VERIFIED, seconds, tuple(times), "", max_error)
+        beside = prepared if yardstick is None else self._prepared(yardstick[0])
+        others = [] if yardstick is None else self._repeated(beside, COLD, 2)
+
+        def pace(found: Callable[[Sequence[float]], float]) -> float:
+            return 1.0 if yardstick is None else found(others) / yardstick[1]
+
+        if min(times) > stop_above * max(pace(min), 1.0):
+            seconds = min(times) / pace(min)
+            return Outcome(Status.SLOW, seconds, tuple(times), "slower than the best", max_error)
+        for _ in range(TURNS):
+            times += self._repeated(prepared, LONG / TURNS, 1)
+            others += [] if yardstick is None else self._repeated(beside, LONG / TURNS, 1)
+        return Outcome(Status.VERIFIED, typical(times) / pace(typical), tuple(times), "", max_error)
 
     def _repeated(self, prepared: Prepared, seconds: float, fewest: int) -> list[float]:
         times: list[float] = []

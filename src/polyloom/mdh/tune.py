@@ -25,6 +25,9 @@ Timed = TypeVar("Timed", contravariant=True)
 
 Clock = Callable[[], float]
 
+LONGER = 0.4
+"""The first right schedule is the machine's yardstick, until one takes less than this of its time."""
+
 
 class SeededSpace(Space[S], Protocol[S]):
     """A space that can read schedules found elsewhere."""
@@ -37,11 +40,11 @@ class Measure(Protocol[Timed]):
     """Times schedules and checks their results."""
 
     def measure(
-        self, schedule: Timed, stop_above: float, rival: tuple[Timed, float] | None = None
+        self, schedule: Timed, stop_above: float, yardstick: tuple[Timed, float] | None = None
     ) -> Outcome:
         """Time one schedule; give it up when one execution takes longer than ``stop_above`` seconds.
 
-        ``rival``: the best so far with its seconds, which may be timed beside it.
+        ``yardstick``: a right schedule with its seconds, which may be timed beside it.
         """
 
     def compare(self, schedules: Sequence[Timed], seconds: float) -> Mapping[str, Outcome]:
@@ -181,7 +184,7 @@ class _Run(Generic[S]):
         self.evaluations = 0
         self.since_best = 0
         self.outcomes: dict[str, Outcome] = {}
-        self.rival: tuple[S, float] | None = None
+        self.yardstick: tuple[S, float] | None = None
         self.search = self._search()
 
     def tuned(self) -> Tuned:
@@ -229,15 +232,15 @@ class _Run(Generic[S]):
 
     def _evaluate(self, schedule: S) -> None:
         before = self._best()
-        outcome = self.subject.measure.measure(schedule, self.options.cutoff * before, self.rival)
+        outcome = self.subject.measure.measure(schedule, self.options.cutoff * before, self.yardstick)
         text = self.subject.space.text(schedule)
         self.database.record(self.subject.key, self.subject.name, text, outcome)
         self.search.tell(schedule, outcome)
         self.outcomes[text] = outcome
         self.evaluations += 1
         self.since_best = 0 if outcome.cost < before else self.since_best + 1
-        if outcome.cost < before:
-            self.rival = (schedule, outcome.cost)
+        if self.yardstick is None or outcome.cost < LONGER * self.yardstick[1]:
+            self.yardstick = (schedule, outcome.cost) if math.isfinite(outcome.cost) else None
         if outcome.status is not Status.VERIFIED:
             self.rejected[outcome.status] = self.rejected.get(outcome.status, 0) + 1
         self.observer(self._progress())
