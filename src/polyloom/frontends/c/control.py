@@ -10,13 +10,14 @@ from pycparser import c_ast
 
 from polyloom.diagnostics import PolyloomError
 from polyloom.frontends.c.affine import holds
-from polyloom.frontends.c.c_types import Scalar
+from polyloom.frontends.c.c_types import Array, Scalar
 from polyloom.frontends.c.conditions import conjuncts, kept_condition
 from polyloom.frontends.c.convert import both, no
 from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.drafting import affine_of, begin, draft, write
 from polyloom.frontends.c.extents import extent_of
 from polyloom.frontends.c.faults import NotAffine, refuse, worst
+from polyloom.frontends.c.initialisers import assignments
 from polyloom.frontends.c.loops import Header, after, loop_header
 from polyloom.frontends.c.memory import place_of
 from polyloom.frontends.c.places import name_of
@@ -230,6 +231,10 @@ def declare(node: c_ast.Node, state: State) -> None:
         )
     constant = "const" in (node.quals or [])
     variable = Variable(node.name, state.local(node.name), ctype, Origin.INNER, constant, state.span(node))
+    if node.init is not None and isinstance(ctype, Array):
+        state.scope.names[node.name] = replace(variable, constant=False)
+        walk_all(assignments(node, ctype, state), state)
+        return
     initial = None if node.init is None else _initial(variable, node.init, state)
     state.scope.names[node.name] = variable
     if initial is not None:
@@ -240,9 +245,9 @@ def _initial(variable: Variable, node: c_ast.Node, state: State) -> tuple[Expres
     if not isinstance(variable.type, Scalar):
         refuse(
             "c-initialiser",
-            f"the array `{variable.name}` gets initial values inside a SCoP",
+            f"`{variable.name}`, which is no number, gets an initial value inside a SCoP",
             state.span(node),
-            helps=["assign its elements, or declare it outside"],
+            helps=["assign its members, or declare it outside"],
         )
     source = value(node, state)
     found = affine_of(node, place_of(variable), state)
