@@ -57,7 +57,6 @@ def straighten(points: isl.Set, context: isl.Set) -> Box:
         shift = isl.MultiAff.identity(space.map_from_set())
         shift = shift.set_aff(k, shift.get_at(k).add(lower))
         points = points.preimage_multi_aff(shift)
-    result = _composed(result)
     extents = tuple(_extent(points, k, context) for k in range(points.dim(_DIM.set)))
     return Box(result, points.coalesce(), extents)
 
@@ -81,17 +80,6 @@ def _reversed(line: isl.Set) -> isl.Set:
     """Return ``{ [-i] }``."""
     negated = isl.MultiAff.identity(line.get_space().map_from_set()).neg()
     return line.preimage_multi_aff(negated)
-
-
-def _composed(shifts: isl.MultiAff) -> isl.MultiAff:
-    """Return z of y, where ``shifts`` gives ``z[k] = y[k] + lower[k](z[0 .. k - 1])``."""
-    result = shifts
-    for k in range(shifts.dim(_DIM.out)):
-        earlier = isl.MultiAff.identity(shifts.get_domain_space().map_from_set())
-        for j in range(k):
-            earlier = earlier.set_aff(j, result.get_at(j))
-        result = result.set_aff(k, shifts.get_at(k).pullback_multi_aff(earlier))
-    return result
 
 
 def _lower_bound(points: isl.Set, k: int, context: isl.Set) -> isl.Aff:

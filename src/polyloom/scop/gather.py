@@ -28,15 +28,17 @@ def gathered(
     result = _sunk(inside, edges, patterns, around)
     for expansion in expansions:
         copies = frozenset(name for name, _ in expansion.copies)
-        result = _joined(result, expansion.name, copies, edges, around)
-    return tuple(_neighbours(result, edges, around))
+        result = _joined(result, expansion.name, copies, edges, patterns, around)
+    return tuple(_neighbours(result, edges, patterns, around))
 
 
-def _neighbours(plans: list[Plan], edges: Sequence[Edge], around: tuple[Hyperplane, ...]) -> list[Plan]:
+def _neighbours(
+    plans: list[Plan], edges: Sequence[Edge], patterns: Patterns, around: tuple[Hyperplane, ...]
+) -> list[Plan]:
     """Return the plans with blocks and plans beside them that use what they write joined."""
     result: list[Plan] = []
     for plan in plans:
-        joined = _pair(result[-1], plan, edges, around) if result else None
+        joined = _pair(result[-1], plan, edges, patterns, around) if result else None
         if joined is None:
             result.append(plan)
         else:
@@ -44,10 +46,16 @@ def _neighbours(plans: list[Plan], edges: Sequence[Edge], around: tuple[Hyperpla
     return result
 
 
-def _pair(a: Plan, b: Plan, edges: Sequence[Edge], around: tuple[Hyperplane, ...]) -> Block | None:
+def _pair(
+    a: Plan, b: Plan, edges: Sequence[Edge], patterns: Patterns, around: tuple[Hyperplane, ...]
+) -> Block | None:
     """Return two plans as one block, if that is as parallel as before; None where it is not."""
     parallel = {len(plan.parallel) for plan in (a, b) if isinstance(plan, Block)}
-    if len(parallel) != 1 or parallel == {0} or any(_spoils(p, max(parallel), around) for p in (a, b)):
+    if (
+        len(parallel) != 1
+        or parallel == {0}
+        or any(_spoils(p, max(parallel), patterns, around) for p in (a, b))
+    ):
         return None
     if not _arrays(a) & _arrays(b):
         return None
@@ -88,7 +96,7 @@ def _sunk(
         leaf = result[k]
         if not isinstance(leaf, Leaf):
             continue
-        reached = [j for j in range(k + 1, len(result)) if _between(leaf, result[j], edges)]
+        reached = [j for j in range(k + 1, len(result)) if _between(leaf, result[j], edges, patterns)]
         loop = result[reached[0]] if reached else None
         if isinstance(loop, Sequential):
             made = _with_leaf(leaf.statement, loop, edges, patterns, around)
@@ -98,9 +106,9 @@ def _sunk(
     return result
 
 
-def _between(leaf: Leaf, plan: Plan, edges: Sequence[Edge]) -> list[Edge]:
+def _between(leaf: Leaf, plan: Plan, edges: Sequence[Edge], patterns: Patterns) -> list[Edge]:
     """Return the edges from a leaf to the statements of a plan."""
-    names = {s.name for s in statements_of(plan)}
+    names = {patterns.root(s.name) for s in statements_of(plan)}
     return [e for e in edges if e.source == leaf.statement.name and e.sink in names and not e.relaxed]
 
 
@@ -113,7 +121,7 @@ def _with_leaf(
 ) -> Sequential | None:
     """Return the loop with the statement inside; None where its values last longer than an iteration."""
     size = len(statement.iterators)
-    found = _between(Leaf(statement), loop, edges)
+    found = _between(Leaf(statement), loop, edges, patterns)
     inside = statements_of(loop)
     if any(s.name not in loop.time for s in inside):
         return None
@@ -145,6 +153,7 @@ def _joined(
     array: str,
     but: frozenset[str],
     edges: Sequence[Edge],
+    patterns: Patterns,
     around: tuple[Hyperplane, ...],
 ) -> list[Plan]:
     """Return the plans with those that use an array as one block, if that is as parallel as before.
@@ -157,7 +166,11 @@ def _joined(
     first, last = places[0], places[-1] + 1
     part = plans[first:last]
     parallel = {len(plan.parallel) for plan in part if isinstance(plan, Block)}
-    if len(parallel) != 1 or parallel == {0} or any(_spoils(p, max(parallel), around) for p in part):
+    if (
+        len(parallel) != 1
+        or parallel == {0}
+        or any(_spoils(p, max(parallel), patterns, around) for p in part)
+    ):
         return plans
     block = _block([s for plan in part for s in statements_of(plan)], edges, around)
     if len(block.parallel) < max(parallel):
@@ -165,8 +178,13 @@ def _joined(
     return [*plans[:first], block, *plans[last:]]
 
 
-def _spoils(plan: Plan, parallel: int, around: tuple[Hyperplane, ...]) -> bool:
-    """Whether a plan would lose by running inside a node with so many parallel dimensions."""
+def _spoils(plan: Plan, parallel: int, patterns: Patterns, around: tuple[Hyperplane, ...]) -> bool:
+    """Whether a plan would lose by running inside a node with so many parallel dimensions.
+
+    Pieces of a statement, whose dependences are not among the edges, stay as they are.
+    """
+    if any(s.name not in patterns.names for s in statements_of(plan)):
+        return True
     if isinstance(plan, Leaf):
         return len(plan.statement.iterators) - len(around) > parallel
     return not isinstance(plan, Block)

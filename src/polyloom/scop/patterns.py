@@ -251,10 +251,17 @@ def _step_back(statement: ScopStatement, read: ScopAccess) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """What is known of the statements of a part, for the recognition of groups."""
+    """What is known of the statements of a part, for the recognition of groups. ``names``: of all of them."""
 
+    names: frozenset[str]
     updates: Mapping[str, Update]
     selections: tuple[Selection, ...]
+
+    def root(self, name: str) -> str:
+        """Return the name of the statement that a piece is of, or the name itself."""
+        while name not in self.names:
+            name = name.rpartition("_")[0]
+        return name
 
     def group(
         self, statements: Sequence[ScopStatement], edges: Sequence[Edge]

@@ -157,7 +157,7 @@ def _updates(scop: Scop, mode: ReductionMode) -> dict[str, Update]:
 
 def _patterns(scop: Scop, updates: Mapping[str, Update], mode: ReductionMode) -> Patterns:
     found = selections(scop) if mode is ReductionMode.DETECT else ()
-    return Patterns(updates, found)
+    return Patterns(frozenset(s.name for s in scop.statements), updates, found)
 
 
 def edges_of(found: Dependences) -> list[Edge]:
