@@ -49,7 +49,8 @@ def run_box(node: MdHom, arrays: Mapping[str, NDArray], names: Mapping[str, int]
 def _run_box(launch: Launch, whole: Box) -> None:
     """Carry out the points of a box, whose serial dimensions have one value."""
     if _scatters(launch):
-        scatter(launch, whole)
+        if all(whole):
+            scatter(launch, whole)
         return
     stores = [(box, *_results(launch, box)) for box in _kept_boxes(launch, whole)]
     for box, values, where in stores:
