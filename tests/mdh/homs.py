@@ -302,13 +302,16 @@ def run_on_device(
         given, parameters, opened, lambda node, whole, model: emit_md_hom(node, whole, model, schedule)
     )
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-    memory = {name: cl.Buffer(opened.context, flags, hostbuf=array) for name, array in arrays.items()}
+    one = np.zeros(1)  # no buffer of OpenCL is empty
+    held = {name: array if array.size else one for name, array in arrays.items()}
+    memory = {name: cl.Buffer(opened.context, flags, hostbuf=array) for name, array in held.items()}
     prepared.run(memory)
     found = {}
     for each in given.buffers:
         if each.role is not Role.INPUT:
             found[each.name] = np.empty_like(arrays[each.name])
-            cl.enqueue_copy(opened.queue, found[each.name], memory[each.name])
+            if found[each.name].size:
+                cl.enqueue_copy(opened.queue, found[each.name], memory[each.name])
     return found
 
 
@@ -343,7 +346,7 @@ def _wild(hom: MdHom, count: int, rng: Random) -> Schedule:
 
     vector = rng.choice([None, *range(count)])
     width = 1 if vector is None else rng.choice([2, 4, 8, 16])
-    private = [rng.choice([1, 1, 2, 3, 4]) for _ in range(count)]
+    private = [rng.choice([1, 1, 2, 3, 4] if count < 4 else [1, 1, 1, 2, 3]) for _ in range(count)]
     items = [rng.choice([1, 1, 1, 2, 3, 4]) for _ in range(count)] if rng.random() < 0.4 else [1] * count
     step = [private[d] * items[d] * (width if d == vector else 1) for d in range(count)]
     local = [rng.choice([0, 0, step[d], 2 * step[d], 3]) for d in range(count)]

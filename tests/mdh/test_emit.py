@@ -57,12 +57,11 @@ def test_the_default_schedule_is_right(name: str) -> None:
 @pytest.mark.parametrize("name", ZOO)
 def test_wild_schedules_are_right(name: str) -> None:
     program, parameters = ZOO[name]
-    for seed in range(2):
-        check(program, wild_schedule(program, Random(seed)), parameters, seed)
+    check(program, wild_schedule(program, Random(1)), parameters)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.value)
-@pytest.mark.parametrize("schedule", [BLOCKED, WAITING, ALONG_THE_SUM], ids=["blocked", "waiting", "vectors"])
+@pytest.mark.parametrize("schedule", [BLOCKED, ALONG_THE_SUM], ids=["blocked", "vectors"])
 def test_every_type(kind: ElementType, schedule: object) -> None:
     check(matmul(7, 19, 11, kind), schedule, {})  # type: ignore[arg-type]
 
@@ -79,7 +78,7 @@ def test_every_type(kind: ElementType, schedule: object) -> None:
     ids=lambda value: getattr(value, "name", ""),
 )
 def test_every_operator(kind: ElementType, op: BinaryOp, neutral: int | None) -> None:
-    for schedule in (BLOCKED, SHARED, ALONG_THE_SUM):
+    for schedule in (SHARED, ALONG_THE_SUM, WAITING):
         check(matmul(7, 19, 5, kind, reduce_by(op, kind, neutral)), schedule, {})
 
 
@@ -87,11 +86,10 @@ def test_every_operator(kind: ElementType, op: BinaryOp, neutral: int | None) ->
 def test_bits_are_combined(op: BinaryOp) -> None:
     kind = ElementType.UINT16
     neutral = 65535 if op is BinaryOp.BIT_AND else 0
-    for schedule in (BLOCKED, SHARED, ALONG_THE_SUM):
-        check(matmul(7, 19, 5, kind, reduce_by(op, kind, neutral)), schedule, {})
+    check(matmul(7, 19, 5, kind, reduce_by(op, kind, neutral)), ALONG_THE_SUM, {})
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 16, 31, 33])
+@pytest.mark.parametrize("size", [1, 3, 7, 16, 33])
 def test_sizes_that_do_not_divide(size: int) -> None:
     check(matmul(size, size, size), BLOCKED, {})
     symbolic = replace(BLOCKED, inputs=(Caching(), Caching()))
@@ -122,7 +120,7 @@ def test_a_reduction_to_one_number_is_shared() -> None:
     check(dot("N"), replace(plain, group=(64,), items=(16,)), {"N": 1000})
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=8, deadline=None, derandomize=True)
 @given(name=st.sampled_from(sorted(ZOO)), seed=st.integers(0, 10**6))
 def test_random_schedules(name: str, seed: int) -> None:
     program, parameters = ZOO[name]
