@@ -114,6 +114,8 @@ def _integers(hom: MdHom, buffers: Buffers) -> Iterator[IntExpression]:
     for view in (*hom.inputs, *hom.outputs):
         yield from (index.offset for index in view.indices if isinstance(index, Index))
         yield from buffers[view.buffer].shape[1:]
+    for view in hom.inputs:  # an index that may lie outside is compared with the first extent, too
+        yield from buffers[view.buffer].shape[:1]
 
 
 def expressions_of(hom: MdHom) -> Iterator[Expression]:
