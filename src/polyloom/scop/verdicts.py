@@ -255,7 +255,8 @@ def _first_point(pairs: isl.Set) -> isl.Point:
         pairs = pairs.fix_val(_DIM.param, k, sample.get_coordinate_val(_DIM.param, k))
     for k in range(pairs.dim(_DIM.set)):
         least = pairs.dim_min_val(k)
-        pairs = pairs.fix_val(_DIM.set, k, least) if least.is_int() else pairs
+        lower = pairs.fix_val(_DIM.set, k, least) if least.is_int() else pairs
+        pairs = pairs if lower.is_empty() else lower
     return pairs.sample_point()
 
 

@@ -1,0 +1,82 @@
+"""What is an update and what is not; and that a loop over it is a reduction exactly where it may be."""
+
+from __future__ import annotations
+
+import pytest
+from forms import read, transformed
+
+from polyloom.report.forms_view import form
+from polyloom.scop.updates import update_of
+
+UPDATES = {
+    "s += e[i];": "+",
+    "s = e[i] + s;": "+",
+    "s = s - e[i];": "+",
+    "s = e[i] + s - 2 * e[i];": "+",
+    "s *= e[i];": "*",
+    "s = s > e[i] ? s : e[i];": "fmax",
+    "s = e[i] < s ? e[i] : s;": "fmin",
+    "if (e[i] > s) s = e[i];": "fmax",
+    "if (s >= e[i]) s = e[i];": "fmin",
+    "s = fmax(s, e[i]);": "fmax",
+    "if (e[i] > 0) s += e[i];": "+",
+}
+NONE = (
+    "s = s + s * e[i];",
+    "s = 2 * s + e[i];",
+    "s = e[i] - s;",
+    "if (s > 3) s += e[i];",
+    "s = s > e[i] ? e[i] + 1 : s;",
+    "s = e[i];",
+)
+
+
+def text(body: str) -> str:
+    lines = ["#include <math.h>", "double kernel(int n, double e[n]) {", "double s = 1;", "#pragma scop"]
+    return "\n".join([*lines, "for (int i = 0; i < n; i++) {", body, "}", "#pragma endscop", "return s; }"])
+
+
+@pytest.mark.parametrize(("body", "operator"), UPDATES.items())
+def test_an_update_is_recognised(body: str, operator: str) -> None:
+    (statement,) = read(text(body)).statements
+    found = update_of(statement)
+    assert found is not None and found.combiner.name == operator
+    assert form(transformed(text(body))) == f"({operator})"
+
+
+@pytest.mark.parametrize("body", NONE)
+def test_what_is_none_stays_sequential(body: str) -> None:
+    assert "nest()" in form(transformed(text(body))) or body == "s = e[i];"
+
+
+def test_a_narrow_type_wraps_in_the_wide_one() -> None:
+    """``char c; c += x`` computes in int and converts back: a sum of chars, modulo 256."""
+    program = "void kernel(int n, signed char e[n], signed char c[1]) {\n#pragma scop\n"
+    program += "for (int i = 0; i < n; i++) c[0] += e[i];\n#pragma endscop\n}"
+    assert form(transformed(program)) == "(+)"
+
+
+def test_an_int_that_adds_fractions_is_no_sum() -> None:
+    program = "void kernel(int n, double e[n], int c[1]) {\n#pragma scop\n"
+    program += "for (int i = 0; i < n; i++) c[0] += e[i];\n#pragma endscop\n}"
+    assert form(transformed(program)) == "nest()"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("for (int i = 0; i < n; i++) { s += x[i]; y[i] = s; }", "(ps(+)); (+)"),
+        ("for (int i = 0; i < n; i++) { s += x[i]; s += y[i]; }", "(+); (+)"),
+        ("for (int i = 0; i < n; i++) { s += x[i]; s *= y[i]; }", "nest()"),
+        ("for (int i = 0; i < n; i++) { y[i] = s; s += x[i]; }", "nest()"),
+        ("for (int i = 1; i < n; i++) y[i] = y[i - 1] + x[i];", "(ps(+))"),
+        ("for (int i = n - 2; i >= 0; i--) y[i] = y[i + 1] + x[i];", "nest()"),
+        ("for (int i = 0; i < n; i++) if (x[i] > s) { s = x[i]; t = i; }", "(argmax)"),
+        ("for (int i = 0; i < n; i++) if (x[i] > s) { s = x[i]; t += i; }", "nest(); (+)"),
+    ],
+)
+def test_groups_of_statements(body: str, expected: str) -> None:
+    """Sums that share a cell, scans, and selections; `max` inside `+` is left in order."""
+    head = "void kernel(int n, long x[n], long y[n], long out[2]) {\nlong s = out[0], t = out[1];\n"
+    head += "#pragma scop\n"
+    assert form(transformed(f"{head}{body}\n#pragma endscop\nout[0] = s; out[1] = t; }}")) == expected
