@@ -14,6 +14,7 @@ from polyloom.mdh.emit_nest import emit_nest
 from polyloom.mdh.kernel import Launch
 from polyloom.mdh.plain import plain_nest
 from polyloom.mdh.schedule import Schedule
+from polyloom.mdh.subjects import tune_targets
 
 
 class TunedEmitter:
@@ -25,6 +26,8 @@ class TunedEmitter:
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
         self.choices: dict[str, Choice[Schedule]] = {}
+        self._program: HostProgram | None = None
+        self._targets: dict[int, MdHom] = {}
 
     def __call__(self, node: MdHom | Nest, program: HostProgram, device: DeviceModel) -> Launch:
         """Return the kernels of a node of ``program``.
@@ -35,8 +38,16 @@ class TunedEmitter:
             return emit_nest(node, program, device)
         if not has_tiles(node):
             return emit_nest(plain_nest(node), program, device)
-        space = seeded_space(node, program, device)
+        space = seeded_space(self._launched(node, program), program, device)
         with tuning_results(self._path) or nullcontext() as database:
             choice = choose(node, program.buffers, device, space, database)
         self.choices[node.name] = choice
         return emit_md_hom(node, program, device, choice.schedule)
+
+    def _launched(self, node: MdHom, program: HostProgram) -> MdHom:
+        """Return an md_hom with the sizes of a middle launch, where host iterators decide them."""
+        if self._program is not program:
+            self._program = program
+            known = () if program.parameters else tune_targets(program)
+            self._targets = {id(target.node): target.launched for target in known}
+        return self._targets.get(id(node), node)
