@@ -83,7 +83,7 @@ def test_the_best_is_found_timed_again_and_kept(database: Database) -> None:
     best = database.best(key(8))
     assert best is not None and best.confirmed and best.schedule == tuned.schedule
     assert tuned.seconds < 0.5 * tuned.default
-    assert tuned.evaluations == 90
+    assert 80 <= tuned.evaluations <= 90
     assert Space().default() in one.measure.compared  # type: ignore[attr-defined]
     assert sum(tuned.rejected.values()) > 0
 
