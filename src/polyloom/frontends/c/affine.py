@@ -17,18 +17,9 @@ from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.faults import NotAffine
 from polyloom.frontends.c.functions import AFFINE_FUNCTIONS, affine_function, parameters_of, returned
 from polyloom.frontends.c.literals import integer_literal
-from polyloom.frontends.c.state import (
-    Address,
-    Defined,
-    EnumConstant,
-    Known,
-    Mode,
-    Scope,
-    State,
-    Value,
-    Variable,
-    constant_affine,
-)
+from polyloom.frontends.c.names import Address, Defined, EnumConstant, Known, Scope, Value, Variable
+from polyloom.frontends.c.sets import constant_affine
+from polyloom.frontends.c.state import Mode, State
 from polyloom.ir.expressions import Constant
 from polyloom.ir.types import ElementType
 from polyloom.scop.model import Origin

@@ -15,15 +15,9 @@ from polyloom.frontends.c.convert import converted, truth_of
 from polyloom.frontends.c.drafting import begin
 from polyloom.frontends.c.faults import NotAffine
 from polyloom.frontends.c.memory import accessed, place_of
-from polyloom.frontends.c.state import (
-    Index,
-    Mode,
-    Place,
-    State,
-    Variable,
-    everywhere,
-    parameter_affine,
-)
+from polyloom.frontends.c.names import Index, Place, Variable
+from polyloom.frontends.c.sets import everywhere, parameter_affine
+from polyloom.frontends.c.state import Mode, State
 from polyloom.frontends.c.values import truth
 from polyloom.frontends.c.written import changed_bases, contains, names_in
 from polyloom.ir.expressions import Expression, ParameterValue, Read

@@ -15,25 +15,17 @@ from polyloom.frontends.c.conditions import conjuncts, kept_condition
 from polyloom.frontends.c.convert import both, no
 from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.drafting import affine_of, begin, draft, write
+from polyloom.frontends.c.drafts import Frame, Stops
 from polyloom.frontends.c.extents import extent_of
 from polyloom.frontends.c.faults import NotAffine, refuse, worst
 from polyloom.frontends.c.initialisers import assignments
 from polyloom.frontends.c.loops import Header, after, loop_header
 from polyloom.frontends.c.memory import place_of
+from polyloom.frontends.c.names import Known, Place, Scope, TypeName, Variable
 from polyloom.frontends.c.places import name_of
 from polyloom.frontends.c.pragmas import assume, check_followed, stated_parallel
-from polyloom.frontends.c.state import (
-    Frame,
-    Known,
-    Mode,
-    Place,
-    Scope,
-    State,
-    Stops,
-    TypeName,
-    Variable,
-    everywhere,
-)
+from polyloom.frontends.c.sets import everywhere
+from polyloom.frontends.c.state import Mode, State
 from polyloom.frontends.c.values import call, combined, place, read, truth, value
 from polyloom.frontends.c.written import contains, first_change, names_in, written_names
 from polyloom.ir.expressions import Expression

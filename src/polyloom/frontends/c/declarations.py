@@ -19,7 +19,8 @@ from polyloom.frontends.c.c_types import (
     scalar_named,
 )
 from polyloom.frontends.c.faults import refuse
-from polyloom.frontends.c.state import State, TypeName
+from polyloom.frontends.c.names import TypeName
+from polyloom.frontends.c.state import State
 
 Extents = Callable[[c_ast.Node, State], Extent]
 """How the extent of an array is evaluated; apart, since expressions hold casts, and so types."""

@@ -11,8 +11,8 @@ from typing import Any
 import islpy as isl
 
 from polyloom.frontends.c.c_types import spelling
+from polyloom.frontends.c.drafts import FoundArray
 from polyloom.frontends.c.read import Part
-from polyloom.frontends.c.state import FoundArray
 from polyloom.scop.model import ScopAccess
 
 

@@ -8,9 +8,11 @@ from pycparser import c_ast
 from polyloom.frontends.c.affine import affine, fits_in
 from polyloom.frontends.c.c_types import Array, Scalar
 from polyloom.frontends.c.convert import stored
+from polyloom.frontends.c.drafts import Draft, Touched
 from polyloom.frontends.c.faults import NotAffine, fail, refuse
 from polyloom.frontends.c.memory import accessed
-from polyloom.frontends.c.state import Draft, Known, Place, State, Touched
+from polyloom.frontends.c.names import Known, Place
+from polyloom.frontends.c.state import State
 from polyloom.ir.expressions import Expression, Read, walk
 
 

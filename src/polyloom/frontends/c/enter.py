@@ -11,21 +11,11 @@ from polyloom.frontends.c.c_types import Array, Scalar, is_unsigned, value_range
 from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.extents import extent_of
 from polyloom.frontends.c.faults import NotAffine
+from polyloom.frontends.c.names import Defined, EnumConstant, Known, Scope, TypeName, Unusable, Variable
 from polyloom.frontends.c.places import Places
 from polyloom.frontends.c.regions import Region
-from polyloom.frontends.c.state import (
-    Defined,
-    EnumConstant,
-    Known,
-    Scope,
-    State,
-    TypeName,
-    Unusable,
-    Variable,
-    constant_affine,
-    everywhere,
-    parameter_affine,
-)
+from polyloom.frontends.c.sets import constant_affine, everywhere, parameter_affine
+from polyloom.frontends.c.state import State
 from polyloom.frontends.c.written import repeated_names, written_names
 from polyloom.ir.expressions import Constant, ParameterValue
 from polyloom.scop.model import Origin

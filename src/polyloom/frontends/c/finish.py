@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
+from polyloom.frontends.c.drafts import Access, Draft
 from polyloom.frontends.c.relations import dimensioned, dimensioned_map, positions, reference
-from polyloom.frontends.c.state import Access, Draft, State, parameter_affine
+from polyloom.frontends.c.sets import parameter_affine
+from polyloom.frontends.c.state import State
 from polyloom.ir.expressions import (
     Binary,
     Compare,

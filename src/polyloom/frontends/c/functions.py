@@ -11,7 +11,7 @@ from pycparser import c_ast
 
 from polyloom.diagnostics import Span
 from polyloom.frontends.c.faults import NotAffine
-from polyloom.frontends.c.state import Defined
+from polyloom.frontends.c.names import Defined
 from polyloom.ir.expressions import BinaryOp, UnaryOp
 
 _U, _B = UnaryOp, BinaryOp

@@ -8,7 +8,8 @@ from typing import NoReturn
 from pycparser import c_ast
 
 from polyloom.frontends.c.faults import refuse
-from polyloom.frontends.c.state import State, Variable
+from polyloom.frontends.c.names import Variable
+from polyloom.frontends.c.state import State
 from polyloom.frontends.c.written import names_in
 
 ACCEPTED = "a SCoP has loops `for (i = first; i < last; i += step)`, with affine bounds and a constant step"

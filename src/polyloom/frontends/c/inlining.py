@@ -12,7 +12,8 @@ from polyloom.frontends.c.drafting import affine_of, begin
 from polyloom.frontends.c.faults import NotAffine, fail, refuse
 from polyloom.frontends.c.functions import parameters_of
 from polyloom.frontends.c.memory import place_of
-from polyloom.frontends.c.state import Address, Binding, Defined, Known, Mode, Place, Scope, State, Variable
+from polyloom.frontends.c.names import Address, Binding, Defined, Known, Place, Scope, Variable
+from polyloom.frontends.c.state import Mode, State
 from polyloom.frontends.c.values import address, read, value
 from polyloom.frontends.c.written import contains_early_return, written_names
 from polyloom.ir.expressions import Expression

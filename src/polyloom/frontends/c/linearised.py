@@ -19,7 +19,9 @@ import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, Span, remark
 from polyloom.frontends.c.c_types import Extent
+from polyloom.frontends.c.drafts import Access, FoundArray
 from polyloom.frontends.c.extents import written
+from polyloom.frontends.c.names import Index
 from polyloom.frontends.c.polynomials import (
     Affine,
     Polynomial,
@@ -29,8 +31,8 @@ from polyloom.frontends.c.polynomials import (
     polynomial,
 )
 from polyloom.frontends.c.relations import positions
-from polyloom.frontends.c.sets import without_set
-from polyloom.frontends.c.state import Access, FoundArray, Index, State, constant_affine
+from polyloom.frontends.c.sets import constant_affine, without_set
+from polyloom.frontends.c.state import State
 
 Stride = tuple[Affine, ...]
 

@@ -14,16 +14,9 @@ from polyloom.frontends.c.c_types import Scalar, is_unsigned, value_range
 from polyloom.frontends.c.faults import NotAffine, refuse
 from polyloom.frontends.c.from_isl import expression_of
 from polyloom.frontends.c.heads import ACCEPTED, Head, changed_to, parts_of, refuse_head
-from polyloom.frontends.c.sets import without_set
-from polyloom.frontends.c.state import (
-    Known,
-    Mode,
-    State,
-    Variable,
-    constant_affine,
-    everywhere,
-    parameter_affine,
-)
+from polyloom.frontends.c.names import Known, Variable
+from polyloom.frontends.c.sets import constant_affine, everywhere, parameter_affine, without_set
+from polyloom.frontends.c.state import Mode, State
 from polyloom.frontends.c.values import truth
 from polyloom.frontends.c.written import contains
 from polyloom.ir.expressions import Expression, ParameterValue

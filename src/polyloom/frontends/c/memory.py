@@ -13,9 +13,11 @@ import islpy as isl
 from polyloom.diagnostics import Span
 from polyloom.frontends.c.c_types import Array, CType, Extent, Pointer, Record, Scalar, spelling
 from polyloom.frontends.c.convert import operation
+from polyloom.frontends.c.drafts import Access, FoundArray
 from polyloom.frontends.c.faults import refuse
-from polyloom.frontends.c.state import Access, Address, FoundArray, Index, Place, State, Variable
-from polyloom.frontends.c.state import constant_affine as number
+from polyloom.frontends.c.names import Address, Index, Place, Variable
+from polyloom.frontends.c.sets import constant_affine as number
+from polyloom.frontends.c.state import State
 from polyloom.ir.expressions import BinaryOp, Constant
 from polyloom.ir.types import ElementType
 

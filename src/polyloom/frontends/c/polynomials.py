@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyloom.frontends.c.state import constant_affine, parameter_affine
+from polyloom.frontends.c.sets import constant_affine, parameter_affine
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,

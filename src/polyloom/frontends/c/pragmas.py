@@ -17,8 +17,9 @@ from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.drafting import draft
 from polyloom.frontends.c.faults import NotAffine, fail, line_span
 from polyloom.frontends.c.functions import parameters_of, returned
+from polyloom.frontends.c.names import Defined, Scope, Value
 from polyloom.frontends.c.sets import without_set
-from polyloom.frontends.c.state import Defined, Mode, Scope, State, Value
+from polyloom.frontends.c.state import Mode, State
 from polyloom.frontends.c.values import truth, value
 from polyloom.ir.expressions import Expression, Read
 from polyloom.scop.model import StatedParallel

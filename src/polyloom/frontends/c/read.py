@@ -15,6 +15,7 @@ from pycparser import c_ast
 from polyloom.diagnostics import Diagnostic, Source, Unsupported
 from polyloom.frontends.c.c_types import Scalar
 from polyloom.frontends.c.control import walk_all
+from polyloom.frontends.c.drafts import FoundArray
 from polyloom.frontends.c.enter import enter
 from polyloom.frontends.c.escaping import escaping_iterators
 from polyloom.frontends.c.faults import worst
@@ -26,7 +27,7 @@ from polyloom.frontends.c.parse import parse
 from polyloom.frontends.c.places import Places
 from polyloom.frontends.c.preprocess import preprocess
 from polyloom.frontends.c.regions import Region, extent_in, regions
-from polyloom.frontends.c.state import FoundArray, Hooks, Mode, State
+from polyloom.frontends.c.state import Hooks, Mode, State
 from polyloom.frontends.c.summaries import summarised
 from polyloom.ir.expressions import ParameterValue, walk
 from polyloom.polyhedra.loops_tree import names_in

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import islpy as isl
 
-from polyloom.frontends.c.state import Access, Draft, Frame, Index, State
+from polyloom.frontends.c.drafts import Access, Draft, Frame
+from polyloom.frontends.c.names import Index
+from polyloom.frontends.c.state import State
 from polyloom.ir.expressions import Expression, Read, walk
 
 _DIM = isl.dim_type

@@ -1,4 +1,4 @@
-"""Sets over parameters and iterators, which are parameters too as long as the walk lasts."""
+"""Sets and functions over parameters; iterators are parameters too as long as the walk lasts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,21 @@ from collections.abc import Iterable
 import islpy as isl
 
 _DIM = isl.dim_type
+
+
+def constant_affine(value: int) -> isl.PwAff:
+    """Return ``{ [] -> [value] }``."""
+    return isl.PwAff(f"{{ [] -> [({value})] }}")
+
+
+def parameter_affine(name: str) -> isl.PwAff:
+    """Return ``[name] -> { [] -> [name] }``."""
+    return isl.PwAff(f"[{name}] -> {{ [] -> [({name})] }}")
+
+
+def everywhere() -> isl.Set:
+    """Return ``{ [] }``, no condition."""
+    return isl.Set("{ [] }")
 
 
 def without_set(points: isl.Set, iterators: Iterable[str]) -> isl.Set:

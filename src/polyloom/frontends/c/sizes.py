@@ -7,7 +7,8 @@ from pycparser import c_ast
 from polyloom.frontends.c.c_types import CType, Scalar
 from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.faults import refuse
-from polyloom.frontends.c.state import State, Variable
+from polyloom.frontends.c.names import Variable
+from polyloom.frontends.c.state import State
 
 
 def size_of(node: c_ast.Node, state: State) -> int:

@@ -28,21 +28,20 @@ from polyloom.frontends.c.faults import NotAffine, fail, refuse
 from polyloom.frontends.c.functions import parameters_of, returned
 from polyloom.frontends.c.literals import literal
 from polyloom.frontends.c.memory import accessed, decayed, member, moved, place_of
-from polyloom.frontends.c.sizes import size_of
-from polyloom.frontends.c.state import (
+from polyloom.frontends.c.names import (
     Address,
     Binding,
     Defined,
     EnumConstant,
     Index,
     Known,
-    Mode,
     Place,
     Scope,
-    State,
     Value,
     Variable,
 )
+from polyloom.frontends.c.sizes import size_of
+from polyloom.frontends.c.state import Mode, State
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,

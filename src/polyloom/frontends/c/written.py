@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pycparser import c_ast
 
-from polyloom.frontends.c.state import Defined, Scope
+from polyloom.frontends.c.names import Defined, Scope
 
 
 def written_names(node: c_ast.Node | list[c_ast.Node], scope: Scope) -> frozenset[str]:
