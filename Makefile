@@ -2,12 +2,13 @@
 # make test    set everything up and pass all tests
 # make lint    style and types
 # make bench   the benchmarks behind the figures in the documents
+# make bench-opencl   OpenCL beside those libraries of requirements/benchmarks.txt that are installed
 
 PYTHON := $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test test-slow lint bench clean
+.PHONY: demo test test-slow lint bench bench-opencl clean
 
 demo: $(VENV)/.installed
 	$(RUN)/polyloom explain examples/conv1d.lair --map examples/conv1d.map
@@ -33,6 +34,9 @@ bench: $(VENV)/.installed
 	$(RUN)/python benchmarks/wafer_cycles.py
 	$(RUN)/python benchmarks/explain_speed.py
 	$(RUN)/python benchmarks/simulator_events.py
+
+bench-opencl: $(VENV)/.installed
+	$(RUN)/python benchmarks/opencl/run.py
 
 $(VENV)/.installed: requirements/run.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Polyloom needs Python 3.11 or later") if sys.version_info < (3, 11) else None'
