@@ -61,6 +61,22 @@ def test_sizes_of_their_own_beside_the_general_ones(tmp_path: Path) -> None:
     assert run(build(folder, ["gemm.c", "polyloom_host.c"])).stdout == sequential != ""
 
 
+CORPUS = Path(__file__).parent / "drop_ins"
+QUICK = ("boxes.c", "calls.c", "kmeans.c", "sizes.c", "types.c")
+"""Those that show what no example does: structures, repeated calls, data in subscripts, types."""
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_program(name: str, tmp_path: Path) -> None:
+    assert_equal(CORPUS / name, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted({path.name for path in CORPUS.glob("*.c")} - {*QUICK}))
+def test_more_programs(name: str, tmp_path: Path) -> None:
+    assert_equal(CORPUS / name, tmp_path)
+
+
 LAYER = """\
 lair fc(M, N): int32 W[M][N], int32 x[N] -> int32 y[M]
 {
