@@ -104,3 +104,19 @@ def test_positional_arguments() -> None:
         with pytest.raises(PolyloomError) as raised:
             SIGNATURE.named(positional, named)
         assert raised.value.diagnostics[0].code == wanted
+
+
+@pytest.mark.parametrize("value", [2, 2.0, np.float64(2), np.int64(2), np.asarray(2.0), [2]])
+def test_scalars_take_their_type(value: Any) -> None:
+    signature = Signature(program(("s", (), Role.INPUT)), ())
+    if isinstance(value, list):
+        assert codes(signature, s=value, n=0, m=0) == ["input-shape"]
+        return
+    found = bind(signature, {"s": value, "n": 0, "m": 0}).arrays["s"]
+    assert found.dtype == np.float32 and found == 2
+
+
+def test_a_scalar_that_is_no_number() -> None:
+    signature = Signature(program(("s", (), Role.INPUT)), ())
+    assert codes(signature, s="x", n=0, m=0) == ["input-type"]
+    assert codes(signature, s=1j, n=0, m=0) == ["input-type"]

@@ -131,16 +131,24 @@ def _default(buffer: Buffer, parameters: Mapping[str, int], value: float | int) 
 
 
 def as_array(value: Any, buffer: Buffer) -> NDArray | DeviceArray:
-    """Return what a caller gives for a buffer as an array; plain numbers take the buffer's type."""
-    if isinstance(value, DeviceArray | np.ndarray | np.generic):
-        return value if not isinstance(value, np.generic) else np.asarray(value)
+    """Return what a caller gives for a buffer as an array.
+
+    Plain numbers and lists take the buffer's type, and scalars do, as in C; other arrays must have it.
+    """
+    if isinstance(value, DeviceArray):
+        return value
+    if isinstance(value, np.ndarray) and (buffer.shape or value.dtype == buffer.type.dtype):
+        return value
     try:
         found = np.asarray(value)
     except ValueError:
-        found = np.asarray(value, dtype=object)
-    if found.dtype.kind in ("ifub" if buffer.type.is_float else "iub"):
-        return found.astype(buffer.type.dtype)
-    return found
+        return np.asarray(value, dtype=object)
+    return found.astype(buffer.type.dtype) if found.dtype.kind in _numbers(buffer) else found
+
+
+def _numbers(buffer: Buffer) -> str:
+    """Return NumPy's kinds of numbers that a buffer takes."""
+    return "ifub" if buffer.type.is_float else "iub"
 
 
 def _unknown(signature: Signature, given: Mapping[str, Any]) -> list[Diagnostic]:
