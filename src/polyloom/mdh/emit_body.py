@@ -226,7 +226,7 @@ class RegisterTile:
         combiner = self.facts.combiner
         if combiner is None or combiner.commutative:
             return state.c(plus(low, Name(item), width)), state.c(high), items * width
-        each = f"(({state.c(high)} - {state.c(low)} + {items - 1}) / {items})"
+        each = f"(({state.c(high)} - ({state.c(low)}) + {items - 1}) / {items})"
         begin = f"{state.c(low)} + {item} * {each}"
         return begin, f"lesser({begin} + {each}, {state.c(high)})", width
 
@@ -234,9 +234,9 @@ class RegisterTile:
         """Write the loop over the points behind the last whole vector."""
         state, width = self.state, self.facts.width(d)
         low, high, k = state.c(state.low[d]), state.c(state.high[d]), state.c(state.position(d))
-        start = (
-            f"{low} + ({high} - {low}) / {width} * {width}" if low != "0" else f"{high} / {width} * {width}"
-        )
+        count = high if low == "0" else f"{high} - ({low})"
+        whole = f"({count}) / {width} * {width}"
+        start = whole if low == "0" else f"{low} + {whole}"
         with state.lines.block(f"for ({state.integer} {k} = {start}; {k} < {high}; {k}++)"):
             self._with_scope(lambda: inside(Axis(state.position(d), (Spot(ZERO, 0),))))
 
