@@ -35,8 +35,11 @@ CACHE_BYTES_PER_CYCLE = (40.0, 14.0, 5.0)
 WAYS = 12, 16
 """Lines that share a set, of the first two levels; later levels spread their lines."""
 
-PAGE, PAGES, PAGE_MISS = 4096, 72, 5.0
-"""Bytes of a page, pages that the first level of translation holds, cycles where it does not hold one."""
+PAGE, PAGES, PAGE_MISS = 4096, 72, (8.0, 20.0)
+"""Bytes of a page, pages that are followed at a time, cycles to turn to another one: in a cache, in memory."""
+
+WAITING_AT_END = 0.12
+"""What part of a group's time units wait for the last one."""
 
 LAUNCH, GROUP, SECOND_KERNEL = 2e-6, 1.5e-7, 4e-6
 """Seconds of a launch, of a work-group, of the kernel that combines parts."""
@@ -383,7 +386,8 @@ class _Model:
         ways = (*WAYS, *(0 for _ in caches))
         levels = zip(caches, rates, ways, strict=False)
         cycles = [self._traffic(size, way) / rate for size, rate, way in levels]
-        return [*cycles, self.page_misses * PAGE_MISS]
+        in_cache = self._total(self._footprint, self.extents) <= caches[-1]
+        return [*cycles, self.page_misses * PAGE_MISS[0 if in_cache else 1]]
 
     @cached_property
     def copy_cycles(self) -> float:
@@ -429,7 +433,7 @@ class _Model:
         cycles = max(levels) + 0.25 * (sum(levels) - max(levels))
         groups = prod(self.groups(d) for d in range(len(self.extents)))
         units = max(1, self.device.compute_units)
-        share = ceil(groups / units) / groups
+        share = ceil(groups / units) / groups * (1.0 + WAITING_AT_END * units / groups)
         items = self.facts.total_items
         barriers = 1.0 if items == 1 else 2.5
         second = SECOND_KERNEL if self.facts.split else 0.0

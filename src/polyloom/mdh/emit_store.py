@@ -116,17 +116,11 @@ def load_vector(state: State, view: View, place: Place) -> str:
 
 STREAM = """#if defined(__has_builtin)
 #if __has_builtin(__builtin_nontemporal_store)
-#define STREAM(type, width, value, place)                                \\
-    do {                                                                 \\
-        if ((size_t)(place) % sizeof(type) == 0)                         \\
-            __builtin_nontemporal_store(value, (__global type *)(place)); \\
-        else                                                             \\
-            vstore##width(value, 0, place);                              \\
-    } while (0)
+#define STREAM(type, width, value, place) __builtin_nontemporal_store(value, (__global type *)(place))
 #endif
 #endif
 #ifndef STREAM
 #define STREAM(type, width, value, place) vstore##width(value, 0, place)
 #endif
 """
-"""Stores that bypass the caches, where the compiler has them."""
+"""Stores that bypass the caches, where the compiler has them: at multiples of their size only."""

@@ -16,7 +16,7 @@ shape only. Source: md_poly, Sec. 4. Not in the papers: vectors, shapes of the r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from polyloom.ir.host import View
 from polyloom.mdh.access import ZERO
@@ -26,7 +26,7 @@ from polyloom.mdh.emit_points import Points
 from polyloom.mdh.emit_signature import Signature
 from polyloom.mdh.emit_state import Axis, Spot, State, minimum, plus
 from polyloom.mdh.emit_store import STREAM
-from polyloom.mdh.emit_text import Lines, Namer
+from polyloom.mdh.emit_text import INDENT, Lines, Namer
 from polyloom.mdh.helpers_c import helper_functions
 from polyloom.mdh.schedule import Schedule
 from polyloom.mdh.tile_facts import TileFacts
@@ -52,9 +52,22 @@ def tile_kernel(signature: Signature, schedule: Schedule, name: str, results: Re
     """Return the kernel called ``name``, with the helper functions that it calls."""
     writer = _Tiles(signature, schedule, results)
     body = writer.body()
+    streams = "STREAM(" in body
+    if streams:
+        body = _either(signature, schedule, results, body)
     text = f"{signature.declaration(name, writer.facts.total_items)}{{\n{body}}}\n"
-    stream = STREAM + "\n" if "STREAM(" in text else ""
-    return helper_functions(text) + stream + text
+    return helper_functions(text) + (STREAM + "\n" if streams else "") + text
+
+
+def _either(signature: Signature, schedule: Schedule, results: Results, streaming: str) -> str:
+    """Return both forms of a body: stores that bypass the caches need results that begin at a line."""
+    plain = _Tiles(signature, replace(schedule, streaming=False), results).body()
+    buffers = dict.fromkeys(view.buffer for view in results.views)
+    line = max(signature.buffers[b].type.size for b in buffers) * schedule.width
+    aligned = " && ".join(f"(size_t){signature.names[b]} % {line} == 0" for b in buffers)
+    inner = "".join(f"{INDENT}{text}" for text in streaming.splitlines(keepends=True))
+    outer = "".join(f"{INDENT}{text}" for text in plain.splitlines(keepends=True))
+    return f"{INDENT}if ({aligned}) {{\n{inner}{INDENT}}}\n{INDENT}else {{\n{outer}{INDENT}}}\n"
 
 
 class _Tiles:

@@ -113,7 +113,9 @@ def _order(facts: TileFacts) -> Iterator[str]:
 
 
 def _copies(facts: TileFacts, buffers: Buffers) -> Iterator[str]:
-    follow = facts.schedule.follow
+    follow, copied = facts.schedule.follow, any(c.memory is Memory.LOCAL for c in facts.schedule.inputs)
+    if facts.schedule.streaming and (copied or facts.total_items > 1):
+        yield "results that bypass the caches: of one work-item without copies only"
     if follow is not None and not 0 <= follow < len(facts.hom.inputs):
         yield "there is no such input to follow"
     for k, caching in enumerate(facts.schedule.inputs):

@@ -313,6 +313,7 @@ class _Draft:
         access = self.space.accesses[k]
         assert access is not None
         inputs[k] = self._caching(schedule, access)
+        schedule = replace(schedule, streaming=False)
         for d in self.dimensions:
             if access.uses(d):
                 local[d] = self._copied_length(schedule, d)
@@ -383,7 +384,9 @@ class _Draft:
         """Let results bypass the caches: only where they are large."""
         size = prod(self.space.extent(d) for d in self.kept) * 4
         large = bool(self.space.device.caches) and size > max(self.space.device.caches) // 2
-        return replace(schedule, streaming=large and self.rng.random() < 0.5)
+        copied = any(caching.memory is Memory.LOCAL for caching in schedule.inputs)
+        usable = large and not copied and not self.space.on_gpu
+        return replace(schedule, streaming=usable and self.rng.random() < 0.5)
 
     # Small changes
 
