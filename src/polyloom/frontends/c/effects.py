@@ -14,12 +14,13 @@ from polyloom.frontends.c.drafts import Stops
 from polyloom.frontends.c.extents import extent_of
 from polyloom.frontends.c.faults import refuse
 from polyloom.frontends.c.initialisers import assignments
+from polyloom.frontends.c.lvalues import place
 from polyloom.frontends.c.memory import place_of
 from polyloom.frontends.c.names import Known, Place, TypeName, Variable
 from polyloom.frontends.c.places import name_of
 from polyloom.frontends.c.pragmas import assume
 from polyloom.frontends.c.state import Mode, State
-from polyloom.frontends.c.values import call, combined, place, read, value
+from polyloom.frontends.c.values import call, combined, read, value
 from polyloom.ir.expressions import Expression
 from polyloom.scop.model import Origin
 

@@ -11,10 +11,11 @@ from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.drafting import affine_of, begin
 from polyloom.frontends.c.faults import NotAffine, fail, refuse
 from polyloom.frontends.c.functions import parameters_of
+from polyloom.frontends.c.lvalues import address
 from polyloom.frontends.c.memory import place_of
 from polyloom.frontends.c.names import Address, Binding, Defined, Known, Place, Scope, Variable
 from polyloom.frontends.c.state import Mode, State
-from polyloom.frontends.c.values import address, read, value
+from polyloom.frontends.c.values import read, value
 from polyloom.frontends.c.written import contains_early_return, written_names
 from polyloom.ir.expressions import Expression
 from polyloom.scop.model import Origin

@@ -29,6 +29,7 @@ from polyloom.frontends.c.preprocess import preprocess
 from polyloom.frontends.c.regions import Region, extent_in, regions
 from polyloom.frontends.c.state import Hooks, Mode, State
 from polyloom.frontends.c.summaries import summarised
+from polyloom.frontends.c.values import value
 from polyloom.ir.expressions import ParameterValue, walk
 from polyloom.polyhedra.loops_tree import names_in
 from polyloom.scop.model import Origin, Scop, ScopArray, ScopParameter
@@ -92,7 +93,7 @@ def read_parts(
 def _part(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> Part:
     state = enter(region, tree, places)
     state.mode = mode
-    state.hooks = Hooks(walk_all, inlined, summarised)
+    state.hooks = Hooks(walk_all, inlined, summarised, value)
     walk_all(region.body, state)
     if state.refused:
         raise worst(state.refused)

@@ -62,6 +62,7 @@ class Hooks:
     walk: Callable[[Sequence[c_ast.Node], State], Stops]
     inline: Callable[[Defined, c_ast.FuncCall, State], Expression | None]
     summarise: Callable[[Defined | None, c_ast.FuncCall, State], Expression]
+    value: Callable[[c_ast.Node, State], Expression]
 
 
 @dataclass

@@ -16,11 +16,12 @@ from polyloom.frontends.c.c_types import INT, Scalar
 from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.drafts import Access, Draft, Touched
 from polyloom.frontends.c.inlining import bound_scope
+from polyloom.frontends.c.lvalues import is_pointer, place
 from polyloom.frontends.c.memory import accessed
 from polyloom.frontends.c.names import Address, Defined, Place
 from polyloom.frontends.c.relations import positions, reference, without
 from polyloom.frontends.c.state import Mode, State
-from polyloom.frontends.c.values import is_pointer, place, value
+from polyloom.frontends.c.values import value
 from polyloom.ir.expressions import Constant, Expression, Read, walk
 
 
