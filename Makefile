@@ -8,7 +8,7 @@ PYTHON := $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test test-slow lint bench bench-opencl clean
+.PHONY: demo test test-slow test-gpu lint bench bench-opencl clean
 
 demo: $(VENV)/.installed
 	$(RUN)/polyloom explain examples/conv1d.lair --map examples/conv1d.map
@@ -23,7 +23,10 @@ test: $(VENV)/.developed
 	$(RUN)/python -m pytest -n 2 -m "not slow"
 
 test-slow: $(VENV)/.developed
-	$(RUN)/python -m pytest -n 2 -m slow
+	$(RUN)/python -m pytest -n 2 -m "slow and not gpu"
+
+test-gpu: $(VENV)/.developed
+	$(RUN)/python -m pytest -m gpu
 
 lint: $(VENV)/.developed
 	$(RUN)/ruff check .
