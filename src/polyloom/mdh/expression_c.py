@@ -178,8 +178,13 @@ class _Printer:
 
     def _rounded(self, text: Text, kind: ElementType) -> Text:
         """Round what an operation gave to the element type that a value of it only stands for."""
-        if kind is ElementType.FLOAT16:
-            return Text(f"round_half{self._suffix}({text.text})")
+        return self._as_half(text) if kind is ElementType.FLOAT16 else self._narrowed(text, kind)
+
+    def _as_half(self, text: Text) -> Text:
+        return Text(f"round_half{self._suffix}({text.text})")
+
+    def _narrowed(self, text: Text, kind: ElementType) -> Text:
+        """Undo C's promotion of ``char`` and ``short`` to ``int``."""
         if value_type(kind) in _NARROW and self.width == 1:
             return Text(f"({value_type(kind)}){text.within(_PREFIX)}", _PREFIX)
         return text
@@ -232,7 +237,10 @@ class _Printer:
         if e.op is BinaryOp.BIT_XOR:
             sign, level = "!=", _EQUAL
         bytes_ = max(_mask_bytes(e.left), _mask_bytes(e.right))
-        return self._infix(sign, level, self._mask(e.left, bytes_), self._mask(e.right, bytes_))
+        operands = [self._mask(operand, bytes_) for operand in (e.left, e.right)]
+        if sign == "||":
+            operands = [_apart(operand) for operand in operands]
+        return self._infix(sign, level, *operands)
 
     def _binary_of_floats(self, e: Binary) -> Text:
         kind = e.type
@@ -279,10 +287,7 @@ class _Printer:
         condition = self._mask(e.condition, np.dtype(_NUMPY[value_type(e.type)]).itemsize)
         then, otherwise = self.text(e.then), self.text(e.otherwise)
         parts = condition.within(_OR), then.within(_OR), otherwise.within(_OR)
-        return self._rounded_choice(Text("{} ? {} : {}".format(*parts), _CHOICE), e.type)
-
-    def _rounded_choice(self, text: Text, kind: ElementType) -> Text:
-        return text if kind is ElementType.FLOAT16 else self._rounded(text, kind)
+        return self._narrowed(Text("{} ? {} : {}".format(*parts), _CHOICE), e.type)
 
     def _mask(self, e: Expression, bytes_: int) -> Text:
         """Return a truth value; for vectors a mask whose elements have that many bytes."""
@@ -313,10 +318,8 @@ class _Printer:
             return Text(f"round_half_double{self._suffix}({text.text})")
         if value_type(source) == value_type(kind) and operand is not None:
             return self._rounded(text, kind)
-        return self._rounded_choice_half(self._cast(value_type(kind), text), kind)
-
-    def _rounded_choice_half(self, text: Text, kind: ElementType) -> Text:
-        return self._rounded(text, kind) if kind is ElementType.FLOAT16 else text
+        cast = self._cast(value_type(kind), text)
+        return self._as_half(cast) if kind is ElementType.FLOAT16 else cast
 
     def _from_truth(self, text: Text, kind: ElementType, operand: Expression | None) -> Text:
         if self.width == 1:
@@ -417,7 +420,14 @@ def integer_text(expression: IntExpression, names: Mapping[str, str]) -> Text:
             if operator in _CALLS:
                 return reduce(lambda a, b: Text(f"{_CALLS[operator]}({a.text}, {b.text})"), texts)
             sign, level = _INTEGER[operator]
+            if operator == "or":
+                texts = [_apart(text) for text in texts]
             return reduce(lambda a, b: Text(f"{a.within(level)} {sign} {b.within(level + 1)}", level), texts)
+
+
+def _apart(text: Text) -> Text:
+    """Put ``a && b`` into parentheses, as an operand of ``||``: compilers warn without."""
+    return Text(f"({text.text})") if text.level == _AND else text
 
 
 _CALLS = {"floor": "floor_div", "min": "lesser", "max": "greater"}
