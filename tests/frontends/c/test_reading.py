@@ -188,3 +188,10 @@ def test_subscripts_that_stay_as_they_are_are_remarked() -> None:
     (scop,) = read_c(Source("f.c", LEADING))
     (remark,) = scop.remarks
     assert remark.code == "c-linearised" and "less than `ld`" in remark.notes[0]
+
+
+def test_an_expression_that_is_too_long_is_refused() -> None:
+    terms = " + ".join(f"a[{k}]" for k in range(2000))
+    with pytest.raises(PolyloomError) as caught:
+        read_c(Source("f.c", f"void f(int n, double a[n]) {{ a[0] = {terms}; }}"))
+    assert caught.value.diagnostics[0].code == "c-syntax"

@@ -46,6 +46,8 @@ class Array:
 
     element: CType
     extent: Extent | None
+    restrict: bool = False
+    """Of a parameter, which is a pointer: ``a[restrict n]``."""
 
 
 @dataclass(frozen=True, eq=False)

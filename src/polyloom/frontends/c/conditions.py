@@ -42,7 +42,7 @@ def conjuncts(node: c_ast.Node, state: State) -> tuple[isl.Set, c_ast.Node | Non
 
 def kept_condition(node: c_ast.If, state: State) -> Expression | None:
     """Draft a statement that keeps a condition's value, where one is needed; return the kept truth value."""
-    needed = _needed_in_text(node, state) if state.mode is Mode.TEXT else _needed(node)
+    needed = _needed_in_text(node, state) if state.mode is Mode.TEXT else _needed(node, state)
     if not needed:
         return None
     target = _scalar(state) if state.mode is Mode.COMPUTE else _element(state)
@@ -50,12 +50,12 @@ def kept_condition(node: c_ast.If, state: State) -> Expression | None:
     return truth_of(Read(accessed(target, state, state.span(node.cond)), INT.element))
 
 
-def _needed(node: c_ast.If) -> bool:
+def _needed(node: c_ast.If, state: State) -> bool:
     """Whether the branches hold more than one statement, and change what the condition reads."""
     statements = [s for s in (_only(node.iftrue), node.iffalse) if s is not None]
     single = len(statements) == 1 and isinstance(statements[0], (c_ast.Assignment, c_ast.UnaryOp))
     calls = contains(node.cond, (c_ast.FuncCall,)) is not None
-    return not single and (calls or _changed(node))
+    return not single and (calls or _changed(node, state))
 
 
 def _only(node: c_ast.Node | None) -> c_ast.Node | None:
@@ -65,13 +65,15 @@ def _only(node: c_ast.Node | None) -> c_ast.Node | None:
     return node
 
 
-def _changed(node: c_ast.If) -> bool:
-    bases = changed_bases(node.iftrue) | changed_bases(node.iffalse)
-    return not bases.isdisjoint(names_in(node.cond))
+def _changed(node: c_ast.If, state: State) -> bool:
+    """Whether the branches may change a variable that the condition reads, under whatever name."""
+    scope = state.scope
+    changed = changed_bases(node.iftrue, scope) | changed_bases(node.iffalse, scope)
+    return not scope.variables(changed).isdisjoint(scope.variables(names_in(node.cond)))
 
 
 def _needed_in_text(node: c_ast.If, state: State) -> bool:
-    return not _compares(node.cond) or _changed(node)
+    return not _compares(node.cond) or _changed(node, state)
 
 
 _AFFINE_OPS = frozenset(["+", "-", "&&", "||", "<", "<=", ">", ">=", "==", "!="])

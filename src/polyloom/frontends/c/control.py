@@ -119,7 +119,7 @@ def _for(node: c_ast.For, state: State) -> Stops:
         before = dict(state.known)
         state.known.update({header.variable: header.value, **dict(header.others)})
         stops = _iterations(node, header, state)
-        state.known = before
+        state.known = {v: k for v, k in before.items() if state.known.get(v) is k}
         _forget(changed, state)
         _leave(header, stops, state)
     _check_returns(stops.returns, node, state)
@@ -179,10 +179,7 @@ def _declare_iterator(node: c_ast.DeclList, state: State) -> None:
 
 
 def _forget(names: frozenset[str], state: State) -> None:
-    for name in names:
-        found = state.scope.find(name)
-        if isinstance(found, Variable):
-            state.forget([found])
+    state.forget(state.scope.variables(names))
 
 
 def _refuse_changed(variable: Variable, node: c_ast.For, state: State) -> None:

@@ -40,9 +40,9 @@ def type_of_name(node: c_ast.Node, state: State, extents: Extents | None = None)
             return type_of_name(inner, state, extents)
         case c_ast.PtrDecl(type=inner, quals=quals):
             return Pointer(type_of_name(inner, state, extents), "restrict" in (quals or []))
-        case c_ast.ArrayDecl(type=inner, dim=dim):
+        case c_ast.ArrayDecl(type=inner, dim=dim, dim_quals=quals):
             size = extents(dim, state) if dim is not None and extents is not None else None
-            return Array(type_of_name(inner, state, extents), size)
+            return Array(type_of_name(inner, state, extents), size, "restrict" in (quals or []))
         case c_ast.FuncDecl(type=inner):
             return Function(type_of_name(inner, state))
         case c_ast.IdentifierType(names=names):

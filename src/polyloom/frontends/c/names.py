@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import islpy as isl
@@ -129,6 +130,21 @@ class Scope:
                 return found
             scope = scope.outer
         return None
+
+    def names_around(self) -> dict[str, Binding]:
+        """Return all names that are known here."""
+        outer = {} if self.outer is None else self.outer.names_around()
+        return {**outer, **self.names}
+
+    def variables(self, names: Iterable[str]) -> frozenset[Variable]:
+        """Return the variables that names stand for or point into."""
+        around = self.names_around()
+        found = (around.get(name) for name in names)
+        return frozenset(
+            one.place.variable if isinstance(one, Address) else one
+            for one in found
+            if isinstance(one, (Variable, Address))
+        )
 
     def record(self, tag: str) -> Record | None:
         """Return the structure with a tag."""

@@ -18,7 +18,7 @@ from polyloom.frontends.c.control import walk_all
 from polyloom.frontends.c.drafts import FoundArray
 from polyloom.frontends.c.enter import enter
 from polyloom.frontends.c.escaping import escaping_iterators
-from polyloom.frontends.c.faults import worst
+from polyloom.frontends.c.faults import fail, worst
 from polyloom.frontends.c.finish import Statement, schedule_of, statements_of
 from polyloom.frontends.c.initial import initial
 from polyloom.frontends.c.inlining import inlined
@@ -87,7 +87,10 @@ def read_parts(
     """
     places = Places(source)
     tree = parse(preprocess(source, defines or {}, include, preprocessor), places)
-    return tuple(_part(region, tree, places, mode) for region in regions(tree, function, places))
+    try:
+        return tuple(_part(region, tree, places, mode) for region in regions(tree, function, places))
+    except RecursionError:
+        fail("c-syntax", "an expression or a statement is nested too deeply", None, helps=["take it apart"])
 
 
 def _part(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> Part:

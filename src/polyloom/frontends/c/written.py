@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pycparser import c_ast
 
-from polyloom.frontends.c.names import Defined, Scope
+from polyloom.frontends.c.names import Address, Defined, Scope
 
 
 def written_names(node: c_ast.Node | list[c_ast.Node], scope: Scope) -> frozenset[str]:
@@ -36,11 +36,31 @@ class _Finder(c_ast.NodeVisitor):  # type: ignore[misc]
             inner = _Finder(self.scope, self.inside | {found.name})
             inner.visit(found.body)
             self.found |= inner.found - _declared(found.body)
+        for argument in node.args.exprs if node.args is not None else ():
+            self._pointed(argument)
         self.generic_visit(node)
 
     def _target(self, node: c_ast.Node) -> None:
         if isinstance(node, c_ast.ID):
             self.found.add(node.name)
+        else:
+            self._pointed(node)
+
+    def _pointed(self, node: c_ast.Node) -> None:
+        """Add a pointer's name through which a scalar may change."""
+        name = base_name(node)
+        if name is not None and isinstance(self.scope.names_around().get(name), Address):
+            self.found.add(name)
+
+
+def base_name(node: c_ast.Node) -> str | None:
+    """Return the name of the variable that an lvalue or pointer begins with."""
+    while isinstance(node, (c_ast.ArrayRef, c_ast.StructRef, c_ast.UnaryOp, c_ast.Cast, c_ast.BinaryOp)):
+        if isinstance(node, (c_ast.ArrayRef, c_ast.StructRef)):
+            node = node.name
+        else:
+            node = node.left if isinstance(node, c_ast.BinaryOp) else node.expr
+    return str(node.name) if isinstance(node, c_ast.ID) else None
 
 
 def _declared(node: c_ast.Node) -> set[str]:
@@ -97,16 +117,18 @@ def repeated_names(function: c_ast.FuncDef) -> frozenset[str]:
     return frozenset(name for name, number in counts.items() if number > 1)
 
 
-def changed_bases(node: c_ast.Node | None) -> frozenset[str]:
+def changed_bases(node: c_ast.Node | None, scope: Scope) -> frozenset[str]:
     """Return the names of variables, arrays among them, that a piece of C may change."""
-    finder = _Bases()
+    finder = _Bases(scope)
     if node is not None:
         finder.visit(node)
     return frozenset(finder.found)
 
 
 class _Bases(c_ast.NodeVisitor):  # type: ignore[misc]
-    def __init__(self) -> None:
+    def __init__(self, scope: Scope, inside: frozenset[str] = frozenset()) -> None:
+        self.scope = scope
+        self.inside = inside
         self.found: set[str] = set()
 
     def visit_Assignment(self, node: c_ast.Assignment) -> None:
@@ -121,15 +143,17 @@ class _Bases(c_ast.NodeVisitor):  # type: ignore[misc]
     def visit_FuncCall(self, node: c_ast.FuncCall) -> None:
         for argument in node.args.exprs if node.args is not None else ():
             self._add(argument)
+        found = self.scope.file.names.get(node.name.name) if isinstance(node.name, c_ast.ID) else None
+        if isinstance(found, Defined) and found.body is not None and found.name not in self.inside:
+            inner = _Bases(self.scope, self.inside | {found.name})
+            inner.visit(found.body)
+            self.found |= inner.found - _declared(found.body)
         self.generic_visit(node)
 
     def _add(self, node: c_ast.Node) -> None:
-        while isinstance(node, (c_ast.ArrayRef, c_ast.StructRef)):
-            node = node.name
-        if isinstance(node, c_ast.UnaryOp) and node.op == "*":
-            node = node.expr
-        if isinstance(node, c_ast.ID):
-            self.found.add(node.name)
+        name = base_name(node)
+        if name is not None:
+            self.found.add(name)
 
 
 def names_in(node: c_ast.Node) -> frozenset[str]:
