@@ -126,7 +126,7 @@ def _fused(body: tuple[HostNode, ...], passing: frozenset[str]) -> tuple[HostNod
             a, b = nodes[first], nodes[second]
             assert isinstance(a, MdHom)
             assert isinstance(b, MdHom)
-            made = with_initial(a, b, passing) or with_finish(a, b, passing)
+            made = with_initial(a, b, passing) or with_finish(a, b, passing) or with_term(a, b, passing)
             if made is not None:
                 nodes[second] = made
                 del nodes[first]
@@ -233,6 +233,39 @@ _RESULT = -1
 """The position of the combined value until the number of inputs is known."""
 
 
+def with_term(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
+    """Return ``b`` with what the map ``a`` computes at each point as part of its terms; None where it cannot.
+
+    Before: ``s[i][j] = f(x[i], y[j])`` as a map, then the largest ``s[i][j]`` of each row. After: the largest
+    ``f(x[i], y[j])`` of each row; there is no ``s``.
+    """
+    given = a.outputs[0]
+    places = [k for k, v in enumerate(b.inputs) if v.buffer == given.buffer]
+    if lost_dimensions(a) or len(a.outputs) != 1 or len(places) != 1 or given.buffer not in passing:
+        return None
+    touched = {v.buffer for v in a.inputs} & {v.buffer for v in b.outputs}
+    turn = _turn(a, given, b, b.inputs[places[0]], tuple(range(len(b.extents))))
+    if touched or turn is None or _read_outside(b, places[0]):
+        return None
+    if a.guard is not None and _turned_value(a.guard, a, b, turn) != b.guard:
+        return None
+    inputs, moved = _with_inputs(b.inputs, a, b, turn, {})
+    term = moved(a.terms[0])
+
+    def leaf(part: Leaf) -> Expression:
+        return term if isinstance(part, Read) and part.position == places[0] else part
+
+    terms = tuple(with_leaves(t, leaf) for t in b.terms)
+    return _tidy(replace(_with_room(b, len(inputs)), inputs=inputs, terms=terms))
+
+
+def _read_outside(b: MdHom, place: int) -> bool:
+    """Whether an input is read for more than the terms."""
+    others = [e for e in (*b.initial, *b.finish) if e is not None]
+    views = [i for v in (*b.outputs, *b.inputs) for i in v.indices if not isinstance(i, Index)]
+    return any(place in read_positions(e) for e in (*others, *views))
+
+
 def _finished(a: MdHom, b: MdHom, turn: Mapping[int, int], reading: int) -> MdHom:
     reduces = bool(lost_dimensions(a))
     before = a.finish[0] or Read(len(a.inputs), a.terms[0].type)
@@ -257,9 +290,15 @@ def lost_dimensions(node: MdHom) -> tuple[int, ...]:
     return tuple(k for k, c in enumerate(node.combine) if c.order is not Order.CONCATENATE)
 
 
-def _turn(a: MdHom, mine: View, b: MdHom, its: View) -> dict[int, int] | None:
-    """Return for each dimension of ``a`` the kept one of ``b`` that makes the views the same."""
-    kept = [k for k in range(len(b.extents)) if k not in lost_dimensions(b)]
+def _turn(
+    a: MdHom, mine: View, b: MdHom, its: View, among: tuple[int, ...] | None = None
+) -> dict[int, int] | None:
+    """Return for each dimension of ``a`` the one of ``b`` that makes the views the same.
+
+    ``among``: the dimensions of ``b`` to choose from, each of which is taken; None: the kept ones.
+    """
+    lost = lost_dimensions(b)
+    kept = [k for k in range(len(b.extents)) if k not in lost] if among is None else list(among)
     if len(kept) != len(a.extents) or len(kept) > 4:
         return None
     for order in permutations(kept):
