@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,12 +34,15 @@ from polyloom.ir.host import (
     View,
 )
 from polyloom.ir.host_evaluate import evaluate_host
+from polyloom.ir.specialise import specialise
 from polyloom.ir.types import ElementType
 from polyloom.mdh.arguments import Signature, bind
 from polyloom.mdh.arrays import DeviceArray
 from polyloom.mdh.compiled import CompiledProgram
-from polyloom.mdh.devices import DeviceModel, OpenDevice, choose_device, open_device
+from polyloom.mdh.devices import DeviceKind, DeviceModel, OpenDevice, choose_device, open_device
+from polyloom.mdh.emit_nest import emit_nest
 from polyloom.mdh.execution import Executable, plain_launch
+from polyloom.mdh.fuse import with_fused_loops
 from polyloom.mdh.kernel import BufferArgument, IntegerArgument, Kernel, Launch, Temporary, TemporaryArgument
 from polyloom.mdh.runtime import prepare
 from polyloom.mdh.verdict import check_run
@@ -386,3 +391,25 @@ def test_the_check_finds_what_is_wrong() -> None:
     assert not verdict.passed and verdict.exact
     assert verdict.mismatches[0].startswith("a[2] is ") and verdict.mismatches[0].endswith("1 of 6 are wrong")
     assert verdict.json() == {"passed": False, "exact": True, "max_error": None}
+
+
+# -- what people read
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def test_the_kernel_of_a_nest(golden: Callable[[Path, str], None]) -> None:
+    (node,) = triangle().body
+    assert isinstance(node, Nest)
+    golden(GOLDEN / "nest.cl", emit_nest(node, triangle(), a_processor()).kernels[0].source)
+
+
+def test_the_kernel_of_a_fused_loop(golden: Callable[[Path, str], None]) -> None:
+    program = with_fused_loops(specialise(stepped(0, 6), {"n": 16}), a_processor())
+    (node,) = program.body
+    assert isinstance(node, Nest)
+    golden(GOLDEN / "fused_loop.cl", emit_nest(node, program, a_processor()).kernels[0].source)
+
+
+def a_processor() -> DeviceModel:
+    return replace(device().model, kind=DeviceKind.CPU, max_group_size=4096)

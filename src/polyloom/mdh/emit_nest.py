@@ -236,7 +236,7 @@ class _Writer:
             point = sum_of([(1, product_of((point, extent))), (1, Name(iterator))])
         offset = integer_c(product_of((point, *buffer.shape)), self.integer_names)
         name = self.buffer_names[buffer.name]
-        return f"__global {memory_type(buffer.type)} *{name} = all_{name} + ({offset})"
+        return f"__global {memory_type(buffer.type)} *{name} = all_{name} + {offset}"
 
     def _tree(self, tree: Tree, depth: int) -> Iterator[str]:
         margin = "    " * depth
@@ -292,7 +292,7 @@ class _At:
     def text(self, expression: Expression) -> str:
         """Return an expression in C at this instance."""
         used = sorted({e.position for e in walk(expression) if isinstance(e, Read)})
-        iterators = [f"({self.writer._integer(a)})" for a in self.arguments]
+        iterators = [_operand(self.writer._integer(a)) for a in self.arguments]
         parameters = self.writer.integer_names
         return expression_c(expression, Leaves({k: self._read(k) for k in used}, iterators, parameters))
 
@@ -325,6 +325,10 @@ class _At:
         assert isinstance(index, Index)
         terms = list(zip(index.coefficients, self.arguments, strict=True))
         return sum_of([(c, a) for c, a in terms if c] + [(1, index.offset)])
+
+
+def _operand(text: str) -> str:
+    return text if text.isidentifier() or text.isdecimal() else f"({text})"
 
 
 def _flat(indices: Sequence[IntExpression], shape: Sequence[IntExpression]) -> IntExpression:
