@@ -29,14 +29,14 @@ UNKNOWN = 256
 """What an extent that is known only at launch is taken for."""
 
 FMA_PER_CYCLE, LOADS_PER_CYCLE, LATENCY = 2.0, 2.0, 4.0
-CACHE_BYTES_PER_CYCLE = (40.0, 14.0, 5.0)
+CACHE_BYTES_PER_CYCLE = (28.0, 14.0, 5.0)
 """From the second level, the third, and memory, per core."""
 
 WAYS = 12, 16
 """Lines that share a set, of the first two levels; later levels spread their lines."""
 
 PAGE, PAGES, PAGE_MISS = 4096, 72, (8.0, 20.0)
-"""Bytes of a page, pages that are followed at a time, cycles to turn to another one: in a cache, in memory."""
+"""Bytes of a page, pages that are followed at a time, cycles to turn to another: in a cache, in memory."""
 
 WAITING_AT_END = 0.12
 """What part of a group's time units wait for the last one."""
@@ -180,13 +180,31 @@ class _Model:
         if access is None:
             return 3.0 * self.points * width
         if self._is_constant(access):
-            return self.points * 0.8
+            return self.points * self._constants_in_memory
         count = self.distinct(access)
         if vector is None or not access.uses(vector):
             return float(count)
         plan = self.plan(k)
         unit = self._copy_is_unit(plan, vector) if plan is not None else access.is_unit(vector)
-        return count * self.registers_per_value * 1.1 if unit else 2.5 * count * width
+        aligned = sum(1 for step in access.steps[-1] if step) == 1
+        return count * self.registers_per_value * (1.1 if aligned else 2.0) if unit else 2.5 * count * width
+
+    @cached_property
+    def _registers(self) -> int:
+        return 32 if self.device.vector_bytes >= 64 else 16
+
+    @cached_property
+    def _needed(self) -> int:
+        """Registers that a step needs, values that never change not counted."""
+        totals = self.totals if self.facts.combiner is not None else 0
+        return (totals + self.live) * self.registers_per_value
+
+    @cached_property
+    def _constants_in_memory(self) -> float:
+        """Which part of the values that never change does not stay in registers."""
+        count = sum(self.distinct(a) for _, a in self.accesses if a is not None and self._is_constant(a))
+        room = max(0, self._registers - 2 - self._needed)
+        return max(0.0, 1.0 - room / max(count, 1))
 
     def _copy_is_unit(self, plan: CopyPlan, vector: int) -> bool:
         return sum(s[vector] * x for s, x in zip(plan.access.steps, plan.strides, strict=True)) == 1
@@ -213,9 +231,7 @@ class _Model:
 
     def _spill_factor(self) -> float:
         """Return how much slower a step is for values that do not fit into registers."""
-        registers = 32 if self.device.vector_bytes >= 64 else 16
-        totals = self.totals if self.facts.combiner is not None else 0
-        over = (totals + self.live) * self.registers_per_value + 2 - registers
+        over = self._needed + 1 - self._registers
         return 1.0 if over <= 0 else 1.15 + 0.06 * over
 
     @cached_property
@@ -344,26 +360,26 @@ class _Model:
     @cached_property
     def page_misses(self) -> float:
         """How often a page is not at hand."""
-        return self._through(PAGES, self._pages, self._pages)
+        return self._through(PAGES, self._pages, self._pages, PAGE)
 
-    def _through(self, capacity: float, need: _Measure, load: _Measure) -> float:
+    def _through(self, capacity: float, need: _Measure, load: _Measure, unit: int = 64) -> float:
         """Return what is loaded where the largest inner part stays whose needs fit."""
         every = range(len(self.loops))
         depth = bisect_left(every, True, key=lambda k: self._total(need, self._inside(k)) <= capacity)
         sizes = self._inside(depth)
         return sum(
-            self._reloaded(item, depth) * load(item, sizes) * self._part_of_line(item, depth, sizes)
+            self._reloaded(item, depth) * load(item, sizes) * self._part_of_unit(item, depth, sizes, unit)
             for item in self.arrays
         )
 
-    def _part_of_line(self, item: _Traffic, depth: int, sizes: Sequence[int]) -> float:
-        """Return how much of a line counts where the next loop outside walks along it."""
+    def _part_of_unit(self, item: _Traffic, depth: int, sizes: Sequence[int], unit: int) -> float:
+        """Return how much of a line or page counts where the next loop outside walks along it."""
         steps = item.access.steps
         if not depth or not steps or abs(steps[-1][self.loops[depth - 1][0]]) != 1:
             return 1.0
         size = item.access.buffer.type.size
         exact = self._box(item, sizes)[-1] * size
-        return exact / max(64.0, exact + 32.0) if item.plan is None else 1.0
+        return exact / max(float(unit), exact + (32.0 if unit == 64 else 0.0)) if item.plan is None else 1.0
 
     def _total(self, need: _Measure, sizes: Sequence[int]) -> float:
         return sum(need(item, sizes) for item in self.arrays)
