@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from forms import KERNELS, read
+from forms import KERNELS, read, run, transformed
 
 from polyloom.diagnostics import PolyloomError
+from polyloom.report.forms_view import form
 from polyloom.report.loops_view import document, text
 from polyloom.scop.transform import ReductionMode, Transformation, host_program
 
@@ -89,3 +91,31 @@ def test_what_is_not_stated_is_no_reduction() -> None:
     """Without a pragma, md_poly's solution 2 finds none."""
     scop = read(MATRICES.replace("#pragma mdh parallel(OPERATORS)\n", ""))
     assert "+" not in verdicts(host_program(scop, ReductionMode.STATED))[2]
+
+
+FUNCTION = """static double better(double a, double b) { return VALUE; }
+void kernel(int n, int m, double x[n][m], double best[n]) {
+#pragma scop
+#pragma mdh parallel(++, better: best[i])
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++)
+      best[i] = better(best[i], x[i][j]);
+#pragma endscop
+}
+"""
+
+
+def test_a_function_of_the_source_is_an_operator() -> None:
+    """The larger by its square: associative, but equal squares keep the first, so not commutative."""
+    program = transformed(FUNCTION.replace("VALUE", "b * b > a * a ? b : a"))
+    assert form(program) == "(++, better)"
+    values = {"n": 2, "m": 4, "x": np.array([[1.0, -3, 3, 2], [0, 5, -5, 4]]), "best": np.array([0.0, 5])}
+    np.testing.assert_array_equal(run(program, values)["best"], [-3.0, 5.0])
+
+
+def test_a_function_that_is_not_associative_is_refused() -> None:
+    scop = read(FUNCTION.replace("VALUE", "a - b"))
+    with pytest.raises(PolyloomError) as caught:
+        host_program(scop)
+    (first, *_) = caught.value.diagnostics
+    assert first.code == "mdh-associative" and "is not better(" in first.notes[0]

@@ -133,7 +133,7 @@ class _Use:
         a, b = self.updates.get(source), self.updates.get(sink)
         if a is None or b is None or a.op is not b.op:
             return None
-        return a.op
+        return a.op if isinstance(a.op, BinaryOp) else None
 
     def _writes(self, *, surely: bool) -> isl.UnionMap:
         found = [(s, s.target) for s in self.writes if self._surely(s) is surely]

@@ -31,9 +31,9 @@ from polyloom.scop.hyperplanes import rows_map
 from polyloom.scop.model import Scop, ScopStatement
 from polyloom.scop.naming import fresh
 from polyloom.scop.nests import ParallelDimension, nest
-from polyloom.scop.patterns import Recurrence, RunningUpdate, Selection
+from polyloom.scop.patterns import OrderedUpdate, Recurrence, RunningUpdate, Selection
 from polyloom.scop.plan import Block, Group, Hyperplane, Leaf, Plan, Sequential, row_of, statements_of
-from polyloom.scop.scans import recurrence_hom, running_homs, selection_hom
+from polyloom.scop.scans import ordered_hom, recurrence_hom, running_homs, selection_hom
 from polyloom.scop.updates import Update
 
 _DIM = isl.dim_type
@@ -153,6 +153,9 @@ class Emitter:
                 found = RunningUpdate(self.rewrite(statement), stored_readers)
                 update = self.updates[statement.name]
                 return running_homs(found, self.scop, update, place.domain(statement), place.context)
+            case OrderedUpdate(statement=statement):
+                ordered = replace(form, statement=self.rewrite(statement))
+                return (ordered_hom(ordered, self.scop, place.domain(statement), place.context),)
             case Recurrence(statement=statement):
                 found_one = replace(form, statement=self.rewrite(statement))
                 return (recurrence_hom(found_one, self.scop, place.domain(statement), place.context),)

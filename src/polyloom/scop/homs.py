@@ -87,6 +87,8 @@ def shape_of(statement: ScopStatement, domain: isl.Set, update: Update | None, c
     lost: frozenset[int] = frozenset()
     if update is not None:
         turn, lost = _reduced(statement.target, coordinates, points)
+        if not update.combiner.commutative and not turn.plain_is_equal(_identity(points)):
+            raise NoHom("the operands would change places")
         coordinates, points = compose(turn, coordinates), points.preimage_multi_aff(turn)
     box = straighten(points, context)
     coordinates = compose(box.coordinates, coordinates)
@@ -113,7 +115,7 @@ def _reduced(
 ) -> tuple[isl.MultiAff, frozenset[int]]:
     """Return a turn ``{ [y] -> [z] }`` after which the target depends on the dimensions not returned."""
     size = points.dim(_DIM.set)
-    identity = isl.MultiAff.identity(points.get_space().map_from_set())
+    identity = _identity(points)
     if target.computed:
         return identity, frozenset(range(size))
     rows = _target_rows(target, coordinates, points)
@@ -129,6 +131,10 @@ def _reduced(
             aff = aff.set_coefficient_val(_DIM.in_, j, isl.Val(coefficient))
         turn = turn.set_aff(k, aff)
     return turn, frozenset(range(rank, size))
+
+
+def _identity(points: isl.Set) -> isl.MultiAff:
+    return isl.MultiAff.identity(points.get_space().map_from_set())
 
 
 def _target_rows(

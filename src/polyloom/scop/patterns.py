@@ -250,12 +250,21 @@ def _step_back(statement: ScopStatement, read: ScopAccess) -> int | None:
 
 
 @dataclass(frozen=True, eq=False)
+class OrderedUpdate:
+    """An update by a function of the source, whose terms combine in their order."""
+
+    statement: ScopStatement
+    update: Update
+
+
+@dataclass(frozen=True, eq=False)
 class Patterns:
     """What is known of the statements of a part, for the recognition of groups. ``names``: of all of them."""
 
     names: frozenset[str]
     updates: Mapping[str, Update]
     selections: tuple[Selection, ...]
+    ordered: Mapping[str, Update]
 
     def root(self, name: str) -> str:
         """Return the name of the statement that a piece is of, or the name itself."""
@@ -263,16 +272,26 @@ class Patterns:
             name = name.rpartition("_")[0]
         return name
 
-    def group(
-        self, statements: Sequence[ScopStatement], edges: Sequence[Edge]
-    ) -> Selection | RunningUpdate | Recurrence | None:
+    def group(self, statements: Sequence[ScopStatement], edges: Sequence[Edge]) -> Form | None:
         """Return what a strongly connected component is; None where it is nothing of these."""
         real = [e for e in edges if e.array]
         if len(statements) == 1:
-            return recurrence(statements[0], real)
+            return self._alone(statements[0], real)
         names = {s.name for s in statements}
         for selection in self.selections:
             arrays = {s.target.array for s in selection.statements}
             if {s.name for s in selection.statements} == names and all(e.array in arrays for e in real):
                 return selection
         return running_update(statements, real, self.updates)
+
+    def _alone(self, statement: ScopStatement, edges: Sequence[Edge]) -> Form | None:
+        update = self.ordered.get(statement.name)
+        if update is None:
+            return recurrence(statement, edges)
+        array = statement.target.array
+        others = [r for k, r in enumerate(statement.reads) if k not in update.accumulators]
+        clean = all(e.array == array for e in edges) and all(r.array != array for r in others)
+        return OrderedUpdate(statement, update) if clean else None
+
+
+Form = Selection | RunningUpdate | Recurrence | OrderedUpdate

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from polyloom.scop.model import ScopStatement
 
 if TYPE_CHECKING:
-    from polyloom.scop.patterns import Recurrence, RunningUpdate, Selection
+    from polyloom.scop.patterns import Form
 
 Row = tuple[int, ...]
 """Coefficients of a linear function of a statement's iterators."""
@@ -46,7 +46,7 @@ class Block:
 class Group:
     """Statements that are md_homs together: scans and selections. ``otherwise``: where they are not."""
 
-    form: Selection | RunningUpdate | Recurrence
+    form: Form
     otherwise: Block
 
 

@@ -12,7 +12,7 @@ from polyloom.scop.combiners import combiner, neutral
 from polyloom.scop.homs import Inputs, NoHom, Shape, extents_of, guard_of, hom, shape_of, written_of
 from polyloom.scop.model import Scop, ScopStatement
 from polyloom.scop.nesting import direction
-from polyloom.scop.patterns import Recurrence, RunningUpdate, Selection
+from polyloom.scop.patterns import OrderedUpdate, Recurrence, RunningUpdate, Selection
 from polyloom.scop.rewrite import Leaf, read_positions, with_leaves
 from polyloom.scop.updates import Update
 from polyloom.scop.views import Frame
@@ -63,6 +63,14 @@ def selection_hom(found: Selection, scop: Scop, domain: isl.Set, context: isl.Se
     )
 
 
+def ordered_hom(found: OrderedUpdate, scop: Scop, domain: isl.Set, context: isl.Set) -> MdHom:
+    """Return an update by a function of the source, its terms in the order of the source."""
+    shape = shape_of(found.statement, domain, found.update, context)
+    for k in shape.lost:
+        _check_order(scop, found.statement.name, shape.frame, k)
+    return hom(found.statement, domain, found.update, context)
+
+
 def _selecting(found: Selection) -> Combiner:
     count = len(found.moves)
     types = [move.value.type for move in found.moves]
@@ -102,7 +110,7 @@ def _scan(
     held = {p: _HELD for p in read_positions(reader.value) if reader.reads[p].array == array}
     value = _with_held(frame.expression(reader.value, {**there, **held}), len(inputs.views))
     target = frame.view(reader.target, {})
-    operator = combiner(update.op, term.type)
+    operator = update.combiner
     made = _prefix(reader, shape, dimension, operator, tuple(inputs.views), target, term, start)
     plain = isinstance(value, Read) and value.position == len(inputs.views)
     return made if plain else replace(made, finish=(value,))

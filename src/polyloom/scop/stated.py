@@ -12,6 +12,7 @@ import islpy as isl
 from polyloom.diagnostics import Diagnostic, error
 from polyloom.ir.expressions import BinaryOp
 from polyloom.scop.dependences import Dependences
+from polyloom.scop.functions import function_errors, functions_of
 from polyloom.scop.model import Scop, ScopStatement, StatedParallel
 from polyloom.scop.updates import Update
 from polyloom.scop.verdicts import SourceLoop, carried, loops_of, witness_of
@@ -52,8 +53,12 @@ def stated_updates(scop: Scop, updates: Mapping[str, Update]) -> dict[str, Updat
     return result
 
 
-def stated_errors(scop: Scop, found: Dependences) -> Iterator[Diagnostic]:
-    """Yield an error for every pragma that the dependences contradict, with two instances that show it."""
+def stated_errors(scop: Scop, found: Dependences, ordered: Mapping[str, Update]) -> Iterator[Diagnostic]:
+    """Yield an error for every pragma that the dependences contradict, with two instances that show it.
+
+    ``ordered``: the updates by functions of the source.
+    """
+    yield from function_errors(scop)
     for stated in scop.stated:
         loops = nest_of(scop, stated)
         depths = sorted({loop.depth for loop in loops})
@@ -64,7 +69,7 @@ def stated_errors(scop: Scop, found: Dependences) -> Iterator[Diagnostic]:
             )
             continue
         for loop in loops:
-            yield from _contradiction(stated, loop, stated.operators[loop.depth - depths[0]], found)
+            yield from _contradiction(stated, loop, stated.operators[loop.depth - depths[0]], found, ordered)
 
 
 def _count(number: int, what: str = "operator") -> str:
@@ -72,11 +77,15 @@ def _count(number: int, what: str = "operator") -> str:
 
 
 def _contradiction(
-    stated: StatedParallel, loop: SourceLoop, sign: str, found: Dependences
+    stated: StatedParallel,
+    loop: SourceLoop,
+    sign: str,
+    found: Dependences,
+    ordered: Mapping[str, Update],
 ) -> Iterator[Diagnostic]:
     """Yield an error if a loop carries what its operator does not allow."""
     iterator = loop.statements[0].iterators[loop.depth]
-    if sign != CONCATENATE and sign not in SIGNS:
+    if sign != CONCATENATE and sign not in SIGNS and sign not in functions_of(stated):
         message = f"the operator `{sign}` of the loop over `{iterator}` is not known"
         yield error(
             "mdh-operator", message, stated.span, helps=[f"operators are {', '.join([CONCATENATE, *SIGNS])}"]
@@ -85,6 +94,9 @@ def _contradiction(
     allowed = SIGNS.get(sign, ())
     for edge, relation in carried(loop, found.edges):
         if edge.relaxed in allowed and edge.relaxed is not None:
+            continue
+        own = ordered.get(edge.source)
+        if own is not None and edge.source == edge.sink and own.op == sign:
             continue
         message = f"`{sign}` is stated for the loop over `{iterator}`, whose iterations depend on each other"
         notes = [str(witness_of(edge, relation))]

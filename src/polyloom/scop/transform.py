@@ -22,6 +22,7 @@ from polyloom.scop.contract import Storage, contracted, private_buffers, rewriti
 from polyloom.scop.dependences import Dependences, Kind, dependences
 from polyloom.scop.emit import Emitter
 from polyloom.scop.expand import expanded
+from polyloom.scop.functions import ordered_updates
 from polyloom.scop.fuse import fused, without_dead
 from polyloom.scop.gather import gathered
 from polyloom.scop.hyperplanes import Edge, edge
@@ -92,11 +93,12 @@ def _transformed(scop: Scop, mode: ReductionMode) -> Transformation:
     before = dependences(scop, updates)
     larger, expansions = expanded(scop, before)
     after = dependences(larger, updates) if expansions else before
-    wrong = tuple(stated_errors(scop, after))
+    ordered = {} if mode is ReductionMode.IGNORE else ordered_updates(larger)
+    wrong = tuple(stated_errors(scop, after, ordered))
     if wrong and mode is not ReductionMode.IGNORE:
         raise PolyloomError(*wrong)
     edges = edges_of(after)
-    patterns = _patterns(larger, updates, mode)
+    patterns = _patterns(larger, updates, ordered, mode)
     edges += [edge(a, b, "", False, False, pairs) for s in patterns.selections for a, b, pairs in together(s)]
     arranged = gathered(arrange(larger.statements, edges, patterns), expansions, edges, patterns)
     plans, storages = contracted(arranged, expansions)
@@ -106,7 +108,7 @@ def _transformed(scop: Scop, mode: ReductionMode) -> Transformation:
     body = fused(without_dead(emitter.nodes(plans), passing), passing)
     found = _used((*held.values(), *emitter.locals), body)
     program = HostProgram(scop.name, parameters(scop), found, body)
-    loops = verdicts(larger, after, expansions, updates, arranged)
+    loops = verdicts(larger, after, expansions, updates, arranged, ordered)
     return Transformation(program, loops, tuple(_remarks(loops)))
 
 
@@ -155,9 +157,11 @@ def _updates(scop: Scop, mode: ReductionMode) -> dict[str, Update]:
     return stated_updates(scop, found) if mode is ReductionMode.STATED else found
 
 
-def _patterns(scop: Scop, updates: Mapping[str, Update], mode: ReductionMode) -> Patterns:
+def _patterns(
+    scop: Scop, updates: Mapping[str, Update], ordered: Mapping[str, Update], mode: ReductionMode
+) -> Patterns:
     found = selections(scop) if mode is ReductionMode.DETECT else ()
-    return Patterns(frozenset(s.name for s in scop.statements), updates, found)
+    return Patterns(frozenset(s.name for s in scop.statements), updates, found, ordered)
 
 
 def edges_of(found: Dependences) -> list[Edge]:

@@ -33,9 +33,12 @@ from polyloom.scop.rewrite import moved_reads, read_positions
 
 @dataclass(frozen=True, eq=False)
 class Update:
-    """``target = target op term``; ``accumulators``: the positions that read the target."""
+    """``target = target op term``; ``accumulators``: the positions that read the target.
 
-    op: BinaryOp
+    ``op``: a sign of C, or the name of a function of the source.
+    """
+
+    op: BinaryOp | str
     combiner: Combiner
     term: Expression
     accumulators: frozenset[int]

@@ -12,6 +12,7 @@ from enum import Enum
 import islpy as isl
 
 from polyloom.diagnostics import Span
+from polyloom.ir.expressions import BinaryOp
 from polyloom.scop.dependences import Dependence, Dependences, Kind
 from polyloom.scop.expand import Expansion
 from polyloom.scop.model import Scop, ScopStatement
@@ -97,6 +98,11 @@ def loops_of(scop: Scop) -> tuple[SourceLoop, ...]:
     return tuple(sorted(groups.values(), key=lambda loop: (_start(loop.span), loop.depth)))
 
 
+def loops_inside(scop: Scop, span: Span | None) -> frozenset[str]:
+    """Return the statements inside the loop that stands at ``span``."""
+    return frozenset(s.name for loop in loops_of(scop) if loop.span == span for s in loop.statements)
+
+
 def _start(span: Span | None) -> int:
     return span.start if span else 0
 
@@ -113,12 +119,17 @@ def verdicts(
     expansions: Sequence[Expansion],
     updates: Mapping[str, Update],
     plans: Sequence[Plan],
+    ordered: Mapping[str, Update],
 ) -> tuple[LoopVerdict, ...]:
-    """Return a verdict for every loop; ``scop`` and ``found`` after expansion."""
+    """Return a verdict for every loop; ``scop`` and ``found`` after expansion.
+
+    ``ordered``: updates by functions of the source, whose terms combine in their order.
+    """
     copies = {name for expansion in expansions for name, _ in expansion.copies}
     own = replace(scop, statements=tuple(s for s in scop.statements if s.name not in copies))
     roles = parts(plans)
-    return tuple(_verdict(loop, found, expansions, updates, roles) for loop in loops_of(own))
+    known = {**updates, **ordered}
+    return tuple(_verdict(loop, found, expansions, known, roles) for loop in loops_of(own))
 
 
 def _verdict(
@@ -129,8 +140,9 @@ def _verdict(
     roles: Mapping[str, Sequence[Part]],
 ) -> LoopVerdict:
     here = list(carried(loop, found.edges))
-    binding = [(e, r) for e, r in here if e.relaxed is None and not _by_copy(loop, e)]
-    operators = sorted({e.relaxed.value for e, _ in here if e.relaxed is not None})
+    combined = {id(e): sign for e, _ in here if (sign := combining(e, updates)) is not None}
+    binding = [(e, r) for e, r in here if id(e) not in combined and not _by_copy(loop, e)]
+    operators = sorted(set(combined.values()))
     result = LoopVerdict(
         loop.statements[0].iterators[loop.depth],
         loop.span,
@@ -142,7 +154,7 @@ def _verdict(
         parts=tuple(_part(s.name, loop.depth, roles) for s in loop.statements),
     )
     if not binding:
-        copied = sorted({e.array for e, _ in here if e.relaxed is None})
+        copied = sorted({e.array for e, _ in here if id(e) not in combined})
         notes = (*result.notes, *(f"`{array}` is read from a copy made before" for array in copied))
         return replace(result, notes=notes)
     edge, relation = min(binding, key=lambda pair: _order(pair[0]))
@@ -176,6 +188,15 @@ def _how(loop: LoopVerdict) -> Iterator[str]:
         yield "a loop on the host runs the iterations in order; what is inside is parallel"
     elif Part.INSIDE in loop.parts:
         yield "the iterations run in order inside one node"
+
+
+def combining(edge: Dependence, updates: Mapping[str, Update]) -> str | None:
+    """Return the operator that a dependence between updates combines by; None for any other dependence."""
+    if edge.relaxed is not None:
+        return edge.relaxed.value
+    update = updates.get(edge.source)
+    own = edge.source == edge.sink and update is not None and not isinstance(update.op, BinaryOp)
+    return str(update.op) if own and update is not None else None
 
 
 def _order(edge: Dependence) -> int:
