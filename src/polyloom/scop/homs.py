@@ -91,6 +91,12 @@ def shape_of(statement: ScopStatement, domain: isl.Set, update: Update | None, c
             raise NoHom("the operands would change places")
         coordinates, points = compose(turn, coordinates), points.preimage_multi_aff(turn)
     box = straighten(points, context)
+    if update is not None and _moves(statement.target, compose(box.coordinates, coordinates), box, lost):
+        order = [k for k in range(points.dim(_DIM.set)) if k not in lost] + sorted(lost)
+        turn = _permutation(points, order)
+        coordinates, points = compose(turn, coordinates), points.preimage_multi_aff(turn)
+        lost = frozenset(range(len(order) - len(lost), len(order)))
+        box = straighten(points, context)
     coordinates = compose(box.coordinates, coordinates)
     names = _names(statement, coordinates, parameter_names(context))
     frame = Frame(coordinates, box.points.intersect_params(context), names)
@@ -131,6 +137,26 @@ def _reduced(
             aff = aff.set_coefficient_val(_DIM.in_, j, isl.Val(coefficient))
         turn = turn.set_aff(k, aff)
     return turn, frozenset(range(rank, size))
+
+
+def _moves(target: ScopAccess, coordinates: isl.MultiAff, box: Box, lost: frozenset[int]) -> bool:
+    """Whether straightening made the target depend on dimensions that are reduced.
+
+    It does where a kept dimension is counted from a bound that a reduced one before it gives: then
+    the kept dimensions have to come first.
+    """
+    if target.computed:
+        return False
+    return any(row[k] for row in _target_rows(target, coordinates, box.points) for k in lost)
+
+
+def _permutation(points: isl.Set, order: Sequence[int]) -> isl.MultiAff:
+    """Return ``{ [y] -> [z] }`` with ``z[order[k]] = y[k]``."""
+    identity = _identity(points)
+    result = identity
+    for k, position in enumerate(order):
+        result = result.set_aff(position, identity.get_at(k))
+    return result
 
 
 def _identity(points: isl.Set) -> isl.MultiAff:

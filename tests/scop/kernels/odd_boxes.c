@@ -10,5 +10,8 @@ void kernel(int n, int m, long a[3 * n + m], long b[n][m], long c[n + m])
   for (int i = 0; i < n; i++)
     for (int j = 0; j < m; j++)
       c[i + j] += b[i][j];
+  for (int i = 0; i < n; i++)
+    for (int j = i; j < i + m; j++)
+      c[j] += b[i][j - i] * i;
 #pragma endscop
 }
