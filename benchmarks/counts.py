@@ -21,6 +21,19 @@ ROWS = (
     ("wrong maps, one diagnostic each", r"test_bad_maps\.py"),
     ("the simulator: arithmetic, costs, strict errors, programs", r"simulator/test_"),
     ("the command line and the API", r"(cli/test_|test_api)"),
+    ("md_poly: its listings, its definitions, md_homs", r"mdh/test_paper\.py"),
+    ("C: what programs mean, against gcc", r"frontends/c/test_(meaning|random_expressions|replacing)\.py"),
+    ("wrong C files, one diagnostic each", r"frontends/c/test_bad_c\.py"),
+    ("dependences, reductions, host programs", r"(scop/|ir/test_host|ir/test_from|ir/test_spec)"),
+    (
+        "OpenCL: operators, types, schedules, nests on a device",
+        r"mdh/test_(expression_c|emit|schedules|runtime)\.py",
+    ),
+    ("C programs on a device, against gcc", r"mdh/test_(programs|dropin)\.py"),
+    (
+        "tuning, its database and its child processes",
+        r"mdh/test_(tun|search|database|worker|candidate|choose)",
+    ),
 )
 
 
