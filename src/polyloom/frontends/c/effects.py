@@ -11,6 +11,7 @@ from polyloom.frontends.c.c_types import Array, Scalar
 from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.drafting import affine_of, begin, draft, write
 from polyloom.frontends.c.drafts import Stops
+from polyloom.frontends.c.enumerations import enumerate_members
 from polyloom.frontends.c.extents import extent_of
 from polyloom.frontends.c.faults import refuse
 from polyloom.frontends.c.initialisers import assignments
@@ -136,6 +137,7 @@ def _compound(
 
 def declare(node: c_ast.Node, state: State) -> None:
     """Bring a declared name into the scope; its initial value is an assignment."""
+    enumerate_members(node, state)
     ctype = type_of_name(node, state, extent_of)
     if isinstance(node, c_ast.Typedef):
         state.scope.names[node.name] = TypeName(ctype)

@@ -9,13 +9,14 @@ from polyloom.diagnostics import PolyloomError
 from polyloom.frontends.c.affine import affine, constant_of
 from polyloom.frontends.c.c_types import Array, Scalar, is_unsigned, value_range
 from polyloom.frontends.c.declarations import type_of_name
+from polyloom.frontends.c.enumerations import enumerate_members
 from polyloom.frontends.c.extents import extent_of
 from polyloom.frontends.c.faults import NotAffine
-from polyloom.frontends.c.names import Defined, EnumConstant, Known, Scope, TypeName, Unusable, Variable
+from polyloom.frontends.c.names import Defined, Known, Scope, TypeName, Unusable, Variable
 from polyloom.frontends.c.places import Places
 from polyloom.frontends.c.regions import Region
 from polyloom.frontends.c.sets import constant_affine, everywhere, parameter_affine
-from polyloom.frontends.c.state import State
+from polyloom.frontends.c.state import Mode, State
 from polyloom.frontends.c.written import repeated_names, written_names
 from polyloom.ir.expressions import Constant, ParameterValue
 from polyloom.scop.model import Origin
@@ -24,12 +25,13 @@ _LARGE = 2**62
 """What no parameter of 64 bits is taken to exceed."""
 
 
-def enter(region: Region, tree: c_ast.FileAST, places: Places) -> State:
+def enter(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> State:
     """Return the state before the first statement of a part.
 
-    Integers that the part does not write are its parameters; constants are folded.
+    Integers that the part does not write are its parameters; constants are folded, and so are, where the part
+    is to be computed, locals that nothing in the function changes.
     """
-    state = State(places, Scope(), everywhere(), everywhere(), set())
+    state = State(places, Scope(), everywhere(), everywhere(), set(), mode=mode)
     own = tree.ext.index(region.function)
     later = [node for node in tree.ext[own:] if isinstance(node, c_ast.FuncDef)]
     for node in (*tree.ext[:own], *later):
@@ -39,27 +41,30 @@ def enter(region: Region, tree: c_ast.FileAST, places: Places) -> State:
     for node in region.function.decl.type.args.params if region.function.decl.type.args else ():
         if isinstance(node, c_ast.Decl) and node.name:
             _declare_outside(node, state, Origin.ARGUMENT)
+    changed = written_names(region.function.body, state.scope) | state.repeated
     for node in region.before:
         for decl in node.decls if isinstance(node, c_ast.DeclList) else [node]:
-            _declare_outside(decl, state, Origin.OUTER)
+            fixed = mode is Mode.COMPUTE and getattr(decl, "name", None) not in changed
+            _declare_outside(decl, state, Origin.OUTER, fixed=fixed)
     state.scope = Scope(state.scope)
     _forget_written(region, state)
     return state
 
 
-def _declare_outside(node: c_ast.Node, state: State, origin: Origin) -> None:
+def _declare_outside(node: c_ast.Node, state: State, origin: Origin, *, fixed: bool = False) -> None:
     """Bring a declared name into the scope; what a SCoP cannot use is a fault where it is used."""
     try:
-        _declare(node, state, origin)
+        _declare(node, state, origin, fixed=fixed)
     except PolyloomError as fault:
         name = getattr(node, "name", None)
         if name:
             state.scope.names[name] = Unusable(fault)
 
 
-def _declare(node: c_ast.Node, state: State, origin: Origin) -> None:
+def _declare(node: c_ast.Node, state: State, origin: Origin, *, fixed: bool) -> None:
     match node:
         case c_ast.Typedef(name=name):
+            enumerate_members(node, state)
             state.scope.names[name] = TypeName(type_of_name(node, state, extent_of))
         case c_ast.FuncDef(decl=decl):
             inline = "inline" in (decl.funcspec or [])
@@ -69,34 +74,13 @@ def _declare(node: c_ast.Node, state: State, origin: Origin) -> None:
             if not isinstance(known, Defined) or known.body is None:
                 state.scope.names[node.name] = Defined(node.name, node.type, None, False)
         case c_ast.Decl():
-            _enumerate(node, state)
-            _variable(node, state, origin)
+            enumerate_members(node, state)
+            _variable(node, state, origin, fixed=fixed)
         case _:
             pass
 
 
-def _enumerate(node: c_ast.Node, state: State) -> None:
-    """Define the members of the enumerations inside a declaration."""
-    if isinstance(node, c_ast.Enum) and node.values is not None:
-        following = 0
-        for member in node.values.enumerators:
-            if member.value is not None:
-                following = _constant(member.value, state)
-            state.scope.names[member.name] = EnumConstant(following)
-            following += 1
-        return
-    for _, child in node.children():
-        _enumerate(child, state)
-
-
-def _constant(node: c_ast.Node, state: State) -> int:
-    try:
-        return constant_of(affine(node, state)) or 0
-    except NotAffine:
-        return 0
-
-
-def _variable(node: c_ast.Decl, state: State, origin: Origin) -> None:
+def _variable(node: c_ast.Decl, state: State, origin: Origin, *, fixed: bool) -> None:
     ctype = type_of_name(node, state, extent_of)
     if node.name is None:
         return
@@ -106,13 +90,10 @@ def _variable(node: c_ast.Decl, state: State, origin: Origin) -> None:
     state.scope.names[node.name] = variable
     if isinstance(ctype, Array) or not isinstance(ctype, Scalar) or ctype.element.is_float:
         return
-    if "const" in (node.quals or []) and node.init is not None:
-        try:
-            fixed = constant_of(affine(node.init, state))
-        except NotAffine:
-            fixed = None
-        if fixed is not None:
-            state.known[variable] = Known(constant_affine(fixed), Constant(fixed, ctype.element))
+    if fixed or "const" in (node.quals or []):
+        value = _first_value(node, ctype, state)
+        if value is not None:
+            state.known[variable] = Known(constant_affine(value), Constant(value, ctype.element))
             return
     state.parameters[name] = ctype.element
     state.known[variable] = Known(parameter_affine(name), ParameterValue(name, ctype.element))
@@ -122,6 +103,18 @@ def _variable(node: c_ast.Decl, state: State, origin: Origin) -> None:
     state.limits = state.limits.intersect(bounds)
     if is_unsigned(ctype.element):
         state.context = state.context.intersect(isl.Set(f"[{name}] -> {{ [] : {name} >= 0 }}"))
+
+
+def _first_value(node: c_ast.Decl, ctype: Scalar, state: State) -> int | None:
+    """Return the constant that a declaration stores; None where it stores none that the type can hold."""
+    if node.init is None or ctype.boolean:
+        return None
+    try:
+        value = constant_of(affine(node.init, state))
+    except NotAffine:
+        return None
+    low, high = value_range(ctype.element)
+    return value if value is not None and low <= value <= high else None
 
 
 def _points_to_const(node: c_ast.Node) -> bool:

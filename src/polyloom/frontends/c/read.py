@@ -94,8 +94,7 @@ def read_parts(
 
 
 def _part(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> Part:
-    state = enter(region, tree, places)
-    state.mode = mode
+    state = enter(region, tree, places, mode)
     state.hooks = Hooks(walk_all, inlined, summarised, value)
     walk_all(region.body, state)
     if state.refused:

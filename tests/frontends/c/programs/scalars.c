@@ -1,6 +1,6 @@
 // n=8 k=3
 /* Values that are known: scalars in subscripts, locals, shadowing, constants, chained assignments. */
-enum { FIRST = 1, SECOND, LAST = SECOND + 2 };
+typedef enum { FIRST = 1, SECOND, LAST = SECOND + 2 } place;
 #define OFFSET (FIRST + 1)
 const int shift = 2;
 int table[16];
@@ -8,6 +8,7 @@ void scalars(int n, int k, double a[n], double b[2 * n], int c[20])
 {
   double s, t;
   int x, y;
+  place z = FIRST;
 #pragma scop
   s = 0;
   for (int i = 0; i < n; i++) {
@@ -35,7 +36,8 @@ void scalars(int n, int k, double a[n], double b[2 * n], int c[20])
   c[SECOND] = c[FIRST] = c[0] = y;
   t = s = a[0];
   a[1] = s + t;
-  table[k] = c[2];
+  enum { INNER = 5 };
+  table[k] = c[2] + INNER * z;
   double local[n];
   for (int i = 0; i < n; i++) local[i] = a[i] + i;
   for (int i = 0; i < n; i++) a[i] = local[n - 1 - i];
