@@ -196,17 +196,23 @@ class _Writer:
         pragma = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n\n" if "double" in text else ""
         return pragma + helper_functions(text) + text
 
+    @cached_property
+    def read(self) -> frozenset[str]:
+        """The buffers that are read; ``restrict`` is wrong there if they are written, too (LLVM 14)."""
+        return frozenset(view.buffer for a in self.node.assignments for view in a.reads)
+
     def _parameters(self) -> str:
         texts = []
         for argument in self.arguments:
             match argument:
                 case BufferArgument(buffer=name):
                     constant = "" if name in self.written else "const "
+                    alone = "" if name in self.written & self.read else "restrict "
                     kind = memory_type(self.buffer(name).type)
-                    texts.append(f"__global {constant}{kind} *restrict {self.buffer_names[name]}")
+                    texts.append(f"__global {constant}{kind} *{alone}{self.buffer_names[name]}")
                 case TemporaryArgument(temporary=name):
                     kind = memory_type(self.buffer(name).type)
-                    texts.append(f"__global {kind} *restrict all_{self.buffer_names[name]}")
+                    texts.append(f"__global {kind} *all_{self.buffer_names[name]}")
                 case IntegerArgument(value=Name(name=name)):
                     texts.append(f"long {self.integer_names[name]}")
         return (",\n" + " " * len(f"__kernel void {self.kernel_name}(")).join(texts)

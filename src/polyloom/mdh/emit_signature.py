@@ -51,15 +51,18 @@ class Signature:
     def declaration(self, name: str, items: int) -> str:
         """Return the kernel's head."""
         written = {view.buffer for view in self.hom.outputs} | set(self.extra)
-        pointers = [self._pointer(self.buffers[b], b in written) for b in self.pointers]
+        read = {view.buffer for view in self.hom.inputs} | set(self.extra)
+        pointers = [self._pointer(self.buffers[b], b in written, b in read) for b in self.pointers]
         numbers = [f"const long {self.names[n]}" for n in self.numbers]
         arguments = (",\n" + " " * (len(name) + 6)).join([*pointers, *numbers])
         size = f"__attribute__((reqd_work_group_size({items}, 1, 1)))"
         return f"__kernel {size}\nvoid {name}({arguments})\n"
 
-    def _pointer(self, buffer: Buffer, written: bool) -> str:
+    def _pointer(self, buffer: Buffer, written: bool, read: bool) -> str:
+        """Declare a pointer; LLVM 14 moves loads of ``restrict`` pointers over stores that change them."""
         const = "" if written else "const "
-        return f"__global {const}{memory_type(buffer.type)} *restrict {self.names[buffer.name]}"
+        restrict = "" if written and read else "restrict "
+        return f"__global {const}{memory_type(buffer.type)} *{restrict}{self.names[buffer.name]}"
 
 
 def signature_of(
