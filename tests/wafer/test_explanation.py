@@ -17,7 +17,7 @@ from polyloom.wafer.simd import SimdMode, SimdOptions
 
 MODES = (SimdMode.AUTO, SimdMode.EXACT, SimdMode.ENUMERATE)
 COMPUTE = {"sparse", "dense", "local"}
-NO_COMPUTE = {"initialize", "adapt", "spread", "store", "reduce", "gather"}
+NO_COMPUTE = {"initialize", "adapt", "move", "spread", "store", "reduce", "gather"}
 KEYS = {"size", "ports", "placement", "memory", "tasks"}
 MEMORY_KEYS = {"tensor", "local", "elements", "extent_before", "map_before", "extent", "map"}
 SETS = {"placed", "instances", "known", "compressed", "minimum", "maximum", "size", "extra"}

@@ -106,6 +106,9 @@ matmul_split M=6 N=6 K=6                  | H     H     X     E
 maxpool                                   | H     H     X     E
 maxpool_sparse                            | H     H     X     E
 maxpool_overlapping                       | E     -     -     E
+mlp K=8 M=12 N=6                          | HH-   HH-   XX-   EE-
+mlp K=7 M=10 N=5                          | HH-   HH-   XX-   EE-
+mlp_one_port K=8 M=12 N=6                 | HH-   HH-   XX-   EE-
 outer M=16 N=8                            | H     H     X     E
 outer_rows M=16 N=8                       | H     H     X     E
 outer_rows M=16 N=8 T=int16               | -     -     -     -

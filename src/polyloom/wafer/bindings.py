@@ -11,7 +11,7 @@ from polyloom.wafer.border_code import queue_name
 from polyloom.wafer.border_flows import LINE
 from polyloom.wafer.border_routes import ColoredAdapter
 from polyloom.wafer.chain_code import chain_queues
-from polyloom.wafer.moves import HIGH, LOW
+from polyloom.wafer.exchange import neighbour_queue
 from polyloom.wafer.port_groups import last_color
 from polyloom.wafer.roles import Role
 from polyloom.wafer.routes import Routing
@@ -31,13 +31,7 @@ def compute_bindings(routing: Routing, streams: Sequence[StreamOnRole], origin: 
         shift = origin[0 if axis == "PE_X" else 1]
         bound[incoming] = _alternating(min(chain.colors), axis, shift + 1)
         bound[outgoing] = _alternating(min(chain.colors), axis, shift)
-    for moved in routing.moves:
-        axis = moved.move.high.axis
-        shift = origin[0 if axis == "PE_X" else 1]
-        for step, pair in moved.colors.items():
-            back = LOW if step == HIGH else HIGH
-            bound[moved.move.queue(step, incoming=False)] = _alternating(min(pair), axis, shift)
-            bound[moved.move.queue(back, incoming=True)] = _alternating(min(pair), axis, shift + 1)
+    bound.update(_neighbour_bindings(routing))
     return bound
 
 
@@ -49,7 +43,7 @@ def _alternating(first: int, coordinate: str, shift: int) -> IntExpression:
 
 def border_bindings(border: Border, routing: Routing, role: Role) -> Bindings:
     """Return the bindings of a role of adapter PEs."""
-    bound: Bindings = {}
+    bound = _neighbour_bindings(routing)
     for colored in routing.adapters:
         bound.update(_adapter_bindings(colored))
         if not role.pes.is_disjoint(colored.adapter.line.at(colored.adapter.lines())):
@@ -65,10 +59,15 @@ def _adapter_bindings(colored: ColoredAdapter) -> Iterator[tuple[str, IntExpress
             name = queue_name(adapter, way, incoming=incoming)
             if way.entry is not None:
                 yield name, Number(colored.ports[way.entry])
-            elif way.step:
-                # what comes from the neighbour one step away was sent on its color, in the other direction
-                pair = colored.steps[-way.step if incoming else way.step]
-                yield name, _alternating(min(pair), adapter.line.parameter, int(incoming))
+
+
+def _neighbour_bindings(routing: Routing) -> Bindings:
+    """What goes ahead is sent on the PE's own color; what comes was sent on that of the PE before."""
+    bound: Bindings = {}
+    for ahead, pair in routing.neighbours.items():
+        bound[neighbour_queue(ahead, incoming=False)] = _alternating(min(pair), ahead.axis, 0)
+        bound[neighbour_queue(ahead.opposite, incoming=True)] = _alternating(min(pair), ahead.axis, 1)
+    return bound
 
 
 def _line_color(border: Border, routing: Routing, colored: ColoredAdapter, role: Role) -> IntExpression:

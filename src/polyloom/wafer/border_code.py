@@ -46,6 +46,7 @@ from polyloom.wafer.code import (
     Variable,
 )
 from polyloom.wafer.compute_code import DATA, InstanceCode, tree_code
+from polyloom.wafer.exchange import neighbour_queue
 from polyloom.wafer.memory import LocalArray, array_of
 from polyloom.wafer.order import communication_order
 from polyloom.wafer.role_assembly import assemble, where_text
@@ -66,6 +67,8 @@ def border_roles(analysis: LayerAnalysis, adapters: Sequence[ColoredAdapter]) ->
 
 def queue_name(adapter: Adapter, way: Way, *, incoming: bool) -> str:
     """Return the name of the queue for one way into or out of an adapter PE."""
+    if way.step:
+        return neighbour_queue(adapter.line.towards(way.step), incoming=incoming)
     return f"{adapter.name}_{'from' if incoming else 'to'}_{way.name}"
 
 
@@ -90,8 +93,8 @@ def border_role_code(analysis: LayerAnalysis, adapters: Sequence[ColoredAdapter]
         builder,
         where_text(builder, analysis.border.given.grid),
         buffers,
-        [name for incoming, _ in queues for name in incoming],
-        [name for _, outgoing in queues for name in outgoing],
+        list(dict.fromkeys(name for incoming, _ in queues for name in incoming)),
+        list(dict.fromkeys(name for _, outgoing in queues for name in outgoing)),
         (),
         _BEGIN,
         data_tasks,

@@ -45,6 +45,10 @@ class BorderLine:
         """The direction in which positions rise."""
         return self.low.opposite
 
+    def towards(self, step: int) -> Side:
+        """Return the direction of a step along the line, 1 or -1."""
+        return self.high if step > 0 else self.low
+
     @property
     def across(self) -> int:
         """The coordinate that all PEs of the line share."""

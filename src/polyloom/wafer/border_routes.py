@@ -1,19 +1,19 @@
 """Colors and routes of adapters, and the way of straight data through peeled border lines.
 
-All sets of PEs are those of the given rectangle. On a line, an adapter PE sends to its neighbour on one of
-two colors that alternate, as chains do.
+All sets of PEs are those of the given rectangle. What goes from one adapter PE to the next is in
+``neighbours``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 
 import islpy as isl
 
 from polyloom.wafer.border import Adapter, Border, between
-from polyloom.wafer.border_flows import Kind, Way, kinds_of, port_way
+from polyloom.wafer.border_flows import Kind, kinds_of, port_way
 from polyloom.wafer.border_line import BorderLine, Entry
 from polyloom.wafer.chains import Chain
 from polyloom.wafer.routing import RAMP, ColoredChain, ColoredStream, Route
@@ -24,12 +24,11 @@ _DIM = isl.dim_type
 
 @dataclass(frozen=True, eq=False)
 class ColoredAdapter:
-    """An adapter with its colors: of each kind of port; of each direction along the line (even, odd PEs)."""
+    """An adapter with the colors of each kind of port."""
 
     adapter: Adapter
     kinds: tuple[Kind, ...]
     ports: dict[Entry, int]
-    steps: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def colors(self) -> tuple[tuple[int, str], ...]:
@@ -39,11 +38,6 @@ class ColoredAdapter:
         named = {
             color: f"{tensor} {verb} the {line.side_of(e).value} port" for e, color in self.ports.items()
         }
-        for step, pair in self.steps.items():
-            towards = (line.high if step > 0 else line.low).value
-            for odd, color in enumerate(pair):
-                what = f"{tensor} along the {line.side.value} border to the {towards}"
-                named[color] = f"{what}, {('even', 'odd')[odd]} PEs"
         return tuple(named.items())
 
 
@@ -57,16 +51,12 @@ def color_adapters(border: Border, free: int) -> tuple[tuple[ColoredAdapter, ...
             if not adapter.spread or not ports:
                 free += 1
             ports[entry] = free - 1
-        steps: dict[int, tuple[int, int]] = {}
-        for step in sorted({way.step for kind in kinds for way in kind.targets if way.step}):
-            steps[step] = free, free + 1
-            free += 2
-        result.append(ColoredAdapter(adapter, kinds, ports, steps))
+        result.append(ColoredAdapter(adapter, kinds, ports))
     return tuple(result), free
 
 
 def adapter_routes(colored: ColoredAdapter) -> Iterator[Route]:
-    """From a port along the line to the PEs that take the data, or from PE to PE and out of a port."""
+    """From a port along the line to the PEs that take the data, or between a port and the PE beside it."""
     if colored.adapter.spread:
         yield from _spread_routes(colored)
         return
@@ -75,23 +65,6 @@ def adapter_routes(colored: ColoredAdapter) -> Iterator[Route]:
         way, side = port_way(adapter, entry), adapter.line.side_of(entry).value
         pes = _union([k.on(adapter) for k in colored.kinds if way in (k.origin, *k.targets)], adapter.line)
         yield Route(color, pes, side, (RAMP,)) if adapter.inward else Route(color, pes, RAMP, (side,))
-    for step, pair in colored.steps.items():
-        yield from _step_routes(colored, step, pair)
-
-
-def _step_routes(colored: ColoredAdapter, step: int, pair: tuple[int, int]) -> Iterator[Route]:
-    adapter = colored.adapter
-    line = adapter.line
-    ahead, back = (line.high, line.low) if step > 0 else (line.low, line.high)
-    senders = _union([k.on(adapter) for k in colored.kinds if _steps(k.targets, step)], line)
-    takers = _union([k.on(adapter) for k in colored.kinds if _steps((k.origin,), -step)], line)
-    for odd, color in enumerate(pair):
-        yield Route(color, _parity(senders, line, odd), RAMP, (ahead.value,))
-        yield Route(color, _parity(takers, line, 1 - odd), back.value, (RAMP,))
-
-
-def _steps(ways: Sequence[Way], step: int) -> bool:
-    return any(way.step == step for way in ways)
 
 
 def _union(sets: Sequence[isl.Set], line: BorderLine) -> isl.Set:
@@ -99,10 +72,6 @@ def _union(sets: Sequence[isl.Set], line: BorderLine) -> isl.Set:
     for pes in sets:
         result = result.union(pes)
     return result.coalesce()
-
-
-def _parity(pes: isl.Set, line: BorderLine, odd: int) -> isl.Set:
-    return pes.intersect(isl.Set(f"{{ PE[{line.point('c', 'o')}] : c mod 2 = {odd} }}"))
 
 
 def _spread_routes(colored: ColoredAdapter) -> Iterator[Route]:

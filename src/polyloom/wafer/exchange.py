@@ -14,7 +14,14 @@ from typing import TypeVar
 
 import islpy as isl
 
+from polyloom.wafer.sides import Side
+
 _Way = TypeVar("_Way")
+
+
+def neighbour_queue(side: Side, *, incoming: bool) -> str:
+    """Return the name of the queue from, or to, the neighbour on a side: all that goes there shares it."""
+    return f"{'from' if incoming else 'to'}_{side.value}_neighbour"
 
 
 @dataclass(frozen=True, eq=False)

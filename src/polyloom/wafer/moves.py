@@ -14,7 +14,7 @@ import islpy as isl
 
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain
-from polyloom.wafer.exchange import passing, split_by_targets
+from polyloom.wafer.exchange import neighbour_queue, passing, split_by_targets
 from polyloom.wafer.sides import Grid, Side
 
 _DIM = isl.dim_type
@@ -72,16 +72,13 @@ class Move:
         """Moves stay in the rectangle; chains may leave it."""
         return False
 
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """The directions in which anything goes."""
-        used = {target for kind in self.kinds for target in kind.targets}
-        return tuple(step for step in (LOW, HIGH) if step in used)
+    def side(self, step: Step) -> Side:
+        """Return on which side the neighbour of a step is."""
+        return self.high if step == HIGH else self.low
 
     def queue(self, step: Step, *, incoming: bool) -> str:
         """Return the name of a queue."""
-        side = self.high if step == HIGH else self.low
-        return f"{self.tensor}_{'from' if incoming else 'to'}_{side.value}"
+        return neighbour_queue(self.side(step), incoming=incoming)
 
 
 def moves_of(

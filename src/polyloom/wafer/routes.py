@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -16,19 +16,23 @@ from polyloom.wafer.border_routes import (
     color_adapters,
     stream_crossing,
 )
-from polyloom.wafer.moves import HIGH, LOW
-from polyloom.wafer.routing import RAMP, ColoredChain, ColoredMove, ColoredStream, Route
+from polyloom.wafer.neighbours import Traffic, neighbour_traffic, traffic_colors, traffic_routes
+from polyloom.wafer.routing import RAMP, ColoredChain, ColoredStream, Route
 from polyloom.wafer.sides import Grid, Side
 from polyloom.wafer.tasks import TaskGraph
 
 
 @dataclass(frozen=True, eq=False)
 class Routing:
-    """All colors and routes of a layer, on PEs of the given rectangle."""
+    """All colors and routes of a layer, on PEs of the given rectangle.
+
+    ``neighbours``: the colors of what goes to the neighbour on a side, from even and odd PEs.
+    """
 
     streams: tuple[ColoredStream, ...]
     chains: tuple[ColoredChain, ...]
-    moves: tuple[ColoredMove, ...]
+    neighbours: dict[Side, tuple[int, int]]
+    traffic: tuple[Traffic, ...]
     adapters: tuple[ColoredAdapter, ...]
     routes: tuple[Route, ...]
 
@@ -39,13 +43,9 @@ class Routing:
         for c in self.chains:
             where = f"{c.chain.tensor} to the {c.chain.side.value}"
             named += [(color, f"{where}, {('even', 'odd')[k]} PEs") for k, color in enumerate(c.colors)]
-        for moved in self.moves:
-            for step, pair in moved.colors.items():
-                towards = (moved.move.high if step == HIGH else moved.move.low).value
-                where = f"{moved.move.tensor} inside to the {towards}"
-                named += [(color, f"{where}, {('even', 'odd')[k]} PEs") for k, color in enumerate(pair)]
         for adapter in self.adapters:
             named += adapter.colors
+        named += traffic_colors(self.traffic, self.neighbours)
         return tuple(named)
 
 
@@ -61,8 +61,10 @@ def route(graph: TaskGraph, border: Border, colors: int) -> Routing:
         for chain in result.chains:
             chains.append(ColoredChain(chain, (free, free + 1)))
             free += 2
-    moves, free = _color_moves(graph, free)
-    adapters, needed = color_adapters(border, free)
+    adapters, free = color_adapters(border, free)
+    traffic = neighbour_traffic(graph, border, [(a.adapter, a.kinds) for a in adapters])
+    neighbours = {going.ahead: (free + 2 * k, free + 2 * k + 1) for k, going in enumerate(traffic)}
+    needed = free + 2 * len(traffic)
     _check_colors(graph, needed, colors)
     inside: list[Route] = []
     crossing: list[Route] = []
@@ -72,41 +74,13 @@ def route(graph: TaskGraph, border: Border, colors: int) -> Routing:
     for chain_ in chains:
         inside += _chain_routes(chain_)
         crossing += chain_crossing(border, chain_)
-    for moved in moves:
-        inside += _move_routes(moved)
     routes = [replace(r, pes=border.to_given(r.pes)) for r in inside] + crossing
     for adapter in adapters:
         routes += adapter_routes(adapter)
-    return Routing(streams, tuple(chains), moves, adapters, tuple(r for r in routes if not r.pes.is_empty()))
-
-
-def _color_moves(graph: TaskGraph, free: int) -> tuple[tuple[ColoredMove, ...], int]:
-    moves: list[ColoredMove] = []
-    for result in graph.results:
-        for move in result.moves:
-            colors = {step: (free + 2 * k, free + 2 * k + 1) for k, step in enumerate(move.steps)}
-            moves.append(ColoredMove(move, colors))
-            free += 2 * len(colors)
-    return tuple(moves), free
-
-
-def _move_routes(colored: ColoredMove) -> Iterator[Route]:
-    """From each PE to its neighbour, where anything goes."""
-    move = colored.move
-    for step, pair in colored.colors.items():
-        ahead, back, behind = (move.high, move.low, LOW) if step == HIGH else (move.low, move.high, HIGH)
-        senders = _pes([k.items for k in move.kinds if step in k.targets])
-        takers = _pes([k.items for k in move.kinds if k.origin == behind])
-        for odd, color in enumerate(pair):
-            yield Route(color, _parity(senders, ahead, odd), RAMP, (ahead.value,))
-            yield Route(color, _parity(takers, ahead, 1 - odd), back.value, (RAMP,))
-
-
-def _pes(relations: Sequence[isl.Map]) -> isl.Set:
-    result = relations[0].domain()
-    for relation in relations[1:]:
-        result = result.union(relation.domain())
-    return result.coalesce()
+    for going in traffic:
+        routes += traffic_routes(going, neighbours[going.ahead])
+    used = tuple(r for r in routes if not r.pes.is_empty())
+    return Routing(streams, tuple(chains), neighbours, traffic, adapters, used)
 
 
 def _check_colors(graph: TaskGraph, needed: int, colors: int) -> None:

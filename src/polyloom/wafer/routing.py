@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyloom.wafer.chains import Chain
-from polyloom.wafer.moves import Move, Step
 from polyloom.wafer.streams import Stream
 
 RAMP = "ramp"
@@ -34,14 +33,6 @@ class ColoredStream:
 
     stream: Stream
     color: int
-
-
-@dataclass(frozen=True, eq=False)
-class ColoredMove:
-    """A move with two colors for each direction: a PE sends on ``colors[step][c % 2]``, c as for a chain."""
-
-    move: Move
-    colors: dict[Step, tuple[int, int]]
 
 
 @dataclass(frozen=True, eq=False)
