@@ -53,8 +53,8 @@ def is_reserved(name: str) -> bool:
 def c_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
     """Return an identifier for each name, all different, none reserved and none of ``taken``.
 
-    A name that can stay as it is does; ``max`` becomes ``max_``, ``p.x`` becomes ``p_x``, and ``i'``, as names
-    of our own are spelt, ``i`` where that is free.
+    A name that can stay as it is does; ``max`` becomes ``max_``, ``p.x`` becomes ``p_x``, and ``i'``, as
+    names of our own are spelt, ``i`` where that is free.
     """
     wanted = tuple(dict.fromkeys(names))
     result: dict[str, str] = {}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Captured, document, failure
+from command_line import EXAMPLES, Captured, document, failure
 
 from polyloom import PolyloomError
 from polyloom import compile as compile_opencl
@@ -114,6 +114,20 @@ def test_wrong_use(product: str, database: str, tmp_path: Path, capsys: Captured
     broken.write_text("broken " * 1000)
     use = ["run", product, "--param", "n=20", "--database", str(broken)]
     assert "database-broken" in failure(capsys, use, 1)
+
+
+@pytest.mark.parametrize(
+    ("example", "homs"),
+    [(["blur.c"], 3), (["lu.c", "--param", "n=40"], 2), (["largest.c"], 1)],
+    ids=["scalars", "host loops", "two results"],
+)
+def test_programs_are_right_after_tuning(
+    example: list[str], homs: int, database: str, capsys: Captured
+) -> None:
+    source = [str(EXAMPLES / "c" / example[0]), *example[1:], "--database", database]
+    found = document(capsys, ["tune", *source, "--evaluations", "2"])
+    assert len(found["md_homs"]) == homs
+    assert document(capsys, ["run", *source, "--check"])["check"]["passed"]
 
 
 # What may happen while it runs
