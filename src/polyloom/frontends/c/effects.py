@@ -7,7 +7,7 @@ from dataclasses import replace
 import islpy as isl
 from pycparser import c_ast
 
-from polyloom.frontends.c.c_types import Array, Scalar
+from polyloom.frontends.c.c_types import Array, Pointer, Scalar
 from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.drafting import affine_of, begin, draft, write
 from polyloom.frontends.c.drafts import Stops
@@ -15,7 +15,7 @@ from polyloom.frontends.c.enumerations import enumerate_members
 from polyloom.frontends.c.extents import extent_of
 from polyloom.frontends.c.faults import refuse
 from polyloom.frontends.c.initialisers import assignments
-from polyloom.frontends.c.lvalues import place
+from polyloom.frontends.c.lvalues import place, steady
 from polyloom.frontends.c.memory import place_of
 from polyloom.frontends.c.names import Known, Place, TypeName, Variable
 from polyloom.frontends.c.places import name_of
@@ -152,6 +152,9 @@ def declare(node: c_ast.Node, state: State) -> None:
             state.span(node),
             helps=["declare it outside"],
         )
+    if isinstance(ctype, Pointer) and node.init is not None:
+        state.scope.names[node.name] = steady(node.init, state)
+        return
     constant = "const" in (node.quals or [])
     variable = Variable(node.name, state.local(node.name), ctype, Origin.INNER, constant, state.span(node))
     if node.init is not None and isinstance(ctype, Array):

@@ -11,7 +11,7 @@ from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.drafting import affine_of, begin
 from polyloom.frontends.c.faults import NotAffine, fail, refuse
 from polyloom.frontends.c.functions import parameters_of
-from polyloom.frontends.c.lvalues import address
+from polyloom.frontends.c.lvalues import steady
 from polyloom.frontends.c.memory import place_of
 from polyloom.frontends.c.names import Address, Binding, Defined, Known, Place, Scope, Variable
 from polyloom.frontends.c.state import Mode, State
@@ -86,7 +86,7 @@ def bound_scope(found: Defined, node: c_ast.FuncCall, state: State) -> Scope:
 def _bound(declaration: c_ast.Decl, argument: c_ast.Node, changed: frozenset[str], state: State) -> Binding:
     ctype = type_of_name(declaration, state)
     if isinstance(ctype, (Pointer, Array)):
-        return _pointer(address(argument, state), argument, state)
+        return _pointer(argument, state)
     if not isinstance(ctype, Scalar):
         refuse(
             "c-record",
@@ -121,15 +121,9 @@ def _constant(declaration: c_ast.Decl, ctype: Scalar, argument: c_ast.Node, stat
     return variable
 
 
-def _pointer(found: Address, argument: c_ast.Node, state: State) -> Address:
+def _pointer(argument: c_ast.Node, state: State) -> Address:
     """Return a pointer argument; in the text's form the indices of a variable element are statements."""
-    if any(index.affine is None for index in found.place.indices):
-        refuse(
-            "c-pointer",
-            f"`{state.text(argument)}` points to an element that depends on data",
-            state.span(argument),
-            helps=["give the array and the index apart"],
-        )
+    found = steady(argument, state)
     if state.mode is Mode.TEXT:
         for index in found.place.indices[: _said(argument)]:
             name = state.numbered("arg")

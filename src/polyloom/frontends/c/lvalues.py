@@ -21,6 +21,7 @@ from polyloom.frontends.c.names import (
     Variable,
 )
 from polyloom.frontends.c.state import State
+from polyloom.ir.expressions import Read, walk
 
 
 def refuse_pointer(node: c_ast.Node, state: State) -> NoReturn:
@@ -136,3 +137,19 @@ def is_pointer(node: c_ast.Node, state: State) -> bool:
             return is_pointer(left, state) or is_pointer(right, state)
         case _:
             return False
+
+
+def steady(node: c_ast.Node, state: State) -> Address:
+    """Return a pointer's value that is kept under another name; data must not decide where it points.
+
+    Errors: ``c-pointer``.
+    """
+    found = address(node, state)
+    if any(isinstance(part, Read) for index in found.place.indices for part in walk(index.value)):
+        refuse(
+            "c-pointer",
+            f"`{state.text(node)}` points to an element that depends on data",
+            state.span(node),
+            helps=["give the array and the index apart"],
+        )
+    return found
