@@ -23,6 +23,7 @@ from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.types import ElementType
 from polyloom.mdh.access import Buffers, names_used, reads_in, reduced_dimensions
 from polyloom.mdh.devices import DeviceModel
+from polyloom.mdh.emit_chunks import emit_chunks
 from polyloom.mdh.emit_nest import emit_nest
 from polyloom.mdh.emit_signature import Signature, kernel_name, signature_of
 from polyloom.mdh.emit_tiles import Results, tile_kernel
@@ -34,11 +35,27 @@ from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, product_o
 
 
 def emit_md_hom(hom: MdHom, program: HostProgram, device: DeviceModel, schedule: Schedule | None) -> Launch:
-    """Return the kernels of an md_hom of ``program`` under a schedule; None: as a plain nest."""
-    if schedule is None or not has_tiles(hom):
+    """Return the kernels of an md_hom of ``program`` under a schedule.
+
+    Scans and histograms have none, and are cut into chunks where that is worth it. Everything else, and
+    where ``schedule`` is None, becomes a plain nest.
+    """
+    if not has_tiles(hom):
+        return emit_chunks(hom, program, device, _emit_default) or emit_nest(plain_nest(hom), program, device)
+    if schedule is None:
         return emit_nest(plain_nest(hom), program, device)
     buffers = {buffer.name: buffer for buffer in program.buffers}
     return _Emission(distinct_iterators(hom, buffers), buffers, device).launch(schedule)
+
+
+def _emit_default(hom: MdHom, program: HostProgram, device: DeviceModel) -> Launch:
+    """Emit a part of a scan or histogram: tiles under the cost model's schedule, where it has tiles."""
+    from polyloom.mdh.space import default_schedule
+
+    if not has_tiles(hom):
+        return emit_nest(plain_nest(hom), program, device)
+    buffers = {buffer.name: buffer for buffer in program.buffers}
+    return emit_md_hom(hom, program, device, default_schedule(hom, buffers, device, split=False))
 
 
 def emit_with_text(hom: MdHom, program: HostProgram, device: DeviceModel, schedule: str) -> Launch:

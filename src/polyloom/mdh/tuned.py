@@ -12,7 +12,6 @@ from polyloom.mdh.devices import DeviceModel
 from polyloom.mdh.emit import emit_md_hom, has_tiles
 from polyloom.mdh.emit_nest import emit_nest
 from polyloom.mdh.kernel import Launch
-from polyloom.mdh.plain import plain_nest
 from polyloom.mdh.schedule import Schedule
 from polyloom.mdh.subjects import tune_targets
 
@@ -37,7 +36,7 @@ class TunedEmitter:
         if isinstance(node, Nest):
             return emit_nest(node, program, device)
         if not has_tiles(node):
-            return emit_nest(plain_nest(node), program, device)
+            return emit_md_hom(node, program, device, None)
         space = seeded_space(self._launched(node, program), program, device)
         with tuning_results(self._path) or nullcontext() as database:
             choice = choose(node, program.buffers, device, space, database)
