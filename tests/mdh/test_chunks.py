@@ -40,7 +40,7 @@ def scan(
     output = View("y", (at(1),))
     combine = (prefix(op, kind, neutral),)
     hom = MdHom("scan", ("i",), (Number(n),), inputs, (output,), (term,), combine, **given)
-    shapes = buffer("x", kind, (n,)), buffer("s", kind, ()), buffer("y", kind, (n,), Role.OUTPUT)
+    shapes = buffer("x", kind, (n,)), buffer("s", kind, ()), buffer("y", kind, (n,), Role.UPDATED)
     return program(hom, *shapes)
 
 

@@ -60,7 +60,7 @@ _INDEX = ElementType.INT64
 
 
 def emit_chunks(hom: MdHom, program: HostProgram, device: DeviceModel, emit: Emit) -> Launch | None:
-    """Return the kernels of a scan or histogram in chunks; None where that is not possible or not worth it."""
+    """Return the kernels of a scan or histogram in chunks; None where that cannot be or is not worth it."""
     cut = _Cut.of(hom, program, device)
     if cut is None:
         return None
@@ -74,7 +74,7 @@ def chunk_count(device: DeviceModel) -> int:
 
 @dataclass(frozen=True)
 class _Cut:
-    """An md_hom whose dimension ``d`` is cut into ``count`` chunks of ``length`` points, the last one shorter.
+    """An md_hom whose dimension ``d`` is cut into ``count`` chunks of ``length`` points, the last shorter.
 
     ``names``: of the chunk's number and of the place in it.
     """
@@ -113,8 +113,7 @@ class _Cut:
     @property
     def combiner(self) -> Combiner:
         """The operator."""
-        combiner = next(o.combiner for o in self.hom.combine if o.combiner is not None)
-        return combiner
+        return next(o.combiner for o in self.hom.combine if o.combiner is not None)
 
     # The cut dimension as two: the chunk, and the place in it
 
