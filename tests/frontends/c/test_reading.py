@@ -186,6 +186,7 @@ def test_rows_of_a_written_array_are_taken_not_to_overlap() -> None:
 
 def test_subscripts_that_stay_as_they_are_are_remarked() -> None:
     (scop,) = read_c(Source("f.c", LEADING))
+    assert [p.name for p in scop.parameters] == ["n", "ld"]
     (remark,) = scop.remarks
     assert remark.code == "c-linearised" and "less than `ld`" in remark.notes[0]
 
@@ -195,3 +196,9 @@ def test_an_expression_that_is_too_long_is_refused() -> None:
     with pytest.raises(PolyloomError) as caught:
         read_c(Source("f.c", f"void f(int n, double a[n]) {{ a[0] = {terms}; }}"))
     assert caught.value.diagnostics[0].code == "c-syntax"
+
+
+def test_a_parameter_may_stand_in_a_computed_subscript_alone() -> None:
+    text = "void f(int n, int ld, int *a, int b[n]) { for (int i = 0; i < n; i++) b[i] = a[i * ld]; }"
+    (scop,) = read_c(Source("f.c", text))
+    assert [p.name for p in scop.parameters] == ["n", "ld"]

@@ -169,11 +169,12 @@ def _array(found: FoundArray, part: Part) -> ScopArray:
 def parameters_of(part: Part) -> tuple[ScopParameter, ...]:
     """Return the parameters that occur, in the order in which they are declared."""
     state = part.state
-    used: set[str | None] = set()
+    used: set[str | None] = set(state.context.params().drop_unused_params().get_var_names(_DIM.param))
     for statement in part.statements:
         used |= set(statement.domain.get_var_names(_DIM.param))
         for access in (*statement.reads, *statement.writes):
             used |= set(access.relation.get_var_names(_DIM.param))
+            used |= {p.name for i in access.indices for p in walk(i) if isinstance(p, ParameterValue)}
         for expression in (statement.draft.value, statement.draft.condition):
             if expression is not None:
                 used |= {p.name for p in walk(expression) if isinstance(p, ParameterValue)}
