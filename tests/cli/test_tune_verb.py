@@ -118,7 +118,7 @@ def test_wrong_use(product: str, database: str, tmp_path: Path, capsys: Captured
 
 @pytest.mark.parametrize(
     ("example", "homs"),
-    [(["blur.c"], 3), (["lu.c", "--param", "n=40"], 2), (["largest.c"], 1)],
+    [(["blur.c", "--function", "blur"], 1), (["heat.c"], 2), (["largest.c", "--param", "n=64"], 1)],
     ids=["scalars", "host loops", "two results"],
 )
 def test_programs_are_right_after_tuning(

@@ -91,7 +91,7 @@ class Checker:
         """Return all buffers after the points of a box, outputs starting ``shift`` higher than given."""
         found = dict(arrays)
         for name in self._outputs:
-            found[name] = arrays[name] + np.asarray(shift, arrays[name].dtype)
+            found[name] = np.asarray(arrays[name] + np.asarray(shift, arrays[name].dtype))
         with np.errstate(all="ignore"):
             run_box(self._hom, found, {}, box)
         return found

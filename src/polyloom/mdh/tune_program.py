@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from polyloom.ir.host import HostProgram
+from polyloom.ir.integers import integer
 from polyloom.mdh.adapt import seeded_space
 from polyloom.mdh.candidate import Trial
 from polyloom.mdh.database import Database
@@ -71,7 +72,7 @@ def _subject(
         measure,
         weight,
         operation_count(target.launched),
-        key.sizes[: len(target.node.extents)],
+        tuple(integer(extent, {}) for extent in target.launched.extents),
     )
 
 

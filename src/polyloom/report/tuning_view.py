@@ -14,6 +14,9 @@ from rich.table import Table
 
 from polyloom.mdh.tune import Progress, Tuned
 
+WIDTH = 120
+"""Characters of a line where stdout is no terminal."""
+
 
 @contextmanager
 def tuning_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], None] | None]:
@@ -52,15 +55,15 @@ def progress_text(progress: Progress) -> str:
 
 def print_tuning(results: Sequence[Tuned], device: str) -> None:
     """Print a table of what was found."""
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
     if not results:
-        Console(highlight=False).print("there is nothing to tune: no md_hom of this program has schedules")
+        console.print("there is nothing to tune: no md_hom of this program has schedules")
         return
     table = Table(box=None, pad_edge=False)
     for title in ("md_hom", "sizes", "model's choice", "tuned", "gain", "GFLOP/s", "evaluated", "rejected"):
         table.add_column(title, justify="left" if title in ("md_hom", "sizes") else "right")
     for each in results:
         table.add_row(*_row(each))
-    console = Console(highlight=False)
     console.print(f"tuned for {device}")
     console.print(table)
 
