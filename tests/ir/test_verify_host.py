@@ -1,0 +1,187 @@
+"""The rules of host programs, each broken once; and a host program as text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from polyloom.ir import InvalidProgram
+from polyloom.ir.expressions import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Constant,
+    Iterator,
+    ParameterValue,
+    Read,
+)
+from polyloom.ir.host import (
+    Assignment,
+    Buffer,
+    CombineOperator,
+    Combiner,
+    Copy,
+    HostBranch,
+    HostLoop,
+    HostProgram,
+    Index,
+    MdHom,
+    Nest,
+    Order,
+    Parameter,
+    Role,
+    View,
+)
+from polyloom.ir.host_text import print_host
+from polyloom.ir.types import ElementType
+from polyloom.ir.verify_host import verify_host
+from polyloom.polyhedra.loops_tree import Instance, Loop, Name, Number, Operation
+
+I32, F32 = ElementType.INT32, ElementType.FLOAT32
+N, T = Name("n"), Name("t")
+ROW, COLUMN = Index((1, 0)), Index((0, 1))
+ADD = Combiner("+", (Binary(BinaryOp.ADD, Read(0, I32), Read(1, I32)),), (0,))
+KEEP, SUM = CombineOperator(Order.CONCATENATE), CombineOperator(Order.POINTWISE, ADD)
+HOM = MdHom(
+    "S1",
+    ("i", "j"),
+    (N, Operation("+", (T, Number(1)))),
+    (View("A", (ROW, COLUMN)), View("y", (ROW,))),
+    (View("y", (ROW,)),),
+    (Binary(BinaryOp.MULTIPLY, Read(0, I32), ParameterValue("n", I32)),),
+    (KEEP, SUM),
+    (Read(1, I32),),
+    (Binary(BinaryOp.MULTIPLY, Read(2, I32), Constant(3, I32)),),
+    Operation("<=", (Name("j"), Name("i"))),
+    Operation("<", (Name("i"), T)),
+)
+ASSIGNMENT = Assignment(
+    "S2",
+    ("a",),
+    View("s", ()),
+    (View("s", ()), View("y", (Index((1,)),))),
+    Binary(BinaryOp.ADD, Read(0, I32), Read(1, I32)),
+    Compare(CompareOp.GT, Read(1, I32), Constant(0, I32)),
+)
+NEST = Nest(
+    "W",
+    ("p",),
+    (N,),
+    (
+        Loop(
+            "c0",
+            Number(0),
+            Operation("<", (Name("c0"), Name("p"))),
+            Number(1),
+            (Instance("S2", (Name("c0"),)),),
+        ),
+    ),
+    (ASSIGNMENT,),
+    (Buffer("s", I32, (), Role.LOCAL),),
+)
+
+
+def program(*body: Any) -> HostProgram:
+    buffers = (
+        Buffer("A", I32, (N, N), Role.INPUT),
+        Buffer("y", I32, (N,), Role.UPDATED),
+        Buffer("z", I32, (N,), Role.LOCAL),
+    )
+    loop = HostLoop("t", Number(0), Operation("<", (T, N)), Number(1), body)
+    return HostProgram("p", (Parameter("n", I32),), buffers, (loop,), Operation(">", (N, Number(0))))
+
+
+GOOD = program(HOM, HostBranch(Operation("==", (T, Number(0))), (Copy("y", "z"),), (NEST,)))
+
+TEXT = """\
+program p(int32 n)
+  where n > 0
+  input   int32 A[n][n]
+  updated int32 y[n]
+  local   int32 z[n]
+
+for t = 0; t < n; t += 1
+  S1 : out_view(y)(i)(y[i]) . md_hom(f, (++, +)) . in_view(A, y)(i, j)(A[i][j], y[i])
+    over    i < n, j < t + 1
+    f       A[i][j] * int32(n)
+    from    y[i]
+    then    y[i] * 3
+    where   j <= i
+    written i < t
+  if t == 0
+    copy y to z
+  else
+    W : md_hom(f, (++))
+      over    p < n
+      private int32 s
+      f
+        for c0 = 0; c0 < p; c0 += 1
+          S2(c0)
+      with
+        S2(a): s = s + y[a] if y[a] > 0
+"""
+
+
+def test_good_programs_have_a_text() -> None:
+    verify_host(GOOD)
+    assert print_host(GOOD) == TEXT
+
+
+def hom(**changes: Any) -> HostProgram:
+    return program(replace(HOM, **changes))
+
+
+def nest(**changes: Any) -> HostProgram:
+    return program(replace(NEST, **changes))
+
+
+BROKEN = {
+    "two buffers `A`": replace(GOOD, buffers=(*GOOD.buffers, GOOD.buffers[0])),
+    "the shape of `A` speaks of `n`": replace(GOOD, parameters=()),
+    "`A` has type bool": replace(
+        GOOD, buffers=(replace(GOOD.buffers[0], type=ElementType.BOOL), *GOOD.buffers[1:])
+    ),
+    "which is no integer operator": hom(guard=Operation("xor", (N, N))),
+    "two things are called `t`": hom(iterators=("i", "t")),
+    "one of which there is not": program(Copy("y", "w")),
+    "differ in type or shape": program(Copy("A", "z")),
+    "the input `A` is written": hom(outputs=(View("A", (ROW, ROW)),)),
+    "1 iterators, 2 extents": hom(iterators=("i",)),
+    "1 outputs with 0 terms": hom(terms=()),
+    "an extent speaks of `k`": hom(extents=(N, Name("k"))),
+    "a condition speaks of `k`": hom(guard=Operation("<", (Name("k"), N))),
+    "there is no buffer `w`": hom(outputs=(View("w", (ROW,)),)),
+    "1 indices for `A` of rank 2": hom(inputs=(View("A", (ROW,)), HOM.inputs[1])),
+    "1 coefficients for 2 iterators": hom(outputs=(View("y", (Index((1,)),)),)),
+    "an index of `y` is float32": hom(outputs=(View("y", (Constant(1.0, F32),)),)),
+    "no read number 9": hom(terms=(Read(9, I32),)),
+    "another type than its buffer": hom(terms=(Read(0, F32),)),
+    "no dimension 2": hom(terms=(Iterator(2, I32),)),
+    "a function speaks of `k`": hom(terms=(ParameterValue("k", I32),)),
+    "operands of types": hom(terms=(Binary(BinaryOp.ADD, Read(0, I32), Constant(1, F32)),)),
+    "starts from float32": hom(initial=(Constant(0, F32),)),
+    "is stored as int32": hom(finish=(Constant(0, F32),)),
+    "`pw` without a combiner": hom(combine=(KEEP, CombineOperator(Order.POINTWISE))),
+    "`\\+\\+` with a combiner": hom(combine=(CombineOperator(Order.CONCATENATE, ADD), SUM)),
+    "combines 1 values, not 2": hom(combine=(KEEP, SUM), outputs=HOM.outputs * 2, terms=HOM.terms * 2,
+                                    initial=(None, None), finish=(None, None)),
+    "`\\+` gives float32": hom(combine=(KEEP, CombineOperator(Order.POINTWISE, replace(
+        ADD, results=(Constant(1, F32),))))),
+    "a start without a reduction": hom(combine=(KEEP, KEEP)),
+    "uses a dimension that is reduced": hom(outputs=(View("y", (COLUMN,)),)),
+    "1 iterators for 2 extents": nest(extents=(N, N)),
+    "the body speaks of `q`": nest(body=(Instance("S2", (Name("q"),)),)),
+    "no assignment `S2` of 2 iterators": nest(body=(Instance("S2", (N, N)),)),
+    "no assignment `S9`": nest(body=(Instance("S9", ()),)),
+    "float32 is stored as int32": nest(assignments=(replace(ASSIGNMENT, value=Constant(1, F32)),)),
+    "no truth value": nest(assignments=(replace(ASSIGNMENT, condition=Constant(1, I32)),)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_broken_rules_are_named(fault: str) -> None:
+    with pytest.raises(InvalidProgram, match=fault):
+        verify_host(BROKEN[fault])
