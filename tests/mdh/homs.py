@@ -165,6 +165,17 @@ def row_maximum(m: int, n: int, kind: ElementType, neutral: float | None) -> Hos
     return program(hom, buffer("A", kind, (m, n)), buffer("y", kind, (m,), Role.OUTPUT))
 
 
+def largest_from_the_first(n: int) -> HostProgram:
+    """``y = max(x[0], x[1], ..., x[n])``, the first as the initial value, the others as terms; then ``+ x[0]``."""
+    others, first, y = View("x", (at(1, plus=1),)), View("x", (at(0),)), View("y", ())
+    combine = (reduce_by(BinaryOp.MAXIMUM, F32, float("-inf")),)
+    finish = binary(BinaryOp.ADD, read(2), read(1))
+    hom = MdHom(
+        "largest", ("j",), (Number(n),), (others, first), (y,), (read(0),), combine, (read(1),), (finish,)
+    )
+    return program(hom, buffer("x", F32, (n + 1,)), buffer("y", F32, (), Role.OUTPUT))
+
+
 def best_record(m: int, n: int, commutative: bool = True) -> HostProgram:
     """The largest element of each row and where it is: an operator on pairs, without a neutral element.
 
@@ -258,6 +269,8 @@ ZOO: dict[str, tuple[HostProgram, dict[str, int]]] = {
     "convolution_bytes": (convolution(3, 4, 5, 16, 2, 2, ElementType.UINT8), {}),
     "stencil": (stencil(13, 37), {}),
     "dot": (dot(1001), {}),
+    "largest": (largest_from_the_first(333), {}),
+    "largest_of_one": (largest_from_the_first(0), {}),
     "dot_symbolic": (dot("N"), {"N": 333}),
     "row_maximum": (row_maximum(7, 45, F32, float("-inf")), {}),
     "row_maximum_of_nothing": (row_maximum(7, 45, ElementType.INT32, None), {}),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from polyloom.ir.types import ElementType
-from polyloom.mdh.access import Access, Buffers, access_of, row_length, scaled
+from polyloom.mdh.access import Access, Buffers, access_of, reads_in, row_length, scaled
 from polyloom.mdh.emit_points import LocalCopy
 from polyloom.mdh.emit_state import State, plus
 from polyloom.mdh.expression_c import load, value_type
@@ -50,6 +50,8 @@ def copy_plan(facts: TileFacts, position: int, buffers: Buffers) -> CopyPlan | N
     view = facts.hom.inputs[position]
     access = access_of(view, buffers, len(facts.hom.extents))
     if caching.memory is not Memory.LOCAL or access is None or not access.steps:
+        return None
+    if position not in reads_in(facts.hom.terms):
         return None
     extents = _extents(facts, access)
     axes = caching.axes or tuple(range(len(access.steps)))

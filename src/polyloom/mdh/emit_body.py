@@ -281,6 +281,10 @@ class RegisterTile:
 
     def results(self, combining: Combining, totals: Totals) -> None:
         """Bring totals together across vectors, cache tiles and work-items; finish and store them."""
+        with self.points.without_copies():
+            self._results(combining, totals)
+
+    def _results(self, combining: Combining, totals: Totals) -> None:
         joined = {spots: self._joined(combining, totals, spots) for spots in self.spots()}
         if self.waiting:
             self._wait_or_finish(combining, joined)

@@ -104,6 +104,15 @@ class Points:
         yield
         self.scopes.pop()
 
+    @contextmanager
+    def without_copies(self) -> Iterator[None]:
+        """Let everything be read from where it lies: copies hold what the last cache tile of a reduction read,
+        and nothing at all where there was none.
+        """
+        copies, self.copies = self.copies, {}
+        yield
+        self.copies = copies
+
     def declare(self, element: ElementType, width: int, name: str, text: str, scope: Scope) -> str:
         """Keep a value in a constant of a scope, once."""
         kind = value_type(element, width)
