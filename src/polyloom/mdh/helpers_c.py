@@ -81,7 +81,7 @@ def _safe_division(name: str, kind: str, element: str, width: str) -> str:
         if last == "a":
             number = _negated(kind, element, width)
         lines += [
-            f"    {kind} divisor = (b == {zero}) | (b == {minus}) ? {one} : b;",
+            f"    {kind} divisor = ((b == {zero}) | (b == {minus})) ? {one} : b;",
             f"    {kind} result = b == {minus} ? {number} : ({kind})(a {sign} divisor);",
         ]
     else:
@@ -124,7 +124,7 @@ def _shift(name: str, kind: str, element: str, width: str) -> str:
 def _nan_extreme(name: str, kind: str, element: str, width: str) -> str:
     """Return the larger or smaller of two floats; NaN propagates."""
     sign = ">" if name.startswith("nan_max") else "<"
-    body = f"(a != a) | (a {sign} b) ? a : b"
+    body = f"((a != a) | (a {sign} b)) ? a : b"
     return f"static inline {kind} {name}({kind} a, {kind} b) {{ return {body}; }}\n"
 
 
@@ -146,7 +146,7 @@ def _integer_pow(name: str, kind: str, element: str, width: str) -> str:
     if element in _UNSIGNED:
         text += [
             f"    {kind} odd_sign = (b & {one}) == {zero} ? {one} : a;",
-            f"    {kind} inverse = (a == {one}) | (a == ({kind})(-1)) ? odd_sign : {zero};",
+            f"    {kind} inverse = ((a == {one}) | (a == ({kind})(-1))) ? odd_sign : {zero};",
             f"    return b < {zero} ? inverse : {_as(kind, 'result', width)};",
         ]
     else:
