@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import groupby
 
@@ -51,6 +51,8 @@ class Place:
 
     times: tuple[tuple[Hyperplane, str], ...]
     context: isl.Set
+    neighbours: Mapping[str, tuple[isl.Set, ...]] = field(default_factory=dict)
+    """For each array, the elements that maps at the same place write."""
 
     def domain(self, statement: ScopStatement) -> isl.Set:
         """Return the instances of a statement that run here, parametric in the host iterators."""
@@ -83,6 +85,7 @@ class Emitter:
     def nodes(self, plans: Sequence[Plan], place: Place | None = None) -> tuple[HostNode, ...]:
         """Return the host nodes of plans that run one after another."""
         here = place or Place((), self.scop.context)
+        here = replace(here, neighbours=self._neighbours(plans, here))
         groups = groupby(plans, key=lambda plan: self._is_point(plan, here))
         return tuple(
             node
@@ -92,6 +95,26 @@ class Emitter:
 
     def _each(self, plans: Iterable[Plan], place: Place) -> tuple[HostNode, ...]:
         return tuple(node for plan in plans for node in self._plan(plan, place))
+
+    def _neighbours(self, plans: Sequence[Plan], place: Place) -> dict[str, tuple[isl.Set, ...]]:
+        """Return, for each array, the elements that each map among the plans writes."""
+        result: dict[str, tuple[isl.Set, ...]] = {}
+        for plan in plans:
+            if not isinstance(plan, Leaf):
+                continue
+            target = self.rewrite(plan.statement).target
+            stores = target.relation.intersect_domain(place.domain(plan.statement))
+            if not target.computed and stores.is_injective():
+                result[target.array] = (*result.get(target.array, ()), stores.range())
+        return result
+
+    def _beside(self, statement: ScopStatement, domain: isl.Set, place: Place) -> isl.Set | None:
+        """Return the elements of maps that write at least what the statement writes."""
+        if statement.target.computed:
+            return None
+        mine = statement.target.relation.intersect_domain(domain).range()
+        around = [e for e in place.neighbours.get(statement.target.array, ()) if mine.is_subset(e)]
+        return reduce(isl.Set.union, around) if around else None
 
     def _is_point(self, plan: Plan, place: Place) -> bool:
         """Whether a plan is one instance of a statement at most."""
@@ -123,7 +146,8 @@ class Emitter:
         if domain.is_empty():
             return ()
         try:
-            node = hom(self.rewrite(statement), domain, update, place.context)
+            stored = self.rewrite(statement)
+            node = hom(stored, domain, update, place.context, self._beside(stored, domain, place))
         except (NoHom, NoBox):
             return (self._block((statement,), (), place),)
         copies = []

@@ -7,7 +7,7 @@ combine operators, and domains that are no boxes get a guard.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
@@ -37,13 +37,15 @@ class NoHom(Exception):  # a statement that has no form as an md_hom; it becomes
 class Shape:
     """The coordinates of an md_hom: ``frame`` of all its dimensions; ``lost``: those that are reduced.
 
-    ``rectangle``: ``{ [y] }``, all points of the box, where the context holds.
+    ``rectangle``: ``{ [y] }``, all points of the box, where the context holds. ``stored``: over the kept
+    dimensions, where results are stored; None: where there is something to combine.
     """
 
     frame: Frame
     box: Box
     rectangle: isl.Set
     lost: frozenset[int]
+    stored: isl.Set | None = None
 
     @property
     def kept(self) -> tuple[int, ...]:
@@ -72,15 +74,31 @@ class Inputs:
         return result
 
 
-def hom(statement: ScopStatement, domain: isl.Set, update: Update | None, context: isl.Set) -> MdHom:
-    """Return the md_hom of the instances in ``domain``; raises ``NoHom`` where there is none."""
-    shape = shape_of(statement, domain, update, context)
+def hom(
+    statement: ScopStatement,
+    domain: isl.Set,
+    update: Update | None,
+    context: isl.Set,
+    neighbours: isl.Set | None = None,
+) -> MdHom:
+    """Return the md_hom of the instances in ``domain``; raises ``NoHom`` where there is none.
+
+    ``neighbours``: elements of the target that maps beside a reduction write. It writes them too, unchanged
+    where it has no term, so that the maps can become part of it.
+    """
+    shape = shape_of(statement, domain, update, context, neighbours)
     if update is None or not shape.lost:
         return _map(statement, shape)
     return _reduction(statement, shape, update)
 
 
-def shape_of(statement: ScopStatement, domain: isl.Set, update: Update | None, context: isl.Set) -> Shape:
+def shape_of(
+    statement: ScopStatement,
+    domain: isl.Set,
+    update: Update | None,
+    context: isl.Set,
+    neighbours: isl.Set | None = None,
+) -> Shape:
     """Return coordinates in which reduced dimensions are apart from kept ones."""
     reduced = eliminate(domain)
     coordinates, points = reduced.map, reduced.points
@@ -97,10 +115,52 @@ def shape_of(statement: ScopStatement, domain: isl.Set, update: Update | None, c
         coordinates, points = compose(turn, coordinates), points.preimage_multi_aff(turn)
         lost = frozenset(range(len(order) - len(lost), len(order)))
         box = straighten(points, context)
+    stored = _stored(statement.target, coordinates, points, lost, neighbours)
+    if stored is not None:
+        box, stored = _wider(points, stored, lost, context)
     coordinates = compose(box.coordinates, coordinates)
     names = _names(statement, coordinates, parameter_names(context))
     frame = Frame(coordinates, box.points.intersect_params(context), names)
-    return Shape(frame, box, box.rectangle().intersect_params(context), lost)
+    return Shape(frame, box, box.rectangle().intersect_params(context), lost, stored)
+
+
+def _stored(
+    target: ScopAccess,
+    coordinates: isl.MultiAff,
+    points: isl.Set,
+    lost: frozenset[int],
+    neighbours: isl.Set | None,
+) -> isl.Set | None:
+    """Return the kept points whose element is among ``neighbours``, where they are more than ``points``."""
+    if neighbours is None or not lost or target.computed:
+        return None
+    everywhere = target.relation.gist_domain(target.relation.domain())
+    kept = everywhere.apply_domain(isl.Map.from_multi_aff(coordinates).reverse())
+    for k in sorted(lost, reverse=True):
+        kept, points = kept.project_out(_DIM.in_, k, 1), points.project_out(_DIM.set, k, 1)
+    wanted = kept.intersect_range(neighbours).domain()
+    if not wanted.is_bounded() or wanted.intersect_params(points.params()).is_subset(points):
+        return None
+    return wanted.union(points).coalesce()
+
+
+def _wider(points: isl.Set, stored: isl.Set, lost: frozenset[int], context: isl.Set) -> tuple[Box, isl.Set]:
+    """Return a box that has room for the stored points too, and those in its coordinates."""
+    room, others = stored, points
+    for k in sorted(lost):
+        room = room.insert_dims(_DIM.set, k, 1)
+    for k in reversed(range(points.dim(_DIM.set))):
+        if k not in lost:
+            others = others.project_out(_DIM.set, k, 1)
+    for k in range(points.dim(_DIM.set)):
+        if k not in lost:
+            others = others.insert_dims(_DIM.set, k, 1)
+    box = straighten(points.union(room.intersect(others)).coalesce(), context)
+    inside = points.preimage_multi_aff(box.coordinates)
+    whole = room.preimage_multi_aff(box.coordinates)
+    for k in sorted(lost, reverse=True):
+        whole = whole.project_out(_DIM.set, k, 1)
+    return replace(box, points=inside), whole
 
 
 def _names(statement: ScopStatement, coordinates: isl.MultiAff, taken: Sequence[str]) -> tuple[str, ...]:
@@ -271,10 +331,11 @@ def guard_of(shape: Shape) -> IntExpression | None:
 
 
 def written_of(shape: Shape) -> IntExpression | None:
-    """Return at which kept points there is something to combine."""
+    """Return at which kept points results are stored."""
     points, rectangle = shape.frame.points, shape.rectangle
     for k in sorted(shape.lost, reverse=True):
         points, rectangle = points.project_out(_DIM.set, k, 1), rectangle.project_out(_DIM.set, k, 1)
+    points = points if shape.stored is None else shape.stored
     names = [shape.frame.names[k] for k in shape.kept]
     return condition_of(points.coalesce(), rectangle, names)
 
