@@ -6,12 +6,13 @@ import islpy as isl
 from pycparser import c_ast
 
 from polyloom.diagnostics import PolyloomError
-from polyloom.frontends.c.affine import affine, constant_of
+from polyloom.frontends.c.affine import affine, constant_of, fits_in
 from polyloom.frontends.c.c_types import Array, Scalar, is_unsigned, value_range
 from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.enumerations import enumerate_members
 from polyloom.frontends.c.extents import extent_of
 from polyloom.frontends.c.faults import NotAffine
+from polyloom.frontends.c.from_isl import expression_of
 from polyloom.frontends.c.names import Defined, Known, Scope, TypeName, Unusable, Variable
 from polyloom.frontends.c.places import Places
 from polyloom.frontends.c.regions import Region
@@ -46,6 +47,8 @@ def enter(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> St
         for decl in node.decls if isinstance(node, c_ast.DeclList) else [node]:
             fixed = mode is Mode.COMPUTE and getattr(decl, "name", None) not in changed
             _declare_outside(decl, state, Origin.OUTER, fixed=fixed)
+            if fixed:
+                _follow(decl, changed, state)
     state.scope = Scope(state.scope)
     _forget_written(region, state)
     return state
@@ -103,6 +106,30 @@ def _variable(node: c_ast.Decl, state: State, origin: Origin, *, fixed: bool) ->
     state.limits = state.limits.intersect(bounds)
     if is_unsigned(ctype.element):
         state.context = state.context.intersect(isl.Set(f"[{name}] -> {{ [] : {name} >= 0 }}"))
+
+
+def _follow(node: c_ast.Node, changed: frozenset[str], state: State) -> None:
+    """A local that nothing changes, and that is made of such parameters (``int p = h - r + 1``), is
+    their function.
+    """
+    variable = state.scope.names.get(getattr(node, "name", None) or "")
+    if not isinstance(variable, Variable) or variable.unique not in state.parameters:
+        return
+    ctype = variable.type
+    if node.init is None or not isinstance(ctype, Scalar) or ctype.boolean:
+        return
+    try:
+        found = affine(node.init, state)
+    except NotAffine:
+        return
+    around = state.scope.names_around().values()
+    shared = {v.unique for v in around if isinstance(v, Variable) and v.origin is Origin.GLOBAL}
+    names = set(found.get_var_names(isl.dim_type.param))
+    if names & (changed | shared) or not fits_in(found, ctype.element, state):
+        return
+    value = expression_of(found, state.type_of, ctype.element)
+    state.known[variable] = Known(found, value)
+    state.parameters.pop(variable.unique)
 
 
 def _first_value(node: c_ast.Decl, ctype: Scalar, state: State) -> int | None:
