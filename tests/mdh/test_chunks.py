@@ -47,10 +47,18 @@ def scan(
 def histogram(n: int, bins: int, kind: ElementType = INT) -> HostProgram:
     """``h[place[i]] += 1``."""
     element = View("h", (read(0, INT),))
+    inputs, combine, extents = (View("place", (at(1),)), element), (sums(kind),), (Number(n),)
     hom = MdHom(
-        "histogram", ("i",), (Number(n),), (View("place", (at(1),)), element), (element,), (Constant(1, kind),),
-        (sums(kind),), (read(1, kind),), (None,),
-    )  # fmt: skip
+        "histogram",
+        ("i",),
+        extents,
+        inputs,
+        (element,),
+        (Constant(1, kind),),
+        combine,
+        (read(1, kind),),
+        (None,),
+    )
     return program(hom, buffer("place", INT, (n,)), buffer("h", kind, (bins,), Role.UPDATED))
 
 

@@ -315,16 +315,13 @@ class _Model:
 
     def _pages(self, item: _Traffic, sizes: Sequence[int]) -> float:
         """Return the pages that some points touch of an array."""
-        box = self._box(item, sizes)
-        footprint = self._footprint(item, sizes)
+        box, size = self._box(item, sizes), item.access.buffer.type.size
         if item.plan is not None or len(box) < 2:
-            return footprint / PAGE
-        row = self._row_bytes(item.access, len(box) - 2)
-        return (
-            footprint / PAGE
-            if row < PAGE
-            else prod(box[:-1]) * max(1.0, box[-1] * item.access.buffer.type.size / PAGE)
-        )
+            return self._footprint(item, sizes) / PAGE
+        rows = [self._row_bytes(item.access, axis) for axis in range(len(box) - 1)]
+        apart = next((axis for axis, row in enumerate(rows) if row < PAGE), len(rows))
+        together = box[apart] * rows[apart] if apart < len(rows) else box[-1] * size
+        return prod(box[:apart]) * max(1.0, together / PAGE)
 
     def _footprint(self, item: _Traffic, sizes: Sequence[int]) -> float:
         """Return the bytes, in whole cache lines, that some points touch of an array."""
