@@ -1,7 +1,7 @@
 static inline int wrap_add_int(int a, int b) { return (int)((uint)a + (uint)b); }
 
-__kernel void loop_t(__global int *restrict b,
-                     __global int *restrict a)
+__kernel void loop_t(__global int *b,
+                     __global int *a)
 {
     for (long t = 0; t < 6; t++) {
         for (long i0 = 0; i0 < 15; i0++) {

@@ -2,7 +2,7 @@ static inline long wrap_add_long(long a, long b) { return (long)((ulong)a + (ulo
 
 __kernel void rows(__global const int *restrict A,
                    __global long *restrict y,
-                   __global long *restrict all_line,
+                   __global long *all_line,
                    long n)
 {
     long i = get_global_id(0);
