@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.ir.expressions import Expression, Read, Unary, UnaryOp, walk
+from polyloom.ir.expressions import Convert, Expression, Read, Unary, UnaryOp, walk
 from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Nest, View, walk_host
 from polyloom.ir.host_inputs import input_buffers, shape_of
 
@@ -22,8 +22,13 @@ LARGEST = 2
 _OF_POSITIVE = frozenset({UnaryOp.LOG, UnaryOp.LOG2, UnaryOp.LOG10, UnaryOp.SQRT, UnaryOp.RSQRT})
 
 
-def made_up_inputs(program: HostProgram, parameters: Mapping[str, int], seed: int = 0) -> dict[str, NDArray]:
-    """Return an array for every input and updated buffer. The same seed gives the same arrays."""
+def made_up_inputs(
+    program: HostProgram, parameters: Mapping[str, int], seed: int = 0, largest: int = LARGEST
+) -> dict[str, NDArray]:
+    """Return an array for every input and updated buffer, of integers up to ``largest``.
+
+    The same seed gives the same arrays.
+    """
     shapes = {b.name: shape_of(b, parameters) for b in program.buffers}
     nodes = list(walk_host(program.body))
     safe = _subscripts(nodes, shapes)
@@ -32,7 +37,7 @@ def made_up_inputs(program: HostProgram, parameters: Mapping[str, int], seed: in
     for number, buffer in enumerate(input_buffers(program)):
         generator = np.random.default_rng([seed, number])
         shape = shapes[buffer.name]
-        values = generator.integers(1, LARGEST, shape, endpoint=True)
+        values = generator.integers(1, largest, shape, endpoint=True)
         if buffer.name in safe:
             values = generator.integers(0, max(1, safe[buffer.name]), shape)
         elif buffer.name not in positive and buffer.type.dtype.kind in "fi":
@@ -71,14 +76,23 @@ def _positive(node: HostNode) -> Iterator[str]:
 
 
 def _subscripts(nodes: Sequence[HostNode], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
-    """Return the buffers whose elements select others, with how many values are safe for all of them."""
+    """Return the buffers whose elements select others, with how many values are safe for all of them.
+
+    Where a subscript is computed from an element, and not the element itself, only 0 is.
+    """
     safe: dict[str, int] = {}
     for view, views in (found for node in nodes for found in _views(node)):
         for index, extent in zip(view.indices, shapes.get(view.buffer, ()), strict=False):
             if not isinstance(index, Index):
-                for name in _read(index, views):
-                    safe[name] = min(safe.get(name, extent), extent)
+                inner = _unconverted(index)
+                for name in _read(inner, views):
+                    most = extent if isinstance(inner, Read) else 1
+                    safe[name] = min(safe.get(name, most), most)
     return safe
+
+
+def _unconverted(expression: Expression) -> Expression:
+    return _unconverted(expression.operand) if isinstance(expression, Convert) else expression
 
 
 def _read(expression: Expression, views: Sequence[View]) -> Iterator[str]:
