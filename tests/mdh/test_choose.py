@@ -52,6 +52,9 @@ class Texts:
     def adapted(self, text: str) -> str | None:
         return None if text == "illegal" else text
 
+    def predicted(self, schedule: str) -> float:
+        return 9.0 if schedule == "unlikely" else 1.0
+
 
 def right(seconds: float) -> Outcome:
     return Outcome(Status.VERIFIED, seconds, (seconds,))
@@ -72,6 +75,8 @@ def test_the_order_of_choice(tmp_path: Path) -> None:
         database.record(size(101), "p", "illegal", right(1))
         found = choose(hom, buffers, DEVICE, Texts(), database)
         assert (found.schedule, found.origin) == ("near", Origin.NEAREST)
+        database.record(size(101), "p", "unlikely", right(0.5))
+        assert choose(hom, buffers, DEVICE, Texts(), database).schedule == "near"
         other = replace(size(100), device="another")
         database.record(other, "p", "elsewhere", right(1))
         assert choose(hom, buffers, DEVICE, Texts(), database).schedule == "near"
