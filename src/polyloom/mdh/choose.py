@@ -10,11 +10,11 @@ from typing import Generic, Protocol, TypeVar
 
 from polyloom.diagnostics import PolyloomError
 from polyloom.ir.host import Buffer, MdHom
-from polyloom.mdh.database import Database, default_path
+from polyloom.mdh.database import Database, Entry, default_path
 from polyloom.mdh.devices import DeviceModel
 from polyloom.mdh.signature import key_of
 
-S_co = TypeVar("S_co", covariant=True)
+S = TypeVar("S")
 
 
 class Origin(Enum):
@@ -25,21 +25,28 @@ class Origin(Enum):
     MODEL = "cost model"
 
 
-class Choices(Protocol[S_co]):
+class Choices(Protocol[S]):
     """The part of a space that a choice needs."""
 
-    def default(self) -> S_co:
+    def default(self) -> S:
         """Return the schedule that the cost model prefers."""
 
-    def adapted(self, text: str) -> S_co | None:
+    def adapted(self, text: str) -> S | None:
         """Return the legal schedule nearest to a JSON text; None where it is none at all."""
+
+    def predicted(self, schedule: S) -> float:
+        """Return the seconds that the cost model expects."""
+
+
+TRUSTED = 1.5
+"""A schedule for other sizes may be so many times slower than the model's choice in the model's opinion."""
 
 
 @dataclass(frozen=True)
-class Choice(Generic[S_co]):
+class Choice(Generic[S]):
     """A schedule, where it comes from, and its time when it was tuned (None: never)."""
 
-    schedule: S_co
+    schedule: S
     origin: Origin
     seconds: float | None = None
 
@@ -52,9 +59,9 @@ def choose(
     hom: MdHom,
     buffers: Sequence[Buffer],
     device: DeviceModel,
-    space: Choices[S_co],
+    space: Choices[S],
     database: Database | None,
-) -> Choice[S_co]:
+) -> Choice[S]:
     """Return the schedule of an md_hom whose parameters are folded."""
     if database is not None:
         key = key_of(hom, buffers, device.id)
@@ -62,11 +69,19 @@ def choose(
         found = None if best is None else space.adapted(best.schedule)
         if best is not None and found is not None:
             return Choice(found, Origin.TUNED, best.outcome.seconds)
-        for entry in database.nearest(key, within=NEAR):
-            found = space.adapted(entry.schedule)
-            if found is not None and entry.key.device == key.device:
-                return Choice(found, Origin.NEAREST, entry.outcome.seconds)
+        near = [e for e in database.nearest(key, within=NEAR) if e.key.device == key.device]
+        return _nearest(near, space)
     return Choice(space.default(), Origin.MODEL)
+
+
+def _nearest(entries: Sequence[Entry], space: Choices[S]) -> Choice[S]:
+    """Return the first that fits here, but the model's choice where the model thinks that much better."""
+    default = space.default()
+    for entry in entries:
+        found = space.adapted(entry.schedule)
+        if found is not None and space.predicted(found) <= TRUSTED * space.predicted(default):
+            return Choice(found, Origin.NEAREST, entry.outcome.seconds)
+    return Choice(default, Origin.MODEL)
 
 
 def tuning_results(path: Path | None = None) -> Database | None:
