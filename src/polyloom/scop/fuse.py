@@ -167,6 +167,8 @@ def with_initial(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
         return None
     if any(v.buffer == given.buffer for v in a.inputs if v != given):
         return None
+    if any(v.buffer in {o.buffer for o in b.outputs} - {given.buffer} for v in a.inputs):
+        return None
     started = [o for o, start in enumerate(b.initial) if isinstance(start, Read) and _of(b, start, given)]
     places = [k for k, v in enumerate(b.inputs) if v.buffer == given.buffer]
     if len(started) != 1 or len(places) != 1 or not _replaces(b, started[0], given, passing):
