@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from polyloom.diagnostics import PolyloomError, error
+from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.mdh.outcome import Outcome, Status
 from polyloom.mdh.signature import Key
 
@@ -249,7 +249,7 @@ class Database:
             raise PolyloomError(_refusal(self.path, fault)) from fault
 
 
-def _refusal(path: Path, fault: sqlite3.Error | OSError) -> Any:
+def _refusal(path: Path, fault: sqlite3.Error | OSError) -> Diagnostic:
     code = getattr(fault, "sqlite_errorcode", None)
     primary = None if code is None else code & 0xFF
     if primary in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
@@ -263,7 +263,7 @@ def _refusal(path: Path, fault: sqlite3.Error | OSError) -> Any:
     return error("database-unusable", f"`{path}` cannot be used: {fault}", helps=helps)
 
 
-def _later(path: Path, version: int) -> Any:
+def _later(path: Path, version: int) -> Diagnostic:
     message = f"`{path}` was written by a later version of Polyloom (layout {version}, not {VERSION})"
     return error("database-later", message, helps=["choose another file with `--database`"])
 
