@@ -150,3 +150,9 @@ def test_no_devices(monkeypatch: pytest.MonkeyPatch, capsys: Captured, scale: st
     out, err = capsys.readouterr()
     assert json.loads(out) == [] and "device-none" in err
     assert "device-none" in failure(capsys, ["run", scale, "--param", "n=3"], 1)
+
+
+def test_a_program_that_enlarges_errors(capsys: Captured) -> None:
+    lu = str(EXAMPLES / "c" / "lu.c")
+    found = document(capsys, ["run", lu, "--param", "n=40", "--check"])
+    assert found["check"]["passed"] and not found["check"]["exact"]

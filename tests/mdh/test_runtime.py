@@ -413,3 +413,12 @@ def test_the_kernel_of_a_fused_loop(golden: Callable[[Path, str], None]) -> None
 
 def a_processor() -> DeviceModel:
     return replace(device().model, kind=DeviceKind.CPU, max_group_size=4096)
+
+
+def test_the_check_of_real_numbers_finds_what_is_wrong() -> None:
+    program = doubling().program
+    inputs = {"s": np.asarray(0.3, np.float32), "x": np.linspace(1, 2, 6, dtype=np.float32)}
+    right = evaluate_host(program, {"n": 6}, inputs)
+    for error, passed in ((1e-7, True), (1e-4, False)):
+        found = {"y": right["y"] * np.float32(1 + error)}
+        assert check_run(program, {"n": 6}, inputs, found, 1, made_up=False).passed is passed
