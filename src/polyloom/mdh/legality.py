@@ -17,8 +17,8 @@ WIDTHS = (1, 2, 4, 8, 16)
 LARGEST_TILE = 128
 """Results of a register tile: more never fit into registers and make builds long."""
 
-LARGEST_BODY = 4096
-"""Points that are written out in a kernel."""
+LARGEST_BODY, LARGEST_OF_UNKNOWN = 2048, 192
+"""Points that are written out in a kernel; where an extent is not known, every shape of a tile is."""
 
 
 def problems(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> tuple[str, ...]:
@@ -95,6 +95,8 @@ def _order(facts: TileFacts) -> Iterator[str]:
     shared = [d for d in lost if schedule.items[d] > 1]
     if facts.waits and shared:
         yield "totals wait in memory, so work-items cannot share a reduction"
+    if facts.waits and any(not facts.extent(d) for d in lost if facts.is_tiled(d)):
+        yield "totals wait in memory, but a reduction of unknown length may have no points"
     no_neutral = any(n is None for n in combiner.neutral)
     if no_neutral and facts.hom.guard is not None and (facts.split or facts.waits):
         yield f"`{combiner.name}` has no neutral element for parts without points"
@@ -105,6 +107,8 @@ def _order(facts: TileFacts) -> Iterator[str]:
         yield f"`{combiner.name}` does not commute: vectors would change the order"
     if divided and len(lost) > 1:
         yield f"`{combiner.name}` does not commute: only one reduced dimension could be cut"
+    if any(facts.is_tiled(d) for d in shared):
+        yield f"`{combiner.name}` does not commute: work-items would take turns from tile to tile"
     for order in (schedule.private_order, schedule.unrolled_order):
         if [d for d in order if d in lost] != list(lost):
             yield f"`{combiner.name}` does not commute: loops keep their order"
@@ -136,7 +140,7 @@ def _limits(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> Iterator
     tile = results_of_tile(facts)
     if tile > LARGEST_TILE:
         yield f"a register tile of {tile} results"
-    if written_points(facts) > LARGEST_BODY:
+    if written_points(facts) > largest_body(facts):
         yield f"{written_points(facts)} points would be written out"
     used = local_bytes(facts, buffers) + _shared_bytes(facts)
     if used > device.local_memory:
@@ -147,6 +151,12 @@ def results_of_tile(facts: TileFacts) -> int:
     """Return how many values, vectors counted once, a register tile keeps."""
     outputs = len(facts.hom.outputs)
     return prod(facts.schedule.private[d] for d in facts.kept) * outputs
+
+
+def largest_body(facts: TileFacts) -> int:
+    """Return how many points a kernel of this md_hom may write out."""
+    known = all(facts.extent(d) is not None for d in range(len(facts.hom.extents)))
+    return LARGEST_BODY if known else LARGEST_OF_UNKNOWN
 
 
 def written_points(facts: TileFacts) -> int:

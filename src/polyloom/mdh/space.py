@@ -235,11 +235,17 @@ class _Draft:
     def with_tile(self, schedule: Schedule) -> Schedule:
         """Choose the register tile: as many results as registers hold, spread over kept dimensions."""
         private = list(schedule.private)
-        room = self.rng.choice((1, 4, 8, 12, 16, 20, 24, 24, 28))
+        room = self.rng.choice((1, 4, 8, 12, 16, 20, 24, 24, 28) if self._is_known else (1, 2, 4, 8, 16))
         for d in self.rng.sample(self.kept, len(self.kept)):
             private[d] = self._tile_size(self.counted(schedule, d), room)
             room = max(1, room // private[d])
         return replace(schedule, private=tuple(private))
+
+    @property
+    def _is_known(self) -> bool:
+        """Whether all extents are numbers: else all shapes of a tile are written out, so tiles are small."""
+        facts = self.space.facts(self.space.plain)
+        return all(facts.extent(d) is not None for d in self.dimensions)
 
     def _tile_size(self, count: int, room: int) -> int:
         sizes = [n for n in _TILES if n <= min(count, room)]
@@ -249,7 +255,7 @@ class _Draft:
     def with_unroll(self, schedule: Schedule) -> Schedule:
         """Choose how often the loops of the reduction are unrolled: short ones whole."""
         private = list(schedule.private)
-        room = max(1, 512 // prod(private))
+        room = max(1, (512 if self._is_known else 48) // prod(private))
         for d in self.rng.sample(self.reduced, len(self.reduced)):
             count = self.counted(schedule, d)
             whole = count <= 8 and self.rng.random() < 0.6
