@@ -33,6 +33,7 @@ from polyloom.frontends.c.polynomials import (
 from polyloom.frontends.c.relations import positions
 from polyloom.frontends.c.sets import constant_affine, without_set
 from polyloom.frontends.c.state import State
+from polyloom.ir.expressions import Read, walk
 
 Stride = tuple[Affine, ...]
 
@@ -108,11 +109,12 @@ def _written(state: State) -> frozenset[str]:
 
 
 def _not_affine(array: FoundArray, accesses: list[Access]) -> list[Diagnostic]:
-    """Return a remark for each place where a subscript is not affine, and why."""
+    """Return a remark for each place where a subscript is not affine and reads no data, and why."""
     found: dict[Span | None, Diagnostic] = {}
     for access in accesses:
         for index in access.indices:
-            if index.affine is None and index.span not in found:
+            reads = any(isinstance(part, Read) for part in walk(index.value))
+            if index.affine is None and not reads and index.span not in found:
                 found[index.span] = remark(
                     "c-nonaffine",
                     f"a subscript of `{array.place.variable.name}` is not affine",
