@@ -28,8 +28,10 @@ from polyloom.mdh.emit_nest import emit_nest
 from polyloom.mdh.emit_signature import Signature, kernel_name, signature_of
 from polyloom.mdh.emit_tiles import Results, tile_kernel
 from polyloom.mdh.kernel import Kernel, Launch, Temporary
+from polyloom.mdh.legality import problems
 from polyloom.mdh.plain import plain_nest
 from polyloom.mdh.schedule import Schedule, schedule_from_text
+from polyloom.mdh.space import default_schedule
 from polyloom.mdh.tile_facts import TileFacts
 from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, product_of, replace_name
 
@@ -37,6 +39,7 @@ from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, product_o
 def emit_md_hom(hom: MdHom, program: HostProgram, device: DeviceModel, schedule: Schedule | None) -> Launch:
     """Return the kernels of an md_hom of ``program`` under a schedule.
 
+    A schedule that this md_hom may not have (it was found for other sizes) gives way to the cost model's.
     Scans and histograms have none, and are cut into chunks where that is worth it. Everything else, and
     where ``schedule`` is None, becomes a plain nest.
     """
@@ -45,13 +48,13 @@ def emit_md_hom(hom: MdHom, program: HostProgram, device: DeviceModel, schedule:
     if schedule is None:
         return emit_nest(plain_nest(hom), program, device)
     buffers = {buffer.name: buffer for buffer in program.buffers}
+    if problems(TileFacts(hom, schedule), buffers, device):
+        schedule = default_schedule(hom, buffers, device)
     return _Emission(distinct_iterators(hom, buffers), buffers, device).launch(schedule)
 
 
 def _emit_default(hom: MdHom, program: HostProgram, device: DeviceModel) -> Launch:
     """Emit a part of a scan or histogram: tiles under the cost model's schedule, where it has tiles."""
-    from polyloom.mdh.space import default_schedule
-
     if not has_tiles(hom):
         return emit_nest(plain_nest(hom), program, device)
     buffers = {buffer.name: buffer for buffer in program.buffers}
@@ -222,8 +225,6 @@ class _Emission:
 
     def _second(self, hom: MdHom, temporary: dict[str, tuple[Buffer, View]]) -> Kernel:
         """Return the kernel that combines partial results, scheduled by the cost model."""
-        from polyloom.mdh.space import default_schedule
-
         buffers = {**self.buffers, **{name: buffer for name, (buffer, _) in temporary.items()}}
         schedule = default_schedule(hom, buffers, self.device, split=False)
         facts = TileFacts(hom, schedule)

@@ -307,7 +307,8 @@ class _Tiles:
         if main:
             self._continue(d, size, self._exact(d, size), lambda: inside(True))
         if self.facts.width(d) > 1:
-            for width in (self.facts.width(d), 1):
+            whole = main and size == self.facts.width(d)
+            for width in (1,) if whole else (self.facts.width(d), 1):
                 self._continue(d, width, (Spot(ZERO, 0, width),), lambda: inside(False))
         else:
             with state.lines.block(f"for (; {i} < {state.c(state.high[d])}; {i} += {size})"):
