@@ -150,7 +150,7 @@ def _results_of(program: Program, mapping: Mapping, statement: Statement) -> Res
     holders = reduce[-1].completed() if reduce else written
     ports = mapping.outputs.get(tensor)
     holders = _with_unwritten(program, mapping, tensor, holders, ports is None)
-    leave = () if ports is None else _leaving(program, mapping, statement, holders, ports)
+    leave = () if ports is None else _leaving(program, mapping, statement, written.range(), holders, ports)
     needed = all_needed(program, mapping, tensor)
     moves = moves_of(tensor, program.tensor(tensor).type, mapping.grid, holders, needed)
     return Results(tensor, statement, written, holders, reduce, moves, leave)
@@ -238,7 +238,12 @@ def _tensor_order(written: isl.Map, shape: tuple[int, ...], same: isl.Map) -> is
 
 
 def _leaving(
-    program: Program, mapping: Mapping, statement: Statement, holders: isl.Map, ports: isl.Map
+    program: Program,
+    mapping: Mapping,
+    statement: Statement,
+    written: isl.Set,
+    holders: isl.Map,
+    ports: isl.Map,
 ) -> tuple[Chain, ...]:
     element = program.tensor(statement.write.tensor).type
     chains: list[Chain] = []
@@ -248,7 +253,10 @@ def _leaving(
             continue
         order = along_lines(here, mapping.grid, side)
         sent = holders.intersect_range(here.domain())
-        assert sent.is_subset(order.range_factor_domain().reverse()), "border adapters have seen to it"
+        facing = order.range_factor_domain().reverse()
+        stray = sent.subtract(facing).range()
+        assert stray.is_disjoint(written), "border adapters have seen to it"
+        sent = sent.intersect(facing)  # PEs beside other ports have what no instance writes, too
         chains.append(_chain(mapping, statement, element, side, order, sent, leaves=True))
     return tuple(chains)
 
