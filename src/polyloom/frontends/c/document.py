@@ -12,7 +12,7 @@ import islpy as isl
 
 from polyloom.frontends.c.c_types import spelling
 from polyloom.frontends.c.drafts import FoundArray
-from polyloom.frontends.c.read import Part
+from polyloom.frontends.c.read import Part, context_of
 from polyloom.scop.model import ScopAccess
 
 
@@ -28,7 +28,7 @@ def document(part: Part) -> dict[str, Any]:
     must = [access for s in shown for access in s.must]
     return {
         "function": part.name,
-        "context": str(part.state.context.params().drop_unused_params()),
+        "context": str(context_of(part)),
         "domain": str(_union_set(s.domain for s in shown)),
         "schedule": str(part.schedule),
         "reads": str(_union(reads, arrays)),

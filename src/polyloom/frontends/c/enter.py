@@ -7,7 +7,7 @@ from pycparser import c_ast
 
 from polyloom.diagnostics import PolyloomError
 from polyloom.frontends.c.affine import affine, constant_of, fits_in
-from polyloom.frontends.c.c_types import Array, Scalar, is_unsigned, value_range
+from polyloom.frontends.c.c_types import Array, Scalar, value_range
 from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.enumerations import enumerate_members
 from polyloom.frontends.c.extents import extent_of
@@ -29,8 +29,8 @@ _LARGE = 2**62
 def enter(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> State:
     """Return the state before the first statement of a part.
 
-    Integers that the part does not write are its parameters; constants are folded, and so are, where the part
-    is to be computed, locals that nothing in the function changes.
+    Integers that the part does not write are its parameters; ``const`` ones with a constant are folded. Where
+    the part is to be computed, locals that are functions of parameters, and stay so, are no parameters.
     """
     state = State(places, Scope(), everywhere(), everywhere(), set(), mode=mode)
     own = tree.ext.index(region.function)
@@ -46,7 +46,7 @@ def enter(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> St
     for node in region.before:
         for decl in node.decls if isinstance(node, c_ast.DeclList) else [node]:
             fixed = mode is Mode.COMPUTE and getattr(decl, "name", None) not in changed
-            _declare_outside(decl, state, Origin.OUTER, fixed=fixed)
+            _declare_outside(decl, state, Origin.OUTER)
             if fixed:
                 _follow(decl, changed, state)
     state.scope = Scope(state.scope)
@@ -54,17 +54,17 @@ def enter(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> St
     return state
 
 
-def _declare_outside(node: c_ast.Node, state: State, origin: Origin, *, fixed: bool = False) -> None:
+def _declare_outside(node: c_ast.Node, state: State, origin: Origin) -> None:
     """Bring a declared name into the scope; what a SCoP cannot use is a fault where it is used."""
     try:
-        _declare(node, state, origin, fixed=fixed)
+        _declare(node, state, origin)
     except PolyloomError as fault:
         name = getattr(node, "name", None)
         if name:
             state.scope.names[name] = Unusable(fault)
 
 
-def _declare(node: c_ast.Node, state: State, origin: Origin, *, fixed: bool) -> None:
+def _declare(node: c_ast.Node, state: State, origin: Origin) -> None:
     match node:
         case c_ast.Typedef(name=name):
             enumerate_members(node, state)
@@ -78,12 +78,12 @@ def _declare(node: c_ast.Node, state: State, origin: Origin, *, fixed: bool) -> 
                 state.scope.names[node.name] = Defined(node.name, node.type, None, False)
         case c_ast.Decl():
             enumerate_members(node, state)
-            _variable(node, state, origin, fixed=fixed)
+            _variable(node, state, origin)
         case _:
             pass
 
 
-def _variable(node: c_ast.Decl, state: State, origin: Origin, *, fixed: bool) -> None:
+def _variable(node: c_ast.Decl, state: State, origin: Origin) -> None:
     ctype = type_of_name(node, state, extent_of)
     if node.name is None:
         return
@@ -93,7 +93,7 @@ def _variable(node: c_ast.Decl, state: State, origin: Origin, *, fixed: bool) ->
     state.scope.names[node.name] = variable
     if isinstance(ctype, Array) or not isinstance(ctype, Scalar) or ctype.element.is_float:
         return
-    if fixed or "const" in (node.quals or []):
+    if "const" in (node.quals or []):
         value = _first_value(node, ctype, state)
         if value is not None:
             state.known[variable] = Known(constant_affine(value), Constant(value, ctype.element))
@@ -104,8 +104,6 @@ def _variable(node: c_ast.Decl, state: State, origin: Origin, *, fixed: bool) ->
     low, high = max(-_LARGE, least), min(_LARGE, greatest)
     bounds = isl.Set(f"[{name}] -> {{ [] : {low} <= {name} <= {high} }}")
     state.limits = state.limits.intersect(bounds)
-    if is_unsigned(ctype.element):
-        state.context = state.context.intersect(isl.Set(f"[{name}] -> {{ [] : {name} >= 0 }}"))
 
 
 def _follow(node: c_ast.Node, changed: frozenset[str], state: State) -> None:
@@ -125,7 +123,7 @@ def _follow(node: c_ast.Node, changed: frozenset[str], state: State) -> None:
     around = state.scope.names_around().values()
     shared = {v.unique for v in around if isinstance(v, Variable) and v.origin is Origin.GLOBAL}
     names = set(found.get_var_names(isl.dim_type.param))
-    if names & (changed | shared) or not fits_in(found, ctype.element, state):
+    if not names or names & (changed | shared) or not fits_in(found, ctype.element, state):
         return
     value = expression_of(found, state.type_of, ctype.element)
     state.known[variable] = Known(found, value)

@@ -13,7 +13,7 @@ import islpy as isl
 from pycparser import c_ast
 
 from polyloom.diagnostics import Diagnostic, Source, Unsupported
-from polyloom.frontends.c.c_types import Scalar
+from polyloom.frontends.c.c_types import Scalar, is_unsigned
 from polyloom.frontends.c.control import walk_all
 from polyloom.frontends.c.drafts import FoundArray
 from polyloom.frontends.c.enter import enter
@@ -118,7 +118,7 @@ def scop_of(part: Part) -> Scop:
         name=part.name,
         source=state.places.source,
         parameters=parameters_of(part),
-        context=state.context.params().drop_unused_params(),
+        context=context_of(part),
         statements=models,
         schedule=schedule_of(kept),
         arrays=tuple(_array(a, part) for a in state.arrays.values() if isinstance(a.type, Scalar)),
@@ -164,6 +164,16 @@ def _array(found: FoundArray, part: Part) -> ScopArray:
         undefined=start.undefined,
         initial=start.value,
     )
+
+
+def context_of(part: Part) -> isl.Set:
+    """Return what is known of the parameters: what was assumed, and that unsigned ones are not negative."""
+    context = part.state.context.params()
+    for parameter in parameters_of(part):
+        if is_unsigned(parameter.type):
+            name = parameter.name
+            context = context.intersect(isl.Set(f"[{name}] -> {{ : {name} >= 0 }}"))
+    return context.drop_unused_params()
 
 
 def parameters_of(part: Part) -> tuple[ScopParameter, ...]:

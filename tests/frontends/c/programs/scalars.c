@@ -8,7 +8,7 @@ void scalars(int n, int k, double a[n], double b[2 * n], int c[20])
 {
   double s, t;
   int x, y;
-  place z = FIRST;
+  const place z = FIRST;
 #pragma scop
   s = 0;
   for (int i = 0; i < n; i++) {
