@@ -12,7 +12,7 @@ Source: c-frontend.md, Sec. 4; Doerfert et al. 2015 (privatization dependences).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
@@ -60,13 +60,18 @@ class Dependences:
     exposed: Mapping[str, isl.Set]
 
 
-def dependences(scop: Scop, updates: Mapping[str, Update]) -> Dependences:
-    """Return the dependences of a static control part; ``updates``: statement names to what they combine."""
+def dependences(
+    scop: Scop, updates: Mapping[str, Update], only: Collection[str] | None = None
+) -> Dependences:
+    """Return the dependences of a static control part.
+
+    ``updates``: statement names to what they combine. ``only``: through these arrays.
+    """
     edges: list[Dependence] = []
     exposed: dict[str, isl.Set] = {}
     for array in scop.arrays:
         use = _Use(scop, array.name, updates)
-        if not use.writes:
+        if not use.writes or (only is not None and array.name not in only):
             continue
         edges += use.edges()
         elements = use.exposed()

@@ -21,7 +21,7 @@ from polyloom.scop.buffers import buffers, parameters
 from polyloom.scop.contract import Storage, contracted, private_buffers, rewriting
 from polyloom.scop.dependences import Dependences, Kind, dependences
 from polyloom.scop.emit import Emitter
-from polyloom.scop.expand import expanded
+from polyloom.scop.expand import Expansion, expanded
 from polyloom.scop.functions import ordered_updates
 from polyloom.scop.fuse import fused, without_dead
 from polyloom.scop.gather import gathered
@@ -92,7 +92,7 @@ def _transformed(scop: Scop, mode: ReductionMode) -> Transformation:
     updates = _updates(scop, mode)
     before = dependences(scop, updates)
     larger, expansions = expanded(scop, before)
-    after = dependences(larger, updates) if expansions else before
+    after = _again(before, larger, updates, expansions)
     ordered = {} if mode is ReductionMode.IGNORE else ordered_updates(larger)
     wrong = tuple(stated_errors(scop, after, ordered))
     if wrong and mode is not ReductionMode.IGNORE:
@@ -110,6 +110,19 @@ def _transformed(scop: Scop, mode: ReductionMode) -> Transformation:
     program = HostProgram(scop.name, parameters(scop), found, body)
     loops = verdicts(larger, after, expansions, updates, arranged, ordered)
     return Transformation(program, loops, tuple(_remarks(loops)))
+
+
+def _again(
+    before: Dependences, scop: Scop, updates: Mapping[str, Update], expansions: Sequence[Expansion]
+) -> Dependences:
+    """Return the dependences after expansion; those through other arrays are as before."""
+    touched = {name for e in expansions for name in (e.name, e.array.name)}
+    if not touched:
+        return before
+    new = dependences(scop, updates, touched)
+    edges = [e for e in before.edges if e.array not in touched]
+    exposed = {array: elements for array, elements in before.exposed.items() if array not in touched}
+    return Dependences((*edges, *new.edges), {**exposed, **new.exposed})
 
 
 def _remarks(loops: Sequence[LoopVerdict]) -> Iterator[Diagnostic]:
