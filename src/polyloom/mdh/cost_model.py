@@ -123,7 +123,7 @@ class _Model:
     def accesses(self) -> list[tuple[int, Access | None]]:
         hom = self.facts.hom
         found = [access_of(view, self.buffers, len(hom.extents)) for view in hom.inputs]
-        risky = risky_reads(hom)
+        risky = risky_reads(hom, self.buffers)
         return [(k, None if k in risky else access) for k, access in enumerate(found)]
 
     def plan(self, k: int) -> CopyPlan | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from polyloom.ir.expressions import Binary, BinaryOp, Expression, Read, Select, children
 from polyloom.ir.host import Combiner, Index, MdHom, View
 from polyloom.ir.types import ElementType
-from polyloom.mdh.access import ZERO, Access, access_of, row_length, scaled
+from polyloom.mdh.access import ZERO, Access, Buffers, access_of, known, row_length, scaled
 from polyloom.mdh.emit_signature import Signature
 from polyloom.mdh.emit_text import Lines, Namer
 from polyloom.mdh.expression_c import Leaves, expression_c, integer_c, load, value_type
@@ -85,7 +85,7 @@ class Points:
         hom = self.signature.hom
         count = len(hom.extents)
         self.accesses = [access_of(view, self.signature.buffers, count) for view in hom.inputs]
-        self.risky = risky_reads(hom)
+        self.risky = risky_reads(hom, self.signature.buffers)
 
     @property
     def hom(self) -> MdHom:
@@ -106,7 +106,7 @@ class Points:
 
     @contextmanager
     def without_copies(self) -> Iterator[None]:
-        """Let everything be read from where it lies: copies hold what the last cache tile of a reduction read,
+        """Let everything be read from where it lies: copies hold what the last tile of a reduction read,
         and nothing at all where there was none.
         """
         copies, self.copies = self.copies, {}
@@ -295,14 +295,33 @@ def _reads(expression: Expression) -> tuple[int, ...]:
     return tuple(dict.fromkeys(k for child in children(expression) for k in _reads(child)))
 
 
-def risky_reads(hom: MdHom) -> frozenset[int]:
-    """Return the inputs that a choice guards: where it is not taken they may lie outside their buffer."""
+def risky_reads(hom: MdHom, buffers: Buffers) -> frozenset[int]:
+    """Return the inputs that may lie outside their buffer at points where a choice does not take them."""
     found: set[int] = set()
     for term in hom.terms:
         found |= set(_reads(term)) - _certain(term)
     if hom.written is not None:
         found |= {k for e in (*hom.initial, *hom.finish) if e is not None for k in _reads(e)}
-    return frozenset(k for k in found if k < len(hom.inputs))
+    return frozenset(k for k in found if k < len(hom.inputs) and not _lies_inside(hom, k, buffers))
+
+
+def _lies_inside(hom: MdHom, k: int, buffers: Buffers) -> bool:
+    """Whether all points of the rectangle are known to read elements that exist."""
+    view = hom.inputs[k]
+    pairs = zip(view.indices, buffers[view.buffer].shape, strict=True)
+    return all(_index_lies_inside(hom, index, known(extent)) for index, extent in pairs)
+
+
+def _index_lies_inside(hom: MdHom, index: Index | Expression, extent: int | None) -> bool:
+    if not isinstance(index, Index) or extent is None:
+        return False
+    offset, low, high = known(index.offset), 0, 0
+    for coefficient, n in zip(index.coefficients, map(known, hom.extents), strict=True):
+        if coefficient and n is None:
+            return False
+        reach = coefficient * (max(n or 1, 1) - 1)
+        low, high = low + min(reach, 0), high + max(reach, 0)
+    return offset is not None and offset + low >= 0 and offset + high < extent
 
 
 def _certain(expression: Expression) -> set[int]:

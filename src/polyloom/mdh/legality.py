@@ -126,7 +126,7 @@ def _copies(facts: TileFacts, buffers: Buffers) -> Iterator[str]:
         if caching.memory is not Memory.LOCAL:
             continue
         name = facts.hom.inputs[k].buffer
-        if facts.hom.guard is not None or k in risky_reads(facts.hom):
+        if facts.hom.guard is not None or k in risky_reads(facts.hom, buffers):
             yield f"`{name}`: what is read depends on a condition, so it is not copied"
         elif copy_plan(facts, k, buffers) is None:
             yield f"`{name}`: a copy needs affine indices and cache tiles of a known size"

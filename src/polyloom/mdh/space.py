@@ -114,7 +114,7 @@ class ScheduleSpace:
     @cached_property
     def accesses(self) -> tuple[Access | None, ...]:
         """The input views' addresses; None where they are computed or depend on a condition."""
-        count, risky = len(self.hom.extents), risky_reads(self.hom)
+        count, risky = len(self.hom.extents), risky_reads(self.hom, self.buffers)
         found = (access_of(view, self.buffers, count) for view in self.hom.inputs)
         return tuple(None if k in risky else access for k, access in enumerate(found))
 
