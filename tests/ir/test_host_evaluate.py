@@ -410,13 +410,15 @@ def nest() -> Nest:
     return Nest("W", lanes, (N,), body, (zero, more, out), (Buffer("t", I32, (), Role.LOCAL),))
 
 
-def test_nest_with_private_scalar() -> None:
+@pytest.mark.parametrize("n", [7, 40])
+def test_nest_with_private_scalar(n: int) -> None:
+    """A few points one after another, many together."""
     buffers = (buffer("x", I32, (N, N), Role.INPUT), buffer("y", I32, (N,), Role.UPDATED))
-    x, y = integers(7, 7), integers(7, seed=5)
-    for values in ({}, {"n": 7}):
+    x, y = integers(n, n), integers(n, seed=5)
+    for values in ({}, {"n": n}):
         whole = specialise(program((nest(),), buffers), values)
-        found = evaluate_host(whole, {} if values else {"n": 7}, {"x": x, "y": y})["y"]
-        expected = np.array([sum(v for v in x[i, : i + 1 : 2] if v > 0) for i in range(7)])
+        found = evaluate_host(whole, {} if values else {"n": n}, {"x": x, "y": y})["y"]
+        expected = np.array([sum(v for v in x[i, : i + 1 : 2] if v > 0) for i in range(n)])
         expected[2] = y[2]
         assert np.array_equal(found, expected)
 

@@ -1,14 +1,16 @@
 """The meaning of a nest, in NumPy: its sequential body, for all points of its parallel dimensions at once.
 
-Every parallel point is a *lane*; integers that depend on the point are arrays with an element per lane.
+A few points run one after another (``nest_serial``). Else every parallel point is a *lane*; integers that
+depend on the point are arrays with an element per lane.
 A loop goes on with the lanes whose condition still holds, a branch with those it chooses.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from polyloom.ir.garbage import garbage
 from polyloom.ir.host import Assignment, Index, Nest, View
 from polyloom.ir.integers import integer, values_of
 from polyloom.ir.launch import assign, check_inside
+from polyloom.ir.nest_serial import serial_function
 from polyloom.polyhedra.loops_tree import Branch, Instance, Loop, Tree
 
 NDArray = npt.NDArray[Any]
@@ -27,13 +30,39 @@ Names = Mapping[str, Any]
 """Parameters and iterators to integers, or to one integer per lane."""
 
 
+FEW_LANES = 24
+"""Points of the parallel dimensions up to which they are carried out one after another."""
+
+
 def run_nest(node: Nest, arrays: Mapping[str, NDArray], names: Mapping[str, int]) -> None:
     """Carry out a nest: buffers among ``arrays`` change. Errors: IndexError outside of a buffer."""
     extents = tuple(max(0, integer(e, names)) for e in node.extents)
-    lanes = np.indices(extents, dtype=np.int64).reshape(len(extents), math.prod(extents))
-    count = lanes.shape[1]
-    shapes = {b.name: (count, *(integer(n, names) for n in b.shape)) for b in node.private}
-    private = {b.name: garbage(shapes[b.name], b.type) for b in node.private}
+    count = prod(extents)
+    if 0 < count <= FEW_LANES:
+        _one_by_one(node, arrays, names, extents)
+    elif count:
+        _together(node, arrays, names, extents)
+
+
+def _one_by_one(
+    node: Nest, arrays: Mapping[str, NDArray], names: Mapping[str, int], extents: tuple[int, ...]
+) -> None:
+    run = serial_function(node)
+    for point in product(*map(range, extents)):
+        run({**arrays, **_private(node, names, ())}, names, point)
+
+
+def _private(node: Nest, names: Mapping[str, int], lanes: tuple[int, ...]) -> dict[str, NDArray]:
+    shapes = {b.name: (*lanes, *(max(0, integer(n, names)) for n in b.shape)) for b in node.private}
+    return {b.name: garbage(shapes[b.name], b.type) for b in node.private}
+
+
+def _together(
+    node: Nest, arrays: Mapping[str, NDArray], names: Mapping[str, int], extents: tuple[int, ...]
+) -> None:
+    count = prod(extents)
+    lanes = np.indices(extents, dtype=np.int64).reshape(len(extents), count)
+    private = _private(node, names, (count,))
     points = dict(zip(node.iterators, lanes, strict=True))
     run = _Run(node, {**arrays, **private}, frozenset(private), dict(names))
     run.tree(node.body, points, np.arange(count))
