@@ -12,7 +12,7 @@ Source: c-frontend.md, Sec. 4; Doerfert et al. 2015 (privatization dependences).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
@@ -78,9 +78,6 @@ def dependences(
         if elements is not None:
             exposed[array.name] = elements
     return Dependences(tuple(edges), exposed)
-
-
-_Filter = Callable[[ScopStatement, int], bool]
 
 
 class _Use:

@@ -6,13 +6,14 @@ proved against the dependences; isl's scheduler proposes skewed ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations, islice
 
 import islpy as isl
 
+from polyloom.polyhedra.lattice import column_echelon
 from polyloom.scop.dependences import maps_of
 from polyloom.scop.model import ScopStatement
 from polyloom.scop.plan import Hyperplane, Row
@@ -140,12 +141,11 @@ def _carried(plane: Hyperplane, edges: Sequence[Edge]) -> tuple[int, int]:
 def _assignments(
     statements: Sequence[ScopStatement],
     edges: Sequence[Edge],
-    backwards: object,
+    backwards: Callable[[Edge, Row, Row], bool],
     *,
     simple: bool = False,
 ) -> Iterator[Hyperplane]:
     """Yield a row for each statement such that no edge is ``backwards``: depth first, cut off early."""
-    assert callable(backwards)
     choices: dict[str, list[Row]] = {}
     for statement in statements:
         own = [e for e in edges if e.source == e.sink == statement.name]
@@ -259,7 +259,5 @@ def _linear_rows(relation: isl.Map) -> list[Row] | None:
 
 def _independent(rows: Sequence[Row]) -> bool:
     """Whether rows of a handful of small integers are linearly independent."""
-    from polyloom.polyhedra.lattice import column_echelon
-
     matrix = tuple(zip(*rows, strict=True)) if rows else ()
     return len(column_echelon(tuple(tuple(r) for r in matrix), len(rows)).pivots) == len(rows)

@@ -33,16 +33,7 @@ def selection_hom(found: Selection, scop: Scop, domain: isl.Set, context: isl.Se
     for k in shape.lost:
         _check_order(scop, best.name, shape.frame, k)
     inputs = Inputs(shape.frame)
-    outputs, terms, starts = [], [], []
-    for move in found.moves:
-        frame = _frame_for(shape.frame, move)
-        view = frame.view(move.target, {})
-        if any(not isinstance(i, Index) or any(i.coefficients[k] for k in shape.lost) for i in view.indices):
-            raise NoHom("a result depends on the dimensions that are combined")
-        places = Inputs(frame, inputs.views).positions(move, read_positions(move.value))
-        outputs.append(view)
-        terms.append(frame.expression(move.value, places))
-        starts.append(Read(inputs.position(view), move.value.type))
+    results = [_result(move, shape, inputs) for move in found.moves]
     combine = tuple(
         CombineOperator(Order.POINTWISE, operator) if k in shape.lost else CombineOperator(Order.CONCATENATE)
         for k in range(len(shape.frame.names))
@@ -52,15 +43,25 @@ def selection_hom(found: Selection, scop: Scop, domain: isl.Set, context: isl.Se
         shape.frame.names,
         extents_of(shape.box),
         tuple(inputs.views),
-        tuple(outputs),
-        tuple(terms),
+        tuple(output for output, _, _ in results),
+        tuple(term for _, term, _ in results),
         combine,
-        tuple(starts),
-        (None,) * len(outputs),
+        tuple(start for _, _, start in results),
+        (None,) * len(results),
         guard_of(shape),
         written_of(shape),
         best.span,
     )
+
+
+def _result(move: ScopStatement, shape: Shape, inputs: Inputs) -> tuple[View, Expression, Expression]:
+    """Return the output view, the term and the start of one result; raises ``NoHom``."""
+    frame = _frame_for(shape.frame, move)
+    view = frame.view(move.target, {})
+    if any(not isinstance(i, Index) or any(i.coefficients[k] for k in shape.lost) for i in view.indices):
+        raise NoHom("a result depends on the dimensions that are combined")
+    places = Inputs(frame, inputs.views).positions(move, read_positions(move.value))
+    return view, frame.expression(move.value, places), Read(inputs.position(view), move.value.type)
 
 
 def ordered_hom(found: OrderedUpdate, scop: Scop, domain: isl.Set, context: isl.Set) -> MdHom:
