@@ -18,17 +18,19 @@ from typing import Any
 import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
+from polyloom.files import read_source
 from polyloom.ir import evaluate, random_inputs
 from polyloom.ir.program import Program
 from polyloom.mdh.arrays import DeviceArray
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.database import Database, default_path
 from polyloom.mdh.devices import DeviceModel, choose_device, find_devices
+from polyloom.mdh.dropin import DropIn
 from polyloom.mdh.running import RunResult, run_program
 from polyloom.mdh.tune import Progress as TuneProgress
 from polyloom.mdh.tune import Tuned, TuneOptions
-from polyloom.pipeline import analyse_layer, compile_layer, load_opencl, tune_opencl
-from polyloom.sources import Reading, load_tensors, text_or_file
+from polyloom.pipeline import analyse_layer, compile_layer, compile_opencl, load_opencl, tune_opencl
+from polyloom.sources import Reading, is_c, load_host_programs, load_tensors, text_or_file
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.check import check_outputs, checked_batch, made_up
 from polyloom.wafer.explanation import explanation
@@ -51,6 +53,7 @@ __all__ = [
     "compile",
     "compile_wafer",
     "devices",
+    "drop_in",
     "evaluate",
     "explain",
     "random_inputs",
@@ -245,14 +248,52 @@ def compile(
 
     Errors: those of the front ends, ``device-...``, ``function-several``, ``reductions``.
     """
+    reading = _reading(node, function, defines, include, reductions)
+    results = None if database is None else pathlib.Path(database)
+    return load_opencl(source, reading, choose_device(device), results)
+
+
+def drop_in(
+    source: Path,
+    values: Mapping[str, int] | None = None,
+    *,
+    device: str | None = None,
+    node: str | None = None,
+    function: str | None = None,
+    defines: Mapping[str, object] | None = None,
+    include: Sequence[Path] = (),
+    reductions: str = "detect",
+    database: Path | None = None,
+) -> DropIn:
+    """Make a C program whose loops run on OpenCL of a C file, or a C function of a LAIR layer.
+
+    polyloom.drop_in("gemm.c", {"n": 1024}).write("out")
+
+    ``values``: of parameters for which there are kernels of their own; the others as for ``compile``.
+
+    Errors: those of the front ends, ``device-...``, ``parameter-unknown``; ``Unsupported`` with
+    ``drop-in-...``. Source: docs/drop_in.md.
+    """
+    reading = _reading(node, function, defines, include, reductions)
+    text = read_source(pathlib.Path(source)) if is_c(source) else None
+    results = None if database is None else pathlib.Path(database)
+    loaded = load_host_programs(source, reading)
+    return compile_opencl(text, loaded, reading, choose_device(device), values or {}, results)
+
+
+def _reading(
+    node: str | None,
+    function: str | None,
+    defines: Mapping[str, object] | None,
+    include: Sequence[Path],
+    reductions: str,
+) -> Reading:
     if reductions not in ("detect", "stated", "ignore"):
         helps = ["there are detect, stated, ignore"]
         raise PolyloomError(error("reductions", f"there is no mode `{reductions}`", helps=helps))
     values = {name: str(value) for name, value in (defines or {}).items()}
     folders = tuple(pathlib.Path(folder) for folder in include)
-    reading = Reading(node, function, values, folders, None, reductions)
-    results = None if database is None else pathlib.Path(database)
-    return load_opencl(source, reading, choose_device(device), results)
+    return Reading(node, function, values, folders, None, reductions)
 
 
 def run(

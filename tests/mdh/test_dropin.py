@@ -147,6 +147,15 @@ def test_the_users_own_file_is_never_overwritten(tmp_path: Path, capsys: pytest.
     assert [path.name for path in tmp_path.iterdir()] == ["f.c"] and (tmp_path / "f.c").read_text() == text
 
 
+def test_from_python(tmp_path: Path) -> None:
+    import polyloom as package
+
+    made = package.drop_in(EXAMPLES / "heat.c", reductions="ignore")
+    assert "polyloom_main(" in made.files["heat.c"]
+    assert set(made.write(tmp_path / "out")) == {path.name for path in (tmp_path / "out").iterdir()}
+    assert "manifest.json" not in made.files and made.document["target"] == "opencl"
+
+
 def test_a_value_of_no_parameter(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["compile", str(EXAMPLES / "gemm.c"), "--target", "opencl", "-o", str(tmp_path / "out")]
     assert polyloom([*arguments, "--param", "q=3"]) == 1

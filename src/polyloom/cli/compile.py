@@ -65,7 +65,6 @@ def _wafer(source: Path, folder: Path, options: Mapping[str, Any]) -> tuple[str,
 
 
 def _opencl(source: Path, folder: Path, options: Mapping[str, Any]) -> tuple[str, ...]:
-    from polyloom.folders import write_folder
     from polyloom.mdh.devices import choose_device
     from polyloom.pipeline import compile_opencl
     from polyloom.sources import is_c, load_host_programs
@@ -76,6 +75,6 @@ def _opencl(source: Path, folder: Path, options: Mapping[str, Any]) -> tuple[str
     text = read_source(source) if is_c(source) else None
     device, values, database = choose_device(options["device"]), options["parameters"], options["database"]
     made = compile_opencl(text, loaded, reading, device, values, database)
-    names = write_folder(made.files, made.document, folder, others_stay=True)
+    names = made.write(folder)
     print_remarks([remark for part in loaded for remark in part.remarks], quiet=False)
     return names

@@ -9,14 +9,16 @@ Not in the papers: md_poly stops at the kernels. PPCG's OpenCL output is of the 
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from polyloom.diagnostics import PolyloomError, Source, error
+from polyloom.folders import write_folder
 from polyloom.ir.host import HostProgram, MdHom, Nest
 from polyloom.ir.specialise import specialise
 from polyloom.mdh.devices import DeviceKind, DeviceModel
@@ -39,6 +41,13 @@ class DropIn:
 
     files: Mapping[str, str]
     document: Mapping[str, Any]
+
+    def write(self, folder: str | os.PathLike[str]) -> tuple[str, ...]:
+        """Write everything into a folder, whole or not at all; other files there stay. Return the names.
+
+        Errors: ``folder-occupied``, ``file-unwritable``.
+        """
+        return write_folder(self.files, self.document, Path(folder), others_stay=True)
 
 
 @dataclass(frozen=True, eq=False)
