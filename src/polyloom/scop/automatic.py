@@ -52,8 +52,10 @@ def automatic(scop: Scop) -> Automatic | None:
     """Return the md_hom whose scalar function holds all statements; None where the part has no such form.
 
     All statements write one element per point of the kept dimensions, read no other element of that array,
-    and those outside the innermost loops come before them.
+    and those outside the innermost loops come before them. Every index is affine.
     """
+    if any(access.computed for s in scop.statements for access in (s.target, *s.reads)):
+        return None
     inner = max(scop.statements, key=lambda s: s.domain.dim(_DIM.set))
     outer = [s for s in scop.statements if s is not inner]
     kept = _kept(inner)

@@ -231,6 +231,9 @@ def with_finish(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
     return _finished(a, b, turn, reading[0])
 
 
+MAXIMUM_TURNED = 6
+"""Up to so many dimensions are tried in every order."""
+
 _RESULT = -1
 """The position of the combined value until the number of inputs is known."""
 
@@ -301,9 +304,9 @@ def _turn(
     """
     lost = lost_dimensions(b)
     kept = [k for k in range(len(b.extents)) if k not in lost] if among is None else list(among)
-    if len(kept) != len(a.extents) or len(kept) > 4:
+    if len(kept) != len(a.extents):
         return None
-    for order in permutations(kept):
+    for order in permutations(kept) if len(kept) <= MAXIMUM_TURNED else [tuple(kept)]:
         turn = dict(enumerate(order))
         same = all(a.extents[k] == b.extents[j] for k, j in turn.items())
         if same and _turned_view(mine, b, turn) == its:
