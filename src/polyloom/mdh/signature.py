@@ -18,7 +18,10 @@ from polyloom.ir.expressions import ParameterValue
 from polyloom.ir.host import Buffer, MdHom, View
 from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation
 
-GENERATOR_FILES = ("schedule*.py", "emit*.py", "kernel*.py", "expression_c.py")
+GENERATOR_FILES = (
+    "schedule*.py", "emit*.py", "kernel*.py", "expression_c.py", "helpers_c.py",
+    "access.py", "accumulators.py", "copies.py", "tile_facts.py",
+)  # fmt: skip
 """The modules whose text is the version of the generator."""
 
 _UNNAMED = ("name", "span", "iterators", "extents")
