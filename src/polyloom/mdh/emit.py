@@ -29,6 +29,7 @@ from polyloom.mdh.emit_signature import Signature, kernel_name, signature_of
 from polyloom.mdh.emit_tiles import Results, tile_kernel
 from polyloom.mdh.kernel import Kernel, Launch, Temporary
 from polyloom.mdh.legality import problems
+from polyloom.mdh.names import c_names
 from polyloom.mdh.plain import plain_nest
 from polyloom.mdh.schedule import Schedule, schedule_from_text
 from polyloom.mdh.space import default_schedule
@@ -171,7 +172,8 @@ class _Emission:
 
     def _in_parts(self, facts: TileFacts, waiting: dict[str, tuple[Buffer, View]]) -> Launch:
         """Return a kernel that leaves a partial result per group, and one that combines them."""
-        parts = {d: self._unused(f"{self.hom.iterators[d]}_part") for d in facts.split}
+        plain = c_names(self.hom.iterators)
+        parts = {d: self._unused(f"{plain[self.hom.iterators[d]]}_part") for d in facts.split}
         counts = tuple(facts.groups(d) for d in facts.split)
         partial = self._totals("partial", facts, tuple(parts.values()), counts)
         temporary = {**partial, **waiting}
