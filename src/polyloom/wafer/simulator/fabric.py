@@ -57,8 +57,8 @@ class Fabric:
 
         ``trace`` records what happens when; ``max_cycles`` ends a simulation that goes on for longer, with an
         error.
-        ``threads`` share the rows; bits and cycles are the same for any number (None: one, and as many as there
-        are processors from ``PES_FOR_THREADS`` PEs on). A trace is recorded by one thread.
+        ``threads`` share the rows; bits and cycles are the same for any number (None: one, and as many as
+        there are processors from ``PES_FOR_THREADS`` PEs on). A trace is recorded by one thread.
         ``backwards`` visits the PEs of a cycle in the opposite order, which changes nothing (tests use it).
         Errors: ``ValueError`` for a rectangle that is empty or larger than the machine.
         """
