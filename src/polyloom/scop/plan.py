@@ -125,10 +125,16 @@ def _is_unit(row: Row) -> bool:
     return sum(map(abs, row)) == 1
 
 
+class NoRow(Exception):  # an internal fault: a plan holds a statement that was not planned
+    """The text is the statement."""
+
+
 def row_of(plane: Hyperplane, statement: str) -> Row:
     """Return the row of a statement, or of the one that it is a piece of."""
     name = statement
     while name not in plane:
+        if not name:
+            raise NoRow(statement)
         name = name.rpartition("_")[0]
     return plane[name]
 

@@ -29,6 +29,7 @@ from polyloom.scop.hyperplanes import Edge, edge
 from polyloom.scop.model import Scop
 from polyloom.scop.nests import nest
 from polyloom.scop.patterns import Patterns, selections, together
+from polyloom.scop.plan import NoRow
 from polyloom.scop.stated import stated_errors, stated_updates
 from polyloom.scop.updates import Update, update_of
 from polyloom.scop.verdicts import LoopVerdict, Verdict, verdicts
@@ -65,9 +66,9 @@ def host_program(scop: Scop, mode: ReductionMode = ReductionMode.DETECT) -> Tran
         return Transformation(serial_program(scop))
     try:
         return _automatic(scop) if mode is ReductionMode.IGNORE else _transformed(scop, mode)
-    except (isl.Error, WrongLoops) as fault:
+    except (isl.Error, WrongLoops, NoRow) as fault:
         notes = [str(fault).partition(" in ")[0]]
-        message = f"`{scop.name}` runs sequentially: isl gave no loops for its parallel form"
+        message = f"`{scop.name}` runs sequentially: no loops were found for its parallel form"
         return Transformation(serial_program(scop), (), (remark("scop-fallback", message, notes=notes),))
 
 
