@@ -23,6 +23,7 @@ from polyloom.mdh.access import Access, Buffers, access_of, known
 from polyloom.mdh.copies import CopyPlan, copy_plan
 from polyloom.mdh.devices import DeviceKind, DeviceModel
 from polyloom.mdh.emit_points import risky_reads
+from polyloom.mdh.legality import written_points
 from polyloom.mdh.tile_facts import TileFacts
 
 UNKNOWN = 256
@@ -38,10 +39,16 @@ WAYS = 12, 16
 PAGE, PAGES, PAGE_MISS = 4096, 72, (8.0, 20.0)
 """Bytes of a page, pages that are followed at a time, cycles to turn to another: in a cache, in memory."""
 
+ACROSS_LINES = 4.0
+"""Loads that a vector across two lines stands for, in tiles of several vectors: measured, not explained."""
+
+LINE = 2e-4
+"""What part of its time a kernel loses per line: of equals the shorter one, which also builds faster."""
+
 WAITING_AT_END = 0.12
 """What part of a group's time units wait for the last one."""
 
-LAUNCH, GROUP, SECOND_KERNEL = 2e-6, 1.5e-7, 4e-6
+LAUNCH, GROUP, SECOND_KERNEL = 2e-6, 1.5e-7, 1e-5
 """Seconds of a launch, of a work-group, of the kernel that combines parts."""
 
 _DEAR = frozenset(
@@ -187,7 +194,10 @@ class _Model:
         plan = self.plan(k)
         unit = self._copy_is_unit(plan, vector) if plan is not None else access.is_unit(vector)
         aligned = sum(1 for step in access.steps[-1] if step) == 1
-        return count * self.registers_per_value * (1.1 if aligned else 2.0) if unit else 2.5 * count * width
+        across = 2.0 if self._private(vector) == 1 else ACROSS_LINES  # a vector that lies in two lines
+        return (
+            count * self.registers_per_value * (1.1 if aligned else across) if unit else 2.5 * count * width
+        )
 
     @cached_property
     def _registers(self) -> int:
@@ -225,8 +235,10 @@ class _Model:
         regs = self.registers_per_value
         compute = self.points * self.operations * regs / FMA_PER_CYCLE
         latency = LATENCY * self.points * len(self.facts.hom.outputs) / max(self.totals, 1)
+        looped = any(not self._unrolled(d) for d in self.facts.reduced)
+        latency *= 1.0 if looped else 0.4  # the next tile begins before this one ends
         latency = latency if self.facts.combiner is not None else 0.0
-        cycles = max(compute, loads / LOADS_PER_CYCLE, latency) + 0.1 * min(compute, loads / LOADS_PER_CYCLE)
+        cycles = max(compute, loads / LOADS_PER_CYCLE, latency) + 0.35 * min(compute, loads / LOADS_PER_CYCLE)
         return (cycles + 1.0) * self._spill_factor() * self._guard_factor()
 
     def _spill_factor(self) -> float:
@@ -350,9 +362,24 @@ class _Model:
     def _traffic(self, capacity: float, ways: int = 0) -> float:
         """Return the bytes that come through from behind a cache of some size."""
         period = int(capacity) // ways if ways else 0
-        return self._through(
-            0.8 * capacity, lambda item, sizes: self._room(item, sizes, period), self._footprint
-        )
+
+        def need(item: _Traffic, sizes: Sequence[int]) -> float:
+            return self._room(item, sizes, period)
+
+        def load(item: _Traffic, sizes: Sequence[int]) -> float:
+            return self._footprint(item, sizes) * (1.0 if ways else self._jumps(item))
+
+        return self._through(0.8 * capacity, need, load)
+
+    def _jumps(self, item: _Traffic) -> float:
+        """Return how much longer memory takes for rows that are walked in short pieces."""
+        kept = [k for k, (d, _, _) in enumerate(self.loops) if d in self.facts.kept]
+        steps = item.access.steps
+        if not kept or not steps or item.plan is not None:
+            return 1.0
+        along = steps[-1][self.loops[kept[-1]][0]] != 0
+        piece = self._box(item, self._inside(kept[-1] if along else kept[-1] + 1))[-1]
+        return min(3.0, 1.0 + 512 / (piece * item.access.buffer.type.size))
 
     @cached_property
     def page_misses(self) -> float:
@@ -449,8 +476,16 @@ class _Model:
         share = ceil(groups / units) / groups * (1.0 + WAITING_AT_END * units / groups)
         items = self.facts.total_items
         barriers = 1.0 if items == 1 else 2.5
-        second = SECOND_KERNEL if self.facts.split else 0.0
+        second = SECOND_KERNEL + self._partial_bytes * 3 / (CACHE_BYTES_PER_CYCLE[-1] * clock)
+        second = second if self.facts.split else 0.0
+        cycles *= 1.0 + LINE * written_points(self.facts) * max(1, len(self.accesses))
         return LAUNCH + second + cycles * share * barriers / clock + GROUP * groups / units
+
+    @property
+    def _partial_bytes(self) -> float:
+        """What groups leave to the kernel that combines parts."""
+        kept = prod(self.extents[d] for d in self.facts.kept)
+        return float(kept * prod(self.groups(d) for d in self.facts.reduced) * self.element)
 
     def _rest_factor(self) -> float:
         """Return the price of tiles that do not divide the extents."""
