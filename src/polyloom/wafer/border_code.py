@@ -49,6 +49,7 @@ from polyloom.wafer.compute_code import DATA, InstanceCode, tree_code
 from polyloom.wafer.exchange import neighbour_queue
 from polyloom.wafer.memory import LocalArray, array_of
 from polyloom.wafer.order import communication_order
+from polyloom.wafer.pass_code import Passed, pass_instructions
 from polyloom.wafer.role_assembly import assemble, where_text
 from polyloom.wafer.role_context import RoleBuilder, element_at, point_values, scalar_cost
 from polyloom.wafer.roles import Role, split_roles
@@ -294,6 +295,32 @@ def _keeping_task(builder: RoleBuilder, work: _Work, buffer: LocalArray, kind: K
 
 
 def _pass_all(builder: RoleBuilder, work: _Work) -> Code:
+    """Return what takes all elements in their order and sends each where it goes."""
+    return _instructions(builder, work) or _element_by_element(builder, work)
+
+
+def _instructions(builder: RoleBuilder, work: _Work) -> Code | None:
+    """Pass dense elements on by instructions; value-position pairs are made one by one."""
+    adapter = work.adapter
+    if adapter.sparse or any(not kind.targets for kind in work.kinds):
+        return None
+    k = ", ".join(["p", *(f"k{n}" for n in range(adapter.rank))])
+    named = isl.Map(f"{{ at[{k}] -> index[{k}] }}")
+    parts = [
+        Passed(
+            f"{adapter.name}_{number}",
+            kind.here(adapter).apply(named).intersect_params(builder.role.context),
+            queue_name(adapter, kind.origin, incoming=True),
+            tuple(queue_name(adapter, target, incoming=False) for target in kind.targets),
+            False,
+            None,
+        )
+        for number, kind in enumerate(work.kinds)
+    ]
+    return pass_instructions(builder, parts, adapter.type, None)
+
+
+def _element_by_element(builder: RoleBuilder, work: _Work) -> Code:
     """Return loops that take all elements in their order and send each where it goes."""
     make: dict[str, InstanceCode] = {}
     schedule: isl.UnionMap | None = None

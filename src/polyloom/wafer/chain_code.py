@@ -34,7 +34,7 @@ from polyloom.wafer.code import (
 )
 from polyloom.wafer.compute_code import InstanceCode, is_fixed, tree_code
 from polyloom.wafer.instructions import Instruction, combining_instruction, move_instruction
-from polyloom.wafer.nests import Nest, find_nest, linear_function
+from polyloom.wafer.nests import Nest, find_nest
 from polyloom.wafer.role_context import (
     RoleBuilder,
     address_operations,
@@ -46,6 +46,7 @@ from polyloom.wafer.role_context import (
     scalar_cost,
     without_units,
 )
+from polyloom.wafer.segments import inner_function, outer_names, precedes, split_map, visit_outer
 
 _DIM = isl.dim_type
 
@@ -127,20 +128,10 @@ def _instructions(here: _ChainOnRole) -> dict[Part, Instruction] | None:
     return result
 
 
-def _outer_names(depth: int) -> tuple[str, ...]:
-    return tuple(f"o{k}" for k in range(depth))
-
-
-def _split_map(depth: int, rank: int) -> isl.Map:
-    names = [f"i{k}" for k in range(rank)]
-    outer, inner = ", ".join(names[:depth]), ", ".join(names[depth:])
-    return isl.Map(f"{{ index[{', '.join(names)}] -> [outer[{outer}] -> index[{inner}]] }}")
-
-
 def _segments(builder: RoleBuilder, here: _ChainOnRole, depth: int) -> list[_Segment] | None:
     """Return the segments at a depth, in their order; None where this depth does not work."""
-    names = _outer_names(depth)
-    split = _split_map(depth, here.chain.index_rank)
+    names = outer_names(depth)
+    split = split_map(depth, here.chain.index_rank)
     segments: list[_Segment] = []
     for part in Part:
         if here.positions[part].is_empty():
@@ -151,7 +142,7 @@ def _segments(builder: RoleBuilder, here: _ChainOnRole, depth: int) -> list[_Seg
             return None
         local: isl.MultiAff | None = None
         if part in here.elements:
-            function = _inner_function(here.elements[part], split, names)
+            function = inner_function(here.elements[part], split, names)
             if function is None:
                 return None
             local = nest.access(function)
@@ -165,52 +156,29 @@ def _all_single(segments: Sequence[_Segment]) -> bool:
     return all(size is not None and set(size) <= {1} for size in sizes)
 
 
-def _inner_function(elements: isl.Map, split: isl.Map, names: Sequence[str]) -> isl.MultiAff | None:
-    """Return ``{ index[inner] -> local }``, the outer indices as parameters; None if it is not linear."""
-    curried = elements.apply_domain(split).curry()
-    return linear_function(bind_domain(curried, names).unwrap())
-
-
 def _in_order(here: _ChainOnRole, segments: list[_Segment], split: isl.Map) -> list[_Segment] | None:
     """Order the segments so that each comes wholly before the next; None if that cannot be."""
     for order in permutations(segments):
         pairs = [(a, b) for k, a in enumerate(order) for b in order[k + 1 :]]
-        if all(_precedes(here.positions[a.part], here.positions[b.part], split) for a, b in pairs):
+        if all(precedes(here.positions[a.part], here.positions[b.part], split) for a, b in pairs):
             return list(order)
     return None
 
 
-def _precedes(first: isl.Set, second: isl.Set, split: isl.Map) -> bool:
-    """Whether, at equal outer indices on a PE, no index of ``second`` comes before one of ``first``."""
-    pairs = isl.Map.from_domain_and_range(second, first)
-    earlier = pairs.intersect(isl.Map.lex_lt(first.get_space()))
-    outer = split.range_factor_domain()
-    same = outer.apply_range(outer.reverse())
-    return bool(earlier.intersect(same).is_empty())
-
-
 def _segment_code(builder: RoleBuilder, here: _ChainOnRole, depth: int, segments: list[_Segment]) -> Code:
-    names = _outer_names(depth)
+    names = outer_names(depth)
     make = {s.part.value: _segment_maker(builder, here, s, names) for s in segments}
     if depth == 0:
         return tuple(node for s in segments for node in make[s.part.value](()))
-    split = _split_map(depth, here.chain.index_rank).range_factor_domain()
+    split = split_map(depth, here.chain.index_rank).range_factor_domain()
     schedule: isl.UnionMap | None = None
     for rank, segment in enumerate(segments):
         outer = here.positions[segment.part].apply(split).set_tuple_name(segment.part.value)
-        visited = isl.UnionMap.from_map(_visit(outer, rank))
+        visited = isl.UnionMap.from_map(visit_outer(outer, rank))
         schedule = visited if schedule is None else schedule.union(visited)
     assert schedule is not None
     tree: Tree = builder.code().loops(schedule)
     return tree_code(tree, make)
-
-
-def _visit(points: isl.Set, rank: int) -> isl.Map:
-    """Return ``{ S[o...] -> [o..., rank] }`` on the points."""
-    names = [f"i{k}" for k in range(points.dim(_DIM.set))]
-    name = points.get_tuple_name()
-    text = f"{{ {name}[{', '.join(names)}] -> [{', '.join([*names, str(rank)])}] }}"
-    return isl.Map(text).intersect_domain(points)
 
 
 def _segment_maker(

@@ -171,14 +171,19 @@ def _reduction(program: Program, mapping: Mapping, statement: Statement) -> tupl
     port faces.
     """
     tensor = statement.write.tensor
-    placed = mapping.placement[statement.name].reverse()
-    written = placed.apply_range(access_relation(statement, statement.write)).coalesce()
+    written = _written(mapping, statement)
     is_read = any(a.tensor == tensor for s in program.statements for a in s.reads)
     ports = mapping.outputs.get(tensor)
-    stays = is_read or ports is None or not _on_one_line(mapping, written, ports)
+    stays = is_read or ports is None or not _on_one_line(mapping, _written(mapping, statement), ports)
     if stays and not written.is_injective():
         return written, _reduce_in_place(program, mapping, statement, written)
     return written, ()
+
+
+def _written(mapping: Mapping, statement: Statement) -> isl.Map:
+    """Return ``{ PE[x, y] -> y[i] }``, a new object: what isl is asked about one changes how it is stored."""
+    placed = mapping.placement[statement.name].reverse()
+    return placed.apply_range(access_relation(statement, statement.write)).coalesce()
 
 
 def _on_one_line(mapping: Mapping, written: isl.Map, ports: isl.Map) -> bool:

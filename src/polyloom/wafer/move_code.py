@@ -23,6 +23,7 @@ from polyloom.wafer.code import (
 )
 from polyloom.wafer.compute_code import DATA, InstanceCode, tree_code
 from polyloom.wafer.moves import MEMORY, Move, MoveKind, Step
+from polyloom.wafer.pass_code import Passed, pass_instructions
 from polyloom.wafer.role_context import RoleBuilder, element_at, scalar_cost
 
 _DIM = isl.dim_type
@@ -44,6 +45,31 @@ def move_queues(builder: RoleBuilder, move: Move) -> tuple[list[str], list[str]]
 
 def move_code(builder: RoleBuilder, move: Move) -> Code:
     """Return the body of the task that does a move's work on the PEs of a role."""
+    array = builder.array(move.tensor)
+    kinds = kinds_on(builder, move)
+    parts = [_passed(builder, move, kind, f"{move.name}_{k}") for k, kind in enumerate(kinds)]
+    return pass_instructions(builder, parts, move.type, array) or _element_by_element(builder, move)
+
+
+def _passed(builder: RoleBuilder, move: Move, kind: MoveKind, name: str) -> Passed:
+    """What an instruction may pass on: elements by their indices, ``index[0]`` for a tensor of rank 0."""
+    items = kind.here().intersect_params(builder.role.context)
+    rank = items.dim(_DIM.set)
+    dims = ", ".join(f"i{k}" for k in range(rank))
+    by_index = isl.Map(f"{{ {move.tensor}[{dims}] -> index[{dims or '0'}] }}")
+    involved = MEMORY in (kind.origin, *kind.targets)
+    local = by_index.reverse().apply_range(isl.Map.from_multi_aff(builder.array(move.tensor).map))
+    return Passed(
+        name,
+        items.apply(by_index),
+        None if kind.origin == MEMORY else move.queue(kind.origin, incoming=True),
+        tuple(move.queue(target, incoming=False) for target in kind.targets if target != MEMORY),
+        MEMORY in kind.targets,
+        local if involved else None,
+    )
+
+
+def _element_by_element(builder: RoleBuilder, move: Move) -> Code:
     make: dict[str, InstanceCode] = {}
     schedule: isl.UnionMap | None = None
     for number, kind in enumerate(kinds_on(builder, move)):

@@ -85,6 +85,8 @@ def moves_of(
     tensor: str, element: ElementType, grid: Grid, holders: isl.Map, needed: isl.Map
 ) -> tuple[Move, ...]:
     """Return the moves that bring ``needed`` from ``holders``, both ``{ PE[x, y] -> t[i] }``."""
+    if needed.is_empty():
+        return ()
     missing = needed.subtract(holders)
     if missing.is_empty():
         return ()
