@@ -420,13 +420,14 @@ class _Model:
 
     @cached_property
     def memory_cycles(self) -> list[float]:
-        """Cycles that the levels behind the first cache take, summed over cores."""
+        """Cycles that the levels behind the first cache take, summed over cores; data that fit are there."""
         caches = list(self.device.caches) or [32 << 10, 1 << 20, 8 << 20]
         rates = CACHE_BYTES_PER_CYCLE[: len(caches) - 1] + CACHE_BYTES_PER_CYCLE[2:]
         ways = (*WAYS, *(0 for _ in caches))
         levels = zip(caches, rates, ways, strict=False)
-        cycles = [self._traffic(size, way) / rate for size, rate, way in levels]
-        in_cache = self._total(self._footprint, self.extents) <= caches[-1]
+        data = self._total(self._footprint, self.extents)
+        cycles = [self._traffic(size, way) / rate if data > 0.8 * size else 0.0 for size, rate, way in levels]
+        in_cache = data <= caches[-1]
         return [*cycles, self.page_misses * PAGE_MISS[0 if in_cache else 1]]
 
     @cached_property
