@@ -28,6 +28,8 @@ CASES = [
     ("conv1d.lair", "conv1d.map", {}),
     ("conv1x1.lair", "conv1x1.map", {}),
     ("ff.lair", "ff44.map", {"M": "30", "N": "13"}),
+    ("ff.lair", "ff45.map", {"M": "32", "N": "16"}),
+    ("ff.lair", "ff55_one_port.map", {"M": "30", "N": "13"}),
 ]
 
 
