@@ -28,7 +28,7 @@ from polyloom.wafer.simulator import build
 from polyloom.wafer.simulator.machine import load_machine
 
 MODES = tuple(SimdMode)
-REFUSED = ("map-adapter", "map-internal", "map-delivery", "wafer-colors", "wafer-queues")
+REFUSED = ("map-adapter", "map-delivery", "wafer-colors", "wafer-queues")
 
 
 @pytest.mark.parametrize("start", range(0, 160, 16))
