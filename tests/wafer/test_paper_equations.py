@@ -2,7 +2,7 @@
 
 Source: dtg_codegen (Verdoolaege et al., IMPACT 2020), Sec. 4 and 5. The literals are the paper's, by hand in
 isl's notation; what differs from the print is said where it stands. (1)-(4) are examples of isl's notation;
-(5), (6) and (10) are what border adapters make of the map of Sec. 4.1.2 (test_border.py); ff44.map states them.
+(5), (6), (10) are what adapters make of the map of Sec. 4.1.2 (test_border.py); ff44.map states them.
 """
 
 from __future__ import annotations
