@@ -30,6 +30,7 @@ struct news { /* of one part, about one cycle */
   int64_t next; /* the earliest cycle at which anything is to be done, as far as the part knows */
   int64_t events;
   bool visited, failed;
+  bool quit; /* nobody wants to know how it goes on */
 };
 
 struct member {
@@ -46,7 +47,6 @@ struct member {
 struct team {
   uint32_t count;
   bool begun, joined;
-  atomic_bool quit;
   int spins; /* before a thread sleeps */
   pthread_mutex_t lock;
   pthread_cond_t met;
@@ -190,6 +190,7 @@ static struct news all_news(const struct team *t, int turn) {
     all.next = earlier(all.next, n->next);
     all.visited |= n->visited;
     all.failed |= n->failed;
+    all.quit |= n->quit;
     all.events += n->events;
   }
   return all;
@@ -211,8 +212,8 @@ bool team_step(struct fabric *f) {
   if (visited) m->last_visit = m->upcoming;
   tell(f, visited);
   meet(t);
-  if (atomic_load(&t->quit)) return false;
   struct news all = all_news(t, turn);
+  if (all.quit) return false;
   read_letters(f, turn);
   bool over = all.visited && m->upcoming > f->max_cycles;
   m->upcoming = all.next;
@@ -277,7 +278,8 @@ int64_t team_events(const struct fabric *f) {
 static void dismiss(struct fabric *f) {
   struct team *t = f->team;
   if (!t->begun || t->joined) return;
-  atomic_store(&t->quit, true);
+  struct member *m = &t->members[0];
+  m->news[m->turn] = (struct news){.next = NEVER, .quit = true};
   meet(t);
   for (uint32_t k = 1; k < t->count; k++) pthread_join(t->members[k].thread, NULL);
 }
