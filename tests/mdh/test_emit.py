@@ -26,10 +26,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyloom.ir.expressions import BinaryOp
+from polyloom.ir.integers import fold
 from polyloom.ir.types import ElementType
 from polyloom.mdh.emit import emit_md_hom
 from polyloom.mdh.schedule import Caching, Memory, plain_schedule
 from polyloom.mdh.space import space_of
+from polyloom.polyhedra.loops_tree import Number
 
 FOLDER = Path(__file__).parent / "golden"
 PLAIN = plain_schedule(3, 2)
@@ -112,6 +114,16 @@ def test_groups_and_items_share_a_reduction_of_a_tuple() -> None:
     check(program, replace(plain, group=(0, 32), items=(1, 4), private=(2, 3)), {})
     check(program, replace(plain, vector=1, width=8), {})
     check(best_record(5, 97, commutative=False), replace(plain, group=(0, 16), items=(1, 3)), {})
+
+
+def test_groups_that_share_a_reduction_let_their_totals_wait_apart() -> None:
+    program = matmul(12, 8, 32)
+    schedule = replace(PLAIN, group=(0, 0, 16), local=(12, 0, 8), private=(4, 2, 1), vector=1, width=4)
+    launch = emit_md_hom(hom_of(program), program, device().model, schedule)
+    counts = {t.name: fold(t.count, {}) for t in launch.temporaries}
+    assert counts == {"partial_0": Number(2 * 12 * 8), "waiting_0": Number(2 * 12 * 8)}
+    check(program, schedule, {})
+    check(matmul(256, 128, 128), replace(schedule, group=(0, 0, 32), local=(64, 0, 8)), {})
 
 
 def test_a_reduction_to_one_number_is_shared() -> None:

@@ -116,12 +116,10 @@ class _Emission:
 
     def launch(self, schedule: Schedule) -> Launch:
         facts = TileFacts(self.hom, schedule)
-        waiting = self._waiting(facts) if facts.waits else {}
-        if not facts.split:
-            return self._single(facts, waiting)
-        return self._in_parts(facts, waiting)
+        return self._in_parts(facts) if facts.split else self._single(facts)
 
-    def _single(self, facts: TileFacts, waiting: dict[str, tuple[Buffer, View]]) -> Launch:
+    def _single(self, facts: TileFacts) -> Launch:
+        waiting = self._waiting(facts, (), ())
         views = tuple(view for _, view in waiting.values())
         kernel = self._kernel(facts, self.hom, waiting, Results(self.hom.outputs, waiting=views))
         return Launch((kernel,), _temporaries(waiting))
@@ -142,9 +140,11 @@ class _Emission:
         source = tile_kernel(signature, facts.schedule, name, results)
         return _kernel(signature, facts, name, source)
 
-    def _waiting(self, facts: TileFacts) -> dict[str, tuple[Buffer, View]]:
-        """Return buffers in which totals wait between cache tiles of the reduction."""
-        return self._totals("waiting", facts, (), ())
+    def _waiting(
+        self, facts: TileFacts, parts: tuple[str, ...], counts: tuple[IntExpression, ...]
+    ) -> dict[str, tuple[Buffer, View]]:
+        """Return buffers in which totals wait between cache tiles of the reduction, for each part its own."""
+        return self._totals("waiting", facts, parts, counts) if facts.waits else {}
 
     def _totals(
         self, name: str, facts: TileFacts, parts: tuple[str, ...], counts: tuple[IntExpression, ...]
@@ -170,12 +170,13 @@ class _Emission:
 
     # Reductions shared by work-groups
 
-    def _in_parts(self, facts: TileFacts, waiting: dict[str, tuple[Buffer, View]]) -> Launch:
+    def _in_parts(self, facts: TileFacts) -> Launch:
         """Return a kernel that leaves a partial result per group, and one that combines them."""
         plain = c_names(self.hom.iterators)
         parts = {d: self._unused(f"{plain[self.hom.iterators[d]]}_part") for d in facts.split}
         counts = tuple(facts.groups(d) for d in facts.split)
         partial = self._totals("partial", facts, tuple(parts.values()), counts)
+        waiting = self._waiting(facts, tuple(parts.values()), counts)
         temporary = {**partial, **waiting}
         views = tuple(view for _, view in partial.values())
         none = (None,) * len(views)
