@@ -50,9 +50,11 @@ class Measured:
 
         Less than ``CACHED`` bytes stay in the caches from one call to the next: then operations alone count.
         """
-        bandwidth = max(self.rate("scale"), self.rate("sum"))
-        traffic = self.workload.bytes / bandwidth if self.workload.bytes > CACHED else 0.0
-        return max(self.workload.flops / self.rate("fma"), traffic)
+        w = self.workload
+        reading = 1 / self.rate("sum")
+        writing = max(2 / self.rate("scale") - reading, reading)
+        traffic = (w.bytes - w.written) * reading + w.written * writing if w.bytes > CACHED else 0.0
+        return max(w.flops / self.rate("fma"), traffic)
 
 
 def quartiles(values: list[float]) -> tuple[float, float, float]:

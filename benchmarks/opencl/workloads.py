@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,12 @@ class Workload:
     bytes: int
     right: Callable[[Arrays], Arrays]
     paper: bool = False
+
+    @property
+    def written(self) -> int:
+        """The bytes of ``bytes`` that are written."""
+        size = 1 if self.kernel == "histogram" else 4
+        return max(0, self.bytes - size * sum(math.prod(shape) for shape in self.inputs.values()))
 
     @property
     def source(self) -> Path:
