@@ -166,7 +166,7 @@ def row_maximum(m: int, n: int, kind: ElementType, neutral: float | None) -> Hos
 
 
 def largest_from_the_first(n: int) -> HostProgram:
-    """``y = max(x[0], x[1], ..., x[n]) + x[0]``, where ``x[0]`` is the initial value, the others the terms."""
+    """``y = max(x[0], x[1], ..., x[n]) + x[0]``, ``x[0]`` being the initial value, the others terms."""
     others, first, y = View("x", (at(1, plus=1),)), View("x", (at(0),)), View("y", ())
     combine = (reduce_by(BinaryOp.MAXIMUM, F32, float("-inf")),)
     finish = binary(BinaryOp.ADD, read(2), read(1))

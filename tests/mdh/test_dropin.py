@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -14,6 +15,10 @@ from polyloom.cli.main import run as polyloom
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "c"
 PROGRAMS = sorted(path.name for path in EXAMPLES.glob("*.c") if "int main(" in path.read_text())
+
+
+WARNINGS = re.compile(r"\d+ warnings? generated\.")
+"""PoCL says so on stderr when it builds a kernel for the first time; the kernels are not the user's."""
 
 
 def compiled(source: Path, folder: Path, *options: str) -> Path:
@@ -30,7 +35,8 @@ def expected(source: Path, folder: Path) -> str:
 def assert_equal(source: Path, tmp_path: Path, *options: str) -> Path:
     folder = compiled(source, tmp_path / "out", *options)
     done = run(build(folder, [source.name, "polyloom_host.c"]))
-    assert (done.returncode, done.stderr) == (0, "")
+    said = [line for line in done.stderr.splitlines() if not WARNINGS.fullmatch(line)]
+    assert (done.returncode, said) == (0, [])
     assert done.stdout == expected(source, tmp_path / "sequential")
     return folder
 
