@@ -1,4 +1,4 @@
-"""Events a second of the simulator on one core: a wide multicast down the columns and a chain along the rows.
+"""Events a second of the simulator (large fabrics: on all cores): a wide multicast down the columns and a chain along the rows.
 
 Every PE of the rectangle takes 8 sparse elements an invocation from the north, runs a SIMD instruction of 16
 elements for each, and adds its 16 results to those from the west. An event is a wavelet leaving a router
