@@ -1,8 +1,8 @@
-"""Events a second of the simulator (large fabrics: on all cores): a wide multicast down the columns and a chain along the rows.
+"""Events a second of the simulator: a wide multicast down the columns and a chain along the rows.
 
-Every PE of the rectangle takes 8 sparse elements an invocation from the north, runs a SIMD instruction of 16
-elements for each, and adds its 16 results to those from the west. An event is a wavelet leaving a router
-port, or the start of a task. Usage: python benchmarks/simulator_events.py [WIDTH HEIGHT INVOCATIONS]
+Large fabrics use all cores. Every PE of the rectangle takes 8 sparse elements an invocation from the north,
+runs a SIMD instruction of 16 elements for each, and adds its 16 results to those from the west. An event is a
+wavelet leaving a router port, or the start of a task. Usage: python benchmarks/simulator_events.py [WIDTH HEIGHT INVOCATIONS]
 """
 
 from __future__ import annotations
