@@ -2,7 +2,9 @@
 
 Large fabrics use all cores. Every PE of the rectangle takes 8 sparse elements an invocation from the north,
 runs a SIMD instruction of 16 elements for each, and adds its 16 results to those from the west. An event is a
-wavelet leaving a router port, or the start of a task. Usage: python benchmarks/simulator_events.py [WIDTH HEIGHT INVOCATIONS]
+wavelet leaving a router port, or the start of a task.
+
+Usage: python benchmarks/simulator_events.py [WIDTH HEIGHT INVOCATIONS]
 """
 
 from __future__ import annotations
