@@ -13,10 +13,12 @@ from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.ir import Program, evaluate
+from polyloom.ir.expressions import Read
 from polyloom.ir.from_program import host_program
 from polyloom.ir.host import HostLoop, MdHom, Order, walk_host
 from polyloom.ir.host_evaluate import evaluate_host
-from polyloom.ir.program import Combine
+from polyloom.ir.program import Access, Affine, Combine, Statement, Tensor
+from polyloom.ir.types import ElementType
 from strategies import data, programs
 
 
@@ -27,6 +29,26 @@ def assert_same_meaning(program: Program, inputs: dict[str, Any]) -> None:
     for name, array in found.items():
         assert array.dtype == expected[name].dtype
         assert np.array_equal(array, expected[name], equal_nan=array.dtype.kind == "f"), name
+
+
+def test_an_element_that_a_guard_leaves_out_is_the_neutral_one() -> None:
+    kind = ElementType.FLOAT32
+    for shape, write in (((), ()), ((3,), (Affine((1,)),))):
+        never = Affine((0,) * len(shape), -1)
+        access = Access("x", write)
+        statement = Statement(
+            "S",
+            ("i",)[: len(shape)],
+            shape,
+            (access,),
+            Access("y", write),
+            Read(0, kind),
+            Combine.MAXIMUM,
+            (never,),
+        )
+        tensors = (Tensor("x", kind, shape), Tensor("y", kind, shape))
+        program = Program("P", tensors, ("x",), ("y",), (statement,))
+        assert_same_meaning(program, {"x": np.ones(shape, np.float32)})
 
 
 @settings(deadline=None, max_examples=150)

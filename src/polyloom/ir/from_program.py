@@ -86,7 +86,8 @@ def _writes_apart(statement: Statement) -> bool:
 
 def _writes_all(statement: Statement, target: Tensor) -> bool:
     """Whether every element is written, given that no two kept points write the same."""
-    if statement.guard and statement.reduction is Combine.CONCATENATE:
+    reduces = statement.reduction is not Combine.CONCATENATE and lost_dimensions(statement)
+    if statement.guard and not reduces:
         return first_unwritten(statement, target) is None
     return prod(_projected(statement).domain) == prod(target.shape)
 
