@@ -45,6 +45,7 @@ from polyloom.polyhedra.loops_tree import (
     Number,
     Operation,
     Tree,
+    iterators_in,
     names_in,
     product_of,
     sum_of,
@@ -123,7 +124,7 @@ class _Writer:
         found |= dict.fromkeys(sorted(names_in_tree(self.node.body)))
         for scalar in self._scalar_expressions():
             found |= dict.fromkeys(e.name for e in walk(scalar) if isinstance(e, ParameterValue))
-        bound = {*self.node.iterators, *_iterators(self.node.body)}
+        bound = {*self.node.iterators, *iterators_in(self.node.body)}
         return tuple(name for name in found if name not in bound)
 
     def _integer_expressions(self) -> Iterator[IntExpression]:
@@ -165,7 +166,7 @@ class _Writer:
     @cached_property
     def integer_names(self) -> Mapping[str, str]:
         """C names of parameters, host iterators, and iterators of the nest and its loops."""
-        loops = tuple(dict.fromkeys(_iterators(self.node.body)))
+        loops = tuple(dict.fromkeys(iterators_in(self.node.body)))
         return c_names((*self.integers, *self.node.iterators, *loops), (self.kernel_name, "rest"))
 
     @cached_property
@@ -345,18 +346,6 @@ def _flat(indices: Sequence[IntExpression], shape: Sequence[IntExpression]) -> I
     for index, extent in zip(indices[1:], shape[1:], strict=True):
         place = Operation("+", (Operation("*", (place, extent)), index))
     return place
-
-
-def _iterators(tree: Tree) -> Iterator[str]:
-    for node in tree:
-        match node:
-            case Loop(iterator=iterator, body=body):
-                yield iterator
-                yield from _iterators(body)
-            case Branch(body=body, otherwise=otherwise):
-                yield from _iterators((*body, *otherwise))
-            case Instance():
-                pass
 
 
 def _stepped(iterator: str, step: str) -> str:

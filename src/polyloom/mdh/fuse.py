@@ -41,6 +41,7 @@ from polyloom.polyhedra.loops_tree import (
     Number,
     Operation,
     Tree,
+    iterators_in,
     replace_name,
     substitute,
 )
@@ -254,7 +255,7 @@ class _Parts:
         for iterator in node.iterators:
             names.append(f"{iterator}'{number}")
             body = substitute(body, iterator, Name(names[-1]))
-        if around & set(_loops(body)):
+        if around & set(iterators_in(body)):
             raise _Clash(node.name)
         return _looped(names, node.extents, body)
 
@@ -293,15 +294,3 @@ def _numbered(tree: Tree, number: int) -> Tree:
                 return replace(part, statement=f"{part.statement} {number}")
 
     return tuple(map(node, tree))
-
-
-def _loops(tree: Tree) -> Iterator[str]:
-    for node in tree:
-        match node:
-            case Loop(iterator=iterator, body=body):
-                yield iterator
-                yield from _loops(body)
-            case Branch(body=body, otherwise=otherwise):
-                yield from _loops((*body, *otherwise))
-            case Instance():
-                pass

@@ -198,6 +198,19 @@ def instances_in(tree: Tree) -> Iterator[Instance]:
                 yield node
 
 
+def iterators_in(tree: Tree) -> Iterator[str]:
+    """Yield the iterators of a tree's loops, outer ones first; a name once for each loop."""
+    for node in tree:
+        match node:
+            case Loop(iterator=iterator, body=body):
+                yield iterator
+                yield from iterators_in(body)
+            case Branch(body=body, otherwise=otherwise):
+                yield from iterators_in((*body, *otherwise))
+            case Instance():
+                pass
+
+
 def replace_name(expression: IntExpression, name: str, value: IntExpression) -> IntExpression:
     """Replace a variable in an expression."""
     match expression:
