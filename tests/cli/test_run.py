@@ -156,3 +156,10 @@ def test_a_program_that_enlarges_errors(capsys: Captured) -> None:
     lu = str(EXAMPLES / "c" / "lu.c")
     found = document(capsys, ["run", lu, "--param", "n=40", "--check"])
     assert found["check"]["passed"] and not found["check"]["exact"]
+
+
+def test_a_computed_subscript_outside_of_its_array(tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "squares.c"
+    path.write_text("void f(int n, float a[n]) { for (int i = 0; i < n; i++) a[i] = a[i] * a[i * i]; }")
+    assert document(capsys, ["run", str(path), "--param", "n=2", "--check"])["check"]["passed"]
+    assert "access-outside" in failure(capsys, ["run", str(path), "--param", "n=9", "--check"], 1)

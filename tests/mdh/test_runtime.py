@@ -385,9 +385,9 @@ def test_the_check_finds_what_is_wrong() -> None:
     program, parameters = stepped(0, 2), {"n": 6}
     inputs = {"a": integers(6), "b": integers(6)}
     right = evaluate_host(program, parameters, inputs)
-    assert check_run(program, parameters, inputs, right, 4, made_up=True).passed
+    assert check_run(program, parameters, inputs, right, right, 4, made_up=True).passed
     wrong = {**right, "a": right["a"] + np.eye(1, 6, 2, dtype=np.int32)[0]}
-    verdict = check_run(program, parameters, inputs, wrong, 4, made_up=True)
+    verdict = check_run(program, parameters, inputs, right, wrong, 4, made_up=True)
     assert not verdict.passed and verdict.exact
     assert verdict.mismatches[0].startswith("a[2] is ") and verdict.mismatches[0].endswith("1 of 6 are wrong")
     assert verdict.json() == {"passed": False, "exact": True, "max_error": None}
@@ -421,4 +421,4 @@ def test_the_check_of_real_numbers_finds_what_is_wrong() -> None:
     right = evaluate_host(program, {"n": 6}, inputs)
     for error, passed in ((1e-7, True), (1e-4, False)):
         found = {"y": right["y"] * np.float32(1 + error)}
-        assert check_run(program, {"n": 6}, inputs, found, 1, made_up=False).passed is passed
+        assert check_run(program, {"n": 6}, inputs, right, found, 1, made_up=False).passed is passed

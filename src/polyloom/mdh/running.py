@@ -21,7 +21,7 @@ from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.execution import Execution
 from polyloom.mdh.made_up import made_up_inputs
 from polyloom.mdh.tuned import TunedEmitter
-from polyloom.mdh.verdict import Verdict, check_run
+from polyloom.mdh.verdict import Verdict, check_run, wanted_results
 
 NDArray = npt.NDArray[Any]
 
@@ -83,22 +83,25 @@ class RunResult:
 def run_program(program: CompiledProgram, given: Mapping[str, Any], *, check: bool) -> RunResult:
     """Run once; the arrays in ``given`` stay as they are. Where it has no array, all are made up.
 
-    Errors: ``argument-...``, ``parameter-...``, ``input-...``, ``device-...``.
+    With ``check`` the evaluator goes first: a program that leaves its arrays is refused before it runs.
+
+    Errors: ``argument-...``, ``parameter-...``, ``input-...``, ``device-...``, ``access-outside``.
     """
     signature = program.signature
     made_up = not any(_is_array(signature.program, name) for name in given)
     inputs = {**_made_up(program, given), **given} if made_up else dict(given)
     bound = bind(signature, inputs)
-    before = _host(bound) if check else {}
+    before = _read(bound, signature.program) if check else {}
+    wanted = wanted_results(signature.program, bound.parameters, before) if check else {}
     execution = _timed(program, inputs)
     outputs = {n: a.get() if isinstance(a, DeviceArray) else a for n, a in execution.arrays.items()}
     verdict = None
     if check:
         steps = execution.timing.launches
-        needed = {b.name for b in signature.program.buffers if b.role in (Role.INPUT, Role.UPDATED)}
         found = {n: _used(a, bound, n) for n, a in outputs.items()}
-        arrays = {n: a for n, a in before.items() if n in needed}
-        verdict = check_run(signature.program, bound.parameters, arrays, found, steps, made_up=made_up)
+        verdict = check_run(
+            signature.program, bound.parameters, before, wanted, found, steps, made_up=made_up
+        )
     parameters, chosen = bound.parameters, _schedules(program)
     return RunResult(signature.program, program.device.id, parameters, outputs, execution, verdict, chosen)
 
@@ -157,11 +160,11 @@ def physical_memory() -> int | None:
         return None
 
 
-def _host(bound: Bound) -> dict[str, NDArray]:
-    arrays = {}
-    for name, array in bound.arrays.items():
-        arrays[name] = array.get() if isinstance(array, DeviceArray) else array
-    return arrays
+def _read(bound: Bound, program: HostProgram) -> dict[str, NDArray]:
+    """Return the arrays that the program starts from."""
+    needed = {b.name for b in program.buffers if b.role in (Role.INPUT, Role.UPDATED)}
+    found = {name: array for name, array in bound.arrays.items() if name in needed}
+    return {name: a.get() if isinstance(a, DeviceArray) else a for name, a in found.items()}
 
 
 def _used(array: NDArray, bound: Bound, name: str) -> NDArray:

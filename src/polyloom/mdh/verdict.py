@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.expressions import Binary, BinaryOp, Convert, Expression, Unary, UnaryOp, walk
 from polyloom.ir.host import HostProgram, MdHom, Nest, walk_host
 from polyloom.ir.host_evaluate import evaluate_host
@@ -58,20 +59,37 @@ class Verdict:
         return {"passed": self.passed, "exact": self.exact, "max_error": error}
 
 
+def wanted_results(
+    program: HostProgram, parameters: Mapping[str, int], inputs: Mapping[str, NDArray]
+) -> dict[str, NDArray]:
+    """Return the evaluator's results, by name.
+
+    Errors: ``access-outside`` where the program, with these inputs, accesses an element that no array has: a
+    subscript computed from data, or an array that is smaller than the program takes it for.
+    """
+    try:
+        return evaluate_host(program, parameters, inputs)
+    except IndexError as fault:
+        message = f"`{program.name}` accesses an element outside of an array: {fault}"
+        note = "C gives such a program no meaning; it was not run"
+        helps = ["give inputs, or sizes, for which every subscript stays inside of its array"]
+        raise PolyloomError(error("access-outside", message, notes=[note], helps=helps)) from fault
+
+
 def check_run(
     program: HostProgram,
     parameters: Mapping[str, int],
     inputs: Mapping[str, NDArray],
+    wanted: Mapping[str, NDArray],
     found: Mapping[str, NDArray],
     steps: int,
     *,
     made_up: bool,
 ) -> Verdict:
-    """Compare what a run left with the evaluator's results.
+    """Compare what a run left (``found``) with the evaluator's results (``wanted``).
 
     ``steps``: how many launches there were; ``made_up``: whether the inputs are small integers.
     """
-    wanted = evaluate_host(program, parameters, inputs)
     exact = made_up and not rounds(program) and all(_counts(array) for array in wanted.values())
     terms = min(MOST_TERMS, steps + max((n for a in wanted.values() for n in a.shape), default=1))
     units = {name: eps(array) * largest(array) for name, array in wanted.items()}
