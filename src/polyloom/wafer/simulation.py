@@ -6,7 +6,7 @@ Source: docs/simulator.md, docs/semantics.md; docs/interface.md (JSON of simulat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -43,7 +43,9 @@ class Simulation:
     """What came out, and what it took.
 
     ``outputs``: name to array; with N > 1 invocations, tensors that leave through ports have a leading axis
-    N. ``busy``: int64[height, width], cycles in which a PE worked; ``memory_bytes``: the largest role's data.
+    N. ``busy``: int64[height, width], cycles in which a PE worked; ``link_use``: int64[height, width, 5],
+    wavelets that left its router to the north, south, east, west and to the PE; ``memory_bytes``: the largest
+    role's data.
     """
 
     outputs: dict[str, AnyArray]
@@ -56,6 +58,7 @@ class Simulation:
     simd_instructions: int
     scalar_operations: int
     busy: npt.NDArray[np.int64]
+    link_use: npt.NDArray[np.int64]
     pe_count: int
     memory_bytes: int
     limit: Limit
@@ -77,12 +80,16 @@ def simulate_program(
     *,
     invocations: int = 1,
     trace: bool = False,
+    trace_only: Sequence[tuple[int, int]] | None = None,
     max_cycles: int | None = None,
     progress: Progress | None = None,
+    threads: int | None = None,
 ) -> Simulation:
     """Compile the emitted files natively and run them.
 
     ``inputs``: an array for every input; with ``invocations`` N > 1, streamed tensors have a leading axis N.
+    ``trace`` records what happens when, on all PEs or on those of ``trace_only`` (x, y).
+    ``threads`` of the simulator (None: its own choice); they change neither bits nor cycles.
     Raises PolyloomError ``simulation-...`` for everything that the strict simulator refuses.
     """
     grid = program.analysis.border.given.grid
@@ -94,7 +101,9 @@ def simulate_program(
         grid.height,
         invocations,
         trace=trace,
+        trace_only=trace_only,
         max_cycles=max_cycles,
+        threads=threads,
     ) as fabric:
         _load(fabric, program, inputs)
         _feed(fabric, program, inputs, invocations)
@@ -123,6 +132,7 @@ def _simulation(
         simd_instructions=result.simd_instructions,
         scalar_operations=result.scalar_operations,
         busy=result.busy,
+        link_use=result.link_use,
         pe_count=with_code,
         memory_bytes=max((role.memory_bytes for role in program.roles), default=0),
         limit=limit,

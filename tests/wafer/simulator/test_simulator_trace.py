@@ -25,6 +25,11 @@ def traced() -> tuple[Fabric, Result, Trace]:
     return simulation, result, result.trace
 
 
+def described(trace: Trace) -> list[tuple[int | str, ...]]:
+    fields = ("start", "pe", "kind", "lane", "duration")
+    return [(*(int(e[f]) for f in fields), trace.names[e["name"]]) for e in trace.events]
+
+
 def names_of(trace: Trace, kind: TraceKind) -> set[str]:
     return {trace.names[e["name"]] for e in trace.events if e["kind"] == kind}
 
@@ -55,6 +60,29 @@ def test_the_busy_cycles_are_those_of_tasks_less_what_they_wait(traced: tuple[Fa
         sign = {TraceKind.TASK: 1, TraceKind.WAIT: -1}.get(TraceKind(e["kind"]), 0)
         busy[int(e["pe"])] += sign * int(e["duration"])
     assert [busy[pe] for pe in range(6)] == result.busy.ravel().tolist()
+
+
+def test_chosen_pes_are_traced_as_all_are(traced: tuple[Fabric, Result, Trace]) -> None:
+    _, _, everything = traced
+    simulation, _ = chain(3, 2, 2, trace=True, trace_only=[(2, 0), (1, 1)])
+    chosen = simulation.run().trace
+    assert chosen is not None and described(chosen) == [e for e in described(everything) if e[1] in (2, 4)]
+
+
+def test_threads_record_the_same_trace(traced: tuple[Fabric, Result, Trace]) -> None:
+    _, _, one = traced
+    simulation, _ = chain(3, 2, 2, trace=True, threads=2)
+    two = simulation.run().trace
+    assert two is not None and described(two) == described(one)
+
+
+def test_links_and_their_use(traced: tuple[Fabric, Result, Trace]) -> None:
+    _, result, trace = traced
+    counted = np.zeros_like(result.link_use).reshape(6, 5)
+    for e in trace.events[trace.events["kind"] == TraceKind.LINK]:
+        counted[e["pe"], e["lane"]] += 1
+    assert (counted == result.link_use.reshape(6, 5)).all()
+    assert result.link_use[:, :, :4].sum() == result.hops
 
 
 def test_tasks_of_a_pe_do_not_overlap(traced: tuple[Fabric, Result, Trace]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -19,6 +19,8 @@ from polyloom.wafer.simulator.result import Result, SimulationError, Trace
 
 Side = Literal["north", "south", "east", "west"]
 SIDES: tuple[Side, ...] = ("north", "south", "east", "west")
+LINKS = (*SIDES, "ramp")
+"""The ways out of a router; the ramp leads to its PE."""
 SLICE_SECONDS = 0.2
 GOES_ON = 0
 
@@ -48,6 +50,7 @@ class Fabric:
         invocations: int = 1,
         *,
         trace: bool = False,
+        trace_only: Sequence[tuple[int, int]] | None = None,
         max_cycles: int | None = None,
         threads: int | None = None,
         backwards: bool = False,
@@ -55,10 +58,10 @@ class Fabric:
         """Lay the program out on ``width`` x ``height`` PEs; mistakes of the layout show in the result of
         ``run``.
 
-        ``trace`` records what happens when; ``max_cycles`` ends a simulation that goes on for longer, with an
-        error.
+        ``trace`` records what happens when, on all PEs or on those of ``trace_only`` (x, y); ``max_cycles`` ends
+        a simulation that goes on for longer, with an error.
         ``threads`` share the rows; bits and cycles are the same for any number (None: one, and as many as
-        there are processors from ``PES_FOR_THREADS`` PEs on). A trace is recorded by one thread.
+        there are processors from ``PES_FOR_THREADS`` PEs on).
         ``backwards`` visits the PEs of a cycle in the opposite order, which changes nothing (tests use it).
         Errors: ``ValueError`` for a rectangle that is empty or larger than the machine.
         """
@@ -73,6 +76,9 @@ class Fabric:
         self._ran = False
         count = _threads(width * height) if threads is None else threads
         self._library.fabric_use_threads(self._handle, count)
+        if trace_only is not None:
+            xs, ys = [x for x, _ in trace_only], [y for _, y in trace_only]
+            self._library.fabric_trace_only(*self._pes(*self._coordinates(xs, ys)))
         if backwards:
             self._library.fabric_visit_backwards(self._handle)
 
@@ -208,6 +214,8 @@ class Fabric:
         self._library.fabric_statistics(self._handle, s)
         busy = np.zeros((self.height, self.width), np.int64)
         self._library.fabric_busy(self._handle, busy.ctypes.data)
+        link_use = np.zeros((self.height, self.width, len(LINKS)), np.int64)
+        self._library.fabric_link_use(self._handle, link_use.ctypes.data)
         return Result(
             cycles=s.cycle,
             events=s.events,
@@ -218,6 +226,7 @@ class Fabric:
             simd_instructions=s.simd_instructions,
             scalar_operations=s.scalar_operations,
             busy=busy,
+            link_use=link_use,
             error=self._error(),
             trace=self._trace(),
         )

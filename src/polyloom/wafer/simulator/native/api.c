@@ -53,6 +53,12 @@ EXPORT void fabric_destroy(struct fabric *f) {
 }
 
 EXPORT void fabric_visit_backwards(struct fabric *f) { f->backwards = true; }
+EXPORT void fabric_trace_only(struct fabric *f, int64_t n, const int32_t *xs, const int32_t *ys) {
+  if (f->trace) f->trace->of_chosen = true;
+  for (int64_t i = 0; i < n; i++)
+    if (xs[i] >= 0 && ys[i] >= 0 && xs[i] < f->width && ys[i] < f->height)
+      f->nodes[(uint32_t)(ys[i] * f->width + xs[i])].traced = true;
+}
 EXPORT void fabric_use_threads(struct fabric *f, int32_t threads) { f->threads = threads; }
 
 /* ---- Memory ---- */
@@ -215,6 +221,12 @@ EXPORT const struct failure *fabric_failure(const struct fabric *f) { return f->
 
 EXPORT void fabric_busy(const struct fabric *f, int64_t *cycles) {
   for (uint32_t i = 0; i < f->node_count; i++) cycles[i] = f->nodes[i].core ? f->nodes[i].core->busy : 0;
+}
+
+/* Wavelets that left each node: int64[nodes][sides]. */
+EXPORT void fabric_link_use(const struct fabric *f, int64_t *wavelets) {
+  for (uint32_t i = 0; i < f->node_count; i++)
+    for (int side = 0; side < SIDES; side++) wavelets[i * SIDES + (uint32_t)side] = f->nodes[i].link_use[side];
 }
 
 EXPORT int64_t fabric_trace_count(const struct fabric *f) { return f->trace ? (int64_t)f->trace->count : 0; }

@@ -71,6 +71,7 @@ struct node { /* a router, and the PE behind its ramp if that has a program */
   int64_t router_due;
   uint32_t occupied; /* routes with a wavelet in their ring */
   uint8_t route_count, first; /* first: whose turn it is */
+  bool traced;                /* where a trace is of chosen nodes only */
   uint32_t link_use[SIDES];
 };
 
@@ -196,6 +197,7 @@ struct trace {
   size_t count, capacity;
   const char **names;
   uint32_t name_count, name_capacity;
+  bool of_chosen; /* nodes only */
 };
 
 struct end_name { /* what messages call a control task */
@@ -354,6 +356,7 @@ const char *tag_text(uint8_t tag);
 /* trace.c */
 struct trace *trace_create(void);
 void trace_destroy(struct trace *t);
+void trace_append(struct trace *to, const struct trace *from);
 void trace_add(struct fabric *f, enum trace_kind kind, uint32_t node, int lane, const char *name, int64_t start,
                int64_t end);
 

@@ -73,6 +73,13 @@ struct fabric *part_of(struct fabric *f, uint32_t node) {
   return f->team ? f->team->members[part_number(f, node)].part : f;
 }
 
+static struct trace *trace_like(const struct trace *t) {
+  struct trace *other = trace_create();
+  if (!other) abort();
+  other->of_chosen = t->of_chosen;
+  return other;
+}
+
 static struct fabric *another_part(const struct fabric *first, uint32_t number) {
   struct fabric *f = malloc(sizeof *f);
   if (!f) abort();
@@ -84,6 +91,7 @@ static struct fabric *another_part(const struct fabric *first, uint32_t number) 
   f->arrays = array_table_create();
   f->free_streams = NULL;
   f->end_names = NULL;
+  f->trace = first->trace ? trace_like(first->trace) : NULL;
   return f;
 }
 
@@ -100,7 +108,7 @@ static void hand_over(struct fabric *f, uint32_t number) {
 void team_form(struct fabric *f, int32_t threads) {
   int32_t most = threads < f->height ? threads : f->height;
   if (most > MOST_PARTS) most = MOST_PARTS;
-  if (most < 2 || f->trace || f->failure.present) return;
+  if (most < 2 || f->failure.present) return;
   struct team *t = f->team = aligned_alloc(64, sizeof *t);
   if (!t) abort();
   memset(t, 0, sizeof *t);
@@ -251,6 +259,7 @@ static void add_up(struct statistics *to, const struct statistics *s) {
 static void take_in(struct fabric *f, const struct member *m) {
   const struct fabric *part = m->part;
   add_up(&f->statistics, &part->statistics);
+  if (f->trace) trace_append(f->trace, part->trace);
   f->last_activity = later(f->last_activity, part->last_activity);
   f->now = later(f->now, m->last_visit);
   if (!part->failure.present || (f->failure.present && f->failure_node < part->failure_node)) return;
@@ -289,6 +298,7 @@ static void destroy_member(struct member *m) {
   for (int turn = 0; turn < 2; turn++)
     for (int k = 0; k < MOST_PARTS; k++) free(m->out[turn][k].list);
   if (!f->part) return;
+  trace_destroy(f->trace);
   free(f->arrays);
   coroutines_destroy(f->coroutines);
   wheel_destroy(f->wheel);

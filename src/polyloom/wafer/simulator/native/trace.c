@@ -24,13 +24,26 @@ static uint32_t name_number(struct trace *t, const char *name) {
   return t->name_count++;
 }
 
-void trace_add(struct fabric *f, enum trace_kind kind, uint32_t node, int lane, const char *name, int64_t start,
-               int64_t end) {
-  struct trace *t = f->trace;
+static void add(struct trace *t, struct trace_event e) {
   if (t->count == t->capacity) {
     t->capacity = t->capacity ? 2 * t->capacity : 1024;
     if (!(t->events = realloc(t->events, t->capacity * sizeof *t->events))) abort();
   }
-  t->events[t->count++] = (struct trace_event){start, end - start, node, (uint16_t)kind, (uint16_t)lane,
-                                               name_number(t, name), 0};
+  t->events[t->count++] = e;
+}
+
+void trace_add(struct fabric *f, enum trace_kind kind, uint32_t node, int lane, const char *name, int64_t start,
+               int64_t end) {
+  struct trace *t = f->trace;
+  if (t->of_chosen && !f->nodes[node].traced) return;
+  add(t, (struct trace_event){start, end - start, node, (uint16_t)kind, (uint16_t)lane, name_number(t, name), 0});
+}
+
+/* What the thread of another part has recorded. */
+void trace_append(struct trace *to, const struct trace *from) {
+  for (size_t i = 0; i < from->count; i++) {
+    struct trace_event e = from->events[i];
+    e.name = name_number(to, from->names[e.name]);
+    add(to, e);
+  }
 }
