@@ -58,8 +58,8 @@ class Fabric:
         """Lay the program out on ``width`` x ``height`` PEs; mistakes of the layout show in the result of
         ``run``.
 
-        ``trace`` records what happens when, on all PEs or on those of ``trace_only`` (x, y); ``max_cycles`` ends
-        a simulation that goes on for longer, with an error.
+        ``trace`` records what happens when, on all PEs or on those of ``trace_only`` (x, y).
+        ``max_cycles`` ends a simulation that goes on for longer, with an error.
         ``threads`` share the rows; bits and cycles are the same for any number (None: one, and as many as
         there are processors from ``PES_FOR_THREADS`` PEs on).
         ``backwards`` visits the PEs of a cycle in the opposite order, which changes nothing (tests use it).

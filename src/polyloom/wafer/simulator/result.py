@@ -63,8 +63,8 @@ class Result:
     ``cycles``: from the start to the last thing that happened. ``events``: wavelets leaving a router port,
     and starts of tasks. ``wavelets``: those that entered the fabric; ``hops``: crossings of links, links to
     sinks included. ``max_link_use``: wavelets on the busiest link per cycle, 0 to 1. ``busy``: cycles that a
-    PE's main thread and microthreads worked, int64[height, width]. ``link_use``: wavelets that left a router to
-    the north, south, east, west and to its PE, int64[height, width, 5].
+    PE's main thread and microthreads worked, int64[height, width]. ``link_use``: wavelets that left a router
+    to the north, south, east, west and to its PE, int64[height, width, 5].
     """
 
     cycles: int
