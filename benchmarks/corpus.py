@@ -15,6 +15,7 @@ from polyloom.frontends.lair.lower import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.ir import Program, evaluate, random_inputs
 from polyloom.pipeline import analyse_layer
+from polyloom.wafer.extensions import ALL_EXTENSIONS, Extension
 from polyloom.wafer.mapping import Mapping as LairMap
 from polyloom.wafer.mapping import read_mapping
 from polyloom.wafer.program import WaferProgram, compile_program
@@ -44,10 +45,12 @@ class Layer:
     def mapping(self, program: Program) -> LairMap:
         return read_mapping(_source(f"{self.map}.map"), program)
 
-    def compile(self, mode: SimdMode, machine: str = "cs2") -> WaferProgram:
-        program = self.program()
-        analysis = analyse_layer(program, self.mapping(program), SimdOptions(mode))
-        return compile_program(analysis, load_machine(machine))
+    def compile(
+        self, mode: SimdMode, machine: str = "cs2", extensions: frozenset[Extension] = ALL_EXTENSIONS
+    ) -> WaferProgram:
+        program, model = self.program(), load_machine(machine)
+        options = SimdOptions(mode, extensions=extensions, machine=model)
+        return compile_program(analyse_layer(program, self.mapping(program), options), model)
 
 
 def layers() -> tuple[Layer, ...]:

@@ -1,5 +1,8 @@
 """Cycles of every layer of examples/layers.txt, with and without SIMD, without zeros and at 50 %.
 
+A second table says what each step beyond the paper buys: the cycles of the layers in which it takes part,
+with all of them and without this one.
+
 Usage: python benchmarks/wafer_cycles.py [--machine cs1|cs2|cs3] [--markdown] [--update]
 `--update` writes benchmarks/wafer_cycles.json, which a test compares (for cs2).
 """
@@ -19,6 +22,7 @@ from rich.progress import track
 from rich.table import Table
 
 from polyloom.polyhedra.bounds import integer_bounds
+from polyloom.wafer.extensions import ALL_EXTENSIONS, Extension
 from polyloom.wafer.program import WaferProgram
 from polyloom.wafer.simd import SimdAnalysis, SimdMode, Strategy
 from polyloom.wafer.simulation import Simulation, simulate_program
@@ -41,11 +45,15 @@ class Cycles:
 
 @dataclass(frozen=True)
 class Row:
-    """One layer. ``tasks``: strategy, instruction, sizes of each; ``half``: None if nothing is sparse."""
+    """One layer. ``tasks``: strategy, instruction, sizes of each; ``half``: None if nothing is sparse.
+
+    ``without``: for each extension that takes part, the cycles at full density if it is switched off.
+    """
 
     tasks: tuple[str, ...]
     full: Cycles
     half: Cycles | None
+    without: dict[str, int]
 
 
 def measure(layer: Layer, machine: str) -> Row:
@@ -54,7 +62,16 @@ def measure(layer: Layer, machine: str) -> Row:
     off = layer.compile(SimdMode.OFF, machine)
     full, half = (_cycles(off, auto, density) for density in DENSITIES)
     tasks = tuple(_task(analysis) for analysis in auto.analysis.simd)
-    return Row(tasks, full, half if _has_zeros(auto) else None)
+    return Row(tasks, full, half if _has_zeros(auto) else None, _without(layer, machine, auto))
+
+
+def _without(layer: Layer, machine: str, auto: WaferProgram) -> dict[str, int]:
+    used = {effect.extension for analysis in auto.analysis.simd for effect in analysis.effects}
+    found: dict[str, int] = {}
+    for extension in (e for e in Extension if e in used):
+        program = layer.compile(SimdMode.AUTO, machine, ALL_EXTENSIONS - {extension})
+        found[extension.value] = _simulated(program, DENSITIES[0]).cycles
+    return found
 
 
 def as_json(row: Row) -> dict[str, Any]:
@@ -143,6 +160,34 @@ def _table(rows: dict[str, Row], machine: str) -> Table:
     return table
 
 
+def _gains(rows: dict[str, Row]) -> Iterator[tuple[str, ...]]:
+    """Yield extension, layer, cycles without and with it, and their ratio, where they differ."""
+    for extension in Extension:
+        for name, row in rows.items():
+            off, on = row.without.get(extension.value), row.full.auto
+            if off is not None and off != on:
+                yield extension.value, name, str(off), str(on), f"{off / on:.2f}"
+
+
+GAINS = ("step beyond the paper", "layer", "off", "on", "speed-up")
+
+
+def _gains_markdown(rows: dict[str, Row]) -> Iterator[str]:
+    yield f"| {' | '.join(GAINS)} |"
+    yield "|---|---|---:|---:|---:|"
+    for cells in _gains(rows):
+        yield f"| {' | '.join(cells)} |"
+
+
+def _gains_table(rows: dict[str, Row], machine: str) -> Table:
+    table = Table(title=f"What each step beyond the paper buys: cycles of one invocation on {machine}")
+    for number, heading in enumerate(GAINS):
+        table.add_column(heading, justify="left" if number < 2 else "right", no_wrap=True)
+    for cells in _gains(rows):
+        table.add_row(*cells)
+    return table
+
+
 @click.command(help=__doc__)
 @click.option("--machine", type=click.Choice(MACHINES), default="cs2", show_default=True)
 @click.option("--markdown", is_flag=True, help="Print the README's table.")
@@ -153,9 +198,11 @@ def main(machine: str, markdown: bool, update: bool) -> None:
     if update and machine == "cs2":
         write_golden({name: as_json(row) for name, row in rows.items()})
     if markdown:
-        print("\n".join(_markdown(rows)))
+        print("\n".join([*_markdown(rows), "", *_gains_markdown(rows)]))
     else:
-        Console(width=max(Console().width, WIDTH)).print(_table(rows, machine))
+        out = Console(width=max(Console().width, WIDTH))
+        out.print(_table(rows, machine))
+        out.print(_gains_table(rows, machine))
 
 
 if __name__ == "__main__":

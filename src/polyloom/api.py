@@ -34,6 +34,7 @@ from polyloom.sources import Reading, is_c, load_host_programs, load_tensors, te
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.check import check_outputs, checked_batch, made_up
 from polyloom.wafer.explanation import explanation
+from polyloom.wafer.extensions import Extension, without
 from polyloom.wafer.manifest import manifest
 from polyloom.wafer.mapping import Mapping as LairMap
 from polyloom.wafer.mapping import read_mapping as read_map_source
@@ -139,15 +140,24 @@ def read_mapping(source: Path, program: Program) -> LairMap:
     return read_map_source(text_or_file(source, "<map>"), program)
 
 
-def explain(program: Program, mapping: LairMap, simd: str = "auto") -> Explanation:
+def explain(
+    program: Program,
+    mapping: LairMap,
+    simd: str = "auto",
+    machine: str = MACHINE,
+    *,
+    simd_without: Sequence[str] = (),
+) -> Explanation:
     """Run every stage up to SIMD detection and keep what it found.
 
-    ``simd``: ``auto``, ``off``, ``hull``, ``exact`` or ``enumerate``.
+    ``simd``: ``auto``, ``off``, ``hull``, ``exact`` or ``enumerate``; ``simd_without``: the names of steps
+    beyond the paper that are switched off (docs/simd.md); ``machine``: whose costs choose among them.
 
     Errors: ``PolyloomError`` and ``Unsupported`` where the map does not work.
     Source: dtg_codegen, Sec. 4 and 5.
     """
-    return Explanation(analyse_layer(program, mapping, SimdOptions(_mode(simd))))
+    options = SimdOptions(_mode(simd), extensions=_extensions(simd_without), machine=load_machine(machine))
+    return Explanation(analyse_layer(program, mapping, options))
 
 
 def compile_wafer(
@@ -156,6 +166,8 @@ def compile_wafer(
     simd: str = "auto",
     machine: str = MACHINE,
     memory: int | None = None,
+    *,
+    simd_without: Sequence[str] = (),
 ) -> CompiledLayer:
     """Make the C code of every PE.
 
@@ -165,7 +177,7 @@ def compile_wafer(
     Errors: ``PolyloomError`` and ``Unsupported`` where the map does not work or the layer does not fit.
     Source: dtg_codegen, Sec. 4 and 5, and its slides.
     """
-    analysis = explain(program, mapping, simd).analysis
+    analysis = explain(program, mapping, simd, machine, simd_without=simd_without).analysis
     return CompiledLayer(compile_layer(analysis, machine_model(machine, memory)))
 
 
@@ -175,6 +187,7 @@ def simulate(
     inputs: Mapping[str, npt.NDArray[Any]] | None = None,
     *,
     simd: str = "auto",
+    simd_without: Sequence[str] = (),
     machine: str = MACHINE,
     invocations: int = 1,
     density: float = 1.0,
@@ -194,7 +207,7 @@ def simulate(
     Not in the papers: their simulator is not public.
     """
     _check_numbers(invocations, density)
-    compiled = compile_wafer(program, mapping, simd, machine, memory)
+    compiled = compile_wafer(program, mapping, simd, machine, memory, simd_without=simd_without)
     if inputs is None:
         arrays = made_up(program, mapping, invocations, density)
     else:
@@ -357,6 +370,16 @@ def machine_model(name: str, memory: int | None = None) -> Machine:
     """Return a machine model, with ``memory`` bytes for data where they are given."""
     model = load_machine(name)
     return model if memory is None else replace(model, sram_bytes=memory, reserved_bytes=0)
+
+
+def _extensions(names: Sequence[str]) -> frozenset[Extension]:
+    try:
+        return without(*names)
+    except ValueError as unknown:
+        known = ", ".join(extension.value for extension in Extension)
+        raise PolyloomError(
+            error("simd-extension", f"there is no such step: {unknown}", helps=[f"there are {known}"])
+        ) from None
 
 
 def _mode(name: str) -> SimdMode:

@@ -28,7 +28,7 @@ from polyloom.wafer.expressible import check_expressible
 from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.memory import allocate
 from polyloom.wafer.program import WaferProgram, compile_program
-from polyloom.wafer.simd import SimdMode, SimdOptions, analyse, enlarge, missed_remark
+from polyloom.wafer.simd import SimdMode, SimdOptions, analyse, enlarge, extension_remarks, missed_remark
 from polyloom.wafer.simulator.machine import Machine
 from polyloom.wafer.tasks import build_tasks
 from polyloom.wafer.whole_stream import whole_stream
@@ -44,7 +44,8 @@ def analyse_layer(program: Program, mapping: Mapping, options: SimdOptions) -> L
     enlarged = enlarge(arrays, simd)
     wanted = simd if options.mode is not SimdMode.OFF else ()
     missed = [r for a in wanted if (r := missed_remark(a)) is not None]
-    remarks = (*graph.remarks, *missed)
+    beyond = (r for a in simd for r in extension_remarks(a))
+    remarks = (*graph.remarks, *missed, *beyond)
     return LayerAnalysis(program, border.compute, border, options, graph, arrays, enlarged, simd, remarks)
 
 

@@ -12,6 +12,7 @@ from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.extensions import without
 from polyloom.wafer.mapping import read_mapping
 from polyloom.wafer.program import compile_program
 from polyloom.wafer.simd import SimdMode, SimdOptions, Strategy
@@ -215,6 +216,6 @@ def test_the_hull_may_have_a_floor_unless_the_papers_reading_is_asked_for() -> N
     (found,) = analysed(lair, places).simd
     assert found.strategy is Strategy.HULL and found.hull is not None and found.hull.has_floor
     program = lower(parse(Source("layer.lair", lair)), None, {})
-    options = SimdOptions(purely_affine_hull=True)
+    options = SimdOptions(extensions=without("floor-offset"))
     paper = analyse_layer(program, read_mapping(Source("layer.map", places), program), options)
     assert paper.simd[0].strategy is Strategy.ENUMERATED

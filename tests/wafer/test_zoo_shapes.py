@@ -26,6 +26,7 @@ from polyloom.frontends.lair.parse import parse
 from polyloom.ir.program import Access, Program, Statement
 from polyloom.polyhedra.bounds import is_independent_of
 from polyloom.polyhedra.vectorized import evaluate_function
+from polyloom.wafer.extensions import ALL_EXTENSIONS, without
 from polyloom.wafer.mapping import Mapping, read_mapping
 from polyloom.wafer.memory import LocalArray, allocate
 from polyloom.wafer.simd import (
@@ -69,7 +70,8 @@ class Case:
         return self.program.statements[0]
 
     def chosen(self, mode: SimdMode, *, purely_affine: bool = False) -> Strategy:
-        options = SimdOptions(mode, max_configurations=9, purely_affine_hull=purely_affine)
+        extensions = without("floor-offset") if purely_affine else ALL_EXTENSIONS
+        options = SimdOptions(mode, max_configurations=9, extensions=extensions)
         analysis = analyse(self.analysis.task, self.arrays, options)
         return choose_strategy(analysis, self.arrays, options).strategy
 

@@ -58,7 +58,8 @@ def _wafer(source: Path, folder: Path, options: Mapping[str, Any]) -> tuple[str,
 
     map_file = options["map_file"]
     program, mapping = load_placed(source, options, map_file, quiet=False)
-    compiled = compile_wafer(program, mapping, options["simd"], options["machine"])
+    without = options["simd_without"]
+    compiled = compile_wafer(program, mapping, options["simd"], options["machine"], simd_without=without)
     names = write_folder(compiled.program, folder)
     print_remarks(compiled.remarks, quiet=False)
     return names

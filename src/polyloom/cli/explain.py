@@ -13,6 +13,7 @@ from polyloom.cli.messages import print_remarks
 from polyloom.cli.options import (
     c_options,
     json_option,
+    machine_option,
     map_option,
     parameter_option,
     reductions_option,
@@ -29,8 +30,17 @@ from polyloom.sources import Reading, is_c, load_scops
 @map_option
 @reductions_option
 @simd_option
+@machine_option
 @json_option
-def command(source: Path, map_file: Path | None, simd: str, as_json: bool, **options: Any) -> None:
+def command(
+    source: Path,
+    map_file: Path | None,
+    simd: str,
+    simd_without: tuple[str, ...],
+    machine: str,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Print every stage that SOURCE goes through under MAP, with its sets in the paper's notation.
 
     The numbers at the right are the equations of `dtg_codegen` (Verdoolaege et al., IMPACT 2020). Without
@@ -42,7 +52,7 @@ def command(source: Path, map_file: Path | None, simd: str, as_json: bool, **opt
     from polyloom.api import explain
 
     program, mapping = load_placed(source, options, map_file, quiet=as_json)
-    found = explain(program, mapping, simd)
+    found = explain(program, mapping, simd, machine, simd_without=simd_without)
     if as_json:
         click.echo(json.dumps(found.json(), indent=1))
         return

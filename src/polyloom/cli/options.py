@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
+from polyloom.wafer.extensions import Extension
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 MODES = ("auto", "off", "hull", "exact", "enumerate")
@@ -54,11 +56,21 @@ def map_option(function: _F) -> _F:
 
 
 def simd_option(function: _F) -> _F:
-    """Add ``--simd``."""
+    """Add ``--simd`` and ``--simd-without``."""
     help_ = "Which SIMD strategies are tried; auto: hull, then exact, then enumerate."
-    return click.option("--simd", type=click.Choice(MODES), default="auto", show_default=True, help=help_)(
-        function
+    mode = click.option("--simd", type=click.Choice(MODES), default="auto", show_default=True, help=help_)
+    off = click.option(
+        "--simd-without",
+        "simd_without",
+        type=click.Choice([extension.value for extension in Extension]),
+        multiple=True,
+        help=f"Switch off a step beyond the paper; several are possible. {_extensions()}",
     )
+    return mode(off(function))
+
+
+def _extensions() -> str:
+    return " ".join(f"{extension.value}: {extension.meaning}." for extension in Extension)
 
 
 def machine_option(function: _F) -> _F:

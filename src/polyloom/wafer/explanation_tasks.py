@@ -138,4 +138,5 @@ def _simd(analysis: SimdAnalysis) -> Document:
         "sizes": simd_sizes(analysis),
         "reason": analysis.reason,
         "whole_stream": analysis.whole is not None,
+        "extensions": [effect.extension.value for effect in analysis.effects],
     }

@@ -30,10 +30,13 @@ from polyloom.polyhedra.compression import Compression, variable_compression
 from polyloom.polyhedra.enumeration import SizeEnumeration, enumerate_sizes
 from polyloom.polyhedra.functions import as_function, compose, is_linear
 from polyloom.polyhedra.points import sample_of
+from polyloom.wafer.extensions import ALL_EXTENSIONS, Effect, Extension
+from polyloom.wafer.isl_text import offset_text
 from polyloom.wafer.matching import ACCUMULATOR, Match, match_instruction
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.nests import MAX_DIMENSIONS
-from polyloom.wafer.notation import set_notation
+from polyloom.wafer.notation import notation, set_notation
+from polyloom.wafer.simulator.machine import Machine, load_machine
 from polyloom.wafer.tasks import ComputeTask
 from polyloom.wafer.whole_stream import WholeStream
 
@@ -59,11 +62,19 @@ class Strategy(Enum):
 
 @dataclass(frozen=True)
 class SimdOptions:
-    """``max_configurations``: how many sizes may be enumerated; ``purely_affine_hull``: as in the paper."""
+    """``max_configurations``: how many sizes may be enumerated; ``extensions``: those switched on.
+
+    ``machine``: whose costs choose among what the extensions offer.
+    """
 
     mode: SimdMode = SimdMode.AUTO
     max_configurations: int = 8
-    purely_affine_hull: bool = False
+    extensions: frozenset[Extension] = ALL_EXTENSIONS
+    machine: Machine = field(default_factory=lambda: load_machine("cs2"))
+
+    def has(self, extension: Extension) -> bool:
+        """Whether an extension is switched on."""
+        return extension in self.extensions
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +116,7 @@ class SimdAnalysis:
     ``match``: the instruction, if the operation has one; ``sizes``: the size of the nest on a PE, as a
     parametric point (for ``ENUMERATED``: as a function of the index too); ``reason``: why there is no SIMD
     instruction; ``whole``: set where one instruction works on a whole dense stream as it comes, instead of
-    one for each element.
+    one for each element; ``effects``: the extensions that took part.
     """
 
     task: ComputeTask
@@ -122,6 +133,7 @@ class SimdAnalysis:
     reason: str
     notes: tuple[str, ...] = field(default=())
     whole: WholeStream | None = None
+    effects: tuple[Effect, ...] = ()
 
     @property
     def write(self) -> Operand:
@@ -157,7 +169,7 @@ def analyse(
     operands = tuple(_operands(task, compression, arrays))
     compressed = compression.compressed
     box = _box_of(compressed)
-    hull = box_hull(compressed, purely_affine=options.purely_affine_hull)
+    hull = box_hull(compressed, purely_affine=not options.has(Extension.FLOOR_OFFSET))
     extra = None if hull is None else _extra(compressed, hull, operands)
     enumeration = enumerate_sizes(box.size, task.index_names, PE_PARAMETERS)
     match = match_instruction(task.statement, scalar_reads(task))
@@ -175,9 +187,15 @@ def analyse(
         None,
         "",
     )
-    if whole is not None and options.mode is not SimdMode.OFF:
+    if whole is not None and options.mode is not SimdMode.OFF and options.has(Extension.WHOLE_STREAM):
+        effect = Effect(Extension.WHOLE_STREAM, f"one {whole.match.instruction.name} takes all elements")
         return replace(
-            analysis, match=whole.match, strategy=Strategy.EXACT, sizes=whole.nest.size, whole=whole
+            analysis,
+            match=whole.match,
+            strategy=Strategy.EXACT,
+            sizes=whole.nest.size,
+            whole=whole,
+            effects=(effect,),
         )
     return _decide(analysis, arrays, options)
 
@@ -193,15 +211,31 @@ def enlarge(arrays: Mapping[str, LocalArray], analyses: tuple[SimdAnalysis, ...]
     return result
 
 
+def extension_remarks(analysis: SimdAnalysis) -> Iterator[Diagnostic]:
+    """Yield a remark for each extension that changed how a task is done."""
+    for effect in analysis.effects:
+        extension = effect.extension
+        yield remark(
+            f"simd-{extension.value}",
+            f"{_event(analysis.task)}: {extension.meaning}",
+            analysis.task.statement.span,
+            notes=[effect.detail],
+            helps=[f"`--simd-without {extension.value}` switches this off"],
+        )
+
+
+def _event(task: ComputeTask) -> str:
+    return f"one arrival of `{task.stream.tensor}`" if task.stream else f"`{task.name}`"
+
+
 def missed_remark(analysis: SimdAnalysis) -> Diagnostic | None:
     """Return the remark for a task that got no SIMD instruction, with its set; None if it got one."""
     if analysis.strategy is not Strategy.NONE:
         return None
     task = analysis.task
-    event = f"one arrival of `{task.stream.tensor}`" if task.stream else f"`{task.name}`"
     return remark(
         "simd-none",
-        f"{event} runs as a loop, not as a SIMD instruction",
+        f"{_event(task)} runs as a loop, not as a SIMD instruction",
         task.statement.span,
         notes=[
             analysis.reason,
@@ -341,7 +375,16 @@ def _try_hull(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options:
             )
     sizes = _constant(analysis.compression.compressed.get_space(), hull.size)
     sizes = sizes.intersect_params(analysis.task.known)
-    return replace(analysis, strategy=Strategy.HULL, sizes=sizes)
+    effects = (*analysis.effects, *_floor_effect(hull))
+    return replace(analysis, strategy=Strategy.HULL, sizes=sizes, effects=effects)
+
+
+def _floor_effect(hull: BoxHull) -> Iterator[Effect]:
+    if hull.has_floor:
+        yield Effect(
+            Extension.FLOOR_OFFSET,
+            f"the box hull starts at {notation(offset_text(hull.offset), ascii_only=True)}",
+        )
 
 
 def _constant(space: isl.Space, values: tuple[int, ...]) -> isl.Set:
