@@ -1,0 +1,587 @@
+"""Make the TensorFlow test cases: graphs, their inputs, and what TensorFlow computes for them.
+
+    python tests/frontends/tensorflow/make_cases.py FOLDER [NAME ...]
+
+For each case FOLDER gets NAME.pb (a GraphDef, variables frozen) and NAME.npz with the arrays
+``in/PLACEHOLDER`` and ``out/TENSOR``. It needs the package tensorflow (2.21), which the tests of the importer
+do not. `saved_model` is a SavedModel whose variables lie in a checkpoint.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.framework.convert_to_constants import (
+    convert_variables_to_constants_v2,
+)
+
+Shape = tuple[int, ...]
+
+SEED = 20
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function of tensors; ``shapes`` of its arguments; ``dtypes`` where they are not float32.
+
+    ``positive``: arguments that are made positive (variances, weights of a root).
+    """
+
+    name: str
+    function: Callable[..., Any]
+    shapes: Sequence[Shape]
+    dtypes: Sequence[Any] = ()
+    positive: Sequence[int] = ()
+
+
+CASES: list[Case] = []
+
+
+def case(
+    *shapes: Shape, name: str = "", dtypes: Sequence[Any] = (), positive: Sequence[int] = ()
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function as a case."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        CASES.append(Case(name or function.__name__, function, shapes, dtypes, positive))
+        return function
+
+    return register
+
+
+def constant(*shape: int, seed: int = 1, positive: bool = False) -> Any:
+    """Return fixed weights."""
+    values = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+    return tf.constant(np.abs(values) + 0.1 if positive else values)
+
+
+def weights(*shape: int, seed: int = 1) -> Any:
+    """Return a variable with fixed weights, small enough for sums to stay near 1."""
+    values = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+    return tf.Variable(values / np.float32(np.sqrt(max(1, np.prod(shape[:-1])))))
+
+
+# -- raw operations and layers, inference
+
+
+@case((3, 16))
+def dense_relu(x: Any) -> Any:
+    return tf.nn.relu(x @ constant(16, 8) + constant(8, seed=2))
+
+
+@case((3, 16))
+def dense_bias_add(x: Any) -> Any:
+    return tf.nn.bias_add(tf.matmul(x, constant(8, 16), transpose_b=True), constant(8, seed=2))
+
+
+@case((16,))
+def matrix_vector(x: Any) -> Any:
+    return tf.linalg.matvec(constant(8, 16), x)
+
+
+@case((2, 9, 8, 3))
+def conv2d_valid(x: Any) -> Any:
+    return tf.nn.conv2d(x, constant(3, 3, 3, 4), 1, "VALID")
+
+
+@case((2, 9, 8, 3))
+def conv2d_same_strided(x: Any) -> Any:
+    return tf.nn.conv2d(x, constant(3, 2, 3, 4), (2, 3), "SAME")
+
+
+@case((1, 7, 8, 3))
+def conv2d_explicit(x: Any) -> Any:
+    return tf.nn.conv2d(x, constant(3, 3, 3, 4), 2, [[0, 0], [1, 2], [0, 1], [0, 0]])
+
+
+@case((1, 9, 10, 2))
+def conv2d_dilated(x: Any) -> Any:
+    return tf.nn.conv2d(x, constant(3, 3, 2, 4), 1, "SAME", dilations=(2, 3))
+
+
+@case((1, 9, 10, 2))
+def convolution_dilated(x: Any) -> Any:
+    return tf.nn.convolution(x, constant(3, 3, 2, 4), padding="SAME", dilations=2)
+
+
+@case((1, 6, 6, 6))
+def conv2d_grouped(x: Any) -> Any:
+    return tf.nn.conv2d(x, constant(3, 3, 2, 9), 1, "VALID")
+
+
+@case((2, 10, 3))
+def conv1d(x: Any) -> Any:
+    return tf.nn.conv1d(x, constant(3, 3, 4), 2, "SAME")
+
+
+@case((1, 5, 6, 4, 2))
+def conv3d(x: Any) -> Any:
+    return tf.nn.conv3d(x, constant(2, 3, 2, 2, 3), (1, 1, 2, 1, 1), "SAME")
+
+
+@case((1, 4, 5, 3))
+def conv2d_transposed(x: Any) -> Any:
+    return tf.nn.conv2d_transpose(x, constant(3, 3, 2, 3), (1, 8, 10, 2), 2, "SAME")
+
+
+@case((1, 7, 6, 3))
+def depthwise(x: Any) -> Any:
+    return tf.nn.depthwise_conv2d(x, constant(3, 3, 3, 2), (1, 2, 2, 1), "SAME")
+
+
+@case((1, 7, 6, 3))
+def separable(x: Any) -> Any:
+    return tf.nn.separable_conv2d(
+        x, constant(3, 3, 3, 2), constant(1, 1, 6, 4, seed=2), (1, 1, 1, 1), "VALID"
+    )
+
+
+@case((2, 7, 8, 3))
+def max_pool(x: Any) -> Any:
+    return tf.nn.max_pool2d(x, 3, 2, "SAME")
+
+
+@case((2, 7, 8, 3))
+def average_pool(x: Any) -> Any:
+    return tf.nn.avg_pool2d(x, (3, 2), 2, "SAME")
+
+
+@case((2, 6, 8, 3))
+def pools_valid(x: Any) -> Any:
+    return tf.nn.avg_pool2d(tf.nn.max_pool2d(x, 2, 2, "VALID"), 2, 1, "VALID")
+
+
+@case((2, 4, 5, 6))
+def batch_norm(x: Any) -> Any:
+    mean, variance = constant(6), constant(6, seed=2, positive=True)
+    return tf.nn.batch_normalization(x, mean, variance, constant(6, seed=3), constant(6, seed=4), 1e-3)
+
+
+@case((2, 4, 5, 6))
+def fused_batch_norm(x: Any) -> Any:
+    mean, variance = constant(6), constant(6, seed=2, positive=True)
+    scale, offset = constant(6, seed=3), constant(6, seed=4)
+    return tf.compat.v1.nn.fused_batch_norm(x, scale, offset, mean, variance, is_training=False)[0]
+
+
+@case((1, 3, 3, 8))
+def local_response(x: Any) -> Any:
+    return tf.nn.local_response_normalization(x, depth_radius=2, bias=1.5, alpha=0.2, beta=0.6)
+
+
+@case((3, 7))
+def softmax(x: Any) -> Any:
+    return tf.nn.softmax(x)
+
+
+@case((3, 7, 2))
+def softmax_axis(x: Any) -> Any:
+    return tf.nn.softmax(x, axis=1)
+
+
+@case((3, 7))
+def log_softmax(x: Any) -> Any:
+    return tf.nn.log_softmax(x)
+
+
+@case((2, 3, 5, 4), (2, 3, 6, 4), (2, 3, 6, 4))
+def attention(q: Any, k: Any, v: Any) -> Any:
+    return tf.nn.softmax(tf.matmul(q, k, transpose_b=True) / np.float32(2.0)) @ v
+
+
+@case((2, 5, 3, 4), (2, 6, 3, 4), (2, 6, 3, 4))
+def attention_einsum(q: Any, k: Any, v: Any) -> Any:
+    scores = tf.nn.softmax(tf.einsum("bqhd,bkhd->bhqk", q, k))
+    return tf.einsum("bhqk,bkhd->bqhd", scores, v)
+
+
+@case((4, 6))
+def layer_norm(x: Any) -> Any:
+    mean, variance = tf.nn.moments(x, [-1], keepdims=True)
+    return (x - mean) * tf.math.rsqrt(variance + 1e-5) * constant(6) + constant(6, seed=2)
+
+
+@case((4, 6))
+def gelu(x: Any) -> Any:
+    return tf.nn.gelu(x) + tf.nn.gelu(x, approximate=True)
+
+
+@case((4, 6))
+def activations(x: Any) -> Any:
+    parts = (tf.nn.elu(x), tf.nn.selu(x), tf.nn.softplus(x), tf.nn.softsign(x), tf.nn.relu6(x))
+    more = (tf.nn.leaky_relu(x, 0.1), tf.tanh(x), tf.sigmoid(x), tf.nn.silu(x))
+    return tf.stack([*parts, *more], axis=-1)
+
+
+@case((3, 4, 6))
+def movement(x: Any) -> Any:
+    y = tf.transpose(x, (2, 0, 1))[1:5:2, ::-1, tf.newaxis, ..., 1]
+    return tf.tile(tf.pad(y, [[1, 0], [0, 2], [0, 0]], constant_values=2.0), (1, 2, 3))
+
+
+@case((2, 3, 4), (2, 5, 4))
+def concat_split(x: Any, y: Any) -> Any:
+    a, b = tf.split(tf.concat([x, y], 1), [6, 2], axis=1)
+    return tf.reduce_sum(a, 1) * tf.reduce_max(b, 1) + tf.reduce_mean(x, [1, 2], keepdims=True)[:, 0]
+
+
+@case((1, 4, 6, 8))
+def space_and_depth(x: Any) -> Any:
+    return tf.nn.depth_to_space(tf.nn.space_to_depth(x, 2), 4)
+
+
+@case((4,), (4, 3), dtypes=(tf.int32, tf.float32))
+def embedding(ids: Any, x: Any) -> Any:
+    return tf.concat([tf.gather(constant(5, 3), ids % 5), tf.one_hot(ids % 5, 6) @ constant(6, 3), x], 0)
+
+
+@case((3, 7))
+def arguments(x: Any) -> Any:
+    return tf.cast(tf.argmax(x, 1), tf.float32) + tf.cast(tf.argmin(x, 1, tf.int32), tf.float32)
+
+
+@case((5, 6))
+def scans(x: Any) -> Any:
+    shifted = tf.cumsum(x, 1) + tf.cumsum(x, 0, exclusive=True, reverse=True)
+    return tf.where(shifted > 0, tf.minimum(shifted, 2.0), tf.square(x)) + tf.pow(tf.abs(x), 1.5)
+
+
+# -- Keras models, inference
+
+
+def keras_case(name: str, shape: Shape, *layers: Callable[[], Any]) -> None:
+    """Register a sequence of Keras layers as a case."""
+
+    def function(x: Any) -> Any:
+        return model(x, training=False)
+
+    tf.keras.utils.set_random_seed(SEED)
+    model = tf.keras.Sequential(
+        [tf.keras.Input(shape[1:], batch_size=shape[0]), *(make() for make in layers)]
+    )
+    CASES.append(Case(name, function, [shape]))
+
+
+def keras_cases() -> None:
+    k = tf.keras.layers
+    keras_case("keras_mlp", (4, 12), lambda: k.Dense(10, "relu"), lambda: k.Dense(5, "softmax"))
+    keras_case(
+        "keras_lenet",
+        (2, 28, 28, 1),
+        lambda: k.Conv2D(6, 5, activation="tanh", padding="same"),
+        lambda: k.AveragePooling2D(2),
+        lambda: k.Conv2D(16, 5, activation="tanh"),
+        lambda: k.AveragePooling2D(2),
+        k.Flatten,
+        lambda: k.Dense(120, "tanh"),
+        lambda: k.Dense(84, "tanh"),
+        lambda: k.Dense(10, "softmax"),
+    )
+    keras_case(
+        "keras_convnet",
+        (1, 16, 16, 3),
+        lambda: k.Conv2D(8, 3, strides=2, padding="same", use_bias=False),
+        k.BatchNormalization,
+        k.ReLU,
+        lambda: k.DepthwiseConv2D(3, padding="same"),
+        lambda: k.SeparableConv2D(8, 3),
+        lambda: k.MaxPooling2D(2),
+        k.GlobalAveragePooling2D,
+        lambda: k.Dense(4),
+    )
+    keras_case("keras_grouped", (1, 8, 8, 4), lambda: k.Conv2D(8, 3, groups=2))
+    keras_case("keras_dilated", (1, 9, 9, 2), lambda: k.Conv2D(4, 3, dilation_rate=2, padding="same"))
+    keras_case("keras_transposed", (1, 5, 5, 3), lambda: k.Conv2DTranspose(4, 3, strides=2, padding="same"))
+    keras_case(
+        "keras_conv1d", (2, 12, 3), lambda: k.Conv1D(4, 3, padding="causal"), lambda: k.UpSampling1D(2)
+    )
+    keras_case("keras_layer_norm", (2, 5, 8), lambda: k.LayerNormalization(epsilon=1e-5), lambda: k.Dense(3))
+    keras_case(
+        "keras_upsampling", (1, 4, 4, 2), lambda: k.UpSampling2D(2), lambda: k.ZeroPadding2D(((1, 2), (0, 1)))
+    )
+    keras_case("keras_gru", (2, 4, 3), lambda: k.GRU(5, unroll=True))
+
+    tf.keras.utils.set_random_seed(SEED)
+    heads = k.MultiHeadAttention(2, 4)
+    heads.build((2, 5, 8), (2, 5, 8))
+    CASES.append(Case("keras_attention", lambda x: heads(x, x, training=False), [(2, 5, 8)]))
+
+
+# -- training graphs: gradients of a loss by tf.GradientTape
+
+
+def gradients(loss: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    """Return a loss and its gradients by all arguments, named."""
+    with tf.GradientTape() as tape:
+        for argument in arguments:
+            tape.watch(argument)
+        value = loss(*arguments)
+    found = tape.gradient(value, list(arguments))
+    return {
+        "loss": tf.reduce_sum(value),
+        **{f"grad{k}": tf.convert_to_tensor(g) for k, g in enumerate(found)},
+    }
+
+
+def training(name: str, *shapes: Shape, positive: Sequence[int] = ()) -> Callable[[Callable[..., Any]], Any]:
+    """Register a loss as a training case: its value and gradients by all its arguments."""
+
+    def register(loss: Callable[..., Any]) -> Any:
+        CASES.append(Case(f"grad_{name}", lambda *a: gradients(loss, *a), shapes, positive=positive))
+        return loss
+
+    return register
+
+
+def squares(x: Any) -> Any:
+    """Return a loss whose gradient is the tensor."""
+    return tf.reduce_sum(x * x) * 0.5
+
+
+@training("dense", (3, 6), (6, 4), (4,))
+def _(x: Any, w: Any, b: Any) -> Any:
+    return squares(tf.nn.relu(tf.nn.bias_add(x @ w, b)))
+
+
+@training("matmul_transposed", (5, 3), (4, 5))
+def _(x: Any, w: Any) -> Any:
+    return squares(tf.matmul(x, w, transpose_a=True, transpose_b=True))
+
+
+@training("conv2d", (2, 6, 7, 3), (3, 3, 3, 4))
+def _(x: Any, w: Any) -> Any:
+    return squares(tf.nn.conv2d(x, w, 1, "VALID"))
+
+
+@training("conv2d_strided", (1, 8, 7, 2), (3, 3, 2, 4))
+def _(x: Any, w: Any) -> Any:
+    return squares(tf.nn.conv2d(x, w, 2, "SAME"))
+
+
+@training("conv2d_dilated", (1, 9, 8, 2), (3, 2, 2, 3))
+def _(x: Any, w: Any) -> Any:
+    return squares(tf.nn.conv2d(x, w, 1, "SAME", dilations=(2, 1)))
+
+
+@training("conv3d", (1, 4, 5, 4, 2), (2, 3, 2, 2, 3))
+def _(x: Any, w: Any) -> Any:
+    return squares(tf.nn.conv3d(x, w, (1, 1, 2, 1, 1), "SAME"))
+
+
+@training("depthwise", (1, 6, 6, 3), (3, 3, 3, 2))
+def _(x: Any, w: Any) -> Any:
+    return squares(tf.nn.depthwise_conv2d(x, w, (1, 1, 1, 1), "SAME"))
+
+
+@training("transposed", (1, 4, 4, 3), (3, 3, 2, 3))
+def _(x: Any, w: Any) -> Any:
+    return squares(tf.nn.conv2d_transpose(x, w, (1, 8, 8, 2), 2, "SAME"))
+
+
+@training("max_pool", (2, 7, 6, 3))
+def _(x: Any) -> Any:
+    return squares(tf.nn.max_pool2d(x, 3, 2, "SAME"))
+
+
+@training("average_pool", (2, 7, 6, 3))
+def _(x: Any) -> Any:
+    return squares(tf.nn.avg_pool2d(x, 3, 2, "SAME"))
+
+
+@training("softmax", (3, 6), (3, 6))
+def _(x: Any, t: Any) -> Any:
+    return tf.reduce_sum(tf.nn.softmax(x) * t)
+
+
+@training("cross_entropy", (3, 6))
+def _(x: Any) -> Any:
+    labels = tf.one_hot([1, 5, 0], 6)
+    return tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=x))
+
+
+@training("sparse_cross_entropy", (3, 6))
+def _(x: Any) -> Any:
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[1, 5, 0], logits=x))
+
+
+@training("sigmoid_cross_entropy", (3, 6))
+def _(x: Any) -> Any:
+    return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=constant(3, 6), logits=x))
+
+
+@training("batch_norm", (2, 3, 4, 5), (5,), (5,))
+def _(x: Any, scale: Any, offset: Any) -> Any:
+    mean, variance = tf.nn.moments(x, [0, 1, 2])
+    return squares(tf.nn.batch_normalization(x, mean, variance, offset, scale, 1e-3))
+
+
+@training("fused_batch_norm", (2, 3, 4, 5), (5,), (5,))
+def _(x: Any, scale: Any, offset: Any) -> Any:
+    return squares(tf.compat.v1.nn.fused_batch_norm(x, scale, offset, epsilon=1e-3, is_training=True)[0])
+
+
+@training("layer_norm", (4, 6), (6,), (6,))
+def _(x: Any, scale: Any, offset: Any) -> Any:
+    mean, variance = tf.nn.moments(x, [-1], keepdims=True)
+    return squares((x - mean) * tf.math.rsqrt(variance + 1e-5) * scale + offset)
+
+
+@training("attention", (2, 5, 4), (2, 6, 4), (2, 6, 3))
+def _(q: Any, k: Any, v: Any) -> Any:
+    return squares(tf.nn.softmax(tf.matmul(q, k, transpose_b=True) * 0.5) @ v)
+
+
+@training("recurrent", (2, 3, 4), (4, 5), (5, 5))
+def _(x: Any, w: Any, u: Any) -> Any:
+    state = tf.zeros((2, 5))
+    for step in range(3):
+        state = tf.tanh(x[:, step] @ w + tf.sigmoid(state @ u))
+    return squares(state)
+
+
+@training("slices", (4, 6, 3), (4, 2, 3))
+def _(x: Any, y: Any) -> Any:
+    return squares(tf.pad(tf.concat([x[:, 1:5:2], y], 1), [[0, 0], [1, 0], [0, 0]])[:, :4])
+
+
+@training("broadcast", (4, 1, 3), (5, 1), (3,), positive=(2,))
+def _(x: Any, y: Any, z: Any) -> Any:
+    return squares(x * y / z - tf.sqrt(z) + tf.exp(y) * tf.reduce_max(x))
+
+
+def networks() -> None:
+    """Register one step of training of two small networks, as functions of the batch."""
+    CASES.append(Case("grad_lenet", lenet_step(), [(2, 28, 28, 1), (2, 10)]))
+    CASES.append(Case("grad_residual", residual_step(), [(2, 8, 8, 4), (2, 3)]))
+
+
+def step(forward: Callable[[Any], Any], variables: dict[str, Any]) -> Callable[[Any, Any], dict[str, Any]]:
+    """Return one step of gradient descent: the loss, and all variables after it."""
+
+    def function(x: Any, labels: Any) -> dict[str, Any]:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=forward(x)))
+        found = tape.gradient(loss, list(variables.values()))
+        new = {name: v - 0.1 * g for (name, v), g in zip(variables.items(), found, strict=True)}
+        return {"loss": loss, **new}
+
+    return function
+
+
+def lenet_step() -> Callable[..., Any]:
+    v = {
+        "c1": weights(5, 5, 1, 6),
+        "b1": weights(6),
+        "c2": weights(5, 5, 6, 16, seed=2),
+        "b2": weights(16, seed=3),
+        "w3": weights(400, 120, seed=4),
+        "w4": weights(120, 84, seed=5),
+        "w5": weights(84, 10, seed=6),
+    }
+
+    def forward(x: Any) -> Any:
+        x = tf.nn.max_pool2d(tf.nn.relu(tf.nn.conv2d(x, v["c1"], 1, "SAME") + v["b1"]), 2, 2, "VALID")
+        x = tf.nn.max_pool2d(tf.nn.relu(tf.nn.conv2d(x, v["c2"], 1, "VALID") + v["b2"]), 2, 2, "VALID")
+        x = tf.nn.relu(tf.reshape(x, (-1, 400)) @ v["w3"])
+        return tf.nn.relu(x @ v["w4"]) @ v["w5"]
+
+    return step(forward, v)
+
+
+def residual_step() -> Callable[..., Any]:
+    v = {
+        "c1": weights(3, 3, 4, 4),
+        "c2": weights(3, 3, 4, 4, seed=2),
+        "c3": weights(1, 1, 4, 8, seed=3),
+        "w": weights(8, 3, seed=4),
+    }
+
+    def forward(x: Any) -> Any:
+        y = tf.nn.relu(tf.nn.conv2d(x, v["c1"], 1, "SAME"))
+        x = tf.nn.relu(x + tf.nn.conv2d(y, v["c2"], 1, "SAME"))
+        x = tf.nn.relu(tf.nn.conv2d(x, v["c3"], 2, "SAME"))
+        return tf.reduce_mean(x, (1, 2)) @ v["w"]
+
+    return step(forward, v)
+
+
+# -- writing
+
+
+def arguments_of(case: Case) -> list[Any]:
+    """Return the arguments that a case is tried with."""
+    rng, found = np.random.default_rng(SEED), []
+    for k, shape in enumerate(case.shapes):
+        dtype = case.dtypes[k] if case.dtypes else tf.float32
+        values = rng.standard_normal(shape)
+        values = np.abs(values) + 0.2 if k in case.positive else values
+        integers = rng.integers(0, 9, shape)
+        found.append(integers.astype(np.int32) if dtype == tf.int32 else values.astype(np.float32))
+    return found
+
+
+def write(case: Case, folder: Path) -> None:
+    """Write a case's graph and arrays."""
+    values = arguments_of(case)
+    names = [f"x{k}" for k in range(len(values))]
+    signature = [
+        tf.TensorSpec(v.shape, tf.as_dtype(v.dtype), name=n) for v, n in zip(values, names, strict=True)
+    ]
+    concrete = tf.function(case.function, autograph=False).get_concrete_function(*signature)
+    frozen = convert_variables_to_constants_v2(concrete, lower_control_flow=False)
+    outputs = frozen(*[tf.constant(v) for v in values])
+    arrays = {f"in/{n}": v for n, v in zip(names, values, strict=True)}
+    for tensor, value in zip(frozen.outputs, outputs, strict=True):
+        arrays[f"out/{tensor.name}"] = value.numpy()
+    (folder / f"{case.name}.pb").write_bytes(
+        frozen.graph.as_graph_def().SerializeToString(deterministic=True)
+    )
+    np.savez_compressed(folder / f"{case.name}.npz", **arrays)
+
+
+def write_saved_model(folder: Path) -> None:
+    """Write a SavedModel with its variables in a checkpoint, its inputs and its outputs."""
+    tf.keras.utils.set_random_seed(SEED)
+    layers = tf.keras.layers
+    model = tf.keras.Sequential(
+        [
+            tf.keras.Input((8, 8, 3), batch_size=2, name="image"),
+            layers.Conv2D(4, 3, activation="relu"),
+            layers.BatchNormalization(),
+            layers.Flatten(),
+            layers.Dense(5, "softmax"),
+        ]
+    )
+    x = np.random.default_rng(SEED).standard_normal((2, 8, 8, 3)).astype(np.float32)
+    signature = tf.function(lambda image: {"scores": model(image, training=False)})
+    concrete = signature.get_concrete_function(tf.TensorSpec((2, 8, 8, 3), tf.float32, name="image"))
+    tf.saved_model.save(model, str(folder / "saved_model"), signatures=concrete)
+    scores = concrete(tf.constant(x))["scores"].numpy()
+    np.savez_compressed(folder / "saved_model.npz", **{"in/image": x, "out/scores": scores})
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    if not sys.argv[2:]:
+        write_saved_model(folder)
+    keras_cases()
+    networks()
+    for case in CASES:
+        if not sys.argv[2:] or case.name in sys.argv[2:]:
+            write(case, folder)
+    print(f"{len(CASES)} cases")
+
+
+if __name__ == "__main__":
+    main()
