@@ -43,6 +43,7 @@ from polyloom.wafer.simd import SimdMode, SimdOptions
 from polyloom.wafer.simulation import simulate_program
 from polyloom.wafer.simulation_result import SimulationResult
 from polyloom.wafer.simulator.machine import Machine, load_machine
+from polyloom.wafer.views.grids import watched_pes
 
 __all__ = [
     "CompiledLayer",
@@ -194,6 +195,7 @@ def simulate(
     memory: int | None = None,
     check: bool = False,
     trace: bool = False,
+    watch: Sequence[tuple[int, int]] | None = None,
     progress: Progress | None = None,
 ) -> SimulationResult:
     """Compile a layer and run its code on the simulated machine.
@@ -201,7 +203,9 @@ def simulate(
     ``inputs``: an array of the tensor's shape and type for every input; with ``invocations`` N > 1, streamed
     tensors have a leading axis N. None: small integers from a fixed seed, of which a fraction ``density`` is
     not 0 in sparse tensors. ``check`` compares with the NumPy evaluator: made-up inputs exactly, given ones
-    within n * eps * sum of |terms|. ``progress`` is called with events and cycle about every 0.2 s.
+    within n * eps * sum of |terms|. ``trace`` records what happens when on all PEs; ``watch`` on the PEs that are
+    worth it, and on those that it names by (x, y): all of a small rectangle. ``progress`` is called with events
+    and cycle about every 0.2 s.
 
     Errors: those of ``compile_wafer``, ``input-...``, and ``simulation-...`` for what the simulator refuses.
     Not in the papers: their simulator is not public.
@@ -212,12 +216,21 @@ def simulate(
         arrays = made_up(program, mapping, invocations, density)
     else:
         arrays = checked_batch(program, mapping, inputs, invocations)
-    run = simulate_program(compiled.program, arrays, invocations=invocations, trace=trace, progress=progress)
+    code = compiled.program
+    watched = None if watch is None else watched_pes(code, watch)
+    run = simulate_program(
+        code,
+        arrays,
+        invocations=invocations,
+        trace=trace or watch is not None,
+        trace_only=None if trace else watched,
+        progress=progress,
+    )
     exactly = inputs is None
     verdict = None
     if check:
         verdict = check_outputs(program, mapping, arrays, run.outputs, invocations, exactly=exactly)
-    return SimulationResult(run, machine, simd, verdict, compiled.remarks)
+    return SimulationResult(run, machine, simd, verdict, code, compiled.remarks)
 
 
 def trace_tensors(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from polyloom.diagnostics import Diagnostic
 from polyloom.wafer.check import Check
+from polyloom.wafer.program import WaferProgram
 from polyloom.wafer.simulation import AnyArray, Simulation
 from polyloom.wafer.simulator.result import Trace
 
@@ -15,7 +16,7 @@ from polyloom.wafer.simulator.result import Trace
 @dataclass(frozen=True, eq=False)
 class SimulationResult:
     """``simulation``: everything that was counted; ``check``: None where none was asked for;
-    ``remarks``: missed optimisations of the code that ran.
+    ``remarks``: missed optimisations of the code that ran; ``program``: that code, with its analysis.
 
     Source: docs/interface.md (JSON of simulate).
     """
@@ -24,6 +25,7 @@ class SimulationResult:
     machine: str
     simd: str
     check: Check | None
+    program: WaferProgram = field(repr=False)
     remarks: tuple[Diagnostic, ...] = ()
 
     @property

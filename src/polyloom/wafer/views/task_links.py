@@ -13,6 +13,7 @@ from polyloom.wafer.border import Adapter
 from polyloom.wafer.chains import Chain, Results
 from polyloom.wafer.explanation import chain_kind
 from polyloom.wafer.memory import resident_tensors
+from polyloom.wafer.moves import Move
 from polyloom.wafer.streams import Stream
 from polyloom.wafer.tasks import ComputeTask
 
@@ -127,7 +128,8 @@ def _arrows_to(analysis: LayerAnalysis, compute: ComputeTask) -> Iterator[TaskAr
 
 def _arrows_out(analysis: LayerAnalysis, result: Results) -> Iterator[TaskArrow]:
     names, tensor = _writers(analysis, result), result.tensor
-    for step in (*result.reduce, *result.moves):
+    inside: tuple[Chain | Move, ...] = (*result.reduce, *result.moves)
+    for step in inside:
         here = step.name if isinstance(step, Chain) else f"move_{step.name}"
         yield from (TaskArrow(name, here, tensor) for name in names)
         names = (here,)
