@@ -29,16 +29,19 @@ def compute_bindings(routing: Routing, streams: Sequence[StreamOnRole], origin: 
         incoming, outgoing = chain_queues(chain.chain)
         axis = chain.chain.side.axis
         shift = origin[0 if axis == "PE_X" else 1]
-        bound[incoming] = _alternating(min(chain.colors), axis, shift + 1)
-        bound[outgoing] = _alternating(min(chain.colors), axis, shift)
+        bound[incoming] = _alternating(chain.colors, axis, shift + 1)
+        bound[outgoing] = _alternating(chain.colors, axis, shift)
     bound.update(_neighbour_bindings(routing))
     return bound
 
 
-def _alternating(first: int, coordinate: str, shift: int) -> IntExpression:
-    """Return ``first + (coordinate + shift) % 2``."""
+def _alternating(pair: tuple[int, int], coordinate: str, shift: int) -> IntExpression:
+    """Return ``even + (coordinate + shift) % 2``, or ``... ? odd : even`` where these are apart."""
+    even, odd = pair
     parity = Operation("%", (sum_of([(1, Name(coordinate)), (1, Number(shift % 2))]), Number(2)))
-    return Operation("+", (Number(first), parity)) if first else parity
+    if odd != even + 1:
+        return Operation("?", (parity, Number(odd), Number(even)))
+    return Operation("+", (Number(even), parity)) if even else parity
 
 
 def border_bindings(border: Border, routing: Routing, role: Role) -> Bindings:
@@ -65,8 +68,8 @@ def _neighbour_bindings(routing: Routing) -> Bindings:
     """What goes ahead is sent on the PE's own color; what comes was sent on that of the PE before."""
     bound: Bindings = {}
     for ahead, pair in routing.neighbours.items():
-        bound[neighbour_queue(ahead, incoming=False)] = _alternating(min(pair), ahead.axis, 0)
-        bound[neighbour_queue(ahead.opposite, incoming=True)] = _alternating(min(pair), ahead.axis, 1)
+        bound[neighbour_queue(ahead, incoming=False)] = _alternating(pair, ahead.axis, 0)
+        bound[neighbour_queue(ahead.opposite, incoming=True)] = _alternating(pair, ahead.axis, 1)
     return bound
 
 

@@ -82,10 +82,10 @@ def last_color(border: Border, colored: ColoredChain, name: str) -> isl.Map:
 
     Positions are those of the given rectangle.
     """
-    chain, first = colored.chain, min(colored.colors)
+    chain, (even, odd) = colored.chain, colored.colors
     line, along = ("x", "y") if chain.side.line == "PE_X" else ("y", "x")
     shift = border.origin[0 if line == "x" else 1]
-    send = f"{{ PE[x, y] -> [{name}[{line} + {shift}] -> color[{first} + {along} mod 2]] }}"
+    send = f"{{ PE[x, y] -> [{name}[{line} + {shift}] -> color[{even} + {odd - even}*({along} mod 2)]] }}"
     return chain.last.apply(isl.Map(send)).unwrap().coalesce()
 
 

@@ -1,8 +1,11 @@
-"""Colors and routes: how each stream, chain and adapter passes through the routers, as sets of PEs."""
+"""Colors and routes: how each stream, chain and adapter passes through the routers, as sets of PEs.
+
+Each use of the fabric first gets a number of its own; colors are found by graph colouring (``coloring``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -16,6 +19,7 @@ from polyloom.wafer.border_routes import (
     color_adapters,
     stream_crossing,
 )
+from polyloom.wafer.coloring import Use, color_uses, crowd
 from polyloom.wafer.neighbours import Traffic, neighbour_traffic, traffic_colors, traffic_routes
 from polyloom.wafer.routing import RAMP, ColoredChain, ColoredStream, Route
 from polyloom.wafer.sides import Grid, Side
@@ -37,8 +41,8 @@ class Routing:
     routes: tuple[Route, ...]
 
     @property
-    def colors(self) -> tuple[tuple[int, str], ...]:
-        """Each color and what it carries."""
+    def uses(self) -> tuple[tuple[int, str], ...]:
+        """Each color, or number before colors are found, and what it carries; the same may come twice."""
         named = [(s.color, f"{s.stream.tensor} from the {s.stream.side.value}") for s in self.streams]
         for c in self.chains:
             where = f"{c.chain.tensor} to the {c.chain.side.value}"
@@ -48,12 +52,45 @@ class Routing:
         named += traffic_colors(self.traffic, self.neighbours)
         return tuple(named)
 
+    @property
+    def colors(self) -> tuple[tuple[int, str], ...]:
+        """Each color that any router has a route for, and all that it carries, in their order."""
+        routed = sorted({route.color for route in self.routes})
+        texts = {c: dict.fromkeys(what for color, what in self.uses if color == c) for c in routed}
+        return tuple((color, "; ".join(texts[color])) for color in routed)
+
+    def recolored(self, colors: Mapping[int, int]) -> Routing:
+        """Return the same with other colors: ``colors`` says which one each becomes."""
+        return Routing(
+            tuple(replace(s, color=colors[s.color]) for s in self.streams),
+            tuple(replace(c, colors=_both(colors, c.colors)) for c in self.chains),
+            {side: _both(colors, pair) for side, pair in self.neighbours.items()},
+            self.traffic,
+            tuple(replace(a, ports={e: colors[c] for e, c in a.ports.items()}) for a in self.adapters),
+            tuple(replace(route, color=colors[route.color]) for route in self.routes),
+        )
+
+
+def _both(colors: Mapping[int, int], pair: tuple[int, int]) -> tuple[int, int]:
+    return colors[pair[0]], colors[pair[1]]
+
 
 def route(graph: TaskGraph, border: Border, colors: int) -> Routing:
     """Give every stream, chain and adapter its colors and routes.
 
     Raises Unsupported ``wafer-colors`` where the machine has fewer than are needed.
     """
+    numbered = _numbered(graph, border)
+    uses = _uses(numbered)
+    found = color_uses(list(uses.values()), colors)
+    if found is None:
+        raise _too_many(graph, list(uses.values()), colors)
+    known = dict(zip(uses, found, strict=True))
+    return numbered.recolored({number: known.get(number, 0) for number, _ in numbered.uses})
+
+
+def _numbered(graph: TaskGraph, border: Border) -> Routing:
+    """Return all routes, with a number for each use instead of its color."""
     streams = tuple(ColoredStream(stream, k) for k, stream in enumerate(graph.streams))
     chains: list[ColoredChain] = []
     free = len(streams)
@@ -64,8 +101,6 @@ def route(graph: TaskGraph, border: Border, colors: int) -> Routing:
     adapters, free = color_adapters(border, free)
     traffic = neighbour_traffic(graph, border, [(a.adapter, a.kinds) for a in adapters])
     neighbours = {going.ahead: (free + 2 * k, free + 2 * k + 1) for k, going in enumerate(traffic)}
-    needed = free + 2 * len(traffic)
-    _check_colors(graph, needed, colors)
     inside: list[Route] = []
     crossing: list[Route] = []
     for colored in streams:
@@ -83,12 +118,31 @@ def route(graph: TaskGraph, border: Border, colors: int) -> Routing:
     return Routing(streams, tuple(chains), neighbours, traffic, adapters, used)
 
 
-def _check_colors(graph: TaskGraph, needed: int, colors: int) -> None:
-    if needed > colors:
-        message = f"the layer needs {needed} colors, the machine has {colors}"
-        span = graph.mapping.span("iport_map") or graph.mapping.span("compute_map")
-        helps = ["a stream takes one color, an output or a reduction two: keep more tensors in PE memory"]
-        raise Unsupported(error("wafer-colors", message, span, helps=helps))
+def _uses(numbered: Routing) -> dict[int, Use]:
+    """Return what passes any router, by its number."""
+    pes: dict[int, isl.Set] = {}
+    for route_ in numbered.routes:
+        known = pes.get(route_.color)
+        pes[route_.color] = route_.pes if known is None else known.union(route_.pes)
+    texts = dict(reversed(numbered.uses))
+    return {number: Use(texts[number], pes[number].coalesce()) for number in sorted(pes)}
+
+
+def _too_many(graph: TaskGraph, uses: Sequence[Use], colors: int) -> Unsupported:
+    """Say where most colors meet, and what they carry."""
+    pes, here = crowd(uses)
+    carried = "; ".join(use.what for use in here)
+    if len(here) > colors:
+        message = f"{len(here)} colors meet on the routers of {pes}, the machine has {colors}"
+    else:
+        message = f"no way was found to route the layer with the machine's {colors} colors"
+    span = graph.mapping.span("iport_map") or graph.mapping.span("compute_map")
+    helps = [
+        "a stream takes one color, what goes from PE to PE two: keep more tensors in PE memory",
+        "let tensors enter and leave on other rows or columns: what meets nowhere shares a color",
+    ]
+    notes = [f"on the routers of {pes}: {carried}"]
+    return Unsupported(error("wafer-colors", message, span, notes=notes, helps=helps))
 
 
 def _stream_routes(grid: Grid, colored: ColoredStream) -> Iterator[Route]:
