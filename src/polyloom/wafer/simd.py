@@ -36,6 +36,7 @@ from polyloom.wafer.matching import ACCUMULATOR, Match, match_instruction
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.nests import MAX_DIMENSIONS
 from polyloom.wafer.notation import notation, set_notation
+from polyloom.wafer.selection import Step
 from polyloom.wafer.simulator.machine import Machine, load_machine
 from polyloom.wafer.tasks import ComputeTask
 from polyloom.wafer.whole_stream import WholeStream
@@ -116,7 +117,10 @@ class SimdAnalysis:
     ``match``: the instruction, if the operation has one; ``sizes``: the size of the nest on a PE, as a
     parametric point (for ``ENUMERATED``: as a function of the index too); ``reason``: why there is no SIMD
     instruction; ``whole``: set where one instruction works on a whole dense stream as it comes, instead of
-    one for each element; ``effects``: the extensions that took part.
+    one for each element; ``effects``: the extensions that took part; ``steps``: the instructions, where they
+    are several, and loops between them; ``fixed``: reads of local memory that are scalars to them; ``order``:
+    the order of the nest's dimensions, outermost first, where it is not their own; ``nested``: set where
+    loops go around the instructions.
     """
 
     task: ComputeTask
@@ -134,6 +138,30 @@ class SimdAnalysis:
     notes: tuple[str, ...] = field(default=())
     whole: WholeStream | None = None
     effects: tuple[Effect, ...] = ()
+    steps: tuple[Step, ...] = ()
+    fixed: frozenset[int] = frozenset()
+    order: tuple[int, ...] = ()
+    nested: Nested | None = None
+
+    @property
+    def innermost(self) -> SimdAnalysis:
+        """What is inside the loops around the instructions; itself where there are none."""
+        return self if self.nested is None else self.nested.inner
+
+    @property
+    def instructions(self) -> tuple[str, ...]:
+        """The names of its instructions, in order; empty where there are none."""
+        inner = self.innermost
+        if inner.strategy is Strategy.NONE:
+            return ()
+        if inner.match is not None:
+            return (inner.match.instruction.name,)
+        return tuple(step.instruction.name for step in inner.steps if step.instruction is not None)
+
+    @property
+    def scalars(self) -> frozenset[int]:
+        """The positions of the reads that are scalars to the instructions."""
+        return scalar_reads(self.task) | self.fixed
 
     @property
     def write(self) -> Operand:
@@ -143,6 +171,18 @@ class SimdAnalysis:
     def reads(self) -> tuple[Operand, ...]:
         """The accesses to tensors in local memory that the task reads."""
         return tuple(o for o in self.operands if o.position != ACCUMULATOR)
+
+
+@dataclass(frozen=True, eq=False)
+class Nested:
+    """Loops around instructions: ``{ loop[loop_0, ...] }`` over ``points``, each running ``inner``.
+
+    The loops' iterators ``names`` are parameters of ``inner``, like those of the arriving index.
+    """
+
+    names: tuple[str, ...]
+    points: isl.Set
+    inner: SimdAnalysis
 
 
 def scalar_reads(task: ComputeTask) -> frozenset[int]:
@@ -203,7 +243,7 @@ def analyse(
 def enlarge(arrays: Mapping[str, LocalArray], analyses: tuple[SimdAnalysis, ...]) -> dict[str, LocalArray]:
     """Extend the arrays that extra instances write outside of (Sec. 5.3, Example 5.9)."""
     result = dict(arrays)
-    for analysis in analyses:
+    for analysis in (a.innermost for a in analyses):
         if analysis.strategy is Strategy.HULL and analysis.extra is not None:
             tensor = analysis.task.statement.write.tensor
             touched = analysis.extra.writes[arrays[tensor].name]
