@@ -180,6 +180,27 @@ def test_accumulators_begin_anew_and_a_state_goes_on(mode: SimdMode) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_a_state_goes_to_where_the_old_one_lies(mode: SimdMode) -> None:
+    """W is read backwards and on both rows: W1 travels; what a PE does not read is not copied."""
+    lair = """lair f(): float16 W[8], float16 x[8] -> float16 y[8], float16 V[8]
+    { all (i) in (8) y[i] = W[i] + x[i]
+      all (i) in (8) V[i] = W[7 - i] - x[i] }"""
+    places = """size: { PE[2, 2] }
+    compute_map: { f_y[i] -> PE[i mod 2, 1]; f_V[i] -> PE[i//4, 0] }
+    iport_map: { x[i] -> [PE[0:1, -1] -> index[i]] }
+    oport_map: { y[i] -> [PE[i mod 2, 2] -> index[i]] }
+    state: W = V"""
+    x = np.array([[1, 2, 3, 4, 5, 6, 7, 8], [0] * 8, [1] * 8])
+    got = outputs(lair, places, mode, invocations=3, W=np.arange(8), x=x)
+    state, sums = np.arange(8), []
+    for sample in x:
+        sums.append(state + sample)
+        state = state[::-1] - sample
+    np.testing.assert_array_equal(got["y"], sums)
+    np.testing.assert_array_equal(got["V"], state)
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_a_state_may_have_any_rank(mode: SimdMode) -> None:
     lair = """lair f(): float16 n, float16 W[3][2][2][3][2], float16 d[3]
       -> float16 m, float16 V[3][2][2][3][2]

@@ -10,15 +10,21 @@ from collections.abc import Sequence
 
 import islpy as isl
 
-from polyloom.diagnostics import Diagnostic, PolyloomError, Span, error
 from polyloom.ir.expressions import Constant, Read
 from polyloom.polyhedra.loops import IntExpression, Number, sum_of
 from polyloom.wafer.code import Code, Compute, Element, Invoke, OperandRef, SetBase, StoreElement
-from polyloom.wafer.compute_code import tree_code
+from polyloom.wafer.compute_code import InstanceCode, tree_code
 from polyloom.wafer.instructions import move_instruction
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.nests import MAX_DIMENSIONS
-from polyloom.wafer.role_context import RoleBuilder, coalesced, scalar_cost, without_units
+from polyloom.wafer.role_context import (
+    RoleBuilder,
+    coalesced,
+    element_at,
+    in_order,
+    scalar_cost,
+    without_units,
+)
 from polyloom.wafer.tasks import InitializeTask
 
 
@@ -28,15 +34,30 @@ def initialize_code(builder: RoleBuilder, task: InitializeTask, array: LocalArra
 
 
 def state_code(builder: RoleBuilder, old: LocalArray, new: LocalArray) -> Code:
-    """Copy ``new`` to ``old``. Raises PolyloomError ``map-state`` where they hold different elements."""
-    if old.extent_before != new.extent_before or not _same_offset(old, new):
-        raise PolyloomError(_elsewhere(old, new, builder.analysis.mapping.span("state")))
-    return _set_cells(builder, "state", old, new)
+    """Copy ``new`` to ``old``: the whole box where both have the same one, else the elements of ``old``."""
+    same = old.extent_before == new.extent_before and _same_offset(old, new)
+    if same and (builder.simd or _is_cell(old)):
+        return _set_cells(builder, "state", old, new)
+    held = old.held().intersect_params(builder.role.context)
+    return tree_code(
+        builder.code().loops(in_order(held, old.tensor)), {old.tensor: _copier(builder, old, new)}
+    )
+
+
+def _copier(builder: RoleBuilder, old: LocalArray, new: LocalArray) -> InstanceCode:
+    code = builder.code()
+
+    def make(arguments: Sequence[IntExpression]) -> Code:
+        source, target = (element_at(array, array.map, arguments, code) for array in (new, old))
+        value = Compute(Read(0, new.type), ((0, source),))
+        return (scalar_cost(value, [target]), StoreElement(target, value))
+
+    return make
 
 
 def _set_cells(builder: RoleBuilder, verb: str, target: LocalArray, source: Compute | LocalArray) -> Code:
     """One instruction, or loops where it has too many dimensions or SIMD is off, or one assignment."""
-    if all(extent == 1 for extent in target.extent_before):
+    if _is_cell(target):
         return _set_cell(target, source, [Number(low) for low in target.low])
     arrays = [a for a in (target, source) if isinstance(a, LocalArray)]
     if builder.simd and all(len(_nest(array)[0]) <= MAX_DIMENSIONS for array in arrays):
@@ -47,6 +68,11 @@ def _set_cells(builder: RoleBuilder, verb: str, target: LocalArray, source: Comp
     order = isl.Map.identity(cells.get_space().map_from_set()).intersect_domain(cells)
     tree = builder.code().loops(isl.UnionMap.from_map(order.reset_tuple_id(isl.dim_type.out)))
     return tree_code(tree, {target.name: lambda arguments: _set_cell(target, source, arguments)})
+
+
+def _is_cell(array: LocalArray) -> bool:
+    """Whether the array has one element."""
+    return all(extent == 1 for extent in array.extent_before)
 
 
 def _cells(array: LocalArray) -> isl.Set:
@@ -84,12 +110,3 @@ def _operand(builder: RoleBuilder, verb: str, array: LocalArray) -> OperandRef:
 def _same_offset(old: LocalArray, new: LocalArray) -> bool:
     dims = range(len(old.extent))
     return all(old.offset.get_at(k).plain_is_equal(new.offset.get_at(k)) for k in dims)
-
-
-def _elsewhere(old: LocalArray, new: LocalArray, span: Span | None) -> Diagnostic:
-    return error(
-        "map-state",
-        f"`{new.tensor}` does not lie where `{old.tensor}` lies",
-        span,
-        helps=["place the statement that writes the new state where the old one is read"],
-    )

@@ -151,9 +151,19 @@ def _results_of(program: Program, mapping: Mapping, statement: Statement) -> Res
     ports = mapping.outputs.get(tensor)
     holders = _with_unwritten(program, mapping, tensor, holders, ports is None)
     leave = () if ports is None else _leaving(program, mapping, statement, written.range(), holders, ports)
-    needed = all_needed(program, mapping, tensor)
+    needed = _needed(program, mapping, tensor)
     moves = moves_of(tensor, program.tensor(tensor).type, mapping.grid, holders, needed)
     return Results(tensor, statement, written, holders, reduce, moves, leave)
+
+
+def _needed(program: Program, mapping: Mapping, tensor: str) -> isl.Map:
+    """Return ``{ PE[x, y] -> y[i] }``: what instances read, and what takes the place of a resident there."""
+    needed = all_needed(program, mapping, tensor)
+    for old, new in mapping.state:
+        if new == tensor:
+            replaced = all_needed(program, mapping, old).set_tuple_name(_DIM.out, tensor)
+            needed = needed.union(replaced).coalesce()
+    return needed
 
 
 def holders_of(program: Program, mapping: Mapping, statement: Statement) -> isl.Map:
@@ -173,6 +183,7 @@ def _reduction(program: Program, mapping: Mapping, statement: Statement) -> tupl
     tensor = statement.write.tensor
     written = _written(mapping, statement)
     is_read = any(a.tensor == tensor for s in program.statements for a in s.reads)
+    is_read |= any(new == tensor for _, new in mapping.state)
     ports = mapping.outputs.get(tensor)
     stays = is_read or ports is None or not _on_one_line(mapping, _written(mapping, statement), ports)
     if stays and not written.is_injective():

@@ -24,7 +24,7 @@ from polyloom.wafer.code import (
 from polyloom.wafer.compute_code import DATA, InstanceCode, tree_code
 from polyloom.wafer.moves import MEMORY, Move, MoveKind, Step
 from polyloom.wafer.pass_code import Passed, pass_instructions
-from polyloom.wafer.role_context import RoleBuilder, element_at, scalar_cost
+from polyloom.wafer.role_context import RoleBuilder, element_at, in_order, scalar_cost
 
 _DIM = isl.dim_type
 
@@ -74,17 +74,10 @@ def _element_by_element(builder: RoleBuilder, move: Move) -> Code:
     schedule: isl.UnionMap | None = None
     for number, kind in enumerate(kinds_on(builder, move)):
         name = f"pass_{number}"
-        items = kind.here().intersect_params(builder.role.context).set_tuple_name(name)
-        visited = isl.UnionMap.from_map(_visit(items, name))
+        visited = in_order(kind.here().intersect_params(builder.role.context), name)
         schedule = visited if schedule is None else schedule.union(visited)
         make[name] = _maker(builder, move, kind)
     return () if schedule is None else tree_code(builder.code().loops(schedule), make)
-
-
-def _visit(items: isl.Set, name: str) -> isl.Map:
-    """Return ``{ name[i...] -> [i...] }`` on the items; ``[0]`` for a tensor of rank 0."""
-    dims = ", ".join(f"i{k}" for k in range(items.dim(_DIM.set)))
-    return isl.Map(f"{{ {name}[{dims}] -> [{dims or '0'}] }}").intersect_domain(items)
 
 
 def _maker(builder: RoleBuilder, move: Move, kind: MoveKind) -> InstanceCode:

@@ -100,6 +100,13 @@ def flat_strides(access: isl.MultiAff, array: LocalArray) -> tuple[int, ...]:
     )
 
 
+def in_order(items: isl.Set, name: str) -> isl.UnionMap:
+    """Return ``{ name[i...] -> [i...] }`` on the items, a schedule; ``[0]`` for a tensor of rank 0."""
+    dims = ", ".join(f"i{k}" for k in range(items.dim(_DIM.set)))
+    visit = isl.Map(f"{{ {name}[{dims}] -> [{dims or '0'}] }}")
+    return isl.UnionMap.from_map(visit.intersect_domain(items.set_tuple_name(name)))
+
+
 def element_at(
     array: LocalArray, access: isl.MultiAff, arguments: Sequence[IntExpression], code: CodeBuilder
 ) -> Element:
