@@ -22,6 +22,7 @@ from polyloom.polyhedra.loops import (
     product_of,
     sum_of,
 )
+from polyloom.wafer.arrangement import Operand
 from polyloom.wafer.code import (
     Code,
     Compute,
@@ -49,7 +50,7 @@ from polyloom.wafer.role_context import (
     scalar_cost,
     without_units,
 )
-from polyloom.wafer.simd import Operand, SimdAnalysis, Strategy, scalar_reads
+from polyloom.wafer.simd import SimdAnalysis, Strategy, scalar_reads
 
 InstanceCode = Callable[[Sequence[IntExpression]], Code]
 """Makes the code of one instance from the coordinates of its domain."""

@@ -10,6 +10,7 @@ import islpy as isl
 from polyloom.polyhedra.bounds import constant_point
 from polyloom.polyhedra.functions import compose
 from polyloom.polyhedra.points import all_points
+from polyloom.wafer.arrangement import Box, Extra, Operand
 from polyloom.wafer.isl_text import (
     function_text,
     functions_text,
@@ -18,7 +19,7 @@ from polyloom.wafer.isl_text import (
     relation_text,
 )
 from polyloom.wafer.memory import LocalArray
-from polyloom.wafer.simd import Box, Extra, Operand, SimdAnalysis, Strategy
+from polyloom.wafer.simd import SimdAnalysis, Strategy
 
 Document = dict[str, Any]
 

@@ -14,22 +14,16 @@ from enum import Enum
 import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, remark
-from polyloom.ir.program import Access
-from polyloom.ir.relations import access_relation
-from polyloom.polyhedra.binding import PE_PARAMETERS, parameter_names, project_out_parameters
 from polyloom.polyhedra.bounds import (
     box_between,
-    elementwise_maximum,
-    elementwise_minimum,
-    extent_between,
-    is_dense_box,
     is_independent_of,
 )
-from polyloom.polyhedra.box_hull import BoxHull, box_hull
+from polyloom.polyhedra.box_hull import BoxHull
 from polyloom.polyhedra.compression import Compression, variable_compression
-from polyloom.polyhedra.enumeration import SizeEnumeration, enumerate_sizes
-from polyloom.polyhedra.functions import as_function, compose, is_linear
+from polyloom.polyhedra.enumeration import SizeEnumeration
+from polyloom.polyhedra.functions import is_linear
 from polyloom.polyhedra.points import sample_of
+from polyloom.wafer.arrangement import Box, Extra, Operand, arrange, box_of
 from polyloom.wafer.extensions import ALL_EXTENSIONS, Effect, Extension
 from polyloom.wafer.isl_text import offset_text
 from polyloom.wafer.matching import ACCUMULATOR, Match, match_instruction
@@ -73,41 +67,14 @@ class SimdOptions:
     extensions: frozenset[Extension] = ALL_EXTENSIONS
     machine: Machine = field(default_factory=lambda: load_machine("cs2"))
 
+    @property
+    def affine_only(self) -> bool:
+        """Whether the offset of a box hull must be purely affine."""
+        return not self.has(Extension.FLOOR_OFFSET)
+
     def has(self, extension: Extension) -> bool:
         """Whether an extension is switched on."""
         return extension in self.extensions
-
-
-@dataclass(frozen=True, eq=False)
-class Box:
-    """Element-wise minimum, maximum and size of a set, as parametric points, and whether it is dense."""
-
-    minimum: isl.Set
-    maximum: isl.Set
-    size: isl.Set
-    dense: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Operand:
-    """An access of a task: ``access`` (25), ``compressed`` (26), ``local`` (37) (39) by ``map_before``."""
-
-    position: int
-    tensor: str
-    array: str
-    access: isl.MultiAff
-    compressed: isl.MultiAff
-    local: isl.MultiAff
-
-
-@dataclass(frozen=True, eq=False)
-class Extra:
-    """The instances that the box hull adds (36), and what they and the proper ones touch (38) (40) (41)."""
-
-    instances: isl.Set
-    reads: dict[str, isl.Set]
-    writes: dict[str, isl.Set]
-    proper_writes: dict[str, isl.Set]
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,23 +173,18 @@ def analyse(
     Source: dtg_codegen, Sec. 5.1-5.4; slide 26 (the order).
     """
     compression = variable_compression(task.instances)
-    operands = tuple(_operands(task, compression, arrays))
-    compressed = compression.compressed
-    box = _box_of(compressed)
-    hull = box_hull(compressed, purely_affine=not options.has(Extension.FLOOR_OFFSET))
-    extra = None if hull is None else _extra(compressed, hull, operands)
-    enumeration = enumerate_sizes(box.size, task.index_names, PE_PARAMETERS)
+    here = arrange(task, compression.map, compression.compressed, arrays, purely_affine=options.affine_only)
     match = match_instruction(task.statement, scalar_reads(task))
     analysis = SimdAnalysis(
         task,
         match,
-        _box_of(task.instances),
+        box_of(task.instances),
         compression,
-        box,
-        operands,
-        hull,
-        extra,
-        enumeration,
+        here.box,
+        here.operands,
+        here.hull,
+        here.extra,
+        here.enumeration,
         Strategy.NONE,
         None,
         "",
@@ -283,46 +245,6 @@ def missed_remark(analysis: SimdAnalysis) -> Diagnostic | None:
             *analysis.notes,
         ],
     )
-
-
-def _operands(
-    task: ComputeTask, compression: Compression, arrays: Mapping[str, LocalArray]
-) -> Iterator[Operand]:
-    accesses: list[tuple[int, Access]] = [(ACCUMULATOR, task.statement.write), *task.operand_reads()]
-    for position, access in accesses:
-        array = arrays[access.tensor]
-        function = as_function(access_relation(task.statement, access))
-        compressed = compose(compression.map, function)
-        local = compose(compressed, array.map_before)
-        yield Operand(position, access.tensor, array.name, function, compressed, local)
-
-
-def _box_of(points: isl.Set) -> Box:
-    minimum, maximum = elementwise_minimum(points), elementwise_maximum(points)
-    size = extent_between(minimum, maximum).coalesce()
-    return Box(minimum, maximum, size, is_dense_box(points, minimum, maximum))
-
-
-def _extra(compressed: isl.Set, hull: BoxHull, operands: tuple[Operand, ...]) -> Extra:
-    known = compressed.params()
-    box = hull.as_set().intersect_params(known)  # eq. (35)
-    instances = box.subtract(compressed).coalesce()  # eq. (36)
-    writes = {o.array: _touched(instances, o) for o in operands if o.position == ACCUMULATOR}
-    proper = {o.array: _touched(compressed, o) for o in operands if o.position == ACCUMULATOR}
-    reads: dict[str, isl.Set] = {}
-    for operand in operands:
-        if operand.position != ACCUMULATOR:
-            touched = instances.apply(isl.Map.from_multi_aff(operand.local))  # eq. (38)
-            known_reads = reads.get(operand.array)
-            reads[operand.array] = touched if known_reads is None else touched.union(known_reads)
-    return Extra(instances, reads, writes, proper)
-
-
-def _touched(instances: isl.Set, operand: Operand) -> isl.Set:
-    """Return the local elements that instances access over all index values (40) (41)."""
-    touched = instances.apply(isl.Map.from_multi_aff(operand.local))
-    names = [n for n in parameter_names(touched) if n not in PE_PARAMETERS]
-    return project_out_parameters(touched, names).coalesce()
 
 
 _Attempt = Callable[[SimdAnalysis, Mapping[str, LocalArray], SimdOptions], SimdAnalysis]
