@@ -52,7 +52,7 @@ void pe_configure(operand o, size_t dims, const int32_t *sizes, size_t strides_d
   if (dims != strides_dims || dims < 1 || dims > MOST_DIMENSIONS)
     fail_task(c, "operand", site, "%s: %zu sizes and %zu strides; an operand has 1 to 4 of both", site->text, dims,
               strides_dims);
-  int64_t base = d->kind == OPERAND_MEMORY ? d->base : -1;
+  int32_t base = d->kind == OPERAND_MEMORY ? d->base : -1;
   *d = (struct descriptor){.kind = OPERAND_MEMORY, .type = d->type, .base = base, .elements = 1, .high = 1,
                            .array_low = d->array_low, .array_high = d->array_high};
   for (size_t i = 0; i < dims; i++) {
@@ -100,7 +100,7 @@ void pe_set_base_address(operand o, const void *address, enum pe_type type, cons
   if (offset < 0 || offset > (int64_t)c->pe.memory_bytes)
     fail_task(c, "out-of-bounds", site, "%s: the address lies outside the memory of the role", site->text);
   if (d->base < 0 || offset < d->array_low || offset >= d->array_high || !d->array_high) find_array(c, d, (uint32_t)offset);
-  d->base = offset;
+  d->base = (int32_t)offset;
   d->type = (uint8_t)type;
   c->pe.clock += c->fabric->machine.set_base_address;
 }

@@ -6,7 +6,7 @@
 
 #include "fabric.h"
 
-enum { BUCKETS = 1024, CHUNK = 252 };
+enum { BUCKETS = 1024, CHUNK = 1020 };
 
 struct chunk {
   struct chunk *next;
@@ -166,50 +166,91 @@ static inline void visit(struct fabric *f, uint32_t number) {
   edge_step(f, number - f->node_count, f->now);
 }
 
-/* In a large fabric the time goes into waiting for memory: ask for it some nodes ahead, in the order of the pointers. */
-static inline void prefetch_node(const struct fabric *f, uint32_t number) {
-  if (number < f->node_count) __builtin_prefetch(&f->nodes[number]);
+/* ---- Prefetching ----
+ *
+ * In a large fabric the time goes into waiting for memory: ask for what a visit will touch some nodes ahead, in the
+ * order of the pointers, each stage far enough behind the one that has asked for what it reads. */
+
+enum { LINE = 64, AHEAD_NODE = 40, AHEAD_PARTS = 32, AHEAD_RINGS = 22, AHEAD_SLOTS = 12 };
+enum { NODES_THAT_FIT = 1024 }; /* fabrics of so many nodes stay in the cache by themselves */
+
+static inline void prefetch(const void *from, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += LINE) __builtin_prefetch((const char *)from + at, 1);
 }
 
-static inline void prefetch_parts(const struct fabric *f, uint32_t number) {
-  if (number >= f->node_count) return;
-  const struct node *n = &f->nodes[number];
-  if (n->router_due <= f->now) __builtin_prefetch(n->routes);
-  if (!n->core) return;
-  for (int line = 0; line < 4; line++) __builtin_prefetch((const char *)n->core + 64 * line);
+static inline bool router_is_due(const struct fabric *f, const struct node *n) { return n->router_due <= f->now; }
+static inline bool core_is_due(const struct fabric *f, const struct node *n) {
+  return n->core && (n->core->core_due <= f->now || n->core->engine_due <= f->now);
 }
 
-static inline void prefetch_targets(const struct route *r) {
-  __builtin_prefetch(&r->ring.slots[r->ring.head]);
-  __builtin_prefetch(r->targets);
+static inline void prefetch_parts(const struct fabric *f, const struct node *n) {
+  if (router_is_due(f, n)) prefetch(n->routes, (n->route_count + 1u) * sizeof *n->routes);
+  if (n->core) prefetch(n->core, offsetof(struct core, streams));
 }
 
-static inline void prefetch_rings(const struct fabric *f, uint32_t number) {
-  if (number >= f->node_count) return;
-  const struct node *n = &f->nodes[number];
-  if (n->router_due <= f->now)
-    for (uint32_t set = n->occupied; set; set &= set - 1) prefetch_targets(&n->routes[__builtin_ctz(set)]);
-  const struct core *c = n->core;
-  if (!c || c->core_due > f->now) return;
-  __builtin_prefetch(c->inputs);
-  __builtin_prefetch(c->descriptors);
-}
-
-static inline void prefetch_slots(const struct fabric *f, uint32_t number) {
-  if (number >= f->node_count) return;
-  const struct node *n = &f->nodes[number];
-  if (n->router_due <= f->now)
+static inline void prefetch_rings(const struct fabric *f, const struct node *n) {
+  if (router_is_due(f, n))
     for (uint32_t set = n->occupied; set; set &= set - 1) {
       const struct route *r = &n->routes[__builtin_ctz(set)];
+      __builtin_prefetch(&r->ring.slots[r->ring.head], 1);
       for (int i = 0; i < r->target_count; i++)
-        if (r->targets[i].ring) __builtin_prefetch(&r->targets[i].ring->slots[r->targets[i].ring->tail]);
+        if (r->targets[i].ring) __builtin_prefetch(r->targets[i].ring, 1);
     }
+  if (!core_is_due(f, n)) return;
   const struct core *c = n->core;
-  if (!c || c->core_due > f->now) return;
-  for (uint32_t set = c->unblocked; set; set &= set - 1) {
-    const struct ring *r = &c->inputs[__builtin_ctz(set)].ring;
-    __builtin_prefetch(&r->slots[r->head]);
+  prefetch(c->inputs, 2 * sizeof *c->inputs);
+  __builtin_prefetch(c->outputs);
+  prefetch(c->descriptors, 5 * sizeof *c->descriptors);
+  prefetch(c->pe.memory, 3 * LINE);
+  prefetch(c->pe.shadow, 2 * LINE);
+  if (c->coroutine) __builtin_prefetch(c->coroutine);
+}
+
+static inline void prefetch_slots(const struct fabric *f, const struct node *n) {
+  if (router_is_due(f, n))
+    for (uint32_t set = n->occupied; set; set &= set - 1) {
+      const struct route *r = &n->routes[__builtin_ctz(set)];
+      for (int i = 0; i < r->target_count; i++) {
+        const struct ring *to = r->targets[i].ring;
+        if (!to) continue;
+        __builtin_prefetch(&to->slots[to->tail], 1);
+        __builtin_prefetch(&f->nodes[to->consumer], 1);
+      }
+    }
+  if (!core_is_due(f, n)) return;
+  const struct core *c = n->core;
+  for (int q = 0; q < 2; q++) {
+    const struct ring *r = &c->inputs[q].ring;
+    if (r->slots) __builtin_prefetch(&r->slots[r->head], 1);
   }
+  if (c->outputs[0]) __builtin_prefetch(c->outputs[0]);
+  if (c->coroutine) prefetch_stack(c->coroutine);
+}
+
+typedef void stage(const struct fabric *f, const struct node *n);
+
+static inline void ahead(const struct fabric *f, const struct chunk *c, int64_t k, stage *look) {
+  if (k < 0 || k >= c->count || c->nodes[k] >= f->node_count) return;
+  look(f, &f->nodes[c->nodes[k]]);
+}
+
+static void node_itself(const struct fabric *f, const struct node *n) {
+  (void)f;
+  __builtin_prefetch(n, 1);
+}
+
+static void visit_chunk(struct fabric *f, const struct chunk *c) {
+  for (int64_t k = -AHEAD_NODE; k < c->count; k++) {
+    ahead(f, c, k + AHEAD_NODE, node_itself);
+    ahead(f, c, k + AHEAD_PARTS, prefetch_parts);
+    ahead(f, c, k + AHEAD_RINGS, prefetch_rings);
+    ahead(f, c, k + AHEAD_SLOTS, prefetch_slots);
+    if (k >= 0) visit(f, c->nodes[k]);
+  }
+}
+
+static void visit_chunk_of_few(struct fabric *f, const struct chunk *c) {
+  for (uint32_t k = 0; k < c->count; k++) visit(f, c->nodes[f->backwards ? c->count - 1 - k : k]);
 }
 
 static bool visit_bucket(struct fabric *f) {
@@ -221,15 +262,8 @@ static bool visit_bucket(struct fabric *f) {
   w->filled[i / 64] &= ~(1ull << i % 64);
   while (c) {
     struct chunk *next = c->next;
-    if (f->backwards)
-      for (uint32_t k = c->count; k > 0; k--) visit(f, c->nodes[k - 1]);
-    else for (uint32_t k = 0; k < c->count; k++) {
-      if (k + 16 < c->count) prefetch_node(f, c->nodes[k + 16]);
-      if (k + 12 < c->count) prefetch_parts(f, c->nodes[k + 12]);
-      if (k + 8 < c->count) prefetch_rings(f, c->nodes[k + 8]);
-      if (k + 4 < c->count) prefetch_slots(f, c->nodes[k + 4]);
-      visit(f, c->nodes[k]);
-    }
+    if (f->backwards || f->node_count <= NODES_THAT_FIT) visit_chunk_of_few(f, c);
+    else visit_chunk(f, c);
     c->next = w->free;
     w->free = c;
     c = next;

@@ -55,18 +55,18 @@ static inline bool ring_filled(const struct ring *r) { return r->remote ? r->ann
 
 struct target { /* one way out of a route: a ring, or a sink */
   struct ring *ring;
-  struct sink *sink;
+  uint32_t sink; /* its number, from 1 on; 0: none */
   uint8_t side;
 };
 
-struct route {
-  struct ring ring;
+struct route { /* a line of the cache */
+  _Alignas(64) struct ring ring;
   struct target *targets;
   uint8_t target_count, color, from, to, checked;
 };
 
-struct node { /* a router, and the PE behind its ramp if that has a program */
-  struct route *routes;
+struct node { /* a router, and the PE behind its ramp if that has a program; a line of the cache */
+  _Alignas(64) struct route *routes;
   struct core *core;
   int64_t router_due;
   uint32_t occupied; /* routes with a wavelet in their ring */
@@ -79,10 +79,10 @@ struct node { /* a router, and the PE behind its ramp if that has a program */
 
 enum operand_kind { OPERAND_UNSET, OPERAND_MEMORY, OPERAND_INPUT, OPERAND_OUTPUT };
 
-struct descriptor {
+struct descriptor { /* fits into a line of the processor's cache */
   uint8_t kind, type, dims, queue;
   uint32_t elements;
-  int64_t base;        /* byte offset in memory; -1: not set */
+  int32_t base;        /* byte offset in memory; -1: not set */
   int32_t low, high;   /* first and one past the last element, relative to the base */
   uint32_t array_low, array_high; /* bytes that the operand must stay in */
   uint32_t sizes[MOST_DIMENSIONS];
@@ -302,6 +302,7 @@ void coroutines_destroy(struct coroutines *all);
 void coroutine_start(struct core *c);  /* runs the core's job until it ends or yields */
 void coroutine_resume(struct core *c);
 void coroutine_yield(struct core *c);
+void prefetch_stack(const struct coroutine *k);
 _Noreturn void coroutine_abandon(struct core *c);
 
 /* tasks.c */

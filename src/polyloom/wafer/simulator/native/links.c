@@ -6,10 +6,11 @@
 static const int STEP_X[4] = {0, 0, 1, -1}, STEP_Y[4] = {-1, 1, 0, 0};
 static const char *const SIDE_NAME[SIDES] = {"NORTH", "SOUTH", "EAST", "WEST", "RAMP"};
 
-static struct sink *sink_at(struct fabric *f, int side, int position, int color) {
+/* The number of a sink, from 1 on; 0 if there is none. */
+static uint32_t sink_at(const struct fabric *f, int side, int position, int color) {
   for (uint32_t i = 0; i < f->sink_count; i++)
-    if (f->sinks[i]->side == side && f->sinks[i]->position == position && f->sinks[i]->color == color) return f->sinks[i];
-  return NULL;
+    if (f->sinks[i]->side == side && f->sinks[i]->position == position && f->sinks[i]->color == color) return i + 1;
+  return 0;
 }
 
 static void join_ramp(struct node *n, struct target *t, const struct route *r, uint32_t number) {

@@ -58,9 +58,17 @@ static void add_block(struct arena *a, size_t least) {
   if (a->next_bytes < LARGEST_BLOCK) a->next_bytes *= 4;
 }
 
+/* Whatever fills a line of the cache begins with one. */
 void *arena_take(struct arena *a, size_t bytes) {
+  size_t unit = bytes < 64 ? 16 : 64;
   bytes = rounded_up(bytes, 16);
-  if (bytes > a->left) add_block(a, bytes);
+  size_t gap = (size_t)(-(uintptr_t)a->at % unit);
+  if (bytes + gap > a->left) {
+    add_block(a, bytes);
+    gap = 0;
+  }
+  a->at += gap;
+  a->left -= gap;
   void *taken = a->at;
   a->at += bytes;
   a->left -= bytes;

@@ -21,7 +21,7 @@ static void leave_rings(struct fabric *f, uint32_t number, const struct route *r
                         const struct slot *s, int64_t now) {
   int64_t arrival = now + f->machine.hop_latency;
   if (t->sink) {
-    sink_take(t->sink, s->payload, s->tag & TAG_CONTROL, arrival);
+    sink_take(f->sinks[t->sink - 1], s->payload, s->tag & TAG_CONTROL, arrival);
     f->last_activity = later(f->last_activity, arrival);
   } else if (t->side == SIDE_RAMP)
     fail_node(f, number, "unbound-color", NULL, "a wavelet of color %d comes to a PE that binds no input queue to it", r->color);

@@ -100,7 +100,7 @@ static int route_capacity(const struct machine *m, const struct wanted_route *w)
   return capacity;
 }
 
-static void make_route(struct fabric *f, uint32_t number, struct node *n, int index) {
+static struct target *make_route(struct fabric *f, uint32_t number, struct node *n, int index, struct target *targets) {
   const struct wanted_route *w = &draft.routes[index];
   struct route *r = &n->routes[index];
   *r = (struct route){.color = w->color, .from = w->from, .to = w->to};
@@ -109,10 +109,11 @@ static void make_route(struct fabric *f, uint32_t number, struct node *n, int in
   r->ring.consumer_kind = END_ROUTER;
   r->ring.consumer_index = (uint8_t)index;
   r->target_count = (uint8_t)__builtin_popcount(w->to);
-  r->targets = arena_take(f->arena, r->target_count * sizeof *r->targets);
+  r->targets = targets;
   int k = 0;
   for (uint8_t side = 0; side < SIDES; side++)
     if (w->to & 1 << side) r->targets[k++].side = side;
+  return targets + k;
 }
 
 struct route *route_of(struct node *n, int color) {
@@ -168,12 +169,20 @@ static void make_core(struct fabric *f, uint32_t number, struct node *n) {
   make_queues(f, c, n);
 }
 
+/* Routes and, behind them, all their targets. */
+static void make_routes(struct fabric *f, uint32_t number, struct node *n) {
+  size_t targets = 0, routes = (size_t)draft.count * sizeof *n->routes;
+  for (int i = 0; i < draft.count; i++) targets += (size_t)__builtin_popcount(draft.routes[i].to);
+  n->route_count = (uint8_t)draft.count;
+  n->routes = arena_take(f->arena, routes + targets * sizeof(struct target));
+  struct target *next = (struct target *)(n->routes + draft.count);
+  for (int i = 0; i < draft.count; i++) next = make_route(f, number, n, i, next);
+}
+
 static void make_node(struct fabric *f, uint32_t number) {
   struct node *n = &f->nodes[number];
   n->router_due = NEVER;
-  n->route_count = (uint8_t)draft.count;
-  n->routes = arena_take(f->arena, (size_t)draft.count * sizeof *n->routes);
-  for (int i = 0; i < draft.count; i++) make_route(f, number, n, i);
+  make_routes(f, number, n);
   if (draft.role) make_core(f, number, n);
 }
 
