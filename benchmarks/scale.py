@@ -139,12 +139,11 @@ def print_heading() -> None:
 
 def print_row(row: Row, threads: int | None) -> None:
     size, shown = f"{row.width} x {row.height}", "auto" if threads is None else threads
-    print(
-        f"{size:>11} {row.samples:>7} {shown:>7} {row.compile:>9.2f} "
-        f"{row.simulate:>10.2f} {row.run_cpu:>7.1f} {row.cycles:>7} {row.limit:>7} {row.events:>13,} {row.events / row.simulate / 1e6:>7.1f} M "
-        f"{row.memory:>6.0f}  {'exact' if row.exact else 'WRONG'}",
-        flush=True,
-    )
+    times = f"{row.compile:>9.2f} {row.simulate:>10.2f} {row.run_cpu:>7.1f}"
+    rate = f"{row.events / row.simulate / 1e6:>7.1f} M"
+    counts = f"{row.cycles:>7} {row.limit:>7} {row.events:>13,} {rate} {row.memory:>6.0f}"
+    verdict = "exact" if row.exact else "WRONG"
+    print(f"{size:>11} {row.samples:>7} {shown:>7} {times} {counts}  {verdict}", flush=True)
 
 
 def extent(size: str) -> tuple[int, int]:
