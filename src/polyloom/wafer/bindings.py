@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from polyloom.polyhedra.binding import bind_domain
+import islpy as isl
+
+from polyloom.polyhedra.binding import PE_PARAMETERS, bind, bind_domain
 from polyloom.polyhedra.loops import CodeBuilder, IntExpression, Name, Number, Operation, sum_of
 from polyloom.wafer.border import Border
 from polyloom.wafer.border_code import queue_name
@@ -21,18 +23,48 @@ from polyloom.wafer.stream_code import StreamOnRole
 Bindings = dict[str, IntExpression]
 
 
-def compute_bindings(routing: Routing, streams: Sequence[StreamOnRole], origin: tuple[int, int]) -> Bindings:
-    """Return the bindings of a role of compute PEs."""
+def compute_bindings(
+    routing: Routing, streams: Sequence[StreamOnRole], role: Role, origin: tuple[int, int]
+) -> Bindings:
+    """Return the bindings of a role of compute PEs; ``origin``: where their PE (0, 0) is."""
     colors = {colored.stream.name: colored.color for colored in routing.streams}
     bound: Bindings = {here.queue: Number(colors[here.stream.name]) for here in streams}
-    for chain in routing.chains:
-        incoming, outgoing = chain_queues(chain.chain)
-        axis = chain.chain.side.axis
-        shift = origin[0 if axis == "PE_X" else 1]
-        bound[incoming] = _alternating(chain.colors, axis, shift + 1)
-        bound[outgoing] = _alternating(chain.colors, axis, shift)
+    for colored in routing.chains:
+        bound.update(_chain_bindings(colored, role, origin))
     bound.update(_neighbour_bindings(routing))
     return bound
+
+
+def _chain_bindings(colored: ColoredChain, role: Role, origin: tuple[int, int]) -> Bindings:
+    """What goes on is sent on the PE's own color; what comes was sent on that of the PE one step before."""
+    chain = colored.chain
+    incoming, outgoing = chain_queues(chain)
+    axis = chain.side.axis
+    if chain.second is None:
+        shift = origin[0 if axis == "PE_X" else 1]
+        return {
+            incoming: _alternating(colored.colors, axis, shift + 1),
+            outgoing: _alternating(colored.colors, axis, shift),
+        }
+    from_second = chain.second.apply(chain.onwards(chain.step, chain.step))
+    return {
+        incoming: _chosen(colored.colors, from_second, role, origin),
+        outgoing: _chosen(colored.colors, chain.second, role, origin),
+    }
+
+
+def _chosen(pair: tuple[int, int], second: isl.Set, role: Role, origin: tuple[int, int]) -> IntExpression:
+    """Return the second color on some PEs, the first on others."""
+    here = role.pes.intersect(second)
+    if here.is_empty():
+        return Number(pair[0])
+    if role.pes.is_subset(second):
+        return Number(pair[1])
+    shift = isl.Map(f"{{ PE[x, y] -> PE[x + {origin[0]}, y + {origin[1]}] }}")
+    builder = CodeBuilder(bind(role.pes.apply(shift), PE_PARAMETERS), {})
+    condition = builder.condition(bind(here.apply(shift), PE_PARAMETERS))
+    assert condition is not None
+    return Operation("?", (condition, Number(pair[1]), Number(pair[0])))
 
 
 def _alternating(pair: tuple[int, int], coordinate: str, shift: int) -> IntExpression:

@@ -15,8 +15,7 @@ import islpy as isl
 from polyloom.wafer.border import Adapter, Border, between
 from polyloom.wafer.border_flows import Kind, kinds_of, port_way
 from polyloom.wafer.border_line import BorderLine, Entry
-from polyloom.wafer.chains import Chain
-from polyloom.wafer.routing import RAMP, ColoredChain, ColoredStream, Route
+from polyloom.wafer.routing import RAMP, ColoredChain, ColoredStream, Route, split_by_color
 from polyloom.wafer.sides import Side
 
 _DIM = isl.dim_type
@@ -148,12 +147,7 @@ def chain_crossing(border: Border, colored: ColoredChain) -> Iterator[Route]:
     if not chain.leaves or chain.side not in border.peeled:
         return
     adapted = border.adapter(chain.tensor, chain.side) is not None
-    for odd, color in enumerate(colored.colors):
-        last = chain.last.intersect(_odd_along(chain, odd))
+    for color, sending in zip(colored.colors, split_by_color(chain), strict=True):
+        last = chain.last.intersect(sending)
         pes = border_pes(border, chain.side, border.to_given(last))
         yield Route(color, pes, chain.side.opposite.value, (RAMP if adapted else chain.side.value,))
-
-
-def _odd_along(chain: Chain, odd: int) -> isl.Set:
-    axis = "x" if chain.side.axis == "PE_X" else "y"
-    return isl.Set(f"{{ PE[x, y] : {axis} mod 2 = {odd} }}")

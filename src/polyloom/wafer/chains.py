@@ -43,7 +43,9 @@ class Chain:
     ``last``: the contributor nearest to the side; ``leaves``: whether the elements go on to an
     external PE (else they end in the local memory of ``last``, which then may be no contributor);
     ``nearer``: from a PE to those of its line that are nearer to the side; ``stage``: 2 where rows have been
-    reduced before.
+    reduced before. A reduction may be several chains, one after the other (``collectives``): ``level``: its
+    number from 1 where another one follows; ``step``: how far it is from one PE that takes part to the next;
+    ``second``: the PEs that send on the second color, None for those with an odd coordinate.
     """
 
     tensor: str
@@ -58,11 +60,33 @@ class Chain:
     last: isl.Set
     nearer: isl.Map
     stage: int = 1
+    level: int = 0
+    step: int = 1
+    second: isl.Set | None = None
 
     @property
     def name(self) -> str:
         """A name that is unique among the chains of a PE."""
+        if self.level:
+            return f"{self.tensor}_{self.verb}_{self.side.value}_level_{self.level}"
         return f"{self.tensor}_{'to_' + self.side.value if self.leaves else self.verb}"
+
+    def odd(self) -> isl.Set:
+        """Return the PEs that send on the second of the two colors."""
+        if self.second is not None:
+            return self.second
+        along = "x" if self.side.axis == "PE_X" else "y"
+        return isl.Set(f"{{ PE[x, y] : {along} mod 2 = 1 }}")
+
+    def onwards(self, least: int, most: int) -> isl.Map:
+        """Return ``{ PE[x, y] -> PE[x1, y1] }``: so many PEs on towards the side."""
+        distance, line = {
+            Side.EAST: ("x1 - x", "y1 = y"),
+            Side.WEST: ("x - x1", "y1 = y"),
+            Side.SOUTH: ("y1 - y", "x1 = x"),
+            Side.NORTH: ("y - y1", "x1 = x"),
+        }[self.side]
+        return isl.Map(f"{{ PE[x, y] -> PE[x1, y1] : {line} and {least} <= {distance} <= {most} }}")
 
     @property
     def verb(self) -> str:

@@ -11,7 +11,7 @@ from polyloom.ir.types import ElementType
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.border import Border
 from polyloom.wafer.routes import Routing
-from polyloom.wafer.routing import ColoredChain, ColoredStream
+from polyloom.wafer.routing import ColoredChain, ColoredStream, split_by_color
 from polyloom.wafer.sides import Grid, Side
 from polyloom.wafer.streams import on_side
 
@@ -82,11 +82,14 @@ def last_color(border: Border, colored: ColoredChain, name: str) -> isl.Map:
 
     Positions are those of the given rectangle.
     """
-    chain, (even, odd) = colored.chain, colored.colors
-    line, along = ("x", "y") if chain.side.line == "PE_X" else ("y", "x")
+    chain = colored.chain
+    line = "x" if chain.side.line == "PE_X" else "y"
     shift = border.origin[0 if line == "x" else 1]
-    send = f"{{ PE[x, y] -> [{name}[{line} + {shift}] -> color[{even} + {odd - even}*({along} mod 2)]] }}"
-    return chain.last.apply(isl.Map(send)).unwrap().coalesce()
+    found: list[isl.Map] = []
+    for color, sending in zip(colored.colors, split_by_color(chain), strict=True):
+        send = isl.Map(f"{{ PE[x, y] -> [{name}[{line} + {shift}] -> color[{color}]] }}")
+        found.append(chain.last.intersect(sending).apply(send).unwrap())
+    return found[0].union(found[1]).coalesce()
 
 
 def _adapted(routing: Routing, *, inward: bool) -> Iterator[PortGroup]:

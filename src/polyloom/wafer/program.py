@@ -114,7 +114,7 @@ def compile_program(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
 
 def _role_program(analysis: LayerAnalysis, routing: Routing, role: Role) -> RoleProgram:
     code, origin = role_code(analysis, role), analysis.border.origin
-    bindings = compute_bindings(routing, streams_on(RoleBuilder(analysis, role)), origin)
+    bindings = compute_bindings(routing, streams_on(RoleBuilder(analysis, role)), role, origin)
     return RoleProgram(role, code, origin, bindings, _memory_fields(code))
 
 

@@ -21,7 +21,7 @@ from polyloom.wafer.border_routes import (
 )
 from polyloom.wafer.coloring import Use, color_uses, crowd
 from polyloom.wafer.neighbours import Traffic, neighbour_traffic, traffic_colors, traffic_routes
-from polyloom.wafer.routing import RAMP, ColoredChain, ColoredStream, Route
+from polyloom.wafer.routing import RAMP, ColoredChain, ColoredStream, Route, split_by_color
 from polyloom.wafer.sides import Grid, Side
 from polyloom.wafer.tasks import TaskGraph
 
@@ -163,22 +163,19 @@ def _behind(pes: isl.Set, side: Side) -> isl.Set:
     return pes.apply(isl.Map(f"{{ PE[x, y] -> PE[x - {dx}, y - {dy}] }}"))
 
 
-def _parity(pes: isl.Set, side: Side, odd: int) -> isl.Set:
-    """Restrict PEs to those with an even or odd coordinate along the line."""
-    axis = "x" if side.axis == "PE_X" else "y"
-    return pes.intersect(isl.Set(f"{{ PE[x, y] : {axis} mod 2 = {odd} }}"))
-
-
 def _chain_routes(colored: ColoredChain) -> Iterator[Route]:
-    """From the PE before along the line into the PE, from the PE on; past the last one straight on."""
+    """From each PE to the next that takes part, past those between; past the last one straight on."""
     chain = colored.chain
     side, back = chain.side, chain.side.opposite
     members = chain.members()
-    senders = members if chain.leaves else members.subtract(chain.last)
-    receivers = members.intersect(chain.upstream.domain())
-    for odd, color in enumerate(colored.colors):
-        yield Route(color, _parity(senders, side, odd), RAMP, (side.value,))
-        yield Route(color, _parity(receivers, side, 1 - odd), back.value, (RAMP,))
-        if chain.leaves:
-            passed = _parity(chain.last, side, odd).apply(chain.nearer)
+    handing_on = members.subtract(chain.last)
+    for color, pes in zip(colored.colors, split_by_color(chain), strict=True):
+        senders = handing_on.intersect(pes)
+        leaving = chain.last.intersect(members).intersect(pes) if chain.leaves else None
+        yield Route(color, senders if leaving is None else senders.union(leaving), RAMP, (side.value,))
+        yield Route(color, senders.apply(chain.onwards(chain.step, chain.step)), back.value, (RAMP,))
+        if chain.step > 1:
+            yield Route(color, senders.apply(chain.onwards(1, chain.step - 1)), back.value, (side.value,))
+        if leaving is not None:
+            passed = leaving.apply(chain.nearer)
             yield Route(color, passed.subtract(members), back.value, (side.value,))

@@ -37,7 +37,13 @@ class ColoredStream:
 
 @dataclass(frozen=True, eq=False)
 class ColoredChain:
-    """A chain with its two colors: a PE sends on ``colors[c % 2]``, c its coordinate along the line."""
+    """A chain with its two colors: a PE of ``chain.odd()`` sends on the second, any other on the first."""
 
     chain: Chain
     colors: tuple[int, int]
+
+
+def split_by_color(chain: Chain) -> tuple[isl.Set, isl.Set]:
+    """Return the PEs that send on the first and on the second color of a chain."""
+    odd = chain.odd()
+    return isl.Set("{ PE[x, y] }").subtract(odd), odd
