@@ -50,7 +50,7 @@ def box_hull(points: isl.Set, *, purely_affine: bool = False) -> BoxHull | None:
     offset = isl.MultiAff.zero(space.from_range())
     sizes: list[int] = []
     for k in range(points.dim(_DIM.set)):
-        best = _best_interval(points, k, purely_affine)
+        best = fixed_interval(points, k, purely_affine=purely_affine)
         if best is None:
             return None
         offset = offset.set_aff(k, best[0])
@@ -58,8 +58,11 @@ def box_hull(points: isl.Set, *, purely_affine: bool = False) -> BoxHull | None:
     return BoxHull(offset, tuple(sizes))
 
 
-def _best_interval(points: isl.Set, k: int, purely_affine: bool) -> tuple[isl.Aff, int] | None:
-    """Return the offset and size of the smallest interval for dimension k that a bound gives."""
+def fixed_interval(points: isl.Set, k: int, *, purely_affine: bool = False) -> tuple[isl.Aff, int] | None:
+    """Return the offset and size of the smallest interval for dimension k that a bound gives.
+
+    None where there is none; the offset is a function of the parameters alone.
+    """
     line = _project_onto(points, k)
     best: tuple[isl.Aff, int] | None = None
     for offset, size in _candidates(line, line.simple_hull().remove_unknown_divs()):

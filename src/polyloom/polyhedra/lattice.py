@@ -5,6 +5,7 @@ Matrices are tuples of rows of Python integers; they have a handful of rows and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 Vector = tuple[int, ...]
@@ -100,3 +101,27 @@ def _subtract(target: list[int], source: list[int], factor: int) -> None:
 
 def _transpose(columns: list[list[int]], rows: int) -> Matrix:
     return tuple(tuple(column[i] for column in columns) for i in range(rows))
+
+
+def determinant(matrix: Matrix) -> int:
+    """Return the determinant of a small square matrix."""
+    if not matrix:
+        return 1
+    first, *rest = matrix
+    minors = (_without_column(rest, k) for k in range(len(first)))
+    terms = enumerate(zip(first, minors, strict=True))
+    return sum((-1) ** k * entry * determinant(minor) for k, (entry, minor) in terms if entry)
+
+
+def inverse(matrix: Matrix) -> Matrix:
+    """Return the inverse of a unimodular matrix, by its adjugate."""
+    size = range(len(matrix))
+    sign = determinant(matrix)
+    rows = [[row for i, row in enumerate(matrix) if i != j] for j in size]
+    return tuple(
+        tuple((-1) ** (i + j) * sign * determinant(_without_column(rows[j], i)) for j in size) for i in size
+    )
+
+
+def _without_column(rows: Sequence[Vector], k: int) -> Matrix:
+    return tuple((*row[:k], *row[k + 1 :]) for row in rows)
