@@ -33,6 +33,7 @@ from polyloom.pipeline import analyse_layer, compile_layer, compile_opencl, load
 from polyloom.sources import Reading, is_c, load_host_programs, load_tensors, text_or_file
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.check import check_outputs, checked_batch, made_up
+from polyloom.wafer.collectives import ReductionShape
 from polyloom.wafer.explanation import explanation
 from polyloom.wafer.extensions import Extension, without
 from polyloom.wafer.manifest import manifest
@@ -148,17 +149,19 @@ def explain(
     machine: str = MACHINE,
     *,
     simd_without: Sequence[str] = (),
+    reduction: str = "auto",
 ) -> Explanation:
     """Run every stage up to SIMD detection and keep what it found.
 
     ``simd``: ``auto``, ``off``, ``hull``, ``exact`` or ``enumerate``; ``simd_without``: the names of steps
-    beyond the paper that are switched off (docs/simd.md); ``machine``: whose costs choose among them.
+    beyond the paper that are switched off (docs/simd.md); ``machine``: whose costs choose among them;
+    ``reduction``: ``auto``, ``chain``, ``two-phase`` or ``tree``, the shape of reductions along lines of PEs.
 
     Errors: ``PolyloomError`` and ``Unsupported`` where the map does not work.
     Source: dtg_codegen, Sec. 4 and 5.
     """
     options = SimdOptions(_mode(simd), extensions=_extensions(simd_without), machine=load_machine(machine))
-    return Explanation(analyse_layer(program, mapping, options))
+    return Explanation(analyse_layer(program, mapping, options, _shape(reduction)))
 
 
 def compile_wafer(
@@ -169,6 +172,7 @@ def compile_wafer(
     memory: int | None = None,
     *,
     simd_without: Sequence[str] = (),
+    reduction: str = "auto",
 ) -> CompiledLayer:
     """Make the C code of every PE.
 
@@ -178,8 +182,8 @@ def compile_wafer(
     Errors: ``PolyloomError`` and ``Unsupported`` where the map does not work or the layer does not fit.
     Source: dtg_codegen, Sec. 4 and 5, and its slides.
     """
-    analysis = explain(program, mapping, simd, machine, simd_without=simd_without).analysis
-    return CompiledLayer(compile_layer(analysis, machine_model(machine, memory)))
+    found = explain(program, mapping, simd, machine, simd_without=simd_without, reduction=reduction)
+    return CompiledLayer(compile_layer(found.analysis, machine_model(machine, memory)))
 
 
 def simulate(
@@ -189,6 +193,7 @@ def simulate(
     *,
     simd: str = "auto",
     simd_without: Sequence[str] = (),
+    reduction: str = "auto",
     machine: str = MACHINE,
     invocations: int = 1,
     density: float = 1.0,
@@ -211,7 +216,9 @@ def simulate(
     Not in the papers: their simulator is not public.
     """
     _check_numbers(invocations, density)
-    compiled = compile_wafer(program, mapping, simd, machine, memory, simd_without=simd_without)
+    compiled = compile_wafer(
+        program, mapping, simd, machine, memory, simd_without=simd_without, reduction=reduction
+    )
     if inputs is None:
         arrays = made_up(program, mapping, invocations, density)
     else:
@@ -377,6 +384,14 @@ def _check_numbers(invocations: int, density: float) -> None:
         raise PolyloomError(
             error("density", f"a density of {density}", helps=["it is a fraction, from 0 to 1"])
         )
+
+
+def _shape(name: str) -> ReductionShape:
+    known = [shape.value for shape in ReductionShape]
+    if name not in known:
+        helps = [f"known are {', '.join(known)}"]
+        raise PolyloomError(error("reduction-unknown", f"there is no reduction `{name}`", helps=helps))
+    return ReductionShape(name)
 
 
 def machine_model(name: str, memory: int | None = None) -> Machine:

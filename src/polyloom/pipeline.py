@@ -24,6 +24,7 @@ from polyloom.scop.model import Origin, Scop, ScopArray
 from polyloom.sources import LoadedHost, Reading, load_host_programs, load_macros, only_program
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.border import peel_border
+from polyloom.wafer.collectives import ReductionShape, plan_reductions
 from polyloom.wafer.expressible import check_expressible
 from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.memory import allocate
@@ -34,11 +35,18 @@ from polyloom.wafer.tasks import build_tasks
 from polyloom.wafer.whole_stream import whole_stream
 
 
-def analyse_layer(program: Program, mapping: Mapping, options: SimdOptions) -> LayerAnalysis:
+def analyse_layer(
+    program: Program,
+    mapping: Mapping,
+    options: SimdOptions,
+    reduction: ReductionShape = ReductionShape.AUTO,
+) -> LayerAnalysis:
     """Run the wafer back end up to SIMD detection. Source: dtg_codegen, Sec. 4 and 5."""
     check_expressible(program)
     border = peel_border(program, mapping)
-    graph = build_tasks(program, border.compute)
+    simple = build_tasks(program, border.compute)
+    with_simd = options.mode is not SimdMode.OFF
+    graph, reductions = plan_reductions(simple, border, options.machine, reduction, simd=with_simd)
     arrays = allocate(graph)
     simd = tuple(analyse(task, arrays, options, whole_stream(task, graph)) for task in graph.compute)
     enlarged = enlarge(arrays, simd)
@@ -46,7 +54,9 @@ def analyse_layer(program: Program, mapping: Mapping, options: SimdOptions) -> L
     missed = [r for a in wanted if (r := missed_remark(a)) is not None]
     beyond = (r for a in simd for r in extension_remarks(a))
     remarks = (*graph.remarks, *missed, *beyond)
-    return LayerAnalysis(program, border.compute, border, options, graph, arrays, enlarged, simd, remarks)
+    return LayerAnalysis(
+        program, border.compute, border, options, graph, reductions, arrays, enlarged, simd, remarks
+    )
 
 
 def compile_layer(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:

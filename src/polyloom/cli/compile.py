@@ -17,6 +17,7 @@ from polyloom.cli.options import (
     machine_option,
     map_option,
     parameter_option,
+    reduction_option,
     reductions_option,
     simd_option,
     source_options,
@@ -34,6 +35,7 @@ from polyloom.sources import Reading
     "-o", "folder", metavar="DIR", type=click.Path(path_type=Path), required=True, help="Where files go."
 )
 @simd_option
+@reduction_option
 @machine_option
 @device_option
 @parameter_option
@@ -59,7 +61,10 @@ def _wafer(source: Path, folder: Path, options: Mapping[str, Any]) -> tuple[str,
     map_file = options["map_file"]
     program, mapping = load_placed(source, options, map_file, quiet=False)
     without = options["simd_without"]
-    compiled = compile_wafer(program, mapping, options["simd"], options["machine"], simd_without=without)
+    shape = options["reduction"]
+    compiled = compile_wafer(
+        program, mapping, options["simd"], options["machine"], simd_without=without, reduction=shape
+    )
     names = write_folder(compiled.program, folder)
     print_remarks(compiled.remarks, quiet=False)
     return names

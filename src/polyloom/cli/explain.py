@@ -16,6 +16,7 @@ from polyloom.cli.options import (
     machine_option,
     map_option,
     parameter_option,
+    reduction_option,
     reductions_option,
     simd_option,
     source_options,
@@ -30,6 +31,7 @@ from polyloom.sources import Reading, is_c, load_scops
 @map_option
 @reductions_option
 @simd_option
+@reduction_option
 @machine_option
 @json_option
 def command(
@@ -37,6 +39,7 @@ def command(
     map_file: Path | None,
     simd: str,
     simd_without: tuple[str, ...],
+    reduction: str,
     machine: str,
     as_json: bool,
     **options: Any,
@@ -52,7 +55,7 @@ def command(
     from polyloom.api import explain
 
     program, mapping = load_placed(source, options, map_file, quiet=as_json)
-    found = explain(program, mapping, simd, machine, simd_without=simd_without)
+    found = explain(program, mapping, simd, machine, simd_without=simd_without, reduction=reduction)
     if as_json:
         click.echo(json.dumps(found.json(), indent=1))
         return

@@ -15,6 +15,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 MODES = ("auto", "off", "hull", "exact", "enumerate")
 MACHINES = ("cs1", "cs2", "cs3")
+SHAPES = ("auto", "chain", "two-phase", "tree")
 
 
 def source_options(function: _F) -> _F:
@@ -71,6 +72,15 @@ def simd_option(function: _F) -> _F:
 
 def _extensions() -> str:
     return " ".join(f"{extension.value}: {extension.meaning}." for extension in Extension)
+
+
+def reduction_option(function: _F) -> _F:
+    """Add ``--reduction``."""
+    help_ = "How results are reduced along a row or column of PEs; auto: what the cost model says."
+    option = click.option(
+        "--reduction", type=click.Choice(SHAPES), default="auto", show_default=True, help=help_
+    )
+    return option(function)
 
 
 def machine_option(function: _F) -> _F:

@@ -17,6 +17,7 @@ from polyloom.cli.options import (
     map_option,
     number,
     parameter_option,
+    reduction_option,
     simd_option,
     source_options,
 )
@@ -44,6 +45,7 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--density",
     metavar="P",
+@reduction_option
     type=click.FloatRange(0, 1),
     callback=number,
     default=1.0,
@@ -81,6 +83,7 @@ def command(
 
     if report is not None:
         helps = ["leave it out; `--trace` writes a timeline"]
+    reduction: str,
         raise Unsupported(error("report-later", "`--report`: HTML reports come later", helps=helps))
     program, mapping = load_placed(source, options, map_file, quiet=as_json)
     arrays = None if inputs is None else read_arrays(inputs)
@@ -108,6 +111,7 @@ def command(
         write_whole(trace, lambda path: write_trace(recorded, path))
     if as_json:
         click.echo(json.dumps(result.json(), indent=1))
+            reduction=reduction,
     else:
         print_simulation(result)
         print_remarks(result.remarks, quiet=False)

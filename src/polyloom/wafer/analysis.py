@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from polyloom.diagnostics import Diagnostic
 from polyloom.ir.program import Program
 from polyloom.wafer.border import Border
+from polyloom.wafer.collectives import Reduction
 from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.simd import SimdAnalysis, SimdOptions
@@ -17,6 +18,7 @@ from polyloom.wafer.tasks import TaskGraph
 class LayerAnalysis:
     """``mapping``: as the compute PEs see it; ``border``: the user's map, and the adapters between the two.
 
+    ``reductions``: the shapes that were chosen for reductions along lines.
     ``arrays_before`` and ``arrays``: local memory before and after extra instances enlarged it.
     """
 
@@ -25,6 +27,7 @@ class LayerAnalysis:
     border: Border
     options: SimdOptions
     graph: TaskGraph
+    reductions: tuple[Reduction, ...]
     arrays_before: dict[str, LocalArray]
     arrays: dict[str, LocalArray]
     simd: tuple[SimdAnalysis, ...]

@@ -133,8 +133,9 @@ def _step_unit(chain: Chain | Move) -> _Unit:
         return _Unit(f"move_{chain.name}", chain, (), both, both)
     writes = frozenset() if chain.leaves else frozenset({chain.tensor})
     verb = "send" if chain.leaves else chain.verb
-    side = f"_{chain.side.value}" if chain.leaves else ""
-    return _Unit(f"{verb}_{chain.tensor}{side}", chain, (), frozenset({chain.tensor}), writes)
+    side = f"_{chain.side.value}" if chain.leaves or chain.level else ""
+    level = f"_level_{chain.level}" if chain.level else ""
+    return _Unit(f"{verb}_{chain.tensor}{side}{level}", chain, (), frozenset({chain.tensor}), writes)
 
 
 def _with_needs(

@@ -1,0 +1,281 @@
+"""The builder of tensor programs: statements over values, with what is known at import folded.
+
+A *constant* is a tensor whose elements are known. A statement that reads constants alone is carried out at
+once, by the evaluator, and gives a constant; so shape arithmetic needs no code of its own. A constant that a
+statement reads becomes an input of the program with a given value; one of a single element becomes a literal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polyloom.frontends.graph import scalar, values
+from polyloom.frontends.graph.linear import Formula, Linear, affines, iterators
+from polyloom.frontends.graph.model import element_type
+from polyloom.frontends.graph.names import Names
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value
+from polyloom.ir.evaluate import evaluate, neutral
+from polyloom.ir.expressions import Compare, CompareOp, Constant, Expression, Read
+from polyloom.ir.program import Access, Combine, Program, Statement, Tensor
+from polyloom.ir.sweep import view
+from polyloom.ir.types import ElementType
+
+NDArray = npt.NDArray[Any]
+Function = Callable[..., Expression]
+
+FOLD_POINTS = 2**22
+"""Points of a statement that is carried out at import; a larger one stays in the program."""
+
+LARGEST_TENSOR = 2**34
+"""Bytes of a tensor at most: what a hostile file declares is refused before it is allocated."""
+
+LARGEST_CONSTANT = 2**31
+"""Bytes of a tensor that is made at import."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """A value read at ``places``, formulas of a statement's iterators."""
+
+    value: Value
+    places: tuple[Formula, ...]
+
+
+@dataclass
+class Builder:
+    """Collects statements, tensors and constants; ``layer`` names what is made next."""
+
+    names: Names = field(default_factory=Names)
+    layer: str = "t"
+    statements: list[Statement] = field(default_factory=list)
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    constants: dict[str, NDArray] = field(default_factory=dict)
+    shared: dict[str, Value] = field(default_factory=dict)
+
+    # -- values ------------------------------------------------------------------------------------------
+
+    def input(self, name: str, kind: ElementType, shape: Sequence[int]) -> Value:
+        """Declare an input of the program, called like ``name``."""
+        tensor = self._declare(self.names.new(name, name), kind, shape)
+        return values.whole(tensor, kind, shape)
+
+    def constant(self, array: NDArray, name: str | None = None) -> Value:
+        """Return an array as a value. Raises ``Refused`` for types that the IR has not."""
+        kind = element_type(array.dtype)
+        if kind is None:
+            raise Refused(f"elements of type {array.dtype}")
+        tensor = self.names.new(name or f"{self.layer}_constant", name or None)
+        stored = array.astype(np.uint8) if kind is ElementType.BOOL else array
+        self.constants[tensor] = np.ascontiguousarray(stored).reshape(array.shape)
+        return values.whole(tensor, kind, array.shape)
+
+    def shared_constant(self, name: str, make: Callable[[], NDArray]) -> Value:
+        """Return the constant with this name, made when it is first used."""
+        if name not in self.shared:
+            array = make()
+            kind = _type_of(array)
+            tensor = self.names.new(name)
+            self.constants[tensor] = array
+            self.shared[name] = values.whole(tensor, kind, array.shape)
+        return self.shared[name]
+
+    def known(self, value: Value) -> NDArray | None:
+        """Return a value's elements if they are known at import; a view of the constant, not to be changed."""
+        source = self.constants.get(value.tensor)
+        if source is None:
+            return None
+        found = np.empty(value.shape, source.dtype) if 0 in value.shape else _seen(source, value)
+        return found.astype(np.bool_) if value.type is ElementType.BOOL else found
+
+    # -- statements --------------------------------------------------------------------------------------
+
+    def statement(
+        self,
+        domain: Sequence[int],
+        terms: Sequence[Term],
+        shape: Sequence[int],
+        write: Sequence[Formula],
+        function: Function,
+        reduction: Combine = Combine.CONCATENATE,
+        hint: str = "",
+        *,
+        fold: bool = True,
+    ) -> Value:
+        """Return the value that a statement writes: ``out[write] reduction= function(terms)``.
+
+        ``function`` gets an expression for each term. ``hint``: what this is in the layer, for its name.
+        Raises ``Refused`` where a tensor has no elements or too many bytes.
+        """
+        read, expression = self._reads(terms, function)
+        kind = expression.type
+        check_size(shape, kind)
+        if 0 in shape or (0 in domain and all(t.tensor in self.constants for t in read)):
+            return self._of_no_points(shape, kind, reduction)
+        if 0 in domain:
+            raise Refused("a tensor without elements")
+        stored = scalar.convert(expression, _stored(kind))
+        tensor = self._declare(self.names.new(self._named(hint)), kind, shape)
+        width = len(domain)
+        accesses = tuple(Access(a.tensor, tuple(i.affine(width) for i in a.indices)) for a in read)
+        made = Statement(
+            self.names.new(self._named(hint or "statement")),
+            tuple(f"i{k}" for k in range(width)),
+            tuple(domain),
+            accesses,
+            Access(tensor, affines(write, width)),
+            stored,
+            reduction,
+        )
+        if fold and all(a.tensor in self.constants for a in read) and prod(domain) <= FOLD_POINTS:
+            self._fold(made)
+        else:
+            self._add(made)
+        return values.whole(tensor, kind, shape)
+
+    def _named(self, hint: str) -> str:
+        return f"{self.layer}_{hint}" if hint else self.layer
+
+    def _reads(self, terms: Sequence[Term], function: Function) -> tuple[list[_Read], Expression]:
+        """Return what a statement reads, once each, and its expression over these reads."""
+        read: list[_Read] = []
+        operands = [self._operand(term, read) for term in terms]
+        return read, function(*operands)
+
+    def _operand(self, term: Term, read: list[_Read]) -> Expression:
+        literal = self._literal(term.value)
+        if literal is not None:
+            return literal
+        found = _Read(term.value.tensor, term.value.at(term.places))
+        if found not in read and any(r.tensor == found.tensor for r in read):
+            copied = self.copy(term.value, "copy")
+            found = _Read(copied.tensor, copied.at(term.places))
+        if found not in read:
+            read.append(found)
+        kind = term.value.type
+        operand = Read(read.index(found), _stored(kind))
+        return Compare(CompareOp.NE, operand, Constant(0, operand.type)) if kind is ElementType.BOOL else operand
+
+    def _literal(self, value: Value) -> Expression | None:
+        if value.size != 1 or value.tensor not in self.constants:
+            return None
+        array = self.known(value)
+        assert array is not None
+        number = array.item()
+        return scalar.number(number, value.type) if np.isfinite(number) else None
+
+    def copy(self, value: Value, hint: str = "") -> Value:
+        """Return the value as a tensor of its own, written by a statement (of a constant: another name)."""
+        known = self.known(value)
+        if known is not None:
+            return self.constant(known)
+        axes = iterators(value.rank)
+        return self.statement(value.shape, [Term(value, axes)], value.shape, axes, lambda x: x, hint=hint)
+
+    def moved(self, value: Value) -> Value:
+        """Return the value as a tensor that a statement of the program writes, also of a constant."""
+        axes = iterators(value.rank)
+        term = Term(value, axes)
+        return self.statement(value.shape, [term], value.shape, axes, lambda x: x, fold=False)
+
+    def _of_no_points(self, shape: Sequence[int], kind: ElementType, reduction: Combine) -> Value:
+        start = neutral(reduction, _stored(kind)).item()
+        return self.constant(np.full(shape, start, kind.dtype))
+
+    def _declare(self, name: str, kind: ElementType, shape: Sequence[int]) -> str:
+        check_size(shape, kind)
+        self.tensors[name] = Tensor(name, _stored(kind), tuple(shape))
+        return name
+
+    def _add(self, statement: Statement) -> None:
+        for access in statement.reads:
+            self._use(access.tensor)
+        self.statements.append(statement)
+
+    def _use(self, tensor: str) -> None:
+        """Declare a constant that a statement reads."""
+        if tensor not in self.tensors:
+            array = self.constants[tensor]
+            kind = element_type(array.dtype)
+            assert kind is not None
+            self.tensors[tensor] = Tensor(tensor, kind, array.shape)
+
+    def _fold(self, statement: Statement) -> None:
+        """Carry a statement out; its tensor becomes a constant."""
+        target = self.tensors.pop(statement.write.tensor)
+        read = list(dict.fromkeys(a.tensor for a in statement.reads))
+        arrays = {name: self.constants[name] for name in read}
+        given = [Tensor(n, _type_of(a), a.shape) for n, a in arrays.items()]
+        program = Program("folded", (*given, target), tuple(read), (target.name,), (statement,))
+        self.constants[target.name] = evaluate(program, arrays)[target.name]
+        self.names.free(statement.name)
+
+    # -- names -------------------------------------------------------------------------------------------
+
+    def rename_tensor(self, old: str, wanted: str, first: int) -> str:
+        """Call a tensor that the statements from number ``first`` on have made like ``wanted``."""
+        self.names.free(old)
+        new = self.names.new(wanted, wanted)
+        if old in self.constants:
+            self.constants[new] = self.constants.pop(old)
+        if old in self.tensors:
+            self.tensors[new] = replace(self.tensors.pop(old), name=new)
+        for k in range(first, len(self.statements)):
+            self.statements[k] = _with_tensor(self.statements[k], old, new)
+        return new
+
+    def rename_statement(self, number: int, wanted: str) -> None:
+        """Call a statement like ``wanted``."""
+        old = self.statements[number]
+        self.names.free(old.name)
+        self.statements[number] = replace(old, name=self.names.new(wanted, wanted))
+
+
+@dataclass(frozen=True)
+class _Read:
+    tensor: str
+    indices: tuple[Linear, ...]
+
+
+def _stored(kind: ElementType) -> ElementType:
+    """Return the type of a tensor's elements in memory: truth values are uint8."""
+    return ElementType.UINT8 if kind is ElementType.BOOL else kind
+
+
+def _type_of(array: NDArray) -> ElementType:
+    kind = element_type(array.dtype)
+    assert kind is not None, array.dtype
+    return kind
+
+
+def _seen(source: NDArray, value: Value) -> NDArray:
+    access = Access(value.tensor, tuple(i.affine(value.rank) for i in value.indices))
+    return view(source, access, tuple(range(n) for n in value.shape))
+
+
+def _with_tensor(statement: Statement, old: str, new: str) -> Statement:
+    def renamed(access: Access) -> Access:
+        return replace(access, tensor=new) if access.tensor == old else access
+
+    reads = tuple(renamed(a) for a in statement.reads)
+    return replace(statement, reads=reads, write=renamed(statement.write))
+
+
+def check_size(shape: Sequence[int], kind: ElementType) -> None:
+    """Raise ``Refused`` for a tensor of more than ``LARGEST_TENSOR`` bytes."""
+    if prod(shape) * _stored(kind).size > LARGEST_TENSOR:
+        raise Refused(f"a tensor of {' x '.join(map(str, shape))} elements is larger than 16 GiB")
+
+
+def check_constant(shape: Sequence[int], bytes_each: int) -> None:
+    """Raise ``Refused`` for a constant of more than ``LARGEST_CONSTANT`` bytes, or of a negative extent."""
+    if min(shape, default=0) < 0:
+        raise Refused(f"a tensor with a negative extent: {' x '.join(map(str, shape))}")
+    if prod(shape) * bytes_each > LARGEST_CONSTANT:
+        raise Refused(f"a constant of {' x '.join(map(str, shape))} elements is larger than 2 GiB")

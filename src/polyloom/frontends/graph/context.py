@@ -1,0 +1,137 @@
+"""What a function of a table of operations gets: a node, its operands as values, and the builder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from polyloom.frontends.graph.builder import Builder
+from polyloom.frontends.graph.model import Graph, Node
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value
+
+NDArray = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """``values``: the node's inputs, None where one is missing. ``subgraph`` lowers a body of control flow."""
+
+    builder: Builder
+    node: Node
+    values: tuple[Value | None, ...]
+    subgraph: Callable[[Graph, Mapping[str, Value]], list[Value]]
+
+    @property
+    def version(self) -> int:
+        """The version of the operation."""
+        return self.node.version
+
+    def optional(self, position: int) -> Value | None:
+        """Return an input; None where it is missing."""
+        return self.values[position] if position < len(self.values) else None
+
+    def input(self, position: int = 0) -> Value:
+        """Return an input that must be there. Raises ``Refused``."""
+        found = self.optional(position)
+        if found is None:
+            raise Refused(f"input number {position} is missing")
+        return found
+
+    @property
+    def inputs(self) -> list[Value]:
+        """All inputs, none of which may be missing. Raises ``Refused``."""
+        return [self.input(k) for k in range(len(self.values))]
+
+    def known(self, position: int, what: str) -> NDArray:
+        """Return an input whose elements must be known at import. Raises ``Refused``."""
+        found = self.builder.known(self.input(position))
+        if found is None:
+            raise Refused(f"{what} is computed when the model runs: it must be a constant")
+        return found
+
+    def known_or(self, position: int, what: str) -> NDArray | None:
+        """Return an input that may be missing and otherwise must be known."""
+        return None if self.optional(position) is None else self.known(position, what)
+
+    def integers(self, position: int, what: str) -> list[int]:
+        """Return a known input of integers as a list."""
+        return [int(n) for n in self.known(position, what).reshape(-1)]
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """Return an attribute; the default where it is not given."""
+        return self.node.attributes.get(name, default)
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """Return an attribute that is an integer. Raises ``Refused`` where it is something else or missing."""
+        found = self.attribute(name, default)
+        if not isinstance(found, int | np.integer):
+            raise Refused(f"attribute `{name}` is no integer")
+        return int(found)
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """Return an attribute that is a number. Raises ``Refused``."""
+        found = self.attribute(name, default)
+        if not isinstance(found, int | float):
+            raise Refused(f"attribute `{name}` is no number")
+        return float(found)
+
+    def numbers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        """Return an attribute that is a list of integers. Raises ``Refused``."""
+        found = self.attribute(name, default)
+        if not isinstance(found, tuple | list) or not all(isinstance(n, int) for n in found):
+            raise Refused(f"attribute `{name}` is no list of integers")
+        return tuple(found)
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return an attribute that is a text. Raises ``Refused``."""
+        found = self.attribute(name, default)
+        if isinstance(found, bytes):
+            return found.decode("utf-8", errors="backslashreplace")
+        if not isinstance(found, str):
+            raise Refused(f"attribute `{name}` is no text")
+        return found
+
+    def graph(self, name: str) -> Graph:
+        """Return an attribute that is a body. Raises ``Refused``."""
+        found = self.attribute(name)
+        if not isinstance(found, Graph):
+            raise Refused(f"attribute `{name}` is no graph")
+        return found
+
+    def axis(self, name: str, rank: int, default: int | None = None) -> int:
+        """Return an attribute that is an axis, counted from 0."""
+        return axis(self.integer(name, default), rank)
+
+
+Operation = Callable[[Context], Sequence[Value]]
+Table = Mapping[str, Operation]
+
+
+def axis(number: int, rank: int) -> int:
+    """Return an axis counted from 0. Raises ``Refused`` where there is none."""
+    if not -rank <= number < rank:
+        raise Refused(f"axis {number} of {rank}")
+    return number % rank
+
+
+def axes(numbers: Sequence[int], rank: int) -> list[int]:
+    """Return axes counted from 0, in order. Raises ``Refused`` where one is not there or is there twice."""
+    found = sorted(axis(n, rank) for n in numbers)
+    if len({*found}) != len(found):
+        raise Refused(f"axes {list(numbers)} name one twice")
+    return found
+
+
+def only(value: Value) -> Sequence[Value]:
+    """Return the results of an operation that has one."""
+    return (value,)
+
+
+def as_table(operations: Mapping[str, Any]) -> Table:
+    """Return a mapping of functions as a table."""
+    return cast(Table, dict(operations))

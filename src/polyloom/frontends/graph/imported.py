@@ -1,0 +1,96 @@
+"""What importing a model gives: a tensor program, the values of its constants, and where everything went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polyloom.diagnostics import PolyloomError, error
+from polyloom.frontends.graph.values import Value
+from polyloom.ir.program import Access, Program
+from polyloom.ir.sweep import view
+from polyloom.ir.types import ElementType
+
+NDArray = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of a node: its statements, the points of their domains, and its results in words."""
+
+    node: str
+    op: str
+    statements: tuple[str, ...]
+    instances: int
+    became: str
+
+
+@dataclass(frozen=True, eq=False)
+class Imported:
+    """A model as a tensor program.
+
+    ``constants``: the inputs of the program that the model holds (weights). ``arguments``: the program's
+    other inputs, ``results`` its outputs, each with its type in the model (BOOL is uint8 in the program).
+    ``names``: from names in the program to names in the model. ``values``: every tensor of the model, by
+    its name there, as a view of one in the program. ``rows``: the table of the import.
+    """
+
+    program: Program
+    constants: Mapping[str, NDArray]
+    arguments: Mapping[str, ElementType]
+    results: Mapping[str, ElementType]
+    names: Mapping[str, str]
+    values: Mapping[str, Value]
+    rows: tuple[Row, ...]
+    unused: frozenset[str]
+
+    def inputs(self, given: Mapping[str, NDArray]) -> dict[str, NDArray]:
+        """Return an array for every input of the program: those given, and constants for the others.
+
+        ``given``: by the name in the model or in the program; a weight may be given too. Inputs of the model
+        that nothing depends on are ignored. Errors: ``input-unknown`` and, later, those of ``checked_inputs``.
+        """
+        places = {original: name for name, original in self.names.items() if name in self.program.inputs}
+        found = dict(self.constants)
+        for name, array in given.items():
+            place = places.get(name, name)
+            if place in self.program.inputs:
+                found[place] = _stored(array, self.arguments.get(place))
+            elif name not in self.unused:
+                raise PolyloomError(self._unknown(name))
+        return found
+
+    def _unknown(self, name: str) -> Any:
+        known = ", ".join(self.names.get(n, n) for n in self.arguments) or "none"
+        return error("input-unknown", f"the model has no input `{name}`", helps=[f"its inputs: {known}"])
+
+    def outputs(self, arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
+        """Return the model's outputs, by their names in it, from those of the program."""
+        return {self.names.get(n, n): _given(arrays[n], kind) for n, kind in self.results.items()}
+
+    def tensors(self, arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
+        """Return every tensor of the model that can be seen in ``arrays``, those of the program."""
+        known = {**self.constants, **arrays}
+        return {name: _seen(known[v.tensor], v) for name, v in self.values.items() if v.tensor in known}
+
+
+def _stored(array: NDArray, kind: ElementType | None) -> NDArray:
+    given = np.asarray(array)
+    return given.astype(np.uint8) if kind is ElementType.BOOL and given.dtype == np.bool_ else given
+
+
+def _given(array: NDArray, kind: ElementType) -> NDArray:
+    return array.astype(np.bool_) if kind is ElementType.BOOL else array
+
+
+def _seen(array: NDArray, value: Value) -> NDArray:
+    if 0 in value.shape:
+        return np.empty(value.shape, value.type.dtype)
+    access = Access(value.tensor, tuple(i.affine(value.rank) for i in value.indices))
+    source = np.ascontiguousarray(array).reshape(array.shape)
+    seen = view(source, access, tuple(range(n) for n in value.shape))
+    return _given(np.array(seen), value.type)

@@ -1,0 +1,328 @@
+"""A graph to a tensor program: node after node, by a table of operations.
+
+What cannot be expressed does not stop the walk: every such node is collected, and one error names them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from polyloom.diagnostics import PolyloomError, error
+from polyloom.frontends.graph import values
+from polyloom.frontends.graph.builder import Builder
+from polyloom.frontends.graph.context import Context, Operation
+from polyloom.frontends.graph.imported import Imported, Row
+from polyloom.frontends.graph.model import Graph, GraphTensor, Node
+from polyloom.frontends.graph.refusal import Refusal, Refused, unsupported
+from polyloom.frontends.graph.values import Shape, Value, is_whole
+from polyloom.ir.program import Program, Statement
+from polyloom.ir.types import ElementType
+from polyloom.ir.unused_statements import without_unused
+from polyloom.ir.verify import verify
+
+Sizes = Mapping[str, Sequence[int]]
+Find = Callable[[Node], Operation | None]
+"""Finds the function that lowers a node; None where there is none."""
+
+MOST_STATEMENTS = 200_000
+"""Statements of a program at most: unrolled loops of a hostile file end there."""
+
+
+def lower(graph: Graph, find: Find, sizes: Sizes | None = None) -> Imported:
+    """Return the tensor program of a graph.
+
+    ``sizes``: of dimensions that the graph leaves open, by the name of the dimension (one number) or of the
+    input (all of them).
+
+    Errors: ``model-shape`` for open dimensions; ``Unsupported`` (``model-inexpressible``) with every node that
+    has no affine form; ``model-outputs`` where nothing is computed.
+    """
+    builder = Builder()
+    program_name = builder.names.new(graph.name or "model")
+    walk = _Walk(builder, find)
+    bound = _bind_inputs(graph, builder, sizes or {})
+    scope: dict[str, Value | None] = {**walk.constants(graph), **bound}
+    walk.nodes(graph.nodes, scope)
+    outputs = walk.outputs(graph.outputs, scope)
+    if walk.refusals:
+        raise unsupported(graph.name or "the model", walk.refusals)
+    return _finished(program_name, builder, walk, bound, outputs)
+
+
+def _bind_inputs(graph: Graph, builder: Builder, sizes: Sizes) -> dict[str, Value]:
+    shapes = _shapes(graph.inputs, sizes)
+    bound = {}
+    for tensor, shape in zip(graph.inputs, shapes, strict=True):
+        assert tensor.type is not None
+        bound[tensor.name] = builder.input(tensor.name, tensor.type, shape)
+    return bound
+
+
+def _shapes(inputs: Sequence[GraphTensor], sizes: Sizes) -> list[Shape]:
+    """Return the inputs' shapes with every open dimension filled. Raises one error for all that are not."""
+    shapes, faults = [], []
+    for tensor in inputs:
+        shape = _shape(tensor, sizes)
+        if tensor.type is None:
+            faults.append(f"`{tensor.name}` has a type that tensor programs have not")
+        elif shape is None:
+            faults.append(f"`{tensor.name}` has the shape {_described(tensor)}")
+        elif min(shape, default=1) < 1:
+            faults.append(f"`{tensor.name}` has no elements: {_described(tensor)}")
+        else:
+            shapes.append(shape)
+    if faults:
+        helps = ["give each a size: `-D NAME=8` for a dimension, `-D INPUT=1x3x224x224` for an input"]
+        message = "not all inputs have a shape and type that are known at import"
+        raise PolyloomError(error("model-shape", message, notes=faults, helps=helps))
+    return shapes
+
+
+def _shape(tensor: GraphTensor, sizes: Sizes) -> Shape | None:
+    whole = sizes.get(tensor.name)
+    if whole is not None and (tensor.shape is None or _fits(tensor.shape, whole)):
+        return tuple(whole)
+    if tensor.shape is None:
+        return None
+    found = [_extent(n, sizes) for n in tensor.shape]
+    return None if None in found else tuple(n for n in found if n is not None)
+
+
+def _fits(declared: Sequence[int | str], given: Sequence[int]) -> bool:
+    if len(declared) != len(given):
+        return False
+    return all(isinstance(d, str) or d == g for d, g in zip(declared, given, strict=True))
+
+
+def _extent(dimension: int | str, sizes: Sizes) -> int | None:
+    if isinstance(dimension, int):
+        return dimension
+    given = sizes.get(dimension)
+    return given[0] if given is not None and len(given) == 1 else None
+
+
+def _described(tensor: GraphTensor) -> str:
+    if tensor.shape is None:
+        return "of unknown rank"
+    return "[" + ", ".join(str(n) or "?" for n in tensor.shape) + "]"
+
+
+@dataclass
+class _Walk:
+    """Lowers nodes one after another; ``rows`` and ``refusals`` collect what became of them."""
+
+    builder: Builder
+    find: Find
+    rows: list[Row] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    values: dict[str, Value] = field(default_factory=dict)
+    depth: int = 0
+
+    def constants(self, graph: Graph) -> dict[str, Value | None]:
+        """Return the graph's constants as values; those that cannot be used are None, and no fault yet."""
+        found: dict[str, Value | None] = dict.fromkeys(graph.unreadable)
+        self._reasons.update(graph.unreadable)
+        for name, array in graph.constants.items():
+            try:
+                found[name] = self.builder.constant(array, name)
+            except Refused as refused:
+                found[name] = None
+                self._reasons[name] = str(refused)
+        return found
+
+    _reasons: dict[str, str] = field(default_factory=dict)
+
+    def nodes(self, nodes: Sequence[Node], scope: dict[str, Value | None]) -> None:
+        """Lower nodes; ``scope`` gets what they define (None where a node could not be lowered)."""
+        for node in nodes:
+            results = self._node(node, scope)
+            for name, value in zip(node.outputs, results, strict=False):
+                if name:
+                    scope[name] = value
+                    if value is not None and not self.depth:
+                        self.values[name] = value
+            for name in node.outputs[len(results) :]:
+                scope[name] = None
+
+    def _node(self, node: Node, scope: Mapping[str, Value | None]) -> Sequence[Value | None]:
+        operation = self.find(node)
+        title = f"{node.domain}.{node.op}" if node.domain else node.op
+        if operation is None:
+            self._refuse(node, "no such operation is known" if node.op else "it has no operation")
+            return (None,) * len(node.outputs)
+        faults = self._faults(node, scope)
+        if faults is not None:
+            if faults:
+                self._refuse(node, faults)
+            return (None,) * len(node.outputs)
+        first = len(self.builder.statements)
+        self.builder.layer = layer_name(node)
+        operands = tuple(scope[n] if n else None for n in node.inputs)
+        context = Context(self.builder, node, operands, lambda g, more: self._body(g, {**scope, **more}))
+        try:
+            results = list(operation(context))
+        except Refused as refused:
+            self._refuse(node, str(refused))
+            return (None,) * len(node.outputs)
+        if len(self.builder.statements) > MOST_STATEMENTS:
+            raise unsupported("the model", [Refusal(node.name, title, "the program becomes too long")])
+        return self._named(node, results, first)
+
+    def _faults(self, node: Node, scope: Mapping[str, Value | None]) -> str | None:
+        """Return why a node's operands cannot be used: None if they can, "" if that was said before."""
+        unknown = [n for n in node.inputs if n and n not in scope]
+        if unknown:
+            return f"`{unknown[0]}` is not defined before it is used"
+        absent = [n for n in node.inputs if n and scope[n] is None]
+        reasons = [f"`{n}`: {self._reasons[n]}" for n in absent if n in self._reasons]
+        return None if not absent else "; ".join(reasons)
+
+    def _refuse(self, node: Node, reason: str) -> None:
+        title = f"{node.domain}.{node.op}" if node.domain else node.op
+        label = node.name or (next((o for o in node.outputs if o), "") and f"-> {node.outputs[0]}")
+        self.refusals.append(Refusal(label, title, reason))
+
+    def _body(self, graph: Graph, scope: Mapping[str, Value | None]) -> list[Value]:
+        """Lower a body of control flow where it stands. Raises ``Refused`` where something in it is refused."""
+        before, layer = len(self.refusals), self.builder.layer
+        inner = {**scope, **self.constants(graph)}
+        self.depth += 1
+        if self.depth > 50:
+            raise Refused("bodies nested too deep")
+        try:
+            self.nodes(graph.nodes, inner)
+        finally:
+            self.depth -= 1
+            self.builder.layer = layer
+        if len(self.refusals) > before:
+            listed = "; ".join(str(r) for r in self.refusals[before:])
+            del self.refusals[before:]
+            raise Refused(f"its body holds {listed}")
+        results = [inner.get(o.name) for o in graph.outputs]
+        if any(r is None for r in results):
+            raise Refused("its body does not define its result")
+        return [r for r in results if r is not None]
+
+    def _named(self, node: Node, results: list[Value], first: int) -> list[Value]:
+        """Give what a node has made the names of its outputs, and write its row of the table."""
+        builder = self.builder
+        made = {s.write.tensor for s in builder.statements[first:]}
+        for number, (name, value) in enumerate(zip(node.outputs, results, strict=False)):
+            fresh = value.tensor in made or value.tensor in builder.constants
+            known_name = builder.names.originals.get(value.tensor)
+            shared = any(v.tensor == value.tensor for v in builder.shared.values())
+            if name and fresh and known_name is None and not shared:
+                new = builder.rename_tensor(value.tensor, name, first)
+                results = [replace(r, tensor=new) if r.tensor == value.tensor else r for r in results]
+                self._rename_last(node, new, first, number)
+        if not self.depth:
+            self.rows.append(self._row(node, results, first))
+        return results
+
+    def _rename_last(self, node: Node, tensor: str, first: int, number: int) -> None:
+        """Call the statement that writes a node's result like the node."""
+        for k in range(first, len(self.builder.statements)):
+            if self.builder.statements[k].write.tensor == tensor:
+                suffix = f"_{number}" if number else ""
+                self.builder.rename_statement(k, layer_name(node) + suffix)
+
+    def _row(self, node: Node, results: Sequence[Value], first: int) -> Row:
+        made = self.builder.statements[first:]
+        title = f"{node.domain}.{node.op}" if node.domain else node.op
+        names = tuple(s.name for s in made)
+        points = sum(prod(s.domain) for s in made)
+        return Row(node.name or layer_name(node), title, names, points, self._became(results, made))
+
+    def _became(self, results: Sequence[Value], made: Sequence[Statement]) -> str:
+        if made:
+            return "1 statement" if len(made) == 1 else f"{len(made)} statements"
+        if all(r.tensor in self.builder.constants for r in results):
+            return "constant"
+        seen = next(r for r in results if r.tensor not in self.builder.constants)
+        return f"view of {seen.tensor}" if not is_whole(seen) else f"the same as {seen.tensor}"
+
+    def outputs(self, declared: Sequence[GraphTensor], scope: Mapping[str, Value | None]) -> dict[str, Value]:
+        """Return the graph's outputs, each a tensor of its own that a statement writes."""
+        found: dict[str, Value] = {}
+        for tensor in declared:
+            value = scope.get(tensor.name)
+            if value is None:
+                if not self.refusals:
+                    reason = self._reasons.get(tensor.name, "nothing computes it")
+                    self.refusals.append(Refusal(tensor.name, "output", reason))
+                continue
+            try:
+                found[tensor.name] = self._output(tensor.name, value, found)
+            except Refused as refused:
+                self.refusals.append(Refusal(tensor.name, "output", str(refused)))
+        return found
+
+    def _output(self, name: str, value: Value, found: Mapping[str, Value]) -> Value:
+        builder = self.builder
+        own = any(s.write.tensor == value.tensor for s in builder.statements)
+        taken = any(v.tensor == value.tensor for v in found.values())
+        if own and not taken and is_whole(value) and builder.tensors[value.tensor].shape == value.shape:
+            return value
+        return _copied(builder, name, value)
+
+
+def _copied(builder: Builder, name: str, value: Value) -> Value:
+    """Copy what is an input, a constant or a view into an output of its own."""
+    if value.size == 0:
+        raise Refused("it has no elements")
+    first = len(builder.statements)
+    builder.layer = f"output_{name}"
+    copied = builder.moved(value)
+    old = [n for n, o in builder.names.originals.items() if o == name]
+    tensor = builder.rename_tensor(copied.tensor, name, first)
+    for former in old:
+        builder.names.originals[former] = former
+    builder.names.originals[tensor] = name
+    return replace(copied, tensor=tensor)
+
+
+def layer_name(node: Node) -> str:
+    """Return the name of a node, or one made of its operation and result."""
+    return node.name or f"{node.op}_{next((o for o in node.outputs if o), 'none')}"
+
+
+def _finished(
+    name: str, builder: Builder, walk: _Walk, bound: Mapping[str, Value], outputs: Mapping[str, Value]
+) -> Imported:
+    """Return the program of what the outputs need."""
+    if not outputs:
+        raise PolyloomError(error("model-outputs", "the model has no outputs", helps=["name some"]))
+    used = {a.tensor for s in builder.statements for a in (*s.reads, s.write)}
+    given = [v.tensor for v in bound.values()]
+    constants = [n for n in builder.constants if n in used]
+    tensors = tuple(t for n, t in builder.tensors.items() if n in used or n in given)
+    results = {v.tensor: v.type for v in outputs.values()}
+    whole = Program(name, tensors, (*given, *constants), tuple(results), tuple(builder.statements))
+    program = without_unused(whole)
+    verify(program)
+    kept = {s.name: s for s in program.statements}
+    arguments = {v.tensor: v.type for v in bound.values() if v.tensor in program.inputs}
+    return Imported(
+        program,
+        {n: builder.constants[n] for n in program.inputs if n in builder.constants},
+        arguments,
+        results,
+        {n: o for n, o in builder.names.originals.items()},
+        {**walk.values, **bound, **outputs},
+        tuple(_kept_row(row, kept) for row in walk.rows),
+        frozenset({*(n for n, v in bound.items() if v.tensor not in program.inputs)}),
+    )
+
+
+def _kept_row(row: Row, kept: Mapping[str, Statement]) -> Row:
+    """Return a row without the statements that no output needs."""
+    names = tuple(n for n in row.statements if n in kept)
+    if len(names) == len(row.statements):
+        return row
+    became = row.became if names else "unused"
+    return replace(row, statements=names, instances=sum(prod(kept[n].domain) for n in names), became=became)
+
+
+__all__ = ["Find", "Sizes", "layer_name", "lower", "values", "ElementType"]

@@ -1,0 +1,72 @@
+"""What every framework's graph is read into: nodes between named tensors, and constants.
+
+A tensor's name is any text; it is defined once: as an input, as a constant, or by one node. Functions of the
+file are inlined by its reader, so a graph has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polyloom.ir.types import ElementType
+
+NDArray = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Node:
+    """``outputs = op(inputs)``. A missing input or output is ``""``.
+
+    ``domain``: whose operation it is (``""``: the framework's own). ``attributes``: numbers, texts, arrays,
+    element types, ``Graph`` for the bodies of control flow, tuples of these. ``version``: of the operation.
+    """
+
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    domain: str = ""
+    version: int = 0
+
+
+@dataclass(frozen=True)
+class GraphTensor:
+    """A graph's input or output as the file declares it.
+
+    ``type``: None where it is not stated. ``shape``: None where the rank is not known; a dimension is its
+    size, or the name that stands for it (``""``: none).
+    """
+
+    name: str
+    type: ElementType | None
+    shape: tuple[int | str, ...] | None
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Nodes in an order in which they can be computed.
+
+    ``inputs`` are bound by name and ``outputs`` read by name. ``constants``: the tensors whose elements the
+    file holds. ``unreadable``: constants that cannot be used, with the reason; a fault only where one is used.
+    """
+
+    name: str
+    nodes: tuple[Node, ...]
+    inputs: tuple[GraphTensor, ...]
+    outputs: tuple[GraphTensor, ...]
+    constants: Mapping[str, NDArray] = field(default_factory=dict)
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+
+
+def element_type(dtype: np.dtype[Any]) -> ElementType | None:
+    """Return the element type of a NumPy type; None where the IR has none (text, complex)."""
+    try:
+        return ElementType(dtype.name)
+    except ValueError:
+        return None

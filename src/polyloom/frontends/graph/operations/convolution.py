@@ -1,0 +1,158 @@
+"""Convolutions of any number of dimensions, and their gradients. Source: dtg_codegen, Sec. 2 and its slides.
+
+Layouts: data ``x[n][c][w...]``, filters ``w[k][c][r...]`` (``c`` within the group); others come as views.
+All three forms have one domain and the same three accesses, with another tensor in the output role:
+
+    y[n][k][o] += x[n][c][s*o + d*r] * w[k][c][r]      forward (x padded before)
+    x[n][c][s*o + d*r] += y[n][k][o] * w[k][c][r]      input gradient, transposed convolution (scatter)
+    w[k][c][r] += x[n][c][s*o + d*r] * y[n][k][o]      filter gradient
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from polyloom.frontends.graph import scalar
+from polyloom.frontends.graph.builder import Builder, Function, Term
+from polyloom.frontends.graph.linear import Linear, iterators
+from polyloom.frontends.graph.operations.elementwise import mapped
+from polyloom.frontends.graph.operations.movement import padded
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value, sliced, unsqueezed
+from polyloom.ir.program import Combine
+
+
+@dataclass(frozen=True)
+class Window:
+    """How a window moves over the spatial axes: one number for each."""
+
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    @property
+    def rank(self) -> int:
+        """The number of spatial axes."""
+        return len(self.sizes)
+
+    def reach(self, axis: int) -> int:
+        """Return how many elements the window spans."""
+        return self.dilations[axis] * (self.sizes[axis] - 1) + 1
+
+    def positions(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return how many positions the window has on padded data of the spatial ``shape`` before padding."""
+        found = []
+        for k, size in enumerate(shape):
+            room = size + self.before[k] + self.after[k] - self.reach(k)
+            if room < 0:
+                raise Refused(f"a window of {self.reach(k)} on {size} elements")
+            found.append(room // self.strides[k] + 1)
+        return tuple(found)
+
+    def check(self) -> None:
+        """Raise ``Refused`` for a window that moves nowhere."""
+        rank = self.rank
+        others = (self.strides, self.dilations, self.before, self.after)
+        if any(len(o) != rank for o in others):
+            raise Refused(f"{rank} sizes of a window, and other numbers of strides, dilations or pads")
+        if min((*self.sizes, *self.strides, *self.dilations), default=1) < 1:
+            raise Refused("a window, stride or dilation below 1")
+
+
+def same_padding(size: int, stride: int, reach: int, *, lower: bool = False) -> tuple[int, int]:
+    """Return the zeros before and after with which ``ceil(size / stride)`` positions fit."""
+    total = max(0, (-(-size // stride) - 1) * stride + reach - size)
+    small, large = total // 2, total - total // 2
+    return (large, small) if lower else (small, large)
+
+
+@dataclass(frozen=True)
+class _Accesses:
+    """The domain (n, g, k, c, o..., r...) and the places of the three tensors in it."""
+
+    domain: tuple[int, ...]
+    x: tuple[Linear, ...]
+    w: tuple[Linear, ...]
+    y: tuple[Linear, ...]
+
+
+def _accesses(
+    window: Window, batch: int, groups: int, filters: int, channels: int, positions: Sequence[int]
+) -> _Accesses:
+    """``filters`` and ``channels``: of one group. Without groups the domain has no dimension for them."""
+    rank = window.rank
+    dims = [batch, *([groups] if groups > 1 else []), filters, *positions, channels, *window.sizes]
+    axes = iterators(len(dims))
+    n, rest = axes[0], list(axes[1:])
+    g = rest.pop(0) if groups > 1 else Linear()
+    k, o, c, r = rest[0], rest[1 : 1 + rank], rest[1 + rank], rest[2 + rank :]
+    along = [s * p + d * q for s, d, p, q in zip(window.strides, window.dilations, o, r, strict=True)]
+    x = (n, channels * g + c, *along)
+    return _Accesses(tuple(dims), x, (filters * g + k, c, *r), (n, filters * g + k, *o))
+
+
+def _check_channels(x: Value, w: Value, groups: int) -> None:
+    if x.rank != w.rank or x.rank < 2:
+        raise Refused(f"data of rank {x.rank} and filters of rank {w.rank}")
+    if groups < 1 or x.shape[1] != groups * w.shape[1] or w.shape[0] % groups:
+        raise Refused(f"{x.shape[1]} channels, filters {w.shape[0]} x {w.shape[1]}, {groups} groups")
+
+
+def convolution(
+    b: Builder, x: Value, w: Value, window: Window, groups: int = 1, function: Function = scalar.multiply
+) -> Value:
+    """Return ``y[n][k][o] += function(x[n][c][s*o + d*r], w[k][c][r])`` of zero-padded data."""
+    window.check()
+    _check_channels(x, w, groups)
+    positions = window.positions(x.shape[2:])
+    inside = padded(b, x, (0, 0, *window.before), (0, 0, *window.after))
+    filters = w.shape[0] // groups
+    a = _accesses(window, x.shape[0], groups, filters, w.shape[1], positions)
+    shape = (x.shape[0], w.shape[0], *positions)
+    return b.statement(a.domain, [Term(inside, a.x), Term(w, a.w)], shape, a.y, function, Combine.ADD)
+
+
+def transposed_convolution(
+    b: Builder, y: Value, w: Value, window: Window, groups: int, shape: Sequence[int]
+) -> Value:
+    """Return ``x[n][c][s*o + d*r] += y[n][k][o] * w[k][c][r]`` without its padding.
+
+    The input gradient of ``convolution``; ``shape``: the spatial shape of the result. Places that no window
+    reaches are 0. The padding is cut off by a view.
+    """
+    window.check()
+    if y.rank != w.rank or y.shape[1] != w.shape[0] or groups < 1 or w.shape[0] % groups:
+        raise Refused(f"{y.shape[1]} channels, filters {w.shape[0]} x {w.shape[1]}, {groups} groups")
+    positions = y.shape[2:]
+    a = _accesses(window, y.shape[0], groups, w.shape[0] // groups, w.shape[1], positions)
+    reach = [(p - 1) * s + window.reach(k) for k, (p, s) in enumerate(zip(positions, window.strides, strict=True))]
+    wide = [max(n, lo + m) for n, lo, m in zip(reach, window.before, shape, strict=True)]
+    full = (y.shape[0], groups * w.shape[1], *wide)
+    result = b.statement(
+        a.domain, [Term(y, a.y), Term(w, a.w)], full, a.x, scalar.multiply, Combine.ADD, "scattered"
+    )
+    for k, (low, size) in enumerate(zip(window.before, shape, strict=True)):
+        result = sliced(result, 2 + k, low, 1, size)
+    return result
+
+
+def filter_gradient(
+    b: Builder, x: Value, y: Value, window: Window, groups: int, shape: Sequence[int]
+) -> Value:
+    """Return ``w[k][c][r] += x[n][c][s*o + d*r] * y[n][k][o]``; ``shape``: of the filters."""
+    window.check()
+    inside = padded(b, x, (0, 0, *window.before), (0, 0, *window.after))
+    a = _accesses(window, x.shape[0], groups, shape[0] // groups, shape[1], y.shape[2:])
+    terms = [Term(inside, a.x), Term(y, a.y)]
+    return b.statement(a.domain, terms, shape, a.w, scalar.multiply, Combine.ADD)
+
+
+def with_bias(b: Builder, y: Value, bias: Value | None, axis: int = 1) -> Value:
+    """Return ``y`` plus a bias along an axis."""
+    if bias is None:
+        return y
+    others = [k for k in range(y.rank) if k != axis]
+    return mapped(b, scalar.add, y, unsqueezed(bias, others), hint="biased")

@@ -1,0 +1,54 @@
+"""Maps with broadcasting, conversions, and constants of one value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from polyloom.frontends.graph import scalar
+from polyloom.frontends.graph.builder import Builder, Function, Term, check_constant
+from polyloom.frontends.graph.linear import iterators
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Shape, Value, expanded
+from polyloom.ir.types import ElementType
+
+
+def broadcast_shape(shapes: Sequence[Shape]) -> Shape:
+    """Return the shape that NumPy broadcasts shapes to. Raises ``Refused``."""
+    try:
+        return tuple(int(n) for n in np.broadcast_shapes(*shapes))
+    except ValueError:
+        listed = ", ".join(" x ".join(map(str, s)) or "()" for s in shapes)
+        raise Refused(f"shapes that do not fit each other: {listed}") from None
+
+
+def broadcast(values: Sequence[Value]) -> list[Value]:
+    """Return values broadcast to one shape."""
+    shape = broadcast_shape([v.shape for v in values])
+    return [expanded(v, shape) for v in values]
+
+
+def mapped(b: Builder, function: Function, *values: Value, hint: str = "") -> Value:
+    """Return ``function`` of the elements: ``y[i] = f(x[i], b[i])``, one statement.
+
+    What is broadcast has fewer iterators. All operands must have the types that ``function`` wants.
+    """
+    wide = broadcast(values)
+    axes = iterators(wide[0].rank)
+    terms = [Term(v, axes) for v in wide]
+    return b.statement(wide[0].shape, terms, wide[0].shape, axes, function, hint=hint)
+
+
+def cast(b: Builder, value: Value, kind: ElementType, hint: str = "") -> Value:
+    """Return a value in another type; of the same type as it is."""
+    if value.type is kind:
+        return value
+    return mapped(b, lambda x: scalar.convert(x, kind), value, hint=hint)
+
+
+def filled(b: Builder, shape: Sequence[int], number: float | int | bool, kind: ElementType) -> Value:
+    """Return a constant with one number everywhere: one element, seen many times."""
+    check_constant(shape, 0)
+    one = b.constant(np.full((), number, kind.dtype))
+    return expanded(one, shape)

@@ -1,0 +1,183 @@
+"""Pooling: maxima, means and norms of windows, and their gradients. Layout ``x[n][c][w...]``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from polyloom.frontends.graph import scalar
+from polyloom.frontends.graph.builder import Builder, Function, Term
+from polyloom.frontends.graph.linear import Linear, iterators
+from polyloom.frontends.graph.operations.convolution import Window
+from polyloom.frontends.graph.operations.elementwise import mapped
+from polyloom.frontends.graph.operations.movement import padded
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value, expanded, sliced, unsqueezed
+from polyloom.ir.expressions import CompareOp, Expression
+from polyloom.ir.program import Combine
+from polyloom.ir.types import ElementType
+
+
+def with_ceiling(window: Window, shape: Sequence[int]) -> Window:
+    """Return the window with padding behind for a last position that hangs over (``ceil_mode``).
+
+    A position that would begin in the padding behind the data does not count.
+    """
+    after = []
+    for k, size in enumerate(shape):
+        room = size + window.before[k] + window.after[k] - window.reach(k)
+        last = -(-room // window.strides[k]) * window.strides[k]
+        if last >= size + window.before[k]:
+            last -= window.strides[k]
+        after.append(max(window.after[k], last + window.reach(k) - size - window.before[k]))
+    return replace(window, after=tuple(after))
+
+
+def _domain(window: Window, x: Value) -> tuple[tuple[int, ...], tuple[Linear, ...], tuple[Linear, ...]]:
+    """Return the domain (n, c, o..., r...), the places of padded ``x`` and those of the result."""
+    positions = window.positions(x.shape[2:])
+    axes = iterators(2 + 2 * window.rank)
+    o, r = axes[2 : 2 + window.rank], axes[2 + window.rank :]
+    along = [s * p + d * q for s, d, p, q in zip(window.strides, window.dilations, o, r, strict=True)]
+    domain = (*x.shape[:2], *positions, *window.sizes)
+    return domain, (*axes[:2], *along), axes[: 2 + window.rank]
+
+
+def lowest(kind: ElementType) -> float | int:
+    """Return the number below all others."""
+    return -np.inf if kind.is_float else int(np.iinfo(kind.value).min)
+
+
+def pooled(
+    b: Builder,
+    x: Value,
+    window: Window,
+    combine: Combine,
+    function: Function = lambda v: v,
+    border: float | int = 0,
+    hint: str = "",
+) -> Value:
+    """Return ``y[n][c][o] combine= function(x[n][c][s*o + d*r])``; ``border`` surrounds the data."""
+    window.check()
+    if x.rank != window.rank + 2:
+        raise Refused(f"a window of {window.rank} dimensions on data of rank {x.rank}")
+    inside = padded(b, x, (0, 0, *window.before), (0, 0, *window.after), border)
+    domain, read, write = _domain(window, x)
+    shape = domain[: 2 + window.rank]
+    return b.statement(domain, [Term(inside, read)], shape, write, function, combine, hint)
+
+
+def max_pool(b: Builder, x: Value, window: Window) -> Value:
+    """Return the maxima of windows; padding never wins."""
+    return pooled(b, x, window, Combine.MAXIMUM, border=lowest(x.type))
+
+
+def average_pool(b: Builder, x: Value, window: Window, counted: Window | None) -> Value:
+    """Return the means of windows. ``counted``: a window whose padding counts; None: elements alone count."""
+    total = pooled(b, x, window, Combine.ADD, hint="sum")
+    counts = _counts(window, counted, x.shape[2:])
+    if (counts == counts.flat[0]).all():
+        number = float(counts.flat[0])
+        return mapped(b, lambda v: scalar.divide(v, number), total)
+    divisor = b.constant(counts.astype(x.type.dtype))
+    return mapped(b, scalar.divide, total, expanded(divisor, total.shape))
+
+
+def _counts(window: Window, counted: Window | None, shape: Sequence[int]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """Return by how many elements each position divides: a product over the axes."""
+    total = np.ones((1,) * window.rank)
+    for k, positions in enumerate(window.positions(shape)):
+        low, high = (0, 0) if counted is None else (counted.before[k], counted.after[k])
+        starts = np.arange(positions) * window.strides[k] - window.before[k]
+        places = starts[:, None] + np.arange(window.sizes[k]) * window.dilations[k]
+        inside = ((places >= -low) & (places < shape[k] + high)).sum(1)
+        total = total * inside.reshape([-1 if j == k else 1 for j in range(window.rank)])
+    return np.maximum(total, 1)
+
+
+def first_maximum(b: Builder, x: Value, window: Window, maxima: Value) -> Value:
+    """Return which element of each window is the first maximum, counted row by row in the window."""
+    inside = padded(b, x, (0, 0, *window.before), (0, 0, *window.after), lowest(x.type))
+    domain, read, write = _domain(window, x)
+    count = int(np.prod(window.sizes))
+    numbers = b.constant(np.arange(count, dtype=np.int32).reshape(window.sizes))
+    axes = iterators(len(domain))
+    own = axes[2 + window.rank :]
+
+    def position(v: Expression, m: Expression, k: Expression) -> Expression:
+        return scalar.select(scalar.compare(CompareOp.EQ, v, m), k, count)
+
+    terms = [Term(inside, read), Term(maxima, write), Term(numbers, own)]
+    return b.statement(domain, terms, maxima.shape, write, position, Combine.MINIMUM, "first")
+
+
+def max_pool_gradient(b: Builder, x: Value, maxima: Value, dy: Value, window: Window) -> Value:
+    """Return the gradient of ``max_pool``: each ``dy`` goes to the first maximum of its window."""
+    first = first_maximum(b, x, window, maxima)
+    count = int(np.prod(window.sizes))
+    numbers = b.constant(np.arange(count, dtype=np.int32).reshape(window.sizes))
+
+    def part(f: Expression, k: Expression, g: Expression) -> Expression:
+        return scalar.select(scalar.compare(CompareOp.EQ, f, k), g, 0)
+
+    return _scattered(b, x.shape, window, [first, numbers, dy], part)
+
+
+def average_pool_gradient(b: Builder, shape: Sequence[int], dy: Value, window: Window) -> Value:
+    """Return the gradient of ``average_pool`` where elements alone count; ``shape``: of the data."""
+    counts = b.constant(_counts(window, None, shape[2:]).astype(dy.type.dtype))
+    share = mapped(b, scalar.divide, dy, expanded(counts, dy.shape), hint="share")
+    return _scattered(b, shape, window, [share], lambda g: g)
+
+
+def _scattered(
+    b: Builder, shape: Sequence[int], window: Window, values: Sequence[Value], function: Function
+) -> Value:
+    """Add ``function`` of values at positions to the elements under the window."""
+    whole = Value("", ElementType.INT32, tuple(shape), iterators(len(shape)))
+    domain, write, at = _domain(window, whole)
+    own = iterators(len(domain))[2 + window.rank :]
+    terms = [Term(v, own if v.rank == window.rank and v.shape == window.sizes else at) for v in values]
+    full = [n + lo + hi for n, lo, hi in zip(shape[2:], window.before, window.after, strict=True)]
+    result = b.statement(domain, terms, (*shape[:2], *full), write, function, Combine.ADD, "scattered")
+    for k, size in enumerate(shape[2:]):
+        result = sliced(result, 2 + k, window.before[k], 1, size)
+    return result
+
+
+def flat_positions(b: Builder, first: Value, window: Window, shape: Sequence[int], *, column_major: bool) -> Value:
+    """Return the position of each first maximum in the whole data, from its number in the window.
+
+    ``shape``: of the data. ``column_major``: the first spatial axis is the fastest.
+    """
+    spatial = shape[2:]
+    strides = [int(np.prod(spatial[k + 1 :])) for k in range(len(spatial))]
+    if column_major:
+        strides = [int(np.prod(spatial[:k])) for k in range(len(spatial))]
+    offsets = np.zeros(window.sizes, np.int64)
+    for place in np.ndindex(*window.sizes):
+        offsets[place] = sum(d * q * s for d, q, s in zip(window.dilations, place, strides, strict=True))
+    starts = np.zeros(window.positions(spatial), np.int64)
+    for k, stride in enumerate(strides):
+        along = (np.arange(starts.shape[k]) * window.strides[k] - window.before[k]) * stride
+        starts = starts + along.reshape([-1 if j == k else 1 for j in range(window.rank)])
+    planes = np.arange(shape[0] * shape[1], dtype=np.int64).reshape(shape[0], shape[1]) * int(np.prod(spatial))
+    base = b.constant(planes.reshape(*planes.shape, *(1,) * window.rank) + starts)
+    table = b.constant(offsets.reshape(-1))
+    from polyloom.frontends.graph.operations.indexing import chosen
+
+    inside = chosen(b, table, 0, first, "offset")
+    return mapped(b, scalar.add, inside, base)
+
+
+def global_window(shape: Sequence[int]) -> Window:
+    """Return the window that covers all of the spatial axes."""
+    rank = len(shape)
+    return Window(tuple(shape), (1,) * rank, (1,) * rank, (0,) * rank, (0,) * rank)
+
+
+def over_channels(value: Value, rank: int) -> Value:
+    """Return one number per channel as it broadcasts over data of a rank."""
+    return unsqueezed(value, [0, *range(2, rank)])

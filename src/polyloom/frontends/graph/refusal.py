@@ -1,0 +1,37 @@
+"""What a graph holds that a tensor program has not: all of it in one message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from polyloom.diagnostics import Unsupported, error
+
+
+class Refused(Exception):
+    """An operation cannot be expressed; the text says why."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A node that cannot be expressed, and why."""
+
+    node: str
+    op: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.node} ({self.op}): {self.reason}"
+
+
+def unsupported(model: str, refusals: Sequence[Refusal]) -> Unsupported:
+    """Return the one error that lists every refusal."""
+    count = "1 node" if len(refusals) == 1 else f"{len(refusals)} nodes"
+    return Unsupported(
+        error(
+            "model-inexpressible",
+            f"{count} of `{model}` cannot be expressed as affine statements",
+            notes=[str(r) for r in refusals],
+            helps=["docs/models.md says what can be, and how a model is brought into that form"],
+        )
+    )

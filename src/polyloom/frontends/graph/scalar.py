@@ -1,0 +1,177 @@
+"""Scalar functions written short: what a statement computes at a point, as expressions of the IR."""
+
+from __future__ import annotations
+
+from polyloom.ir.expressions import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Constant,
+    Convert,
+    Expression,
+    Select,
+    Unary,
+    UnaryOp,
+)
+from polyloom.ir.types import ElementType
+
+Number = float | int
+Operand = Expression | Number
+
+
+def _pair(a: Operand, b: Operand) -> tuple[Expression, Expression]:
+    """Return two operands; a number takes the type of the other one."""
+    if isinstance(a, float | int):
+        assert not isinstance(b, float | int), "two numbers"
+        return Constant(a, b.type), b
+    return a, Constant(b, a.type) if isinstance(b, float | int) else b
+
+
+def _binary(op: BinaryOp, a: Operand, b: Operand) -> Expression:
+    return Binary(op, *_pair(a, b))
+
+
+def add(a: Operand, b: Operand) -> Expression:
+    """Return ``a + b``."""
+    return _binary(BinaryOp.ADD, a, b)
+
+
+def subtract(a: Operand, b: Operand) -> Expression:
+    """Return ``a - b``."""
+    return _binary(BinaryOp.SUBTRACT, a, b)
+
+
+def multiply(a: Operand, b: Operand) -> Expression:
+    """Return ``a * b``."""
+    return _binary(BinaryOp.MULTIPLY, a, b)
+
+
+def divide(a: Operand, b: Operand) -> Expression:
+    """Return ``a / b``; of integers towards zero."""
+    return _binary(BinaryOp.DIVIDE, a, b)
+
+
+def power(a: Operand, b: Operand) -> Expression:
+    """Return ``pow(a, b)``."""
+    return _binary(BinaryOp.POWER, a, b)
+
+
+def maximum(a: Operand, b: Operand) -> Expression:
+    """Return the larger; NaN propagates."""
+    return _binary(BinaryOp.MAXIMUM, a, b)
+
+
+def minimum(a: Operand, b: Operand) -> Expression:
+    """Return the smaller; NaN propagates."""
+    return _binary(BinaryOp.MINIMUM, a, b)
+
+
+def remainder(a: Operand, b: Operand) -> Expression:
+    """Return the remainder with the sign of ``a``."""
+    return _binary(BinaryOp.REMAINDER, a, b)
+
+
+def logical(op: BinaryOp, a: Expression, b: Expression) -> Expression:
+    """Return ``a and b``, ``a or b``; exclusive or as ``(a or b) and not (a and b)``."""
+    if op is BinaryOp.BIT_XOR:
+        both = Unary(UnaryOp.NOT, Binary(BinaryOp.AND, a, b))
+        return Binary(BinaryOp.AND, Binary(BinaryOp.OR, a, b), both)
+    return Binary(op, a, b)
+
+
+def unary(op: UnaryOp, a: Expression) -> Expression:
+    """Return ``op(a)``."""
+    return Unary(op, a)
+
+
+def exp(a: Expression) -> Expression:
+    """Return e to the power of ``a``."""
+    return Unary(UnaryOp.EXP, a)
+
+
+def log(a: Expression) -> Expression:
+    """Return the natural logarithm."""
+    return Unary(UnaryOp.LOG, a)
+
+
+def sqrt(a: Expression) -> Expression:
+    """Return the square root."""
+    return Unary(UnaryOp.SQRT, a)
+
+
+def rsqrt(a: Expression) -> Expression:
+    """Return 1 / sqrt(a)."""
+    return Unary(UnaryOp.RSQRT, a)
+
+
+def tanh(a: Expression) -> Expression:
+    """Return the hyperbolic tangent."""
+    return Unary(UnaryOp.TANH, a)
+
+
+def sigmoid(a: Expression) -> Expression:
+    """Return 1 / (1 + exp(-a))."""
+    return Unary(UnaryOp.SIGMOID, a)
+
+
+def erf(a: Expression) -> Expression:
+    """Return the error function."""
+    return Unary(UnaryOp.ERF, a)
+
+
+def negate(a: Expression) -> Expression:
+    """Return ``-a``."""
+    return Unary(UnaryOp.NEGATE, a)
+
+
+def absolute(a: Expression) -> Expression:
+    """Return the absolute value."""
+    return a if a.type.value.startswith("u") else Unary(UnaryOp.ABS, a)
+
+
+def square(a: Expression) -> Expression:
+    """Return ``a * a``."""
+    return Binary(BinaryOp.MULTIPLY, a, a)
+
+
+def compare(op: CompareOp, a: Operand, b: Operand) -> Expression:
+    """Return a truth value; truth values themselves can be equal or not."""
+    left, right = _pair(a, b)
+    if left.type is ElementType.BOOL:
+        differ = logical(BinaryOp.BIT_XOR, left, right)
+        return differ if op is CompareOp.NE else Unary(UnaryOp.NOT, differ)
+    return Compare(op, left, right)
+
+
+def select(condition: Expression, then: Operand, otherwise: Operand) -> Expression:
+    """Return ``condition ? then : otherwise``; of truth values too."""
+    a, b = _pair(then, otherwise)
+    if a.type is not ElementType.BOOL:
+        return Select(condition, a, b)
+    left = Binary(BinaryOp.AND, condition, a)
+    return Binary(BinaryOp.OR, left, Binary(BinaryOp.AND, Unary(UnaryOp.NOT, condition), b))
+
+
+def convert(a: Expression, kind: ElementType) -> Expression:
+    """Return ``a`` in another type; a truth value is 0 or 1, and what is not 0 is true."""
+    if a.type is kind:
+        return a
+    if kind is ElementType.BOOL:
+        return Compare(CompareOp.NE, a, Constant(0, a.type))
+    if a.type is ElementType.BOOL:
+        return Select(a, Constant(1, kind), Constant(0, kind))
+    return Constant(a.value, kind) if _keeps_its_value(a, kind) else Convert(kind, a)
+
+
+def _keeps_its_value(a: Expression, kind: ElementType) -> bool:
+    """Tell whether a literal means the same in another type: a small whole number does."""
+    return isinstance(a, Constant) and float(a.value).is_integer() and 0 <= a.value <= 100
+
+
+def number(value: Number, kind: ElementType) -> Expression:
+    """Return a literal; 0 and 1 of type BOOL are comparisons that are false and true."""
+    if kind is ElementType.BOOL:
+        one = Constant(1, ElementType.INT32)
+        return Compare(CompareOp.EQ if value else CompareOp.NE, one, one)
+    return Constant(value, kind)

@@ -1,0 +1,191 @@
+"""Contractions and convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from polyloom.frontends.graph import scalar
+from polyloom.frontends.graph.context import Context, Table, only
+from polyloom.frontends.graph.operations.contraction import einsum, matrix_product
+from polyloom.frontends.graph.operations.convolution import (
+    Window,
+    convolution,
+    same_padding,
+    transposed_convolution,
+    with_bias,
+)
+from polyloom.frontends.graph.operations.elementwise import cast, mapped
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value, expanded, transposed, unsqueezed
+from polyloom.ir.expressions import Expression
+from polyloom.ir.types import ElementType
+
+
+def window_of(c: Context, spatial: Sequence[int], sizes: Sequence[int]) -> Window:
+    """Return the window that the attributes describe, with automatic padding worked out."""
+    rank = len(spatial)
+    sizes = c.numbers("kernel_shape", tuple(sizes))
+    strides = c.numbers("strides", (1,) * rank)
+    dilations = c.numbers("dilations", (1,) * rank)
+    pads = c.numbers("pads", (0,) * (2 * rank))
+    window = Window(tuple(sizes), strides, dilations, pads[:rank], pads[rank:])
+    if len(pads) != 2 * rank or window.rank != rank:
+        raise Refused(f"{len(pads)} pads and {window.rank} sizes for {rank} dimensions")
+    window.check()
+    mode = c.text("auto_pad", "NOTSET")
+    if mode in ("SAME_UPPER", "SAME_LOWER"):
+        lower = mode == "SAME_LOWER"
+        both = [
+            same_padding(spatial[k], strides[k], window.reach(k), lower=lower) for k in range(rank)
+        ]
+        return replace(window, before=tuple(p[0] for p in both), after=tuple(p[1] for p in both))
+    if mode == "VALID":
+        return replace(window, before=(0,) * rank, after=(0,) * rank)
+    return window
+
+
+def _conv(c: Context) -> Sequence[Value]:
+    x, w = c.input(0), c.input(1)
+    if x.rank < 3 or w.rank != x.rank:
+        raise Refused(f"data of rank {x.rank} and filters of rank {w.rank}")
+    window = window_of(c, x.shape[2:], w.shape[2:])
+    result = convolution(c.builder, x, w, window, c.integer("group", 1))
+    return only(with_bias(c.builder, result, c.optional(2)))
+
+
+def _conv_transpose(c: Context) -> Sequence[Value]:
+    y, w = c.input(0), c.input(1)
+    if y.rank < 3 or w.rank != y.rank:
+        raise Refused(f"data of rank {y.rank} and filters of rank {w.rank}")
+    rank = y.rank - 2
+    strides = c.numbers("strides", (1,) * rank)
+    extra = c.numbers("output_padding", (0,) * rank)
+    base = Window(
+        tuple(w.shape[2:]), strides, c.numbers("dilations", (1,) * rank), (0,) * rank, (0,) * rank
+    )
+    base.check()
+    full = [(y.shape[2 + k] - 1) * strides[k] + base.reach(k) + extra[k] for k in range(rank)]
+    before, shape = _transposed_shape(c, y, full)
+    window = replace(base, before=before, after=(0,) * rank)
+    result = transposed_convolution(c.builder, y, w, window, c.integer("group", 1), shape)
+    return only(with_bias(c.builder, result, c.optional(2)))
+
+
+def _transposed_shape(
+    c: Context, y: Value, full: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the padding before, and the spatial shape of a transposed convolution."""
+    rank = len(full)
+    mode = c.text("auto_pad", "NOTSET")
+    pads = c.numbers("pads", (0,) * (2 * rank))
+    if c.attribute("output_shape") is None and mode in ("NOTSET", "VALID"):
+        if len(pads) != 2 * rank:
+            raise Refused(f"{len(pads)} pads for {rank} dimensions")
+        return pads[:rank], tuple(full[k] - pads[k] - pads[rank + k] for k in range(rank))
+    strides = c.numbers("strides", (1,) * rank)
+    natural = tuple(y.shape[2 + k] * strides[k] for k in range(rank))
+    shape = c.numbers("output_shape", natural)[-rank:]
+    total = [max(0, full[k] - shape[k]) for k in range(rank)]
+    small = [t // 2 for t in total]
+    before = [t - s for t, s in zip(total, small, strict=True)] if mode == "SAME_LOWER" else small
+    if mode == "NOTSET":
+        before = small if c.attribute("output_shape") is not None else before
+    return tuple(before), shape
+
+
+def _gemm(c: Context) -> Sequence[Value]:
+    b, left, right = c.builder, c.input(0), c.input(1)
+    if left.rank != 2 or right.rank != 2:
+        raise Refused(f"matrices of ranks {left.rank} and {right.rank}")
+    left = transposed(left, (1, 0)) if c.integer("transA", 0) else left
+    right = transposed(right, (1, 0)) if c.integer("transB", 0) else right
+    alpha, beta, more = c.number("alpha", 1.0), c.number("beta", 1.0), c.optional(2)
+    hint = "product" if alpha != 1.0 or more is not None else ""
+    found = matrix_product(b, left, right, hint)
+    if alpha == 1.0 and more is None:
+        return only(found)
+
+    def function(p: Expression, *rest: Expression) -> Expression:
+        total = p if alpha == 1.0 else scalar.multiply(p, alpha)
+        for q in rest:
+            total = scalar.add(total, q if beta == 1.0 else scalar.multiply(q, beta))
+        return total
+
+    return only(mapped(b, function, found, *([] if more is None else [expanded(more, found.shape)])))
+
+
+def _matmul(c: Context) -> Sequence[Value]:
+    return only(matrix_product(c.builder, c.input(0), c.input(1)))
+
+
+def _einsum(c: Context) -> Sequence[Value]:
+    labels, output, values = parse_einsum(c.text("equation"), c.inputs)
+    return only(einsum(c.builder, labels, output, values))
+
+
+def parse_einsum(equation: str, values: Sequence[Value]) -> tuple[list[str], str, list[Value]]:
+    """Return labels of operands and result; an ellipsis stands for labels of its own. Raises ``Refused``."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    texts = left.split(",")
+    if len(texts) != len(values):
+        raise Refused(f"`{equation}` has {len(texts)} operands, not {len(values)}")
+    widths = [v.rank - len(t.replace("...", "")) if "..." in t else 0 for t, v in zip(texts, values, strict=True)]
+    if min(widths, default=0) < 0:
+        raise Refused(f"`{equation}` names more axes than there are")
+    rest = "".join(chr(0x3B1 + k) for k in range(max(widths, default=0)))
+    labels = [t.replace("...", rest[len(rest) - n :]) for t, n in zip(texts, widths, strict=True)]
+    every = "".join(labels)
+    output = right.replace("...", rest) if arrow else _implicit(every, rest)
+    if not set(output) <= set(every) or len(set(output)) != len(output):
+        raise Refused(f"`{equation}` has results that no operand has, or one twice")
+    return labels, output, list(values)
+
+
+def _implicit(every: str, rest: str) -> str:
+    once = sorted({x for x in every if every.count(x) == 1 and x not in rest})
+    return rest + "".join(once)
+
+
+def less_zero(c: Context, value: Value, zero: Value | None, axis: int | None) -> Value:
+    """Return integers as int32, less their zero point; one per slice along ``axis`` if it is a vector."""
+    b = c.builder
+    wide = cast(b, value, ElementType.INT32, "wide")
+    if zero is None:
+        return wide
+    point = cast(b, zero, ElementType.INT32, "zero")
+    if point.size == 1:
+        point = expanded(_scalar(point), value.shape)
+    elif point.rank == 1 and axis is not None:
+        point = unsqueezed(point, [k for k in range(value.rank) if k != axis % value.rank])
+    return mapped(b, scalar.subtract, wide, point, hint="centred")
+
+
+def _scalar(value: Value) -> Value:
+    from polyloom.frontends.graph.values import squeezed
+
+    return squeezed(value, list(range(value.rank)))
+
+
+def _matmul_integer(c: Context) -> Sequence[Value]:
+    left = less_zero(c, c.input(0), c.optional(2), -2)
+    right = less_zero(c, c.input(1), c.optional(3), -1)
+    return only(matrix_product(c.builder, left, right))
+
+
+def _conv_integer(c: Context) -> Sequence[Value]:
+    x = less_zero(c, c.input(0), c.optional(2), None)
+    w = less_zero(c, c.input(1), c.optional(3), 0)
+    window = window_of(c, x.shape[2:], w.shape[2:])
+    return only(convolution(c.builder, x, w, window, c.integer("group", 1)))
+
+
+OPERATIONS: Table = {
+    "Conv": _conv,
+    "ConvTranspose": _conv_transpose,
+    "Gemm": _gemm,
+    "MatMul": _matmul,
+    "Einsum": _einsum,
+    "MatMulInteger": _matmul_integer,
+    "ConvInteger": _conv_integer,
+}

@@ -1,0 +1,433 @@
+"""Movement: shapes, slices, padding, concatenation, gathering; shape arithmetic is folded by the builder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from polyloom.frontends.graph import scalar
+from polyloom.frontends.graph.builder import check_constant
+from polyloom.frontends.graph.context import Context, Table, axes, axis, only
+from polyloom.frontends.graph.operations.elementwise import broadcast_shape, filled, mapped
+from polyloom.frontends.graph.operations.indexing import (
+    chosen,
+    gathered_elements,
+    one_hot,
+    triangle,
+    wrapped,
+)
+from polyloom.frontends.graph.operations.movement import (
+    concatenated,
+    padded,
+    padded_by_mode,
+    reshaped,
+    split_parts,
+    taken,
+    tiled,
+)
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import (
+    Value,
+    expanded,
+    selected,
+    sliced,
+    squeezed,
+    transposed,
+    unsqueezed,
+)
+from polyloom.frontends.onnx.operations.elementwise import type_of
+from polyloom.frontends.onnx.tensors import type_name
+from polyloom.ir.types import ElementType
+
+
+def _constant(c: Context) -> Sequence[Value]:
+    for name, found in c.node.attributes.items():
+        match name:
+            case "value" if isinstance(found, np.ndarray):
+                return only(c.builder.constant(found))
+            case "value_float" | "value_floats":
+                return only(c.builder.constant(np.asarray(found, np.float32)))
+            case "value_int" | "value_ints":
+                return only(c.builder.constant(np.asarray(found, np.int64)))
+            case _:
+                reason = getattr(found, "reason", f"a constant by `{name}`")
+                raise Refused(reason)
+    raise Refused("a constant without a value")
+
+
+def _constant_of_shape(c: Context) -> Sequence[Value]:
+    shape = c.integers(0, "its shape")
+    number = c.attribute("value", np.zeros(1, np.float32))
+    if not isinstance(number, np.ndarray) or number.size != 1:
+        raise Refused("its value is no single number")
+    check_constant(shape, number.dtype.itemsize)
+    return only(c.builder.constant(np.full(shape, number.reshape(()))))
+
+
+def _shape(c: Context) -> Sequence[Value]:
+    rank = c.input().rank
+    start, end = c.integer("start", 0), c.integer("end", rank)
+    return only(c.builder.constant(np.asarray(c.input().shape[slice(start, end)], np.int64)))
+
+
+def _size(c: Context) -> Sequence[Value]:
+    return only(c.builder.constant(np.asarray(c.input().size, np.int64)))
+
+
+def _range(c: Context) -> Sequence[Value]:
+    start, limit, delta = (c.known(k, "its range").reshape(()) for k in range(3))
+    if delta == 0:
+        raise Refused("a range with the step 0")
+    count = max(0, int(np.ceil((limit.item() - start.item()) / delta.item())))
+    check_constant([count], start.dtype.itemsize)
+    numbers = start + np.arange(count).astype(start.dtype) * delta
+    return only(c.builder.constant(numbers.astype(start.dtype)))
+
+
+def _reshape(c: Context) -> Sequence[Value]:
+    x = c.input()
+    wanted = c.integers(1, "its shape") if c.version >= 5 else list(c.numbers("shape"))
+    if not c.integer("allowzero", 0):
+        wanted = [x.shape[k] if n == 0 and k < x.rank else n for k, n in enumerate(wanted)]
+    return only(reshaped(c.builder, x, with_rest(wanted, x.size)))
+
+
+def with_rest(wanted: Sequence[int], size: int) -> list[int]:
+    """Return a shape whose -1 is what is left of ``size``. Raises ``Refused``."""
+    if wanted.count(-1) > 1:
+        raise Refused("a shape with two open extents")
+    known = prod(n for n in wanted if n != -1)
+    if -1 in wanted and (known == 0 or size % known):
+        raise Refused(f"{size} elements in the shape {list(wanted)}")
+    return [size // known if n == -1 else n for n in wanted]
+
+
+def _flatten(c: Context) -> Sequence[Value]:
+    x = c.input()
+    at = c.integer("axis", 1)
+    if not -x.rank <= at <= x.rank:
+        raise Refused(f"axis {at} of {x.rank}")
+    at = at % x.rank if at < 0 else at
+    return only(reshaped(c.builder, x, (prod(x.shape[:at]), prod(x.shape[at:]))))
+
+
+def _transpose(c: Context) -> Sequence[Value]:
+    x = c.input()
+    order = c.numbers("perm", tuple(reversed(range(x.rank))))
+    if sorted(n % x.rank if x.rank else n for n in order) != list(range(x.rank)):
+        raise Refused(f"the order {list(order)} of {x.rank} axes")
+    return only(transposed(x, [n % x.rank for n in order]))
+
+
+def _axes_of(c: Context, position: int, version: int) -> list[int] | None:
+    """Return the axes that an attribute (before ``version``) or an input names; None: none are named."""
+    if c.version >= version:
+        found = c.known_or(position, "its axes")
+        return None if found is None else [int(n) for n in found.reshape(-1)]
+    return None if c.attribute("axes") is None else list(c.numbers("axes"))
+
+
+def _squeeze(c: Context) -> Sequence[Value]:
+    x = c.input()
+    named = _axes_of(c, 1, 13)
+    chosen_axes = [k for k, n in enumerate(x.shape) if n == 1] if named is None else axes(named, x.rank)
+    if any(x.shape[k] != 1 for k in chosen_axes):
+        raise Refused(f"axes {chosen_axes} of the shape {list(x.shape)} are not all of size 1")
+    return only(squeezed(x, chosen_axes))
+
+
+def _unsqueeze(c: Context) -> Sequence[Value]:
+    named = _axes_of(c, 1, 13) or []
+    return only(unsqueezed(c.input(), axes(named, c.input().rank + len(named))))
+
+
+def _expand(c: Context) -> Sequence[Value]:
+    x = c.input()
+    wanted = tuple(c.integers(1, "its shape"))
+    check_constant(wanted, 0)
+    return only(expanded(x, broadcast_shape([x.shape, wanted])))
+
+
+def _tile(c: Context) -> Sequence[Value]:
+    x = c.input()
+    repeats = c.integers(1, "its repeats")
+    if len(repeats) != x.rank or min(repeats, default=0) < 0:
+        raise Refused(f"repeats {repeats} of {x.rank} axes")
+    check_constant([n * r for n, r in zip(x.shape, repeats, strict=True)], x.type.size)
+    return only(tiled(c.builder, x, repeats))
+
+
+def _concat(c: Context) -> Sequence[Value]:
+    parts = c.inputs
+    if len({p.type for p in parts}) > 1 or len({p.rank for p in parts}) > 1 or not parts:
+        raise Refused("parts of different types or ranks")
+    return only(concatenated(c.builder, parts, c.axis("axis", parts[0].rank)))
+
+
+def _split(c: Context) -> Sequence[Value]:
+    x = c.input()
+    at = c.axis("axis", x.rank, 0)
+    if c.version >= 13:
+        given = c.known_or(1, "its sizes")
+        sizes = None if given is None else [int(n) for n in given]
+    else:
+        sizes = None if c.attribute("split") is None else list(c.numbers("split"))
+    if sizes is None:
+        count = c.integer("num_outputs", len(c.node.outputs))
+        if count < 1:
+            raise Refused(f"{count} parts")
+        each = -(-x.shape[at] // count)
+        sizes = [max(0, min(each, x.shape[at] - k * each)) for k in range(count)]
+    return split_parts(x, at, sizes)
+
+
+def slice_bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
+    """Return the first position and the number of positions of a slice, clamped as Python does."""
+    if step == 0:
+        raise Refused("a slice with the step 0")
+    positions = range(*slice(start, end if end >= -size or step > 0 else None, step).indices(size))
+    return (positions[0] if len(positions) else 0), len(positions)
+
+
+def _slice(c: Context) -> Sequence[Value]:
+    x = c.input()
+    if c.version < 10:
+        starts, ends = list(c.numbers("starts")), list(c.numbers("ends"))
+        named = list(c.numbers("axes", tuple(range(len(starts)))))
+        steps = [1] * len(starts)
+    else:
+        starts, ends = c.integers(1, "its starts"), c.integers(2, "its ends")
+        named = list(range(len(starts))) if c.optional(3) is None else c.integers(3, "its axes")
+        steps = [1] * len(starts) if c.optional(4) is None else c.integers(4, "its steps")
+    if not len(starts) == len(ends) == len(named) == len(steps):
+        raise Refused("different numbers of starts, ends, axes and steps")
+    for at, start, end, step in zip(named, starts, ends, steps, strict=True):
+        k = axis(at, x.rank)
+        first, count = slice_bounds(x.shape[k], start, end, step)
+        x = sliced(x, k, first, step, count)
+    return only(x)
+
+
+def _pad(c: Context) -> Sequence[Value]:
+    x = c.input()
+    if c.version < 11:
+        pads, number = list(c.numbers("pads")), c.number("value", 0.0)
+    else:
+        pads = c.integers(1, "its pads")
+        given = c.known_or(2, "its value")
+        number = 0 if given is None or given.size == 0 else given.reshape(-1)[0].item()
+    named = list(range(x.rank)) if c.optional(3) is None else c.integers(3, "its axes")
+    if len(pads) != 2 * len(named):
+        raise Refused(f"{len(pads)} pads of {len(named)} axes")
+    before, after = [0] * x.rank, [0] * x.rank
+    for k, at in enumerate(named):
+        before[axis(at, x.rank)], after[axis(at, x.rank)] = pads[k], pads[k + len(named)]
+    _check_padded(x, before, after)
+    mode = c.text("mode", "constant")
+    if mode == "constant":
+        return only(padded(c.builder, x, before, after, number, hint=""))
+    return only(padded_by_mode(c.builder, x, before, after, mode))
+
+
+def _check_padded(x: Value, before: Sequence[int], after: Sequence[int]) -> None:
+    shape = [n + low + high for n, low, high in zip(x.shape, before, after, strict=True)]
+    check_constant(shape, x.type.size)
+
+
+def _gather(c: Context) -> Sequence[Value]:
+    x, positions = c.input(0), c.input(1)
+    at = c.axis("axis", x.rank, 0)
+    known = c.builder.known(positions)
+    if known is None:
+        return only(chosen(c.builder, x, at, wrapped(c.builder, positions, x.shape[at])))
+    size = x.shape[at]
+    if known.size and (known.min() < -size or known.max() >= size):
+        raise Refused(f"a position outside the {size} of its axis")
+    flat = [int(n) % size for n in known.reshape(-1)]
+    if known.ndim == 0:
+        return only(selected(x, at, flat[0]))
+    result = taken(c.builder, x, at, flat)
+    return only(reshaped(c.builder, result, (*x.shape[:at], *known.shape, *x.shape[at + 1 :])))
+
+
+def _gather_elements(c: Context) -> Sequence[Value]:
+    x, positions = c.input(0), c.input(1)
+    at = c.axis("axis", x.rank, 0)
+    if positions.rank != x.rank:
+        raise Refused(f"positions of rank {positions.rank} for data of rank {x.rank}")
+    return only(gathered_elements(c.builder, x, at, wrapped(c.builder, positions, x.shape[at])))
+
+
+def _gather_nd(c: Context) -> Sequence[Value]:
+    """GatherND: the positions of several axes as one position of these axes merged."""
+    b, x, positions = c.builder, c.input(0), c.input(1)
+    batch = c.integer("batch_dims", 0)
+    depth = positions.shape[-1] if positions.rank else 0
+    if batch or not 1 <= depth <= x.rank:
+        raise Refused(f"batch dimensions: {batch}; {depth} axes of {x.rank}")
+    total: Value | None = None
+    for k in range(depth):
+        part = wrapped(b, selected(positions, positions.rank - 1, k), x.shape[k])
+        stride = prod(x.shape[k + 1 : depth])
+        step = mapped(b, lambda p, s=stride: scalar.multiply(p, s), part, hint="position")
+        total = step if total is None else mapped(b, scalar.add, total, step, hint="position")
+    assert total is not None
+    flat = reshaped(b, x, (prod(x.shape[:depth]), *x.shape[depth:]), "flat")
+    return only(chosen(b, flat, 0, total))
+
+
+def _one_hot(c: Context) -> Sequence[Value]:
+    b, positions, values = c.builder, c.input(0), c.input(2)
+    size = int(c.known(1, "its depth").reshape(-1)[0])
+    check_constant([*positions.shape, size], values.type.size)
+    at = c.axis("axis", positions.rank + 1, -1)
+    off, on = selected(values, 0, 0), selected(values, 0, 1)
+    return only(one_hot(b, wrapped(b, positions, size), size, at, on, off))
+
+
+def _depth_to_space(c: Context) -> Sequence[Value]:
+    x, n = c.input(), c.integer("blocksize")
+    batch, channels, height, width = _image(x)
+    if n < 1 or channels % (n * n):
+        raise Refused(f"{channels} channels in blocks of {n}")
+    rest = channels // (n * n)
+    if c.text("mode", "DCR") == "CRD":
+        wide = transposed(_split_axis(x, 1, (rest, n, n)), (0, 1, 4, 2, 5, 3))
+    else:
+        wide = transposed(_split_axis(x, 1, (n, n, rest)), (0, 3, 4, 1, 5, 2))
+    return only(reshaped(c.builder, wide, (batch, rest, height * n, width * n)))
+
+
+def _space_to_depth(c: Context) -> Sequence[Value]:
+    x, n = c.input(), c.integer("blocksize")
+    batch, channels, height, width = _image(x)
+    if n < 1 or height % n or width % n:
+        raise Refused(f"{height} x {width} in blocks of {n}")
+    parts = _split_axis(_split_axis(x, 3, (width // n, n)), 2, (height // n, n))
+    order = (0, 1, 3, 5, 2, 4) if c.text("mode", "DCR") == "CRD" else (0, 3, 5, 1, 2, 4)
+    shape = (batch, channels * n * n, height // n, width // n)
+    return only(reshaped(c.builder, transposed(parts, order), shape))
+
+
+def _image(x: Value) -> tuple[int, int, int, int]:
+    if x.rank != 4:
+        raise Refused(f"data of rank {x.rank}, not 4")
+    return x.shape[0], x.shape[1], x.shape[2], x.shape[3]
+
+
+def _split_axis(x: Value, at: int, sizes: Sequence[int]) -> Value:
+    from polyloom.frontends.graph.values import split
+
+    return split(x, at, sizes)
+
+
+def _trilu(c: Context) -> Sequence[Value]:
+    b, x = c.builder, c.input()
+    given = c.known_or(1, "its diagonal")
+    k = 0 if given is None else int(given.item())
+    upper = bool(c.integer("upper", 1))
+    if x.rank < 2:
+        raise Refused(f"data of rank {x.rank}")
+    mask = triangle(b, x.shape[-2], x.shape[-1], k, upper=upper)
+    return only(
+        mapped(b, lambda m, v: scalar.select(m, v, scalar.number(0, v.type)), expanded(mask, x.shape), x)
+    )
+
+
+def _eye_like(c: Context) -> Sequence[Value]:
+    x = c.input()
+    if x.rank != 2:
+        raise Refused(f"data of rank {x.rank}, not 2")
+    number = c.attribute("dtype")
+    kind = x.type if number is None else type_of(number)
+    check_constant(x.shape, kind.size)
+    return only(c.builder.constant(np.eye(*x.shape, c.integer("k", 0)).astype(kind.dtype)))
+
+
+def _compress(c: Context) -> Sequence[Value]:
+    x = c.input()
+    kept = np.flatnonzero(c.known(1, "its condition"))
+    if c.attribute("axis") is None:
+        x, at = reshaped(c.builder, x, (x.size,), "flat"), 0
+    else:
+        at = c.axis("axis", x.rank)
+    positions = [int(p) for p in kept]
+    if positions and positions[-1] >= x.shape[at]:
+        raise Refused("a position outside its axis")
+    return only(taken(c.builder, x, at, positions))
+
+
+def _non_zero(c: Context) -> Sequence[Value]:
+    found = np.asarray(np.nonzero(c.known(0, "its input, on which its result's shape depends,")))
+    return only(c.builder.constant(found.astype(np.int64)))
+
+
+def _center_crop_pad(c: Context) -> Sequence[Value]:
+    x = c.input()
+    wanted = c.integers(1, "its shape")
+    named = axes(c.numbers("axes"), x.rank) if c.attribute("axes") is not None else list(range(x.rank))
+    before, after = [0] * x.rank, [0] * x.rank
+    if len(wanted) != len(named):
+        raise Refused(f"{len(wanted)} extents of {len(named)} axes")
+    order = [axis(n, x.rank) for n in c.numbers("axes")] if c.attribute("axes") is not None else named
+    for at, size in zip(order, wanted, strict=True):
+        missing = size - x.shape[at]
+        before[at] = missing // 2 if missing > 0 else -(-missing // 2)
+        after[at] = missing - before[at]
+    _check_padded(x, before, after)
+    return only(padded(c.builder, x, before, after, hint=""))
+
+
+def _reverse_sequence(c: Context) -> Sequence[Value]:
+    """ReverseSequence with lengths that are known: each sequence is a gathering of its own."""
+    b, x = c.builder, c.input()
+    lengths = c.integers(1, "its lengths")
+    time, batch = c.axis("time_axis", x.rank, 0), c.axis("batch_axis", x.rank, 1)
+    parts = []
+    for k, length in enumerate(lengths):
+        one = sliced(x, batch, k, 1, 1)
+        order = [*reversed(range(length)), *range(length, x.shape[time])]
+        parts.append(taken(b, one, time, order))
+    return only(concatenated(b, parts, batch))
+
+
+def _random(c: Context) -> Sequence[Value]:
+    raise Refused("it chooses at random")
+
+
+OPERATIONS: Table = {
+    "Constant": _constant,
+    "ConstantOfShape": _constant_of_shape,
+    "Shape": _shape,
+    "Size": _size,
+    "Range": _range,
+    "Reshape": _reshape,
+    "Flatten": _flatten,
+    "Transpose": _transpose,
+    "Squeeze": _squeeze,
+    "Unsqueeze": _unsqueeze,
+    "Expand": _expand,
+    "Tile": _tile,
+    "Concat": _concat,
+    "Split": _split,
+    "Slice": _slice,
+    "Pad": _pad,
+    "Gather": _gather,
+    "GatherElements": _gather_elements,
+    "GatherND": _gather_nd,
+    "OneHot": _one_hot,
+    "DepthToSpace": _depth_to_space,
+    "SpaceToDepth": _space_to_depth,
+    "Trilu": _trilu,
+    "EyeLike": _eye_like,
+    "Compress": _compress,
+    "NonZero": _non_zero,
+    "CenterCropPad": _center_crop_pad,
+    "ReverseSequence": _reverse_sequence,
+    **dict.fromkeys(
+        ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial"), _random
+    ),
+}
+

@@ -1,0 +1,97 @@
+"""Pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyloom.frontends.graph import scalar
+from polyloom.frontends.graph.builder import Function
+from polyloom.frontends.graph.context import Context, Operation, Table, only
+from polyloom.frontends.graph.operations.convolution import Window
+from polyloom.frontends.graph.operations.elementwise import mapped
+from polyloom.frontends.graph.operations.pooling import (
+    average_pool,
+    first_maximum,
+    flat_positions,
+    global_window,
+    max_pool,
+    pooled,
+    with_ceiling,
+)
+from polyloom.frontends.graph.operations.reductions import mean, reduced
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value
+from polyloom.frontends.onnx.operations.linear import window_of
+from polyloom.ir.expressions import Expression
+from polyloom.ir.program import Combine
+
+
+def _window(c: Context, x: Value) -> Window:
+    if x.rank < 3:
+        raise Refused(f"data of rank {x.rank}")
+    window = window_of(c, x.shape[2:], c.numbers("kernel_shape"))
+    return with_ceiling(window, x.shape[2:]) if c.integer("ceil_mode", 0) else window
+
+
+def _max_pool(c: Context) -> Sequence[Value]:
+    b, x = c.builder, c.input()
+    window = _window(c, x)
+    found = max_pool(b, x, window)
+    if len(c.node.outputs) < 2:
+        return only(found)
+    first = first_maximum(b, x, window, found)
+    order = bool(c.integer("storage_order", 0))
+    return found, flat_positions(b, first, window, x.shape, column_major=order)
+
+
+def _average_pool(c: Context) -> Sequence[Value]:
+    x = c.input()
+    window = _window(c, x)
+    counted = window_of(c, x.shape[2:], c.numbers("kernel_shape"))
+    return only(average_pool(c.builder, x, window, counted if c.integer("count_include_pad", 0) else None))
+
+
+def _norms(p: float) -> tuple[Function, Function]:
+    """Return what is summed and what is made of the sum in an Lp norm."""
+
+    def inner(x: Expression) -> Expression:
+        size = scalar.absolute(x)
+        return size if p == 1 else scalar.square(x) if p == 2 else scalar.power(size, p)
+
+    def outer(x: Expression) -> Expression:
+        return x if p == 1 else scalar.sqrt(x) if p == 2 else scalar.power(x, 1 / p)
+
+    return inner, outer
+
+
+def _lp_pool(c: Context) -> Sequence[Value]:
+    b, x = c.builder, c.input()
+    inner, outer = _norms(float(c.attribute("p", 2)))
+    total = pooled(b, x, _window(c, x), Combine.ADD, inner, hint="sum")
+    return only(mapped(b, outer, total))
+
+
+def _global(combine: Combine | None) -> Operation:
+    def operation(c: Context) -> Sequence[Value]:
+        b, x = c.builder, c.input()
+        over = list(range(2, x.rank))
+        return only(mean(b, x, over, hint="") if combine is None else reduced(b, combine, x, over))
+
+    return operation
+
+
+def _global_lp_pool(c: Context) -> Sequence[Value]:
+    b, x = c.builder, c.input()
+    inner, outer = _norms(float(c.attribute("p", 2)))
+    total = pooled(b, x, global_window(x.shape[2:]), Combine.ADD, inner, hint="sum")
+    return only(mapped(b, outer, total))
+
+
+OPERATIONS: Table = {
+    "MaxPool": _max_pool,
+    "AveragePool": _average_pool,
+    "LpPool": _lp_pool,
+    "GlobalAveragePool": _global(None),
+    "GlobalMaxPool": _global(Combine.MAXIMUM),
+    "GlobalLpPool": _global_lp_pool,
+}

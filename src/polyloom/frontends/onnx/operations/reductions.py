@@ -1,0 +1,247 @@
+"""Reductions, positions of extremes, softmax, cumulative sums, losses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from polyloom.frontends.graph import scalar
+from polyloom.frontends.graph.builder import Builder, Function, Term
+from polyloom.frontends.graph.context import Context, Operation, Table, axes, axis, only
+from polyloom.frontends.graph.linear import iterators
+from polyloom.frontends.graph.operations.elementwise import cast, mapped
+from polyloom.frontends.graph.operations.movement import flipped, reshaped
+from polyloom.frontends.graph.operations.normalisation import log_softmax, softmax
+from polyloom.frontends.graph.operations.reductions import arg_extreme, iota, mean, reduced
+from polyloom.frontends.graph.values import Value, expanded, squeezed, unsqueezed
+from polyloom.ir.expressions import BinaryOp, CompareOp, Expression
+from polyloom.ir.program import Combine
+from polyloom.ir.types import ElementType
+
+_Reduce = tuple[Combine, Function, Function]
+"""How to combine, what is combined, what is made of the result."""
+
+
+def _same(x: Expression) -> Expression:
+    return x
+
+
+_REDUCTIONS: dict[str, _Reduce] = {
+    "ReduceSum": (Combine.ADD, _same, _same),
+    "ReduceMax": (Combine.MAXIMUM, _same, _same),
+    "ReduceMin": (Combine.MINIMUM, _same, _same),
+    "ReduceProd": (Combine.MULTIPLY, _same, _same),
+    "ReduceL1": (Combine.ADD, scalar.absolute, _same),
+    "ReduceL2": (Combine.ADD, scalar.square, scalar.sqrt),
+    "ReduceLogSum": (Combine.ADD, _same, scalar.log),
+    "ReduceSumSquare": (Combine.ADD, scalar.square, _same),
+}
+
+
+def _axes(c: Context) -> list[int] | None:
+    """Return the axes that are reduced; None: nothing is."""
+    x = c.input()
+    by_input = 13 if c.node.op == "ReduceSum" else 18
+    if c.version >= by_input:
+        given = c.known_or(1, "its axes")
+        found = [] if given is None else [int(n) for n in given.reshape(-1)]
+    else:
+        found = list(c.numbers("axes", ()))
+    if not found:
+        return None if c.integer("noop_with_empty_axes", 0) else list(range(x.rank))
+    return axes(found, x.rank)
+
+
+def _reduction(name: str) -> Operation:
+    combine, inner, outer = _REDUCTIONS[name]
+
+    def operation(c: Context) -> Sequence[Value]:
+        b, x = c.builder, c.input()
+        over, keep = _axes(c), bool(c.integer("keepdims", 1))
+        if name == "ReduceL2" and not x.type.is_float:
+            wide = cast(b, x, ElementType.FLOAT64)
+            found = reduced(b, combine, wide, over or [], inner, keep=keep, hint="sum")
+            return only(mapped(b, lambda v: scalar.convert(scalar.sqrt(v), x.type), found))
+        if over is None:
+            return only(mapped(b, lambda v: outer(inner(v)), x))
+        plain = outer is _same
+        found = reduced(b, combine, x, over, inner, keep=keep, hint="" if plain else "sum")
+        return only(found if plain else mapped(b, outer, found))
+
+    return operation
+
+
+def _reduce_mean(c: Context) -> Sequence[Value]:
+    over = _axes(c)
+    return only(
+        c.input()
+        if over is None
+        else mean(c.builder, c.input(), over, keep=bool(c.integer("keepdims", 1)), hint="")
+    )
+
+
+def _reduce_log_sum_exp(c: Context) -> Sequence[Value]:
+    """ReduceLogSumExp: the maximum is taken out before exp, unless it is infinite."""
+    b, x = c.builder, c.input()
+    over, keep = _axes(c), bool(c.integer("keepdims", 1))
+    if over is None:
+        return only(x)
+    largest = reduced(b, Combine.MAXIMUM, x, over, hint="max")
+    finite = mapped(b, _finite_or_zero, largest, hint="shift")
+    powers = mapped(b, lambda v, m: scalar.exp(scalar.subtract(v, m)), x, finite, hint="exp")
+    total = reduced(b, Combine.ADD, powers, over, hint="sum")
+    found = mapped(b, lambda s, m: scalar.add(scalar.log(s), m), total, finite)
+    return only(found if keep else squeezed(found, over))
+
+
+def _finite_or_zero(m: Expression) -> Expression:
+    finite = scalar.compare(CompareOp.LT, scalar.absolute(m), np.inf)
+    return scalar.select(finite, m, scalar.number(0, m.type))
+
+
+def _arg(*, largest: bool) -> Operation:
+    def operation(c: Context) -> Sequence[Value]:
+        x = c.input()
+        at = c.axis("axis", x.rank, 0)
+        last = bool(c.integer("select_last_index", 0))
+        found = arg_extreme(c.builder, x, at, largest=largest, last=last, kind=ElementType.INT64)
+        return only(found if c.integer("keepdims", 1) else squeezed(found, [at]))
+
+    return operation
+
+
+def _softmax_axes(c: Context) -> list[int]:
+    """Return the axes of a softmax: before opset 13 all from the given one on."""
+    x = c.input()
+    at = c.axis("axis", x.rank, -1 if c.version >= 13 else 1)
+    return [at] if c.version >= 13 else list(range(at, x.rank))
+
+
+def _softmax(c: Context) -> Sequence[Value]:
+    return only(softmax(c.builder, c.input(), _softmax_axes(c)))
+
+
+def _log_softmax(c: Context) -> Sequence[Value]:
+    return only(log_softmax(c.builder, c.input(), _softmax_axes(c)))
+
+
+def _hardmax(c: Context) -> Sequence[Value]:
+    b, x = c.builder, c.input()
+    over = _softmax_axes(c)
+    shape = x.shape
+    if len(over) > 1:
+        x = reshaped(b, x, (*x.shape[: over[0]], prod(x.shape[over[0] :])), "flat")
+    at = over[0]
+    place = arg_extreme(b, x, at, largest=True, last=False, kind=ElementType.INT32)
+    numbers = unsqueezed(iota(b, x.shape[at], ElementType.INT32), [k for k in range(x.rank) if k != at])
+
+    def function(p: Expression, k: Expression) -> Expression:
+        return scalar.select(scalar.compare(CompareOp.EQ, p, k), scalar.number(1, x.type), 0)
+
+    found = mapped(b, function, expanded(place, x.shape), expanded(numbers, x.shape))
+    return only(reshaped(b, found, shape))
+
+
+def _cumulative(c: Context) -> Sequence[Value]:
+    """CumSum, CumProd: a contraction with a triangle of truth values."""
+    b, x = c.builder, c.input()
+    at = axis(int(c.known(1, "its axis").reshape(-1)[0]), x.rank)
+    strict, backwards = bool(c.integer("exclusive", 0)), bool(c.integer("reverse", 0))
+    product = c.node.op == "CumProd"
+    operand = flipped(x, at) if backwards else x
+    found = cumulative(b, operand, at, strict=strict, product=product)
+    return only(flipped(found, at) if backwards else found)
+
+
+def cumulative(b: Builder, x: Value, at: int, *, strict: bool, product: bool) -> Value:
+    """Return ``y[i] += k <= i ? x[k] : 0`` (or ``*=`` and 1) along an axis."""
+    size = x.shape[at]
+    places = iterators(x.rank + 1)
+    own, k = places[:-1], places[-1]
+    numbers = iota(b, size, ElementType.INT32)
+    copied = b.constant(np.arange(size, dtype=np.int32))
+    op = CompareOp.LT if strict else CompareOp.LE
+    neutral = 1 if product else 0
+
+    def function(v: Expression, i: Expression, j: Expression) -> Expression:
+        return scalar.select(scalar.compare(op, j, i), v, neutral)
+
+    terms = [
+        Term(x, tuple(k if a == at else own[a] for a in range(x.rank))),
+        Term(numbers, (own[at],)),
+        Term(copied, (k,)),
+    ]
+    combine = Combine.MULTIPLY if product else Combine.ADD
+    return b.statement((*x.shape, size), terms, x.shape, own, function, combine)
+
+
+def negative_log_likelihood(
+    b: Builder, log_p: Value, target: Value, weight: Value | None, ignore: int | None, reduction: str
+) -> Value:
+    """Return the loss of log-probabilities ``[n][class][d...]`` for labels ``[n][d...]``.
+
+    The sum over classes of ``label == class ? -log_p * weight : 0``; a mean divides by the sum of weights.
+    """
+    classes = log_p.shape[1]
+    labels = unsqueezed(target, [1])
+    numbers = unsqueezed(iota(b, classes, target.type), [k for k in range(log_p.rank) if k != 1])
+
+    def is_class(t: Expression, k: Expression) -> Expression:
+        same = scalar.compare(CompareOp.EQ, t, k)
+        if ignore is None:
+            return same
+        return scalar.logical(BinaryOp.AND, same, scalar.compare(CompareOp.NE, t, ignore))
+
+    def term(lp: Expression, t: Expression, k: Expression, *w: Expression) -> Expression:
+        loss = scalar.negate(lp)
+        return scalar.select(is_class(t, k), scalar.multiply(loss, w[0]) if w else loss, 0)
+
+    def share(t: Expression, k: Expression, w: Expression) -> Expression:
+        return scalar.select(is_class(t, k), w, 0)
+
+    wide = [expanded(v, log_p.shape) for v in (labels, numbers)]
+    extra = [] if weight is None else [expanded(unsqueezed(weight, [0, *range(2, log_p.rank)]), log_p.shape)]
+    over = [1] if reduction == "none" else list(range(log_p.rank))
+    total = reduced(b, Combine.ADD, [log_p, *wide, *extra], over, term, keep=False, hint="loss")
+    if reduction != "mean":
+        return total
+    one = b.constant(np.ones((), log_p.type.dtype))
+    weights = extra or [expanded(one, log_p.shape)]
+    divisor = reduced(b, Combine.ADD, [*wide, *weights], over, share, keep=False, hint="weight")
+    return mapped(b, scalar.divide, total, divisor)
+
+
+def _ignored(c: Context) -> int | None:
+    return None if c.attribute("ignore_index") is None else c.integer("ignore_index")
+
+
+def _nll(c: Context) -> Sequence[Value]:
+    reduction = c.text("reduction", "mean")
+    x, target = c.input(0), c.input(1)
+    return only(negative_log_likelihood(c.builder, x, target, c.optional(2), _ignored(c), reduction))
+
+
+def _cross_entropy(c: Context) -> Sequence[Value]:
+    b, x, target = c.builder, c.input(0), c.input(1)
+    log_p = log_softmax(b, x, [1])
+    reduction = c.text("reduction", "mean")
+    loss = negative_log_likelihood(b, log_p, target, c.optional(2), _ignored(c), reduction)
+    return (loss, log_p)[: max(1, len(c.node.outputs))]
+
+
+OPERATIONS: Table = {
+    **{name: _reduction(name) for name in _REDUCTIONS},
+    "ReduceMean": _reduce_mean,
+    "ReduceLogSumExp": _reduce_log_sum_exp,
+    "ArgMax": _arg(largest=True),
+    "ArgMin": _arg(largest=False),
+    "Softmax": _softmax,
+    "LogSoftmax": _log_softmax,
+    "Hardmax": _hardmax,
+    "CumSum": _cumulative,
+    "CumProd": _cumulative,
+    "NegativeLogLikelihoodLoss": _nll,
+    "SoftmaxCrossEntropyLoss": _cross_entropy,
+}

@@ -1,0 +1,241 @@
+"""``ModelProto`` to a graph: constants as arrays, attributes as values, the file's own functions inlined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from polyloom.diagnostics import PolyloomError, error
+from polyloom.frontends.graph.model import Graph, GraphTensor, Node
+from polyloom.frontends.onnx.tensors import TYPES, Place, Unreadable, array_of
+from polyloom.frontends.protobuf.onnx_schema import onnx_messages
+from polyloom.frontends.protobuf.reading import broken, parse, read_bytes, text
+
+NDArray = npt.NDArray[Any]
+OLDEST = 6
+"""The first opset that is read; 7 brought the broadcasting of NumPy, 6 says it by attributes."""
+
+DEEPEST = 20
+"""How deep functions of the file may call each other."""
+
+MOST_NODES = 1_000_000
+"""Nodes after inlining at most."""
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """An attribute that cannot be used, and why: a fault of the node that asks for it."""
+
+    reason: str
+
+
+def read_graph(path: Path) -> Graph:
+    """Return the graph of an ONNX file. Errors: ``file-...``, ``model-broken``, ``model-opset``."""
+    data = read_bytes(path)
+    return graph_of_bytes(data, f"`{path}`", Place(path.parent))
+
+
+def graph_of_bytes(data: bytes, what: str, place: Place) -> Graph:
+    """Return the graph of a model's bytes; ``what`` is its name in messages."""
+    model = parse(onnx_messages()["ModelProto"], data, what)
+    if not model.HasField("graph"):
+        raise broken(what, "it has no graph: it is no ONNX model")
+    opsets = _opsets(model.opset_import)
+    default = opsets.get("", OLDEST)
+    if default < OLDEST:
+        helps = ["convert it: `onnx.version_converter.convert_version(model, 13)`"]
+        message = f"{what} is of opset {default}; Polyloom reads {OLDEST} and later"
+        raise PolyloomError(error("model-opset", message, helps=helps))
+    functions = {(text(f.domain), text(f.name), text(f.overload)): f for f in model.functions}
+    reader = _Reader(place, functions)
+    return reader.graph(model.graph, opsets, {})
+
+
+def _opsets(entries: Any) -> dict[str, int]:
+    return {_domain(e.domain): e.version for e in entries}
+
+
+def _domain(name: bytes) -> str:
+    found = text(name)
+    return "" if found == "ai.onnx" else found
+
+
+@dataclass
+class _Reader:
+    place: Place
+    functions: Mapping[tuple[str, str, str], Any]
+    count: int = 0
+    calls: int = 0
+    depth: int = 0
+
+    def graph(self, graph: Any, opsets: Mapping[str, int], given: Mapping[str, Any]) -> Graph:
+        """Return a graph or a body; ``given``: attributes of the function around it."""
+        constants: dict[str, NDArray] = {}
+        unreadable: dict[str, str] = {}
+        for tensor in graph.initializer:
+            self._constant(text(tensor.name), tensor, constants, unreadable)
+        for sparse in graph.sparse_initializer:
+            unreadable[text(sparse.values.name)] = "a sparse constant"
+        nodes = self.nodes(graph.node, opsets, given)
+        held = {*constants, *unreadable}
+        inputs = tuple(_tensor(v) for v in graph.input if text(v.name) not in held)
+        outputs = tuple(_tensor(v) for v in graph.output)
+        return Graph(text(graph.name), nodes, inputs, outputs, constants, unreadable)
+
+    def _constant(
+        self, name: str, tensor: Any, constants: dict[str, NDArray], unreadable: dict[str, str]
+    ) -> None:
+        try:
+            constants[name] = array_of(tensor, self.place)
+        except Unreadable as reason:
+            unreadable[name] = str(reason)
+
+    def nodes(self, nodes: Any, opsets: Mapping[str, int], given: Mapping[str, Any]) -> tuple[Node, ...]:
+        """Return nodes with calls of the file's functions replaced by their bodies."""
+        found: list[Node] = []
+        for node in nodes:
+            self.count += 1
+            if self.count > MOST_NODES:
+                raise broken("the model", f"more than {MOST_NODES} nodes")
+            read = self._node(node, opsets, given)
+            function = self.functions.get((read.domain, read.op, text(node.overload)))
+            found += [read] if function is None else self._inlined(function, read)
+        return tuple(found)
+
+    def _node(self, node: Any, opsets: Mapping[str, int], given: Mapping[str, Any]) -> Node:
+        domain = _domain(node.domain)
+        attributes = {}
+        for attribute in node.attribute:
+            name, reference = text(attribute.name), text(attribute.ref_attr_name)
+            if reference:
+                if reference in given:
+                    attributes[name] = given[reference]
+            else:
+                attributes[name] = self._attribute(attribute, opsets, given)
+        return Node(
+            text(node.name),
+            text(node.op_type),
+            tuple(map(text, node.input)),
+            tuple(map(text, node.output)),
+            attributes,
+            domain,
+            opsets.get(domain, 1),
+        )
+
+    def _attribute(self, attribute: Any, opsets: Mapping[str, int], given: Mapping[str, Any]) -> Any:
+        match attribute.type or _guessed(attribute):
+            case 1:
+                return attribute.f
+            case 2:
+                return attribute.i
+            case 3:
+                return text(attribute.s)
+            case 4:
+                return self._tensor(attribute.t)
+            case 5:
+                return self.graph(attribute.g, opsets, given)
+            case 6:
+                return tuple(attribute.floats)
+            case 7:
+                return tuple(attribute.ints)
+            case 8:
+                return tuple(map(text, attribute.strings))
+            case 9:
+                return tuple(self._tensor(t) for t in attribute.tensors)
+            case 10:
+                return tuple(self.graph(g, opsets, given) for g in attribute.graphs)
+            case other:
+                return Unusable(f"an attribute of kind {other}")
+
+    def _tensor(self, tensor: Any) -> NDArray | Unusable:
+        try:
+            return array_of(tensor, self.place)
+        except Unreadable as reason:
+            return Unusable(str(reason))
+
+    def _inlined(self, function: Any, call: Node) -> list[Node]:
+        """Return the nodes of a function's body, with the names of the call."""
+        self.calls += 1
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise broken("the model", f"the function `{call.op}` calls itself, or calls go too deep")
+        given = {text(a.name): self._attribute(a, {}, {}) for a in function.attribute_proto}
+        given |= call.attributes
+        body = self.nodes(function.node, _opsets(function.opset_import), given)
+        self.depth -= 1
+        names = _call_names(function, call)
+        prefix = f"{call.name or call.op + str(self.calls)}/"
+        return [_renamed(node, names, prefix) for node in body]
+
+
+def _call_names(function: Any, call: Node) -> dict[str, str]:
+    """Return what the parameters of a function are called at a call: an operand left out is ``""``.
+
+    A result that the call does not ask for is not in it: others of the body may need it.
+    """
+    operands = [*call.inputs, *[""] * max(0, len(function.input) - len(call.inputs))]
+    names = dict(zip(map(text, function.input), operands, strict=False))
+    results = zip(map(text, function.output), call.outputs, strict=False)
+    return names | {formal: actual for formal, actual in results if actual}
+
+
+def _renamed(node: Node, names: Mapping[str, str], prefix: str) -> Node:
+    """Return a node of a body with the names of a call; names inside get a prefix."""
+
+    def name(old: str) -> str:
+        return names.get(old, prefix + old) if old else ""
+
+    return replace(
+        node,
+        name=prefix + (node.name or node.op),
+        inputs=tuple(map(name, node.inputs)),
+        outputs=tuple(map(name, node.outputs)),
+        attributes={k: _renamed_graph(a, names, prefix) for k, a in node.attributes.items()},
+    )
+
+
+def _renamed_graph(attribute: Any, names: Mapping[str, str], prefix: str) -> Any:
+    """Return a body of control flow inside a function's body with the names of a call."""
+    if not isinstance(attribute, Graph):
+        return attribute
+    own = {t.name for t in attribute.inputs} | {*attribute.constants, *attribute.unreadable}
+    own |= {o for node in attribute.nodes for o in node.outputs}
+    seen = {**names, **{n: n for n in own}}
+    free = {i for node in attribute.nodes for i in node.inputs} | {o.name for o in attribute.outputs}
+    seen |= {n: prefix + n for n in free if n and n not in seen}
+    nodes = tuple(_renamed(node, seen, "") for node in attribute.nodes)
+    outputs = tuple(replace(o, name=seen.get(o.name, o.name)) for o in attribute.outputs)
+    return replace(attribute, nodes=nodes, outputs=outputs)
+
+
+def _guessed(attribute: Any) -> int:
+    """Return the kind of an attribute that does not state it, as files of the first years."""
+    for number, name in enumerate(("f", "i", "s", "t", "g"), start=1):
+        if attribute.HasField(name):
+            return number
+    for number, name in enumerate(("floats", "ints", "strings", "tensors", "graphs"), start=6):
+        if len(getattr(attribute, name)):
+            return number
+    return 7
+
+
+def _tensor(info: Any) -> GraphTensor:
+    """Return a declared input or output; sequences, maps and optionals have no type."""
+    name = text(info.name)
+    if not info.type.HasField("tensor_type"):
+        return GraphTensor(name, None, None)
+    tensor = info.type.tensor_type
+    kind = TYPES.get(tensor.elem_type)
+    if not tensor.HasField("shape"):
+        return GraphTensor(name, kind, None)
+    return GraphTensor(name, kind, tuple(_dimension(d) for d in tensor.shape.dim))
+
+
+def _dimension(dimension: Any) -> int | str:
+    if dimension.HasField("dim_value") and dimension.dim_value >= 0:
+        return int(dimension.dim_value)
+    return text(dimension.dim_param)

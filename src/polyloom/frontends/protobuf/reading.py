@@ -1,0 +1,55 @@
+"""Messages from bytes: what cannot be read is one diagnostic.
+
+Bytes are any bytes: lengths are checked by ``protobuf`` before anything is allocated, nesting ends at 100
+levels. What a message *says* about sizes (a tensor's shape) is checked by those who use it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from polyloom.diagnostics import PolyloomError, error
+from polyloom.files import unreadable
+
+LARGEST_FILE = 2**31 - 1
+"""Bytes of one message at most: a rule of protobuf."""
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return a file's bytes. Errors: ``file-missing``, ``file-unreadable``, ``model-large``."""
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            message = f"`{path}` has more than {LARGEST_FILE} bytes, which no protobuf message has"
+            helps = ["keep the weights in a file of their own (external data)"]
+            raise PolyloomError(error("model-large", message, helps=helps))
+        return path.read_bytes()
+    except OSError as fault:
+        raise PolyloomError(unreadable(path, fault)) from fault
+
+
+def parse(kind: Any, data: bytes, what: str) -> Any:
+    """Return the message of class ``kind`` that ``data`` holds.
+
+    ``what``: how the diagnostic calls it. Errors: ``model-broken``.
+    """
+    message = kind()
+    try:
+        message.ParseFromString(data)
+    except (DecodeError, RecursionError, MemoryError, ValueError) as fault:
+        reason = (str(fault).splitlines() or [type(fault).__name__])[0]
+        raise broken(what, reason) from fault
+    return message
+
+
+def broken(what: str, reason: str) -> PolyloomError:
+    """Return the error for a model whose bytes are not what they should be."""
+    helps = ["is it complete, and was it written as a binary file?"]
+    return PolyloomError(error("model-broken", f"{what} cannot be read", notes=[reason], helps=helps))
+
+
+def text(data: bytes) -> str:
+    """Return a name; bytes that are no UTF-8 stay visible (``\\xff``)."""
+    return data.decode("utf-8", errors="backslashreplace")

@@ -1,0 +1,129 @@
+"""``TensorProto`` of TensorFlow as arrays. What it declares is compared with what it holds first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polyloom.ir.types import ElementType
+
+NDArray = npt.NDArray[Any]
+
+TYPES = {
+    1: ElementType.FLOAT32,
+    2: ElementType.FLOAT64,
+    3: ElementType.INT32,
+    4: ElementType.UINT8,
+    5: ElementType.INT16,
+    6: ElementType.INT8,
+    9: ElementType.INT64,
+    10: ElementType.BOOL,
+    17: ElementType.UINT16,
+    19: ElementType.FLOAT16,
+    22: ElementType.UINT32,
+    23: ElementType.UINT64,
+}
+"""Element types by their numbers in TensorFlow (``DataType``)."""
+
+STRING, RESOURCE, VARIANT = 7, 20, 21
+
+_OTHER_TYPES = {
+    STRING: "string",
+    8: "complex64",
+    11: "qint8",
+    12: "quint8",
+    13: "qint32",
+    14: "bfloat16",
+    18: "complex128",
+    RESOURCE: "resource",
+    VARIANT: "variant",
+    24: "float8_e5m2",
+    25: "float8_e4m3fn",
+    29: "int4",
+    30: "uint4",
+}
+
+_FIELDS = {
+    1: "float_val",
+    2: "double_val",
+    9: "int64_val",
+    10: "bool_val",
+    19: "half_val",
+    22: "uint32_val",
+    23: "uint64_val",
+}
+"""Where elements are stored if not as raw bytes; the other types in ``int_val``."""
+
+LARGEST_FILL = 2**28
+"""Elements of a constant that the file gives by fewer values than it has elements."""
+
+
+class Unreadable(Exception):
+    """A tensor of the file cannot be used; the text says why."""
+
+
+def type_name(number: int) -> str:
+    """Return what TensorFlow calls an element type; a reference to a variable (100 and more) as its type."""
+    number = number - 100 if number > 100 else number
+    return TYPES[number].value if number in TYPES else _OTHER_TYPES.get(number, f"number {number}")
+
+
+def shape_of(shape: Any) -> tuple[int | str, ...] | None:
+    """Return a ``TensorShapeProto``: None for an unknown rank, ``""`` for a dimension that is left open."""
+    if shape.unknown_rank:
+        return None
+    return tuple(int(d.size) if d.size >= 0 else "" for d in shape.dim)
+
+
+def known_shape(shape: Any) -> tuple[int, ...]:
+    """Return a shape whose every dimension is known. Raises ``Unreadable``."""
+    found = shape_of(shape)
+    if found is None or any(isinstance(n, str) for n in found):
+        raise Unreadable("its shape is not known")
+    return tuple(int(n) for n in found)
+
+
+def array_of(tensor: Any) -> NDArray:
+    """Return the elements of a tensor. Raises ``Unreadable``."""
+    kind = TYPES.get(tensor.dtype)
+    if kind is None:
+        raise Unreadable(f"its elements are of type {type_name(tensor.dtype)}")
+    shape = known_shape(tensor.tensor_shape)
+    if tensor.tensor_content:
+        return of_bytes(tensor.tensor_content, kind, shape)
+    return _of_values(getattr(tensor, _FIELDS.get(tensor.dtype, "int_val")), kind, shape)
+
+
+def of_bytes(data: bytes, kind: ElementType, shape: Sequence[int]) -> NDArray:
+    """Return an array of little-endian elements. Raises ``Unreadable``."""
+    if len(data) != prod(shape) * kind.dtype.itemsize:
+        raise Unreadable(f"it has {len(data)} bytes, not those of its shape {list(shape)}")
+    stored = np.frombuffer(data, kind.dtype.newbyteorder("<"))
+    return stored.astype(kind.dtype, copy=False).reshape(shape)
+
+
+def _of_values(stored: Any, kind: ElementType, shape: Sequence[int]) -> NDArray:
+    """Return the values that a tensor lists; the last one stands for all that are left out."""
+    size = prod(shape)
+    if len(stored) > size:
+        raise Unreadable(f"it has {len(stored)} elements, more than its shape {list(shape)}")
+    if size > max(LARGEST_FILL, len(stored)):
+        raise Unreadable(f"its shape {list(shape)} has more elements than a constant may have")
+    given = _as_array(stored, kind)
+    if given.size == size:
+        return given.reshape(shape)
+    last = given[-1] if given.size else kind.dtype.type(0)
+    return np.concatenate([given, np.full(size - given.size, last, kind.dtype)]).reshape(shape)
+
+
+def _as_array(stored: Any, kind: ElementType) -> NDArray:
+    if kind is ElementType.FLOAT16:
+        return np.asarray(stored, np.int64).astype(np.uint16).view(np.float16)
+    if kind.is_float:
+        return np.asarray(stored, kind.dtype)
+    wide = np.uint64 if kind in (ElementType.UINT32, ElementType.UINT64) else np.int64
+    return np.asarray(stored, wide).astype(kind.dtype)
