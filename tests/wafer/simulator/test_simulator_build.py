@@ -163,8 +163,8 @@ def test_every_number_of_a_machine_has_a_source_or_is_an_estimate(name: str) -> 
     for key, entry in document.items():
         if key in ("name", "title"):
             continue
-        assert set(entry) in ({"value", "source"}, {"value", "estimate"}), key
-        assert len(entry.get("source", entry.get("estimate"))) > 10, key
+        assert set(entry) in ({"value", "source"}, {"value", "estimate"}, {"value", "fit", "fit_to"}), key
+        assert len(entry.get("source", entry.get("estimate", entry.get("fit")))) > 10, key
     machine = load_machine(name)
     assert machine.name == name and set(machine.provenance) == set(document) - {"name", "title"}
     assert machine.router_buffer > machine.hop_latency

@@ -163,8 +163,8 @@ def test_a_pipelined_chain(stages: int, elements: int) -> None:
     """The first PE starts its instruction after main (3 * CONFIGURE + BASE cycles), ACTIVATE and LAUNCH.
 
     From there a stage of the chain takes 1 (the addition), RAMP (to the router), HOP, and for the next one
-    RAMP (to its queue): 12 on cs2, as measured on WSE-2 (SPADA issue 79: 12.2). The last element is
-    elements - 1 cycles behind the first."""
+    RAMP (to its queue): 6 on cs2, as measured on WSE-2 (chain-512 of benchmarks/machine_validation.py). The
+    last element is elements - 1 cycles behind the first."""
     role = role_text(
         "half a[128];",
         f"""
@@ -229,6 +229,31 @@ def test_a_microthread_takes_cycles_from_the_main_thread(scalar: int, elements: 
     assert cycles[0] == start + 1 + RAMP + HOP
     assert np.diff(cycles).tolist() == [2] * turns + [1] * (elements - 1 - turns)
     assert result.busy[0, 0] == start + scalar + elements + ACTIVATE
+
+
+@pytest.mark.parametrize("wake", [1, 5, 13])
+def test_a_microthread_sleeps_where_its_queue_is_empty(wake: int) -> None:
+    """It wakes so many cycles after the first of two elements has come; the second one is in its queue then."""
+    role = role_text(
+        "half a[2];",
+        """
+        static void done(void) {}
+        static void main(void) {
+          operand in = {0}, a = {1};
+          configure_input(in, 0, 2);
+          configure(a, SIZES(2), STRIDES(1));
+          set_base_address(a, &M.a[0]);
+          start_simd(done, fmovh, a, in);
+        }
+        """,
+        tasks="LOCAL(done)",
+    )
+    start = 2 * CONFIGURE + BASE + LAUNCH
+    simulation = one_pe(role, machine=changed(microthread_wake=wake, hop_latency=40))
+    feed(simulation, "north", 0, 0, dense(np.ones(2, np.float16)))
+    result = simulation.run()
+    assert result.error is None and start < 40 + RAMP
+    assert result.cycles - ACTIVATE == 40 + RAMP + wake + 2
 
 
 def test_send_and_receive() -> None:

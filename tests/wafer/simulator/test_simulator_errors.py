@@ -144,8 +144,8 @@ def test_a_source_that_is_not_emptied_is_a_deadlock() -> None:
     feed(simulation, "north", 0, 0, dense(np.ones(100, np.float16)))
     error = error_of(simulation)
     assert error.kind == "deadlock"
-    assert error.details[0] == "source north 0, color 0: 85 of 100 wavelets not taken"
-    assert error.details[1].startswith("PE(0, 0): 11 wavelets of color 0 in input queue 0 (blocked)")
+    assert error.details[0] == "source north 0, color 0: 88 of 100 wavelets not taken"
+    assert error.details[1].startswith("PE(0, 0): 8 wavelets of color 0 in input queue 0 (blocked)")
 
 
 def test_a_sink_that_expects_more() -> None:
@@ -167,7 +167,7 @@ def test_a_task_that_waits_for_ever_says_for_what() -> None:
     error = error_of(one_pe(role))
     assert error.kind == "deadlock"
     line = line_of(role, "receive(half, 1)")
-    waits = "waits for an element of input queue 1, color 1, since cycle 11: receive(1)"
+    waits = "waits for an element of input queue 1, color 1, since cycle 15: receive(1)"
     assert error.details == (f"PE(0, 0): task work {waits} (P.c:{line})",)
 
 
@@ -182,7 +182,7 @@ def test_a_sender_that_nobody_reads_says_so() -> None:
     assert error.details[0].startswith(
         "PE(0, 0): task work waits for room in output queue 2, color 4, since cycle"
     )
-    assert error.details[2].startswith("PE(1, 0): 11 wavelets of color 4 in input queue 0 (blocked)")
+    assert error.details[2].startswith("PE(1, 0): 8 wavelets of color 4 in input queue 0 (blocked)")
 
 
 def test_control_tasks_are_named_after_the_data_task() -> None:

@@ -41,10 +41,8 @@ class MachineC(Structure):
             (name, c_int32)
             for name in ["local_task_activate", "send", "receive", "hop_latency", "ramp_latency"]
         ),
-        *(
-            (name, c_int32)
-            for name in ["colors", "router_buffer", "microthreads", "input_queues", "output_queues"]
-        ),
+        *((name, c_int32) for name in ["colors", "router_buffer", "microthreads", "microthread_wake"]),
+        *((name, c_int32) for name in ["input_queues", "output_queues"]),
         ("input_lengths", c_int32 * MOST_QUEUES),
         ("output_lengths", c_int32 * MOST_QUEUES),
         ("memory_bytes", c_int32),
@@ -157,5 +155,6 @@ _SAME_NAMES = (
     "colors",
     "router_buffer",
     "microthreads",
+    "microthread_wake",
     "memory_bytes",
 )

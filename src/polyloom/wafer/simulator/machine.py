@@ -17,7 +17,8 @@ MACHINES = ("cs1", "cs2", "cs3")
 class Machine:
     """What the simulator and the compiler know of a machine. Times are in cycles, sizes in bytes or counts.
 
-    ``provenance`` says for every other field where its number comes from; estimates begin with ``estimate:``.
+    ``provenance`` says for every other field where its number comes from; estimates begin with ``estimate:``,
+    what was set from measurements by ``fit:``.
     """
 
     name: str
@@ -54,7 +55,11 @@ class Machine:
     operand_descriptors: int
     """Operands in memory that each descriptor file holds."""
     microthreads: int
+    microthread_wake: int
+    """Cycles in which a microthread that found its input queue empty comes back when an element has come."""
     provenance: Mapping[str, str] = field(repr=False)
+    fitted_to: Mapping[str, tuple[str, ...]] = field(repr=False)
+    """The measurements that a number was set from, as `benchmarks/machine_validation.py` calls them."""
 
     def __post_init__(self) -> None:
         """Refuse what the rules do not allow: every way takes a cycle, every buffer holds a wavelet."""
@@ -105,12 +110,15 @@ def _machine(document: Mapping[str, Any]) -> Machine:
     plain = {key: value for key, value in document.items() if key not in entries}
     values = {key: _immutable(entry["value"]) for key, entry in entries.items()}
     provenance = {key: _provenance(entry) for key, entry in entries.items()}
-    return Machine(**plain, **values, provenance=provenance)
+    fitted_to = {key: tuple(entry["fit_to"]) for key, entry in entries.items() if "fit_to" in entry}
+    return Machine(**plain, **values, provenance=provenance, fitted_to=fitted_to)
 
 
 def _immutable(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _provenance(entry: Mapping[str, str]) -> str:
-    return entry["source"] if "source" in entry else f"estimate: {entry['estimate']}"
+def _provenance(entry: Mapping[str, Any]) -> str:
+    if "source" in entry:
+        return str(entry["source"])
+    return f"fit: {entry['fit']}" if "fit" in entry else f"estimate: {entry['estimate']}"

@@ -229,6 +229,12 @@ static void complete_all(struct core *c, int64_t now) {
     if (!c->streams[i]->left && c->streams[i]->from <= now) complete(c, i, now);
 }
 
+/* A microthread that finds its queue empty when it could go on sleeps, and takes some cycles to wake; the main thread,
+ * which has nothing else to do, waits awake. */
+static int64_t cycles_to_wake(const struct core *c, const struct stream *s, int64_t arrival) {
+  return s->task >= 0 && arrival > s->from ? c->fabric->machine.microthread_wake : 0;
+}
+
 /* When the stream can execute its next element (or end): now, later, or NEVER: then something wakes the engine. */
 static int64_t stream_ready(struct core *c, struct stream *s, int64_t now) {
   int64_t at = later(s->from, now);
@@ -236,7 +242,7 @@ static int64_t stream_ready(struct core *c, struct stream *s, int64_t now) {
   if (s->input >= 0) {
     const struct slot *head = ring_head(&c->inputs[s->input].ring);
     if (!head->full) return NEVER;
-    at = later(at, head->time);
+    at = later(at, head->time + cycles_to_wake(c, s, head->time));
   }
   if (s->output >= 0) {
     struct ring *r = c->outputs[s->output];
