@@ -74,10 +74,20 @@ def test_no_map_yet(capsys: Captured) -> None:
     assert "conv1d.map" in err
 
 
-def test_reports_come_later(capsys: Captured, tmp_path: Path) -> None:
+def test_refused_input_leaves_no_report(capsys: Captured, tmp_path: Path) -> None:
     report = tmp_path / "r.html"
-    assert "error[report-later]" in failure(capsys, ["simulate", *MAPPED, "--report", str(report)], 3)
+    wrong = ["--inputs", str(tmp_path / "none.npz")]
+    assert "error[file-missing]" in failure(capsys, ["simulate", *MAPPED, *wrong, "--report", str(report)], 1)
     assert not report.exists()
+
+
+def test_a_report_that_cannot_be_written(capsys: Captured, tmp_path: Path) -> None:
+    report = tmp_path / "none" / "r.html"
+    assert "error[file-unwritable]" in failure(capsys, ["simulate", *MAPPED, "--report", str(report)], 1)
+
+
+def test_a_watched_pe_is_two_numbers(capsys: Captured) -> None:
+    assert "X,Y" in failure(capsys, ["simulate", *MAPPED, "--watch", "3"], 2)
 
 
 def test_a_source_that_is_no_text(capsys: Captured, tmp_path: Path) -> None:

@@ -21,9 +21,21 @@ from polyloom.cli.options import (
     simd_option,
     source_options,
 )
-from polyloom.diagnostics import PolyloomError, Unsupported, error
+from polyloom.diagnostics import PolyloomError, error
 
 _FILE = click.Path(path_type=Path)
+
+
+def _pes(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> list[tuple[int, int]]:
+    return [_pe(ctx, parameter, value) for value in values]
+
+
+def _pe(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[int, int]:
+    try:
+        x, y = (int(part) for part in value.split(","))
+    except ValueError:
+        raise click.BadParameter(f"'{value}' is not of the form X,Y", ctx, parameter) from None
+    return x, y
 
 
 @click.command()
@@ -33,6 +45,7 @@ _FILE = click.Path(path_type=Path)
 @map_option
 @machine_option
 @simd_option
+@reduction_option
 @click.option("--inputs", metavar="I.npz", type=_FILE, help="One array per input; without: small integers.")
 @click.option("--outputs", metavar="O.npz", type=_FILE, help="Where the outputs go.")
 @click.option(
@@ -45,7 +58,6 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--density",
     metavar="P",
-@reduction_option
     type=click.FloatRange(0, 1),
     callback=number,
     default=1.0,
@@ -56,7 +68,14 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option("--check", is_flag=True, help="Compare with the NumPy evaluator; exit with 1 on a mismatch.")
 @click.option("--trace", metavar="T", type=_FILE, help="Write what happened when, for a timeline viewer.")
-@click.option("--report", metavar="R.html", type=_FILE, help="Write an HTML report (comes later).")
+@click.option("--report", metavar="R.html", type=_FILE, help="Write everything as one HTML page.")
+@click.option(
+    "--watch",
+    metavar="X,Y",
+    multiple=True,
+    callback=_pes,
+    help="A PE whose time line the report shows; on small rectangles it shows all.",
+)
 @json_option
 def command(
     source: Path,
@@ -64,6 +83,7 @@ def command(
     machine: str,
     simd: str,
     simd_without: tuple[str, ...],
+    reduction: str,
     inputs: Path | None,
     outputs: Path | None,
     invocations: int,
@@ -72,6 +92,7 @@ def command(
     check: bool,
     trace: Path | None,
     report: Path | None,
+    watch: list[tuple[int, int]],
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -81,10 +102,6 @@ def command(
     from polyloom.report.progress import progress_bar
     from polyloom.report.simulation_view import print_simulation
 
-    if report is not None:
-        helps = ["leave it out; `--trace` writes a timeline"]
-    reduction: str,
-        raise Unsupported(error("report-later", "`--report`: HTML reports come later", helps=helps))
     program, mapping = load_placed(source, options, map_file, quiet=as_json)
     arrays = None if inputs is None else read_arrays(inputs)
     with progress_bar() as progress:
@@ -94,12 +111,14 @@ def command(
             arrays,
             simd=simd,
             simd_without=simd_without,
+            reduction=reduction,
             machine=machine,
             invocations=invocations,
             density=density,
             memory=memory,
             check=check,
             trace=trace is not None,
+            watch=None if report is None else watch,
             progress=progress,
         )
     if outputs is not None:
@@ -109,9 +128,12 @@ def command(
 
         recorded = result.trace
         write_whole(trace, lambda path: write_trace(recorded, path))
+    if report is not None:
+        from polyloom.report.html import write_report
+
+        write_report(report, result)
     if as_json:
         click.echo(json.dumps(result.json(), indent=1))
-            reduction=reduction,
     else:
         print_simulation(result)
         print_remarks(result.remarks, quiet=False)

@@ -1,0 +1,114 @@
+"""Everything that the page's scripts draw, as one JSON document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from polyloom.report.html.packing import pack_numbers, pack_truths
+from polyloom.report.html.timeline import timelines
+from polyloom.wafer.simulation_result import SimulationResult
+from polyloom.wafer.simulator.fabric import LINKS
+from polyloom.wafer.views.grids import memory_grid, role_grid, route_grids
+from polyloom.wafer.views.instances import Arrival, InstanceSample, instance_samples
+
+Document = dict[str, Any]
+
+MOST_PES_WITH_LINKS = 4096
+"""On larger rectangles the page says of links only how much the busiest one of a PE was used."""
+
+
+def document(result: SimulationResult) -> Document:
+    """Return what the scripts need: grid, heat maps, routes, time lines, samples of instance sets."""
+    program = result.program
+    grid = program.analysis.border.given.grid
+    return {
+        "cycles": result.cycles,
+        "grid": {"width": grid.width, "height": grid.height},
+        "layers": _layers(result),
+        "links": _links(result),
+        "roles": [role.code.name for role in program.roles],
+        "colors": [{"color": color, "carries": what} for color, what in program.routing.colors],
+        "routes": _routes(result),
+        "timelines": {"names": [], "pes": []} if result.trace is None else timelines(result.trace),
+        "samples": _samples(result),
+    }
+
+
+def _layers(result: SimulationResult) -> list[Document]:
+    """The heat maps, int[height * width] each."""
+    use = result.simulation.link_use
+    amounts = (
+        ("busy", "busy", "cycles", result.simulation.busy),
+        ("memory", "memory", "bytes", memory_grid(result.program)),
+        ("wavelets", "wavelets through the router", "wavelets", use.sum(axis=2)),
+        ("link", "busiest link", "wavelets", use.max(axis=2)),
+        ("role", "role", "", role_grid(result.program)),
+    )
+    return [
+        {
+            "name": name,
+            "label": label,
+            "unit": unit,
+            "minimum": int(values.min()),
+            "maximum": int(values.max()),
+            "values": pack_numbers(values),
+        }
+        for name, label, unit, values in amounts
+    ]
+
+
+def _links(result: SimulationResult) -> list[Document]:
+    """How much each way out of each router was used; nothing on large rectangles."""
+    use = result.simulation.link_use
+    if use.shape[0] * use.shape[1] > MOST_PES_WITH_LINKS:
+        return []
+    return [{"side": side, "values": pack_numbers(use[:, :, k])} for k, side in enumerate(LINKS)]
+
+
+def _routes(result: SimulationResult) -> list[Document]:
+    return [
+        {"color": r.color, "source": r.source, "targets": list(r.targets), "on": pack_truths(r.on)}
+        for r in route_grids(result.program)
+        if r.on.any()
+    ]
+
+
+def _samples(result: SimulationResult) -> list[Document]:
+    x, y = result.program.analysis.border.origin
+    return [_sample(sample, (x, y)) for sample in instance_samples(result.program.analysis)]
+
+
+def _sample(sample: InstanceSample, origin: tuple[int, int]) -> Document:
+    """``placed`` and the like are flat lists of coordinates."""
+    simd, task = sample.analysis, sample.analysis.task
+    rank = int(sample.arrivals[0].points.shape[1]) if sample.arrivals else 0
+    return {
+        "task": task.name,
+        "pe": [sample.pe[0] + origin[0], sample.pe[1] + origin[1]],
+        "strategy": simd.strategy.value,
+        "whole": simd.whole is not None,
+        "index": list(task.index_names),
+        "iterators": list(task.statement.iterators),
+        "rank": rank,
+        "placed": _flat(sample.placed),
+        "arrivals": [_arrival(arrival) for arrival in sample.arrivals],
+        "complete": sample.complete,
+    }
+
+
+def _arrival(arrival: Arrival) -> Document:
+    return {
+        "index": list(arrival.index),
+        "points": _flat(arrival.points),
+        "instances": _flat(arrival.instances),
+        "extraPoints": _flat(arrival.extra_points),
+        "extraInstances": _flat(arrival.extra_instances),
+        "box": None if arrival.box is None else {"low": arrival.box[0], "size": arrival.box[1]},
+    }
+
+
+def _flat(points: np.ndarray[Any, np.dtype[np.int64]]) -> list[int]:
+    found: list[int] = points.ravel().tolist()
+    return found

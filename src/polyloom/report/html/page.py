@@ -1,0 +1,77 @@
+"""The page: a template filled with tables, the drawn task graph, the scripts, and their data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from polyloom.files import write_whole
+from polyloom.report.html.document import document
+from polyloom.report.html.graph_layout import HEIGHT, WIDTH, draw
+from polyloom.report.html.tables import cards, decisions, map_text, program_text, remarks, role_rows, verdict
+from polyloom.wafer.simulation_result import SimulationResult
+from polyloom.wafer.views.task_links import task_links
+
+SCRIPTS = ("unpack.js", "grid.js", "timeline.js", "instances.js", "page.js")
+
+
+def write_report(path: Path, result: SimulationResult) -> None:
+    """Write the page, whole or not at all. Raises PolyloomError ``file-unwritable``."""
+    text = page_text(result)
+    write_whole(path, lambda target: _write(target, text))
+
+
+def _write(target: Path, text: str) -> None:
+    target.write_text(text, encoding="utf-8")
+
+
+def page_text(result: SimulationResult) -> str:
+    """Return the page. The same result gives the same text."""
+    environment = Environment(
+        loader=PackageLoader("polyloom.report", "html"),
+        autoescape=select_autoescape(default=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template("template.html").render(_values(environment, result))
+
+
+def _values(environment: Environment, result: SimulationResult) -> dict[str, Any]:
+    return {
+        "result": result,
+        "s": result.simulation,
+        "machine": result.program.machine,
+        "name": result.program.analysis.program.name,
+        "grid": result.program.analysis.border.given.grid,
+        "verdict": verdict(result),
+        "cards": cards(result),
+        "decisions": decisions(result),
+        "roles": role_rows(result),
+        "colors": result.program.routing.colors,
+        "remarks": tuple(remarks(result)),
+        "graph": draw(task_links(result.program.analysis)),
+        "node": {"width": WIDTH, "height": HEIGHT},
+        "program": program_text(result),
+        "map": map_text(result),
+        "style": _verbatim(environment, "style.css"),
+        "scripts": [_verbatim(environment, name) for name in SCRIPTS],
+        "data": _json(document(result)),
+    }
+
+
+def _verbatim(environment: Environment, name: str) -> Markup:
+    assert environment.loader is not None
+    source, _, _ = environment.loader.get_source(environment, name)
+    return Markup(source)
+
+
+def _json(data: dict[str, Any]) -> Markup:
+    """Return JSON that no text inside can end: ``<`` is escaped."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return Markup(text)

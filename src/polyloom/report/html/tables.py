@@ -1,0 +1,188 @@
+"""The tables and figures of the page that need no script."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from polyloom.diagnostics import Unsupported, render
+from polyloom.frontends.lair import from_program
+from polyloom.ir.printer import print_program
+from polyloom.report.explain_task_view import Row, task_rows, task_title
+from polyloom.wafer.emit_c import operand_count
+from polyloom.wafer.explanation_tasks import simd_sizes
+from polyloom.wafer.host import pes_of_role
+from polyloom.wafer.isl_text import placement_text
+from polyloom.wafer.notation import notation, notation_in_prose
+from polyloom.wafer.program import RoleProgram
+from polyloom.wafer.simd import SimdAnalysis, Strategy
+from polyloom.wafer.simulation_result import SimulationResult
+
+
+@dataclass(frozen=True)
+class Card:
+    """A figure of the summary: what it is, its value, and what to compare it with."""
+
+    label: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A line of the table of SIMD decisions; ``extensions``: what is used beyond the
+    paper; ``rows``: every set behind it.
+    """
+
+    title: str
+    strategy: str
+    instruction: str
+    sizes: str
+    extensions: tuple[str, ...]
+    reason: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Use:
+    """How much of a resource is used, of how much."""
+
+    used: int
+    available: int
+
+    @property
+    def share(self) -> float:
+        """From 0 to 1, for a bar."""
+        return min(1.0, self.used / self.available) if self.available else 0.0
+
+
+@dataclass(frozen=True)
+class RoleRow:
+    """What a role of PE takes: ``arrays``: name and bytes, the largest first."""
+
+    name: str
+    pes: str
+    count: int
+    memory: Use
+    arrays: tuple[tuple[str, int], ...]
+    inputs: Use
+    outputs: Use
+    tasks: int
+    operands: int
+
+
+def cards(result: SimulationResult) -> tuple[Card, ...]:
+    """Return the figures of the summary."""
+    s, machine = result.simulation, result.program.machine
+    busy = s.busy[s.busy > 0]
+    mean = float(busy.mean()) / s.cycles if busy.size and s.cycles else 0.0
+    most = int(busy.max()) / s.cycles if busy.size and s.cycles else 0.0
+    per_invocation = f"{s.cycles / machine.clock_ghz / 1000:,.3g} µs at {machine.clock_ghz:g} GHz"
+    return (
+        Card("cycles", f"{s.cycles:,}", per_invocation),
+        Card("limit", f"{s.limit.cycles:,}", f"set by {s.limit.by}"),
+        Card("PEs with a program", f"{s.pe_count:,}", f"of {s.busy.size:,} in the rectangle"),
+        Card("PEs busy", f"{mean:.0%}", f"of the run on average, the busiest {most:.0%}"),
+        Card("data on a PE", f"{s.memory_bytes:,} B", f"at most, of {machine.memory_bytes:,} B"),
+        Card("SIMD operations", f"{s.simd_operations:,}", f"in {s.simd_instructions:,} instructions"),
+        Card("scalar operations", f"{s.scalar_operations:,}", ""),
+        Card("wavelets", f"{s.wavelets:,}", f"{s.hops:,} hops; the busiest link {s.max_link_use:.0%} in use"),
+    )
+
+
+def verdict(result: SimulationResult) -> tuple[str, str]:
+    """Return what the check said, as a class of the page and as text."""
+    check = result.check
+    if check is None:
+        return "none", "not checked: run with --check to compare with the evaluator"
+    if not check.passed:
+        return "failed", "check FAILED: " + "; ".join(check.mismatches)
+    if check.max_error == 0:
+        return "passed", "check passed: the same bits as the NumPy evaluator"
+    error = f"{check.max_error:.3g}" if math.isfinite(check.max_error) else "unbounded"
+    return "passed", f"check passed: error at most {error} n·ε·Σ|terms|"
+
+
+def decisions(result: SimulationResult) -> tuple[Decision, ...]:
+    """Return one line for each computation task."""
+    analysis = result.program.analysis
+    return tuple(
+        _decision(simd, tuple(task_rows(simd, analysis.arrays, ascii_only=False))) for simd in analysis.simd
+    )
+
+
+def _decision(simd: SimdAnalysis, rows: tuple[Row, ...]) -> Decision:
+    used = simd.strategy is not Strategy.NONE
+    instruction = ", ".join(simd.instructions) if used else "loops"
+    return Decision(
+        task_title(simd),
+        "whole stream" if simd.whole is not None else simd.strategy.value,
+        instruction,
+        _sizes(simd),
+        tuple(dict.fromkeys(effect.extension.value for effect in simd.effects)),
+        notation_in_prose(simd.reason),
+        rows,
+    )
+
+
+def _sizes(simd: SimdAnalysis) -> str:
+    sizes = simd_sizes(simd)
+    if sizes is None:
+        return ""
+    if isinstance(sizes, str):
+        return notation(sizes)
+    return " or ".join(" × ".join(map(str, size)) or "1" for size in sizes)
+
+
+def role_rows(result: SimulationResult) -> tuple[RoleRow, ...]:
+    """Return what each role takes of its PEs."""
+    return tuple(_role_row(result, role) for role in result.program.roles)
+
+
+def _role_row(result: SimulationResult, role: RoleProgram) -> RoleRow:
+    machine, code = result.program.machine, role.code
+    arrays = sorted(((a.name, a.bytes) for a in code.arrays), key=lambda a: -a[1])
+    return RoleRow(
+        code.name,
+        notation(str(role.pes.coalesce())),
+        len(pes_of_role(result.program, role)[0]),
+        Use(role.memory_bytes, machine.memory_bytes),
+        tuple(arrays),
+        Use(len(code.inputs), len(machine.input_queues)),
+        Use(len(code.outputs), len(machine.output_queues)),
+        2 * len(code.data_tasks) + len(code.local_tasks) + 1,
+        operand_count(code),
+    )
+
+
+def program_text(result: SimulationResult) -> str:
+    """Return the program as LAIR; what LAIR has not, as the IR prints it."""
+    program = result.program.analysis.program
+    try:
+        return from_program(program)
+    except Unsupported:
+        return print_program(program)
+
+
+def map_text(result: SimulationResult) -> str:
+    """Return the map as the user wrote it; where it was chosen, as relations."""
+    given = result.program.analysis.border.given
+    span = next(iter(given.spans.values()), None)
+    if span is not None:
+        return span.source.text.strip() + "\n"
+    lines = [f"size: {{ PE[{given.grid.width}, {given.grid.height}] }}"]
+    for key, relations in (
+        ("compute_map", given.placement),
+        ("iport_map", given.inputs),
+        ("oport_map", given.outputs),
+    ):
+        if relations:
+            lines.append(f"{key}:")
+            lines += [f"  {placement_text(relation)}" for relation in relations.values()]
+    return "\n".join(lines) + "\n"
+
+
+def remarks(result: SimulationResult) -> Iterator[str]:
+    """Yield missed optimisations as text."""
+    yield from (render(diagnostic) for diagnostic in result.remarks)

@@ -1,0 +1,140 @@
+"""The page in a real browser: it draws, it answers to mouse and keys, nothing overflows, nothing complains.
+
+Where there is no Chromium these tests are not run, and the summary says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import Browser, find_chromium
+from reports import simulated
+
+from polyloom.report.html import write_report
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.ci,
+    pytest.mark.skipif(find_chromium() is None, reason="NOT RUN: there is no Chromium on this machine"),
+]
+
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+PAINTED = """(id => { const c = document.getElementById(id), d = c.getContext('2d');
+  const seen = new Set(), p = d.getImageData(0, 0, c.width, c.height).data;
+  for (let k = 0; k < p.length; k += 4) seen.add(p[k] << 16 | p[k + 1] << 8 | p[k + 2]);
+  return seen.size; })"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    program = find_chromium()
+    assert program is not None
+    with Browser(program, tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def ff(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("ff") / "ff.html"
+    write_report(path, simulated("ff", "ff55_one_port"))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def no_complaints(browser: Browser) -> Iterator[None]:
+    browser.complaints.clear()
+    yield
+    assert browser.complaints == []
+
+
+def on_the_grid(browser: Browser, x: int, y: int) -> tuple[float, float]:
+    """Where a PE of a 5 x 5 grid is in the window."""
+    browser.evaluate("document.getElementById('grid').scrollIntoView({block: 'center'})")
+    box = browser.evaluate(
+        "(b => [b.x, b.y, b.width, b.height])(document.getElementById('grid').getBoundingClientRect())"
+    )
+    size = min((box[2] - 52) / 5, (box[3] - 52) / 5, 110)
+    return box[0] + box[2] / 2 + (x - 2) * size, box[1] + box[3] / 2 + (y - 2) * size
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_nothing_overflows(browser: Browser, ff: Path, width: int, scheme: str) -> None:
+    browser.resize(width)
+    browser.prefer(scheme)
+    browser.open(ff)
+    browser.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert browser.evaluate(OVERFLOW) == 0
+    assert browser.evaluate("document.documentElement.dataset.theme") == scheme
+    assert browser.evaluate(f"{PAINTED}('grid')") > 4
+
+
+def test_a_click_shows_the_time_line_of_a_pe(browser: Browser, ff: Path) -> None:
+    browser.resize(1280)
+    browser.open(ff)
+    browser.click(*on_the_grid(browser, 2, 3))
+    assert browser.evaluate("document.querySelector('#timelines h3').textContent") == "PE (2, 3)"
+    assert browser.evaluate("document.getElementById('pe-list').value") == "2,3"
+    status = browser.evaluate("document.getElementById('grid-status').textContent")
+    assert status.startswith("PE (2, 3): busy ") and "role ff_" in status
+    listed = browser.evaluate("document.getElementById('events').textContent")
+    assert "handle_x" in listed and "fmach" in listed
+    browser.click(*on_the_grid(browser, 4, 0), shift=True)
+    shown = browser.evaluate("[...document.querySelectorAll('#timelines h3')].map(h => h.textContent)")
+    assert shown == ["PE (2, 3)", "PE (4, 0)"]
+
+
+def test_keys_move_and_choose(browser: Browser, ff: Path) -> None:
+    browser.open(ff)
+    browser.click(*on_the_grid(browser, 0, 0))
+    browser.evaluate("document.getElementById('grid').focus()")
+    for key, code in (("ArrowRight", 39), ("ArrowRight", 39), ("ArrowDown", 40), ("Enter", 13)):
+        browser.press(key, code)
+    assert browser.evaluate("document.querySelector('#timelines h3').textContent") == "PE (2, 1)"
+
+
+def test_layers_and_routes_change_the_picture(browser: Browser, ff: Path) -> None:
+    browser.open(ff)
+    picture = "document.getElementById('grid').toDataURL()"
+    seen = {browser.evaluate(picture)}
+    for layer in ("memory", "wavelets", "link", "role"):
+        browser.evaluate(f"document.querySelector('[data-layer={layer}]').click()")
+        assert browser.evaluate(f"document.querySelector('[data-layer={layer}]').ariaPressed") == "true"
+        seen.add(browser.evaluate(picture))
+    browser.evaluate("document.querySelector('#routes input').click()")
+    seen.add(browser.evaluate(picture))
+    assert len(seen) == 6
+
+
+def test_tables_and_drawings_are_there(browser: Browser, ff: Path) -> None:
+    browser.open(ff)
+    rows = "document.querySelectorAll('#{} tbody tr').length"
+    assert browser.evaluate(rows.format("decisions")) >= 1
+    assert browser.evaluate(rows.format("roles-table")) == len(simulated("ff", "ff55_one_port").program.roles)
+    assert browser.evaluate("document.querySelectorAll('#task-graph rect').length") == 9
+
+
+def test_the_slider_moves_the_box_over_the_instances(browser: Browser, tmp_path: Path) -> None:
+    """conv1d: one arrival of x starts a diagonal of up to three instances; the hull makes it three."""
+    write_report(tmp_path / "conv1d.html", simulated("conv1d", "conv1d"))
+    browser.open(tmp_path / "conv1d.html")
+    words = "document.getElementById('set-status').textContent"
+    assert browser.evaluate(words).startswith("1 instance, 2 extra; box hull 3")
+    browser.evaluate(
+        "(s => { s.value = 2; s.dispatchEvent(new Event('input')); })(document.getElementById('set-index'))"
+    )
+    assert browser.evaluate(words).startswith("3 instances, 0 extra; box hull 3")
+    assert browser.evaluate("document.querySelectorAll('#set-after .now').length") == 3
+    assert browser.evaluate("document.querySelectorAll('#set-after .box').length") == 1
+    assert browser.evaluate("document.querySelectorAll('#set-before .placed').length") == 42
+
+
+def test_what_the_page_unpacks_is_what_was_packed(browser: Browser, ff: Path) -> None:
+    browser.open(ff)
+    busy = browser.evaluate(
+        "unpack(data.layers.find(l => l.name === 'busy').values)"
+        ".then(v => Array.from({length: 25}, (_, k) => v.at(k)))"
+    )
+    assert busy == simulated("ff", "ff55_one_port").simulation.busy.ravel().tolist()
