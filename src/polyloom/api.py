@@ -29,7 +29,14 @@ from polyloom.mdh.dropin import DropIn
 from polyloom.mdh.running import RunResult, run_program
 from polyloom.mdh.tune import Progress as TuneProgress
 from polyloom.mdh.tune import Tuned, TuneOptions
-from polyloom.pipeline import analyse_layer, compile_layer, compile_opencl, load_opencl, tune_opencl
+from polyloom.pipeline import (
+    analyse_layer,
+    compile_layer,
+    compile_opencl,
+    complete_mapping,
+    load_opencl,
+    tune_opencl,
+)
 from polyloom.sources import Reading, is_c, load_host_programs, load_tensors, text_or_file
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.check import check_outputs, checked_batch, made_up
@@ -38,7 +45,7 @@ from polyloom.wafer.explanation import explanation
 from polyloom.wafer.extensions import Extension, without
 from polyloom.wafer.manifest import manifest
 from polyloom.wafer.mapping import Mapping as LairMap
-from polyloom.wafer.mapping import read_mapping as read_map_source
+from polyloom.wafer.placement.choose import Choice
 from polyloom.wafer.program import WaferProgram
 from polyloom.wafer.simd import SimdMode, SimdOptions
 from polyloom.wafer.simulation import simulate_program
@@ -47,12 +54,14 @@ from polyloom.wafer.simulator.machine import Machine, load_machine
 from polyloom.wafer.views.grids import watched_pes
 
 __all__ = [
+    "Choice",
     "CompiledLayer",
     "CompiledProgram",
     "DeviceArray",
     "DeviceModel",
     "Explanation",
     "RunResult",
+    "choose_mapping",
     "compile",
     "compile_wafer",
     "devices",
@@ -133,13 +142,35 @@ def read_program(
     return load_tensors(source, Reading(node, function, values), parameters).program
 
 
-def read_mapping(source: Path, program: Program) -> LairMap:
+def read_mapping(source: Path, program: Program, machine: str = MACHINE) -> LairMap:
     """Read a LAIR map (a file, or text with a brace) for a program, and check it.
 
-    Errors: ``PolyloomError`` where the map is wrong; ``Unsupported`` where it needs what is not there yet.
+    What the map leaves open is chosen as ``choose_mapping`` does.
+
+    Errors: ``PolyloomError`` where the map is wrong; ``Unsupported`` where nothing was found that fits.
     Source: dtg_codegen, Sec. 4.1.2.
     """
-    return read_map_source(text_or_file(source, "<map>"), program)
+    return choose_mapping(program, source, machine=machine).mapping
+
+
+def choose_mapping(
+    program: Program,
+    source: Path | None = None,
+    *,
+    size: tuple[int, int] | None = None,
+    machine: str = MACHINE,
+    memory: int | None = None,
+) -> Choice:
+    """Choose what a map leaves open, or all of it where there is none: placement, ports, size.
+
+    ``source``: the map (a file, or text with a brace); ``size``: columns and rows, in place of the map's. The
+    result's ``text`` is a map file. A map that leaves nothing open comes back as it is.
+
+    Errors: ``PolyloomError`` where the map is wrong; ``Unsupported`` where nothing was found that fits.
+    Source: docs/mapping.md.
+    """
+    given = None if source is None else text_or_file(source, "<map>")
+    return complete_mapping(given, program, machine_model(machine, memory), size)
 
 
 def explain(
@@ -208,9 +239,9 @@ def simulate(
     ``inputs``: an array of the tensor's shape and type for every input; with ``invocations`` N > 1, streamed
     tensors have a leading axis N. None: small integers from a fixed seed, of which a fraction ``density`` is
     not 0 in sparse tensors. ``check`` compares with the NumPy evaluator: made-up inputs exactly, given ones
-    within n * eps * sum of |terms|. ``trace`` records what happens when on all PEs; ``watch`` on the PEs that are
-    worth it, and on those that it names by (x, y): all of a small rectangle. ``progress`` is called with events
-    and cycle about every 0.2 s.
+    within n * eps * sum of |terms|. ``trace`` records what happens when on all PEs; ``watch`` on all of a
+    small rectangle, else on those that it names by (x, y) and a few others. ``progress`` is called with
+    events and cycle about every 0.2 s.
 
     Errors: those of ``compile_wafer``, ``input-...``, and ``simulation-...`` for what the simulator refuses.
     Not in the papers: their simulator is not public.

@@ -149,6 +149,15 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
             temporary.unlink(missing_ok=True)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text, whole or not at all. Errors: ``file-unwritable``."""
+
+    def write(to: Path) -> None:
+        to.write_text(text, encoding="utf-8", newline="")
+
+    write_whole(path, write)
+
+
 @contextmanager
 def refusing_unwritable(path: Path) -> Iterator[None]:
     """Turn an ``OSError`` inside into the diagnostic ``file-unwritable`` for ``path``."""

@@ -28,6 +28,8 @@ from polyloom.wafer.collectives import ReductionShape, plan_reductions
 from polyloom.wafer.expressible import check_expressible
 from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.memory import allocate
+from polyloom.wafer.placement.choose import Choice, complete
+from polyloom.wafer.placement.cost_model import estimated_cycles
 from polyloom.wafer.program import WaferProgram, compile_program
 from polyloom.wafer.simd import SimdMode, SimdOptions, analyse, enlarge, extension_remarks, missed_remark
 from polyloom.wafer.simulator.machine import Machine
@@ -57,6 +59,22 @@ def analyse_layer(
     return LayerAnalysis(
         program, border.compute, border, options, graph, reductions, arrays, enlarged, simd, remarks
     )
+
+
+def complete_mapping(
+    source: Source | None, program: Program, machine: Machine, size: tuple[int, int] | None = None
+) -> Choice:
+    """Return a map's mapping, with what it leaves open chosen; ``size`` is taken in place of the map's.
+
+    Source: dtg_codegen, Sec. 4.1.2 (a direction, and its future work).
+    """
+    check_expressible(program)
+    return complete(source, program, machine, lambda p, m: _estimated(p, m, machine), size)
+
+
+def _estimated(program: Program, mapping: Mapping, machine: Machine) -> float:
+    analysis = analyse_layer(program, mapping, SimdOptions(machine=machine))
+    return estimated_cycles(compile_program(analysis, machine))
 
 
 def compile_layer(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:

@@ -68,10 +68,9 @@ def test_a_saved_model_comes_later(capsys: Captured, tmp_path: Path) -> None:
     assert "error[source-later]" in failure(capsys, ["show", str(tmp_path)], 3)
 
 
-def test_no_map_yet(capsys: Captured) -> None:
-    err = failure(capsys, ["explain", *CONV], 3)
-    assert "error[map-automatic]" in err
-    assert "conv1d.map" in err
+def test_a_size_that_is_none(capsys: Captured) -> None:
+    for text in ("4", "0x3", "4x4x4", "70000x1"):
+        assert "4x4" in failure(capsys, ["explain", *CONV, "--size", text], 2)
 
 
 def test_refused_input_leaves_no_report(capsys: Captured, tmp_path: Path) -> None:
@@ -181,7 +180,7 @@ def test_a_fault_of_ours_is_not_the_users(capsys: Captured, monkeypatch: pytest.
     def fail(*arguments: object, **options: object) -> None:
         raise KeyError("simulated")
 
-    monkeypatch.setattr(explain_verb, "load_placed", fail)
+    monkeypatch.setattr(explain_verb, "load_chosen", fail)
     err = failure(capsys, ["explain", *MAPPED], 70)
     assert "KeyError" in err
     assert "report" in err
@@ -193,7 +192,7 @@ def test_an_interruption(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> N
     def interrupt(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(explain_verb, "load_placed", interrupt)
+    monkeypatch.setattr(explain_verb, "load_chosen", interrupt)
     assert failure(capsys, ["explain", *MAPPED], 130).strip() == "interrupted"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from polyloom.cli.loading import load_placed
+from polyloom.cli.loading import load_chosen
 from polyloom.cli.messages import print_remarks
 from polyloom.cli.options import (
     c_options,
@@ -59,13 +59,13 @@ def _wafer(source: Path, folder: Path, options: Mapping[str, Any]) -> tuple[str,
     from polyloom.wafer.folder import write_folder
 
     map_file = options["map_file"]
-    program, mapping = load_placed(source, options, map_file, quiet=False)
+    program, choice = load_chosen(source, options, map_file, quiet=False)
     without = options["simd_without"]
     shape = options["reduction"]
     compiled = compile_wafer(
-        program, mapping, options["simd"], options["machine"], simd_without=without, reduction=shape
+        program, choice.mapping, options["simd"], options["machine"], simd_without=without, reduction=shape
     )
-    names = write_folder(compiled.program, folder)
+    names = write_folder(compiled.program, folder, choice.text if choice.candidates else None)
     print_remarks(compiled.remarks, quiet=False)
     return names
 

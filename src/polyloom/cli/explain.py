@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from polyloom.cli.loading import load_placed
+from polyloom.cli.loading import load_chosen
 from polyloom.cli.messages import print_remarks
 from polyloom.cli.options import (
     c_options,
@@ -47,17 +47,20 @@ def command(
     """Print every stage that SOURCE goes through under MAP, with its sets in the paper's notation.
 
     The numbers at the right are the equations of `dtg_codegen` (Verdoolaege et al., IMPACT 2020). Without
-    MAP, a C source is printed with what each of its loops is: parallel, a reduction or serial, and why.
+    MAP and --size, a C source is printed with what each of its loops is: parallel, a reduction or serial, and
+    why.
     """
-    if map_file is None and is_c(source):
+    if map_file is None and is_c(source) and options["size"] is None:
         _explain_loops(source, options, as_json=as_json)
         return
     from polyloom.api import explain
 
-    program, mapping = load_placed(source, options, map_file, quiet=as_json)
+    program, choice = load_chosen(source, options, map_file, quiet=as_json)
+    mapping = choice.mapping
     found = explain(program, mapping, simd, machine, simd_without=simd_without, reduction=reduction)
     if as_json:
-        click.echo(json.dumps(found.json(), indent=1))
+        chosen = {"choice": choice.json()} if choice.candidates else {}
+        click.echo(json.dumps({**chosen, **found.json()}, indent=1))
         return
     from polyloom.report.explain_view import print_explanation
 

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import click
+
 from polyloom.cli.messages import print_remarks
-from polyloom.diagnostics import Unsupported, error
+from polyloom.files import write_text
 from polyloom.ir.program import Program
 from polyloom.sources import Reading, load_tensors
 from polyloom.wafer.mapping import Mapping as LairMap
+from polyloom.wafer.placement.choose import Choice
 
 
 def load(source: Path, options: Mapping[str, Any], *, quiet: bool) -> Program:
@@ -30,21 +33,28 @@ _READING = ("node", "function", "defines", "include", "preprocessor", "reduction
 def load_placed(
     source: Path, options: Mapping[str, Any], map_file: Path | None, *, quiet: bool
 ) -> tuple[Program, LairMap]:
-    """Read a source and its map. Errors: ``Unsupported`` where no map is given."""
-    from polyloom.api import read_mapping
+    """Read a source and its map; what the map leaves open is chosen, and printed unless ``quiet``."""
+    program, choice = load_chosen(source, options, map_file, quiet=quiet)
+    return program, choice.mapping
+
+
+def load_chosen(
+    source: Path, options: Mapping[str, Any], map_file: Path | None, *, quiet: bool
+) -> tuple[Program, Choice]:
+    """Do the same, and return what was chosen, among what. ``--write-map`` writes it to a file.
+
+    The machine, its memory and the size are those of the command line.
+    """
+    from polyloom.api import MACHINE, choose_mapping
 
     program = load(source, options, quiet=quiet)
-    if map_file is None:
-        raise Unsupported(
-            error(
-                "map-automatic",
-                "no map is given, and Polyloom does not choose placements yet",
-                helps=[_suggestion(source)],
-            )
-        )
-    return program, read_mapping(map_file, program)
+    given = click.get_current_context().params
+    machine, memory = given.get("machine") or MACHINE, given.get("memory")
+    choice = choose_mapping(program, map_file, size=given.get("size"), machine=machine, memory=memory)
+    if given.get("write_map") is not None:
+        write_text(given["write_map"], choice.text)
+    if choice.candidates and not quiet:
+        from polyloom.report.choice_view import print_choice
 
-
-def _suggestion(source: Path) -> str:
-    beside = source.with_suffix(".map")
-    return f"add `--map {beside if beside.exists() else 'FILE.map'}`"
+        print_choice(choice)
+    return program, choice

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -49,11 +50,34 @@ def _with_source(function: _F, *, required: bool) -> _F:
 
 
 def map_option(function: _F) -> _F:
-    """Add ``--map``."""
-    help_ = "The LAIR map: placement and ports."
-    return click.option("--map", "map_file", metavar="MAP", type=click.Path(path_type=Path), help=help_)(
-        function
-    )
+    """Add ``--map``, ``--size`` and ``--write-map``."""
+    path = click.Path(path_type=Path)
+    for option in (
+        click.option(
+            "--write-map", metavar="FILE", type=path, help="Write the map, with what was chosen, to a file."
+        ),
+        click.option(
+            "--size", metavar="WxH", callback=_size, help="Columns and rows of PEs, in place of the map's."
+        ),
+        click.option(
+            "--map",
+            "map_file",
+            metavar="MAP",
+            type=path,
+            help="The LAIR map: placement and ports. What it leaves open is chosen.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def _size(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    match = re.fullmatch(r"\s*(\d+)\s*[xX]\s*(\d+)\s*", text)
+    if match is None or not 1 <= min(map(int, match.groups())) <= max(map(int, match.groups())) <= 65536:
+        raise click.BadParameter(f"'{text}' is not of the form 4x4", ctx, parameter)
+    return int(match.group(1)), int(match.group(2))
 
 
 def simd_option(function: _F) -> _F:

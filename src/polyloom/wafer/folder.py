@@ -19,9 +19,12 @@ def folder_files(program: WaferProgram) -> dict[str, str]:
     return {**program.files, **headers, INSTRUCTIONS: table_text()}
 
 
-def write_folder(program: WaferProgram, folder: Path) -> tuple[str, ...]:
+def write_folder(program: WaferProgram, folder: Path, chosen_map: str | None = None) -> tuple[str, ...]:
     """Write the files and the manifest to a folder, whole or not at all, and return their names.
+
+    ``chosen_map``: the text of the map, where the compiler chose a part of it: ``chosen.map``.
 
     Errors: those of ``folders.write_folder``.
     """
-    return write_files(folder_files(program), manifest(program), folder)
+    chosen = {} if chosen_map is None else {"chosen.map": chosen_map}
+    return write_files({**folder_files(program), **chosen}, manifest(program), folder)

@@ -46,32 +46,108 @@ class Mapping:
         return self.spans.get(key)
 
 
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What a map says, all of a mapping or a part of it. None: it says nothing, or ``auto``.
+
+    ``placement``: of the statements that are placed; ``directions``: ``{ S[i, j] -> [j, i] }`` of those that
+    have only a direction.
+    """
+
+    source: Source
+    entries: dict[str, Entry]
+    grid: Grid | None
+    placement: dict[str, isl.Map]
+    directions: dict[str, isl.Map]
+    inputs: dict[str, isl.Map] | None
+    outputs: dict[str, isl.Map] | None
+    sparse: tuple[str, ...] | None
+    state: tuple[tuple[str, str], ...]
+    trigger: dict[str, str]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to choose: a tensor without a port is resident where all is placed."""
+        automatic = any(e.text == AUTOMATIC for e in self.entries.values())
+        return self.grid is not None and bool(self.placement) and not self.directions and not automatic
+
+
+AUTOMATIC = "auto"
+"""The value of ``iport_map`` or ``oport_map`` that leaves the ports to the compiler."""
+
+
 def read_mapping(source: Source, program: Program) -> Mapping:
     """Read a map for a program and check it.
 
-    Raises PolyloomError (``map-...``) where the map is wrong, Unsupported where it leaves to the
-    compiler what the compiler does not choose yet.
+    Raises PolyloomError (``map-...``) where the map is wrong or has no size, Unsupported where it leaves
+    something to be chosen: ``placement.complete`` does that.
     """
-    entries = read_entries(source)
+    given = read_given(source, program)
+    _check_complete(given)
+    assert given.grid is not None
     mapping = Mapping(
-        _read_size(source, entries),
-        _read_placement(source, entries, program),
-        _read_ports(entries.get("iport_map"), program, program.inputs, "input"),
-        _read_ports(entries.get("oport_map"), program, program.outputs, "output"),
-        _read_sparse(entries.get("sparse"), program),
+        given.grid,
+        given.placement,
+        given.inputs or {},
+        given.outputs or {},
+        given.sparse or (),
+        given.state,
+        given.trigger,
+        {key: entry.span for key, entry in given.entries.items()},
+    )
+    check_mapping(mapping, program)
+    return mapping
+
+
+def read_given(source: Source, program: Program) -> Given:
+    """Read what a map says, complete or not. Raises PolyloomError (``map-...``) where it cannot be read."""
+    entries = read_entries(source)
+    placement, directions = _read_placement(entries.get("compute_map"), program)
+    ports = {key: None if _is_open(entries, key) else entries[key] for key in ("iport_map", "oport_map")}
+    inputs, outputs = ports["iport_map"], ports["oport_map"]
+    return Given(
+        source,
+        entries,
+        _read_size(entries["size"]) if "size" in entries else None,
+        placement,
+        directions,
+        None if inputs is None else _read_ports(inputs, program, program.inputs, "input"),
+        None if outputs is None else _read_ports(outputs, program, program.outputs, "output"),
+        _read_sparse(entries["sparse"], program) if "sparse" in entries else None,
         _read_state(entries.get("state"), program),
         _read_trigger(entries.get("trigger"), program),
-        {key: entry.span for key, entry in entries.items()},
     )
+
+
+def _is_open(entries: dict[str, Entry], key: str) -> bool:
+    return key not in entries or entries[key].text == AUTOMATIC
+
+
+def _check_complete(given: Given) -> None:
+    """Refuse a map that leaves something to be chosen."""
+    start = Span(given.source, 0, min(1, len(given.source.text)))
+    if given.grid is None:
+        helps = ["add an entry such as size: { PE[4, 4] }"]
+        raise PolyloomError(error("map-missing", "the map has no `size`", start, helps=helps))
+    if "compute_map" not in given.entries:
+        helps = ["add an entry such as compute_map: { ff[i, j] -> PE[j//4, i//8] }"]
+        raise Unsupported(error("map-automatic", "the map has no `compute_map`", start, helps=helps))
+    for name in given.directions:
+        raise Unsupported(_direction_only(given.entries["compute_map"], name))
+    for key, entry in given.entries.items():
+        if entry.text == AUTOMATIC:
+            raise Unsupported(error("map-automatic", f"`{key}` is left to the compiler", entry.span))
+
+
+def check_mapping(mapping: Mapping, program: Program) -> None:
+    """Raise PolyloomError (``map-...``) with everything that is wrong with a mapping."""
     faults = [*_placement_faults(mapping, program), *_port_faults(mapping, program)]
     faults += _choice_faults(mapping, program)
     if faults:
         raise PolyloomError(*faults)
-    return mapping
 
 
-def _read_size(source: Source, entries: dict[str, Entry]) -> Grid:
-    entry = _required(source, entries, "size", "size: { PE[4, 4] }")
+def _read_size(entry: Entry) -> Grid:
     extents = parse_set(entry)
     coordinates = _single_point(extents)
     if extents.get_tuple_name() != "PE" or coordinates is None or len(coordinates) != 2:
@@ -99,46 +175,42 @@ def _single_point(points: isl.Set) -> tuple[int, ...] | None:
     return tuple(int(point.get_coordinate_val(isl.dim_type.set, k).to_python()) for k in dims)
 
 
-def _required(source: Source, entries: dict[str, Entry], key: str, example: str) -> Entry:
-    if key not in entries:
-        span = Span(source, 0, min(1, len(source.text)))
-        message = f"the map has no `{key}`"
-        raise PolyloomError(error("map-missing", message, span, helps=[f"add an entry such as {example}"]))
-    return entries[key]
-
-
 def _maps(relation: isl.UnionMap) -> list[isl.Map]:
     result: list[isl.Map] = []
     relation.foreach_map(result.append)
     return result
 
 
-def _read_placement(source: Source, entries: dict[str, Entry], program: Program) -> dict[str, isl.Map]:
-    if "compute_map" not in entries:
-        span = Span(source, 0, min(1, len(source.text)))
-        raise Unsupported(
-            error(
-                "map-automatic",
-                "the map has no `compute_map`, and Polyloom does not choose placements yet",
-                span,
-                helps=["add an entry such as compute_map: { ff[i, j] -> PE[j//4, i//8] }"],
-            )
-        )
-    entry = entries["compute_map"]
+def _read_placement(entry: Entry | None, program: Program) -> tuple[dict[str, isl.Map], dict[str, isl.Map]]:
+    """Return the placements, and the directions of statements that have no more, by statement."""
     statements = {s.name: s for s in program.statements}
-    result: dict[str, isl.Map] = {}
-    for relation in _maps(parse_relation(entry)):
+    placed: dict[str, isl.Map] = {}
+    directions: dict[str, isl.Map] = {}
+    for relation in [] if entry is None else _maps(parse_relation(entry)):
+        assert entry is not None
         name = relation.get_tuple_name(isl.dim_type.in_) or ""
         if name not in statements:
             raise PolyloomError(_unknown(entry, name, "statement", list(statements)))
         rank = len(statements[name].domain)
         _check_arity(entry, name, relation.dim(isl.dim_type.in_), rank, statements[name].iterators)
-        if not relation.has_tuple_name(isl.dim_type.out) and not relation.range().is_wrapping():
-            raise Unsupported(_direction_only(entry, name))
-        if relation.get_tuple_name(isl.dim_type.out) != "PE" or relation.dim(isl.dim_type.out) != 2:
+        inside = relation.intersect_domain(instance_set(statements[name]))
+        is_direction = not relation.has_tuple_name(isl.dim_type.out) and not relation.range().is_wrapping()
+        named = relation.get_tuple_name(isl.dim_type.out) == "PE"
+        if relation.dim(isl.dim_type.out) != 2 or not (named or is_direction):
             raise PolyloomError(_not_a_pe(entry, name))
-        result[name] = relation.intersect_domain(instance_set(statements[name]))
-    return {s.name: result[s.name] for s in program.statements if s.name in result}
+        if name in placed or name in directions:
+            raise PolyloomError(_two_kinds(entry, name))
+        (directions if is_direction else placed)[name] = inside
+    return _in_order(placed, program), _in_order(directions, program)
+
+
+def _in_order(found: dict[str, isl.Map], program: Program) -> dict[str, isl.Map]:
+    return {s.name: found[s.name] for s in program.statements if s.name in found}
+
+
+def _two_kinds(entry: Entry, name: str) -> Diagnostic:
+    message = f"`compute_map` gives `{name}` a placement and a direction"
+    return error("map-placement", message, entry.span, helps=["give one of them"])
 
 
 def _read_ports(
@@ -443,7 +515,7 @@ def _check_arity(entry: Entry, name: str, found: int, expected: int, names: tupl
 def _direction_only(entry: Entry, name: str) -> Diagnostic:
     return error(
         "map-direction",
-        f"`compute_map` gives only a direction for `{name}`, and Polyloom does not choose the tiles yet",
+        f"`compute_map` gives only a direction for `{name}`",
         entry.span,
         helps=["write the whole placement, such as { ff[i, j] -> PE[j//4, i//8] }"],
     )

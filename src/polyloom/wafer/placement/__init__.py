@@ -1,0 +1,1 @@
+"""Automatic mapping: placements, tiles and ports for what a map leaves open."""

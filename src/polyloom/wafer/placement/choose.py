@@ -1,0 +1,306 @@
+"""Automatic mapping: what a map leaves open is chosen, by the cycles that compiled code is estimated to take.
+
+Layouts are ranked by a guess (``search``); the best ones are compiled with default ports and priced; from
+the best of these, ports are changed one at a time. Whatever is legal is decided by the checks that every
+map passes: a candidate that they refuse is dropped. Source: dtg_codegen, Sec. 4.1.2 (a direction); the
+choice of a placement is its future work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import islpy as isl
+
+from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, error
+from polyloom.ir.program import Affine, Program, Statement
+from polyloom.wafer.mapping import Given, read_given, read_mapping
+from polyloom.wafer.mapping import Mapping as LairMap
+from polyloom.wafer.placement.coordinates import Place
+from polyloom.wafer.placement.estimate import Guess, Wishes, guess
+from polyloom.wafer.placement.fixed import place_of
+from polyloom.wafer.placement.layouts import Directions
+from polyloom.wafer.placement.operands import streamed_inputs
+from polyloom.wafer.placement.plan import Plan, Problem, first_plan, fixed_extent, neighbours, plan_text
+from polyloom.wafer.placement.ports import relation_text
+from polyloom.wafer.placement.search import Ranked, rank_layouts
+from polyloom.wafer.sides import Grid
+from polyloom.wafer.simulator.machine import Machine
+
+Pricer = Callable[[Program, LairMap], float]
+"""Compiles a mapping and returns its estimated cycles. Raises PolyloomError where a check refuses it."""
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How many layouts are compiled, of how many of them the ports are varied, and how many maps at most."""
+
+    layouts: int = 16
+    refined: int = 3
+    compiled: int = 90
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A mapping that was compiled: its text and estimated cycles; ``refusal``: why it is none."""
+
+    text: str
+    cycles: float
+    refusal: PolyloomError | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """``text``: the chosen mapping as a map file; ``candidates``: what was compared, the best first.
+
+    ``notes``: what was decided before the search, a sentence each. A map that leaves nothing open has no
+    candidates.
+    """
+
+    mapping: LairMap
+    text: str
+    candidates: tuple[Candidate, ...]
+    notes: tuple[str, ...]
+
+    def json(self) -> dict[str, Any]:
+        """Return the part ``choice`` of the document of ``explain --json`` (docs/interface.md)."""
+        candidates = [{"cycles": c.cycles, "map": c.text} for c in self.candidates[:SHOWN]]
+        return {"map": self.text, "notes": list(self.notes), "candidates": candidates}
+
+
+SHOWN = 8
+"""Candidates that are shown to a person or a program."""
+
+
+def complete(
+    source: Source | None,
+    program: Program,
+    machine: Machine,
+    pricer: Pricer,
+    size: tuple[int, int] | None = None,
+    options: SearchOptions | None = None,
+) -> Choice:
+    """Return the mapping that a map gives, with what it leaves open chosen.
+
+    ``source``: the map, None without one; ``size``: columns and rows in place of the map's.
+
+    Raises PolyloomError (``map-...``) where the map is wrong, Unsupported ``placement-...`` where nothing
+    was found that the machine can hold.
+    """
+    given = read_given(source or Source("<no map>", ""), program)
+    if size is not None:
+        given = replace(given, grid=Grid(*size))
+    elif source is not None and given.is_complete:
+        return Choice(read_mapping(source, program), source.text, (), ())
+    failure: PolyloomError | None = None
+    for wishes, notes in _wishes(given, program):
+        problem = Problem(program, given, wishes, _fixed_texts(given))
+        found = _search(problem, machine, pricer, options or SearchOptions())
+        good = sorted((c for c in found if c.refusal is None), key=lambda c: c.cycles)
+        if good:
+            mapping = read_mapping(Source("<automatic map>", good[0].text), program)
+            return Choice(mapping, good[0].text, tuple(good), notes)
+        failure = failure or next((c.refusal for c in found if c.refusal is not None), None)
+    assert failure is not None
+    raise failure
+
+
+def _fixed_texts(given: Given) -> dict[str, str]:
+    return {name: relation_text(relation) for name, relation in given.placement.items()}
+
+
+def _wishes(given: Given, program: Program) -> Iterator[tuple[Wishes, tuple[str, ...]]]:
+    """Yield which tensors move: as the map says, else by the rules of ``operands``; at last none."""
+    all_placed = len(given.placement) == len(program.statements)
+    sparse = given.sparse or ()
+    olds, news = ([pair[k] for pair in given.state] for k in (0, 1))
+    moving = tuple(given.inputs) if given.inputs is not None else ()
+    leaving = tuple(given.outputs) if given.outputs is not None else ()
+    named = [*(n for n in sparse if n in program.inputs), *given.trigger.values()]
+    if given.inputs is None and (not all_placed or "iport_map" in given.entries):
+        moving = streamed_inputs(program, olds, named)
+    if given.outputs is None and (not all_placed or "oport_map" in given.entries):
+        leaving = tuple(n for n in program.outputs if n not in news)
+    stays = [n for n in program.inputs if n not in moving]
+    notes = [f"{_listed(moving)} streams" if moving else "nothing streams"]
+    notes += [f"{_listed(stays)} is resident"] if stays else []
+    yield Wishes(moving, leaving, sparse), ("; ".join(notes),)
+    if given.inputs is None and given.outputs is None and (moving or leaving) and not named:
+        yield Wishes((), (), ()), ("all tensors are resident: with streams, nothing was accepted",)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _search(problem: Problem, machine: Machine, pricer: Pricer, options: SearchOptions) -> list[Candidate]:
+    ranked = _ranked(problem, machine)
+    fitting = [r for r in ranked if r.guess.bytes <= machine.memory_bytes]
+    if not fitting:
+        raise Unsupported(_no_room(problem, ranked, machine))
+    seen: dict[str, Candidate] = {}
+    plans: list[tuple[Plan, Candidate]] = []
+    for r in fitting[: options.layouts]:
+        plan = first_plan(problem, _grid_of(problem, r.places), r.places)
+        plans.append((plan, _tried(problem, plan, pricer, seen)))
+    plans += _legal_ports(problem, plans, pricer, seen)
+    best = sorted((p for p in plans if p[1].refusal is None), key=lambda p: p[1].cycles)
+    for plan, candidate in best[: options.refined]:
+        _refine(problem, plan, candidate, pricer, seen, options.compiled)
+    return list(seen.values())
+
+
+def _legal_ports(
+    problem: Problem, plans: Sequence[tuple[Plan, Candidate]], pricer: Pricer, seen: dict[str, Candidate]
+) -> list[tuple[Plan, Candidate]]:
+    """Where the default ports of no layout are accepted, look for others that are."""
+    if any(candidate.refusal is None for _, candidate in plans):
+        return []
+    found: list[tuple[Plan, Candidate]] = []
+    for plan, _ in plans:
+        for other in neighbours(problem, plan):
+            candidate = _tried(problem, other, pricer, seen)
+            if candidate.refusal is None:
+                found.append((other, candidate))
+                break
+    return found
+
+
+def _refine(
+    problem: Problem,
+    plan: Plan,
+    candidate: Candidate,
+    pricer: Pricer,
+    seen: dict[str, Candidate],
+    most: int,
+) -> None:
+    """Change one port at a time and keep what is cheaper, until nothing is."""
+    improved = True
+    while improved and len(seen) < most:
+        improved = False
+        for other in neighbours(problem, plan):
+            tried = _tried(problem, other, pricer, seen)
+            if tried.refusal is None and tried.cycles < candidate.cycles:
+                plan, candidate, improved = other, tried, True
+                break
+
+
+def _tried(problem: Problem, plan: Plan, pricer: Pricer, seen: dict[str, Candidate]) -> Candidate:
+    text = plan_text(problem, plan)
+    if text not in seen:
+        try:
+            mapping = read_mapping(Source("<automatic map>", text), problem.program)
+            seen[text] = Candidate(text, pricer(problem.program, mapping))
+        except PolyloomError as refusal:
+            seen[text] = Candidate(text, float("inf"), refusal)
+    return seen[text]
+
+
+# Layouts.
+
+
+def _ranked(problem: Problem, machine: Machine) -> list[Ranked]:
+    program, given = problem.program, problem.given
+    numbers = {s.name: n for n, s in enumerate(program.statements)}
+    affine = {numbers[n]: _expressions(given, program.statements[numbers[n]]) for n in given.directions}
+    directions = Directions(program, affine)
+    known = {
+        numbers[name]: place_of(program.statements[numbers[name]], relation)
+        for name, relation in given.placement.items()
+    }
+
+    def with_known(places: tuple[Place, ...]) -> tuple[Place, ...]:
+        return tuple(known.get(n, place) for n, place in enumerate(places))
+
+    def guesser(places: tuple[Place, ...]) -> Guess:
+        return guess(program, with_known(places), problem.wishes, machine)
+
+    limit = _limit(problem, machine)
+    found = rank_layouts(directions, limit, guesser, machine.memory_bytes)
+    return [replace(r, places=with_known(r.places)) for r in found]
+
+
+def _limit(problem: Problem, machine: Machine) -> tuple[int, int]:
+    grid = problem.given.grid
+    return machine.grid if grid is None else (grid.width, grid.height)
+
+
+def _grid_of(problem: Problem, places: Sequence[Place]) -> Grid:
+    """Return the given rectangle, or the smallest one that holds the instances and touches given ports."""
+    given = problem.given
+    if given.grid is not None:
+        return given.grid
+    width, height = fixed_extent(given.placement)
+    width = max(width, *(1 + p.x.last for p in places))
+    height = max(height, *(1 + p.y.last for p in places))
+    for ports in (given.inputs or {}, given.outputs or {}):
+        for schedule in ports.values():
+            width, height = _reaching(schedule, width, height)
+    return Grid(width, height)
+
+
+def _reaching(schedule: isl.Map, width: int, height: int) -> tuple[int, int]:
+    """Enlarge a rectangle so that ports to the east and south are adjacent to it."""
+    pes = schedule.range_factor_domain().range()
+    if pes.is_empty() or not pes.is_bounded():
+        return width, height
+    east = pes.intersect(isl.Set("{ PE[x, y] : x >= 0 and y >= 0 }"))
+    for wanted in (isl.Set("{ PE[x, -1] }"), isl.Set("{ PE[-1, y] }")):
+        here = pes.intersect(wanted.intersect(isl.Set("{ PE[x, y] : x >= 0 or y >= 0 }")))
+        if not here.is_empty():
+            width = max(width, 1 + here.dim_max_val(0).to_python())
+            height = max(height, 1 + here.dim_max_val(1).to_python())
+    if not east.is_empty():
+        x, y = east.dim_max_val(0).to_python(), east.dim_max_val(1).to_python()
+        if east.dim_min_val(0).to_python() == x and x >= width:
+            width = x
+        elif east.dim_min_val(1).to_python() == y and y >= height:
+            height = y
+    return width, height
+
+
+def _expressions(given: Given, statement: Statement) -> tuple[Affine, Affine]:
+    """Return a direction's two expressions. Raises PolyloomError ``map-direction`` if one is not affine."""
+    relation = given.directions[statement.name]
+    function = relation.as_pw_multi_aff().coalesce() if relation.is_single_valued() else None
+    if function is None or not function.isa_multi_aff():
+        raise PolyloomError(_not_affine(given, statement))
+    pair = function.as_multi_aff()
+    first, second = (_affine(pair.get_at(k), len(statement.domain)) for k in (0, 1))
+    if first is None or second is None:
+        raise PolyloomError(_not_affine(given, statement))
+    return first, second
+
+
+def _affine(function: isl.Aff, rank: int) -> Affine | None:
+    if function.dim(isl.dim_type.div) or not function.get_denominator_val().is_one():
+        return None
+    coefficients = (function.get_coefficient_val(isl.dim_type.in_, k).to_python() for k in range(rank))
+    return Affine(tuple(int(c) for c in coefficients), int(function.get_constant_val().to_python()))
+
+
+def _not_affine(given: Given, statement: Statement) -> Diagnostic:
+    names, last = ", ".join(statement.iterators), statement.iterators[-1]
+    return error(
+        "map-direction",
+        f"the direction of `{statement.name}` is not a pair of affine expressions",
+        given.entries["compute_map"].span,
+        helps=[f"write {{ {statement.name}[{names}] -> [{last}, 0] }}, or the whole placement"],
+    )
+
+
+def _no_room(problem: Problem, ranked: Sequence[Ranked], machine: Machine) -> Diagnostic:
+    best = min(ranked, key=lambda r: r.guess.bytes)
+    limit = _limit(problem, machine)
+    tensor, size = max(best.guess.memory, key=lambda pair: pair[1])
+    rows = "\n".join(f"{name:<24}{count:>10} bytes" for name, count in best.guess.memory)
+    span = problem.given.entries["size"].span if "size" in problem.given.entries else None
+    return error(
+        "placement-memory",
+        f"no placement on {limit[0]} x {limit[1]} PEs fits in the {machine.memory_bytes} bytes of a PE",
+        span,
+        notes=[f"`{tensor}` takes {size} bytes on a PE in the placement that needs the least:\n{rows}"],
+        helps=[f"use a larger rectangle, or let `{tensor}` stream"],
+    )

@@ -1,0 +1,165 @@
+"""Layouts: which classes of iterators run along which axis, in tiles of which size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from polyloom.ir.program import Affine, Program, Statement
+from polyloom.wafer.placement.classes import Classes, find_classes, written_iterators
+from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile, range_of, unit
+
+AXES = (0, 1)
+"""x and y."""
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """A class along an axis (0: x, 1: y), ``size`` values to a tile."""
+
+    axis: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """``tilings``: class number to tiling, by number; the other classes are not split.
+
+    ``slanted``: tile sizes of the directions that are no plain iterator, by statement number and axis.
+    """
+
+    tilings: tuple[tuple[int, Tiling], ...] = ()
+    slanted: tuple[tuple[tuple[int, int], int], ...] = ()
+
+    def tiling(self, number: int) -> Tiling | None:
+        """Return the tiling of a class."""
+        return dict(self.tilings).get(number)
+
+    def changed(self, number: int, tiling: Tiling | None) -> Layout:
+        """Return the layout with another tiling of one class."""
+        kept = {n: t for n, t in self.tilings if n != number}
+        if tiling is not None:
+            kept[number] = tiling
+        return replace(self, tilings=tuple(sorted(kept.items())))
+
+
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """What the map fixes: ``{statement number: (x, y)}`` as expressions of the iterators."""
+
+    program: Program
+    given: Mapping[int, tuple[Affine, Affine]]
+
+    @cached_property
+    def classes(self) -> Classes:
+        """The program's classes of iterators."""
+        return find_classes(self.program)
+
+    def slanted(self) -> Iterator[tuple[int, int, Affine]]:
+        """Yield the directions that are no plain iterator and no constant: statement, axis, expression."""
+        for number, pair in self.given.items():
+            for axis in AXES:
+                if any(pair[axis].coefficients) and self._iterator(pair[axis]) is None:
+                    yield number, axis, pair[axis]
+
+    def allows(self, layout: Layout) -> bool:
+        """Whether a layout follows the directions."""
+        return all(self._follows(layout, number, axis) for number in self.given for axis in AXES)
+
+    def _follows(self, layout: Layout, number: int, axis: int) -> bool:
+        expression = self.given[number][axis]
+        k = self._iterator(expression)
+        wanted = set() if k is None else {self.classes.of[number, k]}
+        mine = {c for (s, _), c in self.classes.of.items() if s == number}
+        return {c for c, t in layout.tilings if t.axis == axis and c in mine} <= wanted
+
+    @staticmethod
+    def _iterator(expression: Affine) -> int | None:
+        used = [k for k, c in enumerate(expression.coefficients) if c]
+        return used[0] if len(used) == 1 and expression.coefficients[used[0]] == 1 else None
+
+
+def places_of(directions: Directions, layout: Layout) -> tuple[Place, ...]:
+    """Return where the statements are under a layout, in their order."""
+    program = directions.program
+    places: list[Place] = []
+    steps = _steps(directions.classes, layout)
+    for number, statement in enumerate(program.statements):
+        pair = [_coordinate(directions, layout, steps, places, number, axis) for axis in AXES]
+        places.append(Place(*pair))
+        assert len(statement.domain) >= 0
+    return tuple(places)
+
+
+def _steps(classes: Classes, layout: Layout) -> dict[int, int]:
+    """Return what one tile of a class counts: classes of one statement on one axis are digits of a number."""
+    steps: dict[int, int] = {}
+    for number, tiling in layout.tilings:
+        step = 1
+        for other, beside in layout.tilings:
+            if other < number and beside.axis == tiling.axis and _meet(classes, number, other):
+                step *= -(-classes.all[other].extent // beside.size)
+        steps[number] = step
+    return steps
+
+
+def _meet(classes: Classes, first: int, second: int) -> bool:
+    """Whether a statement has iterators of both classes."""
+    statements = ({s for s, _ in classes.all[n].members} for n in (first, second))
+    return not set.isdisjoint(*statements)
+
+
+def _coordinate(
+    directions: Directions,
+    layout: Layout,
+    steps: Mapping[int, int],
+    before: Sequence[Place],
+    number: int,
+    axis: int,
+) -> Coordinate:
+    statement = directions.program.statements[number]
+    for (n, a), size in layout.slanted:
+        if (n, a) == (number, axis):
+            return Coordinate((_slanted(statement, directions.given[number][axis], size),))
+    tiles = tuple(_tiles(directions.classes, layout, steps, statement, number, axis))
+    if tiles:
+        return Coordinate(tiles)
+    return Coordinate((), _where_operands_are(directions.program, before, statement, axis))
+
+
+def _slanted(statement: Statement, expression: Affine, size: int) -> Tile:
+    return Tile(expression, *range_of(expression, statement.domain), size)
+
+
+def _tiles(
+    classes: Classes,
+    layout: Layout,
+    steps: Mapping[int, int],
+    statement: Statement,
+    number: int,
+    axis: int,
+) -> Iterator[Tile]:
+    rank = len(statement.domain)
+    for c, tiling in layout.tilings:
+        k = classes.iterator(number, c, written_iterators(statement)) if tiling.axis == axis else None
+        if k is not None:
+            yield Tile(unit(rank, k), 0, statement.domain[k] - 1, tiling.size, steps[c])
+
+
+def _where_operands_are(program: Program, before: Sequence[Place], statement: Statement, axis: int) -> int:
+    """Return the coordinate at which the internal operands lie, the largest of several."""
+    found = [0]
+    for access in statement.reads:
+        for number, place in enumerate(before):
+            producer = program.statements[number]
+            if producer.write.tensor == access.tensor:
+                found.append(_holder(producer, (place.x, place.y)[axis]))
+    return max(found)
+
+
+def _holder(producer: Statement, coordinate: Coordinate) -> int:
+    """Return the coordinate where sums are complete: at the end of the tiles that are summed over."""
+    kept = written_iterators(producer)
+    summed = [t for t in coordinate.tiles if t.iterator is not None and t.iterator not in kept]
+    return coordinate.constant + sum(t.step * (t.count - 1) for t in summed)

@@ -1,0 +1,159 @@
+"""A plan: a layout with ports, and its text as a map file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+
+import islpy as isl
+
+from polyloom.diagnostics import Source
+from polyloom.ir.program import Program
+from polyloom.wafer.mapping import Given
+from polyloom.wafer.mapping import Mapping as LairMap
+from polyloom.wafer.placement.coordinates import Place
+from polyloom.wafer.placement.estimate import Wishes, elements, local_extents
+from polyloom.wafer.placement.mapfile import entry, placement_parts
+from polyloom.wafer.placement.ports import Port, input_text, output_text
+from polyloom.wafer.sides import Grid, Side
+
+_MOST_PERMUTED = 3
+"""Tensors of a higher rank are sent in their own order, or with another dimension innermost."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is to be placed: ``given``: what the map says; ``fixed``: text of the placements that it gives."""
+
+    program: Program
+    given: Given
+    wishes: Wishes
+    fixed: Mapping[str, str]
+
+    @property
+    def chooses_inputs(self) -> bool:
+        """Whether the input ports are ours to choose."""
+        return self.given.inputs is None
+
+    @property
+    def chooses_outputs(self) -> bool:
+        """Whether the output ports are ours to choose."""
+        return self.given.outputs is None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``places``: of the statements, as far as they are understood; ``inputs``: in the order of the map."""
+
+    grid: Grid
+    places: tuple[Place, ...]
+    inputs: tuple[tuple[str, Port], ...]
+    outputs: tuple[tuple[str, Port], ...]
+
+
+def first_plan(problem: Problem, grid: Grid, places: tuple[Place, ...]) -> Plan:
+    """Return the plan with the ports that bring, and take, the fewest wavelets through each."""
+    inputs = tuple((n, _first_port(problem, places, n, inward=True)) for n in problem.wishes.streamed)
+    outputs = tuple((n, _first_port(problem, places, n, inward=False)) for n in problem.wishes.leaving)
+    return Plan(grid, places, inputs, outputs)
+
+
+def _first_port(problem: Problem, places: Sequence[Place], name: str, *, inward: bool) -> Port:
+    program = problem.program
+    traffic = [0, 0]
+    for statement, place in zip(program.statements, places, strict=True):
+        for access in statement.reads if inward else (statement.write,):
+            if access.tensor == name:
+                for axis, coordinate in enumerate((place.x, place.y)):
+                    traffic[axis] += elements(access, local_extents(statement, coordinate))
+    order = tuple(range(len(program.tensor(name).shape)))
+    if inward:
+        return Port(Side.NORTH if traffic[0] <= traffic[1] else Side.WEST, order)
+    return Port(Side.SOUTH if traffic[0] < traffic[1] else Side.EAST, order)
+
+
+def neighbours(problem: Problem, plan: Plan) -> Iterator[Plan]:
+    """Yield plans that differ in one port, or in the order of two inputs: the last one drives."""
+    if problem.chooses_inputs:
+        for k in range(1, len(plan.inputs)):
+            first = list(plan.inputs)
+            yield replace(plan, inputs=(*first[: k - 1], first[k], first[k - 1], *first[k + 1 :]))
+        for n, changed in _other_ports(plan.inputs):
+            yield replace(plan, inputs=_with(plan.inputs, n, changed))
+    if problem.chooses_outputs:
+        for n, changed in _other_ports(plan.outputs):
+            yield replace(plan, outputs=_with(plan.outputs, n, changed))
+
+
+def _with(ports: tuple[tuple[str, Port], ...], n: int, port: Port) -> tuple[tuple[str, Port], ...]:
+    return (*ports[:n], (ports[n][0], port), *ports[n + 1 :])
+
+
+def _other_ports(ports: Sequence[tuple[str, Port]]) -> Iterator[tuple[int, Port]]:
+    for n, (_, port) in enumerate(ports):
+        for side in (port.side.opposite, *(s for s in Side if s.line != port.side.line)):
+            yield n, replace(port, side=side)
+        for order in _orders(len(port.order)):
+            if order != port.order:
+                yield n, replace(port, order=order)
+
+
+def _orders(rank: int) -> Iterator[tuple[int, ...]]:
+    if rank <= _MOST_PERMUTED:
+        yield from permutations(range(rank))
+        return
+    for innermost in range(rank):
+        yield (*(d for d in range(rank) if d != innermost), innermost)
+
+
+def plan_text(problem: Problem, plan: Plan) -> str:
+    """Return the map file of a plan. What the user's map says stays as it is."""
+    program, given = problem.program, problem.given
+    size = f"size: {{ PE[{plan.grid.width}, {plan.grid.height}] }}"
+    parts = placement_parts(program.statements, known_places(problem, plan.places), problem.fixed)
+    compute = entry("compute_map", parts)
+    placed = _placed(problem, plan, f"{size}\n{compute}\n")
+    lines = [size, compute]
+    lines += _ports_text(problem, plan, placed, inward=True)
+    lines += _ports_text(problem, plan, placed, inward=False)
+    lines += [f"{key}: {given.entries[key].text}" for key in _KEPT if key in given.entries]
+    return "\n".join(lines) + "\n"
+
+
+_KEPT = ("sparse", "state", "trigger")
+
+
+def known_places(problem: Problem, places: Sequence[Place]) -> tuple[Place | None, ...]:
+    """Return the places that are ours; None for statements that the map places."""
+    pairs = zip(problem.program.statements, places, strict=True)
+    return tuple(None if s.name in problem.fixed else p for s, p in pairs)
+
+
+def _placed(problem: Problem, plan: Plan, text: str) -> LairMap:
+    """Return the mapping without ports, for the relations that are taken from it."""
+    from polyloom.wafer.mapping import read_mapping
+
+    mapping = read_mapping(Source("<map>", text), problem.program)
+    return replace(mapping, grid=plan.grid)
+
+
+def _ports_text(problem: Problem, plan: Plan, placed: LairMap, *, inward: bool) -> list[str]:
+    key = "iport_map" if inward else "oport_map"
+    if not (problem.chooses_inputs if inward else problem.chooses_outputs):
+        return [f"{key}: {problem.given.entries[key].text}"]
+    make, ports = (input_text, plan.inputs) if inward else (output_text, plan.outputs)
+    places = known_places(problem, plan.places)
+    texts = [make(problem.program, placed, places, name, port) for name, port in ports]
+    found = [text for text in texts if text]
+    return [entry(key, found)] if found else []
+
+
+def fixed_extent(placement: Mapping[str, isl.Map]) -> tuple[int, int]:
+    """Return the smallest rectangle that holds the given placements."""
+    width = height = 1
+    for relation in placement.values():
+        pes = relation.range()
+        width = max(width, 1 + pes.dim_max_val(0).to_python())
+        height = max(height, 1 + pes.dim_max_val(1).to_python())
+    return width, height

@@ -1,0 +1,128 @@
+"""Layouts that may be good: by hill climbing on the guess, from single classes and pairs of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from polyloom.wafer.placement.coordinates import Place, range_of
+from polyloom.wafer.placement.estimate import Guess, extent_of
+from polyloom.wafer.placement.layouts import AXES, Directions, Layout, Tiling, places_of
+
+MOST_SEEDS = 60
+MOST_CLIMBS = 12
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A layout with its places and what it might cost."""
+
+    layout: Layout
+    places: tuple[Place, ...]
+    guess: Guess
+
+    @property
+    def key(self) -> tuple[float, int]:
+        """Cycles first, fewer PEs among equals."""
+        return self.guess.cycles, self.guess.pes
+
+
+Limit = tuple[int, int]
+"""Most columns and rows."""
+
+Guesser = Callable[[tuple[Place, ...]], Guess]
+
+
+def rank_layouts(directions: Directions, limit: Limit, guesser: Guesser, memory: int) -> list[Ranked]:
+    """Return the layouts that were looked at, the best first; those that fit in memory come before others."""
+    seen: dict[Layout, Ranked | None] = {}
+
+    def look(layout: Layout) -> Ranked | None:
+        if layout not in seen:
+            seen[layout] = _ranked(directions, layout, limit, guesser)
+        return seen[layout]
+
+    def key(ranked: Ranked) -> tuple[bool, float, int]:
+        excess = max(0, ranked.guess.bytes - memory)
+        return excess > 0, ranked.guess.cycles if not excess else float(excess), ranked.guess.pes
+
+    seeds = [r for layout in _seeds(directions, limit) if (r := look(layout)) is not None]
+    for start in sorted(seeds, key=key)[:MOST_CLIMBS]:
+        _climb(directions, limit, start, look, key)
+    return sorted((r for r in seen.values() if r is not None), key=key)
+
+
+def _climb(
+    directions: Directions,
+    limit: Limit,
+    start: Ranked,
+    look: Callable[[Layout], Ranked | None],
+    key: Callable[[Ranked], tuple[bool, float, int]],
+) -> None:
+    """Change one class at a time, as long as that helps."""
+    best = start
+    for _ in range(2 + len(directions.classes.all)):
+        near = [r for n in _neighbours(directions, limit, best.layout) if (r := look(n)) is not None]
+        better = min(near, key=key, default=best)
+        if key(better) >= key(best):
+            return
+        best = better
+
+
+def _ranked(directions: Directions, layout: Layout, limit: Limit, guesser: Guesser) -> Ranked | None:
+    if not directions.allows(layout):
+        return None
+    places = places_of(directions, layout)
+    width, height = extent_of(places)
+    if width > limit[0] or height > limit[1]:
+        return None
+    return Ranked(layout, places, guesser(places))
+
+
+def _seeds(directions: Directions, limit: Limit) -> Iterator[Layout]:
+    """Yield no split, each class alone in all sizes, and each pair of classes in the largest counts."""
+    for base in _slanted_bases(directions, limit):
+        yield base
+        numbers = [c.number for c in directions.classes.all if c.extent > 1]
+        for n in numbers:
+            for axis in AXES:
+                for size in sizes(directions.classes.all[n].extent, limit[axis]):
+                    yield base.changed(n, Tiling(axis, size))
+        pairs = [(a, b) for a in numbers for b in numbers if a != b]
+        for a, b in pairs[: MOST_SEEDS * 2]:
+            first = Tiling(0, sizes(directions.classes.all[a].extent, limit[0])[0])
+            second = Tiling(1, sizes(directions.classes.all[b].extent, limit[1])[0])
+            yield base.changed(a, first).changed(b, second)
+
+
+def _slanted_bases(directions: Directions, limit: Limit) -> Iterator[Layout]:
+    """Yield the tile sizes of directions like ``i + j``: as many tiles as fit, or half of them."""
+    for share in (1, 2):
+        chosen: list[tuple[tuple[int, int], int]] = []
+        for number, axis, expression in directions.slanted():
+            low, high = range_of(expression, directions.program.statements[number].domain)
+            chosen.append(((number, axis), -(-(high - low + 1) // max(1, limit[axis] // share))))
+        yield Layout((), tuple(chosen))
+        if not chosen:
+            return
+
+
+def _neighbours(directions: Directions, limit: Limit, layout: Layout) -> Iterator[Layout]:
+    for c in directions.classes.all:
+        if c.extent == 1:
+            continue
+        if layout.tiling(c.number) is not None:
+            yield layout.changed(c.number, None)
+        for axis in AXES:
+            for size in sizes(c.extent, limit[axis]):
+                yield layout.changed(c.number, Tiling(axis, size))
+
+
+def sizes(extent: int, limit: int) -> list[int]:
+    """Return tile sizes, the smallest first: all counts up to 8, then halves of the largest."""
+    most = min(extent, limit)
+    counts = {most, *range(2, min(most, 8) + 1)}
+    while most > 8:
+        most //= 2
+        counts.add(most)
+    return sorted({-(-extent // c) for c in counts if c > 1} or {extent})
