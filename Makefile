@@ -23,7 +23,7 @@ test: $(VENV)/.developed
 	$(RUN)/python -m pytest -n 2 -m "not slow"
 
 test-slow: $(VENV)/.developed
-	$(RUN)/python -m pytest -n 2 -m "slow and not gpu"
+	$(RUN)/python -m pytest -n 2 -rs -m "slow and not gpu"
 
 test-gpu: $(VENV)/.developed
 	$(RUN)/python -m pytest -m gpu
