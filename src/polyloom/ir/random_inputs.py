@@ -70,9 +70,11 @@ def _values(
 
 
 def _positive(program: Program) -> set[str]:
-    """Return the tensors that are read inside a root or logarithm, and the inputs they come from alone."""
+    """Return the tensors that are read inside a root or logarithm, and those that they are made from."""
     found: set[str] = set()
-    for statement in program.statements:
+    for statement in reversed(program.statements):
+        if statement.write.tensor in found:
+            found |= {access.tensor for access in statement.reads}
         for part in walk(statement.expression):
             if isinstance(part, Unary) and part.op in _OF_POSITIVE:
                 inner = (p for p in walk(part.operand) if isinstance(p, Read))

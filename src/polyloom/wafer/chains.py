@@ -132,7 +132,8 @@ class Chain:
 class Results:
     """Where a written tensor's final values are: ``holders``: ``{ PE[x, y] -> y[i] }``; and its ways.
 
-    ``moves``: how it comes to PEs that read it and do not hold it.
+    ``moves``: how it comes to PEs that read it and do not hold it; ``started``: ``{ PE[x, y] -> y[i] }``:
+    what no instance writes, on the PEs that read it: they know the value that the reduction starts with.
     """
 
     tensor: str
@@ -140,6 +141,7 @@ class Results:
     written: isl.Map
     holders: isl.Map
     reduce: tuple[Chain, ...]
+    started: isl.Map
     moves: tuple[Move, ...]
     leave: tuple[Chain, ...]
 
@@ -155,7 +157,7 @@ class Results:
 
     def kept(self) -> isl.Map:
         """Return ``{ PE[x, y] -> y[i] }``: elements that PEs have at some time."""
-        result = self.written.union(self.holders)
+        result = self.written.union(self.holders).union(self.started)
         for chain in self.reduce[:-1]:
             result = result.union(chain.completed())
         for move in self.moves:
@@ -171,13 +173,18 @@ def build_results(program: Program, mapping: Mapping) -> tuple[Results, ...]:
 def _results_of(program: Program, mapping: Mapping, statement: Statement) -> Results:
     tensor = statement.write.tensor
     written, reduce = _reduction(program, mapping, statement)
-    holders = reduce[-1].completed() if reduce else written
+    complete = reduce[-1].completed() if reduce else written
     ports = mapping.outputs.get(tensor)
-    holders = _with_unwritten(program, mapping, tensor, holders, ports is None)
-    leave = () if ports is None else _leaving(program, mapping, statement, written.range(), holders, ports)
     needed = _needed(program, mapping, tensor)
-    moves = moves_of(tensor, program.tensor(tensor).type, mapping.grid, holders, needed)
-    return Results(tensor, statement, written, holders, reduce, moves, leave)
+    started = needed.subtract_range(complete.range()).coalesce()
+    holders = complete
+    if tensor in program.outputs:
+        holders = _with_unwritten(program, mapping, tensor, complete, ports is None)
+    leave = () if ports is None else _leaving(program, mapping, statement, written.range(), holders, ports)
+    moves = moves_of(
+        tensor, program.tensor(tensor).type, mapping.grid, complete, needed.subtract(started).coalesce()
+    )
+    return Results(tensor, statement, written, holders, reduce, started, moves, leave)
 
 
 def _needed(program: Program, mapping: Mapping, tensor: str) -> isl.Map:

@@ -1,4 +1,7 @@
-"""The code of moves: elements in lexicographic order, from memory or a neighbour, to memory or neighbours."""
+"""The code of moves: elements from memory or a neighbour to memory or neighbours.
+
+Phase after phase, in each in lexicographic order.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +48,17 @@ def move_queues(builder: RoleBuilder, move: Move) -> tuple[list[str], list[str]]
 
 def move_code(builder: RoleBuilder, move: Move) -> Code:
     """Return the body of the task that does a move's work on the PEs of a role."""
-    array = builder.array(move.tensor)
     kinds = kinds_on(builder, move)
-    parts = [_passed(builder, move, kind, f"{move.name}_{k}") for k, kind in enumerate(kinds)]
-    return pass_instructions(builder, parts, move.type, array) or _element_by_element(builder, move)
+    code: list[Node] = []
+    for phase in sorted({kind.phase for kind in kinds}):
+        code += _phase_code(builder, move, [kind for kind in kinds if kind.phase == phase])
+    return tuple(code)
+
+
+def _phase_code(builder: RoleBuilder, move: Move, kinds: Sequence[MoveKind]) -> Code:
+    array = builder.array(move.tensor)
+    parts = [_passed(builder, move, kind, f"{move.name}_{move.kinds.index(kind)}") for kind in kinds]
+    return pass_instructions(builder, parts, move.type, array) or _element_by_element(builder, move, kinds)
 
 
 def _passed(builder: RoleBuilder, move: Move, kind: MoveKind, name: str) -> Passed:
@@ -69,10 +79,10 @@ def _passed(builder: RoleBuilder, move: Move, kind: MoveKind, name: str) -> Pass
     )
 
 
-def _element_by_element(builder: RoleBuilder, move: Move) -> Code:
+def _element_by_element(builder: RoleBuilder, move: Move, kinds: Sequence[MoveKind]) -> Code:
     make: dict[str, InstanceCode] = {}
     schedule: isl.UnionMap | None = None
-    for number, kind in enumerate(kinds_on(builder, move)):
+    for number, kind in enumerate(kinds):
         name = f"pass_{number}"
         visited = in_order(kind.here().intersect_params(builder.role.context), name)
         schedule = visited if schedule is None else schedule.union(visited)

@@ -1,7 +1,9 @@
 """Moves: internal tensors that are read on other PEs than those that have them travel along rows and columns.
 
 An element goes along the row of the PE that has it to the columns in which it is read, then along each of
-these columns to the rows. PEs where it turns keep it as well.
+these columns to the rows. PEs where it turns keep it as well. All PEs of a line deal with its elements in
+one order, so that nobody waits in a ring; where elements go a few steps only, in phases: PEs that are far
+enough apart send at the same time.
 Not in the papers: they store internal tensors in memory (dtg_codegen, Sec. 4.3); how they come there is open.
 """
 
@@ -14,6 +16,7 @@ import islpy as isl
 
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain
+from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.wafer.exchange import neighbour_queue, passing, split_by_targets
 from polyloom.wafer.sides import Grid, Side
 
@@ -32,11 +35,12 @@ MEMORY, LOW, HIGH = Step(0), Step(-1), Step(1)
 
 @dataclass(frozen=True, eq=False)
 class MoveKind:
-    """``items``: ``{ PE[x, y] -> t[i] }``: elements that come from, and go to, the same places."""
+    """``items``: ``{ PE[x, y] -> t[i] }``: elements that come from, and go to, the same places in a phase."""
 
     origin: Step
     targets: tuple[Step, ...]
     items: isl.Map
+    phase: int
 
     def here(self) -> isl.Set:
         """Return ``[PE_X, PE_Y] -> { t[i] }``."""
@@ -107,15 +111,42 @@ def _move(
     lower, higher = grid.towards(high.opposite), grid.towards(high)
     line = lower.union(higher)
     moving = sources.intersect(line.apply_range(sinks)).coalesce()
-    kinds = tuple(_kinds(moving, sinks.coalesce(), lower, higher))
-    return Move(tensor, element, high, moving, sinks.coalesce(), kinds)
+    phases = _phases(moving, sinks.intersect(line.apply_range(sources)), high)
+    sinks = sinks.coalesce()
+    kinds = tuple(k for n, ways in enumerate(phases) for k in _kinds(n, ways, sinks, lower, higher))
+    return Move(tensor, element, high, moving, sinks, kinds)
 
 
-def _kinds(sources: isl.Map, sinks: isl.Map, lower: isl.Map, higher: isl.Map) -> Iterator[MoveKind]:
+_MOST_PHASES = 4
+
+
+def _phases(sources: isl.Map, sinks: isl.Map, high: Side) -> tuple[isl.Map, ...]:
+    """Split ``{ PE[x, y] -> t[i] }`` so that those of one part do not meet, where that takes a few parts.
+
+    With steps of ``a`` one way at most and ``b`` the other, elements of PEs ``a + b + 1`` apart do not meet.
+    """
+    if sources.is_empty():
+        return (sources,)
+    here, there, same = ("x", "x1", "y") if high is Side.EAST else ("y", "y1", "x")
+    steps = isl.Map(f"{{ [PE[x, y] -> PE[x1, y1]] -> [{there} - {here}] : {same} = {same}1 }}")
+    ways = sources.reverse().range_product(sinks.reverse())
+    ((low, most),) = integer_bounds(ways.apply_range(steps).range())
+    period = max(most, 0) - min(low, 0) + 1
+    ((first, last),) = integer_bounds(sources.domain().apply(isl.Map(f"{{ PE[x, y] -> [{here}] }}")))
+    if period > _MOST_PHASES or last - first < period:
+        return (sources,)
+    parts = (isl.Set(f"{{ PE[x, y] : {here} mod {period} = {n} }}") for n in range(period))
+    return tuple(sources.intersect_domain(part).coalesce() for part in parts)
+
+
+def _kinds(
+    phase: int, sources: isl.Map, every_sink: isl.Map, lower: isl.Map, higher: isl.Map
+) -> Iterator[MoveKind]:
+    sinks = every_sink.intersect_range(sources.range())
     if sinks.is_empty():
         return
     along = passing(sources, sinks, lower, higher)
     origins = {MEMORY: sources, LOW: along.from_low, HIGH: along.from_high}
     targets = {MEMORY: sinks, LOW: along.to_low, HIGH: along.to_high}
     for origin, chosen, items in split_by_targets(origins, targets):
-        yield MoveKind(origin, chosen, items)
+        yield MoveKind(origin, chosen, items, phase)
