@@ -31,9 +31,10 @@ from polyloom.wafer.memory import allocate
 from polyloom.wafer.placement.choose import Choice, complete
 from polyloom.wafer.placement.cost_model import estimated_cycles
 from polyloom.wafer.program import WaferProgram, compile_program
-from polyloom.wafer.simd import SimdMode, SimdOptions, analyse, enlarge, extension_remarks, missed_remark
+from polyloom.wafer.simd import SimdMode, SimdOptions, enlarge, extension_remarks, missed_remark
 from polyloom.wafer.simulator.machine import Machine
 from polyloom.wafer.tasks import build_tasks
+from polyloom.wafer.vectorise import vectorise
 from polyloom.wafer.whole_stream import whole_stream
 
 
@@ -50,7 +51,7 @@ def analyse_layer(
     with_simd = options.mode is not SimdMode.OFF
     graph, reductions = plan_reductions(simple, border, options.machine, reduction, simd=with_simd)
     arrays = allocate(graph)
-    simd = tuple(analyse(task, arrays, options, whole_stream(task, graph)) for task in graph.compute)
+    simd = tuple(vectorise(task, arrays, options, whole_stream(task, graph)) for task in graph.compute)
     enlarged = enlarge(arrays, simd)
     wanted = simd if options.mode is not SimdMode.OFF else ()
     missed = [r for a in wanted if (r := missed_remark(a)) is not None]

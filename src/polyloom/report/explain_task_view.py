@@ -53,9 +53,12 @@ def _decision(analysis: SimdAnalysis, ascii_only: bool) -> Iterator[Row]:
         yield Row("SIMD", "none: loops", style="bold yellow")
         yield Row("reason", notation_in_prose(analysis.reason, ascii_only=ascii_only))
         return
-    assert analysis.match is not None
     shown = _sizes(analysis, ascii_only)
-    yield Row("SIMD", f"{analysis.match.instruction.name} of {shown}", style="bold green")
+    steps = ", ".join(step.text for step in analysis.steps) or ", ".join(analysis.instructions)
+    yield Row("SIMD", f"{steps} of {shown}", style="bold green")
+    if analysis.nested is not None:
+        around = set_notation(analysis.nested.points, analysis.task.known, ascii_only=ascii_only)
+        yield Row("loops around", around)
     how = "the whole stream" if analysis.whole is not None else _STRATEGIES[analysis.strategy]
     yield Row("strategy", f"{analysis.strategy.value}: {how}")
 

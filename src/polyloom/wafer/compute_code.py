@@ -1,46 +1,43 @@
-"""The code of computation tasks: a SIMD instruction where there is one, else loops from isl."""
+"""The code of computation tasks: SIMD instructions where there are any, else loops from isl."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import islpy as isl
 
-from polyloom.ir.expressions import Expression, Read, walk
-from polyloom.polyhedra.binding import PE_PARAMETERS, project_out_parameters
+from polyloom.ir.expressions import Read, walk
+from polyloom.polyhedra.binding import bind, project_out_parameters
 from polyloom.polyhedra.functions import compose, point_of
 from polyloom.polyhedra.loops import (
-    Branch,
     CodeBuilder,
-    Instance,
     IntExpression,
-    Loop,
+    Name,
     Number,
-    Tree,
-    names_in,
     operation_count,
     product_of,
     sum_of,
 )
-from polyloom.wafer.arrangement import Operand
+from polyloom.wafer.call_cost import is_fixed
 from polyloom.wafer.code import (
     Code,
     Compute,
     Configure,
     Cost,
     Element,
-    For,
     If,
-    Invoke,
     Node,
     OperandRef,
+    Scope,
     SetBase,
     SetInteger,
     StoreElement,
     Value,
     Variable,
 )
-from polyloom.wafer.matching import ACCUMULATOR, Match, work_at_point
+from polyloom.wafer.matching import ACCUMULATOR, work_at_point
+from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.role_context import (
     RoleBuilder,
     element_at,
@@ -50,13 +47,11 @@ from polyloom.wafer.role_context import (
     scalar_cost,
     without_units,
 )
-from polyloom.wafer.simd import SimdAnalysis, Strategy, scalar_reads
+from polyloom.wafer.simd import Nested, SimdAnalysis, Strategy
+from polyloom.wafer.step_code import Work, memory_positions, nest_of, temporary_arrays
+from polyloom.wafer.tree_code import DATA, InstanceCode, named_loops, tree_code
 
-InstanceCode = Callable[[Sequence[IntExpression]], Code]
-"""Makes the code of one instance from the coordinates of its domain."""
-
-DATA = "data"
-"""The variable that holds the arriving element."""
+__all__ = ["DATA", "InstanceCode", "compute_code", "tree_code"]
 
 
 def compute_code(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder) -> Code:
@@ -66,30 +61,39 @@ def compute_code(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder
     """
     known = analysis.task.known
     inside = CodeBuilder(code.context.intersect(known), code.names)
-    make = _loops if analysis.strategy is Strategy.NONE else _instruction
-    body, condition = make(builder, analysis, inside), code.condition(known)
+    body, condition = _run(builder, analysis, inside), code.condition(known)
     if condition is None:
         return body
     return (Cost(operations=operation_count(condition), branches=1), If(condition, body))
 
 
-def tree_code(tree: Tree, instance: Mapping[str, InstanceCode]) -> Code:
-    """Turn loops from isl into code; ``instance[name]`` makes the code of one instance from its arguments."""
-    nodes: list[Node] = []
-    for item in tree:
-        match item:
-            case Loop(iterator=iterator, start=start, condition=condition, step=step, body=body):
-                overhead = Cost(iterations=1, operations=max(0, operation_count(condition) - 1))
-                inner = (overhead, *tree_code(body, instance))
-                if operation_count(start):
-                    nodes.append(Cost(operations=operation_count(start)))
-                nodes.append(For(iterator, start, condition, step, inner))
-            case Branch(condition=condition, body=body, otherwise=otherwise):
-                nodes.append(Cost(operations=operation_count(condition), branches=1))
-                nodes.append(If(condition, tree_code(body, instance), tree_code(otherwise, instance)))
-            case Instance(statement=statement, arguments=arguments):
-                nodes += instance[statement](arguments)
-    return tuple(nodes)
+def _run(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder) -> Code:
+    if analysis.nested is not None:
+        return _nested(builder, analysis.nested, code)
+    if analysis.strategy is Strategy.NONE:
+        return _loops(builder, analysis, code)
+    if analysis.strategy is Strategy.ENUMERATED:
+        return _enumerated(builder, analysis, code)
+    return _instruction(builder, analysis, code)
+
+
+def _nested(builder: RoleBuilder, nested: Nested, code: CodeBuilder) -> Code:
+    """Loops around what is inside them; their iterators are parameters there."""
+    points = nested.points.intersect_params(code.context)
+    visited = isl.Map.identity(points.get_space().map_from_set()).intersect_domain(points)
+    tree = code.loops(isl.UnionMap.from_map(visited.reset_tuple_id(isl.dim_type.out)))
+    inside = CodeBuilder(bind(points, nested.names), code.names)
+    body = compute_code(builder, nested.inner, inside)
+
+    def instance(arguments: Sequence[IntExpression]) -> Code:
+        named = tuple(
+            SetInteger(name, argument, declare=True)
+            for name, argument in zip(nested.names, arguments, strict=True)
+            if argument != Name(name)
+        )
+        return (Scope((*named, *body)),) if named else body
+
+    return tree_code(named_loops(tree, nested.names), {"loop": instance})
 
 
 def _loops(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder) -> Code:
@@ -125,26 +129,63 @@ def _scalar_instance(
 
 
 def _instruction(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder) -> Code:
-    """One SIMD instruction: descriptors set up in main, base addresses set where they vary."""
-    assert analysis.match is not None
-    if analysis.strategy is Strategy.ENUMERATED:
-        return _enumerated(builder, analysis, code)
-    start = _start_point(analysis)
+    """One SIMD instruction, or several: descriptors set up in main, base addresses set where they vary."""
     sizes = _sizes(builder, analysis)
+    accesses = _accesses(builder, analysis)
+    kept, strides = nest_of(analysis, sizes, {p: access.strides for p, access in accesses.items()})
+    kept, strides = _without_units(kept, strides)
     operands: dict[int, OperandRef] = {}
     moves: list[Node] = []
-    for operand in _memory_operands(analysis):
-        array = builder.array(operand.tensor)
-        access = compose(operand.compressed, array.map)
-        kept, (strides,) = without_units(sizes, flat_strides(access, array))
-        name = f"{analysis.task.name}_{array.tensor}"
-        operands[operand.position] = builder.memory_operand(name, kept, strides, _access_text(access))
-        base = SetBase(operands[operand.position], element_at_point(array, access, start, code))
+    for position, access in accesses.items():
+        operands[position] = builder.memory_operand(access.name, kept, strides[position], access.text)
+        base = SetBase(operands[position], access.element(analysis.start, code))
         if is_fixed(base.element):
             builder.setup.append((base,))
         else:
             moves += [_address_cost(base.element), base]
-    return (*moves, _invoke(analysis, operands))
+    for position, array in temporary_arrays(builder, analysis).items():
+        operands[position] = builder.memory_operand(f"{analysis.task.name}_{array}", kept, strides[position])
+        builder.setup.append((SetBase(operands[position], Element(array, (Number(0),))),))
+    return (*moves, *Work(builder, analysis, code, analysis.start, operands).steps())
+
+
+def _without_units(
+    sizes: tuple[IntExpression, ...], strides: Mapping[int, tuple[int, ...]]
+) -> tuple[tuple[IntExpression, ...], dict[int, tuple[int, ...]]]:
+    kept, found = without_units(sizes, *strides.values())
+    return kept, dict(zip(strides, found, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class _Access:
+    """An operand in memory as an instruction sees it: ``access``: ``{ [i0, ...] -> local array }``."""
+
+    name: str
+    array: LocalArray
+    access: isl.MultiAff
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return flat_strides(self.access, self.array)
+
+    @property
+    def text(self) -> str:
+        text = self.access.to_str()
+        return text[text.index("{") + 1 : text.rindex("}")].strip()
+
+    def element(self, point: isl.Set, code: CodeBuilder) -> Element:
+        return element_at_point(self.array, self.access, point, code)
+
+
+def _accesses(builder: RoleBuilder, analysis: SimdAnalysis) -> dict[int, _Access]:
+    """Return the operands in memory by their positions, the written one first."""
+    found: dict[int, _Access] = {}
+    for operand in analysis.operands:
+        if operand.position in memory_positions(analysis):
+            array = builder.array(operand.tensor)
+            name = f"{analysis.task.name}_{array.tensor}"
+            found[operand.position] = _Access(name, array, compose(operand.compressed, array.map))
+    return found
 
 
 def _enumerated(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder) -> Code:
@@ -159,18 +200,21 @@ def _enumerated(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder)
     if selector is not None:
         number = _size_number(analysis, offsets, code)
         nodes += [Cost(operations=operation_count(number)), SetInteger(selector, number, declare=True)]
+    accesses = _accesses(builder, analysis)
+    strides = {p: access.strides for p, access in accesses.items()}
     operands: dict[int, OperandRef] = {}
-    for operand in _memory_operands(analysis):
-        array = builder.array(operand.tensor)
-        access = compose(operand.compressed, array.map)
-        name = f"{analysis.task.name}_{array.tensor}"
-        declared = builder.operand(name, count, _access_text(access))
-        _configure_each(builder, analysis, declared, flat_strides(access, array), offsets)
-        chosen = OperandRef(declared.name, selector)
-        operands[operand.position] = chosen
-        element = element_at_point(array, access, analysis.box.minimum, code)
-        nodes += [_address_cost(element), SetBase(chosen, element)]
-    return (*nodes, _invoke(analysis, operands))
+    for position, access in accesses.items():
+        declared = builder.operand(access.name, count, access.text)
+        _configure_each(builder, analysis, declared, position, strides, offsets)
+        operands[position] = OperandRef(declared.name, selector)
+        element = access.element(analysis.box.minimum, code)
+        nodes += [_address_cost(element), SetBase(operands[position], element)]
+    for position, array in temporary_arrays(builder, analysis).items():
+        declared = builder.operand(f"{analysis.task.name}_{array}", count)
+        _configure_each(builder, analysis, declared, position, strides, offsets)
+        operands[position] = OperandRef(declared.name, selector)
+        nodes.append(SetBase(operands[position], Element(array, (Number(0),))))
+    return (*nodes, *Work(builder, analysis, code, analysis.box.minimum, operands).steps())
 
 
 def _size_number(
@@ -195,10 +239,11 @@ def _configure_each(
     builder: RoleBuilder,
     analysis: SimdAnalysis,
     operand: OperandRef,
-    strides: tuple[int, ...],
+    position: int,
+    strides: Mapping[int, tuple[int, ...]],
     offsets: list[IntExpression],
 ) -> None:
-    """Configure, on each PE, the sizes that occur on it."""
+    """Configure, on each PE, the sizes that occur on it; ``strides``: of all operands, by position."""
     enumeration = analysis.enumeration
     assert enumeration is not None
     code = builder.code()
@@ -212,7 +257,8 @@ def _configure_each(
             continue
         sizes = [sum_of([(1, o), (1, Number(i))]) for o, i in zip(offsets, identifier, strict=True)]
         chosen = OperandRef(operand.name, str(number) if count > 1 else None)
-        node: Node = Configure(chosen, tuple(sizes), strides)
+        kept, steps = nest_of(analysis, sizes, strides)
+        node: Node = Configure(chosen, kept, steps[position])
         condition = code.condition(there)
         builder.setup.append((node,) if condition is None else (If(condition, (node,)),))
 
@@ -240,12 +286,6 @@ def _size_with(offset: isl.MultiAff, identifier: Sequence[int]) -> isl.Set:
     return point_of(shifted)
 
 
-def _start_point(analysis: SimdAnalysis) -> isl.Set:
-    if analysis.strategy is Strategy.HULL and analysis.hull is not None:
-        return point_of(analysis.hull.offset).intersect_params(analysis.task.known)
-    return analysis.box.minimum
-
-
 def _sizes(builder: RoleBuilder, analysis: SimdAnalysis) -> tuple[IntExpression, ...]:
     """Return the sizes on a PE of the role; they do not depend on the index."""
     assert analysis.sizes is not None
@@ -253,47 +293,6 @@ def _sizes(builder: RoleBuilder, analysis: SimdAnalysis) -> tuple[IntExpression,
     return point_values(per_pe.intersect_params(builder.role.context), builder.code())
 
 
-def _memory_operands(analysis: SimdAnalysis) -> list[Operand]:
-    scalars = scalar_reads(analysis.task)
-    return [o for o in analysis.operands if o.position not in scalars]
-
-
-def is_fixed(element: Element) -> bool:
-    """Whether an element's subscripts depend on the PE's coordinates at most."""
-    return all(names_in(s) <= set(PE_PARAMETERS) for s in element.subscripts)
-
-
 def _address_cost(element: Element) -> Cost:
     varying = [s for s in element.subscripts if not isinstance(s, Number)]
     return Cost(operations=sum(1 + operation_count(s) for s in varying))
-
-
-def _invoke(analysis: SimdAnalysis, operands: dict[int, OperandRef]) -> Invoke:
-    match = analysis.match
-    assert match is not None
-    sources = tuple(_source(analysis, match, operand, operands) for operand in match.operands)
-    return Invoke(match.instruction.name, operands[ACCUMULATOR], sources)
-
-
-def _source(
-    analysis: SimdAnalysis, match: Match, expression: Expression, operands: dict[int, OperandRef]
-) -> OperandRef | Compute:
-    scalars = scalar_reads(analysis.task)
-    if isinstance(expression, Read) and expression.position not in scalars:
-        return operands[expression.position]
-    values: list[tuple[int, Value]] = []
-    for node in walk(expression):
-        if isinstance(node, Read):
-            values.append((node.position, _scalar_value(analysis, node.position)))
-    return Compute(expression, tuple(values))
-
-
-def _scalar_value(analysis: SimdAnalysis, position: int) -> Value:
-    if position == analysis.task.trigger:
-        return Variable(DATA)
-    return Element(next(o.array for o in analysis.operands if o.position == position), ())
-
-
-def _access_text(access: isl.MultiAff) -> str:
-    text = access.to_str()
-    return text[text.index("{") + 1 : text.rindex("}")].strip()

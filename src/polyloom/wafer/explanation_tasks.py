@@ -54,6 +54,7 @@ def simd_sizes(analysis: SimdAnalysis) -> list[list[int]] | str | None:
     A list of sizes where they are the same on all PEs: one, or one for each configuration; else the size
     as an isl function of the PE's coordinates (and the index).
     """
+    analysis = analysis.innermost
     if analysis.sizes is None:
         return None
     fixed = constant_point(analysis.sizes)
@@ -132,10 +133,11 @@ def _enumeration(analysis: SimdAnalysis) -> Document | None:
 
 
 def _simd(analysis: SimdAnalysis) -> Document:
-    used = analysis.strategy is not Strategy.NONE and analysis.match is not None
     return {
         "strategy": analysis.strategy.value,
-        "instruction": analysis.match.instruction.name if used and analysis.match else None,
+        "instruction": ", ".join(analysis.instructions) or None,
+        "steps": [step.text for step in analysis.steps] or list(analysis.instructions),
+        "loops": None if analysis.nested is None else relation_text(analysis.nested.points),
         "sizes": simd_sizes(analysis),
         "reason": analysis.reason,
         "whole_stream": analysis.whole is not None,

@@ -14,6 +14,13 @@ class Extension(Enum):
 
     FLOOR_OFFSET = "floor-offset"
     WHOLE_STREAM = "whole-stream"
+    OUTSIDE_READS = "outside-reads"
+    ZERO_PADDING = "zero-padding"
+    SINGLE_INSTANCE = "single-instance"
+    COALESCING = "coalescing"
+    OUTER_LOOPS = "outer-loops"
+    FIXED_SCALARS = "fixed-scalars"
+    SEVERAL_INSTRUCTIONS = "several-instructions"
 
     @property
     def meaning(self) -> str:
@@ -24,6 +31,13 @@ class Extension(Enum):
 MEANINGS = {
     Extension.FLOOR_OFFSET: "the offset of a box hull may hold floor divisions",
     Extension.WHOLE_STREAM: "one instruction works on a whole dense stream as it comes",
+    Extension.OUTSIDE_READS: "extra instances of a box hull may read outside of arrays, which are enlarged",
+    Extension.ZERO_PADDING: "extra instances read zeros around an array where they would change elements",
+    Extension.SINGLE_INSTANCE: "a single instance runs as scalar code where that is cheaper",
+    Extension.COALESCING: "neighbouring dimensions of a nest that is too deep are joined",
+    Extension.OUTER_LOOPS: "loops go around instructions, or the dimensions of a nest change places",
+    Extension.FIXED_SCALARS: "elements in local memory that are the same for all instances are scalars",
+    Extension.SEVERAL_INSTRUCTIONS: "several instructions do a statement of several operations",
 }
 
 ALL_EXTENSIONS = frozenset(Extension)

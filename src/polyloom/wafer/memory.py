@@ -14,7 +14,7 @@ from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.box_hull import BoxHull, box_hull
-from polyloom.polyhedra.functions import minus_offset
+from polyloom.polyhedra.functions import coefficients, minus_offset
 from polyloom.wafer.streams import needed_elements
 from polyloom.wafer.tasks import TaskGraph
 
@@ -27,7 +27,8 @@ class LocalArray:
 
     ``elements`` (7): ``{ PE[x, y] -> y[i] }``; ``offset``: ``[PE_X, PE_Y] -> { [] -> y[...] }``, the
     element at the box's lowest corner; ``extent_before``: the box; ``low`` and ``extent``: by how much
-    the array is enlarged below the box, and its whole extents.
+    the array is enlarged below the box, and its whole extents; ``zero_padding``: cells around the box hold
+    zeros from the start on; ``given``: no statement writes the tensor.
     """
 
     tensor: str
@@ -37,6 +38,8 @@ class LocalArray:
     extent_before: tuple[int, ...]
     low: tuple[int, ...]
     extent: tuple[int, ...]
+    zero_padding: bool = False
+    given: bool = False
 
     @property
     def name(self) -> str:
@@ -71,6 +74,15 @@ class LocalArray:
             step *= extent
         return tuple(result)
 
+    def flat_strides(self, access: isl.MultiAff) -> tuple[int, ...]:
+        """Return, for each dimension of a nest, the distance of successive elements that it accesses.
+
+        ``access``: to the tensor, or to this array, which is a shift of it.
+        """
+        rows = coefficients(access)
+        nest = range(access.dim(_DIM.in_))
+        return tuple(sum(row[d] * s for row, s in zip(rows, self.strides, strict=True)) for d in nest)
+
     def held(self) -> isl.Set:
         """Return ``[PE_X, PE_Y] -> { y[i] }``: the elements on a PE."""
         return bind_domain(self.elements, PE_PARAMETERS)
@@ -99,7 +111,8 @@ def allocate(graph: TaskGraph) -> dict[str, LocalArray]:
     for tensor in program.tensors:
         elements = _kept_elements(graph, tensor.name)
         if elements is not None and not elements.is_empty():
-            arrays[tensor.name] = array_of(tensor.name, tensor.type, elements.coalesce())
+            array = array_of(tensor.name, tensor.type, elements.coalesce())
+            arrays[tensor.name] = replace(array, given=tensor.name in program.inputs)
     return arrays
 
 

@@ -16,6 +16,7 @@ from polyloom.polyhedra.bounds import (
 )
 from polyloom.polyhedra.compression import variable_compression
 from polyloom.polyhedra.functions import compose, is_linear
+from polyloom.polyhedra.loops import IntExpression, Number, product_of
 
 _DIM = isl.dim_type
 
@@ -52,6 +53,29 @@ def find_nest(indices: isl.Set, varying: Sequence[str]) -> Nest | None:
     if not _keeps_order(compression.map, compressed):
         return None
     return Nest(compression.map, start, size)
+
+
+def jointly_coalesced(
+    sizes: Sequence[IntExpression], strides: Sequence[Sequence[int]]
+) -> tuple[tuple[IntExpression, ...], list[tuple[int, ...]]]:
+    """Drop dimensions of size 1, and merge neighbours that one stride runs through in every operand.
+
+    [2, 2, 3] with strides (6, 3, 1) and (12, 6, 1): [4, 3] with (3, 1) and (6, 1). One dimension stays.
+    """
+    kept = [k for k, size in enumerate(sizes) if size != Number(1)]
+    merged: list[IntExpression] = []
+    found: list[list[int]] = []
+    for k in reversed(kept):
+        step = [operand[k] for operand in strides]
+        inner = merged[0] if merged else None
+        if isinstance(inner, Number) and step == [s * inner.value for s in found[0]]:
+            merged[0] = product_of([sizes[k], inner])
+        else:
+            merged.insert(0, sizes[k])
+            found.insert(0, step)
+    if not merged:
+        return (Number(1),), [(0,) for _ in strides]
+    return tuple(merged), [tuple(steps[k] for steps in found) for k in range(len(strides))]
 
 
 def linear_function(relation: isl.Map) -> isl.MultiAff | None:

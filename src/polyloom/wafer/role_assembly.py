@@ -42,7 +42,7 @@ def assemble(
     return RoleCode(
         builder.role.name,
         (where,),
-        tuple(_declaration(a) for a in arrays),
+        (*(_declaration(a) for a in arrays), *builder.temporaries.values()),
         (*builder.counters, *counters),
         tuple(inputs),
         tuple(outputs),

@@ -8,9 +8,11 @@ from itertools import count
 
 import islpy as isl
 
+from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops import CodeBuilder, IntExpression, Number, operation_count, product_of
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.code import (
+    ArrayDeclaration,
     Code,
     Compute,
     Configure,
@@ -38,6 +40,7 @@ class RoleBuilder:
     setup: list[Code] = field(default_factory=list)
     counters: list[str] = field(default_factory=list)
     variables: list[str] = field(default_factory=list)
+    temporaries: dict[str, ArrayDeclaration] = field(default_factory=dict)
 
     @property
     def simd(self) -> bool:
@@ -76,6 +79,14 @@ class RoleBuilder:
         """Return a name for an integer of a block that is not taken."""
         self.variables.append(_unique(name, set(self.variables)))
         return self.variables[-1]
+
+    def temporary(self, position: int, element: ElementType, elements: int) -> str:
+        """Declare a temporary of at least so many elements; tasks share those of one position and type."""
+        name = f"temporary_{element.value}_{-position}"
+        held = self.temporaries.get(name)
+        elements = max(elements, 0 if held is None else held.extents[0])
+        self.temporaries[name] = ArrayDeclaration(name, element, (elements,), "between instructions")
+        return name
 
     def counter(self, name: str) -> str:
         """Declare a 16-bit counter in local memory."""

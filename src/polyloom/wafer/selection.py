@@ -144,7 +144,8 @@ class _Cover:
                     continue
                 for found in bindings(entry.body, spelled):
                     operands = tuple(found[k] for k in range(len(entry.sources)))
-                    if self._legal(entry, operands):
+                    itself = node in operands and not is_memory(node, self.scalars)
+                    if not itself and self._legal(entry, operands):
                         yield self._instruction(entry, operands)
 
     def _legal(self, entry: Instruction, operands: tuple[Expression, ...]) -> bool:

@@ -16,19 +16,21 @@ import islpy as isl
 from polyloom.diagnostics import Diagnostic, remark
 from polyloom.polyhedra.bounds import (
     box_between,
+    integer_bounds,
     is_independent_of,
 )
 from polyloom.polyhedra.box_hull import BoxHull
 from polyloom.polyhedra.compression import Compression, variable_compression
 from polyloom.polyhedra.enumeration import SizeEnumeration
-from polyloom.polyhedra.functions import is_linear
+from polyloom.polyhedra.functions import is_linear, point_of
+from polyloom.polyhedra.loops import Name, Number
 from polyloom.polyhedra.points import sample_of
 from polyloom.wafer.arrangement import Box, Extra, Operand, arrange, box_of
 from polyloom.wafer.extensions import ALL_EXTENSIONS, Effect, Extension
 from polyloom.wafer.isl_text import offset_text
 from polyloom.wafer.matching import ACCUMULATOR, Match, match_instruction
 from polyloom.wafer.memory import LocalArray
-from polyloom.wafer.nests import MAX_DIMENSIONS
+from polyloom.wafer.nests import MAX_DIMENSIONS, jointly_coalesced
 from polyloom.wafer.notation import notation, set_notation
 from polyloom.wafer.selection import Step
 from polyloom.wafer.simulator.machine import Machine, load_machine
@@ -87,7 +89,7 @@ class SimdAnalysis:
     one for each element; ``effects``: the extensions that took part; ``steps``: the instructions, where they
     are several, and loops between them; ``fixed``: reads of local memory that are scalars to them; ``order``:
     the order of the nest's dimensions, outermost first, where it is not their own; ``nested``: set where
-    loops go around the instructions.
+    loops go around the instructions; ``zeroed``: tensors whose arrays need zeros around them.
     """
 
     task: ComputeTask
@@ -109,6 +111,7 @@ class SimdAnalysis:
     fixed: frozenset[int] = frozenset()
     order: tuple[int, ...] = ()
     nested: Nested | None = None
+    zeroed: frozenset[str] = frozenset()
 
     @property
     def innermost(self) -> SimdAnalysis:
@@ -129,6 +132,13 @@ class SimdAnalysis:
     def scalars(self) -> frozenset[int]:
         """The positions of the reads that are scalars to the instructions."""
         return scalar_reads(self.task) | self.fixed
+
+    @property
+    def start(self) -> isl.Set:
+        """Where the nest begins, as a parametric point."""
+        if self.strategy is Strategy.HULL and self.hull is not None:
+            return point_of(self.hull.offset).intersect_params(self.task.known)
+        return self.box.minimum
 
     @property
     def write(self) -> Operand:
@@ -203,13 +213,15 @@ def analyse(
 
 
 def enlarge(arrays: Mapping[str, LocalArray], analyses: tuple[SimdAnalysis, ...]) -> dict[str, LocalArray]:
-    """Extend the arrays that extra instances write outside of (Sec. 5.3, Example 5.9)."""
+    """Extend the arrays that extra instances write outside of (Sec. 5.3, Example 5.9), or read."""
     result = dict(arrays)
     for analysis in (a.innermost for a in analyses):
         if analysis.strategy is Strategy.HULL and analysis.extra is not None:
-            tensor = analysis.task.statement.write.tensor
-            touched = analysis.extra.writes[arrays[tensor].name]
-            result[tensor] = result[tensor].enlarged(touched)
+            for operand in analysis.operands:
+                touched = (analysis.extra.writes | analysis.extra.reads)[operand.array]
+                result[operand.tensor] = result[operand.tensor].enlarged(touched)
+        for tensor in analysis.zeroed:
+            result[tensor] = replace(result[tensor], zero_padding=True)
     return result
 
 
@@ -298,15 +310,29 @@ def _fail(analysis: SimdAnalysis, reason: str, *notes: str) -> SimdAnalysis:
     return replace(analysis, reason=reason, notes=notes)
 
 
-def _too_deep(size: isl.Set) -> bool:
-    """Whether more than four dimensions have a size other than 1."""
-    dims = range(size.dim(isl.dim_type.set))
-    return sum(not _is_unit(size, k) for k in dims) > MAX_DIMENSIONS
+def is_too_deep(
+    analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options: SimdOptions, sizes: isl.Set
+) -> bool:
+    """Whether more than four dimensions have a size other than 1, joined ones counted once."""
+    return _depth(analysis, arrays, options, sizes) > MAX_DIMENSIONS
 
 
-def _is_unit(size: isl.Set, k: int) -> bool:
-    one = isl.Set.universe(size.get_space()).fix_val(isl.dim_type.set, k, isl.Val(1))
-    return bool(size.is_subset(one))
+def _depth(
+    analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options: SimdOptions, sizes: isl.Set
+) -> int:
+    bounds = integer_bounds(sizes)
+    fixed = [Number(high) if low == high else Name("size") for low, high in bounds]
+    if not options.has(Extension.COALESCING):
+        return sum(size != Number(1) for size in fixed)
+    strides = [arrays[o.tensor].flat_strides(o.compressed) for o in analysis.operands]
+    return len(jointly_coalesced(fixed, strides)[0])
+
+
+def _coalescing(sizes: isl.Set) -> Iterator[Effect]:
+    """Yield the effect of joining dimensions, where without it the nest would be too deep."""
+    live = sum(bounds != (1, 1) for bounds in integer_bounds(sizes))
+    if live > MAX_DIMENSIONS:
+        yield Effect(Extension.COALESCING, f"the nest has {live} dimensions")
 
 
 def _try_hull(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options: SimdOptions) -> SimdAnalysis:
@@ -314,11 +340,10 @@ def _try_hull(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options:
     hull, extra = analysis.hull, analysis.extra
     if hull is None or extra is None:
         return _fail(analysis, "the instances have no box hull of fixed size")
-    if sum(size > 1 for size in hull.size) > MAX_DIMENSIONS:
+    sizes = hull_sizes(analysis, hull)
+    if is_too_deep(analysis, arrays, options, sizes):
         return _fail(analysis, f"the box hull has more than {MAX_DIMENSIONS} dimensions")
-    held = arrays[analysis.task.statement.write.tensor]
-    protected = held.held().apply(isl.Map.from_multi_aff(held.map_before))
-    clash = extra.writes[held.name].intersect(protected)
+    clash = extra.writes[analysis.write.array].intersect(protected_cells(analysis, arrays))
     if not clash.is_empty():
         return _fail(
             analysis,
@@ -335,13 +360,24 @@ def _try_hull(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options:
                 f"extra instances would read outside {name}",
                 f"for example {sample_of(outside)}",
             )
-    sizes = _constant(analysis.compression.compressed.get_space(), hull.size)
-    sizes = sizes.intersect_params(analysis.task.known)
-    effects = (*analysis.effects, *_floor_effect(hull))
+    effects = (*analysis.effects, *floor_effect(hull), *_coalescing(sizes))
     return replace(analysis, strategy=Strategy.HULL, sizes=sizes, effects=effects)
 
 
-def _floor_effect(hull: BoxHull) -> Iterator[Effect]:
+def protected_cells(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray]) -> isl.Set:
+    """Return the cells, by ``map_before``, of the written tensor's elements that the PE holds."""
+    held = arrays[analysis.task.statement.write.tensor]
+    return held.held().apply(isl.Map.from_multi_aff(held.map_before))
+
+
+def hull_sizes(analysis: SimdAnalysis, hull: BoxHull) -> isl.Set:
+    """Return the size of the box hull as a parametric point."""
+    sizes = _constant(analysis.compression.compressed.get_space(), hull.size)
+    return sizes.intersect_params(analysis.task.known)
+
+
+def floor_effect(hull: BoxHull) -> Iterator[Effect]:
+    """Yield the effect of a floor division in the hull's offset."""
     if hull.has_floor:
         yield Effect(
             Extension.FLOOR_OFFSET,
@@ -356,11 +392,13 @@ def _constant(space: isl.Space, values: tuple[int, ...]) -> isl.Set:
     return point
 
 
-def _not_a_box(analysis: SimdAnalysis) -> SimdAnalysis | None:
+def _not_a_box(
+    analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options: SimdOptions
+) -> SimdAnalysis | None:
     if not analysis.box.dense:
         missing = _missing_point(analysis)
         return _fail(analysis, "the instances do not fill a box", f"the bounding box also contains {missing}")
-    if _too_deep(analysis.box.size):
+    if is_too_deep(analysis, arrays, options, analysis.box.size):
         return _fail(analysis, f"the box has more than {MAX_DIMENSIONS} dimensions")
     return None
 
@@ -374,20 +412,21 @@ def _try_exact(
     analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options: SimdOptions
 ) -> SimdAnalysis:
     """Use the exact bounds if they do not depend on the index (Sec. 5.1, 5.2)."""
-    failure = _not_a_box(analysis)
+    failure = _not_a_box(analysis, arrays, options)
     if failure is not None:
         return failure
     if not is_independent_of(analysis.box.size, analysis.task.index_names):
         shown = set_notation(analysis.box.size, analysis.task.known, ascii_only=True)
         return _fail(analysis, f"the size depends on the index: {shown}")
-    return replace(analysis, strategy=Strategy.EXACT, sizes=analysis.box.size)
+    effects = (*analysis.effects, *_coalescing(analysis.box.size))
+    return replace(analysis, strategy=Strategy.EXACT, sizes=analysis.box.size, effects=effects)
 
 
 def _try_enumeration(
     analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options: SimdOptions
 ) -> SimdAnalysis:
     """Set up one configuration for each size (Sec. 5.4)."""
-    failure = _not_a_box(analysis)
+    failure = _not_a_box(analysis, arrays, options)
     if failure is not None:
         return failure
     enumeration = analysis.enumeration
@@ -399,4 +438,5 @@ def _try_enumeration(
     if count > options.max_configurations:
         limit = options.max_configurations
         return _fail(analysis, f"there are {count} sizes, more than the {limit} configurations allowed")
-    return replace(analysis, strategy=Strategy.ENUMERATED, sizes=analysis.box.size)
+    effects = (*analysis.effects, *_coalescing(analysis.box.size))
+    return replace(analysis, strategy=Strategy.ENUMERATED, sizes=analysis.box.size, effects=effects)
