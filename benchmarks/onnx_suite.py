@@ -4,9 +4,9 @@
     .venv/bin/python benchmarks/onnx_suite.py --device cpu         with an OpenCL device
     .venv/bin/python benchmarks/onnx_suite.py --table docs/onnx_support.md
 
-An operand that says what shape a result has (Reshape's shape, axes, pads, ...) is known at import, as a compiler for
-static shapes needs; the suite gives it as an input. Tolerances are the suite's. Exit status 1 where an answer is
-wrong, or an error is no refusal.
+An operand that says what shape a result has (Reshape's shape, axes, pads, ...) is known at import, as a
+compiler for static shapes needs; the suite gives it as an input. Tolerances are the suite's. Exit status 1 where
+an answer is wrong, or an error is no refusal.
 """
 
 from __future__ import annotations
@@ -205,12 +205,13 @@ def table(outcomes: Sequence[Outcome]) -> str:
     lines = [
         "# Which operations of ONNX Polyloom imports",
         "",
-        "Written by `benchmarks/onnx_suite.py --table docs/onnx_support.md`: the backend tests that the package",
-        "onnx 1.22.0 ships, each imported and evaluated, with the suite's tolerances. A case counts for every operation",
-        "that it holds. What is not imported is refused with the name of the node and the reason.",
+        "Written by `benchmarks/onnx_suite.py --table docs/onnx_support.md`: the backend tests that the",
+        "package onnx 1.22.0 ships, each imported and evaluated, with the suite's tolerances. A case counts",
+        "for every operation that it holds. What is not imported is refused with the node's name and the reason.",
         "",
-        f"{len(outcomes)} cases: {counts['pass']} pass, {counts['wrong']} wrong, {counts['crash']} other errors, "
-        f"{counts['unsupported']} refused by name, {counts['skipped']} of sequences, maps or optionals.",
+        f"{len(outcomes)} cases: {counts['pass']} pass, {counts['wrong']} wrong, {counts['crash']} other "
+        f"errors, {counts['unsupported']} refused by name, {counts['skipped']} of sequences, maps or "
+        "optionals.",
         "",
         "| operation | pass | refused | reason of the first refusal |",
         "|---|---|---|---|",
@@ -231,7 +232,9 @@ def _short(reason: str) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device")
     parser.add_argument("--kind", action="append", choices=FOLDERS)
     parser.add_argument("-k", default="", help="only cases whose name holds this")

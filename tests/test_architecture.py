@@ -90,6 +90,23 @@ def broken_arrows(found: Iterator[Import]) -> list[str]:
     return broken
 
 
+GRAPHS = {"protobuf": 0, "graph": 1, "onnx": 2, "tensorflow": 2, "torch": 2}
+"""The front ends of frameworks: those of a higher number import those below, and not each other."""
+
+
+def test_frameworks_share_the_neutral_graph_and_nothing_else() -> None:
+    wrong = []
+    for arrow in imports():
+        above, below = arrow.file.split("/"), arrow.module.split(".")
+        if above[0] != "frontends" or below[:2] != ["polyloom", "frontends"] or len(below) < 3:
+            continue
+        room_above, room_below = above[1], below[2]
+        if room_above in GRAPHS and room_above != room_below:
+            lower = GRAPHS.get(room_below, -1 if room_below == "lair" else 9)
+            wrong += [str(arrow)] if lower >= GRAPHS[room_above] else []
+    assert wrong == []
+
+
 def test_data_flows_downwards() -> None:
     assert broken_arrows(imports()) == []
 

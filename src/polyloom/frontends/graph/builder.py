@@ -22,7 +22,7 @@ from polyloom.frontends.graph.names import Names
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value
 from polyloom.ir.evaluate import evaluate, neutral
-from polyloom.ir.expressions import Compare, CompareOp, Constant, Expression, Read
+from polyloom.ir.expressions import Expression, Read
 from polyloom.ir.program import Access, Combine, Program, Statement, Tensor
 from polyloom.ir.sweep import view
 from polyloom.ir.types import ElementType
@@ -50,10 +50,14 @@ class Term:
 
 @dataclass
 class Builder:
-    """Collects statements, tensors and constants; ``layer`` names what is made next."""
+    """Collects statements, tensors and constants; ``layer`` names what is made next.
+
+    ``wide_sums``: sums and products of float16 go on in float32 and are rounded once, as frameworks do.
+    """
 
     names: Names = field(default_factory=Names)
     layer: str = "t"
+    wide_sums: bool = True
     statements: list[Statement] = field(default_factory=list)
     tensors: dict[str, Tensor] = field(default_factory=dict)
     constants: dict[str, NDArray] = field(default_factory=dict)
@@ -87,7 +91,7 @@ class Builder:
         return self.shared[name]
 
     def known(self, value: Value) -> NDArray | None:
-        """Return a value's elements if they are known at import; a view of the constant, not to be changed."""
+        """Return a value's elements if they are known at import: a view, not to be changed."""
         source = self.constants.get(value.tensor)
         if source is None:
             return None
@@ -113,6 +117,22 @@ class Builder:
         ``function`` gets an expression for each term. ``hint``: what this is in the layer, for its name.
         Raises ``Refused`` where a tensor has no elements or too many bytes.
         """
+        if self.wide_sums and _sums_halves(domain, terms, shape, reduction):
+            return self._wide(domain, terms, shape, write, function, reduction, hint)
+        return self._made(domain, terms, shape, write, function, reduction, hint, fold=fold)
+
+    def _made(
+        self,
+        domain: Sequence[int],
+        terms: Sequence[Term],
+        shape: Sequence[int],
+        write: Sequence[Formula],
+        function: Function,
+        reduction: Combine,
+        hint: str,
+        *,
+        fold: bool = True,
+    ) -> Value:
         read, expression = self._reads(terms, function)
         kind = expression.type
         check_size(shape, kind)
@@ -139,6 +159,27 @@ class Builder:
             self._add(made)
         return values.whole(tensor, kind, shape)
 
+    def _wide(
+        self,
+        domain: Sequence[int],
+        terms: Sequence[Term],
+        shape: Sequence[int],
+        write: Sequence[Formula],
+        function: Function,
+        reduction: Combine,
+        hint: str,
+    ) -> Value:
+        """Reduce float16 in float32, and round the result once."""
+
+        def widened(*operands: Expression) -> Expression:
+            return function(*(_widened(x) for x in operands))
+
+        narrow = function(*(scalar.number(0, t.value.type) for t in terms)).type is ElementType.FLOAT16
+        total = self._made(domain, terms, shape, write, widened, reduction, f"{hint}_wide".strip("_"))
+        axes = iterators(len(shape))
+        read = [Term(total, axes)]
+        return self.statement(shape, read, shape, axes, _narrowed, hint=hint) if narrow else total
+
     def _named(self, hint: str) -> str:
         return f"{self.layer}_{hint}" if hint else self.layer
 
@@ -160,7 +201,7 @@ class Builder:
             read.append(found)
         kind = term.value.type
         operand = Read(read.index(found), _stored(kind))
-        return Compare(CompareOp.NE, operand, Constant(0, operand.type)) if kind is ElementType.BOOL else operand
+        return scalar.convert(operand, kind) if kind is ElementType.BOOL else operand
 
     def _literal(self, value: Value) -> Expression | None:
         if value.size != 1 or value.tensor not in self.constants:
@@ -241,6 +282,22 @@ class Builder:
 class _Read:
     tensor: str
     indices: tuple[Linear, ...]
+
+
+def _sums_halves(
+    domain: Sequence[int], terms: Sequence[Term], shape: Sequence[int], reduction: Combine
+) -> bool:
+    adds = reduction in (Combine.ADD, Combine.MULTIPLY) and prod(domain) > prod(shape)
+    floats = [t.value.type for t in terms if t.value.type.is_float]
+    return adds and ElementType.FLOAT16 in floats and ElementType.FLOAT32 not in floats
+
+
+def _widened(x: Expression) -> Expression:
+    return scalar.convert(x, ElementType.FLOAT32) if x.type is ElementType.FLOAT16 else x
+
+
+def _narrowed(x: Expression) -> Expression:
+    return scalar.convert(x, ElementType.FLOAT16)
 
 
 def _stored(kind: ElementType) -> ElementType:

@@ -19,7 +19,10 @@ NDArray = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """``values``: the node's inputs, None where one is missing. ``subgraph`` lowers a body of control flow."""
+    """``values``: the node's inputs, None where one is missing.
+
+    ``subgraph`` lowers a body of control flow, with values for names that it uses.
+    """
 
     builder: Builder
     node: Node
@@ -67,7 +70,7 @@ class Context:
         return self.node.attributes.get(name, default)
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """Return an attribute that is an integer. Raises ``Refused`` where it is something else or missing."""
+        """Return an attribute that is an integer. Raises ``Refused`` where it is none."""
         found = self.attribute(name, default)
         if not isinstance(found, int | np.integer):
             raise Refused(f"attribute `{name}` is no integer")

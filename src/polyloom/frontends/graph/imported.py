@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.diagnostics import PolyloomError, error
+from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.frontends.graph.values import Value
 from polyloom.ir.program import Access, Program
 from polyloom.ir.sweep import view
@@ -33,16 +33,19 @@ class Row:
 class Imported:
     """A model as a tensor program.
 
-    ``constants``: the inputs of the program that the model holds (weights). ``arguments``: the program's
-    other inputs, ``results`` its outputs, each with its type in the model (BOOL is uint8 in the program).
-    ``names``: from names in the program to names in the model. ``values``: every tensor of the model, by
-    its name there, as a view of one in the program. ``rows``: the table of the import.
+    - ``constants``: the inputs of the program that the model holds (weights).
+    - ``arguments``: the program's other inputs, each with its type in the model (BOOL is uint8 here).
+    - ``results``: the model's outputs, by their names in it.
+    - ``names``: from names in the program to names in the model.
+    - ``values``: every tensor of the model, by its name there, as a view of one in the program.
+    - ``rows``: the table of the import.
+    - ``unused``: inputs of the model that nothing depends on.
     """
 
     program: Program
     constants: Mapping[str, NDArray]
     arguments: Mapping[str, ElementType]
-    results: Mapping[str, ElementType]
+    results: Mapping[str, Value]
     names: Mapping[str, str]
     values: Mapping[str, Value]
     rows: tuple[Row, ...]
@@ -52,7 +55,7 @@ class Imported:
         """Return an array for every input of the program: those given, and constants for the others.
 
         ``given``: by the name in the model or in the program; a weight may be given too. Inputs of the model
-        that nothing depends on are ignored. Errors: ``input-unknown`` and, later, those of ``checked_inputs``.
+        that nothing depends on are ignored. Errors: ``input-unknown``; later those of ``checked_inputs``.
         """
         places = {original: name for name, original in self.names.items() if name in self.program.inputs}
         found = dict(self.constants)
@@ -64,13 +67,13 @@ class Imported:
                 raise PolyloomError(self._unknown(name))
         return found
 
-    def _unknown(self, name: str) -> Any:
+    def _unknown(self, name: str) -> Diagnostic:
         known = ", ".join(self.names.get(n, n) for n in self.arguments) or "none"
         return error("input-unknown", f"the model has no input `{name}`", helps=[f"its inputs: {known}"])
 
     def outputs(self, arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return the model's outputs, by their names in it, from those of the program."""
-        return {self.names.get(n, n): _given(arrays[n], kind) for n, kind in self.results.items()}
+        return {name: _given(arrays[v.tensor], v.type) for name, v in self.results.items()}
 
     def tensors(self, arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return every tensor of the model that can be seen in ``arrays``, those of the program."""

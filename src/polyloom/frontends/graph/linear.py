@@ -10,7 +10,7 @@ from polyloom.ir.program import Affine
 
 @dataclass(frozen=True)
 class Linear:
-    """``sum(coefficient * iterator) + constant``; ``terms``: pairs of an iterator's number and coefficient."""
+    """``sum(coefficient * iterator) + constant``; ``terms``: iterators' numbers and coefficients."""
 
     terms: tuple[tuple[int, int], ...] = ()
     constant: int = 0

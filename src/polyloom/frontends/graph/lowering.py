@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from polyloom.diagnostics import PolyloomError, error
-from polyloom.frontends.graph import values
+from polyloom.diagnostics import PolyloomError, Unsupported, error
 from polyloom.frontends.graph.builder import Builder
 from polyloom.frontends.graph.context import Context, Operation
 from polyloom.frontends.graph.imported import Imported, Row
@@ -18,7 +17,6 @@ from polyloom.frontends.graph.model import Graph, GraphTensor, Node
 from polyloom.frontends.graph.refusal import Refusal, Refused, unsupported
 from polyloom.frontends.graph.values import Shape, Value, is_whole
 from polyloom.ir.program import Program, Statement
-from polyloom.ir.types import ElementType
 from polyloom.ir.unused_statements import without_unused
 from polyloom.ir.verify import verify
 
@@ -36,8 +34,9 @@ def lower(graph: Graph, find: Find, sizes: Sizes | None = None) -> Imported:
     ``sizes``: of dimensions that the graph leaves open, by the name of the dimension (one number) or of the
     input (all of them).
 
-    Errors: ``model-shape`` for open dimensions; ``Unsupported`` (``model-inexpressible``) with every node that
-    has no affine form; ``model-outputs`` where nothing is computed.
+    Errors: ``Unsupported`` with ``model-shape`` for inputs whose type or shape is open or is none that
+    a program has, and with ``model-inexpressible`` for every node that has no affine form; ``model-outputs``
+    where nothing is computed.
     """
     builder = Builder()
     program_name = builder.names.new(graph.name or "model")
@@ -75,8 +74,8 @@ def _shapes(inputs: Sequence[GraphTensor], sizes: Sizes) -> list[Shape]:
             shapes.append(shape)
     if faults:
         helps = ["give each a size: `-D NAME=8` for a dimension, `-D INPUT=1x3x224x224` for an input"]
-        message = "not all inputs have a shape and type that are known at import"
-        raise PolyloomError(error("model-shape", message, notes=faults, helps=helps))
+        message = "not all inputs have a type and shape that a tensor program can have"
+        raise Unsupported(error("model-shape", message, notes=faults, helps=helps))
     return shapes
 
 
@@ -185,7 +184,7 @@ class _Walk:
         self.refusals.append(Refusal(label, title, reason))
 
     def _body(self, graph: Graph, scope: Mapping[str, Value | None]) -> list[Value]:
-        """Lower a body of control flow where it stands. Raises ``Refused`` where something in it is refused."""
+        """Lower a body of control flow where it stands. Raises ``Refused`` where a node of it does."""
         before, layer = len(self.refusals), self.builder.layer
         inner = {**scope, **self.constants(graph)}
         self.depth += 1
@@ -264,8 +263,18 @@ class _Walk:
         own = any(s.write.tensor == value.tensor for s in builder.statements)
         taken = any(v.tensor == value.tensor for v in found.values())
         if own and not taken and is_whole(value) and builder.tensors[value.tensor].shape == value.shape:
-            return value
+            return self._called(name, value)
         return _copied(builder, name, value)
+
+    def _called(self, name: str, value: Value) -> Value:
+        """Give a tensor the name of the output that it is."""
+        if self.builder.names.originals.get(value.tensor) == name:
+            return value
+        new = self.builder.rename_tensor(value.tensor, name, 0)
+        self.values = {
+            n: replace(v, tensor=new) if v.tensor == value.tensor else v for n, v in self.values.items()
+        }
+        return replace(value, tensor=new)
 
 
 def _copied(builder: Builder, name: str, value: Value) -> Value:
@@ -275,11 +284,7 @@ def _copied(builder: Builder, name: str, value: Value) -> Value:
     first = len(builder.statements)
     builder.layer = f"output_{name}"
     copied = builder.moved(value)
-    old = [n for n, o in builder.names.originals.items() if o == name]
     tensor = builder.rename_tensor(copied.tensor, name, first)
-    for former in old:
-        builder.names.originals[former] = former
-    builder.names.originals[tensor] = name
     return replace(copied, tensor=tensor)
 
 
@@ -298,8 +303,8 @@ def _finished(
     given = [v.tensor for v in bound.values()]
     constants = [n for n in builder.constants if n in used]
     tensors = tuple(t for n, t in builder.tensors.items() if n in used or n in given)
-    results = {v.tensor: v.type for v in outputs.values()}
-    whole = Program(name, tensors, (*given, *constants), tuple(results), tuple(builder.statements))
+    results = tuple(v.tensor for v in outputs.values())
+    whole = Program(name, tensors, (*given, *constants), results, tuple(builder.statements))
     program = without_unused(whole)
     verify(program)
     kept = {s.name: s for s in program.statements}
@@ -308,8 +313,8 @@ def _finished(
         program,
         {n: builder.constants[n] for n in program.inputs if n in builder.constants},
         arguments,
-        results,
-        {n: o for n, o in builder.names.originals.items()},
+        dict(outputs),
+        dict(builder.names.originals),
         {**walk.values, **bound, **outputs},
         tuple(_kept_row(row, kept) for row in walk.rows),
         frozenset({*(n for n, v in bound.items() if v.tensor not in program.inputs)}),
@@ -323,6 +328,3 @@ def _kept_row(row: Row, kept: Mapping[str, Statement]) -> Row:
         return row
     became = row.became if names else "unused"
     return replace(row, statements=names, instances=sum(prod(kept[n].domain) for n in names), became=became)
-
-
-__all__ = ["Find", "Sizes", "layer_name", "lower", "values", "ElementType"]

@@ -53,7 +53,7 @@ class Graph:
     """Nodes in an order in which they can be computed.
 
     ``inputs`` are bound by name and ``outputs`` read by name. ``constants``: the tensors whose elements the
-    file holds. ``unreadable``: constants that cannot be used, with the reason; a fault only where one is used.
+    file holds. ``unreadable``: constants that cannot be used, with the reason; a fault where one is used.
     """
 
     name: str

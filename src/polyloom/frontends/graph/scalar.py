@@ -32,6 +32,11 @@ def _binary(op: BinaryOp, a: Operand, b: Operand) -> Expression:
     return Binary(op, *_pair(a, b))
 
 
+def bits(op: BinaryOp, a: Expression, b: Expression) -> Expression:
+    """Return an operation on the bits of integers."""
+    return Binary(op, a, b)
+
+
 def add(a: Operand, b: Operand) -> Expression:
     """Return ``a + b``."""
     return _binary(BinaryOp.ADD, a, b)
@@ -161,12 +166,9 @@ def convert(a: Expression, kind: ElementType) -> Expression:
         return Compare(CompareOp.NE, a, Constant(0, a.type))
     if a.type is ElementType.BOOL:
         return Select(a, Constant(1, kind), Constant(0, kind))
-    return Constant(a.value, kind) if _keeps_its_value(a, kind) else Convert(kind, a)
-
-
-def _keeps_its_value(a: Expression, kind: ElementType) -> bool:
-    """Tell whether a literal means the same in another type: a small whole number does."""
-    return isinstance(a, Constant) and float(a.value).is_integer() and 0 <= a.value <= 100
+    if isinstance(a, Constant) and float(a.value).is_integer() and 0 <= a.value <= 100:
+        return Constant(a.value, kind)
+    return Convert(kind, a)
 
 
 def number(value: Number, kind: ElementType) -> Expression:

@@ -1,6 +1,6 @@
 """Values: tensors seen through affine views. Views are composed here, so that no statement has to copy.
 
-    t = transpose(x);  y[i][j] = relu(t[i][j])      becomes      y[i][j] = relu(x[j][i])
+t = transpose(x);  y[i][j] = relu(t[i][j])      becomes      y[i][j] = relu(x[j][i])
 """
 
 from __future__ import annotations

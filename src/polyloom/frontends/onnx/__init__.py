@@ -1,6 +1,6 @@
 """ONNX models: ``ModelProto`` to a graph, and its operations as statements. Opsets 7 and later.
 
-    model.onnx -> read_model -> Graph (functions of the file inlined) -> lower, with OPERATIONS -> Imported
+model.onnx -> read_model -> Graph (functions of the file inlined) -> lower, with OPERATIONS -> Imported
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from polyloom.diagnostics import PolyloomError, error
+from polyloom.diagnostics import Unsupported, error
 from polyloom.frontends.graph.model import Graph, GraphTensor, Node
 from polyloom.frontends.onnx.tensors import TYPES, Place, Unreadable, array_of
 from polyloom.frontends.protobuf.onnx_schema import onnx_messages
@@ -49,7 +49,7 @@ def graph_of_bytes(data: bytes, what: str, place: Place) -> Graph:
     if default < OLDEST:
         helps = ["convert it: `onnx.version_converter.convert_version(model, 13)`"]
         message = f"{what} is of opset {default}; Polyloom reads {OLDEST} and later"
-        raise PolyloomError(error("model-opset", message, helps=helps))
+        raise Unsupported(error("model-opset", message, helps=helps))
     functions = {(text(f.domain), text(f.name), text(f.overload)): f for f in model.functions}
     reader = _Reader(place, functions)
     return reader.graph(model.graph, opsets, {})

@@ -51,5 +51,5 @@ def broken(what: str, reason: str) -> PolyloomError:
 
 
 def text(data: bytes) -> str:
-    """Return a name; bytes that are no UTF-8 stay visible (``\\xff``)."""
+    """Return a name; bytes that are no UTF-8 stay visible, as hexadecimal numbers."""
     return data.decode("utf-8", errors="backslashreplace")

@@ -32,10 +32,11 @@ _SCALARS = {
 
 
 def message_types(package: str, schema: Schema) -> dict[str, Any]:
-    """Return the message class of each message of a schema, in a descriptor pool of their own.
+    """Return the message class of each message of a schema.
 
-    Every field that is not repeated tells whether it is there (``HasField``). A pool of their own: a program that also imports the ``onnx`` or ``tensorflow`` package has other
-    statements of the same messages.
+    Every field that is not repeated tells whether it is there (``HasField``). The classes are in a descriptor
+    pool of their own: a program that also imports the ``onnx`` or ``tensorflow`` package has other statements
+    of the same messages.
     """
     file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto2")
     for name, fields in schema.items():

@@ -128,7 +128,7 @@ def transposed_convolution(
         raise Refused(f"{y.shape[1]} channels, filters {w.shape[0]} x {w.shape[1]}, {groups} groups")
     positions = y.shape[2:]
     a = _accesses(window, y.shape[0], groups, w.shape[0] // groups, w.shape[1], positions)
-    reach = [(p - 1) * s + window.reach(k) for k, (p, s) in enumerate(zip(positions, window.strides, strict=True))]
+    reach = [(p - 1) * window.strides[k] + window.reach(k) for k, p in enumerate(positions)]
     wide = [max(n, lo + m) for n, lo, m in zip(reach, window.before, shape, strict=True)]
     full = (y.shape[0], groups * w.shape[1], *wide)
     result = b.statement(

@@ -28,7 +28,7 @@ def wrapped(b: Builder, positions: Value, size: int) -> Value:
 
 
 def one_hot(b: Builder, positions: Value, size: int, axis: int, on: Value, off: Value) -> Value:
-    """Return ``on`` where a new axis of ``size`` is at the position, else ``off``; ``on`` and ``off`` scalars."""
+    """Return the scalar ``on`` where a new axis of ``size`` is at the position, else ``off``."""
     at = unsqueezed(positions, [axis])
     numbers = unsqueezed(iota(b, size, positions.type), [k for k in range(at.rank) if k != axis])
 
@@ -81,7 +81,9 @@ def triangle(b: Builder, rows: int, columns: int, offset: int, *, upper: bool) -
     row = unsqueezed(iota(b, rows, ElementType.INT32), [1])
     column = unsqueezed(iota(b, columns, ElementType.INT32), [0])
     op = CompareOp.GE if upper else CompareOp.LE
-    return mapped(b, lambda r, c: scalar.compare(op, scalar.subtract(c, r), offset), row, column, hint="triangle")
+    return mapped(
+        b, lambda r, c: scalar.compare(op, scalar.subtract(c, r), offset), row, column, hint="triangle"
+    )
 
 
 def masked(b: Builder, value: Value, condition: Value) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -32,8 +33,8 @@ from polyloom.ir.types import ElementType
 def reshaped(b: Builder, value: Value, shape: Sequence[int], hint: str = "") -> Value:
     """Return the elements in another shape, in the same order.
 
-    A dimension that is split is a view. Dimensions that are merged are a view where the tensor's strides allow
-    it; otherwise one statement writes them merged: ``f[6*i + j] = x[i][j]``. Raises ``Refused``.
+    A dimension that is split is a view. Dimensions that are merged are a view where the tensor's strides
+    allow it; otherwise one statement writes them merged: ``f[6*i + j] = x[i][j]``. Raises ``Refused``.
     """
     if prod(shape) != value.size or min(shape, default=0) < 0:
         raise Refused(f"{value.size} elements do not fit {' x '.join(map(str, shape))}")
@@ -87,7 +88,7 @@ def padded(
 ) -> Value:
     """Return the value with ``number`` around it; a negative width cuts off (a view).
 
-    ``p[i + before] += x[i]``; around the lowest value ``max=``; other numbers: ``p[i] += x[i] - c``, then + c.
+    ``p[i + before] += x[i]``; with the lowest number ``max=``; other numbers are added by a constant.
     """
     cut = _cut(value, before, after)
     low, high = [max(n, 0) for n in before], [max(n, 0) for n in after]
@@ -106,8 +107,10 @@ def padded(
     return _with_border(b, inside, cut, low, number, hint)
 
 
-def _with_border(b: Builder, inside: Value, cut: Value, low: Sequence[int], number: float | int, hint: str) -> Value:
-    """Add the border, a constant that is 0 inside: ``p + c * border`` keeps every bit of what is inside."""
+def _with_border(
+    b: Builder, inside: Value, cut: Value, low: Sequence[int], number: float | int, hint: str
+) -> Value:
+    """Add the border, a constant that is 0 inside, which keeps every bit there."""
     border = np.full(inside.shape, number, inside.type.dtype)
     border[tuple(slice(n, n + m) for n, m in zip(low, cut.shape, strict=True))] = 0
     outside = b.constant(border)
@@ -145,7 +148,7 @@ def _grown(value: Value, low: Sequence[int], high: Sequence[int]) -> list[int]:
 def placed(
     b: Builder, value: Value, shape: Sequence[int], offset: Sequence[int], combine: Combine, hint: str
 ) -> Value:
-    """Return a tensor of ``shape`` that holds the value from ``offset`` on, and what ``combine`` starts from."""
+    """Return a tensor that holds the value from ``offset`` on, and elsewhere what ``combine`` starts from."""
     axes = iterators(value.rank)
     write = [k + o for k, o in zip(axes, offset, strict=True)]
     return b.statement(value.shape, [Term(value, axes)], shape, write, lambda x: x, combine, hint)
@@ -245,7 +248,7 @@ def _repeated(value: Value, axis: int, positions: Sequence[int]) -> tuple[Value,
     if count % times or times == 1:
         return None
     firsts = positions[::times]
-    steps = {y - x for x, y in zip(firsts, firsts[1:], strict=False)}
+    steps = {y - x for x, y in pairwise(firsts)}
     if len(steps) > 1 or any(positions[k] != firsts[k // times] for k in range(count)):
         return None
     step = steps.pop() if steps else 1
@@ -290,7 +293,7 @@ def diagonal(value: Value, first: int, second: int) -> Value:
 
 
 def pad_positions(size: int, before: int, after: int, mode: str) -> list[int]:
-    """Return where the elements of a padded axis come from: ``reflect``, ``symmetric``, ``edge``, ``wrap``."""
+    """Return where elements of a padded axis come from (``reflect``, ``symmetric``, ``edge``, ``wrap``)."""
     if size == 0:
         raise Refused("padding of an axis without elements")
     places = range(-before, size + after)

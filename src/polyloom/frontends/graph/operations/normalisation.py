@@ -6,12 +6,11 @@ from collections.abc import Collection, Sequence
 
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import Builder
-from polyloom.frontends.graph.operations.elementwise import mapped
-from polyloom.frontends.graph.operations.movement import padded
-from polyloom.frontends.graph.operations.pooling import over_channels, pooled
 from polyloom.frontends.graph.operations.convolution import Window
+from polyloom.frontends.graph.operations.elementwise import mapped
+from polyloom.frontends.graph.operations.pooling import pooled
 from polyloom.frontends.graph.operations.reductions import mean, reduced, variance
-from polyloom.frontends.graph.values import Value, unsqueezed
+from polyloom.frontends.graph.values import Value, squeezed, unsqueezed
 from polyloom.ir.expressions import Expression
 from polyloom.ir.program import Combine
 
@@ -67,9 +66,7 @@ def normalised(b: Builder, x: Value, axes: Collection[int], epsilon: float) -> t
     return scaled(b, without, spread, epsilon, "normalised"), middle, spread
 
 
-def batch_norm(
-    b: Builder, x: Value, parameters: Sequence[Value], epsilon: float, axis: int = 1
-) -> Value:
+def batch_norm(b: Builder, x: Value, parameters: Sequence[Value], epsilon: float, axis: int = 1) -> Value:
     """Return ``(x - mean) * rsqrt(variance + epsilon) * scale + shift`` per channel, one statement.
 
     ``parameters``: scale, shift, mean, variance.
@@ -84,34 +81,17 @@ def batch_norm(
     return mapped(b, function, x, scale, shift, middle, spread)
 
 
-def local_response(b: Builder, x: Value, size: tuple[int, int], alpha: float, beta: float, bias: float) -> Value:
-    """Return ``x / (bias + alpha * sum of squares) ** beta`` over ``size`` = (before, after) channels around."""
+def local_response(
+    b: Builder, x: Value, size: tuple[int, int], alpha: float, beta: float, bias: float
+) -> Value:
+    """Return ``x / (bias + alpha * sum of squares) ** beta`` over ``size`` channels before and after."""
     before, after = size
-    moved = unsqueezed(unsqueezed(x, [0]), [0]) if x.rank < 2 else x
-    width = before + after + 1
-    rank = moved.rank - 1
-    window = Window(
-        (width, *(1,) * (rank - 1)), (1,) * rank, (1,) * rank, (before, *(0,) * (rank - 1)), (after, *(0,) * (rank - 1))
-    )
-    squares = pooled(b, unsqueezed(moved, [1]), window, Combine.ADD, scalar.square, hint="squares")
+    rest = (x.rank - 2) * (0,)
+    ones = (x.rank - 1) * (1,)
+    window = Window((before + after + 1, *ones[1:]), ones, ones, (before, *rest), (after, *rest))
+    squares = pooled(b, unsqueezed(x, [1]), window, Combine.ADD, scalar.square, hint="squares")
 
     def function(v: Expression, s: Expression) -> Expression:
         return scalar.divide(v, scalar.power(scalar.add(scalar.multiply(s, alpha), bias), beta))
 
-    from polyloom.frontends.graph.values import squeezed
-
-    return mapped(b, function, moved, squeezed(squares, [1]))
-
-
-__all__ = [
-    "affine",
-    "batch_norm",
-    "centred",
-    "local_response",
-    "log_softmax",
-    "normalised",
-    "over_channels",
-    "padded",
-    "scaled",
-    "softmax",
-]
+    return mapped(b, function, x, squeezed(squares, [1]))

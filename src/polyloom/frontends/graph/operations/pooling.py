@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import Builder, Function, Term
 from polyloom.frontends.graph.linear import Linear, iterators
 from polyloom.frontends.graph.operations.convolution import Window
 from polyloom.frontends.graph.operations.elementwise import mapped
+from polyloom.frontends.graph.operations.indexing import chosen
 from polyloom.frontends.graph.operations.movement import padded
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, expanded, sliced, unsqueezed
 from polyloom.ir.expressions import CompareOp, Expression
 from polyloom.ir.program import Combine
 from polyloom.ir.types import ElementType
+
+NDArray = npt.NDArray[Any]
 
 
 def with_ceiling(window: Window, shape: Sequence[int]) -> Window:
@@ -85,7 +90,7 @@ def average_pool(b: Builder, x: Value, window: Window, counted: Window | None) -
     return mapped(b, scalar.divide, total, expanded(divisor, total.shape))
 
 
-def _counts(window: Window, counted: Window | None, shape: Sequence[int]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def _counts(window: Window, counted: Window | None, shape: Sequence[int]) -> NDArray:
     """Return by how many elements each position divides: a product over the axes."""
     total = np.ones((1,) * window.rank)
     for k, positions in enumerate(window.positions(shape)):
@@ -147,7 +152,9 @@ def _scattered(
     return result
 
 
-def flat_positions(b: Builder, first: Value, window: Window, shape: Sequence[int], *, column_major: bool) -> Value:
+def flat_positions(
+    b: Builder, first: Value, window: Window, shape: Sequence[int], *, column_major: bool
+) -> Value:
     """Return the position of each first maximum in the whole data, from its number in the window.
 
     ``shape``: of the data. ``column_major``: the first spatial axis is the fastest.
@@ -163,11 +170,11 @@ def flat_positions(b: Builder, first: Value, window: Window, shape: Sequence[int
     for k, stride in enumerate(strides):
         along = (np.arange(starts.shape[k]) * window.strides[k] - window.before[k]) * stride
         starts = starts + along.reshape([-1 if j == k else 1 for j in range(window.rank)])
-    planes = np.arange(shape[0] * shape[1], dtype=np.int64).reshape(shape[0], shape[1]) * int(np.prod(spatial))
+    planes = np.arange(shape[0] * shape[1], dtype=np.int64).reshape(shape[0], shape[1]) * int(
+        np.prod(spatial)
+    )
     base = b.constant(planes.reshape(*planes.shape, *(1,) * window.rank) + starts)
     table = b.constant(offsets.reshape(-1))
-    from polyloom.frontends.graph.operations.indexing import chosen
-
     inside = chosen(b, table, 0, first, "offset")
     return mapped(b, scalar.add, inside, base)
 

@@ -67,7 +67,9 @@ def iota(b: Builder, size: int, kind: ElementType) -> Value:
     return b.shared_constant(name, lambda: np.arange(size).astype(kind.dtype))
 
 
-def arg_extreme(b: Builder, value: Value, axis: int, *, largest: bool, last: bool, kind: ElementType) -> Value:
+def arg_extreme(
+    b: Builder, value: Value, axis: int, *, largest: bool, last: bool, kind: ElementType
+) -> Value:
     """Return the position of the largest or smallest element along an axis, which stays with size 1.
 
     ``m = max(x)``, then the first (or last) position whose element is ``m``. NaN is never found.

@@ -1,1 +1,1 @@
-"""The operations of ONNX, a table in each module. Source: the operators' specification, opsets 7 and later."""
+"""The operations of ONNX, a table in each module. Source: the operators' specification, from opset 6."""

@@ -12,6 +12,21 @@ import numpy as np
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import Function
 from polyloom.frontends.graph.context import Context, Operation, Table, only
+from polyloom.frontends.graph.functions import (
+    acosh,
+    asinh,
+    atanh,
+    elu,
+    floor_remainder,
+    gelu,
+    hard_sigmoid,
+    is_nan,
+    leaky,
+    relu,
+    sign,
+    softplus,
+)
+from polyloom.frontends.graph.maps import binary, compared, logical, of_integers, unary, variadic
 from polyloom.frontends.graph.operations.elementwise import cast, mapped
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, unsqueezed
@@ -20,54 +35,10 @@ from polyloom.ir.expressions import BinaryOp, CompareOp, Expression, UnaryOp
 from polyloom.ir.types import ElementType
 
 
-def unary(function: Function) -> Operation:
-    """Return the operation that applies a function to its input."""
-    return lambda c: only(mapped(c.builder, function, c.input()))
-
-
-def binary(function: Function) -> Operation:
-    """Return the operation that applies a function to its two inputs, of one type."""
-
-    def operation(c: Context) -> Sequence[Value]:
-        left, right = c.input(0), c.input(1)
-        if left.type is not right.type:
-            raise Refused(f"operands of types {left.type.value} and {right.type.value}")
-        if c.version < 7 and c.attribute("axis") is not None:
-            at = c.axis("axis", left.rank)
-            right = unsqueezed(right, range(right.rank, left.rank - at))
-        return only(mapped(c.builder, function, left, right))
-
-    return operation
-
-
-def variadic(function: Callable[[Expression, Expression], Expression]) -> Operation:
-    """Return the operation that folds its inputs."""
-
-    def operation(c: Context) -> Sequence[Value]:
-        return only(mapped(c.builder, lambda *xs: reduce(function, xs), *c.inputs))
-
-    return operation
-
-
 def _mean(c: Context) -> Sequence[Value]:
     count = len(c.inputs)
     function = lambda *xs: scalar.divide(reduce(scalar.add, xs), count)  # noqa: E731
     return only(mapped(c.builder, function, *c.inputs))
-
-
-def compared(op: CompareOp) -> Operation:
-    """Return a comparison."""
-    return binary(lambda a, b: scalar.compare(op, a, b))
-
-
-def logical(op: BinaryOp) -> Operation:
-    """Return an operation on truth values."""
-    return binary(lambda a, b: scalar.logical(op, a, b))
-
-
-def of_integers(op: BinaryOp) -> Operation:
-    """Return an operation on the bits of integers."""
-    return binary(lambda a, b: scalar._binary(op, a, b))
 
 
 def power(c: Context) -> Sequence[Value]:
@@ -86,35 +57,9 @@ def power(c: Context) -> Sequence[Value]:
     return only(mapped(c.builder, function, base, exponent))
 
 
-def floor_remainder(a: Expression, b: Expression) -> Expression:
-    """Return the remainder with the sign of ``b``."""
-    rest = scalar.remainder(a, b)
-    if a.type.value.startswith("u"):
-        return rest
-    signs = scalar.logical(
-        BinaryOp.BIT_XOR, scalar.compare(CompareOp.LT, rest, 0), scalar.compare(CompareOp.LT, b, 0)
-    )
-    wrong = scalar.logical(BinaryOp.AND, scalar.compare(CompareOp.NE, rest, 0), signs)
-    return scalar.select(wrong, scalar.add(rest, b), rest)
-
-
 def _mod(c: Context) -> Sequence[Value]:
     function = scalar.remainder if c.integer("fmod", 0) else floor_remainder
     return binary(function)(c)
-
-
-def sign(x: Expression) -> Expression:
-    """Return -1, 0 or 1; NaN stays."""
-    positive = scalar.select(scalar.compare(CompareOp.GT, x, 0), scalar.number(1, x.type), 0)
-    if x.type.value.startswith("u"):
-        return positive
-    found = scalar.select(scalar.compare(CompareOp.LT, x, 0), scalar.number(-1, x.type), positive)
-    return scalar.select(is_nan(x), x, found) if x.type.is_float else found
-
-
-def is_nan(x: Expression) -> Expression:
-    """Tell whether ``x`` is not equal to itself."""
-    return scalar.compare(CompareOp.NE, x, x)
 
 
 def _is_inf(c: Context) -> Sequence[Value]:
@@ -128,63 +73,6 @@ def _is_inf(c: Context) -> Sequence[Value]:
         return found
 
     return only(mapped(c.builder, function, c.input()))
-
-
-def relu(x: Expression) -> Expression:
-    """Return ``max(x, 0)``."""
-    return scalar.maximum(x, 0)
-
-
-def softplus(x: Expression) -> Expression:
-    """Return ``log(exp(x) + 1)``, without overflow."""
-    small = scalar.exp(scalar.negate(scalar.absolute(x)))
-    return scalar.add(scalar.maximum(x, 0), scalar.log(scalar.add(small, 1)))
-
-
-def leaky(x: Expression, slope: Expression | float) -> Expression:
-    """Return ``x``, times the slope where it is negative."""
-    return scalar.select(scalar.compare(CompareOp.LT, x, 0), scalar.multiply(x, slope), x)
-
-
-def elu(x: Expression, alpha: float, scale: float = 1.0, inner: float = 1.0) -> Expression:
-    """Return ``scale * (x > 0 ? x : alpha * (exp(x / inner) - 1))``."""
-    argument = x if inner == 1.0 else scalar.divide(x, inner)
-    negative = scalar.multiply(scalar.subtract(scalar.exp(argument), 1), alpha)
-    found = scalar.select(scalar.compare(CompareOp.GT, x, 0), x, negative)
-    return found if scale == 1.0 else scalar.multiply(found, scale)
-
-
-def hard_sigmoid(x: Expression, alpha: float, beta: float) -> Expression:
-    """Return ``max(0, min(1, alpha * x + beta))``."""
-    return scalar.maximum(scalar.minimum(scalar.add(scalar.multiply(x, alpha), beta), 1), 0)
-
-
-def gelu(x: Expression, *, tanh: bool) -> Expression:
-    """Return ``x * Phi(x)``, or its approximation by tanh."""
-    if not tanh:
-        phi = scalar.add(scalar.erf(scalar.divide(x, math.sqrt(2))), 1)
-        return scalar.multiply(scalar.multiply(x, 0.5), phi)
-    cube = scalar.multiply(scalar.multiply(scalar.square(x), x), 0.044715)
-    inner = scalar.multiply(scalar.add(x, cube), math.sqrt(2 / math.pi))
-    return scalar.multiply(scalar.multiply(x, 0.5), scalar.add(scalar.tanh(inner), 1))
-
-
-def asinh(x: Expression) -> Expression:
-    """Return the inverse of sinh: odd, so that nothing cancels."""
-    a = scalar.absolute(x)
-    found = scalar.log(scalar.add(a, scalar.sqrt(scalar.add(scalar.square(a), 1))))
-    return scalar.select(scalar.compare(CompareOp.LT, x, 0), scalar.negate(found), found)
-
-
-def acosh(x: Expression) -> Expression:
-    """Return the inverse of cosh."""
-    return scalar.log(scalar.add(x, scalar.sqrt(scalar.subtract(scalar.square(x), 1))))
-
-
-def atanh(x: Expression) -> Expression:
-    """Return the inverse of tanh."""
-    quotient = scalar.divide(scalar.add(x, 1), scalar.subtract(1, x))
-    return scalar.multiply(scalar.log(quotient), 0.5)
 
 
 def with_number(name: str, default: float, function: Callable[[Expression, float], Expression]) -> Operation:
@@ -233,7 +121,10 @@ def _gelu(c: Context) -> Sequence[Value]:
 
 
 def _prelu(c: Context) -> Sequence[Value]:
-    return only(mapped(c.builder, leaky, c.input(0), c.input(1)))
+    x, slope = c.input(0), c.input(1)
+    if c.version < 7 and slope.rank == 1 and slope.size > 1:
+        slope = per_channel(slope, x.rank)
+    return only(mapped(c.builder, leaky, x, slope))
 
 
 def _clip(c: Context) -> Sequence[Value]:
@@ -288,6 +179,8 @@ def _identity(c: Context) -> Sequence[Value]:
 
 def _dropout(c: Context) -> Sequence[Value]:
     """Dropout: the identity, unless it trains with a ratio above 0, which is random."""
+    if c.version < 7 and not c.integer("is_test", 0):
+        raise Refused("it chooses at random when it trains")
     training = c.known_or(2, "training_mode")
     ratio = c.known_or(1, "ratio")
     if training is not None and training.item() and (ratio is None or ratio.item() != 0):
@@ -314,7 +207,7 @@ def _bernoulli(c: Context) -> Sequence[Value]:
     raise Refused("it chooses at random")
 
 
-def swap_channels(value: Value, rank: int) -> Value:
+def per_channel(value: Value, rank: int) -> Value:
     """Return one number per channel as it broadcasts over data of a rank."""
     return unsqueezed(value, [0, *range(2, rank)])
 

@@ -36,9 +36,7 @@ def window_of(c: Context, spatial: Sequence[int], sizes: Sequence[int]) -> Windo
     mode = c.text("auto_pad", "NOTSET")
     if mode in ("SAME_UPPER", "SAME_LOWER"):
         lower = mode == "SAME_LOWER"
-        both = [
-            same_padding(spatial[k], strides[k], window.reach(k), lower=lower) for k in range(rank)
-        ]
+        both = [same_padding(spatial[k], strides[k], window.reach(k), lower=lower) for k in range(rank)]
         return replace(window, before=tuple(p[0] for p in both), after=tuple(p[1] for p in both))
     if mode == "VALID":
         return replace(window, before=(0,) * rank, after=(0,) * rank)
@@ -61,9 +59,7 @@ def _conv_transpose(c: Context) -> Sequence[Value]:
     rank = y.rank - 2
     strides = c.numbers("strides", (1,) * rank)
     extra = c.numbers("output_padding", (0,) * rank)
-    base = Window(
-        tuple(w.shape[2:]), strides, c.numbers("dilations", (1,) * rank), (0,) * rank, (0,) * rank
-    )
+    base = Window(tuple(w.shape[2:]), strides, c.numbers("dilations", (1,) * rank), (0,) * rank, (0,) * rank)
     base.check()
     full = [(y.shape[2 + k] - 1) * strides[k] + base.reach(k) + extra[k] for k in range(rank)]
     before, shape = _transposed_shape(c, y, full)
@@ -72,9 +68,7 @@ def _conv_transpose(c: Context) -> Sequence[Value]:
     return only(with_bias(c.builder, result, c.optional(2)))
 
 
-def _transposed_shape(
-    c: Context, y: Value, full: Sequence[int]
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _transposed_shape(c: Context, y: Value, full: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the padding before, and the spatial shape of a transposed convolution."""
     rank = len(full)
     mode = c.text("auto_pad", "NOTSET")
@@ -130,7 +124,9 @@ def parse_einsum(equation: str, values: Sequence[Value]) -> tuple[list[str], str
     texts = left.split(",")
     if len(texts) != len(values):
         raise Refused(f"`{equation}` has {len(texts)} operands, not {len(values)}")
-    widths = [v.rank - len(t.replace("...", "")) if "..." in t else 0 for t, v in zip(texts, values, strict=True)]
+    widths = [
+        v.rank - len(t.replace("...", "")) if "..." in t else 0 for t, v in zip(texts, values, strict=True)
+    ]
     if min(widths, default=0) < 0:
         raise Refused(f"`{equation}` names more axes than there are")
     rest = "".join(chr(0x3B1 + k) for k in range(max(widths, default=0)))

@@ -10,7 +10,7 @@ import numpy as np
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import check_constant
 from polyloom.frontends.graph.context import Context, Table, axes, axis, only
-from polyloom.frontends.graph.operations.elementwise import broadcast_shape, filled, mapped
+from polyloom.frontends.graph.operations.elementwise import broadcast_shape, mapped
 from polyloom.frontends.graph.operations.indexing import (
     chosen,
     gathered_elements,
@@ -38,8 +38,6 @@ from polyloom.frontends.graph.values import (
     unsqueezed,
 )
 from polyloom.frontends.onnx.operations.elementwise import type_of
-from polyloom.frontends.onnx.tensors import type_name
-from polyloom.ir.types import ElementType
 
 
 def _constant(c: Context) -> Sequence[Value]:
@@ -343,7 +341,7 @@ def _eye_like(c: Context) -> Sequence[Value]:
     number = c.attribute("dtype")
     kind = x.type if number is None else type_of(number)
     check_constant(x.shape, kind.size)
-    return only(c.builder.constant(np.eye(*x.shape, c.integer("k", 0)).astype(kind.dtype)))
+    return only(c.builder.constant(np.eye(x.shape[0], x.shape[1], c.integer("k", 0)).astype(kind.dtype)))
 
 
 def _compress(c: Context) -> Sequence[Value]:
@@ -430,4 +428,3 @@ OPERATIONS: Table = {
         ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial"), _random
     ),
 }
-

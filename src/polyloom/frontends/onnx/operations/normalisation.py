@@ -29,7 +29,10 @@ def _batch_norm(c: Context) -> Sequence[Value]:
     b, x = c.builder, c.input()
     parameters = [cast(b, c.input(k), x.type, "converted") for k in range(1, 5)]
     epsilon = c.number("epsilon", 1e-5)
-    if not c.integer("training_mode", 0):
+    if c.version < 9 and not c.integer("spatial", 1):
+        raise Refused("statistics of each element (spatial = 0)")
+    training = c.integer("training_mode", 0) or (c.version < 7 and not c.integer("is_test", 0))
+    if not training:
         return only(batch_norm(b, x, parameters, epsilon))
     return _batch_norm_training(c, x, parameters, epsilon)
 
@@ -153,4 +156,3 @@ OPERATIONS: Table = {
     "LpNormalization": _lp_norm,
     "MeanVarianceNormalization": _mean_variance,
 }
-

@@ -1,0 +1,91 @@
+"""Scalar functions of neural networks, as expressions of the IR."""
+
+from __future__ import annotations
+
+import math
+
+from polyloom.frontends.graph import scalar
+from polyloom.ir.expressions import BinaryOp, CompareOp, Expression
+
+
+def floor_remainder(a: Expression, b: Expression) -> Expression:
+    """Return the remainder with the sign of ``b``."""
+    rest = scalar.remainder(a, b)
+    if a.type.value.startswith("u"):
+        return rest
+    signs = scalar.logical(
+        BinaryOp.BIT_XOR, scalar.compare(CompareOp.LT, rest, 0), scalar.compare(CompareOp.LT, b, 0)
+    )
+    wrong = scalar.logical(BinaryOp.AND, scalar.compare(CompareOp.NE, rest, 0), signs)
+    return scalar.select(wrong, scalar.add(rest, b), rest)
+
+
+def sign(x: Expression) -> Expression:
+    """Return -1, 0 or 1; NaN stays."""
+    positive = scalar.select(scalar.compare(CompareOp.GT, x, 0), scalar.number(1, x.type), 0)
+    if x.type.value.startswith("u"):
+        return positive
+    found = scalar.select(scalar.compare(CompareOp.LT, x, 0), scalar.number(-1, x.type), positive)
+    return scalar.select(is_nan(x), x, found) if x.type.is_float else found
+
+
+def is_nan(x: Expression) -> Expression:
+    """Tell whether ``x`` is not equal to itself."""
+    return scalar.compare(CompareOp.NE, x, x)
+
+
+def relu(x: Expression) -> Expression:
+    """Return ``max(x, 0)``."""
+    return scalar.maximum(x, 0)
+
+
+def softplus(x: Expression) -> Expression:
+    """Return ``log(exp(x) + 1)``, without overflow."""
+    small = scalar.exp(scalar.negate(scalar.absolute(x)))
+    return scalar.add(scalar.maximum(x, 0), scalar.log(scalar.add(small, 1)))
+
+
+def leaky(x: Expression, slope: Expression | float) -> Expression:
+    """Return ``x``, times the slope where it is negative."""
+    return scalar.select(scalar.compare(CompareOp.LT, x, 0), scalar.multiply(x, slope), x)
+
+
+def elu(x: Expression, alpha: float, scale: float = 1.0, inner: float = 1.0) -> Expression:
+    """Return ``scale * (x > 0 ? x : alpha * (exp(x / inner) - 1))``."""
+    argument = x if inner == 1.0 else scalar.divide(x, inner)
+    negative = scalar.multiply(scalar.subtract(scalar.exp(argument), 1), alpha)
+    found = scalar.select(scalar.compare(CompareOp.GT, x, 0), x, negative)
+    return found if scale == 1.0 else scalar.multiply(found, scale)
+
+
+def hard_sigmoid(x: Expression, alpha: float, beta: float) -> Expression:
+    """Return ``max(0, min(1, alpha * x + beta))``."""
+    return scalar.maximum(scalar.minimum(scalar.add(scalar.multiply(x, alpha), beta), 1), 0)
+
+
+def gelu(x: Expression, *, tanh: bool) -> Expression:
+    """Return ``x * Phi(x)``, or its approximation by tanh."""
+    if not tanh:
+        phi = scalar.add(scalar.erf(scalar.divide(x, math.sqrt(2))), 1)
+        return scalar.multiply(scalar.multiply(x, 0.5), phi)
+    cube = scalar.multiply(scalar.multiply(scalar.square(x), x), 0.044715)
+    inner = scalar.multiply(scalar.add(x, cube), math.sqrt(2 / math.pi))
+    return scalar.multiply(scalar.multiply(x, 0.5), scalar.add(scalar.tanh(inner), 1))
+
+
+def asinh(x: Expression) -> Expression:
+    """Return the inverse of sinh: odd, so that nothing cancels."""
+    a = scalar.absolute(x)
+    found = scalar.log(scalar.add(a, scalar.sqrt(scalar.add(scalar.square(a), 1))))
+    return scalar.select(scalar.compare(CompareOp.LT, x, 0), scalar.negate(found), found)
+
+
+def acosh(x: Expression) -> Expression:
+    """Return the inverse of cosh."""
+    return scalar.log(scalar.add(x, scalar.sqrt(scalar.subtract(scalar.square(x), 1))))
+
+
+def atanh(x: Expression) -> Expression:
+    """Return the inverse of tanh."""
+    quotient = scalar.divide(scalar.add(x, 1), scalar.subtract(1, x))
+    return scalar.multiply(scalar.log(quotient), 0.5)
