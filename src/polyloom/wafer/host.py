@@ -190,4 +190,21 @@ def load_image(
     clipped = tuple(np.clip(v, 0, n - 1) for v, n in zip(coordinates, tensor.shape, strict=True))
     data = tensor[clipped] if clipped else np.broadcast_to(tensor, (len(xs), 1))
     data = np.ascontiguousarray(data, dtype=array.type.dtype)
+    if array.zero_padding:
+        around = in_padding(array)
+        data[:, around], inside[:, around] = 0, True
     return data.view(np.uint8).reshape(len(xs), -1), inside
+
+
+def padding_image(array: LocalArray, pes: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
+    """Return the same for an array that only holds zeros around its box."""
+    around = np.tile(in_padding(array), (pes, 1))
+    return np.zeros((pes, array.bytes), dtype=np.uint8), around
+
+
+def in_padding(array: LocalArray) -> npt.NDArray[np.bool_]:
+    """Return which cells of the enlarged array lie outside the box of its elements: bool[cells]."""
+    inside = np.zeros(array.extent, dtype=np.bool_)
+    box = zip(array.low, array.extent_before, strict=True)
+    inside[tuple(slice(low, low + extent) for low, extent in box)] = True
+    return ~inside.reshape(-1)

@@ -35,6 +35,7 @@ def manifest(program: WaferProgram) -> dict[str, Any]:
         "files": sorted(program.files),
         "colors": {str(color): what for color, what in program.routing.colors},
         "roles": [_role(program, role) for role in program.roles],
+        "zeros": [entry for role in program.roles for entry in _zeros(program, role)],
         "residents": [entry for role in program.roles for entry in _residents(program, role)],
         "inputs": [_port(program, group) for group in program.inputs],
         "outputs": [_port(program, group) for group in program.outputs],
@@ -86,6 +87,20 @@ def _residents(program: WaferProgram, role: RoleProgram) -> Iterator[dict[str, A
         array = analysis.arrays.get(name)
         if array is not None and role.has(array.name):
             yield _placed_array(role, array)
+
+
+def _zeros(program: WaferProgram, role: RoleProgram) -> Iterator[dict[str, Any]]:
+    """Arrays that hold zeros before the start, but for the box of their elements."""
+    for array in program.analysis.arrays.values():
+        if array.zero_padding and role.has(array.name):
+            yield {
+                "role": role.code.name,
+                "array": array.name,
+                "type": array.type.value,
+                "offset": role.offset(array.name),
+                "extents": list(array.extent),
+                "but": [[low, low + n] for low, n in zip(array.low, array.extent_before, strict=True)],
+            }
 
 
 def _resident_outputs(program: WaferProgram) -> Iterator[dict[str, Any]]:

@@ -21,6 +21,7 @@ from polyloom.wafer.host import (
     encode,
     load_image,
     local_elements,
+    padding_image,
     pes_of_role,
     port_orders,
     put,
@@ -152,12 +153,17 @@ def _diagnostic(result: Result) -> Diagnostic:
 
 def _load(fabric: Fabric, program: WaferProgram, inputs: Mapping[str, AnyArray]) -> None:
     analysis = program.analysis
-    for name in resident_tensors(analysis.program, analysis.graph):
-        array = analysis.arrays.get(name)
+    resident = resident_tensors(analysis.program, analysis.graph)
+    for name, array in analysis.arrays.items():
+        if name not in resident and not array.zero_padding:
+            continue
         for role in program.roles:
-            if array is not None and role.has(array.name):
+            if role.has(array.name):
                 xs, ys = pes_of_role(program, role)
-                data, mask = load_image(array, inputs[name], xs, ys)
+                if name in resident:
+                    data, mask = load_image(array, inputs[name], xs, ys)
+                else:
+                    data, mask = padding_image(array, len(xs))
                 x, y = role.origin
                 fabric.load(xs + x, ys + y, role.offset(array.name), data, mask, array.type.size)
 
