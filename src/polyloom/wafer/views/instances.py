@@ -63,8 +63,15 @@ class InstanceSample:
 
 
 def instance_samples(analysis: LayerAnalysis) -> tuple[InstanceSample, ...]:
-    """Return samples of every computation task, on the first, a middle and the last PE that has it."""
-    return tuple(_sample(simd, pe) for simd in analysis.simd for pe in _some_pes(simd.task.instances))
+    """Return samples of every computation task, on the first, a middle and the last PE that has it.
+
+    Where loops go around an instruction, their iterators count as part of the index.
+    """
+    return tuple(
+        _sample(simd, pe)
+        for simd in (outer.innermost for outer in analysis.simd)
+        for pe in _some_pes(simd.task.instances)
+    )
 
 
 def _some_pes(instances: isl.Set) -> tuple[tuple[int, int], ...]:
