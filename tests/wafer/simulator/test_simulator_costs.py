@@ -233,7 +233,7 @@ def test_a_microthread_takes_cycles_from_the_main_thread(scalar: int, elements: 
 
 @pytest.mark.parametrize("wake", [1, 5, 13])
 def test_a_microthread_sleeps_where_its_queue_is_empty(wake: int) -> None:
-    """It wakes so many cycles after the first of two elements has come; the second one is in its queue then."""
+    """It wakes so many cycles after the first of two elements has come; the second one is there by then."""
     role = role_text(
         "half a[2];",
         """
