@@ -7,7 +7,8 @@ statement reads becomes an input of the program with a given value; one of a sin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
@@ -62,6 +63,7 @@ class Builder:
     tensors: dict[str, Tensor] = field(default_factory=dict)
     constants: dict[str, NDArray] = field(default_factory=dict)
     shared: dict[str, Value] = field(default_factory=dict)
+    _order: Callable[[int], Sequence[int]] | None = None
 
     # -- values ------------------------------------------------------------------------------------------
 
@@ -133,6 +135,8 @@ class Builder:
         *,
         fold: bool = True,
     ) -> Value:
+        if self._order is not None:
+            return self._reordered(domain, terms, shape, write, function, reduction, hint, fold=fold)
         read, expression = self._reads(terms, function)
         kind = expression.type
         check_size(shape, kind)
@@ -179,6 +183,41 @@ class Builder:
         axes = iterators(len(shape))
         read = [Term(total, axes)]
         return self.statement(shape, read, shape, axes, _narrowed, hint=hint) if narrow else total
+
+    @contextmanager
+    def stored(self, order: Callable[[int], Sequence[int]]) -> Iterator[None]:
+        """Let what is made inside lie in memory in another order of axes; its values look the same.
+
+        ``order``: from the rank to the axes in the order in which they are stored. TensorFlow's images have
+        their channels last: ``y[n][h][w][k]``.
+        """
+        before, self._order = self._order, order
+        try:
+            yield
+        finally:
+            self._order = before
+
+    def _reordered(
+        self,
+        domain: Sequence[int],
+        terms: Sequence[Term],
+        shape: Sequence[int],
+        write: Sequence[Formula],
+        function: Function,
+        reduction: Combine,
+        hint: str,
+        *,
+        fold: bool,
+    ) -> Value:
+        assert self._order is not None
+        places = list(self._order(len(shape)))
+        before, self._order = self._order, None
+        try:
+            inside = [shape[k] for k in places], [write[k] for k in places]
+            made = self.statement(domain, terms, *inside, function, reduction, hint, fold=fold)
+        finally:
+            self._order = before
+        return values.transposed(made, [places.index(k) for k in range(len(places))])
 
     def _named(self, hint: str) -> str:
         return f"{self.layer}_{hint}" if hint else self.layer

@@ -77,8 +77,8 @@ class Imported:
 
     def tensors(self, arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return every tensor of the model that can be seen in ``arrays``, those of the program."""
-        known = {**self.constants, **arrays}
-        return {name: _seen(known[v.tensor], v) for name, v in self.values.items() if v.tensor in known}
+        found = {n: v for n, v in self.values.items() if v.tensor in arrays}
+        return {name: _seen(arrays[v.tensor], v) for name, v in found.items()}
 
 
 def _stored(array: NDArray, kind: ElementType | None) -> NDArray:

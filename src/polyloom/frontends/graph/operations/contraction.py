@@ -82,3 +82,28 @@ def matrix_product(b: Builder, left: Value, right: Value, hint: str = "") -> Val
     labels = [f"{names}mk", f"{names}kn"]
     result = einsum(b, labels, f"{names}mn", [first, second], hint=hint)
     return squeezed(result, [*([result.rank - 2] if one else []), *([result.rank - 1] if two else [])])
+
+
+def parse_einsum(equation: str, values: Sequence[Value]) -> tuple[list[str], str, list[Value]]:
+    """Return labels of operands and result; an ellipsis stands for labels of its own. Raises ``Refused``."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    texts = left.split(",")
+    if len(texts) != len(values):
+        raise Refused(f"`{equation}` has {len(texts)} operands, not {len(values)}")
+    widths = [
+        v.rank - len(t.replace("...", "")) if "..." in t else 0 for t, v in zip(texts, values, strict=True)
+    ]
+    if min(widths, default=0) < 0:
+        raise Refused(f"`{equation}` names more axes than there are")
+    rest = "".join(chr(0x3B1 + k) for k in range(max(widths, default=0)))
+    labels = [t.replace("...", rest[len(rest) - n :]) for t, n in zip(texts, widths, strict=True)]
+    every = "".join(labels)
+    output = right.replace("...", rest) if arrow else _implicit(every, rest)
+    if not set(output) <= set(every) or len(set(output)) != len(output):
+        raise Refused(f"`{equation}` has results that no operand has, or one twice")
+    return labels, output, list(values)
+
+
+def _implicit(every: str, rest: str) -> str:
+    once = sorted({x for x in every if every.count(x) == 1 and x not in rest})
+    return rest + "".join(once)

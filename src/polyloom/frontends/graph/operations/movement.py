@@ -317,3 +317,21 @@ def padded_by_mode(b: Builder, value: Value, before: Sequence[int], after: Seque
         if low or high:
             value = taken(b, value, axis, pad_positions(value.shape[axis], low, high, mode))
     return value
+
+
+def with_rest(wanted: Sequence[int], size: int) -> list[int]:
+    """Return a shape whose -1 is what is left of ``size``. Raises ``Refused``."""
+    if wanted.count(-1) > 1:
+        raise Refused("a shape with two open extents")
+    known = prod(n for n in wanted if n != -1)
+    if -1 in wanted and (known == 0 or size % known):
+        raise Refused(f"{size} elements in the shape {list(wanted)}")
+    return [size // known if n == -1 else n for n in wanted]
+
+
+def slice_bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
+    """Return the first position and the number of positions of a slice, clamped as Python does."""
+    if step == 0:
+        raise Refused("a slice with the step 0")
+    positions = range(*slice(start, end if end >= -size or step > 0 else None, step).indices(size))
+    return (positions[0] if len(positions) else 0), len(positions)

@@ -87,3 +87,25 @@ def arg_extreme(
     operands = [value, expanded(extreme, value.shape), expanded(numbers, value.shape)]
     combine = Combine.MAXIMUM if last else Combine.MINIMUM
     return reduced(b, combine, operands, [axis], position, hint="position")
+
+
+def cumulative(b: Builder, x: Value, at: int, *, strict: bool, product: bool) -> Value:
+    """Return ``y[i] += k <= i ? x[k] : 0`` (or ``*=`` and 1) along an axis."""
+    size = x.shape[at]
+    places = iterators(x.rank + 1)
+    own, k = places[:-1], places[-1]
+    numbers = iota(b, size, ElementType.INT32)
+    copied = b.constant(np.arange(size, dtype=np.int32))
+    op = CompareOp.LT if strict else CompareOp.LE
+    neutral = 1 if product else 0
+
+    def function(v: Expression, i: Expression, j: Expression) -> Expression:
+        return scalar.select(scalar.compare(op, j, i), v, neutral)
+
+    terms = [
+        Term(x, tuple(k if a == at else own[a] for a in range(x.rank))),
+        Term(numbers, (own[at],)),
+        Term(copied, (k,)),
+    ]
+    combine = Combine.MULTIPLY if product else Combine.ADD
+    return b.statement((*x.shape, size), terms, x.shape, own, function, combine)

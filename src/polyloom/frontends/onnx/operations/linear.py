@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.context import Context, Table, only
-from polyloom.frontends.graph.operations.contraction import einsum, matrix_product
+from polyloom.frontends.graph.operations.contraction import einsum, matrix_product, parse_einsum
 from polyloom.frontends.graph.operations.convolution import (
     Window,
     convolution,
@@ -116,31 +116,6 @@ def _matmul(c: Context) -> Sequence[Value]:
 def _einsum(c: Context) -> Sequence[Value]:
     labels, output, values = parse_einsum(c.text("equation"), c.inputs)
     return only(einsum(c.builder, labels, output, values))
-
-
-def parse_einsum(equation: str, values: Sequence[Value]) -> tuple[list[str], str, list[Value]]:
-    """Return labels of operands and result; an ellipsis stands for labels of its own. Raises ``Refused``."""
-    left, arrow, right = equation.replace(" ", "").partition("->")
-    texts = left.split(",")
-    if len(texts) != len(values):
-        raise Refused(f"`{equation}` has {len(texts)} operands, not {len(values)}")
-    widths = [
-        v.rank - len(t.replace("...", "")) if "..." in t else 0 for t, v in zip(texts, values, strict=True)
-    ]
-    if min(widths, default=0) < 0:
-        raise Refused(f"`{equation}` names more axes than there are")
-    rest = "".join(chr(0x3B1 + k) for k in range(max(widths, default=0)))
-    labels = [t.replace("...", rest[len(rest) - n :]) for t, n in zip(texts, widths, strict=True)]
-    every = "".join(labels)
-    output = right.replace("...", rest) if arrow else _implicit(every, rest)
-    if not set(output) <= set(every) or len(set(output)) != len(output):
-        raise Refused(f"`{equation}` has results that no operand has, or one twice")
-    return labels, output, list(values)
-
-
-def _implicit(every: str, rest: str) -> str:
-    once = sorted({x for x in every if every.count(x) == 1 and x not in rest})
-    return rest + "".join(once)
 
 
 def less_zero(c: Context, value: Value, zero: Value | None, axis: int | None) -> Value:

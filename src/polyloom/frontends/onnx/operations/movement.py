@@ -23,9 +23,11 @@ from polyloom.frontends.graph.operations.movement import (
     padded,
     padded_by_mode,
     reshaped,
+    slice_bounds,
     split_parts,
     taken,
     tiled,
+    with_rest,
 )
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import (
@@ -90,16 +92,6 @@ def _reshape(c: Context) -> Sequence[Value]:
     if not c.integer("allowzero", 0):
         wanted = [x.shape[k] if n == 0 and k < x.rank else n for k, n in enumerate(wanted)]
     return only(reshaped(c.builder, x, with_rest(wanted, x.size)))
-
-
-def with_rest(wanted: Sequence[int], size: int) -> list[int]:
-    """Return a shape whose -1 is what is left of ``size``. Raises ``Refused``."""
-    if wanted.count(-1) > 1:
-        raise Refused("a shape with two open extents")
-    known = prod(n for n in wanted if n != -1)
-    if -1 in wanted and (known == 0 or size % known):
-        raise Refused(f"{size} elements in the shape {list(wanted)}")
-    return [size // known if n == -1 else n for n in wanted]
 
 
 def _flatten(c: Context) -> Sequence[Value]:
@@ -179,14 +171,6 @@ def _split(c: Context) -> Sequence[Value]:
         each = -(-x.shape[at] // count)
         sizes = [max(0, min(each, x.shape[at] - k * each)) for k in range(count)]
     return split_parts(x, at, sizes)
-
-
-def slice_bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
-    """Return the first position and the number of positions of a slice, clamped as Python does."""
-    if step == 0:
-        raise Refused("a slice with the step 0")
-    positions = range(*slice(start, end if end >= -size or step > 0 else None, step).indices(size))
-    return (positions[0] if len(positions) else 0), len(positions)
 
 
 def _slice(c: Context) -> Sequence[Value]:

@@ -8,13 +8,12 @@ from math import prod
 import numpy as np
 
 from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder, Function, Term
+from polyloom.frontends.graph.builder import Builder, Function
 from polyloom.frontends.graph.context import Context, Operation, Table, axes, axis, only
-from polyloom.frontends.graph.linear import iterators
 from polyloom.frontends.graph.operations.elementwise import cast, mapped
 from polyloom.frontends.graph.operations.movement import flipped, reshaped
 from polyloom.frontends.graph.operations.normalisation import log_softmax, softmax
-from polyloom.frontends.graph.operations.reductions import arg_extreme, iota, mean, reduced
+from polyloom.frontends.graph.operations.reductions import arg_extreme, cumulative, iota, mean, reduced
 from polyloom.frontends.graph.values import Value, expanded, squeezed, unsqueezed
 from polyloom.ir.expressions import BinaryOp, CompareOp, Expression
 from polyloom.ir.program import Combine
@@ -153,28 +152,6 @@ def _cumulative(c: Context) -> Sequence[Value]:
     operand = flipped(x, at) if backwards else x
     found = cumulative(b, operand, at, strict=strict, product=product)
     return only(flipped(found, at) if backwards else found)
-
-
-def cumulative(b: Builder, x: Value, at: int, *, strict: bool, product: bool) -> Value:
-    """Return ``y[i] += k <= i ? x[k] : 0`` (or ``*=`` and 1) along an axis."""
-    size = x.shape[at]
-    places = iterators(x.rank + 1)
-    own, k = places[:-1], places[-1]
-    numbers = iota(b, size, ElementType.INT32)
-    copied = b.constant(np.arange(size, dtype=np.int32))
-    op = CompareOp.LT if strict else CompareOp.LE
-    neutral = 1 if product else 0
-
-    def function(v: Expression, i: Expression, j: Expression) -> Expression:
-        return scalar.select(scalar.compare(op, j, i), v, neutral)
-
-    terms = [
-        Term(x, tuple(k if a == at else own[a] for a in range(x.rank))),
-        Term(numbers, (own[at],)),
-        Term(copied, (k,)),
-    ]
-    combine = Combine.MULTIPLY if product else Combine.ADD
-    return b.statement((*x.shape, size), terms, x.shape, own, function, combine)
 
 
 def negative_log_likelihood(
