@@ -100,11 +100,19 @@ class Statement:
 
 
 @dataclass(frozen=True)
+class Part:
+    """What the source calls one layer: ``statements``, by their names."""
+
+    name: str
+    statements: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Program:
     """Statements in order over named tensors; every tensor is defined by at most one statement.
 
     ``inputs`` are defined by none; ``outputs`` are what the program is for; every other tensor is
-    internal.
+    internal. ``parts``: the layers that the source names, in order; they change nothing of the meaning.
     """
 
     name: str
@@ -112,6 +120,7 @@ class Program:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     statements: tuple[Statement, ...]
+    parts: tuple[Part, ...] = field(default=(), compare=False, repr=False)
 
     @cached_property
     def _by_name(self) -> dict[str, Tensor]:

@@ -15,7 +15,7 @@ from polyloom.frontends.lair.inline import Names, renamed_program
 from polyloom.frontends.lair.nodes import assemble, check_outputs_written, check_single_assignment, lower_node
 from polyloom.frontends.lair.scope import Bindings, Scope, check_names, open_scope
 from polyloom.frontends.lair.syntax import Graph, Invocation, Name, Node
-from polyloom.ir.program import Program, Statement, Tensor
+from polyloom.ir.program import Part, Program, Statement, Tensor
 from polyloom.ir.types import ElementType
 
 DEEPEST = 40
@@ -84,6 +84,7 @@ class _Assembly:
     readable: dict[str, Tensor]
     tensors: dict[str, Tensor] = field(default_factory=dict)
     statements: list[Statement] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
 
 
@@ -106,7 +107,8 @@ def _lower_graph(graph: Graph, bindings: Bindings, callers: Callers) -> Program:
     with faults.collect():
         check_outputs_written(graph, {n.text for n in outputs})
     faults.raise_any()
-    return assemble(scope, assembly.tensors, tuple(assembly.statements))
+    program = assemble(scope, assembly.tensors, tuple(assembly.statements))
+    return replace(program, parts=tuple(assembly.parts))
 
 
 def _add_call(
@@ -171,6 +173,14 @@ def _add(call: Invocation, callee: Program, arguments: Sequence[Tensor], assembl
     for name in call.outputs:
         assembly.readable[name.text] = program.tensor(name.text)
     assembly.statements += program.statements
+    assembly.parts.append(_part(call, program, assembly))
+
+
+def _part(call: Invocation, program: Program, assembly: _Assembly) -> Part:
+    """Name a call after what it calls; where that is called again, after the call's first output."""
+    several = assembly.names.calls[program.name] > 1
+    name = call.outputs[0].text if several and call.outputs else program.name
+    return Part(name, tuple(s.name for s in program.statements))
 
 
 def _keep_going(call: Invocation, assembly: _Assembly, written: dict[str, Name]) -> None:

@@ -1,0 +1,47 @@
+"""A program taken apart: each layer that its source names as a program of its own.
+
+y = ff(W, x); z = relu(y)      ff: W, x -> y      relu: y -> z
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from polyloom.ir.program import Part, Program, Statement
+
+
+def layers_of(program: Program) -> tuple[Program, ...]:
+    """Return the layers in order: the parts of the program; where it has none, its statements one by one.
+
+    Inputs of a layer are the tensors that it reads and does not write; outputs those that it writes and that
+    are read after it, or that the program is for, or that nothing reads. Statements of no part are layers of
+    their own.
+    """
+    return tuple(_layer(program, part) for part in _complete_parts(program))
+
+
+def _complete_parts(program: Program) -> Iterator[Part]:
+    """Yield the parts, of statements that there are, and each other statement, by their first statements."""
+    there = {s.name: k for k, s in enumerate(program.statements)}
+    known = [Part(p.name, tuple(n for n in p.statements if n in there)) for p in program.parts]
+    covered = {name for part in known for name in part.statements}
+    others = [Part(name, (name,)) for name in there if name not in covered]
+    parts = [part for part in (*known, *others) if part.statements]
+    yield from sorted(parts, key=lambda part: there[part.statements[0]])
+
+
+def _layer(program: Program, part: Part) -> Program:
+    inside = tuple(s for s in program.statements if s.name in part.statements)
+    written = {s.write.tensor for s in inside}
+    read = {access.tensor for s in inside for access in s.reads}
+    inputs = tuple(t.name for t in program.tensors if t.name in read - written)
+    outputs = tuple(t.name for t in program.tensors if t.name in written & _wanted(program, inside, read))
+    tensors = tuple(t for t in program.tensors if t.name in read | written)
+    return Program(part.name, tensors, inputs, outputs, inside)
+
+
+def _wanted(program: Program, inside: tuple[Statement, ...], read: set[str]) -> set[str]:
+    """Return what a layer has to give: what others read, the program's outputs, and what nothing reads."""
+    outside = {a.tensor for s in program.statements if s not in inside for a in s.reads}
+    unread = {s.write.tensor for s in inside} - read
+    return outside | set(program.outputs) | unread
