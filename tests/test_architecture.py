@@ -18,6 +18,7 @@ ROOMS = (
     ("api",),
     ("report",),
     ("pipeline",),
+    ("models",),
     ("wafer", "mdh", "sources"),
     ("frontends",),
     ("scop",),

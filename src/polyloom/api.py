@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.files import read_source
+from polyloom.frontends.graph.imported import Imported
 from polyloom.ir import evaluate, random_inputs
 from polyloom.ir.program import Program
 from polyloom.mdh.arrays import DeviceArray
@@ -37,7 +38,7 @@ from polyloom.pipeline import (
     load_opencl,
     tune_opencl,
 )
-from polyloom.sources import Reading, is_c, load_host_programs, load_tensors, text_or_file
+from polyloom.sources import Reading, is_c, load_model, load_host_programs, load_tensors, text_or_file
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.check import check_outputs, checked_batch, made_up
 from polyloom.wafer.collectives import ReductionShape
@@ -70,6 +71,7 @@ __all__ = [
     "explain",
     "random_inputs",
     "read_mapping",
+    "read_model",
     "read_program",
     "run",
     "simulate",
@@ -140,6 +142,19 @@ def read_program(
     """
     values = {name: str(value) for name, value in (defines or {}).items()}
     return load_tensors(source, Reading(node, function, values), parameters).program
+
+
+def read_model(source: Path, sizes: Mapping[str, object] | None = None) -> Imported:
+    """Read a model of a machine-learning framework: an ONNX file.
+
+    ``sizes``: of dimensions that it leaves open, ``{"batch": 1}``, or of whole inputs,
+    ``{"image": "1x3x224x224"}``.
+    The program, its weights, and what became of each node: ``Imported``.
+
+    Errors: ``PolyloomError`` where the file is broken; ``Unsupported`` naming every node that has no affine
+    form.
+    """
+    return load_model(source, {name: str(value) for name, value in (sizes or {}).items()})
 
 
 def read_mapping(source: Path, program: Program, machine: str = MACHINE) -> LairMap:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from polyloom.diagnostics import Source
+from polyloom.frontends.graph.imported import Imported
+from polyloom.ir.from_program import host_program
 from polyloom.ir.host import HostProgram, Role
 from polyloom.ir.program import Program
 from polyloom.ir.specialise import specialise
@@ -52,11 +54,11 @@ def analyse_layer(
     graph, reductions = plan_reductions(simple, border, options.machine, reduction, simd=with_simd)
     arrays = allocate(graph)
     simd = tuple(vectorise(task, arrays, options, whole_stream(task, graph)) for task in graph.compute)
-    enlarged = enlarge(arrays, simd)
+    placed = lay_out(enlarge(arrays, simd), simd, border.compute.state, options)
     wanted = simd if options.mode is not SimdMode.OFF else ()
     missed = [r for a in wanted if (r := missed_remark(a)) is not None]
     beyond = (r for a in simd for r in extension_remarks(a))
-    remarks = (*graph.remarks, *missed, *beyond)
+    remarks = (*graph.remarks, *missed, *beyond, *layout_remarks(placed))
     return LayerAnalysis(
         program, border.compute, border, options, graph, reductions, arrays, enlarged, simd, remarks
     )
@@ -122,6 +124,12 @@ def load_opencl(
     return CompiledProgram(
         loaded.program, open_device(device), TunedEmitter(database), signature, loaded.remarks
     )
+
+
+def open_model(model: Imported, device: DeviceModel, database: Path | None = None) -> CompiledProgram:
+    """Make a callable program of an imported model; its weights are arguments like its inputs."""
+    program = host_program(model.program)
+    return CompiledProgram(program, open_device(device), TunedEmitter(database))
 
 
 def tune_opencl(

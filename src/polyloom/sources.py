@@ -6,7 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, error
 from polyloom.files import read_source
@@ -15,11 +17,12 @@ from polyloom.ir.program import Program
 from polyloom.scop.model import Scop
 
 if TYPE_CHECKING:
+    from polyloom.frontends.graph.imported import Imported
     from polyloom.frontends.c.read import Part
 
+NDArray = npt.NDArray[Any]
+
 LATER = {
-    ".c": "C",
-    ".onnx": "ONNX",
     ".pb": "TensorFlow graphs",
     ".pt2": "PyTorch exports",
 }
@@ -28,17 +31,18 @@ LATER = {
 
 @dataclass(frozen=True)
 class Loaded:
-    """A program, and what the front end remarked on it."""
+    """A program, and what the front end remarked on it; ``model``: the model that it was."""
 
     program: Program
     warnings: tuple[Diagnostic, ...]
+    model: Imported | None = None
 
 
 @dataclass(frozen=True)
 class Reading:
     """How a source is to be read.
 
-    ``node``: of LAIR; ``function``: of C. ``defines``: LAIR's parameters, or C's macros. ``include`` and
+    ``node``: of LAIR; ``function``: of C. ``defines``: LAIR's parameters, C's macros, or sizes of a model. ``include`` and
     ``preprocessor``: as ``-I`` and ``--cpp``. ``reductions``: ``detect``, ``stated`` or ``ignore``.
     """
 
@@ -68,7 +72,7 @@ def load_host_programs(source: str | os.PathLike[str], reading: Reading) -> tupl
 
     if is_c(source):
         return tuple(_host_of_scop(scop, reading) for scop in load_scops(source, reading))
-    loaded = load_program(source, reading.node, reading.defines)
+    loaded = load_tensors(source, reading)
     return (LoadedHost(host_program(loaded.program), None, loaded.warnings),)
 
 
@@ -107,6 +111,9 @@ def load_tensors(
     from polyloom.ir.specialise import specialise
     from polyloom.ir.tensor_program import tensor_program
 
+    if is_model(source):
+        model = load_model(source, reading.defines)
+        return Loaded(model.program, (), model)
     if not is_c(source):
         return load_program(source, reading.node, reading.defines)
     loaded = only_program(source, load_host_programs(source, reading))
@@ -141,6 +148,37 @@ def load_macros(source: Source, reading: Reading) -> dict[str, str]:
 def is_c(source: str | os.PathLike[str]) -> bool:
     """Return whether a source is a C file."""
     return not (isinstance(source, str) and "{" in source) and Path(source).suffix.lower() == ".c"
+
+
+def is_model(source: str | os.PathLike[str]) -> bool:
+    """Return whether a source is a file of a machine-learning framework."""
+    return not (isinstance(source, str) and "{" in source) and Path(source).suffix.lower() == ".onnx"
+
+
+def load_model(
+    source: str | os.PathLike[str],
+    defines: Mapping[str, str] | None = None,
+    given: Mapping[str, NDArray] | None = None,
+) -> Imported:
+    """Read a model. ``defines``: sizes that it leaves open, ``8`` of a dimension or ``1x3x32`` of an input.
+
+    ``given``: arrays of inputs, whose shapes are taken where the model leaves them open.
+
+    Errors: ``model-size``, ``file-...``, ``model-...``; ``Unsupported`` for what has no affine form.
+    """
+    from polyloom.frontends.onnx import import_onnx
+
+    shapes = {name: tuple(array.shape) for name, array in (given or {}).items()}
+    stated = {name: _extents(name, text) for name, text in (defines or {}).items()}
+    return import_onnx(Path(source), {**shapes, **stated})
+
+
+def _extents(name: str, text: str) -> tuple[int, ...]:
+    parts = text.split("x")
+    if not all(p.isascii() and p.isdigit() for p in parts):
+        helps = ["a dimension is given as `-D batch=8`, an input as `-D image=1x3x224x224`"]
+        raise PolyloomError(error("model-size", f"`{name}={text}` is no size", helps=helps))
+    return tuple(int(p) for p in parts)
 
 
 def _host_of_scop(scop: Scop, reading: Reading) -> LoadedHost:

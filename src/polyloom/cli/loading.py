@@ -11,7 +11,7 @@ import click
 from polyloom.cli.messages import print_remarks
 from polyloom.files import write_text
 from polyloom.ir.program import Program
-from polyloom.sources import Reading, load_tensors
+from polyloom.sources import Loaded, Reading, load_tensors
 from polyloom.wafer.mapping import Mapping as LairMap
 from polyloom.wafer.placement.choose import Choice
 
@@ -21,10 +21,15 @@ def load(source: Path, options: Mapping[str, Any], *, quiet: bool) -> Program:
 
     ``options``: those of ``source_options``, ``c_options`` and ``parameter_option``.
     """
+    return load_whole(source, options, quiet=quiet).program
+
+
+def load_whole(source: Path, options: Mapping[str, Any], *, quiet: bool) -> Loaded:
+    """Do the same; of a model, also the values of its weights and its own names."""
     reading = Reading(**{name: options[name] for name in _READING if name in options})
     loaded = load_tensors(source, reading, options.get("parameters"))
     print_remarks(loaded.warnings, quiet=quiet)
-    return loaded.program
+    return loaded
 
 
 _READING = ("node", "function", "defines", "include", "preprocessor", "reductions")
@@ -32,10 +37,10 @@ _READING = ("node", "function", "defines", "include", "preprocessor", "reduction
 
 def load_placed(
     source: Path, options: Mapping[str, Any], map_file: Path | None, *, quiet: bool
-) -> tuple[Program, LairMap]:
+) -> tuple[Loaded, LairMap]:
     """Read a source and its map; what the map leaves open is chosen, and printed unless ``quiet``."""
-    program, choice = load_chosen(source, options, map_file, quiet=quiet)
-    return program, choice.mapping
+    loaded = load_whole(source, options, quiet=quiet)
+    return loaded, _chosen(loaded.program, map_file, quiet=quiet).mapping
 
 
 def load_chosen(
@@ -45,9 +50,13 @@ def load_chosen(
 
     The machine, its memory and the size are those of the command line.
     """
+    program = load(source, options, quiet=quiet)
+    return program, _chosen(program, map_file, quiet=quiet)
+
+
+def _chosen(program: Program, map_file: Path | None, *, quiet: bool) -> Choice:
     from polyloom.api import MACHINE, choose_mapping
 
-    program = load(source, options, quiet=quiet)
     given = click.get_current_context().params
     machine, memory = given.get("machine") or MACHINE, given.get("memory")
     choice = choose_mapping(program, map_file, size=given.get("size"), machine=machine, memory=memory)
@@ -57,4 +66,4 @@ def load_chosen(
         from polyloom.report.choice_view import print_choice
 
         print_choice(choice)
-    return program, choice
+    return choice

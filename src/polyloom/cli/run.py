@@ -20,7 +20,7 @@ from polyloom.cli.options import (
     source_options,
 )
 from polyloom.diagnostics import Diagnostic, PolyloomError, Severity, error
-from polyloom.sources import Reading
+from polyloom.sources import Reading, is_model, load_model
 
 _FILE = click.Path(path_type=Path)
 
@@ -51,15 +51,23 @@ def command(
     from polyloom.files import read_arrays, write_arrays
     from polyloom.mdh.devices import choose_device
     from polyloom.mdh.running import run_program
-    from polyloom.pipeline import load_opencl
+    from polyloom.models import model_inputs
+    from polyloom.pipeline import load_opencl, open_model
     from polyloom.report.run_view import print_run
 
-    given = {} if inputs is None else read_arrays(inputs)
-    program = load_opencl(source, Reading(**options), choose_device(device), database)
-    _print_remarks(source, program.remarks, quiet=as_json)
-    result = run_program(program, {**given, **parameters}, check=check)
+    given = None if inputs is None else read_arrays(inputs)
+    if is_model(source):
+        model = load_model(source, options["defines"], given)
+        program = open_model(model, choose_device(device), database)
+        result = run_program(program, model_inputs(model, given), check=check)
+        found = model.outputs(result.outputs)
+    else:
+        program = load_opencl(source, Reading(**options), choose_device(device), database)
+        _print_remarks(source, program.remarks, quiet=as_json)
+        result = run_program(program, {**(given or {}), **parameters}, check=check)
+        found = result.outputs
     if outputs is not None:
-        write_arrays(outputs, result.outputs)
+        write_arrays(outputs, found)
     if as_json:
         click.echo(json.dumps(result.json(), indent=1))
     else:

@@ -11,7 +11,7 @@ import click
 from polyloom.cli.loading import load
 from polyloom.cli.messages import print_remarks
 from polyloom.cli.options import c_options, json_option, parameter_option, reductions_option, source_options
-from polyloom.sources import Reading, is_c
+from polyloom.sources import Reading, is_c, is_model, load_model
 
 
 @click.command()
@@ -21,7 +21,8 @@ from polyloom.sources import Reading, is_c
     "--as",
     "form",
     type=click.Choice(["lair", "mdh", "scop"]),
-    help="As LAIR (the default of LAIR), as md_hom expressions, or as a static control part (of C).",
+    help="As LAIR (the default of LAIR), md_hom expressions, or a static control part (of C). A model: what "
+    "became of each node.",
 )
 @parameter_option
 @reductions_option
@@ -42,6 +43,9 @@ def command(source: Path, form: str | None, as_json: bool, defines: dict[str, st
     if form == "mdh":
         _show_md_homs(source, reading, as_json=as_json)
         return
+    if is_model(source):
+        _show_model(source, defines, form, as_json=as_json)
+        return
     from polyloom.report.program_view import document, text
 
     program = load(source, {**options, "defines": defines}, quiet=as_json)
@@ -49,6 +53,20 @@ def command(source: Path, form: str | None, as_json: bool, defines: dict[str, st
         click.echo(json.dumps(document(program, form or "lair"), indent=1))
     else:
         click.echo(text(program, form or "lair"), nl=False)
+
+
+def _show_model(source: Path, defines: dict[str, str], form: str | None, *, as_json: bool) -> None:
+    """Print what became of each node of a model, or its statements as LAIR."""
+    from polyloom.report import model_view
+    from polyloom.report.program_view import text
+
+    model = load_model(source, defines)
+    if as_json:
+        click.echo(json.dumps(model_view.document(model, form), indent=1))
+    elif form is None:
+        model_view.print_model(model)
+    else:
+        click.echo(text(model.program, form), nl=False)
 
 
 def _show_md_homs(source: Path, reading: Reading, *, as_json: bool) -> None:

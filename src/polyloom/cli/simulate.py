@@ -99,11 +99,15 @@ def command(
     """Run the code that SOURCE compiles to under MAP on a simulated wafer, and count its cycles."""
     from polyloom.api import simulate
     from polyloom.files import read_arrays, write_arrays, write_whole
+    from polyloom.models import model_inputs
     from polyloom.report.progress import progress_bar
     from polyloom.report.simulation_view import print_simulation
 
-    program, mapping = load_placed(source, options, map_file, quiet=as_json)
+    loaded, mapping = load_placed(source, options, map_file, quiet=as_json)
+    program, model = loaded.program, loaded.model
     arrays = None if inputs is None else read_arrays(inputs)
+    if model is not None:
+        arrays = model_inputs(model, arrays)
     with progress_bar() as progress:
         result = simulate(
             program,
@@ -122,7 +126,7 @@ def command(
             progress=progress,
         )
     if outputs is not None:
-        write_arrays(outputs, result.outputs)
+        write_arrays(outputs, result.outputs if model is None else model.outputs(result.outputs))
     if trace is not None and result.trace is not None:
         from polyloom.wafer.simulator.trace import write_trace
 

@@ -11,6 +11,8 @@ import click
 from polyloom.cli.loading import load
 from polyloom.cli.options import c_options, json_option, parameter_option, source_options
 from polyloom.diagnostics import PolyloomError, error
+from polyloom.ir.compare import Difference
+from polyloom.sources import is_model
 
 _FILE = click.Path(path_type=Path)
 
@@ -40,15 +42,42 @@ def command(
     from polyloom.api import random_inputs, trace_tensors
     from polyloom.files import read_arrays, write_arrays
     from polyloom.ir.compare import first_difference
-    from polyloom.report.trace_view import print_trace, trace_document
+    from polyloom.report.trace_view import trace_document
 
+    if is_model(source):
+        document, found = _traced_model(source, options["defines"], inputs, output, compare)
+        _print(document, found, as_json=as_json)
+        return
     program = load(source, options, quiet=as_json)
     given = random_inputs(program) if inputs is None else read_arrays(inputs)
     tensors = trace_tensors(program, given)
     found = None if compare is None else first_difference(program, given, tensors, read_arrays(compare))
     if output is not None:
         write_arrays(output, tensors)
-    document = trace_document(program, tensors, found)
+    _print(trace_document(program, tensors, found), found, as_json=as_json)
+
+
+def _traced_model(
+    source: Path, defines: dict[str, str], inputs: Path | None, output: Path | None, compare: Path | None
+) -> tuple[dict[str, Any], Difference | None]:
+    """Evaluate a model; its tensors have the names that they have in its file."""
+    from polyloom.files import read_arrays, write_arrays
+    from polyloom.models import trace_model
+    from polyloom.report.trace_view import model_trace_document
+    from polyloom.sources import load_model
+
+    given = None if inputs is None else read_arrays(inputs)
+    model = load_model(source, defines, given)
+    traced = trace_model(model, given, None if compare is None else read_arrays(compare))
+    if output is not None:
+        write_arrays(output, traced.tensors)
+    return model_trace_document(model, traced.tensors, traced.difference), traced.difference
+
+
+def _print(document: dict[str, Any], found: Difference | None, *, as_json: bool) -> None:
+    """Print a trace. Errors: ``trace-differs``."""
+    from polyloom.report.trace_view import print_trace
+
     if as_json:
         click.echo(json.dumps(document, indent=1))
     else:

@@ -42,10 +42,21 @@ def first_difference(
 
     Errors: ``compare-unknown``, ``compare-shape``, ``compare-nothing``.
     """
+    return first_beyond(tensors, error_bound(program, inputs), given)
+
+
+def first_beyond(
+    tensors: Mapping[str, NDArray],
+    bounds: Mapping[str, npt.NDArray[np.float64]],
+    given: Mapping[str, NDArray],
+) -> Difference | None:
+    """Return the first of the ``given`` tensors that is further from ``tensors`` than its bound (or 0).
+
+    Errors: ``compare-unknown``, ``compare-shape``, ``compare-nothing``.
+    """
     faults = list(_faults(tensors, given))
     if faults:
         raise PolyloomError(*faults)
-    bounds = error_bound(program, inputs)
     for name, wanted in tensors.items():
         if name in given:
             units = _in_units(given[name], wanted, bounds.get(name, np.zeros(wanted.shape)))
@@ -77,7 +88,7 @@ def _faults(tensors: Mapping[str, NDArray], given: Mapping[str, NDArray]) -> Ite
     for name, array in given.items():
         if name not in tensors:
             yield error("compare-unknown", f"the program has no tensor `{name}`", helps=helps)
-        elif array.shape != tensors[name].shape or array.dtype.kind not in "fiu":
+        elif array.shape != tensors[name].shape or array.dtype.kind not in "fiub":
             message = f"`{name}` to compare with is {array.dtype.name}{list(array.shape)}"
             wanted = f"give numbers of shape {list(tensors[name].shape)}"
             yield error("compare-shape", message, helps=[wanted])

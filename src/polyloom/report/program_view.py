@@ -19,10 +19,13 @@ def text(program: Program, form: str) -> str:
     return from_program(program)
 
 
-def document(program: Program, form: str) -> dict[str, Any]:
-    """Return the document of ``show --json``. Source: docs/interface.md (JSON of show)."""
+def document(program: Program, form: str, *, with_text: bool = True) -> dict[str, Any]:
+    """Return the document of ``show --json``; ``with_text``: also as LAIR.
+
+    Source: docs/interface.md (JSON of show).
+    """
     _refuse_scop(form)
-    return _program(program)
+    return _program(program) | ({"lair": from_program(program)} if with_text else {})
 
 
 def _refuse_scop(form: str) -> None:
@@ -47,7 +50,6 @@ def _program(program: Program) -> dict[str, Any]:
             }
             for s in program.statements
         ],
-        "lair": from_program(program),
     }
 
 

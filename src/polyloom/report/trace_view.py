@@ -9,6 +9,7 @@ from typing import Any
 import numpy.typing as npt
 from rich.table import Table
 
+from polyloom.frontends.graph.imported import Imported
 from polyloom.ir.compare import Difference
 from polyloom.ir.program import Program
 from polyloom.report.terminal import console
@@ -28,6 +29,14 @@ def trace_document(program: Program, tensors: Arrays, difference: Difference | N
     }
 
 
+def model_trace_document(model: Imported, tensors: Arrays, difference: Difference | None) -> dict[str, Any]:
+    """Return the same document for a model, whose tensors have the names of its file."""
+    arguments = {model.names.get(name, name) for name in model.arguments}
+    roles = {**dict.fromkeys(arguments, "input"), **dict.fromkeys(model.results, "output")}
+    entries = {name: _described(roles.get(name, "internal"), array) for name, array in tensors.items()}
+    return {"tensors": entries, "difference": None if difference is None else _difference(difference)}
+
+
 def print_trace(document: dict[str, Any]) -> None:
     """Print a line for each tensor, in the order of the program."""
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -43,12 +52,16 @@ def print_trace(document: dict[str, Any]) -> None:
 
 
 def _entry(program: Program, name: str, array: npt.NDArray[Any]) -> dict[str, Any]:
+    return _described(_role(program, name), array)
+
+
+def _described(role: str, array: npt.NDArray[Any]) -> dict[str, Any]:
     return {
-        "role": _role(program, name),
+        "role": role,
         "shape": list(array.shape),
         "dtype": array.dtype.name,
-        "smallest": _finite(float(array.min())),
-        "largest": _finite(float(array.max())),
+        "smallest": _finite(float(array.min())) if array.size else None,
+        "largest": _finite(float(array.max())) if array.size else None,
     }
 
 

@@ -51,13 +51,14 @@ class Term:
 
 @dataclass
 class Builder:
-    """Collects statements, tensors and constants; ``layer`` names what is made next.
+    """Collects statements, tensors and constants; ``layer`` names the statements that are made next, ``result`` their tensors.
 
     ``wide_sums``: sums and products of float16 go on in float32 and are rounded once, as frameworks do.
     """
 
     names: Names = field(default_factory=Names)
     layer: str = "t"
+    result: str = "t"
     wide_sums: bool = True
     statements: list[Statement] = field(default_factory=list)
     tensors: dict[str, Tensor] = field(default_factory=dict)
@@ -77,7 +78,7 @@ class Builder:
         kind = element_type(array.dtype)
         if kind is None:
             raise Refused(f"elements of type {array.dtype}")
-        tensor = self.names.new(name or f"{self.layer}_constant", name or None)
+        tensor = self.names.new(name or f"{self.result}_constant", name or None)
         stored = array.astype(np.uint8) if kind is ElementType.BOOL else array
         self.constants[tensor] = np.ascontiguousarray(stored).reshape(array.shape)
         return values.whole(tensor, kind, array.shape)
@@ -145,11 +146,11 @@ class Builder:
         if 0 in domain:
             raise Refused("a tensor without elements")
         stored = scalar.convert(expression, _stored(kind))
-        tensor = self._declare(self.names.new(self._named(hint)), kind, shape)
+        tensor = self._declare(self.names.new(_joined(self.result, hint)), kind, shape)
         width = len(domain)
         accesses = tuple(Access(a.tensor, tuple(i.affine(width) for i in a.indices)) for a in read)
         made = Statement(
-            self.names.new(self._named(hint or "statement")),
+            self.names.new(_joined(self.layer, hint)),
             tuple(f"i{k}" for k in range(width)),
             tuple(domain),
             accesses,
@@ -218,9 +219,6 @@ class Builder:
         finally:
             self._order = before
         return values.transposed(made, [places.index(k) for k in range(len(places))])
-
-    def _named(self, hint: str) -> str:
-        return f"{self.layer}_{hint}" if hint else self.layer
 
     def _reads(self, terms: Sequence[Term], function: Function) -> tuple[list[_Read], Expression]:
         """Return what a statement reads, once each, and its expression over these reads."""
@@ -337,6 +335,10 @@ def _widened(x: Expression) -> Expression:
 
 def _narrowed(x: Expression) -> Expression:
     return scalar.convert(x, ElementType.FLOAT16)
+
+
+def _joined(name: str, hint: str) -> str:
+    return f"{name}_{hint}" if hint else name
 
 
 def _stored(kind: ElementType) -> ElementType:

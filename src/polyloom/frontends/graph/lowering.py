@@ -158,6 +158,7 @@ class _Walk:
             return (None,) * len(node.outputs)
         first = len(self.builder.statements)
         self.builder.layer = layer_name(node)
+        self.builder.result = next((o for o in node.outputs if o), "none")
         operands = tuple(scope[n] if n else None for n in node.inputs)
         context = Context(self.builder, node, operands, lambda g, more: self._body(g, {**scope, **more}))
         try:
@@ -185,7 +186,8 @@ class _Walk:
 
     def _body(self, graph: Graph, scope: Mapping[str, Value | None]) -> list[Value]:
         """Lower a body of control flow where it stands. Raises ``Refused`` where a node of it does."""
-        before, layer = len(self.refusals), self.builder.layer
+        before = len(self.refusals)
+        layer, result = self.builder.layer, self.builder.result
         inner = {**scope, **self.constants(graph)}
         self.depth += 1
         if self.depth > 50:
@@ -194,7 +196,7 @@ class _Walk:
             self.nodes(graph.nodes, inner)
         finally:
             self.depth -= 1
-            self.builder.layer = layer
+            self.builder.layer, self.builder.result = layer, result
         if len(self.refusals) > before:
             listed = "; ".join(str(r) for r in self.refusals[before:])
             del self.refusals[before:]
@@ -282,7 +284,7 @@ def _copied(builder: Builder, name: str, value: Value) -> Value:
     if value.size == 0:
         raise Refused("it has no elements")
     first = len(builder.statements)
-    builder.layer = f"output_{name}"
+    builder.layer, builder.result = f"output_{name}", name
     copied = builder.moved(value)
     tensor = builder.rename_tensor(copied.tensor, name, first)
     return replace(copied, tensor=tensor)

@@ -102,7 +102,13 @@ def _check_channels(x: Value, w: Value, groups: int) -> None:
 
 
 def convolution(
-    b: Builder, x: Value, w: Value, window: Window, groups: int = 1, function: Function = scalar.multiply
+    b: Builder,
+    x: Value,
+    w: Value,
+    window: Window,
+    groups: int = 1,
+    function: Function = scalar.multiply,
+    hint: str = "",
 ) -> Value:
     """Return ``y[n][k][o] += function(x[n][c][s*o + d*r], w[k][c][r])`` of zero-padded data."""
     window.check()
@@ -112,7 +118,7 @@ def convolution(
     filters = w.shape[0] // groups
     a = _accesses(window, x.shape[0], groups, filters, w.shape[1], positions)
     shape = (x.shape[0], w.shape[0], *positions)
-    return b.statement(a.domain, [Term(inside, a.x), Term(w, a.w)], shape, a.y, function, Combine.ADD)
+    return b.statement(a.domain, [Term(inside, a.x), Term(w, a.w)], shape, a.y, function, Combine.ADD, hint)
 
 
 def transposed_convolution(
@@ -155,4 +161,4 @@ def with_bias(b: Builder, y: Value, bias: Value | None, axis: int = 1) -> Value:
     if bias is None:
         return y
     others = [k for k in range(y.rank) if k != axis]
-    return mapped(b, scalar.add, y, unsqueezed(bias, others), hint="biased")
+    return mapped(b, scalar.add, y, unsqueezed(bias, others))

@@ -48,7 +48,8 @@ def _conv(c: Context) -> Sequence[Value]:
     if x.rank < 3 or w.rank != x.rank:
         raise Refused(f"data of rank {x.rank} and filters of rank {w.rank}")
     window = window_of(c, x.shape[2:], w.shape[2:])
-    result = convolution(c.builder, x, w, window, c.integer("group", 1))
+    hint = "" if c.optional(2) is None else "sum"
+    result = convolution(c.builder, x, w, window, c.integer("group", 1), hint=hint)
     return only(with_bias(c.builder, result, c.optional(2)))
 
 

@@ -1,0 +1,54 @@
+"""Models evaluated: inputs made up where none are given, every tensor by the name that it has in its file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from polyloom.frontends.graph.imported import Imported
+from polyloom.ir.compare import Difference, first_beyond
+from polyloom.ir.error_bound import error_bound
+from polyloom.ir.evaluate import evaluate
+from polyloom.ir.random_inputs import random_inputs
+
+NDArray = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class TracedModel:
+    """Inputs and all that nodes compute, in the order of the model; what differs from what was given."""
+
+    tensors: dict[str, NDArray]
+    difference: Difference | None
+
+
+def model_inputs(model: Imported, given: Mapping[str, NDArray] | None) -> dict[str, NDArray]:
+    """Return an array for every input of the program; None: small integers, but for the model's weights."""
+    if given is not None:
+        return model.inputs(given)
+    made_up = random_inputs(model.program)
+    return model.inputs({name: made_up[name] for name in model.arguments})
+
+
+def trace_model(
+    model: Imported, given: Mapping[str, NDArray] | None = None, wanted: Mapping[str, NDArray] | None = None
+) -> TracedModel:
+    """Evaluate a model and return every tensor of it.
+
+    ``wanted``: tensors by their names in the model, as something else computes them; the first that is not as
+    the evaluator has it, beyond the error bound, is the ``difference``.
+
+    Errors: ``input-...``, ``compare-...``.
+    """
+    arrays = model_inputs(model, given)
+    written = evaluate(model.program, arrays)
+    inputs = {name: arrays[name] for name in model.arguments}
+    tensors = model.tensors({**inputs, **written})
+    if wanted is None:
+        return TracedModel(tensors, None)
+    bounds = model.tensors(error_bound(model.program, arrays))
+    floats = {name: bound.astype(float) for name, bound in bounds.items() if name in tensors}
+    return TracedModel(tensors, first_beyond(tensors, floats, wanted))
