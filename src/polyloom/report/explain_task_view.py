@@ -49,6 +49,9 @@ def task_rows(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], *, ascii
 
 
 def _decision(analysis: SimdAnalysis, ascii_only: bool) -> Iterator[Row]:
+    for effect in analysis.effects:
+        text = notation_in_prose(effect.detail, ascii_only=ascii_only)
+        yield Row("beyond the paper", f"{effect.extension.value}: {text}")
     if analysis.strategy is Strategy.NONE:
         yield Row("SIMD", "none: loops", style="bold yellow")
         yield Row("reason", notation_in_prose(analysis.reason, ascii_only=ascii_only))
@@ -73,6 +76,7 @@ def _sizes(analysis: SimdAnalysis, ascii_only: bool) -> str:
 class _TaskView:
     def __init__(self, analysis: SimdAnalysis, ascii_only: bool) -> None:
         self.analysis = analysis
+        self.paper = analysis.plain or analysis
         self.known = analysis.task.known
         self.ascii = ascii_only
 
@@ -86,8 +90,7 @@ class _TaskView:
         yield Row("  size", self._point(box.size), "(16)")
 
     def compressed(self) -> Iterator[Row]:
-        box = self.analysis.box
-        compression = self.analysis.compression
+        box, compression = self.paper.box, self.paper.compression
         yield Row("compression", self._text(str(compression.map)), "(18, 22, 28, 33)")
         yield Row("compressed", self._set(compression.compressed), "(19, 23, 29, 34)")
         yield Row("  minimum", self._point(box.minimum), "(20)")
@@ -95,7 +98,7 @@ class _TaskView:
         yield Row("  size", self._point(box.size), "(21, 24)")
 
     def hull(self) -> Iterator[Row]:
-        hull, extra = self.analysis.hull, self.analysis.extra
+        hull, extra = self.paper.hull, self.paper.extra
         if hull is None or extra is None:
             yield Row("box hull", "none of fixed size", "(35)")
             return
@@ -113,12 +116,14 @@ class _TaskView:
             yield Row("  extra writes", self._full(touched), "(41)")
 
     def accesses(self, arrays: Mapping[str, LocalArray]) -> Iterator[Row]:
-        for operand in self.analysis.operands:
-            verb = "writes" if operand is self.analysis.write else "reads"
+        if self.analysis.plain is not None:
+            yield Row("runs through", self._text(str(self.analysis.compression.map)))
+        for operand, done in zip(self.paper.operands, self.analysis.operands, strict=True):
+            verb = "writes" if operand is self.paper.write else "reads"
             yield Row(f"{verb} {operand.tensor}", self._text(str(operand.access)), "(25)")
             yield Row("  compressed", self._text(str(operand.compressed)), "(26)")
             yield Row("  local", self._text(str(operand.local)), "(37, 39)")
-            emitted = emitted_access(self.analysis, operand, arrays)
+            emitted = emitted_access(self.analysis, done, arrays)
             if not emitted.plain_is_equal(operand.local):
                 yield Row("  emitted", self._text(str(emitted)))
         found = self.analysis.enumeration

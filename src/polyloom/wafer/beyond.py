@@ -10,22 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from math import prod
 
 import islpy as isl
 
 from polyloom.ir.program import Combine
 from polyloom.polyhedra.bounds import integer_bounds
-from polyloom.polyhedra.functions import is_linear
+from polyloom.polyhedra.box_hull import box_hull
+from polyloom.polyhedra.compression import Compression
+from polyloom.polyhedra.coordinates import other_bases, without_constants
+from polyloom.polyhedra.functions import compose, is_linear
+from polyloom.polyhedra.pieces import few_boxes
 from polyloom.wafer.arrangement import Operand, arrange
 from polyloom.wafer.call_cost import run_cycles, single_instance_cycles
 from polyloom.wafer.extensions import Effect, Extension
+from polyloom.wafer.isl_text import function_text
 from polyloom.wafer.memory import LocalArray
+from polyloom.wafer.notation import notation
 from polyloom.wafer.simd import (
     SimdAnalysis,
     SimdMode,
     SimdOptions,
     Strategy,
+    analyse,
     choose_strategy,
     enlarge,
     floor_effect,
@@ -34,6 +42,12 @@ from polyloom.wafer.simd import (
     protected_cells,
 )
 from polyloom.wafer.zeros import zeros_may_be_dropped
+
+_MOST_BASES = 12
+"""Bases of the lattice that are tried, at most."""
+
+_MOST_BOXES = 4
+"""Boxes that a set is cut into, at most."""
 
 _DIM = isl.dim_type
 Arrays = Mapping[str, LocalArray]
@@ -45,7 +59,7 @@ def improve(analysis: SimdAnalysis, arrays: Arrays, options: SimdOptions) -> Sim
         return analysis
     ways = [analysis, *_ways(analysis, arrays, options)]
     best = min(ways, key=lambda way: run_cycles(way, arrays, options.machine))
-    return _as_scalar_code(best, arrays, options)
+    return _as_scalar_code(_without_constants(best, arrays, options), arrays, options)
 
 
 def _is_open(analysis: SimdAnalysis, options: SimdOptions) -> bool:
@@ -58,9 +72,13 @@ def _is_open(analysis: SimdAnalysis, options: SimdOptions) -> bool:
 
 
 def _ways(analysis: SimdAnalysis, arrays: Arrays, options: SimdOptions) -> Iterator[SimdAnalysis]:
-    """Yield the other ways, where the paper's order gave several configurations or loops."""
+    """Yield the other ways, where the paper's order gave several configurations, loops, or extra work."""
+    if options.has(Extension.UNIMODULAR) and not analysis.box.dense:
+        yield from _in_other_bases(analysis, arrays, options)
     if analysis.strategy not in (Strategy.NONE, Strategy.ENUMERATED):
         return
+    if options.has(Extension.BOXES) and options.mode is SimdMode.AUTO and not analysis.box.dense:
+        yield from _as_few_boxes(analysis, arrays, options)
     if options.mode in (SimdMode.AUTO, SimdMode.HULL):
         hull_only = replace(options, mode=SimdMode.HULL)
         affine = (choose_strategy(a, arrays, hull_only) for a in _with_affine_hull(analysis, arrays))
@@ -68,6 +86,107 @@ def _ways(analysis: SimdAnalysis, arrays: Arrays, options: SimdOptions) -> Itera
         padded = _padded_hull(analysis, arrays, options)
         if padded is not None:
             yield padded
+
+
+# ---- Other coordinates ---
+
+
+def _in_coordinates(
+    analysis: SimdAnalysis, change: isl.MultiAff, arrays: Arrays, options: SimdOptions
+) -> SimdAnalysis:
+    """Return the task with its instances in other coordinates: ``change``: ``{ [new] -> [old] }``."""
+    order = compose(change, analysis.compression.map)
+    instances = analysis.compression.compressed.preimage_multi_aff(change)
+    here = arrange(analysis.task, order, instances, arrays, purely_affine=options.affine_only)
+    return replace(
+        analysis,
+        compression=Compression(order, instances),
+        box=here.box,
+        operands=here.operands,
+        hull=here.hull,
+        extra=here.extra,
+        enumeration=here.enumeration,
+        strategy=Strategy.NONE,
+        sizes=None,
+        plain=analysis.plain or analysis,
+    )
+
+
+def _in_other_bases(analysis: SimdAnalysis, arrays: Arrays, options: SimdOptions) -> Iterator[SimdAnalysis]:
+    """Yield the ways in other bases whose box hull is smaller: without extra instances, or with fewer."""
+    if order_matters(analysis):
+        return
+    volume = None if analysis.hull is None else prod(analysis.hull.size)
+    compressed = analysis.compression.compressed
+    for basis in islice(other_bases(compressed), _MOST_BASES):
+        hull = box_hull(compressed.preimage_multi_aff(basis), purely_affine=options.affine_only)
+        if hull is None or (volume is not None and prod(hull.size) >= volume):
+            continue
+        moved = _in_coordinates(analysis, basis, arrays, options)
+        order = notation(function_text(moved.compression.map), ascii_only=True)
+        effect = Effect(Extension.UNIMODULAR, f"{order}, size {list(hull.size)}")
+        moved = replace(moved, effects=(effect,), reason="", notes=())
+        found = choose_strategy(moved, arrays, options)
+        yield from (way for way in (found,) if way.strategy is not Strategy.NONE)
+        padded = _padded_hull(moved, arrays, options)
+        yield from (way for way in (padded,) if way is not None)
+
+
+def _without_constants(analysis: SimdAnalysis, arrays: Arrays, options: SimdOptions) -> SimdAnalysis:
+    """Leave out the dimensions of the nest that hold one value (Example 5.7)."""
+    if analysis.strategy is Strategy.NONE or analysis.parts or not options.has(Extension.CONSTANT_DIMENSIONS):
+        return analysis
+    change = without_constants(analysis.compression.compressed, purely_affine=options.affine_only)
+    if change is None or change.dim(_DIM.in_) == 0:
+        return analysis
+    found = _in_coordinates(analysis, change, arrays, options)
+    sizes = found.box.size
+    if analysis.strategy is Strategy.HULL:
+        if found.hull is None or prod(found.hull.size) != prod(analysis.hull.size if analysis.hull else ()):
+            return analysis
+        sizes = hull_sizes(found, found.hull)
+    before, after = (a.compression.compressed.dim(_DIM.set) for a in (analysis, found))
+    effect = Effect(Extension.CONSTANT_DIMENSIONS, f"the nest has {after} of {before} dimensions")
+    effects = (*analysis.effects, effect)
+    return replace(found, strategy=analysis.strategy, sizes=sizes, effects=effects)
+
+
+def order_matters(analysis: SimdAnalysis) -> bool:
+    """Whether instances of one run that write one element must keep their order: it decides the bits."""
+    statement = analysis.task.statement
+    rounds = statement.expression.type.is_float and statement.reduction in (Combine.ADD, Combine.MULTIPLY)
+    writes = isl.Map.from_multi_aff(analysis.write.compressed)
+    return rounds and not writes.intersect_domain(analysis.compression.compressed).is_injective()
+
+
+# ---- A few boxes ---
+
+
+def _as_few_boxes(analysis: SimdAnalysis, arrays: Arrays, options: SimdOptions) -> Iterator[SimdAnalysis]:
+    """Yield the ways to do a task as a few boxes, an instruction each."""
+    if order_matters(analysis):
+        return
+    inner = replace(options, extensions=options.extensions - {Extension.BOXES})
+    for boxes in few_boxes(analysis.compression.compressed, _MOST_BOXES):
+        parts = tuple(_part(analysis, box, arrays, inner) for box in boxes)
+        if any(part.strategy is not Strategy.NONE for part in parts):
+            effect = Effect(Extension.BOXES, f"{len(parts)} boxes")
+            sizes = next(part.sizes for part in parts if part.sizes is not None)
+            yield replace(
+                analysis,
+                strategy=Strategy.EXACT,
+                sizes=sizes,
+                parts=parts,
+                effects=(effect,),
+                reason="",
+                notes=(),
+            )
+
+
+def _part(analysis: SimdAnalysis, box: isl.Set, arrays: Arrays, options: SimdOptions) -> SimdAnalysis:
+    instances = box.apply(isl.Map.from_multi_aff(analysis.compression.map)).coalesce()
+    task = replace(analysis.task, instances=instances)
+    return improve(analyse(task, arrays, options), arrays, options)
 
 
 # ---- Reads outside of arrays ---
@@ -116,15 +235,30 @@ def _silent(analysis: SimdAnalysis, arrays: Arrays) -> Iterator[Operand]:
 
 
 def _harmless(analysis: SimdAnalysis, arrays: Arrays, silent: Sequence[Operand]) -> bool:
-    """Whether all extra instances that write proper elements read from the padding of a silent operand."""
+    """Whether all extra instances that write proper elements read a zero around a silent operand.
+
+    What else they read must be there: nothing times zero is nothing only for data.
+    """
     assert analysis.extra is not None
-    write = isl.Map.from_multi_aff(analysis.write.local)
-    harmful = analysis.extra.instances.intersect(protected_cells(analysis, arrays).apply(write.reverse()))
-    for operand in silent:
-        box = arrays[operand.tensor].local_box()
-        inside = box.apply(isl.Map.from_multi_aff(operand.local).reverse())
-        harmful = harmful.intersect(inside)
-    return bool(harmful.is_empty())
+    harmful = analysis.extra.instances.intersect(
+        _that_access(analysis.write, protected_cells(analysis, arrays))
+    )
+    inside = harmful
+    for operand in analysis.reads():
+        array = arrays[operand.tensor]
+        present = _that_access(operand, array.held().apply(isl.Map.from_multi_aff(array.map_before)))
+        within = _that_access(operand, array.local_box())
+        if operand in silent:
+            inside = inside.intersect(within)
+            present = present.union(harmful.subtract(within))
+        if not harmful.is_subset(present):
+            return False
+    return bool(inside.is_empty())
+
+
+def _that_access(operand: Operand, cells: isl.Set) -> isl.Set:
+    """Return the points of the nest at which an operand is one of the cells (by ``map_before``)."""
+    return cells.apply(isl.Map.from_multi_aff(operand.local).reverse())
 
 
 def _padding_effects(analysis: SimdAnalysis, arrays: Arrays, zeroed: frozenset[str]) -> Iterator[Effect]:

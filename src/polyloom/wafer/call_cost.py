@@ -29,6 +29,8 @@ Arrays = Mapping[str, LocalArray]
 
 def run_cycles(analysis: SimdAnalysis, arrays: Arrays, machine: Machine) -> int:
     """Return the cycles of the costliest run of a task."""
+    if analysis.parts:
+        return sum(run_cycles(part, arrays, machine) + machine.branch for part in analysis.parts)
     if analysis.strategy is Strategy.NONE:
         return _loops(analysis, arrays, machine)
     calls = _addresses(analysis, arrays, machine) + _selection(analysis, machine)

@@ -9,6 +9,7 @@ import islpy as isl
 
 from polyloom.ir.expressions import Read, walk
 from polyloom.polyhedra.binding import bind, project_out_parameters
+from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.functions import compose, point_of
 from polyloom.polyhedra.loops import (
     CodeBuilder,
@@ -19,6 +20,7 @@ from polyloom.polyhedra.loops import (
     product_of,
     sum_of,
 )
+from polyloom.wafer.array_layout import backward_dimensions
 from polyloom.wafer.call_cost import is_fixed
 from polyloom.wafer.code import (
     Code,
@@ -36,6 +38,7 @@ from polyloom.wafer.code import (
     Value,
     Variable,
 )
+from polyloom.wafer.engine_cost import Shape
 from polyloom.wafer.matching import ACCUMULATOR, work_at_point
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.role_context import (
@@ -68,6 +71,8 @@ def compute_code(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder
 
 
 def _run(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder) -> Code:
+    if analysis.parts:
+        return tuple(node for part in analysis.parts for node in compute_code(builder, part, code))
     if analysis.nested is not None:
         return _nested(builder, analysis.nested, code)
     if analysis.strategy is Strategy.NONE:
@@ -132,13 +137,14 @@ def _instruction(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder
     """One SIMD instruction, or several: descriptors set up in main, base addresses set where they vary."""
     sizes = _sizes(builder, analysis)
     accesses = _accesses(builder, analysis)
-    kept, strides = nest_of(analysis, sizes, {p: access.strides for p, access in accesses.items()})
-    kept, strides = _without_units(kept, strides)
+    forwards = {p: access.strides for p, access in accesses.items()}
+    turned, start = _run_through(builder, analysis, forwards)
+    kept, strides = _without_units(*nest_of(analysis, sizes, turned))
     operands: dict[int, OperandRef] = {}
     moves: list[Node] = []
     for position, access in accesses.items():
         operands[position] = builder.memory_operand(access.name, kept, strides[position], access.text)
-        base = SetBase(operands[position], access.element(analysis.start, code))
+        base = SetBase(operands[position], access.element(start, code))
         if is_fixed(base.element):
             builder.setup.append((base,))
         else:
@@ -147,6 +153,23 @@ def _instruction(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder
         operands[position] = builder.memory_operand(f"{analysis.task.name}_{array}", kept, strides[position])
         builder.setup.append((SetBase(operands[position], Element(array, (Number(0),))),))
     return (*moves, *Work(builder, analysis, code, analysis.start, operands).steps())
+
+
+def _run_through(
+    builder: RoleBuilder, analysis: SimdAnalysis, strides: Mapping[int, tuple[int, ...]]
+) -> tuple[Mapping[int, tuple[int, ...]], isl.Set]:
+    """Return the strides and the first point, some dimensions being run through from their end."""
+    assert analysis.sizes is not None
+    shape = Shape(tuple(high for _, high in integer_bounds(analysis.sizes)), strides)
+    backwards = backward_dimensions(analysis, shape, builder.analysis.options)
+    if not backwards:
+        return strides, analysis.start
+    first, size = analysis.start.as_pw_multi_aff(), analysis.sizes.as_pw_multi_aff()
+    start = first.to_multi_pw_aff()
+    for k in backwards:
+        last = first.get_pw_aff(k).add(size.get_pw_aff(k)).add_constant_val(isl.Val(-1))
+        start = start.set_pw_aff(k, last)
+    return shape.turned(backwards).strides, isl.Set.from_multi_pw_aff(start)
 
 
 def _without_units(

@@ -26,7 +26,7 @@ Document = dict[str, Any]
 
 def compute_entry(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray]) -> Document:
     """Return what ``explain`` says of a computation task. ``arrays``: after any enlargement."""
-    task = analysis.task
+    task, paper = analysis.task, analysis.plain or analysis
     return {
         "name": task.name,
         "kind": task.kind.value,
@@ -37,13 +37,13 @@ def compute_entry(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray]) -> D
         "instances": relation_text(task.instances),  # (12) (17) (27) (32)
         "known": relation_text(task.known),  # (15)
         "uncompressed": _box(analysis.uncompressed),  # (13) (14) (16)
-        "compression": function_text(analysis.compression.map),  # (18) (22) (28) (33)
-        "compressed": relation_text(analysis.compression.compressed),  # (19) (23) (29) (34)
-        **_box(analysis.box),  # (20) (21) (24)
-        "hull": _hull(analysis),  # (35)
-        **_extra(analysis.extra),  # (36) (38) (40) (41)
+        "compression": function_text(paper.compression.map),  # (18) (22) (28) (33)
+        "compressed": relation_text(paper.compression.compressed),  # (19) (23) (29) (34)
+        **_box(paper.box),  # (20) (21) (24)
+        "hull": _hull(paper),  # (35)
+        **_extra(paper.extra),  # (36) (38) (40) (41)
         **_accesses(analysis, arrays),  # (25) (26) (37) (39)
-        "enumeration": _enumeration(analysis),  # (42) (43)
+        "enumeration": _enumeration(paper),  # (42) (43)
         "simd": _simd(analysis),
     }
 
@@ -107,9 +107,13 @@ def _sets(named: Mapping[str, isl.Set]) -> dict[str, str]:
 
 
 def _accesses(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray]) -> Document:
-    def by(name: Callable[[Operand], str], function: Callable[[Operand], isl.MultiAff]) -> dict[str, str]:
+    def by(
+        name: Callable[[Operand], str],
+        function: Callable[[Operand], isl.MultiAff],
+        operands: tuple[Operand, ...] = (analysis.plain or analysis).operands,
+    ) -> dict[str, str]:
         found: dict[str, list[isl.MultiAff]] = {}
-        for operand in analysis.operands:
+        for operand in operands:
             found.setdefault(name(operand), []).append(function(operand))
         return {key: functions_text(functions) for key, functions in found.items()}
 
@@ -117,7 +121,9 @@ def _accesses(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray]) -> Docum
         "accesses": by(lambda o: o.tensor, lambda o: o.access),  # (25)
         "compressed_accesses": by(lambda o: o.tensor, lambda o: o.compressed),  # (26)
         "local_accesses": by(lambda o: o.array, lambda o: o.local),  # (37) (39)
-        "emitted_accesses": by(lambda o: o.array, lambda o: emitted_access(analysis, o, arrays)),
+        "emitted_accesses": by(
+            lambda o: o.array, lambda o: emitted_access(analysis, o, arrays), analysis.operands
+        ),
     }
 
 
@@ -132,6 +138,14 @@ def _enumeration(analysis: SimdAnalysis) -> Document | None:
     }
 
 
+def _coordinates(analysis: SimdAnalysis) -> Document | None:
+    """What the instruction runs through, where that is not the compressed set."""
+    if analysis.plain is None:
+        return None
+    compression = analysis.compression
+    return {"map": function_text(compression.map), "instances": relation_text(compression.compressed)}
+
+
 def _simd(analysis: SimdAnalysis) -> Document:
     return {
         "strategy": analysis.strategy.value,
@@ -139,6 +153,8 @@ def _simd(analysis: SimdAnalysis) -> Document:
         "steps": [step.text for step in analysis.steps] or list(analysis.instructions),
         "loops": None if analysis.nested is None else relation_text(analysis.nested.points),
         "sizes": simd_sizes(analysis),
+        "coordinates": _coordinates(analysis),
+        "boxes": [simd_sizes(part) for part in analysis.parts],
         "reason": analysis.reason,
         "whole_stream": analysis.whole is not None,
         "extensions": [effect.extension.value for effect in analysis.effects],

@@ -89,7 +89,9 @@ class SimdAnalysis:
     one for each element; ``effects``: the extensions that took part; ``steps``: the instructions, where they
     are several, and loops between them; ``fixed``: reads of local memory that are scalars to them; ``order``:
     the order of the nest's dimensions, outermost first, where it is not their own; ``nested``: set where
-    loops go around the instructions; ``zeroed``: tensors whose arrays need zeros around them.
+    loops go around the instructions; ``zeroed``: tensors whose arrays need zeros around them;
+    ``plain``: the same in the coordinates of the paper, where these are others; ``parts``: what is done one
+    after the other in its place.
     """
 
     task: ComputeTask
@@ -112,6 +114,8 @@ class SimdAnalysis:
     order: tuple[int, ...] = ()
     nested: Nested | None = None
     zeroed: frozenset[str] = frozenset()
+    plain: SimdAnalysis | None = None
+    parts: tuple[SimdAnalysis, ...] = ()
 
     @property
     def innermost(self) -> SimdAnalysis:
@@ -122,6 +126,8 @@ class SimdAnalysis:
     def instructions(self) -> tuple[str, ...]:
         """The names of its instructions, in order; empty where there are none."""
         inner = self.innermost
+        if self.parts:
+            return tuple(name for part in self.parts for name in part.instructions)
         if inner.strategy is Strategy.NONE:
             return ()
         if inner.match is not None:
@@ -167,6 +173,14 @@ def scalar_reads(task: ComputeTask) -> frozenset[int]:
     reads = task.statement.reads
     rank_zero = {k for k, access in enumerate(reads) if not access.indices}
     return frozenset(rank_zero if task.trigger is None else rank_zero | {task.trigger})
+
+
+def steps_of(analysis: SimdAnalysis) -> tuple[Step, ...]:
+    """Return the steps of a task; a single instruction is one."""
+    if analysis.steps or analysis.match is None:
+        return analysis.steps
+    element = analysis.match.instruction.destination
+    return (Step(ACCUMULATOR, element, analysis.match.instruction, analysis.match.operands),)
 
 
 def analyse(
@@ -215,7 +229,7 @@ def analyse(
 def enlarge(arrays: Mapping[str, LocalArray], analyses: tuple[SimdAnalysis, ...]) -> dict[str, LocalArray]:
     """Extend the arrays that extra instances write outside of (Sec. 5.3, Example 5.9), or read."""
     result = dict(arrays)
-    for analysis in (a.innermost for a in analyses):
+    for analysis in (a.innermost for a in _with_parts(analyses)):
         if analysis.strategy is Strategy.HULL and analysis.extra is not None:
             for operand in analysis.operands:
                 touched = (analysis.extra.writes | analysis.extra.reads)[operand.array]
@@ -223,6 +237,11 @@ def enlarge(arrays: Mapping[str, LocalArray], analyses: tuple[SimdAnalysis, ...]
         for tensor in analysis.zeroed:
             result[tensor] = replace(result[tensor], zero_padding=True)
     return result
+
+
+def _with_parts(analyses: tuple[SimdAnalysis, ...]) -> Iterator[SimdAnalysis]:
+    for analysis in analyses:
+        yield from _with_parts(analysis.parts) if analysis.parts else (analysis,)
 
 
 def extension_remarks(analysis: SimdAnalysis) -> Iterator[Diagnostic]:
