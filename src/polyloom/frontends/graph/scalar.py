@@ -78,11 +78,32 @@ def remainder(a: Operand, b: Operand) -> Expression:
 
 
 def logical(op: BinaryOp, a: Expression, b: Expression) -> Expression:
-    """Return ``a and b``, ``a or b``; exclusive or as ``(a or b) and not (a and b)``."""
-    if op is BinaryOp.BIT_XOR:
-        both = Unary(UnaryOp.NOT, Binary(BinaryOp.AND, a, b))
-        return Binary(BinaryOp.AND, Binary(BinaryOp.OR, a, b), both)
-    return Binary(op, a, b)
+    """Return ``a and b``, ``a or b``, or exclusive or, by choices: LAIR and the wafer have no other way."""
+    match op:
+        case BinaryOp.AND:
+            return truth(Select(a, _digit(b), _ZERO))
+        case BinaryOp.OR:
+            return truth(Select(a, _ONE, _digit(b)))
+        case _:
+            return truth(Select(a, Select(b, _ZERO, _ONE), _digit(b)))
+
+
+def negation(a: Expression) -> Expression:
+    """Return ``not a``."""
+    return truth(Select(a, _ZERO, _ONE))
+
+
+_ZERO = Constant(0, ElementType.INT32)
+_ONE = Constant(1, ElementType.INT32)
+
+
+def _digit(a: Expression) -> Expression:
+    return Select(a, _ONE, _ZERO)
+
+
+def truth(a: Expression) -> Expression:
+    """Return whether a number is not 0."""
+    return Compare(CompareOp.NE, a, Constant(0, a.type))
 
 
 def unary(op: UnaryOp, a: Expression) -> Expression:
@@ -145,7 +166,7 @@ def compare(op: CompareOp, a: Operand, b: Operand) -> Expression:
     left, right = _pair(a, b)
     if left.type is ElementType.BOOL:
         differ = logical(BinaryOp.BIT_XOR, left, right)
-        return differ if op is CompareOp.NE else Unary(UnaryOp.NOT, differ)
+        return differ if op is CompareOp.NE else negation(differ)
     return Compare(op, left, right)
 
 
@@ -154,8 +175,7 @@ def select(condition: Expression, then: Operand, otherwise: Operand) -> Expressi
     a, b = _pair(then, otherwise)
     if a.type is not ElementType.BOOL:
         return Select(condition, a, b)
-    left = Binary(BinaryOp.AND, condition, a)
-    return Binary(BinaryOp.OR, left, Binary(BinaryOp.AND, Unary(UnaryOp.NOT, condition), b))
+    return truth(Select(condition, _digit(a), _digit(b)))
 
 
 def convert(a: Expression, kind: ElementType) -> Expression:
@@ -163,7 +183,7 @@ def convert(a: Expression, kind: ElementType) -> Expression:
     if a.type is kind:
         return a
     if kind is ElementType.BOOL:
-        return Compare(CompareOp.NE, a, Constant(0, a.type))
+        return truth(a)
     if a.type is ElementType.BOOL:
         return Select(a, Constant(1, kind), Constant(0, kind))
     if isinstance(a, Constant) and float(a.value).is_integer() and 0 <= a.value <= 100:

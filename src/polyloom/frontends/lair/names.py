@@ -10,7 +10,9 @@ from polyloom.frontends.lair.syntax import Name
 from polyloom.ir.expressions import BinaryOp, UnaryOp
 from polyloom.ir.types import ElementType
 
-TYPES = {t.value: t for t in (ElementType.FLOAT16, ElementType.FLOAT32, ElementType.INT16, ElementType.INT32)}
+TYPES = {t.value: t for t in ElementType if t is not ElementType.BOOL}
+"""The types of LAIR's tensors; a machine may have fewer."""
+
 UNARY = {
     op.value: op
     for op in (
@@ -25,6 +27,15 @@ UNARY = {
         UnaryOp.FLOOR,
         UnaryOp.CEIL,
         UnaryOp.ROUND,
+        UnaryOp.TRUNC,
+        UnaryOp.SIN,
+        UnaryOp.COS,
+        UnaryOp.TAN,
+        UnaryOp.ASIN,
+        UnaryOp.ACOS,
+        UnaryOp.ATAN,
+        UnaryOp.SINH,
+        UnaryOp.COSH,
     )
 }
 """The functions of one argument that LAIR has."""

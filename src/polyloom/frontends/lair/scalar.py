@@ -23,7 +23,10 @@ _ARITHMETIC = {
     "*": ir.BinaryOp.MULTIPLY,
     "/": ir.BinaryOp.DIVIDE,
 }
-_OF_FLOATS = frozenset({"exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf"})
+_OF_FLOATS = frozenset(
+    {"exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf"}
+    | {"sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh"}
+)
 
 
 @dataclass(frozen=True)

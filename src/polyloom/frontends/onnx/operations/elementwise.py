@@ -200,7 +200,7 @@ def _threshold(x: Expression, alpha: float) -> Expression:
 
 
 def _not(x: Expression) -> Expression:
-    return scalar.unary(UnaryOp.NOT, x)
+    return scalar.negation(x)
 
 
 def _bernoulli(c: Context) -> Sequence[Value]:
