@@ -14,6 +14,9 @@ class Extension(Enum):
 
     FLOOR_OFFSET = "floor-offset"
     WHOLE_STREAM = "whole-stream"
+    CONSTANT_DIMENSIONS = "constant-dimensions"
+    UNIMODULAR = "unimodular"
+    BOXES = "boxes"
     OUTSIDE_READS = "outside-reads"
     ZERO_PADDING = "zero-padding"
     SINGLE_INSTANCE = "single-instance"
@@ -21,6 +24,9 @@ class Extension(Enum):
     OUTER_LOOPS = "outer-loops"
     FIXED_SCALARS = "fixed-scalars"
     SEVERAL_INSTRUCTIONS = "several-instructions"
+    TRANSPOSED_ARRAYS = "transposed-arrays"
+    REVERSED_ARRAYS = "reversed-arrays"
+    PADDED_ROWS = "padded-rows"
 
     @property
     def meaning(self) -> str:
@@ -31,6 +37,9 @@ class Extension(Enum):
 MEANINGS = {
     Extension.FLOOR_OFFSET: "the offset of a box hull may hold floor divisions",
     Extension.WHOLE_STREAM: "one instruction works on a whole dense stream as it comes",
+    Extension.CONSTANT_DIMENSIONS: "dimensions of the nest that hold one value are left out",
+    Extension.UNIMODULAR: "instances that are a box only in another basis of the lattice are transformed",
+    Extension.BOXES: "instances that are no box are done as a few boxes",
     Extension.OUTSIDE_READS: "extra instances of a box hull may read outside of arrays, which are enlarged",
     Extension.ZERO_PADDING: "extra instances read zeros around an array where they would change elements",
     Extension.SINGLE_INSTANCE: "a single instance runs as scalar code where that is cheaper",
@@ -38,6 +47,9 @@ MEANINGS = {
     Extension.OUTER_LOOPS: "loops go around instructions, or the dimensions of a nest change places",
     Extension.FIXED_SCALARS: "elements in local memory that are the same for all instances are scalars",
     Extension.SEVERAL_INSTRUCTIONS: "several instructions do a statement of several operations",
+    Extension.TRANSPOSED_ARRAYS: "a local array is kept in another order of its dimensions",
+    Extension.REVERSED_ARRAYS: "a local array is kept backwards, or a nest is run through from its end",
+    Extension.PADDED_ROWS: "the rows of a local array have unused cells behind them",
 }
 
 ALL_EXTENSIONS = frozenset(Extension)
