@@ -348,6 +348,11 @@ def squares(x: Any) -> Any:
     return tf.reduce_sum(x * x) * 0.5
 
 
+def weighted(x: Any) -> Any:
+    """Return a loss that what is normalised does not keep constant, as the sum of its squares would be."""
+    return tf.reduce_sum(x * constant(*x.shape, seed=9))
+
+
 @training("dense", (3, 6), (6, 4), (4,))
 def _(x: Any, w: Any, b: Any) -> Any:
     return squares(tf.nn.relu(tf.nn.bias_add(x @ w, b)))
@@ -422,18 +427,18 @@ def _(x: Any) -> Any:
 @training("batch_norm", (2, 3, 4, 5), (5,), (5,))
 def _(x: Any, scale: Any, offset: Any) -> Any:
     mean, variance = tf.nn.moments(x, [0, 1, 2])
-    return squares(tf.nn.batch_normalization(x, mean, variance, offset, scale, 1e-3))
+    return weighted(tf.nn.batch_normalization(x, mean, variance, offset, scale, 1e-3))
 
 
 @training("fused_batch_norm", (2, 3, 4, 5), (5,), (5,))
 def _(x: Any, scale: Any, offset: Any) -> Any:
-    return squares(tf.compat.v1.nn.fused_batch_norm(x, scale, offset, epsilon=1e-3, is_training=True)[0])
+    return weighted(tf.compat.v1.nn.fused_batch_norm(x, scale, offset, epsilon=1e-3, is_training=True)[0])
 
 
 @training("layer_norm", (4, 6), (6,), (6,))
 def _(x: Any, scale: Any, offset: Any) -> Any:
     mean, variance = tf.nn.moments(x, [-1], keepdims=True)
-    return squares((x - mean) * tf.math.rsqrt(variance + 1e-5) * scale + offset)
+    return weighted((x - mean) * tf.math.rsqrt(variance + 1e-5) * scale + offset)
 
 
 @training("attention", (2, 5, 4), (2, 6, 4), (2, 6, 3))

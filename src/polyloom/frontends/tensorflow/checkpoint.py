@@ -1,7 +1,8 @@
 """A checkpoint of TensorFlow (``variables.index`` and its data files): arrays by key.
 
 The index is a sorted table: a footer that points to an index block, whose entries point to data blocks, whose
-entries are keys and ``BundleEntryProto``s. Keys share prefixes. Every length is checked against the bytes that there are before it is used.
+entries are keys and ``BundleEntryProto``s. Keys share prefixes.
+Every length is checked against the bytes that there are before it is used.
 
 Source: tensorflow/core/lib/io/table_format.txt.
 """

@@ -186,7 +186,7 @@ def _resolved(value: Any, given: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class _Scope:
-    """``names``: of the body's nodes outside of it; ``arguments``: tensors around it; ``ops``: of each node."""
+    """``names``: of the body's nodes, outside; ``arguments``: tensors around it; ``ops``: of each node."""
 
     names: Mapping[str, str]
     arguments: Mapping[str, str]

@@ -1,0 +1,316 @@
+"""Maps: arithmetic, activations and their gradients, comparisons, conversions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyloom.frontends.graph import scalar
+from polyloom.frontends.graph.builder import Function
+from polyloom.frontends.graph.context import Context, Operation, Table, only
+from polyloom.frontends.graph.functions import (
+    acosh,
+    asinh,
+    atanh,
+    elu,
+    floor_remainder,
+    is_nan,
+    leaky,
+    relu,
+    sign,
+    softplus,
+)
+from polyloom.frontends.graph.maps import binary, compared, logical, of_integers, unary, variadic
+from polyloom.frontends.graph.operations.elementwise import cast, mapped
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value, unsqueezed
+from polyloom.ir.expressions import BinaryOp, CompareOp, Expression, UnaryOp
+from polyloom.ir.types import ElementType
+
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+
+
+def _floor_divide(a: Expression, b: Expression) -> Expression:
+    """Return the quotient rounded down."""
+    if a.type.is_float:
+        return scalar.unary(UnaryOp.FLOOR, scalar.divide(a, b))
+    return scalar.divide(scalar.subtract(a, floor_remainder(a, b)), b)
+
+
+def _divide_no_nan(a: Expression, b: Expression) -> Expression:
+    return scalar.select(scalar.compare(CompareOp.EQ, b, 0), scalar.number(0, a.type), scalar.divide(a, b))
+
+
+def _multiply_no_nan(a: Expression, b: Expression) -> Expression:
+    return scalar.select(scalar.compare(CompareOp.EQ, b, 0), scalar.number(0, a.type), scalar.multiply(a, b))
+
+
+def _times_log(a: Expression, b: Expression) -> Expression:
+    """Xlogy: 0 where ``a`` is 0."""
+    product = scalar.multiply(a, scalar.log(b))
+    return scalar.select(scalar.compare(CompareOp.EQ, a, 0), scalar.number(0, a.type), product)
+
+
+def _squared_difference(a: Expression, b: Expression) -> Expression:
+    return scalar.square(scalar.subtract(a, b))
+
+
+def _clipped(x: Expression, low: Expression, high: Expression) -> Expression:
+    return scalar.minimum(scalar.maximum(x, low), high)
+
+
+def _power(c: Context) -> Sequence[Value]:
+    """Pow; of integers by float64, which holds every result below 2^53."""
+    kind = c.input().type
+    if kind.is_float:
+        return binary(scalar.power)(c)
+
+    def function(a: Expression, b: Expression) -> Expression:
+        wide = (scalar.convert(x, ElementType.FLOAT64) for x in (a, b))
+        return scalar.convert(scalar.power(*wide), kind)
+
+    return binary(function)(c)
+
+
+# -- gradients of maps: of what goes in or comes out (as TensorFlow has it), and dy
+
+
+def _positive(x: Expression, then: Expression, otherwise: Expression | float) -> Expression:
+    return scalar.select(scalar.compare(CompareOp.GT, x, 0), then, otherwise)
+
+
+def _relu6_gradient(dy: Expression, x: Expression) -> Expression:
+    below = scalar.compare(CompareOp.LT, x, 6)
+    return _positive(x, scalar.select(below, dy, 0), 0)
+
+
+def _elu_gradient(dy: Expression, y: Expression) -> Expression:
+    return _positive(y, dy, scalar.multiply(dy, scalar.add(y, 1)))
+
+
+def _selu_gradient(dy: Expression, y: Expression) -> Expression:
+    negative = scalar.multiply(dy, scalar.add(y, SELU_SCALE * SELU_ALPHA))
+    return _positive(y, scalar.multiply(dy, SELU_SCALE), negative)
+
+
+def _softsign_gradient(dy: Expression, x: Expression) -> Expression:
+    return scalar.divide(dy, scalar.square(scalar.add(scalar.absolute(x), 1)))
+
+
+def _tanh_gradient(y: Expression, dy: Expression) -> Expression:
+    return scalar.multiply(dy, scalar.subtract(1, scalar.square(y)))
+
+
+def _sigmoid_gradient(y: Expression, dy: Expression) -> Expression:
+    return scalar.multiply(scalar.multiply(dy, y), scalar.subtract(1, y))
+
+
+def _rsqrt_gradient(y: Expression, dy: Expression) -> Expression:
+    return scalar.multiply(scalar.multiply(dy, -0.5), scalar.multiply(scalar.square(y), y))
+
+
+def _sqrt_gradient(y: Expression, dy: Expression) -> Expression:
+    return scalar.divide(scalar.multiply(dy, 0.5), y)
+
+
+def _reciprocal_gradient(y: Expression, dy: Expression) -> Expression:
+    return scalar.multiply(scalar.negate(dy), scalar.square(y))
+
+
+# -- operations with attributes, or of several types
+
+
+def _leaky_relu(c: Context) -> Sequence[Value]:
+    slope = c.number("alpha", 0.2)
+    return only(mapped(c.builder, lambda x: leaky(x, slope), c.input()))
+
+
+def _leaky_relu_gradient(c: Context) -> Sequence[Value]:
+    slope = c.number("alpha", 0.2)
+    function = lambda dy, x: _positive(x, dy, scalar.multiply(dy, slope))  # noqa: E731
+    return only(mapped(c.builder, function, c.input(0), c.input(1)))
+
+
+def _cast(c: Context) -> Sequence[Value]:
+    return only(cast(c.builder, c.input(), element_type_of(c, "DstT")))
+
+
+def element_type_of(c: Context, name: str, default: ElementType | None = None) -> ElementType:
+    """Return an attribute that is an element type. Raises ``Refused``."""
+    found = c.attribute(name, default)
+    if not isinstance(found, ElementType):
+        raise Refused(f"elements of type {found or 'that is not stated'}")
+    return found
+
+
+def _select(c: Context) -> Sequence[Value]:
+    """Select: the condition is of the operands' shape, or chooses along their first axis."""
+    condition, then, otherwise = c.input(0), c.input(1), c.input(2)
+    if condition.rank == 1 and then.rank > 1:
+        condition = unsqueezed(condition, list(range(1, then.rank)))
+    return only(mapped(c.builder, scalar.select, condition, then, otherwise))
+
+
+def _select_broadcast(c: Context) -> Sequence[Value]:
+    return only(mapped(c.builder, scalar.select, *c.inputs))
+
+
+def _clip_by_value(c: Context) -> Sequence[Value]:
+    return only(mapped(c.builder, _clipped, *c.inputs))
+
+
+def _identity(c: Context) -> Sequence[Value]:
+    return c.inputs
+
+
+def _default(c: Context) -> Sequence[Value]:
+    """PlaceholderWithDefault: what is given when nothing is fed."""
+    return only(c.input())
+
+
+def _like(number: int) -> Operation:
+    def operation(c: Context) -> Sequence[Value]:
+        kind = c.input().type
+        return only(mapped(c.builder, lambda _: scalar.number(number, kind), c.input()))
+
+    return operation
+
+
+def refused(reason: str) -> Operation:
+    """Return the operation that is always refused."""
+
+    def operation(c: Context) -> Sequence[Value]:
+        raise Refused(reason)
+
+    return operation
+
+
+_UNARY: dict[str, Function] = {
+    "Abs": scalar.absolute,
+    "Neg": scalar.negate,
+    "Exp": scalar.exp,
+    "Expm1": lambda x: scalar.subtract(scalar.exp(x), 1),
+    "Log": scalar.log,
+    "Log1p": lambda x: scalar.log(scalar.add(x, 1)),
+    "Sqrt": scalar.sqrt,
+    "Rsqrt": scalar.rsqrt,
+    "Square": scalar.square,
+    "Tanh": scalar.tanh,
+    "Sigmoid": scalar.sigmoid,
+    "Erf": scalar.erf,
+    "Erfc": lambda x: scalar.subtract(1, scalar.erf(x)),
+    "Reciprocal": lambda x: scalar.divide(1, x),
+    "Inv": lambda x: scalar.divide(1, x),
+    "Sign": sign,
+    "IsNan": is_nan,
+    "Relu": relu,
+    "Relu6": lambda x: scalar.minimum(relu(x), 6),
+    "Elu": lambda x: elu(x, 1.0),
+    "Selu": lambda x: elu(x, SELU_ALPHA, SELU_SCALE),
+    "Softplus": softplus,
+    "Softsign": lambda x: scalar.divide(x, scalar.add(scalar.absolute(x), 1)),
+    "Asinh": asinh,
+    "Acosh": acosh,
+    "Atanh": atanh,
+    "LogicalNot": lambda x: scalar.unary(UnaryOp.NOT, x),
+    "Invert": lambda x: scalar.unary(UnaryOp.COMPLEMENT, x),
+    "Rint": lambda x: scalar.unary(UnaryOp.ROUND, x),
+    **{
+        op.value.capitalize(): (lambda x, op=op: scalar.unary(op, x))
+        for op in (
+            UnaryOp.FLOOR,
+            UnaryOp.CEIL,
+            UnaryOp.ROUND,
+            UnaryOp.SIN,
+            UnaryOp.COS,
+            UnaryOp.TAN,
+            UnaryOp.ASIN,
+            UnaryOp.ACOS,
+            UnaryOp.ATAN,
+            UnaryOp.SINH,
+            UnaryOp.COSH,
+        )
+    },
+}
+
+_BINARY: dict[str, Function] = {
+    "Add": scalar.add,
+    "AddV2": scalar.add,
+    "Sub": scalar.subtract,
+    "Mul": scalar.multiply,
+    "Div": scalar.divide,
+    "RealDiv": scalar.divide,
+    "TruncateDiv": scalar.divide,
+    "FloorDiv": _floor_divide,
+    "FloorMod": floor_remainder,
+    "Mod": scalar.remainder,
+    "TruncateMod": scalar.remainder,
+    "DivNoNan": _divide_no_nan,
+    "MulNoNan": _multiply_no_nan,
+    "Xlogy": _times_log,
+    "Maximum": scalar.maximum,
+    "Minimum": scalar.minimum,
+    "SquaredDifference": _squared_difference,
+    "ReluGrad": lambda dy, x: _positive(x, dy, 0),
+    "Relu6Grad": _relu6_gradient,
+    "EluGrad": _elu_gradient,
+    "SeluGrad": _selu_gradient,
+    "SoftplusGrad": lambda dy, x: scalar.multiply(dy, scalar.sigmoid(x)),
+    "SoftsignGrad": _softsign_gradient,
+    "TanhGrad": _tanh_gradient,
+    "SigmoidGrad": _sigmoid_gradient,
+    "RsqrtGrad": _rsqrt_gradient,
+    "SqrtGrad": _sqrt_gradient,
+    "ReciprocalGrad": _reciprocal_gradient,
+    "InvGrad": _reciprocal_gradient,
+}
+
+_COMPARISONS = {
+    "Equal": CompareOp.EQ,
+    "NotEqual": CompareOp.NE,
+    "Less": CompareOp.LT,
+    "LessEqual": CompareOp.LE,
+    "Greater": CompareOp.GT,
+    "GreaterEqual": CompareOp.GE,
+}
+
+OPERATIONS: Table = {
+    **{name: unary(function) for name, function in _UNARY.items()},
+    **{name: binary(function) for name, function in _BINARY.items()},
+    **{name: compared(op) for name, op in _COMPARISONS.items()},
+    "LogicalAnd": logical(BinaryOp.AND),
+    "LogicalOr": logical(BinaryOp.OR),
+    "BitwiseAnd": of_integers(BinaryOp.BIT_AND),
+    "BitwiseOr": of_integers(BinaryOp.BIT_OR),
+    "BitwiseXor": of_integers(BinaryOp.BIT_XOR),
+    "Pow": _power,
+    "AddN": variadic(scalar.add),
+    "AccumulateNV2": variadic(scalar.add),
+    "LeakyRelu": _leaky_relu,
+    "LeakyReluGrad": _leaky_relu_gradient,
+    "Cast": _cast,
+    "Select": _select,
+    "SelectV2": _select_broadcast,
+    "ClipByValue": _clip_by_value,
+    "ZerosLike": _like(0),
+    "OnesLike": _like(1),
+    "PlaceholderWithDefault": _default,
+    **dict.fromkeys(
+        (
+            "Identity",
+            "IdentityN",
+            "Snapshot",
+            "StopGradient",
+            "PreventGradient",
+            "CheckNumerics",
+            "EnsureShape",
+            "ReadVariableOp",
+        ),
+        _identity,
+    ),
+    **dict.fromkeys(
+        ("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "StatelessRandomUniformV2"),
+        refused("it chooses at random"),
+    ),
+}
+
+__all__ = ["OPERATIONS", "element_type_of", "refused"]

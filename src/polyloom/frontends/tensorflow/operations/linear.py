@@ -1,0 +1,255 @@
+"""Matrix products, convolutions and their gradients.
+
+TensorFlow keeps channels last (``NHWC``) unless told otherwise and filters as ``r..., c, k``; the operations
+see both as views in the order of ``frontends/graph/operations/convolution`` and store what they make as
+TensorFlow does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from polyloom.frontends.graph import scalar
+from polyloom.frontends.graph.context import Context, Operation, Table, only
+from polyloom.frontends.graph.operations.contraction import einsum, matrix_product, parse_einsum
+from polyloom.frontends.graph.operations.convolution import (
+    Window,
+    convolution,
+    filter_gradient,
+    same_padding,
+    transposed_convolution,
+)
+from polyloom.frontends.graph.operations.elementwise import mapped
+from polyloom.frontends.graph.operations.movement import padded
+from polyloom.frontends.graph.operations.reductions import reduced
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value, transposed, unsqueezed
+from polyloom.frontends.tensorflow.operations import depthwise
+from polyloom.ir.program import Combine
+
+
+def channels_last(c: Context) -> bool:
+    """Tell whether the channels are the last axis (``NHWC``, ``NDHWC``), and not axis 1."""
+    return not c.text("data_format", "NHWC").startswith("NC")
+
+
+def last(rank: int) -> list[int]:
+    """Return the order of axes that puts axis 1 last."""
+    return [0, *range(2, rank), 1]
+
+
+def first(rank: int) -> list[int]:
+    """Return the order of axes that puts the last axis where axis 1 is."""
+    return [0, rank - 1, *range(1, rank - 1)]
+
+
+def channels_first(c: Context, x: Value) -> Value:
+    """Return data as ``x[n][c][w...]``, a view."""
+    return transposed(x, first(x.rank)) if channels_last(c) and x.rank > 2 else x
+
+
+def given_back(c: Context, y: Value) -> Value:
+    """Return data in the layout of the node, a view."""
+    return transposed(y, last(y.rank)) if channels_last(c) and y.rank > 2 else y
+
+
+def memory_order(c: Context) -> Any:
+    """Return the order in which data are stored."""
+    return last if channels_last(c) else range
+
+
+def filters_of(w: Value) -> Value:
+    """Return filters ``r..., c, k`` as ``k, c, r...``, a view."""
+    return transposed(w, [w.rank - 1, w.rank - 2, *range(w.rank - 2)])
+
+
+def filters_last(rank: int) -> list[int]:
+    """Return the order in which filters ``k, c, r...`` are stored: ``r..., c, k``."""
+    return [*range(2, rank), 1, 0]
+
+
+def spatial(c: Context, numbers: Sequence[int]) -> tuple[int, ...]:
+    """Return the numbers that are about spatial axes, of one for each axis. Raises ``Refused``."""
+    if len(numbers) < 3:
+        raise Refused(f"{len(numbers)} numbers for the axes of an image")
+    at = 1 if channels_last(c) else 2
+    kept = tuple(numbers[at : at + len(numbers) - 2])
+    if any(n != 1 for n in (numbers[0], numbers[-1] if channels_last(c) else numbers[1])):
+        raise Refused("a stride, window or dilation over images or channels")
+    return kept
+
+
+def window_of(c: Context, sizes: Sequence[int], shape: Sequence[int]) -> Window:
+    """Return a node's window on data of a spatial ``shape``. Raises ``Refused``."""
+    strides = spatial(c, c.numbers("strides"))
+    rank = len(sizes)
+    dilations = spatial(c, c.numbers("dilations", (1,) * (rank + 2)))
+    padding = c.text("padding", "VALID")
+    if padding == "SAME":
+        reach = [d * (n - 1) + 1 for n, d in zip(sizes, dilations, strict=True)]
+        pads = [same_padding(n, s, r) for n, s, r in zip(shape, strides, reach, strict=True)]
+    elif padding == "EXPLICIT":
+        pads = _explicit(c, rank)
+    elif padding == "VALID":
+        pads = [(0, 0)] * rank
+    else:
+        raise Refused(f"padding `{padding}`")
+    before, after = (tuple(p[k] for p in pads) for k in range(2))
+    return Window(tuple(sizes), strides, dilations, before, after)
+
+
+def _explicit(c: Context, rank: int) -> list[tuple[int, int]]:
+    given = c.numbers("explicit_paddings")
+    if len(given) != 2 * rank + 4:
+        raise Refused(f"{len(given)} explicit paddings of {rank} spatial axes")
+    at = 2 if channels_last(c) else 4
+    return [(given[k], given[k + 1]) for k in range(at, at + 2 * rank, 2)]
+
+
+def _convolution(c: Context) -> Sequence[Value]:
+    b, x, w = c.builder, channels_first(c, c.input(0)), filters_of(c.input(1))
+    _check(x, w)
+    groups = x.shape[1] // w.shape[1]
+    window = window_of(c, w.shape[2:], x.shape[2:])
+    with b.stored(memory_order(c)):
+        return only(given_back(c, convolution(b, x, w, window, groups)))
+
+
+def _check(x: Value, w: Value) -> None:
+    if x.rank != w.rank or x.rank < 3 or w.shape[1] == 0:
+        raise Refused(f"data of rank {x.rank} and filters of rank {w.rank}")
+
+
+def _input_gradient(c: Context) -> Sequence[Value]:
+    """``dx[n][c][s*o + d*r] += dy[n][k][o] * w[k][c][r]``, also the transposed convolution."""
+    b, w, dy = c.builder, filters_of(c.input(1)), channels_first(c, c.input(2))
+    _check(dy, w)
+    shape = _sizes(c, c.integers(0, "the shape of the result"), dy)
+    channels, space = shape[1], shape[2:]
+    window = window_of(c, w.shape[2:], space)
+    groups = channels // w.shape[1]
+    if channels != groups * w.shape[1]:
+        raise Refused(f"{channels} channels, {w.shape[1]} of the filters")
+    with b.stored(memory_order(c)):
+        return only(given_back(c, transposed_convolution(b, dy, w, window, groups, space)))
+
+
+def _sizes(c: Context, given: Sequence[int], dy: Value) -> list[int]:
+    """Return the shape of data as ``n, c, w...``; only the spatial part may be given."""
+    if len(given) == dy.rank - 2:
+        raise Refused("a shape without images and channels")
+    if len(given) != dy.rank:
+        raise Refused(f"a shape of rank {len(given)} for data of rank {dy.rank}")
+    return [given[k] for k in first(dy.rank)] if channels_last(c) else list(given)
+
+
+def _filter_gradient(c: Context) -> Sequence[Value]:
+    """``dw[k][c][r] += x[n][c][s*o + d*r] * dy[n][k][o]``."""
+    b, x, dy = c.builder, channels_first(c, c.input(0)), channels_first(c, c.input(2))
+    sizes = c.integers(1, "the shape of the filters")
+    if len(sizes) != x.rank or x.rank != dy.rank or sizes[-2] == 0:
+        raise Refused(f"filters of rank {len(sizes)} for data of rank {x.rank}")
+    window = window_of(c, sizes[:-2], x.shape[2:])
+    groups = x.shape[1] // sizes[-2]
+    with b.stored(memory_order(c)):
+        inside = padded(b, x, (0, 0, *window.before), (0, 0, *window.after))
+    zero = (0,) * window.rank
+    plain = Window(window.sizes, window.strides, window.dilations, zero, zero)
+    shape = (sizes[-1], sizes[-2], *sizes[:-2])
+    with b.stored(filters_last):
+        dw = filter_gradient(b, inside, dy, plain, groups, shape)
+    return only(transposed(dw, filters_last(dw.rank)))
+
+
+# -- depthwise: filters r, r, c, m make channel c * M + m of the result
+
+
+def _depthwise(c: Context) -> Sequence[Value]:
+    b, x, w = c.builder, channels_first(c, c.input(0)), c.input(1)
+    _check_depthwise(x, w)
+    window = window_of(c, w.shape[:2], x.shape[2:])
+    with b.stored(memory_order(c)):
+        return only(given_back(c, depthwise.forward(b, x, w, window)))
+
+
+def _check_depthwise(x: Value, w: Value) -> None:
+    if x.rank != 4 or w.rank != 4 or x.shape[1] != w.shape[2]:
+        raise Refused(f"data {list(x.shape)} and filters {list(w.shape)}")
+
+
+def _depthwise_input_gradient(c: Context) -> Sequence[Value]:
+    b, w, dy = c.builder, c.input(1), channels_first(c, c.input(2))
+    shape = _sizes(c, c.integers(0, "the shape of the result"), dy)
+    window = window_of(c, w.shape[:2], shape[2:])
+    with b.stored(memory_order(c)):
+        return only(given_back(c, depthwise.input_gradient(b, dy, w, window, shape[2:])))
+
+
+def _depthwise_filter_gradient(c: Context) -> Sequence[Value]:
+    b, x, dy = c.builder, channels_first(c, c.input(0)), channels_first(c, c.input(2))
+    sizes = c.integers(1, "the shape of the filters")
+    if len(sizes) != 4 or x.rank != 4 or sizes[2] != x.shape[1]:
+        raise Refused(f"data {list(x.shape)} and filters {sizes}")
+    window = window_of(c, sizes[:2], x.shape[2:])
+    with b.stored(memory_order(c)):
+        inside = padded(b, x, (0, 0, *window.before), (0, 0, *window.after))
+    return only(depthwise.filter_gradient(b, inside, dy, window, sizes))
+
+
+# -- matrices
+
+
+def _matrix(value: Value, *, turned: bool) -> Value:
+    if value.rank < 2:
+        raise Refused(f"a matrix of rank {value.rank}")
+    order = [*range(value.rank - 2), value.rank - 1, value.rank - 2]
+    return transposed(value, order) if turned else value
+
+
+def _product(left: str, right: str) -> Operation:
+    """Return a matrix product; ``left`` and ``right``: the attributes that tell what is transposed."""
+
+    def operation(c: Context) -> Sequence[Value]:
+        a = _matrix(c.input(0), turned=bool(c.attribute(left, False)))
+        return only(matrix_product(c.builder, a, _matrix(c.input(1), turned=bool(c.attribute(right, False)))))
+
+    return operation
+
+
+def _einsum(c: Context) -> Sequence[Value]:
+    labels, output, values = parse_einsum(c.text("equation"), c.inputs)
+    return only(einsum(c.builder, labels, output, values))
+
+
+def _bias_add(c: Context) -> Sequence[Value]:
+    x, bias = c.input(0), c.input(1)
+    at = x.rank - 1 if channels_last(c) else 1
+    others = [k for k in range(x.rank) if k != at]
+    return only(mapped(c.builder, scalar.add, x, unsqueezed(bias, others)))
+
+
+def _bias_gradient(c: Context) -> Sequence[Value]:
+    dy = c.input()
+    at = dy.rank - 1 if channels_last(c) else 1
+    return only(reduced(c.builder, Combine.ADD, dy, [k for k in range(dy.rank) if k != at], keep=False))
+
+
+OPERATIONS: Table = {
+    "MatMul": _product("transpose_a", "transpose_b"),
+    "BatchMatMul": _product("adj_x", "adj_y"),
+    "BatchMatMulV2": _product("adj_x", "adj_y"),
+    "BatchMatMulV3": _product("adj_x", "adj_y"),
+    "Einsum": _einsum,
+    "Conv2D": _convolution,
+    "Conv3D": _convolution,
+    "Conv2DBackpropInput": _input_gradient,
+    "Conv3DBackpropInputV2": _input_gradient,
+    "Conv2DBackpropFilter": _filter_gradient,
+    "Conv3DBackpropFilterV2": _filter_gradient,
+    "DepthwiseConv2dNative": _depthwise,
+    "DepthwiseConv2dNativeBackpropInput": _depthwise_input_gradient,
+    "DepthwiseConv2dNativeBackpropFilter": _depthwise_filter_gradient,
+    "BiasAdd": _bias_add,
+    "BiasAddGrad": _bias_gradient,
+}

@@ -1,0 +1,525 @@
+"""Shapes, views, padding, concatenation, gathering. What is known at import is folded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polyloom.frontends.graph import scalar
+from polyloom.frontends.graph.builder import Term, check_constant
+from polyloom.frontends.graph.context import Context, Table, axes, axis, only
+from polyloom.frontends.graph.linear import iterators
+from polyloom.frontends.graph.operations.elementwise import broadcast_shape
+from polyloom.frontends.graph.operations.indexing import chosen, masked, one_hot, triangle, wrapped
+from polyloom.frontends.graph.operations.movement import (
+    concatenated,
+    flipped,
+    padded,
+    padded_by_mode,
+    reshaped,
+    split_parts,
+    stacked,
+    taken,
+    tiled,
+    unstacked,
+    with_rest,
+)
+from polyloom.frontends.graph.operations.reductions import iota
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import (
+    Value,
+    expanded,
+    selected,
+    sliced,
+    split,
+    squeezed,
+    transposed,
+    unsqueezed,
+)
+from polyloom.frontends.tensorflow.operations.elementwise import element_type_of
+from polyloom.ir.expressions import CompareOp, Expression
+from polyloom.ir.program import Combine
+from polyloom.ir.types import ElementType
+
+NDArray = npt.NDArray[Any]
+
+
+# -- shapes as constants
+
+
+def _integers(c: Context, numbers: Sequence[int], name: str = "out_type") -> Value:
+    kind = element_type_of(c, name, ElementType.INT32)
+    return c.builder.constant(np.asarray(numbers, kind.dtype).reshape(len(numbers)))
+
+
+def _shape(c: Context) -> Sequence[Value]:
+    return [_integers(c, x.shape) for x in c.inputs]
+
+
+def _size(c: Context) -> Sequence[Value]:
+    return only(selected(_integers(c, [c.input().size]), 0, 0))
+
+
+def _rank(c: Context) -> Sequence[Value]:
+    return only(c.builder.constant(np.asarray(c.input().rank, np.int32)))
+
+
+def _fill(c: Context) -> Sequence[Value]:
+    shape = c.integers(0, "its shape")
+    check_constant(shape, 0)
+    return only(expanded(c.input(1), shape))
+
+
+def _range(c: Context) -> Sequence[Value]:
+    start, limit, delta = (c.known(k, "its range").reshape(()) for k in range(3))
+    if delta == 0:
+        raise Refused("a range with the step 0")
+    count = max(0, int(np.ceil((limit.item() - start.item()) / delta.item())))
+    check_constant([count], start.dtype.itemsize)
+    numbers = start + np.arange(count).astype(start.dtype) * delta
+    return only(c.builder.constant(numbers.astype(start.dtype)))
+
+
+def _concat_offset(c: Context) -> Sequence[Value]:
+    """Where each part begins in their concatenation."""
+    at = c.integers(0, "its axis")[0]
+    shapes = [c.integers(k, "a shape") for k in range(1, len(c.values))]
+    found, start = [], 0
+    for shape in shapes:
+        k = axis(at, len(shape))
+        found.append(
+            c.builder.constant(np.asarray([start if j == k else 0 for j in range(len(shape))], np.int32))
+        )
+        start += shape[k]
+    return found
+
+
+def _reduced_axes(c: Context) -> Sequence[Value]:
+    """BroadcastGradientArgs: the axes along which each of two shapes was broadcast."""
+    shapes = [c.integers(k, "a shape") for k in range(2)]
+    wide = broadcast_shape([tuple(s) for s in shapes])
+    full = [[1] * (len(wide) - len(s)) + s for s in shapes]
+    stretched = [[k for k, n in enumerate(f) if n == 1] for f in full]
+    return [_integers(c, s, "T") for s in stretched]
+
+
+def _inverted(c: Context) -> Sequence[Value]:
+    """InvertPermutation."""
+    order = c.integers(0, "the order")
+    return only(_integers(c, [int(n) for n in np.argsort(order)], "T"))
+
+
+# -- views
+
+
+def _reshape(c: Context) -> Sequence[Value]:
+    x = c.input()
+    return only(reshaped(c.builder, x, with_rest(c.integers(1, "its shape"), x.size)))
+
+
+def _squeeze(c: Context) -> Sequence[Value]:
+    x = c.input()
+    named = c.numbers("squeeze_dims", ()) or [k for k, n in enumerate(x.shape) if n == 1]
+    chosen_axes = axes(named, x.rank)
+    if any(x.shape[k] != 1 for k in chosen_axes):
+        raise Refused(f"axes {chosen_axes} of the shape {list(x.shape)} are not all of size 1")
+    return only(squeezed(x, chosen_axes))
+
+
+def _expand_dims(c: Context) -> Sequence[Value]:
+    x = c.input()
+    return only(unsqueezed(x, [axis(c.integers(1, "its axis")[0], x.rank + 1)]))
+
+
+def _transpose(c: Context) -> Sequence[Value]:
+    x, order = c.input(), c.integers(1, "the order of axes")
+    if sorted(n % x.rank if x.rank else n for n in order) != list(range(x.rank)):
+        raise Refused(f"the order {order} of {x.rank} axes")
+    return only(transposed(x, [n % x.rank for n in order]))
+
+
+def _broadcast_to(c: Context) -> Sequence[Value]:
+    x, shape = c.input(), tuple(c.integers(1, "its shape"))
+    check_constant(shape, 0)
+    if broadcast_shape([x.shape, shape]) != shape:
+        raise Refused(f"{list(x.shape)} as {list(shape)}")
+    return only(expanded(x, shape))
+
+
+def _tile(c: Context) -> Sequence[Value]:
+    x, repeats = c.input(), c.integers(1, "its repeats")
+    if len(repeats) != x.rank or min(repeats, default=0) < 0:
+        raise Refused(f"repeats {repeats} of {x.rank} axes")
+    check_constant([n * r for n, r in zip(x.shape, repeats, strict=True)], x.type.size)
+    return only(tiled(c.builder, x, repeats))
+
+
+def _reverse(c: Context) -> Sequence[Value]:
+    x = c.input()
+    for at in axes(c.integers(1, "its axes"), x.rank):
+        x = flipped(x, at)
+    return only(x)
+
+
+def _roll(c: Context) -> Sequence[Value]:
+    x = c.input()
+    shifts, named = c.integers(1, "its shifts"), c.integers(2, "its axes")
+    for shift, at in zip(shifts, named, strict=False):
+        k = axis(at, x.rank)
+        size = x.shape[k]
+        cut = -shift % size if size else 0
+        if cut:
+            x = concatenated(c.builder, [sliced(x, k, cut, 1, size - cut), sliced(x, k, 0, 1, cut)], k)
+    return only(x)
+
+
+def _slice(c: Context) -> Sequence[Value]:
+    x, starts, sizes = c.input(), c.integers(1, "its starts"), c.integers(2, "its sizes")
+    if not len(starts) == len(sizes) == x.rank:
+        raise Refused(f"{len(starts)} starts of {x.rank} axes")
+    for k, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+        length = x.shape[k] - start if size == -1 else size
+        if start < 0 or length < 0 or start + length > x.shape[k]:
+            raise Refused(f"a slice from {start}, {length} long, of {x.shape[k]}")
+        x = sliced(x, k, start, 1, length)
+    return only(x)
+
+
+# -- strided slices, with TensorFlow's masks
+
+
+class _Dense:
+    """What a strided slice does with each axis of its operand, and the shape that it leaves.
+
+    ``parts``: (axis, first position, step, length) of each axis; ``final``: for each axis of the result the
+    axis that it is of, or None for a new one. An axis that a number chooses is in ``parts`` alone.
+    """
+
+    def __init__(self, c: Context, position: int, shape: Sequence[int]) -> None:
+        begins, ends = c.integers(position, "its begins"), c.integers(position + 1, "its ends")
+        steps = c.integers(position + 2, "its steps")
+        if not len(begins) == len(ends) == len(steps):
+            raise Refused("different numbers of begins, ends and steps")
+        masks = {
+            n: c.integer(f"{n}_mask", 0) for n in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
+        }
+        self.parts: list[tuple[int, int, int, int]] = []
+        self.final: list[int | None] = []
+        taken_axes = self._named(masks, len(begins))
+        for k in range(len(begins)):
+            if masks["ellipsis"] >> k & 1:
+                for _ in range(len(shape) - taken_axes):
+                    self._all(shape)
+            elif masks["new_axis"] >> k & 1:
+                self.final.append(None)
+            else:
+                self._part(shape, masks, k, begins[k], ends[k], steps[k])
+        while len(self.parts) < len(shape):
+            self._all(shape)
+
+    @staticmethod
+    def _named(masks: dict[str, int], count: int) -> int:
+        """Return how many axes of the operand are named."""
+        return sum(1 for k in range(count) if not (masks["ellipsis"] | masks["new_axis"]) >> k & 1)
+
+    def _all(self, shape: Sequence[int]) -> None:
+        at = len(self.parts)
+        if at >= len(shape):
+            raise Refused("a slice of more axes than there are")
+        self.final.append(at)
+        self.parts.append((at, 0, 1, shape[at]))
+
+    def _part(
+        self, shape: Sequence[int], masks: dict[str, int], k: int, begin: int, end: int, step: int
+    ) -> None:
+        at = len(self.parts)
+        if at >= len(shape):
+            raise Refused("a slice of more axes than there are")
+        size = shape[at]
+        if masks["shrink_axis"] >> k & 1:
+            if not -size <= begin < size:
+                raise Refused(f"position {begin} of {size}")
+            self.parts.append((at, begin % size, 1, 1))
+            return
+        low = None if masks["begin"] >> k & 1 else begin
+        high = None if masks["end"] >> k & 1 else end
+        if step == 0:
+            raise Refused("a slice with the step 0")
+        positions = range(*slice(low, high, step).indices(size))
+        self.final.append(at)
+        self.parts.append((at, positions[0] if len(positions) else 0, step, len(positions)))
+
+    def sliced(self, x: Value) -> Value:
+        """Return the slice."""
+        for part in self.parts:
+            x = sliced(x, *part)
+        dropped = [at for at, *_ in self.parts if at not in self.final]
+        x = squeezed(x, dropped)
+        return unsqueezed(x, [k for k, at in enumerate(self.final) if at is None])
+
+    def shape(self) -> list[int]:
+        """Return the shape of the result."""
+        return [1 if at is None else self.parts[at][3] for at in self.final]
+
+
+def _strided_slice(c: Context) -> Sequence[Value]:
+    return only(_Dense(c, 1, c.input().shape).sliced(c.input()))
+
+
+def _strided_slice_gradient(c: Context) -> Sequence[Value]:
+    """StridedSliceGrad(shape, begin, end, step, dy): dy where the slice was, 0 elsewhere."""
+    b, dy = c.builder, c.input(4)
+    shape = c.integers(0, "the shape of the result")
+    check_constant(shape, dy.type.size)
+    dense = _Dense(c, 1, shape)
+    if tuple(dense.shape()) != dy.shape:
+        raise Refused(f"a gradient of shape {list(dy.shape)} for a slice of shape {dense.shape()}")
+    places = iterators(dy.rank)
+    own = {at: places[k] for k, at in enumerate(dense.final) if at is not None}
+    write = [start + step * own[at] if at in own else start for at, start, step, _ in dense.parts]
+    return only(b.statement(dy.shape, [Term(dy, places)], shape, write, lambda x: x, Combine.ADD))
+
+
+# -- parts
+
+
+def _concat(c: Context) -> Sequence[Value]:
+    parts, at = c.inputs[:-1], c.integers(len(c.values) - 1, "its axis")[0]
+    return _joined(c, parts, at)
+
+
+def _concat_first(c: Context) -> Sequence[Value]:
+    return _joined(c, c.inputs[1:], c.integers(0, "its axis")[0])
+
+
+def _joined(c: Context, parts: Sequence[Value], at: int) -> Sequence[Value]:
+    if len({p.type for p in parts}) != 1 or len({p.rank for p in parts}) != 1:
+        raise Refused("parts of different types or ranks")
+    return only(concatenated(c.builder, parts, axis(at, parts[0].rank)))
+
+
+def _pack(c: Context) -> Sequence[Value]:
+    parts = c.inputs
+    if not parts or len({(p.type, p.shape) for p in parts}) != 1:
+        raise Refused("parts of different types or shapes")
+    return only(stacked(c.builder, parts, axis(c.integer("axis", 0), parts[0].rank + 1)))
+
+
+def _unpack(c: Context) -> Sequence[Value]:
+    return unstacked(c.input(), axis(c.integer("axis", 0), c.input().rank))
+
+
+def _split(c: Context) -> Sequence[Value]:
+    x, count = c.input(1), c.integer("num_split")
+    at = axis(c.integers(0, "its axis")[0], x.rank)
+    if count < 1 or x.shape[at] % count:
+        raise Refused(f"{count} equal parts of {x.shape[at]}")
+    return split_parts(x, at, [x.shape[at] // count] * count)
+
+
+def _split_sizes(c: Context) -> Sequence[Value]:
+    x, sizes = c.input(), c.integers(1, "its sizes")
+    at = axis(c.integers(2, "its axis")[0], x.rank)
+    rest = x.shape[at] - sum(n for n in sizes if n != -1)
+    return split_parts(x, at, [rest if n == -1 else n for n in sizes])
+
+
+# -- padding
+
+
+def _pads(c: Context) -> tuple[list[int], list[int]]:
+    x, pads = c.input(), c.known(1, "its paddings")
+    if pads.shape != (x.rank, 2):
+        raise Refused(f"paddings of shape {list(pads.shape)} for {x.rank} axes")
+    before, after = ([int(n) for n in pads[:, k]] for k in range(2))
+    check_constant([n + a + z for n, a, z in zip(x.shape, before, after, strict=True)], x.type.size)
+    return before, after
+
+
+def _pad(c: Context) -> Sequence[Value]:
+    given = c.known_or(2, "its value")
+    number = 0 if given is None else given.reshape(()).item()
+    return only(padded(c.builder, c.input(), *_pads(c), number, hint=""))
+
+
+def _mirror_pad(c: Context) -> Sequence[Value]:
+    return only(padded_by_mode(c.builder, c.input(), *_pads(c), c.text("mode", "REFLECT").lower()))
+
+
+# -- gathering
+
+
+def _gather(c: Context) -> Sequence[Value]:
+    x, positions = c.input(0), c.input(1)
+    given = c.known_or(2, "its axis")
+    at = axis(0 if given is None else int(given.reshape(-1)[0]), x.rank)
+    if c.integer("batch_dims", 0):
+        raise Refused("batch dimensions")
+    known = c.builder.known(positions)
+    if known is None:
+        return only(chosen(c.builder, x, at, wrapped(c.builder, positions, x.shape[at])))
+    size = x.shape[at]
+    if known.size and (known.min() < 0 or known.max() >= size):
+        raise Refused(f"a position outside the {size} of its axis")
+    flat = [int(n) for n in known.reshape(-1)]
+    if known.ndim == 0:
+        return only(selected(x, at, flat[0]))
+    result = taken(c.builder, x, at, flat)
+    return only(reshaped(c.builder, result, (*x.shape[:at], *known.shape, *x.shape[at + 1 :])))
+
+
+def _one_hot(c: Context) -> Sequence[Value]:
+    b, positions = c.builder, c.input(0)
+    size = int(c.known(1, "its depth").reshape(-1)[0])
+    check_constant([*positions.shape, size], c.input(2).type.size)
+    at = axis(c.integer("axis", -1), positions.rank + 1)
+    return only(one_hot(b, positions, size, at, c.input(2), c.input(3)))
+
+
+def _segment_sum(c: Context) -> Sequence[Value]:
+    """UnsortedSegmentSum: ``y[k][z] += positions[i] == k ? x[i][z] : 0``, the gradient of a gather."""
+    b, x, positions = c.builder, c.input(0), c.input(1)
+    size = c.integers(2, "the number of segments")[0]
+    lead = positions.rank
+    if x.shape[:lead] != positions.shape:
+        raise Refused(f"positions {list(positions.shape)} for data {list(x.shape)}")
+    numbers = iota(b, size, positions.type)
+    places = iterators(x.rank + 1)
+    k, own = places[0], places[1:]
+    terms = [Term(positions, own[:lead]), Term(numbers, (k,)), Term(x, own)]
+
+    def function(p: Expression, number: Expression, v: Expression) -> Expression:
+        return scalar.select(scalar.compare(CompareOp.EQ, p, number), v, scalar.number(0, v.type))
+
+    shape = (size, *x.shape[lead:])
+    return only(b.statement((size, *x.shape), terms, shape, (k, *own[lead:]), function, Combine.ADD))
+
+
+# -- blocks
+
+
+def _depth_to_space(c: Context) -> Sequence[Value]:
+    x, n = _image(c), c.integer("block_size")
+    batch, height, width, channels = x.shape
+    if n < 1 or channels % (n * n):
+        raise Refused(f"{channels} channels in blocks of {n}")
+    wide = transposed(split(x, 3, (n, n, channels // (n * n))), (0, 1, 3, 2, 4, 5))
+    return only(reshaped(c.builder, wide, (batch, height * n, width * n, channels // (n * n))))
+
+
+def _space_to_depth(c: Context) -> Sequence[Value]:
+    x, n = _image(c), c.integer("block_size")
+    batch, height, width, channels = x.shape
+    if n < 1 or height % n or width % n:
+        raise Refused(f"{height} x {width} in blocks of {n}")
+    parts = split(split(x, 2, (width // n, n)), 1, (height // n, n))
+    wide = transposed(parts, (0, 1, 3, 2, 4, 5))
+    return only(reshaped(c.builder, wide, (batch, height // n, width // n, channels * n * n)))
+
+
+def _image(c: Context) -> Value:
+    x = c.input()
+    if x.rank != 4 or c.text("data_format", "NHWC") != "NHWC":
+        raise Refused(f"data of rank {x.rank} in the layout {c.text('data_format', 'NHWC')}")
+    return x
+
+
+def _space_to_batch(c: Context) -> Sequence[Value]:
+    """SpaceToBatchND(x, blocks, pads): the phases of a grid become images."""
+    b, x, blocks = c.builder, c.input(), c.integers(1, "its blocks")
+    pads = c.known(2, "its paddings")
+    count = len(blocks)
+    if pads.shape != (count, 2) or x.rank < count + 1 or min(blocks, default=1) < 1:
+        raise Refused(f"blocks {blocks} of data of rank {x.rank}")
+    rest = [0] * (x.rank - count - 1)
+    before, after = ([0, *(int(n) for n in pads[:, k]), *rest] for k in range(2))
+    x = padded(b, x, before, after)
+    for k in reversed(range(count)):
+        if x.shape[1 + k] % blocks[k]:
+            raise Refused(f"{x.shape[1 + k]} in blocks of {blocks[k]}")
+        x = split(x, 1 + k, (x.shape[1 + k] // blocks[k], blocks[k]))
+    inner = [2 + 2 * k for k in range(count)]
+    order = [*inner, 0, *(1 + 2 * k for k in range(count)), *range(1 + 2 * count, x.rank)]
+    wide = transposed(x, order)
+    shape = (prod(wide.shape[: count + 1]), *wide.shape[count + 1 :])
+    return only(reshaped(b, wide, shape))
+
+
+def _batch_to_space(c: Context) -> Sequence[Value]:
+    """BatchToSpaceND(x, blocks, crops): images become the phases of a grid."""
+    b, x, blocks = c.builder, c.input(), c.integers(1, "its blocks")
+    crops = c.known(2, "its crops")
+    count = len(blocks)
+    if crops.shape != (count, 2) or x.rank < count + 1 or not prod(blocks) or x.shape[0] % prod(blocks):
+        raise Refused(f"blocks {blocks} of data {list(x.shape)}")
+    wide = split(x, 0, (*blocks, x.shape[0] // prod(blocks)))
+    order = [count]
+    for k in range(count):
+        order += [count + 1 + k, k]
+    wide = transposed(wide, [*order, *range(2 * count + 1, wide.rank)])
+    space = [n * k for n, k in zip(x.shape[1:], blocks, strict=False)]
+    result = reshaped(b, wide, (x.shape[0] // prod(blocks), *space, *x.shape[1 + count :]))
+    for k in range(count):
+        low, high = (int(n) for n in crops[k])
+        result = sliced(result, 1 + k, low, 1, max(0, space[k] - low - high))
+    return only(result)
+
+
+def _band(c: Context) -> Sequence[Value]:
+    """MatrixBandPart: what is within so many diagonals below and above, else 0; -1 is all of them."""
+    b, x = c.builder, c.input()
+    if x.rank < 2:
+        raise Refused(f"data of rank {x.rank}")
+    low, high = (int(c.known(k, "its band").reshape(())) for k in (1, 2))
+    for width, upper in ((low, True), (high, False)):
+        if width >= 0:
+            offset = -width if upper else width
+            x = masked(b, x, triangle(b, x.shape[-2], x.shape[-1], offset, upper=upper))
+    return only(x)
+
+
+OPERATIONS: Table = {
+    "Shape": _shape,
+    "ShapeN": _shape,
+    "Size": _size,
+    "Rank": _rank,
+    "Fill": _fill,
+    "Range": _range,
+    "ConcatOffset": _concat_offset,
+    "BroadcastGradientArgs": _reduced_axes,
+    "InvertPermutation": _inverted,
+    "Reshape": _reshape,
+    "Squeeze": _squeeze,
+    "ExpandDims": _expand_dims,
+    "Transpose": _transpose,
+    "BroadcastTo": _broadcast_to,
+    "Tile": _tile,
+    "ReverseV2": _reverse,
+    "Roll": _roll,
+    "Slice": _slice,
+    "StridedSlice": _strided_slice,
+    "StridedSliceGrad": _strided_slice_gradient,
+    "Concat": _concat_first,
+    "ConcatV2": _concat,
+    "Pack": _pack,
+    "Unpack": _unpack,
+    "Split": _split,
+    "SplitV": _split_sizes,
+    "Pad": _pad,
+    "PadV2": _pad,
+    "MirrorPad": _mirror_pad,
+    "Gather": _gather,
+    "GatherV2": _gather,
+    "ResourceGather": _gather,
+    "OneHot": _one_hot,
+    "UnsortedSegmentSum": _segment_sum,
+    "DepthToSpace": _depth_to_space,
+    "SpaceToDepth": _space_to_depth,
+    "SpaceToBatchND": _space_to_batch,
+    "BatchToSpaceND": _batch_to_space,
+    "MatrixBandPart": _band,
+}

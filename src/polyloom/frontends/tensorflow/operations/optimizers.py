@@ -1,0 +1,138 @@
+"""Assignments to variables and the steps of optimizers: each gives the new values of what it changes.
+
+Formulas: tensorflow/core/kernels/training_ops.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyloom.frontends.graph import scalar
+from polyloom.frontends.graph.builder import Function
+from polyloom.frontends.graph.context import Context, Operation, Table, only
+from polyloom.frontends.graph.operations.elementwise import mapped
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value
+from polyloom.ir.expressions import Expression
+
+
+def _assign(c: Context) -> Sequence[Value]:
+    value = c.input(1)
+    if value.shape != c.input(0).shape:
+        raise Refused(f"a variable of shape {list(c.input(0).shape)} gets {list(value.shape)}")
+    return only(value)
+
+
+def _changed(function: Function) -> Operation:
+    return lambda c: only(mapped(c.builder, function, c.input(0), c.input(1)))
+
+
+def _gradient_descent(c: Context) -> Sequence[Value]:
+    def function(w: Expression, rate: Expression, g: Expression) -> Expression:
+        return scalar.subtract(w, scalar.multiply(rate, g))
+
+    return only(mapped(c.builder, function, *c.inputs[:3]))
+
+
+def _momentum(c: Context) -> Sequence[Value]:
+    """``a = a * mu + g; w -= rate * a`` (Nesterov: ``w -= rate * (g + mu * a)``)."""
+    b = c.builder
+    w, old, rate, g, mu = c.inputs[:5]
+    a = mapped(b, lambda a, g, m: scalar.add(scalar.multiply(a, m), g), old, g, mu, hint="accumulated")
+    nesterov = bool(c.attribute("use_nesterov", False))
+
+    def function(w: Expression, a: Expression, r: Expression, g: Expression, m: Expression) -> Expression:
+        step = scalar.add(g, scalar.multiply(m, a)) if nesterov else a
+        return scalar.subtract(w, scalar.multiply(r, step))
+
+    return mapped(b, function, w, a, rate, g, mu), a
+
+
+def _keras_momentum(c: Context) -> Sequence[Value]:
+    """``a = a * mu - rate * g; w += a`` (Nesterov: ``w += mu * a - rate * g``)."""
+    b = c.builder
+    w, old, rate, g, mu = c.inputs[:5]
+
+    def velocity(a: Expression, r: Expression, g: Expression, m: Expression) -> Expression:
+        return scalar.subtract(scalar.multiply(a, m), scalar.multiply(r, g))
+
+    a = mapped(b, velocity, old, rate, g, mu, hint="accumulated")
+    if not c.attribute("use_nesterov", False):
+        return mapped(b, scalar.add, w, a), a
+    step = lambda w, a, r, g, m: scalar.add(w, velocity(a, r, g, m))  # noqa: E731
+    return mapped(b, step, w, a, rate, g, mu), a
+
+
+def _adam(c: Context) -> Sequence[Value]:
+    """``m += (g - m)(1 - b1); v += (g^2 - v)(1 - b2); w -= a m / (sqrt(v) + e)``.
+
+    ``a = rate * sqrt(1 - p2) / (1 - p1)``.
+    """
+    b = c.builder
+    w, m0, v0, p1, p2, rate, beta1, beta2, epsilon, g = c.inputs[:10]
+    m = mapped(b, _moved, m0, g, beta1, hint="m")
+    v = mapped(b, lambda v, g, k: _moved(v, scalar.square(g), k), v0, g, beta2, hint="v")
+    nesterov = bool(c.attribute("use_nesterov", False))
+
+    def function(*p: Expression) -> Expression:
+        w, m, v, p1, p2, r, k, e, g = p
+        alpha = scalar.divide(scalar.multiply(r, scalar.sqrt(scalar.subtract(1, p2))), scalar.subtract(1, p1))
+        top = m
+        if nesterov:
+            top = scalar.add(scalar.multiply(k, m), scalar.multiply(scalar.subtract(1, k), g))
+        return scalar.subtract(w, scalar.divide(scalar.multiply(alpha, top), scalar.add(scalar.sqrt(v), e)))
+
+    return mapped(b, function, w, m, v, p1, p2, rate, beta1, epsilon, g), m, v
+
+
+def _moved(old: Expression, new: Expression, kept: Expression) -> Expression:
+    """Return ``old + (new - old) * (1 - kept)``."""
+    return scalar.add(old, scalar.multiply(scalar.subtract(new, old), scalar.subtract(1, kept)))
+
+
+def _adagrad(c: Context) -> Sequence[Value]:
+    """``a += g^2; w -= rate * g / (sqrt(a) + e)``."""
+    b = c.builder
+    w, old, rate, epsilon, g = c.inputs[:5]
+    a = old
+    if c.attribute("update_slots", True):
+        a = mapped(b, lambda a, g: scalar.add(a, scalar.square(g)), old, g, hint="accumulated")
+
+    def function(w: Expression, a: Expression, r: Expression, e: Expression, g: Expression) -> Expression:
+        return scalar.subtract(w, scalar.divide(scalar.multiply(r, g), scalar.add(scalar.sqrt(a), e)))
+
+    return mapped(b, function, w, a, rate, epsilon, g), a
+
+
+def _rms(c: Context) -> Sequence[Value]:
+    """``s += (g^2 - s)(1 - rho); m = mu m + rate g / sqrt(s + e); w -= m``."""
+    b = c.builder
+    w, s0, m0, rate, rho, mu, epsilon, g = c.inputs[:8]
+    s = mapped(b, lambda s, g, k: _moved(s, scalar.square(g), k), s0, g, rho, hint="squares")
+
+    def function(*p: Expression) -> Expression:
+        m, s, r, k, e, g = p
+        step = scalar.divide(scalar.multiply(r, g), scalar.sqrt(scalar.add(s, e)))
+        return scalar.add(scalar.multiply(k, m), step)
+
+    m = mapped(b, function, m0, s, rate, mu, epsilon, g, hint="momentum")
+    return mapped(b, scalar.subtract, w, m), s, m
+
+
+OPERATIONS: Table = {
+    "AssignVariableOp": _assign,
+    "Assign": _assign,
+    "AssignAddVariableOp": _changed(scalar.add),
+    "AssignSubVariableOp": _changed(scalar.subtract),
+    "AssignAdd": _changed(scalar.add),
+    "AssignSub": _changed(scalar.subtract),
+    "ResourceApplyGradientDescent": _gradient_descent,
+    "ApplyGradientDescent": _gradient_descent,
+    "ResourceApplyMomentum": _momentum,
+    "ApplyMomentum": _momentum,
+    "ResourceApplyKerasMomentum": _keras_momentum,
+    "ResourceApplyAdam": _adam,
+    "ApplyAdam": _adam,
+    "ResourceApplyAdagradV2": _adagrad,
+    "ResourceApplyRMSProp": _rms,
+}

@@ -1,0 +1,73 @@
+"""Pooling and its gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyloom.frontends.graph.context import Context, Table, only
+from polyloom.frontends.graph.operations.convolution import Window
+from polyloom.frontends.graph.operations.pooling import (
+    average_pool,
+    average_pool_gradient,
+    max_pool,
+    max_pool_gradient,
+)
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value
+from polyloom.frontends.tensorflow.operations.linear import (
+    channels_first,
+    channels_last,
+    first,
+    given_back,
+    memory_order,
+    spatial,
+    window_of,
+)
+
+
+def _window(c: Context, shape: Sequence[int]) -> Window:
+    """Return the window on data of the shape ``n, c, w...``."""
+    return window_of(c, spatial(c, c.numbers("ksize")), shape[2:])
+
+
+def _max_pool(c: Context) -> Sequence[Value]:
+    b, x = c.builder, channels_first(c, c.input())
+    with b.stored(memory_order(c)):
+        return only(given_back(c, max_pool(b, x, _window(c, x.shape))))
+
+
+def _average_pool(c: Context) -> Sequence[Value]:
+    b, x = c.builder, channels_first(c, c.input())
+    with b.stored(memory_order(c)):
+        return only(given_back(c, average_pool(b, x, _window(c, x.shape), None)))
+
+
+def _max_pool_gradient(c: Context) -> Sequence[Value]:
+    """MaxPoolGrad(x, y, dy): dy goes to the first maximum of its window."""
+    b = c.builder
+    x, y, dy = (channels_first(c, c.input(k)) for k in range(3))
+    with b.stored(memory_order(c)):
+        return only(given_back(c, max_pool_gradient(b, x, y, dy, _window(c, x.shape))))
+
+
+def _average_pool_gradient(c: Context) -> Sequence[Value]:
+    """AvgPoolGrad(shape of x, dy)."""
+    b, dy = c.builder, channels_first(c, c.input(1))
+    given = c.integers(0, "the shape of the result")
+    if len(given) != dy.rank:
+        raise Refused(f"a shape of rank {len(given)} for data of rank {dy.rank}")
+    shape = [given[k] for k in first(dy.rank)] if channels_last(c) else given
+    with b.stored(memory_order(c)):
+        return only(given_back(c, average_pool_gradient(b, shape, dy, _window(c, shape))))
+
+
+OPERATIONS: Table = {
+    "MaxPool": _max_pool,
+    "MaxPool3D": _max_pool,
+    "AvgPool": _average_pool,
+    "AvgPool3D": _average_pool,
+    "MaxPoolGrad": _max_pool_gradient,
+    "MaxPool3DGrad": _max_pool_gradient,
+    "AvgPoolGrad": _average_pool_gradient,
+    "AvgPool3DGrad": _average_pool_gradient,
+}

@@ -1,0 +1,30 @@
+"""Which function lowers which operation of TensorFlow."""
+
+from __future__ import annotations
+
+from polyloom.frontends.graph.context import Operation, Table
+from polyloom.frontends.graph.model import Node
+from polyloom.frontends.tensorflow.operations import (
+    elementwise,
+    linear,
+    movement,
+    normalisation,
+    optimizers,
+    pooling,
+    reductions,
+)
+
+OPERATIONS: Table = {
+    **elementwise.OPERATIONS,
+    **linear.OPERATIONS,
+    **movement.OPERATIONS,
+    **normalisation.OPERATIONS,
+    **optimizers.OPERATIONS,
+    **pooling.OPERATIONS,
+    **reductions.OPERATIONS,
+}
+
+
+def find_operation(node: Node) -> Operation | None:
+    """Return the function that lowers a node; None where there is none."""
+    return OPERATIONS.get(node.op)
