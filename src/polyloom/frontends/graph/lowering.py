@@ -16,7 +16,7 @@ from polyloom.frontends.graph.imported import Imported, Row
 from polyloom.frontends.graph.model import Graph, GraphTensor, Node
 from polyloom.frontends.graph.refusal import Refusal, Refused, unsupported
 from polyloom.frontends.graph.values import Shape, Value, is_whole
-from polyloom.ir.program import Program, Statement
+from polyloom.ir.program import Part, Program, Statement
 from polyloom.ir.unused_statements import without_unused
 from polyloom.ir.verify import verify
 
@@ -307,9 +307,12 @@ def _finished(
     tensors = tuple(t for n, t in builder.tensors.items() if n in used or n in given)
     results = tuple(v.tensor for v in outputs.values())
     whole = Program(name, tensors, (*given, *constants), results, tuple(builder.statements))
-    program = without_unused(whole)
-    verify(program)
-    kept = {s.name: s for s in program.statements}
+    used_only = without_unused(whole)
+    verify(used_only)
+    kept = {s.name: s for s in used_only.statements}
+    rows = tuple(_kept_row(row, kept) for row in walk.rows)
+    parts = tuple(Part(row.node, row.statements) for row in rows if row.statements)
+    program = replace(used_only, parts=parts)
     arguments = {v.tensor: v.type for v in bound.values() if v.tensor in program.inputs}
     return Imported(
         program,
@@ -318,7 +321,7 @@ def _finished(
         dict(outputs),
         dict(builder.names.originals),
         {**walk.values, **bound, **outputs},
-        tuple(_kept_row(row, kept) for row in walk.rows),
+        rows,
         frozenset({*(n for n, v in bound.items() if v.tensor not in program.inputs)}),
     )
 

@@ -1,0 +1,34 @@
+"""Pieces of optimizers, each a map over a parameter's elements."""
+
+from __future__ import annotations
+
+from polyloom.frontends.graph import scalar
+from polyloom.frontends.graph.builder import Builder
+from polyloom.frontends.graph.operations.elementwise import mapped
+from polyloom.frontends.graph.values import Value
+from polyloom.ir.expressions import Expression
+
+
+def regularised(b: Builder, x: Value, gradient: Value, norm: float) -> Value:
+    """Return ``gradient + norm * x``."""
+    if norm == 0:
+        return gradient
+    return mapped(b, lambda w, g: scalar.add(scalar.multiply(w, norm), g), x, gradient, hint="gradient")
+
+
+def blended(b: Builder, old: Value, new: Value, share: float, hint: str) -> Value:
+    """Return ``share * old + (1 - share) * new``."""
+
+    def function(m: Expression, g: Expression) -> Expression:
+        return scalar.add(scalar.multiply(m, share), scalar.multiply(g, 1 - share))
+
+    return mapped(b, function, old, new, hint=hint)
+
+
+def blended_square(b: Builder, old: Value, new: Value, share: float, hint: str) -> Value:
+    """Return ``share * old + (1 - share) * new * new``."""
+
+    def function(v: Expression, g: Expression) -> Expression:
+        return scalar.add(scalar.multiply(v, share), scalar.multiply(scalar.square(g), 1 - share))
+
+    return mapped(b, function, old, new, hint=hint)

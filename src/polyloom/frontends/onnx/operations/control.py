@@ -1,0 +1,106 @@
+"""Control flow whose course is known at import: branches are taken, loops are unrolled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from polyloom.frontends.graph.context import Context, Table, axis
+from polyloom.frontends.graph.operations.movement import stacked
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value, selected
+
+MOST_STEPS = 10_000
+"""Passes of a loop that is unrolled at most."""
+
+
+def _if(c: Context) -> Sequence[Value]:
+    """If: the branch that a known condition chooses."""
+    taken = bool(c.known(0, "its condition").reshape(-1)[0])
+    return c.subgraph(c.graph("then_branch" if taken else "else_branch"), {})
+
+
+def _loop(c: Context) -> Sequence[Value]:
+    """Loop: unrolled, where the number of passes and the conditions are known."""
+    body = c.graph("body")
+    limit = c.known_or(0, "its number of passes")
+    going = c.known_or(1, "its condition")
+    limited = MOST_STEPS + 1 if limit is None else int(limit.reshape(-1)[0])
+    goes = True if going is None else bool(going.reshape(-1)[0])
+    state = [c.input(k) for k in range(2, len(c.values))]
+    names = [t.name for t in body.inputs]
+    if len(names) != 2 + len(state) or len(body.outputs) < 1 + len(state):
+        raise Refused(f"a body of {len(names)} inputs and {len(body.outputs)} outputs")
+    collected: list[list[Value]] = [[] for _ in body.outputs[1 + len(state) :]]
+    step = 0
+    while goes and step < limited:
+        if step > MOST_STEPS:
+            raise Refused(f"more than {MOST_STEPS} passes")
+        number = c.builder.constant(np.asarray(step, np.int64))
+        again = c.builder.constant(np.asarray(True))
+        results = c.subgraph(body, dict(zip(names, [number, again, *state], strict=True)))
+        goes = _known_condition(c, results[0])
+        state = results[1 : 1 + len(state)]
+        for parts, value in zip(collected, results[1 + len(state) :], strict=True):
+            parts.append(value)
+        step += 1
+    return [*state, *(_collected(c, parts, 0) for parts in collected)]
+
+
+def _known_condition(c: Context, value: Value) -> bool:
+    found = c.builder.known(value)
+    if found is None:
+        raise Refused("its condition is computed when the model runs")
+    return bool(found.reshape(-1)[0])
+
+
+def _collected(c: Context, parts: Sequence[Value], at: int) -> Value:
+    if not parts:
+        raise Refused("a loop without a pass, whose results are collected")
+    return stacked(c.builder, parts, at)
+
+
+def _scan(c: Context) -> Sequence[Value]:
+    """Scan: unrolled; every sequence has a known length."""
+    if c.version < 9:
+        raise Refused("Scan of opset 8")
+    body, count = c.graph("body"), c.integer("num_scan_inputs")
+    names = [t.name for t in body.inputs]
+    held = len(c.values) - count
+    if held < 0 or len(names) != len(c.values) or len(body.outputs) < held:
+        raise Refused(f"a body of {len(names)} inputs for {len(c.values)}")
+    state, sequences = c.inputs[:held], c.inputs[held:]
+    directions = c.numbers("scan_input_directions", (0,) * count)
+    along = [
+        axis(a, s.rank) for a, s in zip(c.numbers("scan_input_axes", (0,) * count), sequences, strict=True)
+    ]
+    lengths = {s.shape[a] for s, a in zip(sequences, along, strict=True)}
+    if len(lengths) != 1:
+        raise Refused(f"sequences of lengths {sorted(lengths)}")
+    length = lengths.pop()
+    collected: list[list[Value]] = [[] for _ in body.outputs[held:]]
+    for step in range(length):
+        places = [length - 1 - step if d else step for d in directions]
+        slices = [selected(s, a, p) for s, a, p in zip(sequences, along, places, strict=True)]
+        results = c.subgraph(body, dict(zip(names, [*state, *slices], strict=True)))
+        state = results[:held]
+        for parts, value in zip(collected, results[held:], strict=True):
+            parts.append(value)
+    return [*state, *_scanned(c, collected)]
+
+
+def _scanned(c: Context, collected: Sequence[list[Value]]) -> list[Value]:
+    count = len(collected)
+    back = c.numbers("scan_output_directions", (0,) * count)
+    axes = c.numbers("scan_output_axes", (0,) * count)
+    found = []
+    for parts, reverse, at in zip(collected, back, axes, strict=True):
+        if not parts:
+            raise Refused("a sequence without elements")
+        ordered = parts[::-1] if reverse else parts
+        found.append(_collected(c, ordered, axis(at, parts[0].rank + 1)))
+    return found
+
+
+OPERATIONS: Table = {"If": _if, "Loop": _loop, "Scan": _scan}

@@ -1,0 +1,170 @@
+"""Quantised arithmetic: scales, zero points, rounding to a range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from polyloom.frontends.graph import scalar
+from polyloom.frontends.graph.builder import Builder
+from polyloom.frontends.graph.context import Context, Table, axis, only
+from polyloom.frontends.graph.operations.contraction import matrix_product
+from polyloom.frontends.graph.operations.convolution import convolution
+from polyloom.frontends.graph.operations.elementwise import cast, mapped
+from polyloom.frontends.graph.operations.movement import reshaped
+from polyloom.frontends.graph.operations.reductions import reduced
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value, expanded, split, squeezed, unsqueezed
+from polyloom.frontends.onnx.operations.elementwise import type_of
+from polyloom.frontends.onnx.operations.linear import less_zero, window_of
+from polyloom.ir.expressions import Expression, UnaryOp
+from polyloom.ir.program import Combine
+from polyloom.ir.types import ElementType
+
+_QUANTISED = (
+    ElementType.UINT8,
+    ElementType.INT8,
+    ElementType.UINT16,
+    ElementType.INT16,
+    ElementType.INT32,
+)
+
+
+def rounded(x: Expression, zero: Expression | None, kind: ElementType) -> Expression:
+    """Return ``x`` rounded to nearest even, plus a zero point, within the range of ``kind``."""
+    limits = np.iinfo(kind.value)
+    found = scalar.unary(UnaryOp.ROUND, x)
+    if zero is not None:
+        found = scalar.add(found, scalar.convert(zero, x.type))
+    return scalar.convert(scalar.maximum(scalar.minimum(found, int(limits.max)), int(limits.min)), kind)
+
+
+def _spread(scale: Value, x: Value, at: int, block: int) -> Value:
+    """Return a scale or zero point for every element: one for all, one per slice, or one per block."""
+    if scale.size == 1:
+        return expanded(squeezed(scale, list(range(scale.rank))), x.shape)
+    if block and scale.rank == x.rank:
+        if x.shape[at] != block * scale.shape[at]:
+            raise Refused(f"blocks of {block} along an axis of {x.shape[at]}")
+        shape = (*scale.shape[: at + 1], block, *scale.shape[at + 1 :])
+        return expanded(unsqueezed(scale, [at + 1]), shape)
+    if scale.rank != 1 or scale.shape[0] != x.shape[at]:
+        raise Refused(f"a scale of shape {list(scale.shape)} for axis {at} of {list(x.shape)}")
+    return expanded(unsqueezed(scale, [k for k in range(x.rank) if k != at]), x.shape)
+
+
+def _blocked(x: Value, at: int, block: int) -> Value:
+    return split(x, at, (x.shape[at] // block, block))
+
+
+def _parts(c: Context, x: Value) -> tuple[Value, Value, Value | None, bool]:
+    """Return data, scale and zero point of one shape; whether the data are cut into blocks."""
+    scale, zero = c.input(1), c.optional(2)
+    block = c.integer("block_size", 0)
+    at = axis(c.integer("axis", 1), x.rank) if x.rank and scale.size > 1 else 0
+    blocks = bool(block) and scale.rank == x.rank and scale.size > 1
+    spread = _spread(scale, x, at, block)
+    zeros = None if zero is None else _spread(zero, x, at, block)
+    return (_blocked(x, at, block) if blocks else x), spread, zeros, blocks
+
+
+def _quantize(c: Context) -> Sequence[Value]:
+    x, zero = c.input(0), c.optional(2)
+    stated = c.integer("output_dtype", 0)
+    kind = zero.type if zero is not None else type_of(stated) if stated else ElementType.UINT8
+    if kind not in _QUANTISED:
+        raise Refused(f"quantisation to {kind.value}")
+    data, scale, zeros, blocks = _parts(c, x)
+    wide = ElementType.FLOAT64 if kind is ElementType.INT32 or not x.type.is_float else ElementType.FLOAT32
+
+    def function(v: Expression, s: Expression, *z: Expression) -> Expression:
+        quotient = scalar.divide(scalar.convert(v, wide), scalar.convert(s, wide))
+        return rounded(quotient, z[0] if z else None, kind)
+
+    found = mapped(c.builder, function, data, scale, *([] if zeros is None else [zeros]))
+    return only(_joined(c, found, x) if blocks else found)
+
+
+def _joined(c: Context, value: Value, x: Value) -> Value:
+    return reshaped(c.builder, value, x.shape)
+
+
+def _dequantize(c: Context) -> Sequence[Value]:
+    x = c.input(0)
+    data, scale, zeros, blocks = _parts(c, x)
+    kind = scale.type
+
+    def function(v: Expression, s: Expression, *z: Expression) -> Expression:
+        whole = scalar.convert(v, ElementType.INT32)
+        if z:
+            whole = scalar.subtract(whole, scalar.convert(z[0], ElementType.INT32))
+        return scalar.multiply(scalar.convert(whole, kind), s)
+
+    found = mapped(c.builder, function, data, scale, *([] if zeros is None else [zeros]))
+    return only(_joined(c, found, x) if blocks else found)
+
+
+def _dynamic_quantize(c: Context) -> Sequence[Value]:
+    """DynamicQuantizeLinear: the range of the data, widened to hold 0, as uint8."""
+    b, x = c.builder, c.input()
+    over = list(range(x.rank))
+    low = reduced(b, Combine.MINIMUM, x, over, keep=False, hint="low")
+    high = reduced(b, Combine.MAXIMUM, x, over, keep=False, hint="high")
+
+    def scale_of(h: Expression, m: Expression) -> Expression:
+        return scalar.divide(scalar.subtract(scalar.maximum(h, 0), scalar.minimum(m, 0)), 255)
+
+    def zero_of(m: Expression, s: Expression) -> Expression:
+        return rounded(scalar.divide(scalar.subtract(0, scalar.minimum(m, 0)), s), None, ElementType.UINT8)
+
+    scale = mapped(b, scale_of, high, low, hint="scale")
+    zero = mapped(b, zero_of, low, scale, hint="zero")
+
+    def quantised(v: Expression, s: Expression, z: Expression) -> Expression:
+        return rounded(scalar.divide(v, s), z, ElementType.UINT8)
+
+    y = mapped(b, quantised, x, expanded(scale, x.shape), expanded(zero, x.shape))
+    return y, scale, zero
+
+
+def _requantised(b: Builder, total: Value, scales: Sequence[Value], zero: Value, at: int) -> Value:
+    """Return integers times ``scales[0] * scales[1] / scales[2]``, rounded to the zero point's type."""
+    kind = zero.type
+    spread = [cast(b, _spread(s, total, at, 0), ElementType.FLOAT32, "scale") for s in scales]
+
+    def function(t: Expression, x: Expression, w: Expression, y: Expression, z: Expression) -> Expression:
+        scale = scalar.divide(scalar.multiply(x, w), y)
+        return rounded(scalar.multiply(scalar.convert(t, ElementType.FLOAT32), scale), z, kind)
+
+    return mapped(b, function, total, *spread, _spread(zero, total, at, 0))
+
+
+def _qlinear_matmul(c: Context) -> Sequence[Value]:
+    b = c.builder
+    left = less_zero(c, c.input(0), c.input(2), -2)
+    right = less_zero(c, c.input(3), c.input(5), -1)
+    total = matrix_product(b, left, right, "sum")
+    return only(_requantised(b, total, [c.input(1), c.input(4), c.input(6)], c.input(7), total.rank - 1))
+
+
+def _qlinear_conv(c: Context) -> Sequence[Value]:
+    b = c.builder
+    x = less_zero(c, c.input(0), c.input(2), None)
+    w = less_zero(c, c.input(3), c.input(5), 0)
+    window = window_of(c, x.shape[2:], w.shape[2:])
+    total = convolution(b, x, w, window, c.integer("group", 1), hint="sum")
+    bias = c.optional(8)
+    if bias is not None:
+        others = [k for k in range(total.rank) if k != 1]
+        total = mapped(b, scalar.add, total, unsqueezed(bias, others), hint="biased")
+    return only(_requantised(b, total, [c.input(1), c.input(4), c.input(6)], c.input(7), 1))
+
+
+OPERATIONS: Table = {
+    "QuantizeLinear": _quantize,
+    "DequantizeLinear": _dequantize,
+    "DynamicQuantizeLinear": _dynamic_quantize,
+    "QLinearMatMul": _qlinear_matmul,
+    "QLinearConv": _qlinear_conv,
+}
