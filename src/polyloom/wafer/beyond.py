@@ -16,7 +16,7 @@ from math import prod
 import islpy as isl
 
 from polyloom.ir.program import Combine
-from polyloom.polyhedra.bounds import integer_bounds
+from polyloom.polyhedra.bounds import integer_bounds, is_independent_of
 from polyloom.polyhedra.box_hull import box_hull
 from polyloom.polyhedra.compression import Compression
 from polyloom.polyhedra.coordinates import other_bases, without_constants
@@ -27,11 +27,12 @@ from polyloom.wafer.call_cost import run_cycles, single_instance_cycles
 from polyloom.wafer.extensions import Effect, Extension
 from polyloom.wafer.isl_text import function_text
 from polyloom.wafer.memory import LocalArray
-from polyloom.wafer.notation import notation
+from polyloom.wafer.notation import notation, set_notation
 from polyloom.wafer.simd import (
     SimdAnalysis,
     SimdMode,
     SimdOptions,
+    Sizing,
     Strategy,
     analyse,
     choose_strategy,
@@ -41,6 +42,7 @@ from polyloom.wafer.simd import (
     is_too_deep,
     protected_cells,
 )
+from polyloom.wafer.tasks import TaskKind
 from polyloom.wafer.zeros import zeros_may_be_dropped
 
 _MOST_BASES = 12
@@ -77,6 +79,8 @@ def _ways(analysis: SimdAnalysis, arrays: Arrays, options: SimdOptions) -> Itera
         yield from _in_other_bases(analysis, arrays, options)
     if analysis.strategy not in (Strategy.NONE, Strategy.ENUMERATED):
         return
+    if options.mode in (SimdMode.AUTO, SimdMode.EXACT):
+        yield from _sized_anew(analysis, arrays, options)
     if options.has(Extension.BOXES) and options.mode is SimdMode.AUTO and not analysis.box.dense:
         yield from _as_few_boxes(analysis, arrays, options)
     if options.mode in (SimdMode.AUTO, SimdMode.HULL):
@@ -157,6 +161,29 @@ def order_matters(analysis: SimdAnalysis) -> bool:
     rounds = statement.expression.type.is_float and statement.reduction in (Combine.ADD, Combine.MULTIPLY)
     writes = isl.Map.from_multi_aff(analysis.write.compressed)
     return rounds and not writes.intersect_domain(analysis.compression.compressed).is_injective()
+
+
+# ---- Sizes that are set anew ---
+
+
+def _sized_anew(analysis: SimdAnalysis, arrays: Arrays, options: SimdOptions) -> Iterator[SimdAnalysis]:
+    """Yield the task as a dense box whose sizes are set before each call, or when an outer index changes."""
+    sizes = analysis.box.size
+    if not analysis.box.dense or is_too_deep(analysis, arrays, options, sizes):
+        return
+    exact = replace(analysis, strategy=Strategy.EXACT, sizes=sizes, reason="", notes=())
+    one = sum(low < high or high > 1 for low, high in integer_bounds(sizes)) == 1
+    wanted = Extension.SET_LENGTH if one and options.machine.set_length else Extension.CONFIGURE_EACH_CALL
+    shown = set_notation(sizes, analysis.task.known, ascii_only=True)
+    ways = [(Sizing.CALL, wanted)]
+    outer = analysis.task.index_names[:-1]
+    sparse = analysis.task.kind is TaskKind.SPARSE
+    if sparse and outer and is_independent_of(sizes, analysis.task.index_names[-1:]):
+        ways.append((Sizing.CHUNK, Extension.OUTER_SIZES))
+    for sizing, extension in ways:
+        if options.has(extension):
+            effects = (*analysis.effects, Effect(extension, f"sizes {shown}"))
+            yield replace(exact, sizing=sizing, effects=effects)
 
 
 # ---- A few boxes ---

@@ -38,6 +38,7 @@ from polyloom.wafer.scalar_code import function_names
 _PE_H = frozenset(
     {
         "set_base_address",
+        "set_length",
         "configure_input",
         "configure_output",
         "invoke_simd",

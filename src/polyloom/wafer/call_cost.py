@@ -7,6 +7,7 @@ expressions do, where the PEs are not told apart.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 
 import islpy as isl
 
@@ -14,14 +15,14 @@ from polyloom.ir.expressions import Read, walk
 from polyloom.polyhedra.binding import PE_PARAMETERS
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.functions import compose
-from polyloom.polyhedra.loops import CodeBuilder, names_in, operation_count
+from polyloom.polyhedra.loops import CodeBuilder, Number, names_in, operation_count
 from polyloom.wafer.code import Element
 from polyloom.wafer.engine_cost import Shape, evaluation_cycles, instruction_cycles
 from polyloom.wafer.matching import ACCUMULATOR, work_at_point
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.role_context import address_operations, element_at_point, point_values
 from polyloom.wafer.selection import loop_cycles
-from polyloom.wafer.simd import SimdAnalysis, Strategy
+from polyloom.wafer.simd import SimdAnalysis, Sizing, Strategy
 from polyloom.wafer.simulator.machine import Machine
 
 Arrays = Mapping[str, LocalArray]
@@ -99,8 +100,27 @@ def is_fixed(element: Element) -> bool:
 
 
 def _selection(analysis: SimdAnalysis, machine: Machine) -> int:
-    """Return what choosing the size costs, where it depends on the index."""
-    if analysis.strategy is not Strategy.ENUMERATED:
+    """Return what choosing, or setting, the size costs, where it depends on the index."""
+    varies = analysis.strategy is Strategy.ENUMERATED or analysis.sizing is Sizing.CALL
+    if not varies:
         return 0
     values = point_values(analysis.box.size, CodeBuilder(analysis.task.known, {}))
-    return machine.scalar_operation * sum(1 + operation_count(value) for value in values)
+    cycles = machine.scalar_operation * sum(1 + operation_count(value) for value in values)
+    if _fills_descriptors(analysis, machine):
+        cycles += machine.configure * _operands_in_memory(analysis)
+    if analysis.sizing is Sizing.CALL:
+        live = [value for value in values if value != Number(1)]
+        each = machine.set_length if len(live) == 1 and machine.set_length else machine.configure
+        cycles += each * _operands_in_memory(analysis)
+    return cycles
+
+
+def _operands_in_memory(analysis: SimdAnalysis) -> int:
+    return sum(operand.position not in analysis.scalars for operand in analysis.operands)
+
+
+def _fills_descriptors(analysis: SimdAnalysis, machine: Machine) -> bool:
+    """Whether configurations take so many descriptors that some are loaded anew for each call."""
+    if analysis.strategy is not Strategy.ENUMERATED or analysis.enumeration is None:
+        return False
+    return 2 * prod(analysis.enumeration.extents) > machine.operand_descriptors

@@ -173,6 +173,15 @@ class SetBase:
 
 
 @dataclass(frozen=True)
+class SetLength:
+    """Another size for a descriptor of one dimension with this stride."""
+
+    operand: OperandRef
+    length: IntExpression
+    stride: int
+
+
+@dataclass(frozen=True)
 class Invoke:
     """One SIMD instruction; with ``then``, beside the main thread, activating a task at its end."""
 
@@ -241,6 +250,7 @@ Node = (
     | Configure
     | ConfigureFabric
     | SetBase
+    | SetLength
     | Invoke
     | Activate
     | Block

@@ -50,7 +50,8 @@ from polyloom.wafer.role_context import (
     scalar_cost,
     without_units,
 )
-from polyloom.wafer.simd import Nested, SimdAnalysis, Strategy
+from polyloom.wafer.simd import Nested, SimdAnalysis, Sizing, Strategy
+from polyloom.wafer.size_code import declare_sized, place_sizes, size_variables
 from polyloom.wafer.step_code import Work, memory_positions, nest_of, temporary_arrays
 from polyloom.wafer.tree_code import DATA, InstanceCode, named_loops, tree_code
 
@@ -135,6 +136,8 @@ def _scalar_instance(
 
 def _instruction(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder) -> Code:
     """One SIMD instruction, or several: descriptors set up in main, base addresses set where they vary."""
+    if analysis.sizing is not Sizing.ONCE:
+        return _sized_instruction(builder, analysis, code)
     sizes = _sizes(builder, analysis)
     accesses = _accesses(builder, analysis)
     forwards = {p: access.strides for p, access in accesses.items()}
@@ -153,6 +156,24 @@ def _instruction(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder
         operands[position] = builder.memory_operand(f"{analysis.task.name}_{array}", kept, strides[position])
         builder.setup.append((SetBase(operands[position], Element(array, (Number(0),))),))
     return (*moves, *Work(builder, analysis, code, analysis.start, operands).steps())
+
+
+def _sized_instruction(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder) -> Code:
+    """One SIMD instruction whose sizes are set anew for each call, or when an outer index changes."""
+    sizes, setting = size_variables(builder, analysis, code)
+    accesses = _accesses(builder, analysis)
+    forwards = {p: access.strides for p, access in accesses.items()}
+    kept, strides = _without_units(*nest_of(analysis, sizes, forwards))
+    operands: dict[int, OperandRef] = {}
+    moves: list[Node] = []
+    for position, access in accesses.items():
+        operand, node = declare_sized(builder, access.name, kept, strides[position], access.text)
+        operands[position] = operand
+        setting = (*setting, node)
+        element = access.element(analysis.start, code)
+        moves += [_address_cost(element), SetBase(operand, element)]
+    set_sizes = place_sizes(builder, analysis, code, setting)
+    return (*set_sizes, *moves, *Work(builder, analysis, code, analysis.start, operands).steps())
 
 
 def _run_through(

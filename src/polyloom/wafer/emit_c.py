@@ -39,6 +39,7 @@ from polyloom.wafer.code import (
     Send,
     SendEnd,
     SetBase,
+    SetLength,
     SetInteger,
     SetValue,
     StoreElement,
@@ -359,6 +360,10 @@ def _set_base(node: SetBase) -> Iterator[str]:
     yield f"set_base_address({_operand(node.operand)}, &{element_text(node.element)});"
 
 
+def _set_length(node: SetLength) -> Iterator[str]:
+    yield f"set_length({_operand(node.operand)}, {integer_text(node.length)});"
+
+
 def _invoke(node: Invoke) -> Iterator[str]:
     sources = ", ".join(_operand(s) if isinstance(s, OperandRef) else _compute_text(s) for s in node.sources)
     operands = f"{node.instruction}, {_operand(node.destination)}, {sources}"
@@ -412,6 +417,7 @@ _PRINTERS: dict[type[Node], Callable[..., Iterator[str]]] = {
     Configure: _configure,
     ConfigureFabric: _configure_fabric,
     SetBase: _set_base,
+    SetLength: _set_length,
     Invoke: _invoke,
     Activate: _activate,
     Block: _block,

@@ -153,6 +153,7 @@ def _simd(analysis: SimdAnalysis) -> Document:
         "steps": [step.text for step in analysis.steps] or list(analysis.instructions),
         "loops": None if analysis.nested is None else relation_text(analysis.nested.points),
         "sizes": simd_sizes(analysis),
+        "sizes_set": analysis.sizing.value,
         "coordinates": _coordinates(analysis),
         "boxes": [simd_sizes(part) for part in analysis.parts],
         "reason": analysis.reason,

@@ -17,6 +17,9 @@ class Extension(Enum):
     CONSTANT_DIMENSIONS = "constant-dimensions"
     UNIMODULAR = "unimodular"
     BOXES = "boxes"
+    SET_LENGTH = "set-length"
+    CONFIGURE_EACH_CALL = "configure-each-call"
+    OUTER_SIZES = "outer-sizes"
     OUTSIDE_READS = "outside-reads"
     ZERO_PADDING = "zero-padding"
     SINGLE_INSTANCE = "single-instance"
@@ -40,6 +43,9 @@ MEANINGS = {
     Extension.CONSTANT_DIMENSIONS: "dimensions of the nest that hold one value are left out",
     Extension.UNIMODULAR: "instances that are a box only in another basis of the lattice are transformed",
     Extension.BOXES: "instances that are no box are done as a few boxes",
+    Extension.SET_LENGTH: "the length of a nest of one dimension is set before each call",
+    Extension.CONFIGURE_EACH_CALL: "sizes that depend on the index are configured before each call",
+    Extension.OUTER_SIZES: "sizes that depend on outer indices are set when these change",
     Extension.OUTSIDE_READS: "extra instances of a box hull may read outside of arrays, which are enlarged",
     Extension.ZERO_PADDING: "extra instances read zeros around an array where they would change elements",
     Extension.SINGLE_INSTANCE: "a single instance runs as scalar code where that is cheaper",

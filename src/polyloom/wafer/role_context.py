@@ -40,6 +40,8 @@ class RoleBuilder:
     setup: list[Code] = field(default_factory=list)
     counters: list[str] = field(default_factory=list)
     variables: list[str] = field(default_factory=list)
+    at_chunk: dict[str, list[Code]] = field(default_factory=dict)
+    """What is done at the end of each chunk of a stream, by the stream's name."""
     temporaries: dict[str, ArrayDeclaration] = field(default_factory=dict)
 
     @property

@@ -57,6 +57,14 @@ class Strategy(Enum):
     NONE = "none"
 
 
+class Sizing(Enum):
+    """When the sizes of an instruction are set; the value is its name in the JSON of ``explain``."""
+
+    ONCE = "once"
+    CALL = "call"
+    CHUNK = "chunk"
+
+
 @dataclass(frozen=True)
 class SimdOptions:
     """``max_configurations``: how many sizes may be enumerated; ``extensions``: those switched on.
@@ -90,6 +98,7 @@ class SimdAnalysis:
     are several, and loops between them; ``fixed``: reads of local memory that are scalars to them; ``order``:
     the order of the nest's dimensions, outermost first, where it is not their own; ``nested``: set where
     loops go around the instructions; ``zeroed``: tensors whose arrays need zeros around them;
+    ``sizing``: when the sizes are set, which may depend on the index where that is not once;
     ``plain``: the same in the coordinates of the paper, where these are others; ``parts``: what is done one
     after the other in its place.
     """
@@ -114,6 +123,7 @@ class SimdAnalysis:
     order: tuple[int, ...] = ()
     nested: Nested | None = None
     zeroed: frozenset[str] = frozenset()
+    sizing: Sizing = Sizing.ONCE
     plain: SimdAnalysis | None = None
     parts: tuple[SimdAnalysis, ...] = ()
 

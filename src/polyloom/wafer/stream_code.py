@@ -136,7 +136,7 @@ def end_of_chunk(builder: RoleBuilder, here: StreamOnRole, finished: Code) -> Co
         counter = builder.counter(f"{here.label}_index_{k}")
         last = code.value(chunks.dim_max(k).add_constant_val(isl.Val(1)))
         body = (CountUp(counter, last, body),)
-    return body
+    return (*body, *(node for more in builder.at_chunk.get(here.stream.name, ()) for node in more))
 
 
 def receive_all(builder: RoleBuilder, here: StreamOnRole, body: Code) -> Code:

@@ -36,7 +36,8 @@ class MachineC(Structure):
             (name, c_int32)
             for name in ["operation", "load", "store", "multiplication", "iteration", "branch"]
         ),
-        *((name, c_int32) for name in ["simd_launch", "configure", "set_base_address", "data_task_dispatch"]),
+        *((name, c_int32) for name in ["simd_launch", "configure", "set_base_address", "set_length"]),
+        ("data_task_dispatch", c_int32),
         *(
             (name, c_int32)
             for name in ["local_task_activate", "send", "receive", "hop_latency", "ramp_latency"]
@@ -146,6 +147,7 @@ _SAME_NAMES = (
     "simd_launch",
     "configure",
     "set_base_address",
+    "set_length",
     "data_task_dispatch",
     "local_task_activate",
     "send",

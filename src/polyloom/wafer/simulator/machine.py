@@ -34,6 +34,8 @@ class Machine:
     simd_launch: int
     configure: int
     set_base_address: int
+    set_length: int
+    """Of an operand of one dimension, alone; 0: the machine cannot."""
     scalar_operation: int
     scalar_load: int
     scalar_store: int

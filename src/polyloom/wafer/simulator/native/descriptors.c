@@ -54,7 +54,8 @@ void pe_configure(operand o, size_t dims, const int32_t *sizes, size_t strides_d
               strides_dims);
   int32_t base = d->kind == OPERAND_MEMORY ? d->base : -1;
   *d = (struct descriptor){.kind = OPERAND_MEMORY, .type = d->type, .base = base, .elements = 1, .high = 1,
-                           .array_low = d->array_low, .array_high = d->array_high};
+                           .array_low = d->array_low, .array_high = d->array_high,
+                           .only_stride = dims == 1 ? strides[0] : INT32_MIN};
   for (size_t i = 0; i < dims; i++) {
     if (sizes[i] < 0 || sizes[i] > 0xffff) fail_task(c, "operand", site, "%s: a size of %d", site->text, sizes[i]);
     d->elements *= (uint32_t)sizes[i];
@@ -63,6 +64,25 @@ void pe_configure(operand o, size_t dims, const int32_t *sizes, size_t strides_d
     add_reach(d, (uint32_t)sizes[i], strides[i]);
   }
   c->pe.clock += c->fabric->machine.configure;
+}
+
+void pe_set_length(operand o, int64_t length, const struct pe_site *site) {
+  struct core *c = this_core();
+  struct descriptor *d = descriptor_of(c, o, site);
+  if (!c->fabric->machine.set_length)
+    fail_task(c, "operand", site, "%s: the machine cannot set a length without the rest of a descriptor", site->text);
+  if (d->kind != OPERAND_MEMORY || d->only_stride == INT32_MIN)
+    fail_task(c, "operand", site, "%s: the operand is not configured as one of one dimension", site->text);
+  if (length < 0 || length > 0xffff) fail_task(c, "operand", site, "%s: a length of %lld", site->text, (long long)length);
+  d->elements = (uint32_t)length;
+  d->dims = 0;
+  d->low = 0;
+  d->high = 1;
+  if (length) {
+    add_dimension(d, (uint32_t)length, d->only_stride);
+    add_reach(d, (uint32_t)length, d->only_stride);
+  }
+  c->pe.clock += c->fabric->machine.set_length;
 }
 
 void pe_configure_fabric(operand o, bool output, int queue, int64_t elements, const struct pe_site *site) {

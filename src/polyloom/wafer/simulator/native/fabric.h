@@ -17,7 +17,7 @@ enum { NO_ROUTE = 0xff };
 
 struct machine { /* what Python's Machine says; the layout of both is the same */
   struct pe_costs scalar;
-  int32_t simd_launch, configure, set_base_address, data_task_dispatch, local_task_activate, send, receive;
+  int32_t simd_launch, configure, set_base_address, set_length, data_task_dispatch, local_task_activate, send, receive;
   int32_t hop_latency, ramp_latency, colors, router_buffer, microthreads, microthread_wake, input_queues, output_queues;
   int32_t input_lengths[PE_MOST_QUEUES], output_lengths[PE_MOST_QUEUES];
   int32_t memory_bytes; /* what a role may have */
@@ -87,6 +87,7 @@ struct descriptor { /* fits into a line of the processor's cache */
   uint32_t array_low, array_high; /* bytes that the operand must stay in */
   uint32_t sizes[MOST_DIMENSIONS];
   int32_t strides[MOST_DIMENSIONS]; /* in elements; outermost first, contiguous dimensions joined */
+  int32_t only_stride; /* of an operand that was configured with one dimension; else INT32_MIN */
 };
 
 struct cursor { /* a place in the nest of a memory operand */

@@ -1,7 +1,7 @@
 /* What the program of a processing element (PE) may use. Every emitted role includes this file and nothing else.
  *
  *   memory       load(y[i])  store(y[i], v)              local arrays, element by element; array(y) states an extent
- *   descriptors  configure  configure_input  configure_output  set_base_address
+ *   descriptors  configure  configure_input  configure_output  set_base_address  set_length
  *   SIMD         invoke_simd(fmach, destination, sources...)      start_simd(task, fmovh, destination, sources...)
  *   fabric       receive(type, queue)  send(queue, v)  send_sparse(queue, index, v)  send_end(queue)
  *   tasks        activate(task)  block(queue)  unblock(queue)  next_invocation()
@@ -137,6 +137,7 @@ void pe_array(const void *address, size_t bytes, const char *name);
 void pe_configure(operand o, size_t dims, const int32_t *sizes, size_t strides_dims, const int32_t *strides,
                   const struct pe_site *site);
 void pe_configure_fabric(operand o, bool output, int queue, int64_t elements, const struct pe_site *site);
+void pe_set_length(operand o, int64_t length, const struct pe_site *site);
 void pe_set_base_address(operand o, const void *address, enum pe_type type, const struct pe_site *site);
 
 #define PE_INTEGERS(...) sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t), (const int32_t[]){__VA_ARGS__}
@@ -147,6 +148,8 @@ void pe_set_base_address(operand o, const void *address, enum pe_type type, cons
 #define array(name) pe_array(&(name), sizeof(name), #name)
 /* Up to four dimensions, outermost first; strides in elements. */
 #define configure(o, sizes, strides) PE_DO("configure(" #o ")", pe_configure(o, sizes, strides, &pe_here))
+/* Another length for an operand of one dimension, where the machine can set it alone. */
+#define set_length(o, length) PE_DO("set_length(" #o ")", pe_set_length(o, length, &pe_here))
 /* A fabric operand: so many elements from, or to, a queue. */
 #define configure_input(o, queue, elements) \
   PE_DO("configure_input(" #o ")", pe_configure_fabric(o, false, queue, elements, &pe_here))
