@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 NDArray = npt.NDArray[Any]
 
 LATER = {
-    ".pb": "TensorFlow graphs",
     ".pt2": "PyTorch exports",
 }
 """Endings of sources that Polyloom will read one day."""
@@ -112,7 +111,7 @@ def load_tensors(
     from polyloom.ir.tensor_program import tensor_program
 
     if is_model(source):
-        model = load_model(source, reading.defines)
+        model = load_model(source, reading.defines, None, reading.function)
         return Loaded(model.program, (), model)
     if not is_c(source):
         return load_program(source, reading.node, reading.defines)
@@ -151,26 +150,36 @@ def is_c(source: str | os.PathLike[str]) -> bool:
 
 
 def is_model(source: str | os.PathLike[str]) -> bool:
-    """Return whether a source is a file of a machine-learning framework."""
-    return not (isinstance(source, str) and "{" in source) and Path(source).suffix.lower() == ".onnx"
+    """Return whether a source is a file (or a SavedModel's folder) of a machine-learning framework."""
+    if isinstance(source, str) and "{" in source:
+        return False
+    path = Path(source)
+    return path.suffix.lower() in (".onnx", ".pb") or (path / "saved_model.pb").exists()
 
 
 def load_model(
     source: str | os.PathLike[str],
     defines: Mapping[str, str] | None = None,
     given: Mapping[str, NDArray] | None = None,
+    function: str | None = None,
 ) -> Imported:
     """Read a model. ``defines``: sizes that it leaves open, ``8`` of a dimension or ``1x3x32`` of an input.
 
-    ``given``: arrays of inputs, whose shapes are taken where the model leaves them open.
+    ``given``: arrays of inputs, whose shapes are taken where the model leaves them open. ``function``: a
+    signature of a SavedModel.
 
     Errors: ``model-size``, ``file-...``, ``model-...``; ``Unsupported`` for what has no affine form.
     """
-    from polyloom.frontends.onnx import import_onnx
-
     shapes = {name: tuple(array.shape) for name, array in (given or {}).items()}
     stated = {name: _extents(name, text) for name, text in (defines or {}).items()}
-    return import_onnx(Path(source), {**shapes, **stated})
+    sizes = {**shapes, **stated}
+    if Path(source).suffix.lower() == ".onnx":
+        from polyloom.frontends.onnx import import_onnx
+
+        return import_onnx(Path(source), sizes)
+    from polyloom.frontends.tensorflow import import_tensorflow
+
+    return import_tensorflow(Path(source), sizes, function)
 
 
 def _extents(name: str, text: str) -> tuple[int, ...]:
@@ -222,8 +231,8 @@ def _lair_source(source: str | os.PathLike[str]) -> Source:
 
 def _check_kind(path: Path) -> None:
     ending = path.suffix.lower()
-    if ending in LATER or (path / "saved_model.pb").exists():
-        what = LATER.get(ending, "TensorFlow graphs")
+    if ending in LATER:
+        what = LATER[ending]
         raise Unsupported(
             error(
                 "source-later",

@@ -57,7 +57,7 @@ def command(
 
     given = None if inputs is None else read_arrays(inputs)
     if is_model(source):
-        model = load_model(source, options["defines"], given)
+        model = load_model(source, options["defines"], given, options["function"])
         program = open_model(model, choose_device(device), database)
         result = run_program(program, model_inputs(model, given), check=check)
         found = model.outputs(result.outputs)

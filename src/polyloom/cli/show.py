@@ -44,7 +44,7 @@ def command(source: Path, form: str | None, as_json: bool, defines: dict[str, st
         _show_md_homs(source, reading, as_json=as_json)
         return
     if is_model(source):
-        _show_model(source, defines, form, as_json=as_json)
+        _show_model(source, reading, form, as_json=as_json)
         return
     from polyloom.report.program_view import document, text
 
@@ -55,12 +55,12 @@ def command(source: Path, form: str | None, as_json: bool, defines: dict[str, st
         click.echo(text(program, form or "lair"), nl=False)
 
 
-def _show_model(source: Path, defines: dict[str, str], form: str | None, *, as_json: bool) -> None:
+def _show_model(source: Path, reading: Reading, form: str | None, *, as_json: bool) -> None:
     """Print what became of each node of a model, or its statements as LAIR."""
     from polyloom.report import model_view
     from polyloom.report.program_view import text
 
-    model = load_model(source, defines)
+    model = load_model(source, reading.defines, None, reading.function)
     if as_json:
         click.echo(json.dumps(model_view.document(model, form), indent=1))
     elif form is None:

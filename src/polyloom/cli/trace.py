@@ -45,7 +45,7 @@ def command(
     from polyloom.report.trace_view import trace_document
 
     if is_model(source):
-        document, found = _traced_model(source, options["defines"], inputs, output, compare)
+        document, found = _traced_model(source, options, inputs, output, compare)
         _print(document, found, as_json=as_json)
         return
     program = load(source, options, quiet=as_json)
@@ -58,7 +58,7 @@ def command(
 
 
 def _traced_model(
-    source: Path, defines: dict[str, str], inputs: Path | None, output: Path | None, compare: Path | None
+    source: Path, options: dict[str, Any], inputs: Path | None, output: Path | None, compare: Path | None
 ) -> tuple[dict[str, Any], Difference | None]:
     """Evaluate a model; its tensors have the names that they have in its file."""
     from polyloom.files import read_arrays, write_arrays
@@ -67,7 +67,7 @@ def _traced_model(
     from polyloom.sources import load_model
 
     given = None if inputs is None else read_arrays(inputs)
-    model = load_model(source, defines, given)
+    model = load_model(source, options["defines"], given, options.get("function"))
     traced = trace_model(model, given, None if compare is None else read_arrays(compare))
     if output is not None:
         write_arrays(output, traced.tensors)

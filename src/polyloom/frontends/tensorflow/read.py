@@ -52,7 +52,8 @@ class Selection:
 
     ``inputs``, ``outputs``: tensors by the name that they get; no outputs: what no node takes. ``variables``:
     what a tensor of type resource stands for, where the graph does not say; ``values``: arrays of variables;
-    ``missing``: variables whose arrays cannot be used, with the reason.
+    ``missing``: variables whose arrays cannot be used, with the reason. ``complete``: all others should be in
+    ``values``; else they become inputs.
     """
 
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -60,6 +61,7 @@ class Selection:
     variables: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, NDArray] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
+    complete: bool = False
 
 
 def read_graph_def(path: Path) -> Graph:
@@ -75,9 +77,10 @@ def graph_of(message: Any, name: str, selection: Selection) -> Graph:
     """Return the graph of a GraphDef. Errors: ``model-broken``, ``model-outputs``."""
     nodes = flat_nodes(message)
     outputs = dict(selection.outputs) or {n: n for n in _results(nodes)}
-    if not outputs:
-        raise PolyloomError(error("model-outputs", f"nothing of `{name}` is a result"))
-    changes = () if selection.outputs else [n.name for n in nodes if _changes_state(n)]
+    changes = [] if selection.outputs else [n.name for n in nodes if _changes_state(n)]
+    if not outputs and not changes:
+        helps = ["a graph of checkpoints or initialisers alone computes nothing"]
+        raise PolyloomError(error("model-outputs", f"nothing of `{name}` is a result", helps=helps))
     roots = [*outputs.values(), *changes]
     needed = _needed(ordered(nodes), roots)
     return _Reading(selection, outputs, _used_outputs(needed, outputs)).graph(name, needed)
@@ -200,6 +203,8 @@ class _Reading:
             self.constants[variable] = self.selection.values[variable]
         elif variable in self.selection.missing:
             self.unreadable[variable] = self.selection.missing[variable]
+        elif self.selection.complete:
+            self.unreadable[variable] = "the checkpoint does not hold this variable"
         else:
             self.inputs.append(GraphTensor(variable, kind, shape))
 

@@ -47,7 +47,7 @@ def read_saved_model(folder: Path, signature: str | None = None) -> Graph:
     values, missing = _variables(meta, folder)
     inputs = {key: _tensor(info) for key, info in sorted(chosen.inputs.items())}
     outputs = {key: _tensor(info) for key, info in sorted(chosen.outputs.items())}
-    selection = Selection(inputs, outputs, {}, values, missing)
+    selection = Selection(inputs, outputs, {}, values, missing, complete=True)
     return graph_of(meta.graph_def, folder.resolve().name if name == "serving_default" else name, selection)
 
 
