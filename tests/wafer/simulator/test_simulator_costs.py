@@ -97,6 +97,16 @@ def test_two_sources_in_the_same_banks_take_twice_as_long(offset: int, factor: i
     assert simd_cycles(role, 3) == factor * 4
 
 
+@pytest.mark.parametrize(
+    ("stride", "base", "factor"), [(8, 0, 2), (16, 64, 2), (8, 1, 1), (9, 0, 1), (1, 0, 1), (0, 0, 1)]
+)
+def test_writing_into_the_bank_that_is_read(stride: int, base: int, factor: int) -> None:
+    """The destination's stride of 8 words allows one element a cycle; where the source's is a multiple of 8
+    as well and both lie in one bank (mod 4), each element takes two."""
+    role = simd("20;8;x[1000]", f"20;{stride};x[{base}]", name="fmovh")
+    assert simd_cycles(role, 2) == factor * 20
+
+
 def test_rows_are_rounded_up_one_by_one_unless_they_are_contiguous() -> None:
     """3 rows of 5 at 4 a cycle: 3 * 2. The same 15 elements in one piece: 4."""
     apart = simd("3, 5;6, 1;x[1000]", "3, 5;7, 1;x[0]")

@@ -42,7 +42,10 @@ class MachineC(Structure):
             (name, c_int32)
             for name in ["local_task_activate", "send", "receive", "hop_latency", "ramp_latency"]
         ),
-        *((name, c_int32) for name in ["colors", "router_buffer", "microthreads", "microthread_wake"]),
+        *(
+            (name, c_int32)
+            for name in ["colors", "router_buffer", "microthreads", "microthread_wake", "same_bank_cycles"]
+        ),
         *((name, c_int32) for name in ["input_queues", "output_queues"]),
         ("input_lengths", c_int32 * MOST_QUEUES),
         ("output_lengths", c_int32 * MOST_QUEUES),
@@ -158,5 +161,6 @@ _SAME_NAMES = (
     "router_buffer",
     "microthreads",
     "microthread_wake",
+    "same_bank_cycles",
     "memory_bytes",
 )

@@ -55,10 +55,14 @@ class Machine:
     """Length of each input queue, in wavelets."""
     output_queues: tuple[int, ...]
     operand_descriptors: int
-    """Operands in memory that each descriptor file holds."""
+    """Operands that each descriptor file holds."""
+    tasks: int
+    """Data and local tasks of one program."""
     microthreads: int
     microthread_wake: int
     """Cycles in which a microthread that found its input queue empty comes back when an element has come."""
+    same_bank_cycles: int
+    """Of an element of a SIMD instruction whose accesses to memory meet in one bank."""
     provenance: Mapping[str, str] = field(repr=False)
     fitted_to: Mapping[str, tuple[str, ...]] = field(repr=False)
     """The measurements that a number was set from, as `benchmarks/machine_validation.py` calls them."""
@@ -71,6 +75,7 @@ class Machine:
             self.simd_launch,
             self.router_buffer,
             self.microthreads,
+            self.same_bank_cycles,
         )
         if min(*positive, *self.input_queues, *self.output_queues, *self.simd_widths.values()) < 1:
             raise ValueError(f"machine {self.name}: latencies, lengths and widths are at least 1")

@@ -18,7 +18,8 @@ enum { NO_ROUTE = 0xff };
 struct machine { /* what Python's Machine says; the layout of both is the same */
   struct pe_costs scalar;
   int32_t simd_launch, configure, set_base_address, set_length, data_task_dispatch, local_task_activate, send, receive;
-  int32_t hop_latency, ramp_latency, colors, router_buffer, microthreads, microthread_wake, input_queues, output_queues;
+  int32_t hop_latency, ramp_latency, colors, router_buffer, microthreads, microthread_wake, same_bank_cycles,
+      input_queues, output_queues;
   int32_t input_lengths[PE_MOST_QUEUES], output_lengths[PE_MOST_QUEUES];
   int32_t memory_bytes; /* what a role may have */
   int32_t widths[256];  /* of the SIMD instructions, in their order in the table */

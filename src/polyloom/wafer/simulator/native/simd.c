@@ -45,12 +45,21 @@ static bool banks_collide(const int64_t *offsets, int count) {
   return false;
 }
 
+/* Where the destination's elements are all in one bank, so that writing meets reading one of the sources. */
+static bool writes_into_bank_read(int64_t to, long to_words, const int64_t *offsets, const long *words, int count) {
+  if (!to_words || to_words % 8) return false;
+  for (int a = 0; a < count; a++)
+    if (words[a] % 8 == 0 && offsets[a] / 2 % 4 == to / 2 % 4) return true;
+  return false;
+}
+
 /* One run of elements with constant strides; returns its cycles. */
 static int64_t run_row(struct core *c, const struct instruction *ins, int width, struct operand_run *to,
                        struct operand_run *from, long n) {
   unsigned char *pointers[MOST_SOURCES];
   long steps[MOST_SOURCES], words[MOST_SOURCES];
   int64_t moving[MOST_SOURCES];
+  long moving_words[MOST_SOURCES];
   int moving_count = 0;
   long stride = cursor_stride(&to->cursor), to_bytes = type_bytes(ins->to_type);
   int rate = width, limit = stride_limit(stride, to_bytes / 2);
@@ -64,14 +73,19 @@ static int64_t run_row(struct core *c, const struct instruction *ins, int width,
     pointers[k] = c->pe.memory + from[k].cursor.offset;
     steps[k] = s * bytes;
     words[k] = s * bytes / 2;
-    if (s) moving[moving_count++] = from[k].cursor.offset;
+    if (s) {
+      moving_words[moving_count] = words[k];
+      moving[moving_count++] = from[k].cursor.offset;
+    }
     limit = stride_limit(s, bytes / 2);
     if (limit < rate) rate = limit;
   }
   ins->run(c->pe.memory + to->cursor.offset, stride * to_bytes, pointers, steps, n);
   run_shadow(c, ins, to, from, words, stride * to_bytes / 2, n);
   int64_t cycles = (n + rate - 1) / rate;
-  return banks_collide(moving, moving_count) ? 2 * cycles : cycles;
+  bool meet = banks_collide(moving, moving_count) ||
+              writes_into_bank_read(to->cursor.offset, stride * to_bytes / 2, moving, moving_words, moving_count);
+  return meet ? c->fabric->machine.same_bank_cycles * cycles : cycles;
 }
 
 static int64_t run_nest(struct core *c, const struct instruction *ins, int width, uint32_t elements, struct operand_run *to,
