@@ -33,6 +33,12 @@ def test_some_graphs(start: int) -> None:
     assert set(outcomes) <= {"right", *REFUSED}, outcomes
 
 
+@pytest.mark.parametrize("seed", [71, 93])
+def test_graphs_that_were_wrong_once(seed: int) -> None:
+    """71: a scalar operand of an instruction that C had promoted; 93: a crash of isl on unknown divisions."""
+    assert outcome(seed, MODES[:1]) == "right"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(1000, 2000, 50))
 def test_many_graphs(start: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

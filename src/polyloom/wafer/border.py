@@ -487,7 +487,10 @@ def _along(origin: tuple[int, int], side: Side) -> int:
 
 
 def _one_rank(parts: Sequence[isl.Map]) -> isl.Map:
-    """Unite schedules, with outer indices 0 where one has fewer index dimensions."""
+    """Unite schedules, with outer indices 0 where one has fewer index dimensions.
+
+    Divisions are made explicit: isl crashes on functions of relations with many unknown ones.
+    """
     most = max(part.range().unwrap().dim(_DIM.out) for part in parts)
     result: isl.Map | None = None
     for part in parts:
@@ -498,4 +501,4 @@ def _one_rank(parts: Sequence[isl.Map]) -> isl.Map:
         moved = part.apply_range(same)
         result = moved if result is None else result.union(moved)
     assert result is not None
-    return result.coalesce()
+    return result.compute_divs().coalesce()

@@ -76,7 +76,8 @@ def scalar_code(expression: Expression, reads: Mapping[int, str]) -> str:
             return f"({scalar_code(left, reads)} {op.value} {scalar_code(right, reads)})"
         case Select(condition=condition, then=then, otherwise=otherwise):
             parts = (scalar_code(part, reads) for part in (condition, then, otherwise))
-            return "({} ? {} : {})".format(*parts)
+            text = "({} ? {} : {})".format(*parts)
+            return f"(int16_t){text}" if expression.type is ElementType.INT16 else text
 
 
 def literal(value: float | int, element: ElementType) -> str:
