@@ -25,6 +25,7 @@ from polyloom.mdh.tuned import TunedEmitter
 from polyloom.scop.model import Origin, Scop, ScopArray
 from polyloom.sources import LoadedHost, Reading, load_host_programs, load_macros, only_program
 from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.array_layout import lay_out, layout_remarks
 from polyloom.wafer.border import peel_border
 from polyloom.wafer.collectives import ReductionShape, plan_reductions
 from polyloom.wafer.expressible import check_expressible
@@ -54,13 +55,13 @@ def analyse_layer(
     graph, reductions = plan_reductions(simple, border, options.machine, reduction, simd=with_simd)
     arrays = allocate(graph)
     simd = tuple(vectorise(task, arrays, options, whole_stream(task, graph)) for task in graph.compute)
-    placed = lay_out(enlarge(arrays, simd), simd, border.compute.state, options)
+    laid_out = lay_out(enlarge(arrays, simd), simd, border.compute.state, options)
     wanted = simd if options.mode is not SimdMode.OFF else ()
     missed = [r for a in wanted if (r := missed_remark(a)) is not None]
     beyond = (r for a in simd for r in extension_remarks(a))
-    remarks = (*graph.remarks, *missed, *beyond, *layout_remarks(placed))
+    remarks = (*graph.remarks, *missed, *beyond, *layout_remarks(laid_out))
     return LayerAnalysis(
-        program, border.compute, border, options, graph, reductions, arrays, enlarged, simd, remarks
+        program, border.compute, border, options, graph, reductions, arrays, laid_out, simd, remarks
     )
 
 

@@ -104,15 +104,17 @@ class View:
 
     def _extents(self, array: LocalArray) -> str:
         times = " x " if self.ascii else " × "
-        before, after = (times.join(map(str, e)) or "1" for e in (array.extent_before, array.extent))
-        return after if array.extent == array.extent_before else f"{before}, enlarged to {after}"
+        before, after = (times.join(map(str, e)) or "1" for e in (array.extent_before, array.shape))
+        changed = "lying as" if array.order or array.reversed or array.padding else "enlarged to"
+        return after if array.shape == array.extent_before else f"{before}, {changed} {after}"
 
     def _local_maps(self) -> Iterator[Row]:
         for array in self.analysis.arrays.values():
             yield Row(f"{array.tensor} kept", set_notation(array.elements, ascii_only=self.ascii), "(7)")
             yield Row(f"{array.tensor} where", self._sets(str(array.map_before)), "(9)")
-            if array.extent != array.extent_before:
-                yield Row("  enlarged", self._sets(str(array.map)))
+            if array.shape != array.extent_before or array.reversed:
+                plain = not array.order and not array.reversed
+                yield Row("  enlarged" if plain else "  in memory", self._sets(str(array.map)))
 
     def _tasks(self) -> Table:
         table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))

@@ -35,7 +35,7 @@ def initialize_code(builder: RoleBuilder, task: InitializeTask, array: LocalArra
 
 def state_code(builder: RoleBuilder, old: LocalArray, new: LocalArray) -> Code:
     """Copy ``new`` to ``old``: the whole box where both have the same one, else the elements of ``old``."""
-    same = old.extent_before == new.extent_before and _same_offset(old, new)
+    same = old.extent_before == new.extent_before and _same_offset(old, new) and _same_layout(old, new)
     if same and (builder.simd or _is_cell(old)):
         return _set_cells(builder, "state", old, new)
     held = old.held().intersect_params(builder.role.context)
@@ -58,7 +58,7 @@ def _copier(builder: RoleBuilder, old: LocalArray, new: LocalArray) -> InstanceC
 def _set_cells(builder: RoleBuilder, verb: str, target: LocalArray, source: Compute | LocalArray) -> Code:
     """One instruction, or loops where it has too many dimensions or SIMD is off, or one assignment."""
     if _is_cell(target):
-        return _set_cell(target, source, [Number(low) for low in target.low])
+        return _set_cell(target, source, [Number(first) for first in target.corner])
     arrays = [a for a in (target, source) if isinstance(a, LocalArray)]
     if builder.simd and all(len(_nest(array)[0]) <= MAX_DIMENSIONS for array in arrays):
         to, *rest = (_operand(builder, verb, array) for array in arrays)
@@ -77,18 +77,14 @@ def _is_cell(array: LocalArray) -> bool:
 
 def _cells(array: LocalArray) -> isl.Set:
     """Return ``{ y_local[...] }``: the cells that are set, where they lie in the enlarged array."""
-    space = array.local_box().get_space()
-    shift = isl.MultiAff.identity(space.map_from_set())
-    for k, low in enumerate(array.low):
-        shift = shift.set_aff(k, shift.get_at(k).add_constant_val(isl.Val(low)))
-    return array.local_box().apply(isl.Map.from_multi_aff(shift))
+    return array.local_box().apply(isl.Map.from_multi_aff(array.placing))
 
 
 def _set_cell(target: LocalArray, source: Compute | LocalArray, cell: Sequence[IntExpression]) -> Code:
     element = Element(target.name, tuple(cell))
     value = source
     if isinstance(value, LocalArray):
-        shifts = (there - here for here, there in zip(target.low, value.low, strict=True))
+        shifts = (there - here for here, there in zip(target.corner, value.corner, strict=True))
         subscripts = (sum_of([(1, c), (1, Number(s))]) for c, s in zip(cell, shifts, strict=True))
         value = Compute(Read(0, value.type), ((0, Element(value.name, tuple(subscripts))),))
     return (scalar_cost(value, [element]), StoreElement(element, value))
@@ -96,13 +92,13 @@ def _set_cell(target: LocalArray, source: Compute | LocalArray, cell: Sequence[I
 
 def _nest(array: LocalArray) -> tuple[tuple[IntExpression, ...], tuple[int, ...]]:
     """Return the sizes and strides of the nest that runs through the cells."""
-    kept, (strides,) = without_units([Number(n) for n in array.extent_before], array.strides)
+    kept, (strides,) = without_units([Number(n) for n in array.box_shape], array.strides)
     return coalesced(kept, strides)
 
 
 def _operand(builder: RoleBuilder, verb: str, array: LocalArray) -> OperandRef:
     operand = builder.memory_operand(f"{verb}_{array.tensor}", *_nest(array))
-    corner = Element(array.name, tuple(Number(n) for n in array.low))
+    corner = Element(array.name, tuple(Number(n) for n in array.corner))
     builder.setup.append((SetBase(operand, corner),))
     return operand
 
@@ -110,3 +106,7 @@ def _operand(builder: RoleBuilder, verb: str, array: LocalArray) -> OperandRef:
 def _same_offset(old: LocalArray, new: LocalArray) -> bool:
     dims = range(len(old.extent))
     return all(old.offset.get_at(k).plain_is_equal(new.offset.get_at(k)) for k in dims)
+
+
+def _same_layout(old: LocalArray, new: LocalArray) -> bool:
+    return old.dimensions == new.dimensions and old.reversed == new.reversed

@@ -13,6 +13,7 @@ from math import prod
 
 from polyloom.ir.expressions import Binary, BinaryOp, Constant, Expression, Read, children
 from polyloom.wafer.instructions import Instruction
+from polyloom.wafer.matching import ACCUMULATOR
 from polyloom.wafer.scalar_code import scalar_operations
 from polyloom.wafer.simulator.machine import Machine
 
@@ -41,6 +42,24 @@ class Shape:
     def of(self, position: int) -> tuple[int, ...]:
         """Return an operand's strides."""
         return self.strides.get(position, dense_strides(self.sizes))
+
+    def backward_dimensions(self) -> frozenset[int]:
+        """Return the dimensions in which some operand runs backwards and none forwards.
+
+        Only where each point writes an element of its own: else their order is that of the sums.
+        """
+        if not self.is_one_to_one(ACCUMULATOR):
+            return frozenset()
+        columns = zip(*self.strides.values(), strict=True)
+        return frozenset(k for k, column in enumerate(columns) if max(column) <= 0 and min(column) < 0)
+
+    def turned(self, dimensions: frozenset[int]) -> Shape:
+        """Return the nest with some dimensions run through from their end."""
+        strides = {
+            position: tuple(-s if k in dimensions else s for k, s in enumerate(steps))
+            for position, steps in self.strides.items()
+        }
+        return Shape(self.sizes, strides)
 
     def is_one_to_one(self, position: int) -> bool:
         """Whether no two points access one element, as far as the strides tell."""

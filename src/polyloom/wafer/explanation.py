@@ -12,6 +12,7 @@ from typing import Any
 
 from polyloom.diagnostics import Diagnostic
 from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.array_layout import layout_effects
 from polyloom.wafer.border import Adapter
 from polyloom.wafer.border_flows import kinds_of
 from polyloom.wafer.chains import Chain, Part, Results
@@ -70,9 +71,10 @@ def _memory(before: LocalArray, after: LocalArray) -> Document:
         "elements": relation_text(after.elements),  # (7)
         "extent_before": list(before.extent_before),
         "map_before": function_text(before.map_before),  # (9)
-        "extent": list(after.extent),
+        "extent": list(after.shape),
         "map": function_text(after.map),
         "bytes": after.bytes,
+        "extensions": [effect.extension.value for effect in layout_effects(after)],
     }
 
 

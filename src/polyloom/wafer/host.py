@@ -169,12 +169,14 @@ def pes_in(program: WaferProgram, pes: isl.Set) -> tuple[Integers, Integers]:
 
 def local_elements(array: LocalArray, xs: Integers, ys: Integers) -> list[Integers]:
     """Return the tensor coordinates of every cell of the (enlarged) array on PEs: int64[n, cells] each."""
-    cells = np.indices(array.extent, dtype=np.int64).reshape(len(array.extent), math.prod(array.extent))
+    cells = np.indices(array.shape, dtype=np.int64).reshape(len(array.shape), math.prod(array.shape))
     parameters = {"PE_X": xs[:, None], "PE_Y": ys[:, None]}
     result: list[Integers] = []
     for k, low in enumerate(array.low):
         offset = evaluate_aff(array.offset.get_at(k), [], parameters)
-        result.append(np.broadcast_to(cells[k][None, :] - low + offset, (len(xs), cells.shape[1])))
+        cell = cells[array.dimensions.index(k)][None, :]
+        inside = array.extent[k] - 1 - cell if k in array.reversed else cell
+        result.append(np.broadcast_to(inside - low + offset, (len(xs), cells.shape[1])))
     return result
 
 
@@ -183,7 +185,7 @@ def load_image(
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.bool_]]:
     """Return the bytes of a resident tensor's array on PEs, uint8[n, bytes], and which cells are set."""
     coordinates = local_elements(array, xs, ys)
-    cells = int(np.prod(array.extent, dtype=np.int64))
+    cells = int(np.prod(array.shape, dtype=np.int64))
     inside = np.ones((len(xs), cells), dtype=np.bool_)
     for values, extent in zip(coordinates, tensor.shape, strict=True):
         inside &= (values >= 0) & (values < extent)
@@ -204,7 +206,7 @@ def padding_image(array: LocalArray, pes: int) -> tuple[npt.NDArray[np.uint8], n
 
 def in_padding(array: LocalArray) -> npt.NDArray[np.bool_]:
     """Return which cells of the enlarged array lie outside the box of its elements: bool[cells]."""
-    inside = np.zeros(array.extent, dtype=np.bool_)
-    box = zip(array.low, array.extent_before, strict=True)
-    inside[tuple(slice(low, low + extent) for low, extent in box)] = True
+    inside = np.zeros(array.shape, dtype=np.bool_)
+    box = zip(array.corner, array.box_shape, strict=True)
+    inside[tuple(slice(first, first + extent) for first, extent in box)] = True
     return ~inside.reshape(-1)

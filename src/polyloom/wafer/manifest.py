@@ -98,8 +98,8 @@ def _zeros(program: WaferProgram, role: RoleProgram) -> Iterator[dict[str, Any]]
                 "array": array.name,
                 "type": array.type.value,
                 "offset": role.offset(array.name),
-                "extents": list(array.extent),
-                "but": [[low, low + n] for low, n in zip(array.low, array.extent_before, strict=True)],
+                "extents": list(array.shape),
+                "but": [[first, first + n] for first, n in zip(array.corner, array.box_shape, strict=True)],
             }
 
 
@@ -119,7 +119,9 @@ def _placed_array(role: RoleProgram, array: LocalArray) -> dict[str, Any]:
     subscripts = []
     for k, low in enumerate(array.low):
         offset = _in_given(code.affine(array.offset.get_at(k), ()), role)
-        subscripts.append(python_text(sum_of([(1, offset), (1, Name(f"i{k}")), (1, Number(-low))])))
+        sign, place = (-1, array.extent[k] - 1) if k in array.reversed else (1, 0)
+        cell = Name(f"i{array.dimensions.index(k)}")
+        subscripts.append(python_text(sum_of([(1, offset), (sign, cell), (1, Number(place - low))])))
     inside = isl.Map.from_multi_aff(array.map).reverse()
     return {
         "tensor": array.tensor,
@@ -127,7 +129,7 @@ def _placed_array(role: RoleProgram, array: LocalArray) -> dict[str, Any]:
         "array": array.name,
         "type": array.type.value,
         "offset": role.offset(array.name),
-        "extents": list(array.extent),
+        "extents": list(array.shape),
         "element": subscripts,
         "relation": str(inside),
     }

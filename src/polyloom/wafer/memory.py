@@ -6,6 +6,7 @@ Source: dtg_codegen, Sec. 4.3, eqs. (7)-(9); the enlargement: Sec. 5.3.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 import islpy as isl
 
@@ -14,7 +15,7 @@ from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.box_hull import BoxHull, box_hull
-from polyloom.polyhedra.functions import coefficients, minus_offset
+from polyloom.polyhedra.functions import coefficients, compose, minus_offset
 from polyloom.wafer.streams import needed_elements
 from polyloom.wafer.tasks import TaskGraph
 
@@ -29,6 +30,10 @@ class LocalArray:
     element at the box's lowest corner; ``extent_before``: the box; ``low`` and ``extent``: by how much
     the array is enlarged below the box, and its whole extents; ``zero_padding``: cells around the box hold
     zeros from the start on; ``given``: no statement writes the tensor.
+
+    All of these speak of the tensor's dimensions. How they lie in memory: ``order``: the dimensions from the
+    outermost to the innermost one, where that is not their own order; ``reversed``: those that run backwards;
+    ``padding``: cells behind each row that hold nothing.
     """
 
     tensor: str
@@ -40,6 +45,9 @@ class LocalArray:
     extent: tuple[int, ...]
     zero_padding: bool = False
     given: bool = False
+    order: tuple[int, ...] = ()
+    reversed: frozenset[int] = frozenset()
+    padding: int = 0
 
     @property
     def name(self) -> str:
@@ -53,33 +61,65 @@ class LocalArray:
 
     @property
     def map(self) -> isl.MultiAff:
-        """The same into the enlarged array: shifted by ``low``."""
-        return minus_offset(self.offset, self.name, self.low)
+        """The same into the enlarged array: shifted by ``low``, its dimensions as they lie in memory."""
+        if not self.order and not self.reversed:
+            return minus_offset(self.offset, self.name, self.low)
+        return compose(self.map_before, self.placing)
+
+    @property
+    def placing(self) -> isl.MultiAff:
+        """``{ y_local[i] -> y_local[...] }``: from the box (by ``map_before``) to the array (by ``map``).
+
+        Of a box 4 x 3 with order (1, 0) and the second dimension reversed: ``y_local[2 - i1, i0]``.
+        """
+        names = [f"i{k}" for k in range(len(self.extent))]
+        cells = (self._cell(k, names[k]) for k in self.dimensions)
+        return isl.MultiAff(f"{{ {self.name}[{', '.join(names)}] -> {self.name}[{', '.join(cells)}] }}")
+
+    def _cell(self, k: int, name: str) -> str:
+        if k in self.reversed:
+            return f"{self.extent[k] - 1 - self.low[k]} - {name}"
+        return f"{name} + {self.low[k]}"
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """The tensor's dimensions in the order in which they lie in memory, the outermost first."""
+        return self.order or tuple(range(len(self.extent)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents of the array as it is declared."""
+        extents = tuple(self.extent[k] for k in self.dimensions)
+        return (*extents[:-1], extents[-1] + self.padding) if extents else ()
+
+    @property
+    def corner(self) -> tuple[int, ...]:
+        """The smallest subscripts, in the array as it is declared, of the box of the tensor's elements."""
+        ends = (e - low - n for e, low, n in zip(self.extent, self.low, self.extent_before, strict=True))
+        ends_at = tuple(ends)
+        return tuple(ends_at[k] if k in self.reversed else self.low[k] for k in self.dimensions)
+
+    @property
+    def box_shape(self) -> tuple[int, ...]:
+        """The extents of the box of the tensor's elements, in the array as it is declared."""
+        return tuple(self.extent_before[k] for k in self.dimensions)
 
     @property
     def bytes(self) -> int:
         """Bytes of the enlarged array."""
-        size = self.type.size
-        for extent in self.extent:
-            size *= extent
-        return size
+        return self.type.size * prod(self.shape)
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Elements from one index to the next, in each dimension (row-major)."""
-        result: list[int] = []
-        step = 1
-        for extent in reversed(self.extent):
-            result.insert(0, step)
-            step *= extent
-        return tuple(result)
+        """Elements from one index to the next, in each dimension of the array as declared (row-major)."""
+        return tuple(prod(self.shape[k + 1 :]) for k in range(len(self.shape)))
 
     def flat_strides(self, access: isl.MultiAff) -> tuple[int, ...]:
         """Return, for each dimension of a nest, the distance of successive elements that it accesses.
 
-        ``access``: to the tensor, or to this array, which is a shift of it.
+        ``access``: to the tensor.
         """
-        rows = coefficients(access)
+        rows = coefficients(compose(access, self.map))
         nest = range(access.dim(_DIM.in_))
         return tuple(sum(row[d] * s for row, s in zip(rows, self.strides, strict=True)) for d in nest)
 

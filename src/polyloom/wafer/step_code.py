@@ -32,7 +32,7 @@ from polyloom.wafer.code import (
 )
 from polyloom.wafer.engine_cost import dense_strides
 from polyloom.wafer.instructions import Instruction
-from polyloom.wafer.matching import ACCUMULATOR, is_memory
+from polyloom.wafer.matching import is_memory
 from polyloom.wafer.nests import MAX_DIMENSIONS, jointly_coalesced
 from polyloom.wafer.role_context import (
     RoleBuilder,
@@ -42,7 +42,7 @@ from polyloom.wafer.role_context import (
     scalar_cost,
 )
 from polyloom.wafer.selection import Step, is_temporary
-from polyloom.wafer.simd import SimdAnalysis
+from polyloom.wafer.simd import SimdAnalysis, steps_of
 from polyloom.wafer.tree_code import DATA, tree_code
 
 
@@ -124,15 +124,6 @@ class Work:
             for (argument, start), step in zip(places, steps, strict=True)
         ]
         return Element(name, (sum_of([(1, term) for term in terms]),))
-
-
-def steps_of(analysis: SimdAnalysis) -> tuple[Step, ...]:
-    """Return the steps of a task; a single instruction is one."""
-    if analysis.steps:
-        return analysis.steps
-    assert analysis.match is not None
-    expression = analysis.task.statement.expression
-    return (Step(ACCUMULATOR, expression.type, analysis.match.instruction, analysis.match.operands),)
 
 
 def memory_positions(analysis: SimdAnalysis) -> frozenset[int]:

@@ -48,7 +48,7 @@ _DIM = isl.dim_type
 _MOST_DIMENSIONS = 10
 """Of a nest whose subsets of dimensions are looked at one by one."""
 
-_GAIN = 0.9
+_GAIN = 0.8
 """The part of the loops' cycles that a way must stay below, as estimated: it takes memory and descriptors."""
 
 _MOST_ATTEMPTS = 4
@@ -61,11 +61,15 @@ def vectorise(
     options: SimdOptions,
     whole: WholeStream | None = None,
 ) -> SimdAnalysis:
-    """Return how a task is done: one instruction where that is possible, else what costs least."""
+    """Return how a task is done: one instruction where that is possible, else what costs least.
+
+    A forced mode that fails by the shape of the instances gives loops, as it says.
+    """
     found = improve(analyse(task, arrays, options, whole), arrays, options)
     if found.strategy is not Strategy.NONE or options.mode is SimdMode.OFF:
         return found
-    if not all(is_linear(o.local) for o in found.operands):
+    forced = options.mode is not SimdMode.AUTO and found.match is not None
+    if forced or not all(is_linear(o.local) for o in found.operands):
         return found
     search = _Search(found, arrays, options)
     ways = sorted(search.ways(), key=lambda way: way.cycles)
