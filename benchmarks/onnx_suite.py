@@ -60,6 +60,11 @@ SHAPE_OPERANDS = {
 }
 """Which operands are known at import."""
 
+KNOWN = {
+    "test_dft_inverse_opset19": "the suite expects its reference's rounding noise, 1.9e-7, where the result is 0",
+}
+"""Cases whose expected values are further from the right ones than their tolerance, and ours are not."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -75,7 +80,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """``status``: pass, unsupported, skipped, wrong or crash."""
+    """``status``: pass, unsupported, skipped, differs (see ``KNOWN``), wrong or crash."""
 
     case: str
     kind: str
@@ -110,7 +115,8 @@ def run_case(case: Case, device: str | None = None) -> Outcome:
     except PolyloomError as fault:
         status, reason = "crash", str(fault)
     except Wrong as fault:
-        status, reason = "wrong", str(fault)
+        status = "differs" if case.name in KNOWN else "wrong"
+        reason = KNOWN.get(case.name, str(fault))
     except Exception:
         status, reason = "crash", traceback.format_exc(limit=-3)
     ops = () if graph is None else tuple(sorted({node.op for node in graph.nodes}))
@@ -248,7 +254,7 @@ def main() -> int:
         return 2
     outcomes = [run_case(case, options.device) for case in chosen]
     for outcome in outcomes:
-        if outcome.status in ("wrong", "crash"):
+        if outcome.status in ("wrong", "crash", "differs"):
             print(f"{outcome.status:8} {outcome.case}: {outcome.reason[-700:]}")
     counts = Counter(o.status for o in outcomes)
     print(f"{len(outcomes)} cases: " + ", ".join(f"{n} {status}" for status, n in sorted(counts.items())))

@@ -51,7 +51,9 @@ class Term:
 
 @dataclass
 class Builder:
-    """Collects statements, tensors and constants; ``layer`` names the statements that are made next, ``result`` their tensors.
+    """Collects statements, tensors and constants.
+
+    ``layer`` names the statements that are made next, ``result`` their tensors.
 
     ``wide_sums``: sums and products of float16 go on in float32 and are rounded once, as frameworks do.
     """

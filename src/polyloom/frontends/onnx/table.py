@@ -5,6 +5,7 @@ from __future__ import annotations
 from polyloom.frontends.graph.context import Operation, Table
 from polyloom.frontends.graph.model import Node
 from polyloom.frontends.onnx.operations import (
+    attention,
     control,
     elementwise,
     linear,
@@ -14,10 +15,13 @@ from polyloom.frontends.onnx.operations import (
     quantised,
     recurrent,
     reductions,
+    resize,
+    signal,
     training,
 )
 
 OPERATIONS: Table = {
+    **attention.OPERATIONS,
     **control.OPERATIONS,
     **elementwise.OPERATIONS,
     **linear.OPERATIONS,
@@ -27,12 +31,17 @@ OPERATIONS: Table = {
     **quantised.OPERATIONS,
     **recurrent.OPERATIONS,
     **reductions.OPERATIONS,
+    **resize.OPERATIONS,
+    **signal.OPERATIONS,
 }
-TRAINING = "ai.onnx.preview.training"
+DOMAINS = {
+    "": OPERATIONS,
+    "ai.onnx.preview": attention.PREVIEW,
+    "ai.onnx.preview.training": training.OPERATIONS,
+}
+"""The operations of each domain. Unknown ones may be functions of the file: those are inlined before."""
 
 
 def find_operation(node: Node) -> Operation | None:
     """Return the function that lowers a node; None where there is none."""
-    if node.domain == TRAINING:
-        return training.OPERATIONS.get(node.op)
-    return OPERATIONS.get(node.op) if node.domain == "" else None
+    return DOMAINS.get(node.domain, {}).get(node.op)
