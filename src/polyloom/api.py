@@ -21,6 +21,7 @@ from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.files import read_source
 from polyloom.frontends.graph.imported import Imported
 from polyloom.ir import evaluate, random_inputs
+from polyloom.ir.layers import Layer, layers_of
 from polyloom.ir.program import Program
 from polyloom.mdh.arrays import DeviceArray
 from polyloom.mdh.compiled import CompiledProgram
@@ -38,7 +39,7 @@ from polyloom.pipeline import (
     load_opencl,
     tune_opencl,
 )
-from polyloom.sources import Reading, is_c, load_model, load_host_programs, load_tensors, text_or_file
+from polyloom.sources import Reading, is_c, load_host_programs, load_model, load_tensors, text_or_file
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.check import check_outputs, checked_batch, made_up
 from polyloom.wafer.collectives import ReductionShape
@@ -46,6 +47,7 @@ from polyloom.wafer.explanation import explanation
 from polyloom.wafer.extensions import Extension, without
 from polyloom.wafer.manifest import manifest
 from polyloom.wafer.mapping import Mapping as LairMap
+from polyloom.wafer.per_layer import LayerRun, ModelRun
 from polyloom.wafer.placement.choose import Choice
 from polyloom.wafer.program import WaferProgram
 from polyloom.wafer.simd import SimdMode, SimdOptions
@@ -75,6 +77,7 @@ __all__ = [
     "read_program",
     "run",
     "simulate",
+    "simulate_layers",
     "trace_tensors",
     "tune",
 ]
@@ -145,7 +148,7 @@ def read_program(
 
 
 def read_model(source: Path, sizes: Mapping[str, object] | None = None) -> Imported:
-    """Read a model of a machine-learning framework: an ONNX file.
+    """Read a model of a machine-learning framework: an ONNX file, a GraphDef, a SavedModel's folder.
 
     ``sizes``: of dimensions that it leaves open, ``{"batch": 1}``, or of whole inputs,
     ``{"image": "1x3x224x224"}``.
@@ -155,6 +158,20 @@ def read_model(source: Path, sizes: Mapping[str, object] | None = None) -> Impor
     form.
     """
     return load_model(source, {name: str(value) for name, value in (sizes or {}).items()})
+
+
+def from_tensorflow(function: Any, sizes: Mapping[str, Sequence[int]] | None = None) -> Imported:
+    """Return a TensorFlow function as a tensor program, with the values of what it has captured.
+
+    ``function``: a ``ConcreteFunction``, as ``tf.function(f).get_concrete_function(...)`` gives it.
+    ``sizes``: the shapes of inputs that it leaves open. Variables that it assigns to are results, as
+    ``NAME_new``.
+
+    Errors: ``PolyloomError`` for open shapes; ``Unsupported`` naming every node that has no affine form.
+    """
+    from polyloom.frontends.tensorflow import import_function
+
+    return import_function(function, sizes)
 
 
 def read_mapping(source: Path, program: Program, machine: str = MACHINE) -> LairMap:
@@ -284,6 +301,46 @@ def simulate(
     if check:
         verdict = check_outputs(program, mapping, arrays, run.outputs, invocations, exactly=exactly)
     return SimulationResult(run, machine, simd, verdict, code, compiled.remarks)
+
+
+def simulate_layers(
+    program: Program,
+    inputs: Mapping[str, npt.NDArray[Any]] | None = None,
+    maps: Mapping[str, Path] | None = None,
+    *,
+    machine: str = MACHINE,
+    memory: int | None = None,
+    check: bool = False,
+    progress: Callable[[str], None] | None = None,
+    **options: Any,
+) -> ModelRun:
+    """Simulate each layer that a program's source names by itself, on a rectangle of its own.
+
+    A layer gets what the evaluator computes for the layers before it from ``inputs`` (None: small integers
+    from a fixed seed). ``maps``: a map for a layer, by its name; what that leaves open is chosen, and
+    everything for a layer that has none. ``check`` compares each layer with the evaluator, within the error
+    bound. ``progress`` is called with a layer's name before it. ``options``: as of ``simulate``.
+
+    A layer that is refused has the reason in its ``refusal``; the others run all the same.
+    Errors: ``input-...``. Not in the papers.
+    """
+    tensors = trace_tensors(program, inputs)
+    given = maps or {}
+
+    def run(layer: Layer) -> LayerRun:
+        if progress is not None:
+            progress(layer.name)
+        choice = None
+        arrays = {name: tensors[name] for name in layer.program.inputs}
+        try:
+            choice = choose_mapping(layer.program, given.get(layer.name), machine=machine, memory=memory)
+            placed = (layer.program, choice.mapping, arrays)
+            result = simulate(*placed, machine=machine, memory=memory, check=check, **options)
+        except PolyloomError as fault:
+            return LayerRun(layer, choice, None, fault)
+        return LayerRun(layer, choice, result, None)
+
+    return ModelRun(program.name, machine, tuple(run(layer) for layer in layers_of(program)))
 
 
 def trace_tensors(

@@ -52,8 +52,9 @@ class Selection:
 
     ``inputs``, ``outputs``: tensors by the name that they get; no outputs: what no node takes. ``variables``:
     what a tensor of type resource stands for, where the graph does not say; ``values``: arrays of variables;
-    ``missing``: variables whose arrays cannot be used, with the reason. ``complete``: all others should be in
-    ``values``; else they become inputs.
+    ``missing``: variables whose arrays cannot be used, with the reason. ``captured``: arrays of placeholders.
+    ``complete``: all variables should be in ``values``; else the others become inputs. ``changes``: whatever
+    changes a variable is wanted, also besides ``outputs``.
     """
 
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -61,7 +62,9 @@ class Selection:
     variables: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, NDArray] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
+    captured: Mapping[str, NDArray] = field(default_factory=dict)
     complete: bool = False
+    changes: bool = False
 
 
 def read_graph_def(path: Path) -> Graph:
@@ -77,7 +80,8 @@ def graph_of(message: Any, name: str, selection: Selection) -> Graph:
     """Return the graph of a GraphDef. Errors: ``model-broken``, ``model-outputs``."""
     nodes = flat_nodes(message)
     outputs = dict(selection.outputs) or {n: n for n in _results(nodes)}
-    changes = [] if selection.outputs else [n.name for n in nodes if _changes_state(n)]
+    everything = selection.changes or not selection.outputs
+    changes = [] if not everything else [n.name for n in nodes if _changes_state(n)]
     if not outputs and not changes:
         helps = ["a graph of checkpoints or initialisers alone computes nothing"]
         raise PolyloomError(error("model-outputs", f"nothing of `{name}` is a result", helps=helps))
@@ -213,6 +217,9 @@ class _Reading:
         if number == RESOURCE:
             if node.name not in self.state.handles:
                 self.unreadable[node.name] = "a variable of which the graph does not say which"
+            return
+        if node.name in self.selection.captured:
+            self.constants[node.name] = self.selection.captured[node.name]
             return
         shape = shape_of(node.attributes["shape"].shape) if "shape" in node.attributes else None
         self.inputs.append(GraphTensor(node.name, TYPES.get(number), shape))

@@ -1,0 +1,58 @@
+"""A function of a running TensorFlow: its graph, and what it has captured with its values.
+
+The only module that meets TensorFlow's objects; it imports nothing of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from polyloom.frontends.graph.model import Graph
+from polyloom.frontends.protobuf.reading import parse
+from polyloom.frontends.protobuf.tensorflow_schema import tensorflow_messages
+from polyloom.frontends.tensorflow.read import Selection, graph_of
+
+
+def graph_of_function(function: Any) -> Graph:
+    """Return the graph of a ``ConcreteFunction``.
+
+    Inputs have the names of its arguments. The results of a function that returns a dictionary have its keys,
+    others the names of their tensors. Variables and captured tensors have their values; a variable that the
+    function changes is a result too (``kernel_new``).
+    """
+    name = _name(function)
+    data = function.graph.as_graph_def().SerializeToString()
+    message = parse(tensorflow_messages()["GraphDef"], data, f"the function `{name}`")
+    handles = {id(v.handle): v for v in function.variables}
+    variables, values, captured = {}, {}, {}
+    for outside, inside in function.graph.captures:
+        variable = handles.get(id(outside))
+        if variable is None:
+            captured[_tensor(inside)] = np.asarray(outside)
+        else:
+            variables[_tensor(inside)] = known = _tensor(variable)
+            values[known] = np.asarray(variable)
+    outputs = dict(zip(_keys(function), map(_tensor, function.outputs), strict=True))
+    return graph_of(message, name, Selection({}, outputs, variables, values, captured=captured, changes=True))
+
+
+def _name(function: Any) -> str:
+    """Return what the function is called in Python."""
+    name = function.name.decode() if isinstance(function.name, bytes) else str(function.name)
+    name = name.removeprefix("__inference_")
+    head, _, number = name.rpartition("_")
+    return head if head and number.isdigit() else name
+
+
+def _tensor(tensor: Any) -> str:
+    return str(tensor.name).removesuffix(":0")
+
+
+def _keys(function: Any) -> list[str]:
+    """Return a name for each result, in the order of the graph's outputs: dictionaries are sorted."""
+    structure = function.structured_outputs
+    if isinstance(structure, dict) and len(structure) == len(function.outputs):
+        return sorted(structure)
+    return [_tensor(t) for t in function.outputs]

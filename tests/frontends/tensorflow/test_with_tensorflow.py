@@ -1,0 +1,100 @@
+"""Functions of a running TensorFlow, and a SavedModel that others made.
+
+These need packages that no other test needs (requirements/models.txt); where one is absent, its tests are
+named as not run.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyloom
+from polyloom.frontends.tensorflow import import_tensorflow
+from polyloom.ir.evaluate import evaluate
+
+pytestmark = pytest.mark.slow
+
+DATA = Path(__file__).parents[2] / "data"
+
+
+@pytest.fixture
+def tensorflow() -> Any:
+    return pytest.importorskip("tensorflow", reason="the package tensorflow is not installed")
+
+
+def test_a_training_step_in_memory(tensorflow: Any) -> None:
+    tf = tensorflow
+    rng = np.random.default_rng(1)
+    kernel = tf.Variable(rng.standard_normal((6, 4)).astype(np.float32), name="kernel")
+    scale = tf.constant(rng.standard_normal(4).astype(np.float32))
+
+    @tf.function
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.square(tf.nn.relu(x @ kernel) * scale))
+        kernel.assign_sub(0.1 * tape.gradient(loss, kernel))
+        return {"loss": loss}
+
+    concrete = step.get_concrete_function(tf.TensorSpec((3, 6), tf.float32, name="x"))
+    model = polyloom.from_tensorflow(concrete)
+    x = rng.standard_normal((3, 6)).astype(np.float32)
+    found = model.outputs(evaluate(model.program, model.inputs({"x": x})))
+    loss = concrete(tf.constant(x))["loss"].numpy()
+    np.testing.assert_allclose(found["loss"], loss, rtol=1e-5)
+    np.testing.assert_allclose(found["kernel_new"], kernel.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_keras_training_step_in_memory(tensorflow: Any) -> None:
+    tf = tensorflow
+    tf.keras.utils.set_random_seed(3)
+    model = tf.keras.Sequential(
+        [tf.keras.Input((6,)), tf.keras.layers.Dense(5, "relu"), tf.keras.layers.Dense(2)]
+    )
+    optimizer = tf.keras.optimizers.Adam(0.01)
+    optimizer.build(model.trainable_variables)
+
+    @tf.function
+    def step(x: Any, y: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(x, training=True) - y))
+        optimizer.apply_gradients(
+            zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables, strict=True)
+        )
+        return {"loss": loss}
+
+    shapes = [tf.TensorSpec((4, n), tf.float32, name=name) for n, name in ((6, "x"), (2, "y"))]
+    concrete = step.get_concrete_function(*shapes)
+    imported = polyloom.from_tensorflow(concrete)
+    rng = np.random.default_rng(4)
+    x, y = (rng.standard_normal((4, n)).astype(np.float32) for n in (6, 2))
+    found = imported.outputs(evaluate(imported.program, imported.inputs({"x": x, "y": y})))
+    loss = concrete(tf.constant(x), tf.constant(y))["loss"].numpy()
+    np.testing.assert_allclose(found["loss"], loss, rtol=1e-5)
+    variables = {v.name.removesuffix(":0"): v.numpy() for v in concrete.variables}
+    changed = {name.removesuffix("_new"): array for name, array in found.items() if name.endswith("_new")}
+    assert len([name for name in changed if "dense" in name]) == 12  # weights, momenta, velocities
+    for name, array in changed.items():
+        np.testing.assert_allclose(array, variables[name], rtol=1e-4, atol=1e-6)
+
+
+def test_basic_pitch() -> None:
+    """A SavedModel of 2022 (44 convolutions among 104 functions) gives what TensorFlow gives.
+
+    ``basic_pitch.npz`` holds every 7th element of TensorFlow 2.21's results for the same input.
+    """
+    package = find_spec("basic_pitch")
+    if package is None or package.origin is None:
+        pytest.skip("the package basic-pitch is not installed")
+    folder = Path(package.origin).parent / "saved_models" / "icassp_2022" / "nmp"
+    model = import_tensorflow(folder, {"input_2": (1, 43844, 1)})
+    x = np.random.default_rng(5).standard_normal((1, 43844, 1)).astype(np.float32) * np.float32(0.3)
+    found = model.outputs(evaluate(model.program, model.inputs({"input_2": x})))
+    with np.load(DATA / "basic_pitch.npz") as wanted:
+        assert {*wanted} == {"contour", "note", "onset"}
+        for name in wanted:
+            np.testing.assert_allclose(found[name].reshape(-1)[::7], wanted[name], rtol=1e-4, atol=1e-5)
