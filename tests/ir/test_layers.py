@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from polyloom import evaluate, random_inputs, read_program
 from polyloom.ir.layers import layers_of
-from polyloom.ir.program import Program
+from polyloom.ir.program import Part, Program
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -26,7 +27,7 @@ graph net: float16 A[6][4], float16 B[3][6], float16 x[4] -> float16 z[3], float
 
 
 def check_layers(program: Program) -> tuple[Program, ...]:
-    layers = layers_of(program)
+    layers = tuple(layer.program for layer in layers_of(program))
     known = dict(random_inputs(program))
     whole = evaluate(program, known)
     for layer in layers:
@@ -65,4 +66,20 @@ def test_layers_of_examples(source: str, defines: dict[str, object], names: list
 def test_what_nothing_reads_is_an_output() -> None:
     body = "float16 t[4] all (i) in (4) t[i] = x[i] all (i) in (4) y[i] = x[i]"
     text = f"lair n(): float16 x[4] -> float16 y[4] {{ {body} }}"
-    assert [layer.outputs for layer in layers_of(read_program(text))] == [("t",), ("y",)]
+    assert [layer.program.outputs for layer in layers_of(read_program(text))] == [("t",), ("y",)]
+
+
+def test_a_layer_has_a_name_for_people_and_one_for_c() -> None:
+    program = read_program(TWICE)
+    names = ["model/1:conv é", "2", "_x"]
+    parts = tuple(replace(part, name=name) for part, name in zip(program.parts, names, strict=True))
+    layers = layers_of(replace(program, parts=parts))
+    assert [layer.name for layer in layers] == names
+    assert [layer.program.name for layer in layers] == ["model_1_conv__", "layer_2", "layer__x"]
+
+
+def test_statements_that_are_gone_and_statements_of_no_part() -> None:
+    program = read_program(TWICE)
+    parts = (Part("all", (program.statements[1].name, "gone")), Part("nothing", ("gone",)))
+    names = [layer.name for layer in layers_of(replace(program, parts=parts))]
+    assert names == ["h", "all", *(s.name for s in program.statements[2:])]

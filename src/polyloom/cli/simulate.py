@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from polyloom.cli.layers import run_layers
 from polyloom.cli.loading import load_placed
 from polyloom.cli.messages import print_remarks
 from polyloom.cli.options import (
@@ -36,6 +37,12 @@ def _pe(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[int
     except ValueError:
         raise click.BadParameter(f"'{value}' is not of the form X,Y", ctx, parameter) from None
     return x, y
+
+
+def _refuse_with_layers(**given: object) -> None:
+    for name, value in given.items():
+        if value:
+            raise click.UsageError(f"`--{name}` is of one layer, not of `--per-layer`")
 
 
 @click.command()
@@ -76,6 +83,11 @@ def _pe(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[int
     callback=_pes,
     help="A PE whose time line the report shows; on small rectangles it shows all.",
 )
+@click.option(
+    "--per-layer",
+    is_flag=True,
+    help="Simulate each layer of SOURCE by itself; `--map` and `--write-map` are then folders of NAME.map.",
+)
 @json_option
 def command(
     source: Path,
@@ -93,10 +105,24 @@ def command(
     trace: Path | None,
     report: Path | None,
     watch: list[tuple[int, int]],
+    per_layer: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
     """Run the code that SOURCE compiles to under MAP on a simulated wafer, and count its cycles."""
+    common: dict[str, Any] = {
+        "simd": simd,
+        "simd_without": simd_without,
+        "reduction": reduction,
+        "machine": machine,
+        "density": density,
+        "memory": memory,
+        "check": check,
+    }
+    if per_layer:
+        _refuse_with_layers(outputs=outputs, trace=trace, report=report, invocations=invocations > 1)
+        run_layers(source, options, map_file, inputs, common, as_json=as_json)
+        return
     from polyloom.api import simulate
     from polyloom.files import read_arrays, write_arrays, write_whole
     from polyloom.models import model_inputs
@@ -113,17 +139,11 @@ def command(
             program,
             mapping,
             arrays,
-            simd=simd,
-            simd_without=simd_without,
-            reduction=reduction,
-            machine=machine,
             invocations=invocations,
-            density=density,
-            memory=memory,
-            check=check,
             trace=trace is not None,
             watch=None if report is None else watch,
             progress=progress,
+            **common,
         )
     if outputs is not None:
         write_arrays(outputs, result.outputs if model is None else model.outputs(result.outputs))

@@ -5,12 +5,22 @@ y = ff(W, x); z = relu(y)      ff: W, x -> y      relu: y -> z
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from polyloom.ir.program import Part, Program, Statement
 
 
-def layers_of(program: Program) -> tuple[Program, ...]:
+@dataclass(frozen=True)
+class Layer:
+    """``name``: as the source has it; ``program``: named so that it can be a name in C too."""
+
+    name: str
+    program: Program
+
+
+def layers_of(program: Program) -> tuple[Layer, ...]:
     """Return the layers in order: the parts of the program; where it has none, its statements one by one.
 
     Inputs of a layer are the tensors that it reads and does not write; outputs those that it writes and that
@@ -30,14 +40,16 @@ def _complete_parts(program: Program) -> Iterator[Part]:
     yield from sorted(parts, key=lambda part: there[part.statements[0]])
 
 
-def _layer(program: Program, part: Part) -> Program:
+def _layer(program: Program, part: Part) -> Layer:
     inside = tuple(s for s in program.statements if s.name in part.statements)
     written = {s.write.tensor for s in inside}
     read = {access.tensor for s in inside for access in s.reads}
     inputs = tuple(t.name for t in program.tensors if t.name in read - written)
     outputs = tuple(t.name for t in program.tensors if t.name in written & _wanted(program, inside, read))
     tensors = tuple(t for t in program.tensors if t.name in read | written)
-    return Program(part.name, tensors, inputs, outputs, inside)
+    name = re.sub(r"\W", "_", part.name, flags=re.ASCII)
+    name = name if name[:1].isalpha() else f"layer_{name}"
+    return Layer(part.name, Program(name, tensors, inputs, outputs, inside))
 
 
 def _wanted(program: Program, inside: tuple[Statement, ...], read: set[str]) -> set[str]:

@@ -38,3 +38,26 @@ def progress_bar() -> Iterator[Callable[[int, int], None] | None]:
         timer.cancel()
         timer.join()
         bar.stop()
+
+
+@contextmanager
+def layer_status(count: int) -> Iterator[Callable[[str], None] | None]:
+    """Give a function that takes the name of a layer before it is simulated, and show it on stderr.
+
+    Nothing is shown, and nothing given, where stderr is no terminal.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+
+    done = 0
+    with Console(stderr=True).status("reading") as status:
+
+        def show(name: str) -> None:
+            nonlocal done
+            done += 1
+            status.update(f"{escape(name)} ({done} of {count})")
+
+        yield show

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
+import numpy as np
+
 from polyloom.diagnostics import PolyloomError, Unsupported, error
 from polyloom.frontends.graph.builder import Builder
 from polyloom.frontends.graph.context import Context, Operation
@@ -51,11 +53,15 @@ def lower(graph: Graph, find: Find, sizes: Sizes | None = None) -> Imported:
 
 
 def _bind_inputs(graph: Graph, builder: Builder, sizes: Sizes) -> dict[str, Value]:
+    """Return the inputs as values; one without elements is known."""
     shapes = _shapes(graph.inputs, sizes)
     bound = {}
     for tensor, shape in zip(graph.inputs, shapes, strict=True):
         assert tensor.type is not None
-        bound[tensor.name] = builder.input(tensor.name, tensor.type, shape)
+        if 0 in shape:
+            bound[tensor.name] = builder.constant(np.zeros(shape, tensor.type.dtype), tensor.name)
+        else:
+            bound[tensor.name] = builder.input(tensor.name, tensor.type, shape)
     return bound
 
 
@@ -68,8 +74,8 @@ def _shapes(inputs: Sequence[GraphTensor], sizes: Sizes) -> list[Shape]:
             faults.append(f"`{tensor.name}` has a type that tensor programs have not")
         elif shape is None:
             faults.append(f"`{tensor.name}` has the shape {_described(tensor)}")
-        elif min(shape, default=1) < 1:
-            faults.append(f"`{tensor.name}` has no elements: {_described(tensor)}")
+        elif min(shape, default=1) < 0:
+            faults.append(f"`{tensor.name}` has a negative extent: {_described(tensor)}")
         else:
             shapes.append(shape)
     if faults:
@@ -302,7 +308,7 @@ def _finished(
     if not outputs:
         raise PolyloomError(error("model-outputs", "the model has no outputs", helps=["name some"]))
     used = {a.tensor for s in builder.statements for a in (*s.reads, s.write)}
-    given = [v.tensor for v in bound.values()]
+    given = [v.tensor for v in bound.values() if v.tensor not in builder.constants]
     constants = [n for n in builder.constants if n in used]
     tensors = tuple(t for n, t in builder.tensors.items() if n in used or n in given)
     results = tuple(v.tensor for v in outputs.values())
@@ -313,7 +319,7 @@ def _finished(
     rows = tuple(_kept_row(row, kept) for row in walk.rows)
     parts = tuple(Part(row.node, row.statements) for row in rows if row.statements)
     program = replace(used_only, parts=parts)
-    arguments = {v.tensor: v.type for v in bound.values() if v.tensor in program.inputs}
+    arguments = {v.tensor: v.type for v in bound.values() if v.tensor in given and v.tensor in program.inputs}
     return Imported(
         program,
         {n: builder.constants[n] for n in program.inputs if n in builder.constants},
