@@ -1,0 +1,112 @@
+"""``simulate --per-layer``: a row for each layer, maps of its own, refusals that do not stop the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import EXAMPLES, Captured, document, failure
+
+from polyloom import read_program
+from polyloom.api import simulate_layers
+from polyloom.cli.main import run
+
+MAPS = {
+    "h": "size: { PE[2, 1] }\ncompute_map: { h[i, j] -> PE[j//2, 0] }\n",
+    "g": "size: { PE[1, 3] }\ncompute_map: { g[i, j] -> PE[0, i] }\n",
+    "double": "size: { PE[1, 1] }\ncompute_map: { double_h[i] -> PE[0, 0]; double_z[i] -> PE[0, 0] }\n",
+}
+NET = """
+lair ff<T>(M, N): T W[M][N], T x[N] -> T y[M] { all (i, j) in (M, N) y[i] += W[i][j] * x[j] }
+lair double<T>(N): T x[N] -> T z[N] { T h[N]  all (i) in (N) h[i] = x[i] + x[i]  all (i) in (N) z[i] = h[i] }
+graph net: float16 A[6][4], float16 B[3][6], float16 x[4] -> float16 z[3]
+{
+  h = ff<float16>(6, 4)(A, x)
+  g = ff<float16>(3, 6)(B, h)
+  z = double<float16>(3)(g)
+}
+"""
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> list[str]:
+    (tmp_path / "net.lair").write_text(NET)
+    (tmp_path / "maps").mkdir()
+    for name, text in MAPS.items():
+        (tmp_path / "maps" / f"{name}.map").write_text(text)
+    return ["simulate", str(tmp_path / "net.lair"), "--per-layer", "--map", str(tmp_path / "maps")]
+
+
+def test_a_table_of_layers(capsys: Captured, net: list[str]) -> None:
+    assert run([*net, "--check"]) == 0
+    out = capsys.readouterr().out
+    rows = [line.split() for line in out.splitlines()]
+    assert [row[0] for row in rows if row and row[0] in MAPS] == list(MAPS)
+    assert out.count("passed") == 3 and "3 of 3 layers" in out
+
+
+def test_the_document(capsys: Captured, net: list[str]) -> None:
+    found = document(capsys, [*net, "--check", "--json"])
+    layers = found["layers"]
+    assert [layer["name"] for layer in layers] == list(MAPS)
+    assert [layer["size"] for layer in layers] == [[2, 1], [1, 3], [1, 1]]
+    assert all(layer["simulation"]["check"]["passed"] and layer["refusal"] is None for layer in layers)
+    assert all(layer["simulation"]["limit"]["cycles"] <= layer["simulation"]["cycles"] for layer in layers)
+    assert layers[0]["simd"][0]["strategy"] in ("hull", "exact") and layers[0]["instances"] == 24
+    total = found["total"]
+    assert total["cycles"] == sum(layer["simulation"]["cycles"] for layer in layers)
+    assert (total["layers"], total["simulated"], total["most_pes"]) == (3, 3, 3)
+
+
+def refused(capsys: Captured, arguments: list[str], status: int) -> tuple[str, str]:
+    """The table, and the diagnostics after it."""
+    assert run(arguments) == status
+    out, err = capsys.readouterr()
+    assert "refused: " in out and "Traceback" not in err
+    return out, err
+
+
+def test_a_refused_layer_does_not_stop_the_others(capsys: Captured, net: list[str], tmp_path: Path) -> None:
+    wide = "size: { PE[2, 3] }\ncompute_map: { g[i, j] -> PE[7, i] }\n"
+    (tmp_path / "maps" / "g.map").write_text(wide)
+    out, err = refused(capsys, [*net, "--check"], 1)
+    assert out.count("passed") == 2 and "2 of 3 layers" in out
+    assert "error[map-" in err and "in the layer `g`" in err and "in the layer `h`" not in err
+
+
+def test_what_does_not_fit_is_unsupported(capsys: Captured, net: list[str]) -> None:
+    _, err = refused(capsys, [*net, "--memory", "10"], 3)
+    assert "error[wafer-memory]" in err and "in the layer `h`" in err
+
+
+def test_maps_that_are_missing_are_chosen_and_written(
+    capsys: Captured, net: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "maps" / "g.map").unlink()
+    written = tmp_path / "written"
+    found = document(capsys, [*net, "--write-map", str(written), "--json"])
+    chosen = found["layers"][1]
+    assert len(chosen["candidates"]) > 1 and not found["layers"][0]["candidates"]
+    assert sorted(path.name for path in written.iterdir()) == ["double.map", "g.map", "h.map"]
+    assert (written / "g.map").read_text() == chosen["map"]
+    again = document(capsys, [*net[:-1], str(written), "--json"])
+    assert [a["simulation"]["cycles"] for a in again["layers"]] == [
+        a["simulation"]["cycles"] for a in found["layers"]
+    ]
+
+
+@pytest.mark.parametrize("option", [["--outputs", "o.npz"], ["--report", "r.html"], ["--invocations", "2"]])
+def test_options_of_one_layer(capsys: Captured, net: list[str], option: list[str]) -> None:
+    assert f"{option[0]}` is of one layer" in failure(capsys, [*net, *option], 2)
+
+
+def test_maps_are_in_a_folder(capsys: Captured, net: list[str]) -> None:
+    file = str(EXAMPLES / "conv1d.map")
+    assert "error[map-folder]" in failure(capsys, [*net[:-1], file], 1)
+
+
+def test_a_layer_gets_what_the_layers_before_compute() -> None:
+    found = simulate_layers(read_program(NET), maps=MAPS, check=True)
+    assert found.fault() is None
+    whole = {name: r.outputs for name, r in zip(MAPS, found.results, strict=True)}
+    assert (whole["double"]["z"] == 2 * whole["g"]["g"]).all()
