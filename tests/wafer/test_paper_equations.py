@@ -284,7 +284,7 @@ def test_the_size_of_example_5_7_is_constant_under_its_known_constraints() -> No
     size = isl.Set(found["size"])
     assert size.is_equal(printed("{ [2, 1] }").intersect_params(isl.Set(found["known"])))
     assert found["hull"]["size"] == [2, 1]
-    assert found["simd"]["sizes"] == [[2, 1]]
+    assert found["simd"]["sizes"] == [[2]], "the constant dimension goes away: not in the paper"
 
 
 # Sec. 5.3.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import islpy as isl
 
@@ -79,8 +80,19 @@ _OPERATORS = {
 }
 
 
+_MOST_PIECES = 4
+"""Of a function that may be the smallest or largest of its pieces."""
+
+
 class WrongLoops(Exception):  # an internal fault: no loops could be proved to visit a set
     """The text is the schedule."""
+
+
+def _nested_pairs(operator: str, values: Iterator[IntExpression]) -> IntExpression:
+    result = next(values)
+    for value in values:
+        result = Operation(operator, (result, value))
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,12 +158,33 @@ class CodeBuilder:
         return self._expression(build.expr_from_set(needed))
 
     def value(self, function: isl.PwAff) -> IntExpression:
-        """Return the value of a function of the parameters, given the context."""
+        """Return the value of a function of the parameters, given the context.
+
+        Where one is cheaper, the smallest or largest of the pieces in place of a choice by conditions:
+        ``index <= 12 ? 0 : index - 13`` is ``max(0, index - 13)``.
+        """
         aligned = function.align_params(self.context.get_space())
         known = self.context.align_params(aligned.domain().get_space())
         simplified = aligned.intersect_params(known).coalesce().gist_params(known)
         build = isl.AstBuild.from_context(self.context)
-        return self._expression(build.expr_from_pw_aff(simplified))
+        choice = self._expression(build.expr_from_pw_aff(simplified))
+        extremes = self._extremes(aligned.intersect_params(known), simplified, build)
+        return min((choice, *extremes), key=operation_count)
+
+    def _extremes(
+        self, exact: isl.PwAff, simplified: isl.PwAff, build: isl.AstBuild
+    ) -> Iterator[IntExpression]:
+        """Yield the minimum and the maximum of a function's pieces, where they are the function."""
+        pieces: list[isl.Aff] = []
+        simplified.foreach_piece(lambda _, piece: pieces.append(piece))
+        if not 2 <= len(pieces) <= _MOST_PIECES:
+            return
+        functions = [isl.PwAff.from_aff(piece) for piece in pieces]
+        for operator, combine in (("min", isl.PwAff.min), ("max", isl.PwAff.max)):
+            together = reduce(combine, functions).intersect_domain(exact.domain())
+            if together.is_equal(exact):
+                values = (self._expression(build.expr_from_pw_aff(function)) for function in functions)
+                yield _nested_pairs(operator, values)
 
     def affine(self, aff: isl.Aff, arguments: Sequence[IntExpression]) -> IntExpression:
         """Return the value of a function that is linear in its domain's variables at given arguments."""

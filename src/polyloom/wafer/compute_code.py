@@ -65,6 +65,8 @@ def compute_code(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder
     """
     known = analysis.task.known
     inside = CodeBuilder(code.context.intersect(known), code.names)
+    if inside.context.is_empty():
+        return ()
     body, condition = _run(builder, analysis, inside), code.condition(known)
     if condition is None:
         return body
@@ -73,7 +75,8 @@ def compute_code(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder
 
 def _run(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder) -> Code:
     if analysis.parts:
-        return tuple(node for part in analysis.parts for node in compute_code(builder, part, code))
+        here = (p for p in analysis.parts if not p.task.known.intersect(code.context).is_empty())
+        return tuple(node for part in here for node in compute_code(builder, part, code))
     if analysis.nested is not None:
         return _nested(builder, analysis.nested, code)
     if analysis.strategy is Strategy.NONE:
