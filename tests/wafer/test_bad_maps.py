@@ -85,13 +85,16 @@ def test_no_golden_without_its_file() -> None:
 SAID_IN_C_ONLY = {"wafer-type", "wafer-function"}
 """No LAIR layer brings them about: ``test_expressible.py``."""
 
+PROVED_AWAY = {"wafer-deadlock"}
+"""The order that units keep rules it out; ``test_deadlock.py`` breaks the order."""
+
 
 def test_every_code_of_the_back_end_has_a_golden() -> None:
     sources = "\n".join(p.read_text() for p in sorted((ROOT / "src/polyloom/wafer").glob("*.py")))
     codes = set(re.findall(r'"((?:map|wafer|task|simd)-[a-z-]+)",', sources))
     assert len(codes) > 25
     shown = "\n".join(p.read_text() for p in (HERE / "bad").glob("*.err"))
-    assert {code for code in codes if f"[{code}]" not in shown} == SAID_IN_C_ONLY
+    assert {code for code in codes if f"[{code}]" not in shown} == SAID_IN_C_ONLY | PROVED_AWAY
 
 
 MAPS = [p.read_text() for p in BAD] + [

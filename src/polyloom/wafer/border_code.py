@@ -76,9 +76,7 @@ def queue_name(adapter: Adapter, way: Way, *, incoming: bool) -> str:
 def border_role_code(analysis: LayerAnalysis, adapters: Sequence[ColoredAdapter], role: Role) -> RoleCode:
     """Return the program of one role of adapter PEs."""
     builder = RoleBuilder(analysis, role)
-    order = communication_order(analysis.graph)
-    here = [w for colored in adapters if (w := _Work.on(builder, colored))]
-    here.sort(key=lambda work: order[work.adapter.tensor, work.adapter.side])
+    here = border_works(builder, adapters)
     data_tasks: list[DataTask] = []
     local_tasks: list[LocalTask] = []
     then: Code = (Activate(_FINISH),)
@@ -103,12 +101,19 @@ def border_role_code(analysis: LayerAnalysis, adapters: Sequence[ColoredAdapter]
     )
 
 
+def border_works(builder: RoleBuilder, adapters: Sequence[ColoredAdapter]) -> list[Work]:
+    """Return what the PEs of a role do, one after the other."""
+    order = communication_order(builder.analysis.graph)
+    here = [w for colored in adapters if (w := Work.on(builder, colored))]
+    return sorted(here, key=lambda work: order[work.adapter.tensor, work.adapter.side])
+
+
 def _clear(builder: RoleBuilder, buffer: LocalArray) -> Code:
     return initialize_code(builder, InitializeTask(buffer.tensor, 0), buffer)
 
 
 @dataclass(frozen=True, eq=False)
-class _Work:
+class Work:
     """What an adapter does on the PEs of a role. ``buffer``: what is kept of a sparse stream."""
 
     colored: ColoredAdapter
@@ -117,10 +122,11 @@ class _Work:
 
     @property
     def adapter(self) -> Adapter:
+        """The adapter without its colors."""
         return self.colored.adapter
 
     @staticmethod
-    def on(builder: RoleBuilder, colored: ColoredAdapter) -> _Work | None:
+    def on(builder: RoleBuilder, colored: ColoredAdapter) -> Work | None:
         """Return the work on a role; None where there is none."""
         adapter = colored.adapter
         kinds = tuple(k for k in colored.kinds if builder.role.overlaps(k.on(adapter)))
@@ -128,7 +134,7 @@ class _Work:
             return None
         keeps = adapter.inward and adapter.sparse and not adapter.spread
         arriving = [k for k in kinds if k.origin.entry is not None]
-        return _Work(colored, kinds, _buffer(colored) if keeps and arriving else None)
+        return Work(colored, kinds, _buffer(colored) if keeps and arriving else None)
 
     def queues(self) -> tuple[list[str], list[str]]:
         """Return the names of input and output queues."""
@@ -150,7 +156,7 @@ def _buffer(colored: ColoredAdapter) -> LocalArray:
     return array_of(adapter.name, adapter.type, items.apply_domain(position).coalesce())
 
 
-def _tasks_of(builder: RoleBuilder, work: _Work, then: Code) -> tuple[Code, list[DataTask], list[LocalTask]]:
+def _tasks_of(builder: RoleBuilder, work: Work, then: Code) -> tuple[Code, list[DataTask], list[LocalTask]]:
     """Return how an adapter's work starts, and its tasks; at its end comes ``then``."""
     adapter = work.adapter
     if adapter.spread and adapter.sparse:
@@ -169,7 +175,7 @@ def _tasks_of(builder: RoleBuilder, work: _Work, then: Code) -> tuple[Code, list
     return start, data_tasks, local
 
 
-def _by_port(work: _Work) -> list[Kind]:
+def _by_port(work: Work) -> list[Kind]:
     """Return one kind for each kind of port, with all that comes from it."""
     result: dict[Way, Kind] = {}
     for kind in work.kinds:
@@ -183,7 +189,7 @@ def _by_port(work: _Work) -> list[Kind]:
 # Sparse elements as they come.
 
 
-def _forwarding_task(builder: RoleBuilder, work: _Work, then: Code) -> DataTask:
+def _forwarding_task(builder: RoleBuilder, work: Work, then: Code) -> DataTask:
     """Send on what the row or column needs, under its index there."""
     adapter = work.adapter
     (whole,) = _by_port(work)
@@ -211,7 +217,7 @@ def _index_variables(queue: str, rank: int) -> dict[str, str]:
     return {name: f"{queue}_{name}" for name in index_names(rank)[:-1]}
 
 
-def _arriving(builder: RoleBuilder, work: _Work, kind: Kind) -> isl.Set:
+def _arriving(builder: RoleBuilder, work: Work, kind: Kind) -> isl.Set:
     """Return ``[PE_X, PE_Y, index_0, index] -> { : }``: the index values at which elements of a kind come."""
     indices = kind.here(work.adapter).apply(_without_port(work.adapter))
     return bind(indices, index_names(work.adapter.rank)).intersect(builder.role.context)
@@ -229,7 +235,7 @@ def _shift(builder: RoleBuilder, adapter: Adapter) -> IntExpression:
     return builder.code().value(least.dim_max(least.dim(_DIM.set) - 1))
 
 
-def _forwarding_end(builder: RoleBuilder, work: _Work, whole: Kind, needed: Kind, finished: Code) -> Code:
+def _forwarding_end(builder: RoleBuilder, work: Work, whole: Kind, needed: Kind, finished: Code) -> Code:
     """Pass on the end of each chunk that the row or column has; count them; after the last go on."""
     queue, out = (
         queue_name(work.adapter, whole.origin, incoming=True),
@@ -248,21 +254,21 @@ def _forwarding_end(builder: RoleBuilder, work: _Work, whole: Kind, needed: Kind
     return (*send, *_counted(builder, work, whole, finished))
 
 
-def _outer(builder: RoleBuilder, work: _Work, kind: Kind) -> isl.Set:
+def _outer(builder: RoleBuilder, work: Work, kind: Kind) -> isl.Set:
     """Return ``[PE_X, PE_Y] -> { index[outer] }`` of a kind."""
     adapter = work.adapter
     indices = kind.here(adapter).apply(_without_port(adapter)).intersect_params(builder.role.context)
     return indices.project_out(_DIM.set, adapter.rank - 1, 1).set_tuple_name("index")
 
 
-def _chunks(builder: RoleBuilder, work: _Work, kind: Kind) -> isl.Set:
+def _chunks(builder: RoleBuilder, work: Work, kind: Kind) -> isl.Set:
     """Return all tuples of outer indices at the port of a PE: from 0 to the largest of each."""
     outer = _outer(builder, work, kind)
     zero = point_of(isl.MultiAff.zero(outer.get_space().from_range()))
     return box_between(zero, elementwise_maximum(outer)).intersect_params(outer.params())
 
 
-def _counted(builder: RoleBuilder, work: _Work, kind: Kind, finished: Code) -> Code:
+def _counted(builder: RoleBuilder, work: Work, kind: Kind, finished: Code) -> Code:
     """Count an end of chunk; after the last one comes ``finished``."""
     if work.adapter.rank == 1:
         return finished
@@ -274,7 +280,7 @@ def _counted(builder: RoleBuilder, work: _Work, kind: Kind, finished: Code) -> C
     return body
 
 
-def _keeping_task(builder: RoleBuilder, work: _Work, buffer: LocalArray, kind: Kind, then: Code) -> DataTask:
+def _keeping_task(builder: RoleBuilder, work: Work, buffer: LocalArray, kind: Kind, then: Code) -> DataTask:
     """Keep the sparse elements of a port; the rest of the buffer is zero."""
     adapter = work.adapter
     queue = queue_name(adapter, kind.origin, incoming=True)
@@ -294,12 +300,12 @@ def _keeping_task(builder: RoleBuilder, work: _Work, buffer: LocalArray, kind: K
 # Element by element.
 
 
-def _pass_all(builder: RoleBuilder, work: _Work) -> Code:
+def _pass_all(builder: RoleBuilder, work: Work) -> Code:
     """Return what takes all elements in their order and sends each where it goes."""
     return _instructions(builder, work) or _element_by_element(builder, work)
 
 
-def _instructions(builder: RoleBuilder, work: _Work) -> Code | None:
+def _instructions(builder: RoleBuilder, work: Work) -> Code | None:
     """Pass dense elements on by instructions; value-position pairs are made one by one."""
     adapter = work.adapter
     if adapter.sparse or any(not kind.targets for kind in work.kinds):
@@ -320,7 +326,7 @@ def _instructions(builder: RoleBuilder, work: _Work) -> Code | None:
     return pass_instructions(builder, parts, adapter.type, None)
 
 
-def _element_by_element(builder: RoleBuilder, work: _Work) -> Code:
+def _element_by_element(builder: RoleBuilder, work: Work) -> Code:
     """Return loops that take all elements in their order and send each where it goes."""
     make: dict[str, InstanceCode] = {}
     schedule: isl.UnionMap | None = None
@@ -351,7 +357,7 @@ def _visit(items: isl.Set, name: str) -> isl.Map:
     return isl.Map(text).intersect_domain(items.set_tuple_name(name))
 
 
-def _ends(builder: RoleBuilder, work: _Work, target: Way, name: str) -> isl.Map:
+def _ends(builder: RoleBuilder, work: Work, target: Way, name: str) -> isl.Map:
     """Return ``{ name[p, outer...] -> [p, outer..., 1, 0] }``: an end after every chunk.
 
     At a port, outer indices count from 0; on a row or column, from the smallest there.
@@ -374,7 +380,7 @@ def _ends(builder: RoleBuilder, work: _Work, target: Way, name: str) -> isl.Map:
     return isl.Map(text).intersect_domain(box)
 
 
-def _maker(builder: RoleBuilder, work: _Work, kind: Kind) -> InstanceCode:
+def _maker(builder: RoleBuilder, work: Work, kind: Kind) -> InstanceCode:
     adapter = work.adapter
     shift = _shift(builder, adapter) if LINE in kind.targets and adapter.sparse else Number(0)
 
@@ -393,7 +399,7 @@ def _maker(builder: RoleBuilder, work: _Work, kind: Kind) -> InstanceCode:
     return make
 
 
-def _source(builder: RoleBuilder, work: _Work, kind: Kind, arguments: Sequence[IntExpression]) -> Value:
+def _source(builder: RoleBuilder, work: Work, kind: Kind, arguments: Sequence[IntExpression]) -> Value:
     if work.buffer is not None and kind.origin.entry is not None:
         return element_at(work.buffer, work.buffer.map, arguments, builder.code())
     return Received(queue_name(work.adapter, kind.origin, incoming=True), work.adapter.type)
