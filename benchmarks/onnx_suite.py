@@ -5,8 +5,8 @@
     .venv/bin/python benchmarks/onnx_suite.py --table docs/onnx_support.md
 
 An operand that says what shape a result has (Reshape's shape, axes, pads, ...) is known at import, as a
-compiler for static shapes needs; the suite gives it as an input. Tolerances are the suite's. Exit status 1 where
-an answer is wrong, or an error is no refusal.
+compiler for static shapes needs; the suite gives it as an input. Tolerances are the suite's. Exit status 1
+where an answer is wrong, or an error is no refusal.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ SHAPE_OPERANDS = {
 """Which operands are known at import."""
 
 KNOWN = {
-    "test_dft_inverse_opset19": "the suite expects its reference's rounding noise, 1.9e-7, where the result is 0",
+    "test_dft_inverse_opset19": "the suite expects its reference's rounding noise, 1.9e-7, in place of 0",
 }
 """Cases whose expected values are further from the right ones than their tolerance, and ours are not."""
 
@@ -213,7 +213,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
         "",
         "Written by `benchmarks/onnx_suite.py --table docs/onnx_support.md`: the backend tests that the",
         "package onnx 1.22.0 ships, each imported and evaluated, with the suite's tolerances. A case counts",
-        "for every operation that it holds. What is not imported is refused with the node's name and the reason.",
+        "for every operation that it holds. What is not imported is refused with the node's name and why.",
         "",
         f"{len(outcomes)} cases: {counts['pass']} pass, {counts['wrong']} wrong, {counts['crash']} other "
         f"errors, {counts['unsupported']} refused by name, {counts['skipped']} of sequences, maps or "

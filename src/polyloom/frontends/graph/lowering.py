@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from polyloom.diagnostics import PolyloomError, Unsupported, error
-from polyloom.frontends.graph.builder import Builder
+from polyloom.frontends.graph.builder import LARGEST_TENSOR, Builder
 from polyloom.frontends.graph.context import Context, Operation
 from polyloom.frontends.graph.imported import Imported, Row
 from polyloom.frontends.graph.model import Graph, GraphTensor, Node
@@ -76,6 +76,8 @@ def _shapes(inputs: Sequence[GraphTensor], sizes: Sizes) -> list[Shape]:
             faults.append(f"`{tensor.name}` has the shape {_described(tensor)}")
         elif min(shape, default=1) < 0:
             faults.append(f"`{tensor.name}` has a negative extent: {_described(tensor)}")
+        elif prod(shape) * tensor.type.size > LARGEST_TENSOR:
+            faults.append(f"`{tensor.name}` is larger than 16 GiB: {_described(tensor)}")
         else:
             shapes.append(shape)
     if faults:

@@ -17,14 +17,16 @@ class Names:
 
     originals: dict[str, str] = field(default_factory=dict)
     _taken: set[str] = field(default_factory=set)
+    _last: dict[str, int] = field(default_factory=dict)
 
     def new(self, wanted: str, original: str | None = None) -> str:
         """Return an identifier like ``wanted`` that is not taken; remember the ``original`` it stands for."""
         name = base = identifier(wanted)
-        number = 1
+        number = self._last.get(base, 1)
         while name in self._taken:
             number += 1
             name = f"{base}_{number}"
+            self._last[base] = number
         self._taken.add(name)
         if original is not None:
             self.originals[name] = original

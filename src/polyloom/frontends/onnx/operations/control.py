@@ -11,7 +11,7 @@ from polyloom.frontends.graph.operations.movement import stacked
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, selected
 
-MOST_STEPS = 10_000
+MOST_STEPS = 2_000
 """Passes of a loop that is unrolled at most."""
 
 

@@ -1,0 +1,175 @@
+"""Files that are broken, or lie: one diagnostic each, in little time and memory."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx_files import declared, function, graph, model, node, tensor
+
+from polyloom import PolyloomError
+from polyloom.frontends.graph.lowering import lower
+from polyloom.frontends.onnx import import_onnx
+from polyloom.frontends.onnx.read import graph_of_bytes
+from polyloom.frontends.onnx.table import find_operation
+from polyloom.frontends.onnx.tensors import Place
+
+
+def good() -> bytes:
+    nodes = [
+        node("Conv", "x w", "c", "conv", pads=[1, 1]),
+        node("Concat", "c c", "d", axis=1),
+        node("Reshape", "d s", "r"),
+        node("ReduceMean", "r a", "y", keepdims=0),
+    ]
+    constants = {
+        "w": np.ones((2, 1, 3), np.float32),
+        "s": np.asarray([4, -1]),
+        "a": np.asarray([1]),
+    }
+    return model(graph(nodes, {"x": (1, 1, 8)}, ["y"], constants))
+
+
+def outcome(data: bytes) -> str:
+    """Return ``imported`` or the code of the diagnostic; anything else is a fault of ours."""
+    try:
+        lower(graph_of_bytes(data, "it", Place(None)), find_operation)
+    except PolyloomError as refused:
+        return refused.diagnostics[0].code
+    return "imported"
+
+
+KNOWN = {"imported", "model-broken", "model-shape", "model-opset", "model-inexpressible", "model-outputs"}
+
+
+def test_every_beginning_of_a_file() -> None:
+    data = good()
+    assert outcome(data) == "imported"
+    assert {outcome(data[:k]) for k in range(len(data))} <= KNOWN
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_changed_bytes(data: Any) -> None:
+    changed = bytearray(good())
+    for _ in range(data.draw(st.integers(1, 4))):
+        changed[data.draw(st.integers(0, len(changed) - 1))] = data.draw(st.integers(0, 255))
+    assert outcome(bytes(changed)) in KNOWN
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=200))
+def test_any_bytes(data: bytes) -> None:
+    assert outcome(data) in KNOWN
+
+
+BIG = np.asarray([1 << 40, 1 << 20])
+
+
+def _lying_tensor() -> Any:
+    found = tensor("w", np.ones(3, np.float32))
+    found.dims[0] = 1 << 40
+    return found
+
+
+def _nested(depth: int) -> Any:
+    body = graph([node("Relu", "x", "y")], {}, ["y"])
+    for _ in range(depth):
+        body = graph([node("If", "yes", "y", then_branch=body, else_branch=body)], {}, ["y"])
+        if len(body.SerializeToString()) > 1 << 20:
+            break
+    return body
+
+
+HOSTILE = {
+    "a constant of a declared size": graph([node("ConstantOfShape", "s", "y")], {}, ["y"], {"s": BIG}),
+    "an expansion": graph(
+        [node("Expand", "x s", "e"), node("Relu", "e", "y")], {"x": (1,)}, ["y"], {"s": BIG}
+    ),
+    "an expansion that is an output": graph([node("Expand", "x s", "y")], {"x": (1,)}, ["y"], {"s": BIG}),
+    "tiles": graph([node("Tile", "x s", "y")], {"x": (1, 1)}, ["y"], {"s": BIG}),
+    "padding": graph([node("Pad", "x s", "y")], {"x": (1,)}, ["y"], {"s": BIG}),
+    "a range": graph(
+        [node("Range", "a b c", "y")],
+        {},
+        ["y"],
+        {"a": np.int64(0), "b": np.int64(1 << 60), "c": np.int64(1)},
+    ),
+    "one-hot": graph(
+        [node("OneHot", "x d v", "y")],
+        {"x": declared("x", (4,), "int64")},
+        ["y"],
+        {"d": np.int64(1 << 50), "v": np.asarray([0, 1], np.float32)},
+    ),
+    "a window": graph([node("HannWindow", "n", "y")], {}, ["y"], {"n": np.int64(1 << 50)}),
+    "a resize": graph(
+        [node("Resize", "x - s", "y")], {"x": (1, 4)}, ["y"], {"s": np.asarray([1, 1e12], np.float32)}
+    ),
+    "an input": graph([node("Relu", "x", "y")], {"x": (1 << 40, 1 << 20)}, ["y"]),
+    "endless passes": graph(
+        [
+            node(
+                "Loop",
+                "n - x",
+                "y",
+                body=graph(
+                    [node("Identity", "g", "h"), node("Add", "s s", "t")],
+                    {"k": declared("k", (), "int64"), "g": declared("g", (), "bool"), "s": (1,)},
+                    ["h", "t"],
+                ),
+            )
+        ],
+        {"x": (1,)},
+        ["y"],
+        {"n": np.int64(1 << 60)},
+    ),
+    "a ring": graph([node("Add", "x b", "a"), node("Relu", "a", "b")], {"x": (2,)}, ["b"]),
+    "no output": graph([node("Relu", "x", "y")], {"x": (2,)}, []),
+    "an output of nothing": graph([node("Relu", "x", "y")], {"x": (2,)}, ["z"]),
+    "a stride of 0": graph(
+        [node("MaxPool", "x", "y", kernel_shape=[2], strides=[0])], {"x": (1, 1, 4)}, ["y"]
+    ),
+    "a negative window": graph([node("MaxPool", "x", "y", kernel_shape=[-2])], {"x": (1, 1, 4)}, ["y"]),
+    "an attribute of another kind": graph([node("Softmax", "x", "y", axis="a")], {"x": (1, 4)}, ["y"]),
+    "nested bodies": _nested(12),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_graph_is_refused_at_once(name: str) -> None:
+    data = model(HOSTILE[name])
+    tracemalloc.start()
+    started = time.perf_counter()
+    assert outcome(data) in KNOWN - {"imported"}
+    assert time.perf_counter() - started < 10
+    assert tracemalloc.get_traced_memory()[1] < 300 * 2**20
+    tracemalloc.stop()
+
+
+def test_a_tensor_that_says_it_is_larger_than_its_bytes() -> None:
+    body = graph([node("Add", "x w", "y")], {"x": (3,)}, ["y"])
+    body.initializer.append(_lying_tensor())
+    assert outcome(model(body)) == "model-inexpressible"
+
+
+def test_a_function_that_calls_itself() -> None:
+    endless = function("F", "a", "b", [node("F", "a", "b", domain="own"), node("F", "b", "c", domain="own")])
+    body = graph([node("F", "x", "y", domain="own")], {"x": (2,)}, ["y"])
+    assert outcome(model(body, functions=[endless])) == "model-broken"
+
+
+def test_other_files(tmp_path: Path) -> None:
+    for data in (b"", b"\x00" * 100, b"PK\x03\x04", b"{}", bytes(range(256))):
+        path = tmp_path / "other.onnx"
+        path.write_bytes(data)
+        with pytest.raises(PolyloomError) as refused:
+            import_onnx(path)
+        assert refused.value.diagnostics[0].code == "model-broken"
+    with pytest.raises(PolyloomError, match="file-missing"):
+        import_onnx(tmp_path / "none.onnx")

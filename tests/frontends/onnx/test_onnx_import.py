@@ -1,0 +1,205 @@
+"""ONNX files: what becomes of them, against NumPy written by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx_files import declared, function, graph, model, node
+
+from polyloom import PolyloomError, Unsupported, evaluate, read_model
+from polyloom.frontends.graph.imported import Imported
+from polyloom.models import trace_model
+
+RANDOM = np.random.default_rng(7)
+
+
+def floats(*shape: int) -> Any:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def imported(tmp_path: Path, data: bytes, sizes: dict[str, object] | None = None) -> Imported:
+    path = tmp_path / "net.onnx"
+    path.write_bytes(data)
+    return read_model(path, sizes)
+
+
+def outputs(found: Imported, **inputs: Any) -> dict[str, Any]:
+    return found.outputs(evaluate(found.program, found.inputs(inputs)))
+
+
+def test_a_small_network(tmp_path: Path) -> None:
+    w, bias, dense = floats(4, 3, 3, 3), floats(4), floats(5, 16)
+    nodes = [
+        node("Conv", "x w b", "/c/y", "/net/conv", strides=[2, 2], pads=[1, 1, 1, 1]),
+        node("Relu", "/c/y", "r", "/net/relu"),
+        node("Flatten", "r", "f"),
+        node("Gemm", "f d", "scores", "/net/dense", transB=1),
+        node("Softmax", "scores", "p", axis=1),
+    ]
+    found = imported(
+        tmp_path, model(graph(nodes, {"x": (1, 3, 4, 4)}, ["p"], {"w": w, "b": bias, "d": dense}))
+    )
+    x = floats(1, 3, 4, 4)
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    conv = np.empty((1, 4, 2, 2), np.float32)
+    for i, j in np.ndindex(2, 2):
+        window = padded[0, :, 2 * i : 2 * i + 3, 2 * j : 2 * j + 3]
+        conv[0, :, i, j] = np.tensordot(w, window, 3) + bias
+    scores = np.maximum(conv, 0).reshape(1, 16) @ dense.T
+    exps = np.exp(scores - scores.max())
+    np.testing.assert_allclose(outputs(found, x=x)["p"], exps / exps.sum(), rtol=1e-5)
+    assert set(found.constants) == {"w", "b", "d"}
+    assert [row.node for row in found.rows] == [
+        "/net/conv",
+        "/net/relu",
+        "Flatten_f",
+        "/net/dense",
+        "Softmax_p",
+    ]
+    names = [s.name for s in found.program.statements]
+    assert "net_conv" in names and "net_relu" in names and "net_dense" in names
+    assert found.names["c_y"] == "/c/y"
+
+
+def test_every_tensor_can_be_traced_also_views(tmp_path: Path) -> None:
+    nodes = [node("Transpose", "x", "t"), node("Relu", "t", "y")]
+    found = imported(tmp_path, model(graph(nodes, {"x": (2, 3)}, ["y"])))
+    x = floats(2, 3)
+    traced = trace_model(found, {"x": x})
+    assert list(traced.tensors) == ["t", "y", "x"]
+    np.testing.assert_array_equal(traced.tensors["t"], x.T)
+    assert len(found.program.statements) == 1
+    assert found.rows[0].became == "view of x"
+    wrong = {"t": x.T, "y": np.maximum(x.T, 0) + np.float32(0.5)}
+    difference = trace_model(found, {"x": x}, wrong).difference
+    assert difference is not None and difference.tensor == "y"
+
+
+def test_shape_arithmetic_is_folded(tmp_path: Path) -> None:
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Gather", "s zero", "n"),
+        node("Unsqueeze", "n axes", "u"),
+        node("Concat", "u rest", "shape", axis=0),
+        node("Reshape", "x shape", "y"),
+    ]
+    constants = {"zero": np.int64(0), "axes": np.asarray([0]), "rest": np.asarray([-1])}
+    found = imported(tmp_path, model(graph(nodes, {"x": (2, 3, 4)}, ["y"], constants)))
+    assert outputs(found, x=floats(2, 3, 4))["y"].shape == (2, 12)
+    assert len(found.program.statements) == 1
+
+
+def test_open_dimensions_are_given_by_name_or_for_an_input(tmp_path: Path) -> None:
+    data = model(graph([node("Relu", "x", "y")], {"x": ("batch", 3)}, ["y"]))
+    with pytest.raises(Unsupported) as refused:
+        imported(tmp_path, data)
+    assert refused.value.diagnostics[0].notes == ("`x` has the shape [batch, 3]",)
+    assert imported(tmp_path, data, {"batch": 5}).program.tensor("y").shape == (5, 3)
+    assert imported(tmp_path, data, {"x": "2x3"}).program.tensor("y").shape == (2, 3)
+    with pytest.raises(PolyloomError, match="model-size"):
+        imported(tmp_path, data, {"x": "2*3"})
+
+
+def test_one_message_names_every_node_that_cannot_be_expressed(tmp_path: Path) -> None:
+    nodes = [
+        node("NonMaxSuppression", "x", "a", "nms"),
+        node("Relu", "x", "b"),
+        node("Reshape", "x n", "c", "reshape"),
+        node("Add", "a c", "y"),
+        node("Frobnicate", "b", "z", domain="com.example"),
+    ]
+    with pytest.raises(Unsupported) as refused:
+        imported(tmp_path, model(graph(nodes, {"x": (2, 3), "n": declared("n", (1,), "int64")}, ["y", "z"])))
+    (diagnostic,) = refused.value.diagnostics
+    assert diagnostic.code == "model-inexpressible"
+    assert diagnostic.message == "3 nodes of `net` cannot be expressed as affine statements"
+    assert diagnostic.notes == (
+        "nms (NonMaxSuppression): no such operation is known",
+        "reshape (Reshape): its shape is computed when the model runs: it must be a constant",
+        "-> z (com.example.Frobnicate): no such operation is known",
+    )
+
+
+def test_functions_of_the_file_are_inlined(tmp_path: Path) -> None:
+    twice = function("Twice", "a", "b", [node("Add", "a a", "t"), node("Identity", "t", "b")])
+    four = function(
+        "Four", "a", "b", [node("Twice", "a", "m", domain="own"), node("Twice", "m", "b", domain="own")]
+    )
+    body = graph([node("Four", "x", "y", "four", "own")], {"x": (3,)}, ["y"])
+    found = imported(tmp_path, model(body, functions=[twice, four]))
+    np.testing.assert_array_equal(outputs(found, x=np.ones(3, np.float32))["y"], [4, 4, 4])
+
+
+def test_branches_and_loops_whose_course_is_known(tmp_path: Path) -> None:
+    then = graph([node("Neg", "x", "t")], {}, ["t"])
+    other = graph([node("Relu", "x", "o")], {}, ["o"])
+    turn = graph(
+        [node("Add", "state x", "next"), node("Identity", "going", "still")],
+        {"k": declared("k", (), "int64"), "going": declared("going", (), "bool"), "state": (3,)},
+        ["still", "next", "next"],
+    )
+    nodes = [
+        node("If", "yes", "a", then_branch=then, else_branch=other),
+        node("Loop", "count - x", "last all", body=turn),
+        node("Add", "a last", "y"),
+    ]
+    constants = {"yes": np.bool_(True), "count": np.int64(4)}
+    found = imported(tmp_path, model(graph(nodes, {"x": (3,)}, ["y", "all"], constants)))
+    x = floats(3)
+    result = outputs(found, x=x)
+    np.testing.assert_allclose(result["y"], 4 * x, rtol=1e-6)
+    np.testing.assert_allclose(result["all"], [2 * x, 3 * x, 4 * x, 5 * x], rtol=1e-6)
+
+
+def test_truth_values_are_bytes_inside_and_truth_values_outside(tmp_path: Path) -> None:
+    nodes = [node("Greater", "x y", "g"), node("Not", "g", "n"), node("And", "g m", "both")]
+    body = graph(nodes, {"x": (3,), "y": (3,), "m": declared("m", (3,), "bool")}, ["n", "both"])
+    found = imported(tmp_path, model(body))
+    x, y, m = np.asarray([1, 2, 3], np.float32), np.full(3, 2, np.float32), np.asarray([True, True, False])
+    result = outputs(found, x=x, y=y, m=m)
+    assert result["n"].tolist() == [True, True, False]
+    assert result["both"].tolist() == [False, False, False]
+    assert found.program.tensor("n").type.value == "uint8"
+
+
+def test_a_tensor_read_in_two_ways_is_copied(tmp_path: Path) -> None:
+    nodes = [node("Transpose", "x", "t"), node("MatMul", "x t", "y")]
+    found = imported(tmp_path, model(graph(nodes, {"x": (3, 4)}, ["y"])))
+    x = floats(3, 4)
+    np.testing.assert_allclose(outputs(found, x=x)["y"], x @ x.T, rtol=1e-5, atol=1e-6)
+    assert len(found.program.statements) == 2
+
+
+def test_sums_of_float16_are_rounded_once(tmp_path: Path) -> None:
+    body = graph([node("MatMul", "x w", "y")], {"x": declared("x", (1, 4096), "float16")}, ["y"])
+    body.initializer.extend(graph([], {}, [], {"w": np.full((4096, 1), 1, np.float16)}).initializer)
+    found = imported(tmp_path, model(body))
+    assert outputs(found, x=np.ones((1, 4096), np.float16))["y"] == 4096
+
+
+def test_outputs_that_are_inputs_constants_or_one_tensor_twice(tmp_path: Path) -> None:
+    nodes = [node("Relu", "x", "r"), node("Identity", "r", "s"), node("Identity", "c", "k")]
+    body = graph(nodes, {"x": (2,)}, ["r", "s", "k", "x"], {"c": np.asarray([3.0], np.float32)})
+    result = outputs(imported(tmp_path, model(body)), x=np.asarray([-1, 2], np.float32))
+    assert {n: a.tolist() for n, a in result.items()} == {"r": [0, 2], "s": [0, 2], "k": [3], "x": [-1, 2]}
+
+
+def test_weights_beside_the_model(tmp_path: Path) -> None:
+    w = floats(3)
+    body = graph([node("Add", "x w", "y")], {"x": (3,)}, ["y"], {"w": w})
+    stored = body.initializer[0]
+    stored.ClearField("raw_data")
+    stored.data_location = 1
+    for key, value in (("location", "weights.bin"), ("offset", "4"), ("length", "12")):
+        stored.external_data.add(key=key.encode(), value=value.encode())
+    with pytest.raises(Unsupported, match="model-inexpressible"):
+        imported(tmp_path, model(body))
+    (tmp_path / "weights.bin").write_bytes(b"1234" + w.tobytes())
+    np.testing.assert_array_equal(outputs(imported(tmp_path, model(body)), x=w)["y"], w + w)
+    stored.external_data[0].value = b"../weights.bin"
+    with pytest.raises(Unsupported) as refused:
+        imported(tmp_path, model(body))
+    assert "outside the model's folder" in refused.value.diagnostics[0].notes[0]

@@ -1,0 +1,30 @@
+"""ONNX's own backend tests: nothing wrong, much passing, the rest refused by name."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+pytest.importorskip("onnx", reason="onnx ships the cases: requirements/develop.txt")
+from onnx_suite import cases, run_case
+
+
+def test_the_cases_are_there() -> None:
+    assert sum(1 for _ in cases()) == 1905
+
+
+@pytest.mark.parametrize("kind", ["pytorch-converted", "pytorch-operator"])
+def test_models_of_pytorch(kind: str) -> None:
+    outcomes = [run_case(case) for case in cases([kind])]
+    assert [o for o in outcomes if o.status != "pass"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+def test_the_whole_suite() -> None:
+    outcomes = [run_case(case) for case in cases()]
+    assert [o for o in outcomes if o.status in ("wrong", "crash")] == []
+    counts = Counter(o.status for o in outcomes)
+    assert counts["pass"] >= 1480
+    assert all(o.reason for o in outcomes if o.status == "unsupported")
