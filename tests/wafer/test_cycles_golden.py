@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 from corpus import Layer, layers
 from wafer_cycles import as_json, measure, read_golden, write_golden
 
 
-@pytest.mark.parametrize("layer", layers(), ids=lambda layer: layer.name)
+def measured() -> Iterator[Any]:
+    """Every layer; graphs of three statements or more are slow tests."""
+    golden = read_golden()
+    for layer in layers():
+        long = len(golden.get(layer.name, {"tasks": ()})["tasks"]) > 2
+        yield pytest.param(layer, marks=[pytest.mark.slow, pytest.mark.ci] if long else [], id=layer.name)
+
+
+@pytest.mark.parametrize("layer", list(measured()))
 def test_the_cycles_are_those_of_the_golden_file(layer: Layer, request: pytest.FixtureRequest) -> None:
     found = as_json(measure(layer, "cs2"))
     if request.config.getoption("--update-goldens"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 import pytest
 from corpus import EXAMPLES, Layer, differences, expected, inputs_of, layers, together
@@ -14,10 +16,20 @@ from polyloom.wafer.simulation import simulate_program
 MODES = tuple(SimdMode)
 LETTERS = {Strategy.HULL: "H", Strategy.EXACT: "X", Strategy.ENUMERATED: "E", Strategy.NONE: "-"}
 STRATEGIES = """
+adam N=8                                  | ---   ---   ---   ---
+attention Q=6 T=6 D=4                     | HHH-H-H HHH-H-H XXX-X-X EEE-E-E
+attention_streams Q=6 T=6 D=4             | HHH-H-H HHH-H-H XXX-X-X EEE-E-E
+attention_training Q=6 T=6 D=4            | HHHHHH HHHHHH XXXXXX EEEEEE
+avgpool C=4 H=8 Q=4 R=2 S=2               | HH    HH    XX    EE
+avgpool C=4 H=6 Q=4 R=3 S=1               | HH    HH    XX    -E
+avgpool_global                            | -     -     -     -
 axpy N=16                                 | -     -     -     -
 bias N=16                                 | X     X     X     X
 bias_sparse N=16                          | H     H     X     E
 bias_streams N=16                         | X     X     X     X
+bmm B=2 M=4 N=6 K=5                       | H     H     X     E
+bmm_batches B=2 M=4 N=6 K=5               | H     H     X     E
+ccsd_t H=2 P=2                            | H     H     X     E
 checkerboard                              | -     -     -     -
 conv1d                                    | H     H     -     E
 conv1d_reversed                           | H     H     -     E
@@ -28,6 +40,8 @@ conv1d_same                               | E     -     -     E
 conv1d_strided                            | E     -     -     E
 conv1d_strided_phases                     | E     -     -     E
 conv1d_strided_dilated                    | E     -     -     E
+conv1d_training K=2 N=16 Q=14 R=3 S=1 D=1 | HHHH  HHHH  XXXX  EEEE
+conv1d_training K=2 N=17 Q=8 R=3 S=2 D=1  | HHHH  HHHH  XXXX  EEEE
 conv1x1                                   | H     H     X     E
 conv2d                                    | H     H     -     -
 conv2d_interchanged                       | H     H     -     -
@@ -35,13 +49,22 @@ conv2d_channels                           | H     H     -     -
 conv2d_channels_columns                   | H     H     -     -
 conv2d_channels_one_port                  | H     H     -     -
 conv2d_dilated                            | E     -     -     E
+conv2d_padded_training C=2 K=2 H=4        | -HHHH -HHHH -XXXX -EEEE
 conv2d_strided                            | E     -     -     E
+conv2d_training C=3 K=2 H=5 Q=3 R=3 S=1 D=1 | HHHH  HHHH  XXXX  -EEE
+conv2d_training C=3 K=2 H=7 Q=3 R=3 S=2 D=1 | HHHH  HHHH  XXXX  EEEE
+conv2d_training C=3 K=2 H=6 Q=2 R=3 S=1 D=2 | HHHH  HHHH  XXXX  EEEE
+conv2d_training C=3 K=2 H=4 Q=4 R=1 S=1 D=1 | ----  ----  ----  ----
+conv3d_training C=2 K=2 N=3               | HHHH  HHHH  XXXX  EEEE
 conv8                                     | H     H     -     E
+conv_grouped_training G=2 C=3 K=4 N=6     | HHHH  HHHH  XXXX  EEEE
 conv_transposed                           | H     H     X     E
 conv_transposed_sparse                    | H     H     X     E
 conv_transposed_channels                  | H     H     X     E
+conv_transposed_training C=4 K=3 N=5      | HHHH  HHHH  XXXX  EEEE
 depthwise                                 | H     H     -     -
 depthwise_pairs                           | H     H     -     -
+depthwise_training C=4 H=5                | HHHH  HHHH  XXXX  -EEE
 diagonals                                 | X     X     X     X
 diagonals_gathered                        | -     -     -     -
 dot N=16                                  | -     -     -     -
@@ -57,6 +80,7 @@ fc_batched B=3 M=16 N=8                   | H     H     X     E
 fc_batched_dense B=3 M=16 N=8             | H     H     X     E
 fc_batched_dense B=3 M=16 N=8 T=float32   | H     H     X     E
 fc_batched_diagonal B=3 M=16 N=8          | H     H     X     E
+fc_batched_training B=3 M=16 N=8          | HHH-H HHH-H XXX-X EEE-E
 ff44 M=32 N=16                            | H     H     X     E
 ff44 M=30 N=13                            | H     H     X     E
 ff44 M=32 N=16 T=int16                    | -     -     -     -
@@ -95,8 +119,13 @@ ff_every_column M=30 N=13                 | H     H     X     E
 ff_mixed M=32 N=16                        | H     H     X     E
 ff_two_axes M=8 N=8                       | H     H     X     E
 gemv_bias M=32 N=16                       | HX    HX    XX    EX
+gemv_bias_2x2 M=4 N=6 T=float32           | HX    HX    XX    EX
+gemv_bias_4x3 M=6 N=8 T=float32           | HX    HX    XX    EX
+gemv_bias_corners M=32 N=16 T=float32     | HX    HX    XX    EX
+gemv_bias_edges M=32 N=16 T=float32       | HX    HX    XX    EX
 gemv_bias_west M=32 N=16                  | HX    HX    XX    EX
 halve                                     | -     -     -     -
+layer_norm B=3 N=8                        | -HH-H---HHH -HH-H---HHH -XX-X---XXX -EE-E---EEE
 matmul M=6 N=6 K=6                        | H     H     X     E
 matmul_dense M=6 N=6 K=6                  | H     H     X     E
 matmul_dense M=6 N=6 K=6 T=int32          | -     -     -     -
@@ -106,9 +135,14 @@ matmul_split M=6 N=6 K=6                  | H     H     X     E
 maxpool                                   | H     H     X     E
 maxpool_sparse                            | H     H     X     E
 maxpool_overlapping                       | E     -     -     E
+maxpool_training C=2 H=4                  | H--   H--   X--   E--
 mlp K=8 M=12 N=6                          | HH-   HH-   XX-   EE-
 mlp K=7 M=10 N=5                          | HH-   HH-   XX-   EE-
 mlp_one_port K=8 M=12 N=6                 | HH-   HH-   XX-   EE-
+mlp_training K=8 M=12 N=6                 | HHHXHH-H HHHXHH-H XXXXXX-X EEEXEE-E
+momentum N=8                              | -H    -H    -X    -E
+mttkrp I=4 J=5 K=6 R=8                    | H     H     X     E
+mttkrp_two_steps I=4 J=5 K=6 R=8          | HH    HH    XX    EE
 outer M=16 N=8                            | H     H     X     E
 outer_rows M=16 N=8                       | H     H     X     E
 outer_rows M=16 N=8 T=int16               | -     -     -     -
@@ -120,16 +154,21 @@ product N=16                              | X     X     X     X
 product_sparse N=16                       | -     -     -     -
 product_streams N=16                      | X     X     X     X
 relu N=16                                 | X     X     X     X
+relu_gradient N=16                        | XH-   XH-   XX-   XE-
 relu_interleaved N=16                     | X     X     X     X
 relu_interleaved_column N=16              | -     -     -     -
 relu_sparse N=16                          | -     -     -     -
 residual M=6 N=4                          | H-    H-    X-    E-
+residual_add N=8                          | HHH   HHH   XXX   EEE
 rowsum M=4 N=11                           | -     -     -     -
 rowsum M=4 N=11 T=int16                   | -     -     -     -
 scale N=16                                | X     X     X     X
 scale_streams N=16                        | -     -     -     -
 scale_triggered N=16                      | H     H     X     E
+softmax M=4 N=8                           | --H-  --H-  --X-  --E-
+softmax_columns M=4 N=8                   | H-H-  H-H-  X-X-  E-E-
 state N=16                                | X     X     X     X
+stencil7 N=5 Z=5                          | HHHHHHH HHHHHHH XXXXXXX EEEEEEE
 training                                  | HHHH  HHHH  XXXX  EEEE
 training_one_port                         | HHHH  HHHH  XXXX  EEEE
 transpose                                 | X     X     X     X
@@ -160,8 +199,17 @@ def check(program: WaferProgram, density: float, invocations: int) -> None:
     assert 0 < result.limit.cycles <= result.cycles
 
 
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
-@pytest.mark.parametrize("layer", layers(), ids=lambda layer: layer.name)
+def in_every_mode() -> Iterator[Any]:
+    """Every layer in every mode; of graphs of three statements or more, the forced modes are slow tests."""
+    for layer in layers():
+        for mode in MODES:
+            forced = mode not in (SimdMode.AUTO, SimdMode.OFF)
+            long = forced and len(wanted_strategies()[layer.name][mode]) > 2
+            marks = [pytest.mark.slow, pytest.mark.ci] if long else []
+            yield pytest.param(layer, mode, marks=marks, id=f"{layer.name}-{mode.value}")
+
+
+@pytest.mark.parametrize(("layer", "mode"), list(in_every_mode()))
 def test_a_layer_is_right(layer: Layer, mode: SimdMode) -> None:
     program = layer.compile(mode)
     assert strategies_of(program) == wanted_strategies()[layer.name][mode]

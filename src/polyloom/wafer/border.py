@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, Unsupported, error
-from polyloom.ir.program import Program
+from polyloom.ir.program import Program, Statement
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.points import sample_of
 from polyloom.wafer.border_line import BorderLine, Entry
-from polyloom.wafer.chains import holders_of
+from polyloom.wafer.chains import holders_of, reduced_holders
 from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.sides import Grid, Side
 from polyloom.wafer.streams import all_needed, along_lines, named_index, on_side
@@ -169,11 +169,21 @@ def _output_demands(program: Program, given: Mapping) -> Iterator[_Demand]:
     for statement in program.statements:
         schedule = given.outputs.get(statement.write.tensor)
         if schedule is not None:
-            holders = holders_of(program, given, statement)
-            demands = list(_outputs_of(given, statement.write.tensor, schedule, holders))
+            demands = _demands_of_output(program, given, statement, schedule)
             for side in Side:
                 here = [d for d in demands if d.line.side is side]
                 yield from [_together(here)] if here else []
+
+
+def _demands_of_output(
+    program: Program, given: Mapping, statement: Statement, schedule: isl.Map
+) -> list[_Demand]:
+    """Return what an output demands; where parts of an element would come on several lines, reduced first."""
+    tensor = statement.write.tensor
+    demands = list(_outputs_of(given, tensor, schedule, holders_of(program, given, statement)))
+    if all(demand.lines.is_single_valued() for demand in demands):
+        return demands
+    return list(_outputs_of(given, tensor, schedule, reduced_holders(program, given, statement)))
 
 
 def _outputs_of(given: Mapping, tensor: str, schedule: isl.Map, holders: isl.Map) -> Iterator[_Demand]:

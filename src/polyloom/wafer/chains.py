@@ -205,6 +205,14 @@ def holders_of(program: Program, mapping: Mapping, statement: Statement) -> isl.
     return reduce[-1].completed() if reduce else written
 
 
+def reduced_holders(program: Program, mapping: Mapping, statement: Statement) -> isl.Map:
+    """Return ``{ PE[x, y] -> y[i] }``: who has the elements once they are reduced in place."""
+    written = _written(mapping, statement)
+    if written.is_injective():
+        return written
+    return _reduce_in_place(program, mapping, statement, written)[-1].completed()
+
+
 def _reduction(program: Program, mapping: Mapping, statement: Statement) -> tuple[isl.Map, tuple[Chain, ...]]:
     """Return what each PE writes, and the chains that reduce it in place where it must be complete first.
 
