@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from pathlib import Path
 
 import islpy as isl
@@ -18,6 +19,7 @@ from polyloom.diagnostics import PolyloomError, Source
 from polyloom.ir import evaluate, random_inputs
 from polyloom.ir.relations import instance_set
 from polyloom.pipeline import analyse_layer
+from polyloom.polyhedra.binding import bind, project_out_parameters
 from polyloom.polyhedra.bounds import box_between
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.mapping import Mapping, read_mapping
@@ -106,6 +108,19 @@ def _parameters_as_dims(points: isl.Set) -> isl.Map:
 
 def _enumerated(simd: SimdAnalysis) -> Iterator[tuple[isl.Set, isl.Set]]:
     """Yield the points that the nest of an instruction visits, and those that it should visit."""
+    if simd.parts:
+        parts = [part.task.instances for part in simd.parts]
+        assert all(a.is_disjoint(b) for k, a in enumerate(parts) for b in parts[:k])
+        yield reduce(isl.Set.union, parts), simd.task.instances
+        for part in simd.parts:
+            yield from _enumerated(part)
+        return
+    if simd.nested is not None:
+        inner = simd.nested.inner
+        yield project_out_parameters(inner.task.instances, simd.nested.names), simd.task.instances
+        yield bind(simd.nested.points, simd.nested.names), inner.task.instances.params()
+        yield from _enumerated(inner)
+        return
     compressed = simd.compression.compressed
     yield compressed.apply(isl.Map.from_multi_aff(simd.compression.map)), simd.task.instances
     if simd.strategy is Strategy.HULL:

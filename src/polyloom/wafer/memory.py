@@ -119,9 +119,11 @@ class LocalArray:
 
         ``access``: to the tensor.
         """
-        rows = coefficients(compose(access, self.map))
+        rows = coefficients(access)
+        strides = dict(zip(self.dimensions, self.strides, strict=True))
+        signed = [-strides[k] if k in self.reversed else strides[k] for k in range(len(rows))]
         nest = range(access.dim(_DIM.in_))
-        return tuple(sum(row[d] * s for row, s in zip(rows, self.strides, strict=True)) for d in nest)
+        return tuple(sum(row[d] * s for row, s in zip(rows, signed, strict=True)) for d in nest)
 
     def held(self) -> isl.Set:
         """Return ``[PE_X, PE_Y] -> { y[i] }``: the elements on a PE."""

@@ -48,6 +48,9 @@ _DIM = isl.dim_type
 _MOST_DIMENSIONS = 10
 """Of a nest whose subsets of dimensions are looked at one by one."""
 
+_MOST_REORDERED = 24
+"""Ways to split the nest, the cheapest ones and those that are too deep, whose inner order is varied."""
+
 _GAIN = 0.8
 """The part of the loops' cycles that a way must stay below, as estimated: it takes memory and descriptors."""
 
@@ -99,23 +102,24 @@ class _Search:
         live = [k for k, extent in enumerate(extents) if extent > 1]
         if not live or len(live) > _MOST_DIMENSIONS:
             return
-        limit = self._loops_alone(self.analysis, extents)
+        limit = _GAIN * self._loops_alone(self.analysis, extents)
         most = len(live) - 1 if self.options.has(Extension.OUTER_LOOPS) else 0
-        for count in range(most + 1):
-            for outer in combinations(live, count):
-                for inner in self._orders([k for k in range(len(extents)) if k not in outer], live):
-                    way = self._way(outer, inner, extents)
-                    if way is not None and way.cycles < _GAIN * limit:
-                        yield way
+        splits = [outer for count in range(most + 1) for outer in combinations(live, count)]
+        plain = [(outer, self._way(outer, _without(outer, extents), extents)) for outer in splits]
+        plain.sort(key=lambda pair: pair[1].cycles if pair[1] is not None else 0)
+        for number, (outer, way) in enumerate(plain):
+            orders = self._orders(_without(outer, extents), live) if number < _MOST_REORDERED else ()
+            others = (self._way(outer, inner, extents) for inner in orders)
+            yield from (found for found in (way, *others) if found is not None and found.cycles < limit)
 
-    def _orders(self, inner: Sequence[int], live: Sequence[int]) -> Iterator[tuple[int, ...]]:
-        """Yield the dimensions in order, with each in turn innermost, and as an operand's strides fall."""
-        orders = [tuple(inner)]
+    def _orders(self, inner: tuple[int, ...], live: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        """Yield the dimensions with each in turn innermost, and as an operand's strides fall."""
+        orders: list[tuple[int, ...]] = []
         if self.options.has(Extension.OUTER_LOOPS):
             orders += [(*(j for j in inner if j != k), k) for k in inner if k in live]
             for strides in self._strides:
                 orders.append(tuple(sorted(inner, key=lambda k: -abs(strides[k]))))
-        yield from dict.fromkeys(orders)
+        yield from (order for order in dict.fromkeys(orders) if order != inner)
 
     @cached_property
     def _strides(self) -> tuple[tuple[int, ...], ...]:
@@ -222,6 +226,10 @@ class _Search:
             reads = self.analysis.task.statement.reads
             names = ", ".join(reads[k].tensor for k in sorted(fixed))
             yield Effect(Extension.FIXED_SCALARS, f"scalars: {names}")
+
+
+def _without(outer: tuple[int, ...], extents: Sequence[int]) -> tuple[int, ...]:
+    return tuple(k for k in range(len(extents)) if k not in outer)
 
 
 def _times(count: int, what: str) -> str:
