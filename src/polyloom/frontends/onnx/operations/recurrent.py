@@ -9,12 +9,12 @@ from functools import reduce
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import Builder
 from polyloom.frontends.graph.context import Context, Table
+from polyloom.frontends.graph.functions import elu, hard_sigmoid, leaky, softplus
 from polyloom.frontends.graph.operations.contraction import einsum
 from polyloom.frontends.graph.operations.elementwise import cast, filled, mapped
 from polyloom.frontends.graph.operations.movement import concatenated, split_parts, stacked
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, expanded, selected, transposed, unsqueezed
-from polyloom.frontends.graph.functions import elu, hard_sigmoid, leaky, softplus
 from polyloom.ir.expressions import CompareOp, Expression
 from polyloom.ir.types import ElementType
 

@@ -86,7 +86,8 @@ def nearest_position(x: float, axis: Axis, rule: str) -> int:
 
 
 def _triangle(x: NDArray) -> NDArray:
-    return np.clip(1 - np.abs(x), 0, None)
+    found: NDArray = np.clip(1 - np.abs(x), 0, None)
+    return found
 
 
 def cubic_weight(x: NDArray, a: float) -> NDArray:
@@ -136,7 +137,7 @@ def resized(b: Builder, x: Value, axes: dict[int, Axis], method: Method, outside
             x = taken(b, x, k, [nearest_position(p, one, method.nearest) for p in places])
         elif method.mode in ("linear", "cubic"):
             matrix = weights(one, method)
-            inside = ~np.isnan(matrix).any(axis=1)
+            inside = np.asarray(~np.isnan(matrix).any(axis=1))
             x = _along(b, x, k, np.nan_to_num(matrix))
         else:
             raise Refused(f"the mode `{method.mode}`")
