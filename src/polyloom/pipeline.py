@@ -31,7 +31,7 @@ from polyloom.wafer.collectives import ReductionShape, plan_reductions
 from polyloom.wafer.expressible import check_expressible
 from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.memory import allocate
-from polyloom.wafer.placement.choose import Choice, complete
+from polyloom.wafer.placement.choose import Choice, SearchOptions, complete
 from polyloom.wafer.placement.cost_model import estimated_cycles
 from polyloom.wafer.program import WaferProgram, compile_program
 from polyloom.wafer.simd import SimdMode, SimdOptions, enlarge, extension_remarks, missed_remark
@@ -66,14 +66,18 @@ def analyse_layer(
 
 
 def complete_mapping(
-    source: Source | None, program: Program, machine: Machine, size: tuple[int, int] | None = None
+    source: Source | None,
+    program: Program,
+    machine: Machine,
+    size: tuple[int, int] | None = None,
+    options: SearchOptions | None = None,
 ) -> Choice:
     """Return a map's mapping, with what it leaves open chosen; ``size`` is taken in place of the map's.
 
     Source: dtg_codegen, Sec. 4.1.2 (a direction, and its future work).
     """
     check_expressible(program)
-    return complete(source, program, machine, lambda p, m: _estimated(p, m, machine), size)
+    return complete(source, program, machine, lambda p, m: _estimated(p, m, machine), size, options)
 
 
 def _estimated(program: Program, mapping: Mapping, machine: Machine) -> float:

@@ -51,7 +51,7 @@ class Given:
     """What a map says, all of a mapping or a part of it. None: it says nothing, or ``auto``.
 
     ``placement``: of the statements that are placed; ``directions``: ``{ S[i, j] -> [j, i] }`` of those that
-    have only a direction.
+    have only a direction; ``streamed``, ``leaving``: tensors that ``auto`` names.
     """
 
     source: Source
@@ -61,6 +61,8 @@ class Given:
     directions: dict[str, isl.Map]
     inputs: dict[str, isl.Map] | None
     outputs: dict[str, isl.Map] | None
+    streamed: tuple[str, ...] | None
+    leaving: tuple[str, ...] | None
     sparse: tuple[str, ...] | None
     state: tuple[tuple[str, str], ...]
     trigger: dict[str, str]
@@ -68,12 +70,13 @@ class Given:
     @property
     def is_complete(self) -> bool:
         """Whether nothing is left to choose: a tensor without a port is resident where all is placed."""
-        automatic = any(e.text == AUTOMATIC for e in self.entries.values())
+        automatic = any(is_automatic(e) for e in self.entries.values())
         return self.grid is not None and bool(self.placement) and not self.directions and not automatic
 
 
-AUTOMATIC = "auto"
-"""The value of ``iport_map`` or ``oport_map`` that leaves the ports to the compiler."""
+def is_automatic(entry: Entry) -> bool:
+    """Whether an entry leaves ports to the compiler: ``auto``, or ``auto x, dy``, which names the tensors."""
+    return entry.key in ("iport_map", "oport_map") and re.match(r"auto\b", entry.text) is not None
 
 
 def read_mapping(source: Source, program: Program) -> Mapping:
@@ -113,6 +116,8 @@ def read_given(source: Source, program: Program) -> Given:
         directions,
         None if inputs is None else _read_ports(inputs, program, program.inputs, "input"),
         None if outputs is None else _read_ports(outputs, program, program.outputs, "output"),
+        _named_after_auto(entries.get("iport_map"), program.inputs, "input"),
+        _named_after_auto(entries.get("oport_map"), program.outputs, "output"),
         _read_sparse(entries["sparse"], program) if "sparse" in entries else None,
         _read_state(entries.get("state"), program),
         _read_trigger(entries.get("trigger"), program),
@@ -120,7 +125,18 @@ def read_given(source: Source, program: Program) -> Given:
 
 
 def _is_open(entries: dict[str, Entry], key: str) -> bool:
-    return key not in entries or entries[key].text == AUTOMATIC
+    return key not in entries or is_automatic(entries[key])
+
+
+def _named_after_auto(entry: Entry | None, known: tuple[str, ...], role: str) -> tuple[str, ...] | None:
+    """Return the tensors named after ``auto``; None where there are none, or no ``auto``."""
+    if entry is None or not is_automatic(entry):
+        return None
+    names = list(_names(entry))[1:]
+    for name, span in names:
+        if name not in known:
+            raise PolyloomError(_unknown(entry, name, role, list(known), span))
+    return tuple(name for name, _ in names) or None
 
 
 def _check_complete(given: Given) -> None:
@@ -135,7 +151,7 @@ def _check_complete(given: Given) -> None:
     for name in given.directions:
         raise Unsupported(_direction_only(given.entries["compute_map"], name))
     for key, entry in given.entries.items():
-        if entry.text == AUTOMATIC:
+        if is_automatic(entry):
             raise Unsupported(error("map-automatic", f"`{key}` is left to the compiler", entry.span))
 
 

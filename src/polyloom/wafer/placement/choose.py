@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, zip_longest
 from typing import Any
 
 import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, error
 from polyloom.ir.program import Affine, Program, Statement
+from polyloom.polyhedra.effort import TooHardError, at_most
 from polyloom.wafer.mapping import Given, read_given, read_mapping
 from polyloom.wafer.mapping import Mapping as LairMap
 from polyloom.wafer.placement.coordinates import Place
@@ -35,11 +37,19 @@ Pricer = Callable[[Program, LairMap], float]
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How many layouts are compiled, of how many of them the ports are varied, and how many maps at most."""
+    """How many layouts are compiled, of how many of them the ports are varied, and how many maps at most.
+
+    A program of n statements takes n times as long to compile, so fewer of its maps are.
+    """
 
     layouts: int = 16
-    refined: int = 3
-    compiled: int = 90
+    refined: int = 2
+    compiled: int = 72
+
+    def shared_by(self, statements: int) -> SearchOptions:
+        """Return the options for a program of so many statements."""
+        layouts = max(min(6, self.layouts), self.layouts // statements)
+        return SearchOptions(layouts, self.refined, max(min(24, self.compiled), self.compiled // statements))
 
 
 @dataclass(frozen=True)
@@ -97,7 +107,8 @@ def complete(
     failure: PolyloomError | None = None
     for wishes, notes in _wishes(given, program):
         problem = Problem(program, given, wishes, _fixed_texts(given))
-        found = _search(problem, machine, pricer, options or SearchOptions())
+        effort = (options or SearchOptions()).shared_by(len(program.statements))
+        found = _search(problem, machine, pricer, effort)
         good = sorted((c for c in found if c.refusal is None), key=lambda c: c.cycles)
         if good:
             mapping = read_mapping(Source("<automatic map>", good[0].text), program)
@@ -116,12 +127,12 @@ def _wishes(given: Given, program: Program) -> Iterator[tuple[Wishes, tuple[str,
     all_placed = len(given.placement) == len(program.statements)
     sparse = given.sparse or ()
     olds, news = ([pair[k] for pair in given.state] for k in (0, 1))
-    moving = tuple(given.inputs) if given.inputs is not None else ()
-    leaving = tuple(given.outputs) if given.outputs is not None else ()
-    named = [*(n for n in sparse if n in program.inputs), *given.trigger.values()]
-    if given.inputs is None and (not all_placed or "iport_map" in given.entries):
+    moving = tuple(given.inputs) if given.inputs is not None else given.streamed or ()
+    leaving = tuple(given.outputs) if given.outputs is not None else given.leaving or ()
+    named = [*(n for n in sparse if n in program.inputs), *given.trigger.values(), *(given.streamed or ())]
+    if given.inputs is None and not given.streamed and (not all_placed or "iport_map" in given.entries):
         moving = streamed_inputs(program, olds, named)
-    if given.outputs is None and (not all_placed or "oport_map" in given.entries):
+    if given.outputs is None and not given.leaving and (not all_placed or "oport_map" in given.entries):
         leaving = tuple(n for n in program.outputs if n not in news)
     stays = [n for n in program.inputs if n not in moving]
     notes = [f"{_listed(moving)} streams" if moving else "nothing streams"]
@@ -145,7 +156,8 @@ def _search(problem: Problem, machine: Machine, pricer: Pricer, options: SearchO
     for r in fitting[: options.layouts]:
         plan = first_plan(problem, _grid_of(problem, r.places), r.places)
         plans.append((plan, _tried(problem, plan, pricer, seen)))
-    plans += _legal_ports(problem, plans, pricer, seen)
+    if all(candidate.refusal is not None for _, candidate in plans):
+        plans += _legal_ports(problem, plans, pricer, seen, options.compiled)
     best = sorted((p for p in plans if p[1].refusal is None), key=lambda p: p[1].cycles)
     for plan, candidate in best[: options.refined]:
         _refine(problem, plan, candidate, pricer, seen, options.compiled)
@@ -153,19 +165,20 @@ def _search(problem: Problem, machine: Machine, pricer: Pricer, options: SearchO
 
 
 def _legal_ports(
-    problem: Problem, plans: Sequence[tuple[Plan, Candidate]], pricer: Pricer, seen: dict[str, Candidate]
+    problem: Problem,
+    plans: Sequence[tuple[Plan, Candidate]],
+    pricer: Pricer,
+    seen: dict[str, Candidate],
+    most: int,
 ) -> list[tuple[Plan, Candidate]]:
-    """Where the default ports of no layout are accepted, look for others that are."""
-    if any(candidate.refusal is None for _, candidate in plans):
-        return []
-    found: list[tuple[Plan, Candidate]] = []
-    for plan, _ in plans:
-        for other in neighbours(problem, plan):
-            candidate = _tried(problem, other, pricer, seen)
+    """Look for ports that are accepted where the default ones of no layout are: of each layout in turn."""
+    in_turn = zip_longest(*(neighbours(problem, plan) for plan, _ in plans))
+    for plan in chain.from_iterable(in_turn):
+        if plan is not None and len(seen) < most:
+            candidate = _tried(problem, plan, pricer, seen)
             if candidate.refusal is None:
-                found.append((other, candidate))
-                break
-    return found
+                return [(plan, candidate)]
+    return []
 
 
 def _refine(
@@ -181,6 +194,8 @@ def _refine(
     while improved and len(seen) < most:
         improved = False
         for other in neighbours(problem, plan):
+            if len(seen) >= most:
+                return
             tried = _tried(problem, other, pricer, seen)
             if tried.refusal is None and tried.cycles < candidate.cycles:
                 plan, candidate, improved = other, tried, True
@@ -191,11 +206,25 @@ def _tried(problem: Problem, plan: Plan, pricer: Pricer, seen: dict[str, Candida
     text = plan_text(problem, plan)
     if text not in seen:
         try:
-            mapping = read_mapping(Source("<automatic map>", text), problem.program)
-            seen[text] = Candidate(text, pricer(problem.program, mapping))
+            with at_most(_EFFORT * (1 + len(problem.program.statements))):
+                mapping = read_mapping(Source("<automatic map>", text), problem.program)
+                seen[text] = Candidate(text, pricer(problem.program, mapping))
         except PolyloomError as refusal:
             seen[text] = Candidate(text, float("inf"), refusal)
+        except TooHardError:
+            seen[text] = Candidate(text, float("inf"), Unsupported(_too_hard()))
     return seen[text]
+
+
+_EFFORT = 1_500_000
+"""Operations of isl for one candidate and statement, about a second; those that compile well take a third."""
+
+
+def _too_hard() -> Diagnostic:
+    helps = ["give a part of the map, or a smaller rectangle"]
+    return error(
+        "placement-effort", "no mapping was found whose sets are simple enough to compile", helps=helps
+    )
 
 
 # Layouts.
@@ -264,8 +293,10 @@ def _reaching(schedule: isl.Map, width: int, height: int) -> tuple[int, int]:
 def _expressions(given: Given, statement: Statement) -> tuple[Affine, Affine]:
     """Return a direction's two expressions. Raises PolyloomError ``map-direction`` if one is not affine."""
     relation = given.directions[statement.name]
-    function = relation.as_pw_multi_aff().coalesce() if relation.is_single_valued() else None
-    if function is None or not function.isa_multi_aff():
+    if not relation.is_single_valued():
+        raise PolyloomError(_not_affine(given, statement))
+    function = relation.as_pw_multi_aff().gist(relation.domain()).coalesce()
+    if not function.isa_multi_aff():
         raise PolyloomError(_not_affine(given, statement))
     pair = function.as_multi_aff()
     first, second = (_affine(pair.get_at(k), len(statement.domain)) for k in (0, 1))

@@ -196,8 +196,14 @@ def _port_text(
 
 
 def _input_by_isl(program: Program, placed: Mapping, tensor: Tensor, port: Port) -> str:
-    lines = all_needed(program, placed, tensor.name).reverse().apply_range(_to_port(port.side, placed.grid))
-    return "" if lines.is_empty() else _with_index(tensor, lines.coalesce(), port.order)
+    lines = input_lines(program, placed, tensor.name, port.side)
+    return "" if lines.is_empty() else _with_index(tensor, lines, port.order)
+
+
+def input_lines(program: Program, placed: Mapping, name: str, side: Side) -> isl.Map:
+    """Return ``{ x[i] -> PE[x, -1] }``: the ports of a side that face lines in which elements are read."""
+    needed = all_needed(program, placed, name).reverse()
+    return needed.apply_range(_to_port(side, placed.grid)).coalesce()
 
 
 def _to_port(side: Side, grid: Grid) -> isl.Map:
@@ -234,7 +240,8 @@ def _plain_output(tensor: Tensor, statement: Statement, place: Place, port: Port
         lines.append(line if tile.step == 1 else f"{tile.step}*({line})")
         indices[d] = f"{names[d]} mod {tile.size}" if tile.size > 1 else "0"
     heads = [f"{name} = 0:{n - 1}" for name, n in zip(names, tensor.shape, strict=True)]
-    return _port_text(tensor, heads, external(port.side, grid, " + ".join(lines) or "0"), indices, port.order)
+    pe = external(port.side, grid, " + ".join(lines) or "0")
+    return _port_text(tensor, heads, pe, indices, port.order)
 
 
 def _plain_dims(tensor: Tensor, statement: Statement) -> Iterator[tuple[int, int]]:
@@ -246,11 +253,20 @@ def _plain_dims(tensor: Tensor, statement: Statement) -> Iterator[tuple[int, int
 
 
 def _output_by_isl(program: Program, placed: Mapping, statement: Statement, port: Port) -> str:
-    """Let each element leave where it is complete; what no instance writes, at the first of these lines."""
     tensor = program.tensor(statement.write.tensor)
+    return _with_index(tensor, output_lines(program, placed, tensor.name, port.side), port.order)
+
+
+def output_lines(program: Program, placed: Mapping, name: str, side: Side) -> isl.Map:
+    """Return ``{ y[i] -> PE[4, y] }``: each element leaves the line in which it is complete.
+
+    ``placed`` has no output ports. What no instance writes leaves at the first of these lines.
+    """
+    statement = program.definition(name)
+    assert statement is not None
     holders = holders_of(program, placed, statement).reverse()
-    lines = holders.apply_range(_to_port(port.side, placed.grid)).lexmax()
-    unwritten = element_set(tensor).subtract(lines.domain())
+    lines = holders.apply_range(_to_port(side, placed.grid)).lexmax()
+    unwritten = element_set(program.tensor(name)).subtract(lines.domain())
     if not unwritten.is_empty():
         lines = lines.union(isl.Map.from_domain_and_range(unwritten, lines.range().lexmin()))
-    return _with_index(tensor, lines.coalesce(), port.order)
+    return lines.coalesce()

@@ -1,0 +1,130 @@
+"""The cost model of automatic mapping against the simulator: estimated and simulated cycles.
+
+Usage: python benchmarks/placement_model.py [--machine cs1|cs2|cs3] [--random N] [--seed S] [LAYER ...]
+
+For every case of benchmarks/automatic_map.py: its hand-written maps and N random ones, dense data, one
+invocation. Printed: the smallest and largest ratio estimated / simulated, Spearman's rank correlation within
+the case, and by how much the map with the smallest estimate is slower than the fastest one. The last line is
+over all maps. Nothing in the model is fitted to these layers: all its numbers are the machine's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+
+import click
+import numpy as np
+from automatic_map import EFFORT, Case, cases
+from corpus import inputs_of, together
+from random_maps import random_map
+from rich.console import Console
+from rich.table import Table
+
+from polyloom.diagnostics import PolyloomError, Source
+from polyloom.pipeline import analyse_layer
+from polyloom.polyhedra.effort import TooHardError, at_most
+from polyloom.wafer.mapping import Mapping, read_mapping
+from polyloom.wafer.placement.cost_model import estimated_cycles
+from polyloom.wafer.program import compile_program
+from polyloom.wafer.simd import SimdOptions
+from polyloom.wafer.simulation import simulate_program
+from polyloom.wafer.simulator.machine import Machine, load_machine
+
+
+@dataclass(frozen=True)
+class Point:
+    """One map: what the model says, and what the simulator says."""
+
+    estimated: float
+    simulated: int
+
+    @property
+    def ratio(self) -> float:
+        return self.estimated / self.simulated
+
+
+def points_of(case: Case, machine: Machine, random_maps: int, seed: int) -> list[Point]:
+    """Return the points of a case's maps."""
+    mappings = [layer.mapping(case.program) for layer in case.hand]
+    return [p for m in (*mappings, *_drawn(case, random_maps, seed)) if (p := _point(case, m, machine))]
+
+
+def _drawn(case: Case, count: int, seed: int) -> Iterator[Mapping]:
+    random = Random(seed)
+    for _ in range(count):
+        try:
+            with at_most(EFFORT):
+                mapping = read_mapping(
+                    Source("<random map>", random_map(random, case.program, case.like)), case.program
+                )
+        except (PolyloomError, TooHardError):
+            continue
+        yield mapping
+
+
+def _point(case: Case, mapping: Mapping, machine: Machine) -> Point | None:
+    """Return a map's point; None where a check refuses it."""
+    try:
+        with at_most(EFFORT):
+            analysis = analyse_layer(case.program, mapping, SimdOptions(machine=machine))
+            program = compile_program(analysis, machine)
+            estimated = estimated_cycles(program)
+            data = together(mapping, inputs_of(case.program, mapping, 1.0, 1))
+            return Point(estimated, simulate_program(program, data).cycles)
+    except (PolyloomError, TooHardError):
+        return None
+
+
+def rank_correlation(points: Sequence[Point]) -> float:
+    """Return Spearman's coefficient; ties have their mean rank."""
+    pairs = np.array([(p.estimated, p.simulated) for p in points], dtype=np.float64)
+    ranks = np.stack([_ranks(column) for column in pairs.T])
+    if len(points) < 3 or (ranks.std(axis=1) == 0).any():
+        return float("nan")
+    return float(np.corrcoef(ranks)[0, 1])
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    unique, inverse = np.unique(values, return_inverse=True)
+    position = np.argsort(np.argsort(values, kind="stable"), kind="stable").astype(np.float64)
+    means = np.bincount(inverse, position) / np.bincount(inverse)
+    assert len(unique) == len(means)
+    return means[inverse]
+
+
+def loss(points: Sequence[Point]) -> float:
+    """Return how much slower the map with the smallest estimate is than the fastest."""
+    chosen = min(points, key=lambda p: p.estimated)
+    return chosen.simulated / min(p.simulated for p in points)
+
+
+@click.command()
+@click.option("--machine", type=click.Choice(["cs1", "cs2", "cs3"]), default="cs2", show_default=True)
+@click.option("--random", "random_maps", metavar="N", default=30, show_default=True)
+@click.option("--seed", default=0, show_default=True)
+@click.argument("chosen", nargs=-1)
+def main(machine: str, random_maps: int, seed: int, chosen: tuple[str, ...]) -> None:
+    """Print a table of all cases."""
+    model = load_machine(machine)
+    table = Table("layer", "maps", "least ratio", "largest ratio", "rank correlation", "loss", box=None)
+    everything: list[Point] = []
+    for case in cases(chosen):
+        points = points_of(case, model, random_maps, seed)
+        if points:
+            table.add_row(case.name, *_columns(points))
+            everything += points
+    if everything:
+        table.add_row("all", *_columns(everything)[:-1], "")
+    Console(width=120).print(table)
+
+
+def _columns(points: Sequence[Point]) -> list[str]:
+    ratios = [p.ratio for p in points]
+    figures = [min(ratios), max(ratios), rank_correlation(points), loss(points)]
+    return [str(len(points)), *(f"{f:.2f}" for f in figures)]
+
+
+if __name__ == "__main__":
+    main()
