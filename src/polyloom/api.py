@@ -13,11 +13,12 @@ import os
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy.typing as npt
 
-from polyloom.diagnostics import Diagnostic, PolyloomError, error
+from polyloom.diagnostics import Diagnostic, PolyloomError, Unsupported, error
 from polyloom.files import read_source
 from polyloom.frontends.graph.imported import Imported
 from polyloom.ir import evaluate, random_inputs
@@ -43,13 +44,13 @@ from polyloom.sources import Reading, is_c, load_host_programs, load_model, load
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.check import check_outputs, checked_batch, made_up
 from polyloom.wafer.collectives import ReductionShape
-from polyloom.wafer.explanation import explanation
+from polyloom.wafer.explanation import explanation, resources_document
 from polyloom.wafer.extensions import Extension, without
 from polyloom.wafer.manifest import manifest
 from polyloom.wafer.mapping import Mapping as LairMap
 from polyloom.wafer.per_layer import LayerRun, ModelRun
 from polyloom.wafer.placement.choose import Choice
-from polyloom.wafer.program import WaferProgram
+from polyloom.wafer.program import Survey, WaferProgram, survey
 from polyloom.wafer.simd import SimdMode, SimdOptions
 from polyloom.wafer.simulation import simulate_program
 from polyloom.wafer.simulation_result import SimulationResult
@@ -99,9 +100,21 @@ class Explanation:
         """Missed optimisations, with their reasons."""
         return self.analysis.remarks
 
+    @cached_property
+    def survey(self) -> Survey | Diagnostic:
+        """What each role of PE takes of the machine; or why no routes or order were found."""
+        try:
+            return survey(self.analysis, self.analysis.options.machine)
+        except Unsupported as refused:
+            return refused.diagnostics[0]
+
     def json(self) -> dict[str, Any]:
         """Return the document of ``explain --json``; isl objects are strings. Source: docs/interface.md."""
-        return explanation(self.analysis)
+        found = self.survey
+        if isinstance(found, Diagnostic):
+            return explanation(self.analysis) | {"resources": {"refused": found.message}}
+        resources = resources_document(found, self.analysis.options.machine)
+        return explanation(self.analysis) | {"resources": resources}
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from polyloom.cli.options import (
     simd_option,
     source_options,
 )
+from polyloom.diagnostics import Diagnostic
 from polyloom.sources import Reading, is_c, load_scops
 
 
@@ -64,8 +65,9 @@ def command(
         return
     from polyloom.report.explain_view import print_explanation
 
-    print_explanation(found.analysis)
-    print_remarks(found.remarks, quiet=as_json)
+    print_explanation(found.analysis, found.survey)
+    refused = (found.survey,) if isinstance(found.survey, Diagnostic) else ()
+    print_remarks((*found.remarks, *refused), quiet=as_json)
 
 
 def _explain_loops(source: Path, options: dict[str, Any], *, as_json: bool) -> None:

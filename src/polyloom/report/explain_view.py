@@ -9,9 +9,11 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from polyloom.diagnostics import Diagnostic
 from polyloom.ir.program import Statement
 from polyloom.ir.text import assignment_text, tensor_text
 from polyloom.report.explain_task_view import Row, task_rows, task_title
+from polyloom.report.resource_view import reduction_rows, resource_rows, resource_table
 from polyloom.report.terminal import ascii_only, console
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.border import Adapter
@@ -20,16 +22,20 @@ from polyloom.wafer.explanation import chain_kind, pes_text
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.moves import Move
 from polyloom.wafer.notation import notation, placement_notation, set_notation
+from polyloom.wafer.program import Survey
 from polyloom.wafer.sides import Side
 
 PE_BYTES = 48 * 1024
 """Memory of a PE (wafer-target.md, 1)."""
 
 
-def print_explanation(analysis: LayerAnalysis) -> None:
-    """Print every stage of an analysis on stdout."""
+def print_explanation(analysis: LayerAnalysis, found: Survey | Diagnostic) -> None:
+    """Print every stage of an analysis on stdout, and what the roles of PEs take, or why there are none."""
     out = console()
-    View(analysis, out).print()
+    view = View(analysis, out)
+    view.print()
+    if isinstance(found, Survey):
+        view.print_resources(found)
 
 
 class View:
@@ -46,9 +52,17 @@ class View:
         self._stage("Ports and placement", self._rows(self._placed()))
         self._stage("Local memory of a PE", self._memory())
         self._stage("Tasks", self._tasks())
+        if self.analysis.reductions:
+            self._stage("Reductions along lines", self._rows(reduction_rows(self.analysis)))
         for simd in self.analysis.simd:
             rows = task_rows(simd, self.analysis.arrays, ascii_only=self.ascii)
             self._stage(task_title(simd), self._rows(rows))
+
+    def print_resources(self, found: Survey) -> None:
+        """Print what each role of PE takes of the machine."""
+        title = f"What the roles of PEs take of {self.analysis.options.machine.title}"
+        rows = self._rows(resource_rows(found, ascii_only=self.ascii))
+        self._stage(title, Group(resource_table(found), Text(), rows))
 
     def _stage(self, title: str, content: RenderableType) -> None:
         line = "-" if self.ascii else "─"

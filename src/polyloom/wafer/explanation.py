@@ -16,11 +16,15 @@ from polyloom.wafer.array_layout import layout_effects
 from polyloom.wafer.border import Adapter
 from polyloom.wafer.border_flows import kinds_of
 from polyloom.wafer.chains import Chain, Part, Results
+from polyloom.wafer.collectives import Reduction
 from polyloom.wafer.explanation_tasks import compute_entry
 from polyloom.wafer.isl_text import function_text, placement_text, relation_text
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.moves import Move
+from polyloom.wafer.program import Survey
+from polyloom.wafer.resources import RoleResources
 from polyloom.wafer.sides import Grid, Side
+from polyloom.wafer.simulator.machine import Machine
 from polyloom.wafer.streams import Stream
 from polyloom.wafer.tasks import InitializeTask, StoreTask
 
@@ -49,7 +53,44 @@ def explanation(analysis: LayerAnalysis) -> Document:
             *(entry for result in analysis.graph.results for entry in _chains(result)),
             *(_adapt(adapter) for adapter in analysis.border.adapters if not adapter.inward),
         ],
+        "reductions": [_reduction(reduction) for reduction in analysis.reductions],
         "remarks": [_remark(diagnostic) for diagnostic in analysis.remarks],
+    }
+
+
+def resources_document(found: Survey, machine: Machine) -> Document:
+    """Return what each role of PE takes of a machine, and the machine's limits."""
+    return {
+        "machine": machine.name,
+        "chains_wait": found.patience.value,
+        "colors": [{"color": color, "carries": what} for color, what in found.routing.colors],
+        "roles": [_role(role) for role in found.resources],
+    }
+
+
+def _role(role: RoleResources) -> Document:
+    return {
+        "role": role.role,
+        "pes": relation_text(role.pes),
+        "amounts": [
+            {"what": a.what, "used": a.used, "limit": a.limit, "names": list(a.names)} for a in role.amounts
+        ],
+        "simd_configurations": role.configurations,
+        "loaded_for_each_use": list(role.loaded),
+    }
+
+
+def _reduction(reduction: Reduction) -> Document:
+    return {
+        "name": reduction.name,
+        "tensor": reduction.tensor,
+        "to": reduction.side,
+        "pes": reduction.pes,
+        "elements": reduction.elements,
+        "shape": reduction.chosen.shape.value,
+        "groups": list(reduction.chosen.groups),
+        "estimates": {e.shape.value: e.cycles for e in reduction.estimates},
+        "reason": reduction.reason,
     }
 
 

@@ -45,13 +45,21 @@ class WaferProgram:
     files: dict[str, str]
 
 
-def compile_program(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
-    """Make the code of every role and the layout.
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """The roles of a layer and what they take of a machine, whether it has that or not."""
 
-    Raises PolyloomError and Unsupported (``wafer-...``) where the layer does not fit the machine: memory,
-    colors, queues, descriptors, the grid.
+    roles: tuple[RoleProgram, ...]
+    resources: tuple[RoleResources, ...]
+    patience: Patience
+    routing: Routing
+
+
+def survey(analysis: LayerAnalysis, machine: Machine) -> Survey:
+    """Make the programs of all roles and count what they take.
+
+    Raises Unsupported (``wafer-colors``, ``wafer-deadlock``) where no routes or no order were found.
     """
-    _check_grid(analysis, machine)
     routing = route(analysis.graph, analysis.border, machine.colors)
     found, border = find_roles(analysis), border_roles(analysis, routing.adapters)
     patience = choose_patience(analysis, found, border, routing.adapters)
@@ -59,14 +67,27 @@ def compile_program(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
         *(_role_program(analysis, machine, routing, role, patience) for role in found),
         *(_border_program(analysis, machine, routing, role) for role in border),
     )
-    resources = resources_of(machine, routing, roles)
-    check_fits(analysis.mapping, machine, resources)
+    return Survey(roles, resources_of(machine, routing, roles), patience, routing)
+
+
+def compile_program(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
+    """Make the code of every role and the layout.
+
+    Raises PolyloomError and Unsupported (``wafer-...``) where the layer does not fit the machine: memory,
+    colors, queues, tasks, descriptors, the grid.
+    """
+    _check_grid(analysis, machine)
+    found = survey(analysis, machine)
+    check_fits(analysis.mapping, machine, found.resources)
+    roles, routing = found.roles, found.routing
     files = {f"{p.code.name}.c": role_file(p.code) for p in roles}
     parts = tuple((p.pes, p.code, p.origin, p.bindings) for p in roles)
     files["layout.c"] = layout_file(analysis.border.given.grid, parts, routing)
     files["integers.h"] = INTEGERS_H
     inputs, outputs = inputs_of(analysis, routing), outputs_of(analysis, routing)
-    return WaferProgram(analysis, machine, roles, resources, patience, routing, inputs, outputs, files)
+    return WaferProgram(
+        analysis, machine, roles, found.resources, found.patience, routing, inputs, outputs, files
+    )
 
 
 def _role_program(
