@@ -48,6 +48,9 @@ from polyloom.wafer.zeros import zeros_may_be_dropped
 _MOST_BASES = 12
 """Bases of the lattice that are tried, at most."""
 
+_MOST_GROWTH = 4
+"""Times that an array may grow by what extra instances read."""
+
 _MOST_BOXES = 4
 """Boxes that a set is cut into, at most."""
 
@@ -60,7 +63,7 @@ def improve(analysis: SimdAnalysis, arrays: Arrays, options: SimdOptions) -> Sim
     if not _is_open(analysis, options):
         return analysis
     ways = [analysis, *_ways(analysis, arrays, options)]
-    best = min(ways, key=lambda way: run_cycles(way, arrays, options.machine))
+    best = min(ways, key=lambda way: run_cycles(way, enlarge(arrays, (way,)), options.machine))
     return _as_scalar_code(_without_constants(best, arrays, options), arrays, options)
 
 
@@ -302,7 +305,10 @@ def _padding_effects(analysis: SimdAnalysis, arrays: Arrays, zeroed: frozenset[s
 
 
 def _fits(analysis: SimdAnalysis, arrays: Arrays, options: SimdOptions) -> bool:
+    """Whether the enlarged arrays fit in memory, none of them many times as large as before."""
     enlarged = enlarge(arrays, (analysis,))
+    if any(array.bytes > _MOST_GROWTH * arrays[name].bytes for name, array in enlarged.items()):
+        return False
     return sum(array.bytes for array in enlarged.values()) <= options.machine.memory_bytes
 
 

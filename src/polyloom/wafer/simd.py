@@ -67,13 +67,15 @@ class Sizing(Enum):
 
 @dataclass(frozen=True)
 class SimdOptions:
-    """``max_configurations``: how many sizes may be enumerated; ``extensions``: those switched on.
+    """``max_configurations``: how many sizes may be enumerated, by default a file of descriptors but one.
+
+    ``extensions``: those switched on.
 
     ``machine``: whose costs choose among what the extensions offer.
     """
 
     mode: SimdMode = SimdMode.AUTO
-    max_configurations: int = 8
+    max_configurations: int = 7
     extensions: frozenset[Extension] = ALL_EXTENSIONS
     machine: Machine = field(default_factory=lambda: load_machine("cs2"))
 

@@ -200,8 +200,8 @@ class _Search:
         extents = [high for _, high in integer_bounds(shaped.sizes)]
         shape = _shape(shaped, self.arrays, extents, order)
         plan = self.plan(shaped, shape)
-        if plan is None:
-            return None
+        if plan is None or (shaped.strategy is Strategy.ENUMERATED and len(plan.steps) > 1):
+            return None  # each operand of each step would take a descriptor for each size
         fixed = self._fixed(shaped, shape)
         return replace(
             shaped,
