@@ -48,12 +48,20 @@ def split_roles(prefix: str, found: Iterable[isl.Set]) -> tuple[Role, ...]:
         return ()
     everything = features[0]
     for feature in features[1:]:
-        everything = everything.union(feature)
+        everything = everything if feature.is_subset(everything) else everything.union(feature)
     atoms = [everything.coalesce()]
     for feature in features:
-        parts = [part for atom in atoms for part in (atom.intersect(feature), atom.subtract(feature))]
-        atoms = [part.coalesce() for part in parts if not part.is_empty()]
+        atoms = [part for atom in atoms for part in _split(atom, feature)]
     return tuple(Role(f"{prefix}_{k}", atom) for k, atom in enumerate(atoms))
+
+
+def _split(atom: isl.Set, feature: isl.Set) -> Iterator[isl.Set]:
+    """Yield the parts of a set inside and outside of another; the set as it is where there is one part."""
+    if atom.is_disjoint(feature) or atom.is_subset(feature):
+        yield atom
+        return
+    yield atom.intersect(feature).coalesce()
+    yield atom.subtract(feature).coalesce()
 
 
 def _features(analysis: LayerAnalysis) -> Iterator[isl.Set]:
