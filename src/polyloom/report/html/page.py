@@ -12,7 +12,7 @@ from markupsafe import Markup
 from polyloom.files import write_whole
 from polyloom.report.html.document import document
 from polyloom.report.html.graph_layout import HEIGHT, WIDTH, draw
-from polyloom.report.html.tables import cards, decisions, map_text, program_text, remarks, role_rows, verdict
+from polyloom.report.html.tables import cards, decisions, map_text, program_text, remarks, role_table, verdict
 from polyloom.wafer.simulation_result import SimulationResult
 from polyloom.wafer.views.task_links import task_links
 
@@ -52,7 +52,7 @@ def _values(environment: Environment, result: SimulationResult) -> dict[str, Any
         "verdict": verdict(result),
         "cards": cards(result),
         "decisions": decisions(result),
-        "roles": role_rows(result),
+        "roles": role_table(result),
         "colors": result.program.routing.colors,
         "remarks": tuple(remarks(result)),
         "graph": draw(task_links(result.program.analysis)),

@@ -10,12 +10,11 @@ from polyloom.diagnostics import Unsupported, render
 from polyloom.frontends.lair import from_program
 from polyloom.ir.printer import print_program
 from polyloom.report.explain_task_view import Row, task_rows, task_title
-from polyloom.wafer.emit_c import operand_count
 from polyloom.wafer.explanation_tasks import simd_sizes
 from polyloom.wafer.host import pes_of_role
 from polyloom.wafer.isl_text import placement_text
 from polyloom.wafer.notation import notation, notation_in_prose
-from polyloom.wafer.program import RoleProgram
+from polyloom.wafer.resources import Amount
 from polyloom.wafer.simd import SimdAnalysis, Strategy
 from polyloom.wafer.simulation_result import SimulationResult
 
@@ -45,31 +44,22 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Use:
-    """How much of a resource is used, of how much."""
-
-    used: int
-    available: int
-
-    @property
-    def share(self) -> float:
-        """From 0 to 1, for a bar."""
-        return min(1.0, self.used / self.available) if self.available else 0.0
-
-
-@dataclass(frozen=True)
 class RoleRow:
-    """What a role of PE takes: ``arrays``: name and bytes, the largest first."""
+    """What a role of PE takes: one amount for each of ``RoleTable.columns``."""
 
     name: str
     pes: str
     count: int
-    memory: Use
-    arrays: tuple[tuple[str, int], ...]
-    inputs: Use
-    outputs: Use
-    tasks: int
-    operands: int
+    amounts: tuple[Amount, ...]
+    configurations: int
+
+
+@dataclass(frozen=True)
+class RoleTable:
+    """``columns``: what there is of the machine and how much of it, as in every row."""
+
+    columns: tuple[tuple[str, int], ...]
+    rows: tuple[RoleRow, ...]
 
 
 def cards(result: SimulationResult) -> tuple[Card, ...]:
@@ -135,25 +125,21 @@ def _sizes(simd: SimdAnalysis) -> str:
     return " or ".join(" × ".join(map(str, size)) or "1" for size in sizes)
 
 
-def role_rows(result: SimulationResult) -> tuple[RoleRow, ...]:
+def role_table(result: SimulationResult) -> RoleTable:
     """Return what each role takes of its PEs."""
-    return tuple(_role_row(result, role) for role in result.program.roles)
-
-
-def _role_row(result: SimulationResult, role: RoleProgram) -> RoleRow:
-    machine, code = result.program.machine, role.code
-    arrays = sorted(((a.name, a.bytes) for a in code.arrays), key=lambda a: -a[1])
-    return RoleRow(
-        code.name,
-        notation(str(role.pes.coalesce())),
-        len(pes_of_role(result.program, role)[0]),
-        Use(role.memory_bytes, machine.memory_bytes),
-        tuple(arrays),
-        Use(len(code.inputs), len(machine.input_queues)),
-        Use(len(code.outputs), len(machine.output_queues)),
-        2 * len(code.data_tasks) + len(code.local_tasks) + 1,
-        operand_count(code),
+    program = result.program
+    rows = tuple(
+        RoleRow(
+            taken.role,
+            notation(str(taken.pes.coalesce())),
+            len(pes_of_role(program, role)[0]),
+            taken.amounts,
+            taken.configurations,
+        )
+        for role, taken in zip(program.roles, program.resources, strict=True)
     )
+    columns = tuple((amount.what, amount.limit) for amount in rows[0].amounts) if rows else ()
+    return RoleTable(columns, rows)
 
 
 def program_text(result: SimulationResult) -> str:
