@@ -22,7 +22,7 @@ OLDEST = 6
 DEEPEST = 20
 """How deep functions of the file may call each other."""
 
-MOST_NODES = 1_000_000
+MOST_NODES = 100_000
 """Nodes after inlining at most."""
 
 
@@ -97,10 +97,10 @@ class _Reader:
     def nodes(self, nodes: Any, opsets: Mapping[str, int], given: Mapping[str, Any]) -> tuple[Node, ...]:
         """Return nodes with calls of the file's functions replaced by their bodies."""
         found: list[Node] = []
+        self.count += len(nodes)
+        if self.count > MOST_NODES:
+            raise broken("the model", f"more than {MOST_NODES} nodes")
         for node in nodes:
-            self.count += 1
-            if self.count > MOST_NODES:
-                raise broken("the model", f"more than {MOST_NODES} nodes")
             read = self._node(node, opsets, given)
             function = self.functions.get((read.domain, read.op, text(node.overload)))
             found += [read] if function is None else self._inlined(function, read)

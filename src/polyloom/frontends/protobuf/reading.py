@@ -1,7 +1,8 @@
 """Messages from bytes: what cannot be read is one diagnostic.
 
 Bytes are any bytes: lengths are checked by ``protobuf`` before anything is allocated, nesting ends at 100
-levels. What a message *says* about sizes (a tensor's shape) is checked by those who use it.
+levels. An empty message of two bytes takes a hundred in memory, so messages are counted before. What a message
+*says* about sizes (a tensor's shape) is checked by those who use it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from google.protobuf.message import DecodeError
 
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.files import unreadable
+from polyloom.frontends.protobuf.counting import MOST_FIELDS, is_modest
 
 LARGEST_FILE = 2**31 - 1
 """Bytes of one message at most: a rule of protobuf."""
@@ -35,6 +37,8 @@ def parse(kind: Any, data: bytes, what: str) -> Any:
 
     ``what``: how the diagnostic calls it. Errors: ``model-broken``.
     """
+    if not is_modest(kind.DESCRIPTOR, data):
+        raise broken(what, f"more than {MOST_FIELDS} fields")
     message = kind()
     try:
         message.ParseFromString(data)
