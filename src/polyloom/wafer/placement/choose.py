@@ -216,8 +216,8 @@ def _tried(problem: Problem, plan: Plan, pricer: Pricer, seen: dict[str, Candida
     return seen[text]
 
 
-_EFFORT = 1_500_000
-"""Operations of isl for one candidate and statement, about a second; those that compile well take a third."""
+_EFFORT = 700_000
+"""Operations of isl for one candidate and statement, about half a second; most take a third of it."""
 
 
 def _too_hard() -> Diagnostic:
