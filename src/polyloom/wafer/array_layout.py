@@ -17,6 +17,7 @@ from math import prod
 from polyloom.diagnostics import Diagnostic, remark
 from polyloom.ir.expressions import Read
 from polyloom.polyhedra.bounds import integer_bounds
+from polyloom.wafer.array_banks import BankUse, with_banks
 from polyloom.wafer.engine_cost import Shape, instruction_cycles, move_cycles
 from polyloom.wafer.extensions import Effect, Extension
 from polyloom.wafer.matching import is_memory
@@ -67,11 +68,11 @@ def lay_out(
         if here:
             layout = _best(group, here, result, options)
             result.update({name: layout.of(result[name]) for name in group})
-    return result
+    return with_banks(result, [use.for_banks(result, options) for use in uses], options)
 
 
 @dataclass(frozen=True, eq=False)
-class _Use:
+class Use:
     """The instructions of a task; ``runs``: how often they run, up to a factor that all tasks share."""
 
     analysis: SimdAnalysis
@@ -80,11 +81,12 @@ class _Use:
 
     @property
     def tensors(self) -> frozenset[str]:
+        """The tensors of the operands."""
         return frozenset(o.tensor for o in self.analysis.operands)
 
     def cycles(self, arrays: Mapping[str, LocalArray], options: SimdOptions) -> float:
         """Return what the instructions cost with the arrays as they lie."""
-        shape = self._shape(arrays)
+        shape = self.shape(arrays)
         shape = shape.turned(backward_dimensions(self.analysis, shape, options))
         steps = [step for step in steps_of(self.analysis) if step.instruction is not None]
         engine = sum(_step_cycles(step, shape, self.analysis, options) for step in steps)
@@ -95,7 +97,14 @@ class _Use:
         start = 0 if self.analysis.task.stream is None else machine.data_task_dispatch
         return start + move_cycles(machine)
 
-    def _shape(self, arrays: Mapping[str, LocalArray]) -> Shape:
+    def for_banks(self, arrays: Mapping[str, LocalArray], options: SimdOptions) -> BankUse:
+        """Return the same as the choice of banks sees it."""
+        shape = self.shape(arrays)
+        turned = shape.turned(backward_dimensions(self.analysis, shape, options))
+        return BankUse(self.analysis, turned, self.runs)
+
+    def shape(self, arrays: Mapping[str, LocalArray]) -> Shape:
+        """Return the nest in its order, run through forwards."""
         order = self.analysis.order or tuple(range(len(self.extents)))
         strides = {o.position: arrays[o.tensor].flat_strides(o.compressed) for o in self.analysis.operands}
         moved = {position: tuple(flat[k] for k in order) for position, flat in strides.items()}
@@ -123,12 +132,12 @@ def _step_cycles(step: Step, shape: Shape, analysis: SimdAnalysis, options: Simd
     return instruction_cycles(options.machine, step.instruction, shape, step.target, sources)
 
 
-def _use(analysis: SimdAnalysis) -> _Use | None:
+def _use(analysis: SimdAnalysis) -> Use | None:
     """Return a task's use of arrays; None where it has no instruction on arrays or takes a whole stream."""
     if analysis.strategy is Strategy.NONE or analysis.sizes is None or analysis.whole is not None:
         return None
     extents = tuple(high for _, high in integer_bounds(analysis.sizes))
-    return _Use(analysis, extents, prod(analysis.task.statement.domain) / max(prod(extents), 1))
+    return Use(analysis, extents, prod(analysis.task.statement.domain) / max(prod(extents), 1))
 
 
 def _groups(arrays: Mapping[str, LocalArray], state: Sequence[tuple[str, str]]) -> Iterator[frozenset[str]]:
@@ -142,7 +151,7 @@ def _groups(arrays: Mapping[str, LocalArray], state: Sequence[tuple[str, str]]) 
         yield frozenset(group)
 
 
-def _best(group: frozenset[str], uses: Sequence[_Use], arrays: Arrays, options: SimdOptions) -> Layout:
+def _best(group: frozenset[str], uses: Sequence[Use], arrays: Arrays, options: SimdOptions) -> Layout:
     """Return the cheapest layout; of equal ones the first, and the plain one comes first."""
 
     def cost(layout: Layout) -> tuple[float, int]:
@@ -182,6 +191,8 @@ def layout_effects(array: LocalArray) -> Iterator[Effect]:
     if array.reversed:
         back = f"holds the dimensions {sorted(array.reversed)} backwards"
         yield Effect(Extension.REVERSED_ARRAYS, f"{shown} {back}")
+    if array.bank is not None:
+        yield Effect(Extension.BANK_PADDING, f"{shown} starts in bank {array.bank} of 4")
     if array.padding:
         yield Effect(Extension.PADDED_ROWS, f"{shown} has {array.padding} cells behind each row")
 

@@ -7,6 +7,7 @@ elements of local arrays and values in variables.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 
 from polyloom.ir.expressions import Expression
@@ -264,17 +265,34 @@ Code = tuple[Node, ...]
 
 @dataclass(frozen=True)
 class ArrayDeclaration:
-    """A local array; ``comment`` says which elements lie where."""
+    """A local array; ``comment`` says which elements lie where.
+
+    ``bank``: the 16-bit word, modulo 4, at which it starts; None where that does not matter.
+    """
 
     name: str
     type: ElementType
     extents: tuple[int, ...]
     comment: str
+    bank: int | None = None
 
     @property
     def bytes(self) -> int:
         """Bytes of the array."""
         return math.prod(self.extents) * self.type.size
+
+
+def array_offsets(arrays: Sequence[ArrayDeclaration]) -> tuple[int, ...]:
+    """Return the byte offset of each array: one behind the other, aligned by its type and in its bank."""
+    offsets: list[int] = []
+    end = 0
+    for array in arrays:
+        offset = -(-end // array.type.size) * array.type.size
+        while array.bank is not None and offset // 2 % 4 != array.bank:
+            offset += array.type.size
+        offsets.append(offset)
+        end = offset + array.bytes
+    return tuple(offsets)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ The names are those of the slides of dtg_codegen: ``main``, ``configure``, ``set
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops import IntExpression, Name, Number, Operation
@@ -46,6 +46,7 @@ from polyloom.wafer.code import (
     Unblock,
     Value,
     Variable,
+    array_offsets,
 )
 from polyloom.wafer.scalar_code import C_TYPES, scalar_code
 
@@ -139,12 +140,23 @@ def includes(header: str, body: str) -> str:
 
 
 def _memory(code: RoleCode) -> str:
-    fields = [_array(array) for array in code.arrays]
+    fields = list(_arrays(code.arrays))
     fields += [f"  uint16_t {name};" for name in code.counters] or ([] if fields else ["  uint16_t unused;"])
     names = [array.name for array in code.arrays] + list(code.counters)
     lines = ["struct memory {", *fields, "};", "#define MEMORY ((struct memory *)self->memory)"]
     lines += [f"#define {name} (MEMORY->{name})" for name in names]
     return "\n".join(lines)
+
+
+def _arrays(arrays: Sequence[ArrayDeclaration]) -> Iterator[str]:
+    """Yield the fields; a gap before an array that starts in a bank of its own is a field, too."""
+    end = 0
+    for number, (array, offset) in enumerate(zip(arrays, array_offsets(arrays), strict=True)):
+        gap = (offset - end) // 2
+        if gap and array.bank is not None:
+            yield f"  uint16_t gap_{number}[{gap}];   /* the next one starts in another bank */"
+        yield _array(array)
+        end = offset + array.bytes
 
 
 def _array(array: ArrayDeclaration) -> str:

@@ -30,6 +30,7 @@ class Extension(Enum):
     TRANSPOSED_ARRAYS = "transposed-arrays"
     REVERSED_ARRAYS = "reversed-arrays"
     PADDED_ROWS = "padded-rows"
+    BANK_PADDING = "bank-padding"
 
     @property
     def meaning(self) -> str:
@@ -56,6 +57,7 @@ MEANINGS = {
     Extension.TRANSPOSED_ARRAYS: "a local array is kept in another order of its dimensions",
     Extension.REVERSED_ARRAYS: "a local array is kept backwards, or a nest is run through from its end",
     Extension.PADDED_ROWS: "the rows of a local array have unused cells behind them",
+    Extension.BANK_PADDING: "arrays that an instruction reads together start in different banks",
 }
 
 ALL_EXTENSIONS = frozenset(Extension)

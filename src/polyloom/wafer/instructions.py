@@ -116,10 +116,10 @@ each may be an operand in memory, one of them an operand of the fabric, or a sca
 must be one. Every operation rounds to its type, so `fmach` rounds the product before it adds. Widths
 (elements a cycle) stand in the machine files. This page is made from the table in `wafer/instructions.py`.
 
-The forms are those of the public language of the machine (Cerebras SDK 2.10, DSD builtins): `@fmach`, `@fmachs`
-and `@fmacs` have one form (destination, source, source, scalar). There is no multiply-add of three operands in
-memory, no minimum, division, comparison or selection, and no product of integers. What needs them is several
-instructions, or a loop (docs/simd.md).
+The forms are those of the public language of the machine (Cerebras SDK 2.10, DSD builtins): `@fmach`,
+`@fmachs` and `@fmacs` have one form (destination, source, source, scalar). There is no multiply-add of three
+operands in memory, no minimum, division, comparison or selection, and no product of integers. What needs them
+is several instructions, or a loop (docs/simd.md).
 """
 
 

@@ -33,7 +33,8 @@ class LocalArray:
 
     All of these speak of the tensor's dimensions. How they lie in memory: ``order``: the dimensions from the
     outermost to the innermost one, where that is not their own order; ``reversed``: those that run backwards;
-    ``padding``: cells behind each row that hold nothing.
+    ``padding``: cells behind each row that hold nothing; ``bank``: the 16-bit word, modulo 4, at which it
+    starts, where that matters.
     """
 
     tensor: str
@@ -48,6 +49,7 @@ class LocalArray:
     order: tuple[int, ...] = ()
     reversed: frozenset[int] = frozenset()
     padding: int = 0
+    bank: int | None = None
 
     @property
     def name(self) -> str:

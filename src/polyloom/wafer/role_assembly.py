@@ -70,4 +70,4 @@ def _ordered_setup(setup: Sequence[Code]) -> Code:
 def _declaration(array: LocalArray) -> ArrayDeclaration:
     text = array.map.to_str()
     comment = text[text.index("{") + 1 : text.rindex("}")].strip()
-    return ArrayDeclaration(array.name, array.type, array.shape, comment)
+    return ArrayDeclaration(array.name, array.type, array.shape, comment, array.bank)

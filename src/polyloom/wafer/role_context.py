@@ -11,6 +11,7 @@ import islpy as isl
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops import CodeBuilder, IntExpression, Number, operation_count, product_of
 from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.array_banks import temporary_bank
 from polyloom.wafer.code import (
     ArrayDeclaration,
     Code,
@@ -22,6 +23,7 @@ from polyloom.wafer.code import (
     OperandDeclaration,
     OperandRef,
 )
+from polyloom.wafer.extensions import Extension
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.roles import Role
 from polyloom.wafer.scalar_code import scalar_operations
@@ -87,7 +89,9 @@ class RoleBuilder:
         name = f"temporary_{element.value}_{-position}"
         held = self.temporaries.get(name)
         elements = max(elements, 0 if held is None else held.extents[0])
-        self.temporaries[name] = ArrayDeclaration(name, element, (elements,), "between instructions")
+        padded = self.analysis.options.has(Extension.BANK_PADDING)
+        bank = temporary_bank(position, element) if padded else None
+        self.temporaries[name] = ArrayDeclaration(name, element, (elements,), "between instructions", bank)
         return name
 
     def counter(self, name: str) -> str:

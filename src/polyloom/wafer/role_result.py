@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyloom.polyhedra.loops import IntExpression
-from polyloom.wafer.code import RoleCode
+from polyloom.wafer.code import RoleCode, array_offsets
 from polyloom.wafer.roles import Role
 
 
@@ -65,10 +65,9 @@ def memory_fields(code: RoleCode) -> tuple[MemoryField, ...]:
     """Return the fields of a role's ``struct memory``, in their order."""
     fields: list[MemoryField] = []
     end = 0
-    for array in code.arrays:
-        end = -(-end // array.type.size) * array.type.size
-        fields.append(MemoryField(array.name, end, array.bytes))
-        end += array.bytes
+    for array, offset in zip(code.arrays, array_offsets(code.arrays), strict=True):
+        fields.append(MemoryField(array.name, offset, array.bytes))
+        end = offset + array.bytes
     end += end % 2
     for counter in code.counters:
         fields.append(MemoryField(counter, end, 2))
