@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         read_program,
         run,
         simulate,
+        simulate_layers,
         trace_tensors,
         tune,
     )
@@ -56,6 +57,7 @@ __all__ = [
     "read_program",
     "run",
     "simulate",
+    "simulate_layers",
     "trace_tensors",
     "tune",
 ]

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import EXAMPLES, Captured, document, failure
 
-from polyloom import read_program
-from polyloom.api import simulate_layers
+from polyloom import read_program, simulate_layers
 from polyloom.cli.main import run
 
 MAPS = {
