@@ -90,3 +90,11 @@ def test_a_page_has_a_bounded_number_of_events(pes: int) -> None:
     shown = [len(rows_of(line)) for line in lines]
     assert sum(shown) <= 3000 and [line["total"] for line in lines] == [1000] * pes
     assert all(rows_of(line)[0][0] == 0 for line in lines)
+
+
+def test_the_largest_rectangle_has_a_bounded_page() -> None:
+    """Random amounts on 600 x 595 PEs cannot be compressed, and are rounded to a byte each."""
+    values = np.random.default_rng(0).integers(0, 2**20, 600 * 595)
+    assert len(pack_numbers(values)["data"]) < 480_000
+    regular = np.tile(np.arange(595)[:, None] * 7, (1, 600))
+    assert len(pack_numbers(regular)["data"]) < 20_000 and pack_numbers(regular)["exact"]
