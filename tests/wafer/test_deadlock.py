@@ -1,0 +1,126 @@
+"""Whether PEs wait in a ring is found before anything runs: rings by hand, compilers with a broken order."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+
+import islpy as isl
+import pytest
+from corpus import inputs_of, layers, together
+
+from polyloom.diagnostics import PolyloomError, Unsupported
+from polyloom.pipeline import analyse_layer, compile_layer
+from polyloom.wafer import patience as patience_module
+from polyloom.wafer import program as program_module
+from polyloom.wafer import units as units_module
+from polyloom.wafer.deadlock import Activity, Schedule, find_ring
+from polyloom.wafer.program import WaferProgram
+from polyloom.wafer.simd import SimdMode, SimdOptions
+from polyloom.wafer.simulation import simulate_program
+from polyloom.wafer.simulator.machine import load_machine
+from polyloom.wafer.units import Patience, Unit
+
+ROW, COLUMN = isl.Map("{ PE[x, y] -> [y] }"), isl.Map("{ PE[x, y] -> [x] }")
+
+
+def pes(condition: str) -> isl.Set:
+    return isl.Set(f"{{ PE[x, y] : 0 <= x < 4 and 0 <= y < 4 and {condition} }}")
+
+
+def activity(key: str, *needs: str, stalls: bool = True) -> Activity:
+    return Activity(key, stalls, frozenset(needs))
+
+
+def test_one_order_everywhere_is_no_ring() -> None:
+    schedule = Schedule(pes("1 = 1"), (activity("a"), activity("b", "a"), activity("c", "b")))
+    assert find_ring([schedule], {"a": ROW, "b": COLUMN, "c": ROW}) is None
+
+
+def test_two_orders_on_one_row_are_a_ring() -> None:
+    west = Schedule(pes("x < 2"), (activity("a"), activity("b", "a")))
+    east = Schedule(pes("x >= 2"), (activity("b"), activity("a", "b")))
+    ring = find_ring([west, east], {"a": ROW, "b": ROW})
+    assert ring is not None
+    assert set(ring.keys) == {"a", "b"}
+    assert {str(s) for s in ring.pes} == {str(west.pes.coalesce()), str(east.pes.coalesce())}
+
+
+def test_two_orders_on_rows_apart_are_none() -> None:
+    north = Schedule(pes("y < 2"), (activity("a"), activity("b", "a")))
+    south = Schedule(pes("y >= 2"), (activity("b"), activity("a", "b")))
+    assert find_ring([north, south], {"a": ROW, "b": ROW}) is None
+    assert find_ring([north, south], {"a": ROW, "b": COLUMN}) is None
+    assert find_ring([north, south], {"a": COLUMN, "b": COLUMN}) is not None
+
+
+def test_a_wave_along_the_diagonal_is_none() -> None:
+    """Row y waits for column y, and column y for row y + 1: that ends at the last row."""
+    down = Schedule(pes("x = y"), (activity("b"), activity("a", "b")))
+    on = Schedule(pes("y = x + 1"), (activity("a"), activity("b", "a")))
+    assert find_ring([down, on], {"a": ROW, "b": COLUMN}) is None
+    back = Schedule(pes("y = 0 and x = 3"), (activity("a"), activity("b", "a")))
+    assert find_ring([down, on, back], {"a": ROW, "b": COLUMN}) is not None
+
+
+def test_what_does_not_stall_holds_nothing() -> None:
+    schedule = Schedule(pes("1 = 1"), (activity("a", stalls=False), activity("b", stalls=False)))
+    assert find_ring([schedule], {"a": ROW, "b": ROW}) is None
+    one = Schedule(pes("1 = 1"), (activity("a", stalls=False), activity("b")))
+    assert find_ring([one], {"a": ROW, "b": ROW}) is None
+
+
+GRAPHS = ("training", "mlp", "extremes", "ff_two_axes", "training_one_port", "fc_batched_dense")
+
+
+def broken(
+    monkeypatch: pytest.MonkeyPatch, name: str, seed: int, *, wrong: float
+) -> tuple[WaferProgram, bool, dict[str, object]]:
+    """Compile a graph with an order that forgets or turns some of its rules; say whether a ring was found."""
+    right = units_module._Rule.precedes
+    found: list[bool] = []
+
+    def precedes(rule: units_module._Rule, first: Unit, second: Unit) -> bool:
+        works = f"{first.key} {second.key} {type(first.work).__name__} {salt}"
+        number = hashlib.sha256(works.encode()).digest()[0] / 256
+        return right(rule, first, second) if number >= wrong else False
+
+    def choose(*given: object) -> Patience:
+        try:
+            original(*given)  # type: ignore[arg-type]
+        except Unsupported:
+            found.append(True)
+        return Patience.EAGER
+
+    salt = seed
+    original = patience_module.choose_patience
+    layer = next(one for one in layers() if one.map == name)
+    program = layer.program()
+    mapping = layer.mapping(program)
+    with monkeypatch.context() as patched:
+        patched.setattr(units_module._Rule, "precedes", precedes)
+        patched.setattr(program_module, "choose_patience", choose)
+        patched.setattr(patience_module, "Patience", [Patience.EAGER])
+        analysis = analyse_layer(program, mapping, SimdOptions(SimdMode.OFF if seed % 2 else SimdMode.AUTO))
+        compiled = compile_layer(analysis, load_machine("cs2"))
+    inputs = together(mapping, inputs_of(program, mapping, 1.0, 2))
+    return compiled, bool(found), inputs
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_what_the_check_lets_pass_does_not_stand_still(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: Counter[tuple[bool, bool]] = Counter()
+    for seed in range(6):
+        program, ring, inputs = broken(monkeypatch, name, seed, wrong=(0.3, 0.8)[seed // 3])
+        seen[ring, stands_still(program, inputs)] += 1
+    assert not seen[False, True], seen
+    assert seen[True, True] or name != "mlp", "the broken order does stand still"
+
+
+def stands_still(program: WaferProgram, inputs: dict[str, object]) -> bool:
+    try:
+        simulate_program(program, inputs, invocations=2)  # type: ignore[arg-type]
+    except PolyloomError as failed:
+        assert failed.diagnostics[0].code == "simulation-deadlock", failed
+        return True
+    return False
