@@ -169,7 +169,7 @@ def reduction_cycles(groups: Sequence[int], pes: int, elements: int, machine: Ma
     """
     contention, distance = len(groups) * elements * each, (pes - 1) * machine.hop_latency
     depth = sum(size - 1 for size in groups)
-    started = machine.local_task_activate + machine.simd_launch
+    started = machine.local_task_activate + (machine.simd_launch if each == 1 else 0)
     return contention + distance + (2 * machine.ramp_latency + each) * depth + len(groups) * started
 
 
