@@ -151,6 +151,17 @@ def test_a_page_is_written_whole_or_not_at_all(conv1d: SimulationResult, tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
 
 
+def test_maps_that_were_compared(conv1d: SimulationResult) -> None:
+    from polyloom.wafer.placement.choose import Candidate
+
+    text = page_text(
+        conv1d, [Candidate("size: { PE[1, 1] }", 123456.0), Candidate("size: { PE[2, 1] }", 2e5)]
+    )
+    compared = Page(text).text["candidates"]
+    assert "among 2" in compared and "123,456" in compared and "PE[2, 1]" in compared
+    assert "candidates" not in Page(page_text(conv1d)).text
+
+
 def test_without_a_trace_there_are_no_time_lines(conv1d: SimulationResult) -> None:
     bare = replace(conv1d, simulation=replace(conv1d.simulation, trace=None), check=None)
     text = page_text(bare)

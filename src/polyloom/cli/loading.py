@@ -12,7 +12,6 @@ from polyloom.cli.messages import print_remarks
 from polyloom.files import write_text
 from polyloom.ir.program import Program
 from polyloom.sources import Loaded, Reading, load_tensors
-from polyloom.wafer.mapping import Mapping as LairMap
 from polyloom.wafer.placement.choose import Choice
 
 
@@ -37,10 +36,10 @@ _READING = ("node", "function", "defines", "include", "preprocessor", "reduction
 
 def load_placed(
     source: Path, options: Mapping[str, Any], map_file: Path | None, *, quiet: bool
-) -> tuple[Loaded, LairMap]:
+) -> tuple[Loaded, Choice]:
     """Read a source and its map; what the map leaves open is chosen, and printed unless ``quiet``."""
     loaded = load_whole(source, options, quiet=quiet)
-    return loaded, _chosen(loaded.program, map_file, quiet=quiet).mapping
+    return loaded, _chosen(loaded.program, map_file, quiet=quiet)
 
 
 def load_chosen(

@@ -129,7 +129,7 @@ def command(
     from polyloom.report.progress import progress_bar
     from polyloom.report.simulation_view import print_simulation
 
-    loaded, mapping = load_placed(source, options, map_file, quiet=as_json)
+    loaded, choice = load_placed(source, options, map_file, quiet=as_json)
     program, model = loaded.program, loaded.model
     arrays = None if inputs is None else read_arrays(inputs)
     if model is not None:
@@ -137,7 +137,7 @@ def command(
     with progress_bar() as progress:
         result = simulate(
             program,
-            mapping,
+            choice.mapping,
             arrays,
             invocations=invocations,
             trace=trace is not None,
@@ -155,7 +155,7 @@ def command(
     if report is not None:
         from polyloom.report.html import write_report
 
-        write_report(report, result)
+        write_report(report, result, choice.candidates)
     if as_json:
         click.echo(json.dumps(result.json(), indent=1))
     else:

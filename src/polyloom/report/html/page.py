@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,19 @@ from polyloom.files import write_whole
 from polyloom.report.html.document import document
 from polyloom.report.html.graph_layout import HEIGHT, WIDTH, draw
 from polyloom.report.html.tables import cards, decisions, map_text, program_text, remarks, role_table, verdict
+from polyloom.wafer.placement.choose import SHOWN, Candidate
 from polyloom.wafer.simulation_result import SimulationResult
 from polyloom.wafer.views.task_links import task_links
 
 SCRIPTS = ("unpack.js", "grid.js", "timeline.js", "instances.js", "page.js")
 
 
-def write_report(path: Path, result: SimulationResult) -> None:
-    """Write the page, whole or not at all. Raises PolyloomError ``file-unwritable``."""
-    text = page_text(result)
+def write_report(path: Path, result: SimulationResult, candidates: Sequence[Candidate] = ()) -> None:
+    """Write the page, whole or not at all. Raises PolyloomError ``file-unwritable``.
+
+    ``candidates``: the mappings that the map was chosen among, the best first.
+    """
+    text = page_text(result, candidates)
     write_whole(path, lambda target: _write(target, text))
 
 
@@ -29,7 +34,7 @@ def _write(target: Path, text: str) -> None:
     target.write_text(text, encoding="utf-8")
 
 
-def page_text(result: SimulationResult) -> str:
+def page_text(result: SimulationResult, candidates: Sequence[Candidate] = ()) -> str:
     """Return the page. The same result gives the same text."""
     environment = Environment(
         loader=PackageLoader("polyloom.report", "html"),
@@ -39,7 +44,9 @@ def page_text(result: SimulationResult) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    return environment.get_template("template.html").render(_values(environment, result))
+    return environment.get_template("template.html").render(
+        _values(environment, result), candidates=candidates[:SHOWN], compared=len(candidates)
+    )
 
 
 def _values(environment: Environment, result: SimulationResult) -> dict[str, Any]:
