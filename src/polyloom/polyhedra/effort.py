@@ -33,7 +33,7 @@ def at_most(operations: int) -> Iterator[None]:
 
 
 def _exhausted() -> bool:
-    """Tell whether isl has used up its operations: then nothing works, and the first error may say anything."""
+    """Tell whether isl has used up its operations: then nothing works, and errors say anything."""
     try:
         isl.Set("{ [i] : 0 <= i < 2 }").coalesce()
     except isl.Error:
