@@ -36,24 +36,36 @@ class Limit:
 
 def limit_of(program: WaferProgram, inputs: Mapping[str, AnyArray], invocations: int) -> Limit:
     """Return the largest of the bounds: the busiest PE, the busiest link, the longest path."""
-    bounds = [*_compute_bounds(program, inputs, invocations), *_link_bounds(program, inputs, invocations)]
+    bounds = [_compute_bound(program, inputs, invocations), *_link_bounds(program, inputs, invocations)]
     return max(bounds, key=lambda b: b.cycles, default=Limit(0, "nothing"))
 
 
-def _compute_bounds(
-    program: WaferProgram, inputs: Mapping[str, AnyArray], invocations: int
-) -> Iterator[Limit]:
-    """The SIMD cycles of the busiest PE at the instruction's full width, and what must be dispatched.
+def _compute_bound(program: WaferProgram, inputs: Mapping[str, AnyArray], invocations: int) -> Limit:
+    """The SIMD cycles of the busiest PE at the instructions' full width, and what taking elements costs.
 
     Every element of a sparse stream that is sent and has instances on a PE starts a task there, and
-    instances of zeros that are not sent do not run.
+    instances of zeros that are not sent do not run. An element of a dense stream takes a cycle, in which one
+    of its instances may be executed. All statements share a PE; those that one stream drives share its
+    elements.
     """
     machine = program.machine
+    executing: dict[str, Integers] = {}
+    taking: dict[str, Integers] = {}
     for analysis in program.analysis.simd:
-        width = _width(machine, analysis)
-        instances, arrivals = _work_per_pe(program, analysis.task, inputs, invocations)
-        cycles = -(-instances // width) + arrivals * machine.data_task_dispatch
-        yield Limit(int(cycles.max(initial=0)), f"computation of {analysis.task.name}")
+        task = analysis.task
+        instances, arrivals = _work_per_pe(program, task, inputs, invocations)
+        dense = task.stream is not None and not task.stream.sparse
+        cycles = -(-(instances - arrivals * dense) // _width(machine, analysis))
+        _raise_to(executing, task.statement.name, cycles)
+        if task.stream is not None:
+            _raise_to(taking, task.stream.tensor, arrivals * (1 if dense else machine.data_task_dispatch))
+    total = sum([*executing.values(), *taking.values()], start=np.zeros(1, dtype=np.int64))
+    return Limit(int(total.max(initial=0)), f"computation of {', '.join(executing)}")
+
+
+def _raise_to(known: dict[str, Integers], name: str, cycles: Integers) -> None:
+    """Tasks of one name look at the same instances, or the same elements: the longest counts."""
+    known[name] = np.maximum(known[name], cycles) if name in known else cycles
 
 
 def _width(machine: Machine, analysis: SimdAnalysis) -> int:
@@ -78,7 +90,7 @@ def _points(domain: tuple[int, ...]) -> Iterator[Integers]:
 def _work_per_pe(
     program: WaferProgram, task: ComputeTask, inputs: Mapping[str, AnyArray], invocations: int
 ) -> tuple[Integers, Integers]:
-    """Return, for each PE, the instances that run and the sparse elements that arrive for them."""
+    """Return, for each PE, the instances that run and the elements that arrive for them."""
     placement = program.analysis.mapping.placement[task.statement.name].as_pw_multi_aff()
     grid = program.analysis.mapping.grid
     instances = np.zeros(grid.width * grid.height, dtype=np.int64)
@@ -102,10 +114,12 @@ def _work_per_pe(
 def _times_sent(
     program: WaferProgram, task: ComputeTask, inputs: Mapping[str, AnyArray], invocations: int
 ) -> Integers | None:
-    """Return how often each element of the sparse stream that drives a task is sent; None without one."""
-    if task.stream is None or not task.stream.sparse:
+    """Return how often each element of the stream that drives a task is sent; None without one."""
+    if task.stream is None:
         return None
     shape = program.analysis.program.tensor(task.stream.tensor).shape
+    if not task.stream.sparse:
+        return np.full(shape, invocations, dtype=np.int64)
     batch = inputs[task.stream.tensor].reshape(invocations, *shape)
     return np.asarray(np.count_nonzero(batch, axis=0), dtype=np.int64)
 
