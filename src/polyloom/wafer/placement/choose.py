@@ -27,7 +27,7 @@ from polyloom.wafer.placement.layouts import Directions
 from polyloom.wafer.placement.operands import streamed_inputs
 from polyloom.wafer.placement.plan import Plan, Problem, first_plan, fixed_extent, neighbours, plan_text
 from polyloom.wafer.placement.ports import relation_text
-from polyloom.wafer.placement.search import Ranked, rank_layouts
+from polyloom.wafer.placement.search import Ranked, rank_layouts, without_transposes
 from polyloom.wafer.sides import Grid
 from polyloom.wafer.simulator.machine import Machine
 
@@ -42,9 +42,9 @@ class SearchOptions:
     A program of n statements takes n times as long to compile, so fewer of its maps are.
     """
 
-    layouts: int = 16
+    layouts: int = 12
     refined: int = 2
-    compiled: int = 72
+    compiled: int = 60
 
     def shared_by(self, statements: int) -> SearchOptions:
         """Return the options for a program of so many statements."""
@@ -248,6 +248,8 @@ def _ranked(problem: Problem, machine: Machine) -> list[Ranked]:
 
     limit = _limit(problem, machine)
     found = rank_layouts(directions, limit, guesser, machine.memory_bytes)
+    if not given.placement and not given.inputs and not given.outputs:
+        found = without_transposes(found)
     return [replace(r, places=with_known(r.places)) for r in found]
 
 

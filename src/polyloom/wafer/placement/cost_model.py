@@ -13,7 +13,7 @@ validated against the simulator by ``benchmarks/placement_model.py``.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
@@ -152,12 +152,25 @@ def _first_port(ports: isl.Map) -> isl.Map:
 
 def _waiting(program: WaferProgram) -> Iterator[float]:
     machine, grid = program.machine, program.analysis.border.given.grid
+    staged = {(r.tensor, r.side): r for r in program.analysis.reductions if len(r.chosen.groups) > 1}
+    for reduction in staged.values():
+        yield _levels_latency(reduction.chosen.groups, machine)
     for result in program.analysis.graph.results:
         for chain in result.chains:
-            yield _chain_latency(chain, machine)
+            if (chain.tensor, chain.side.value) not in staged:
+                yield _chain_latency(chain, machine)
         for move in result.moves:
             stages = (grid.width if move.high.step[0] else grid.height) - 1
             yield stages * _stage(machine) + machine.simd_launch
+
+
+def _levels_latency(groups: Sequence[int], machine: Machine) -> float:
+    """Return the latency of chains in groups, one level after the other: PEs are farther apart at each."""
+    cycles, apart = 0, 1
+    for pes in groups:
+        cycles += (pes - 1) * (_stage(machine) + (apart - 1) * machine.hop_latency)
+        apart *= pes
+    return cycles
 
 
 def _stage(machine: Machine) -> int:

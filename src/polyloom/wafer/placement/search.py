@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from polyloom.wafer.placement.coordinates import Place, range_of
@@ -50,6 +50,15 @@ def rank_layouts(directions: Directions, limit: Limit, guesser: Guesser, memory:
     for start in sorted(seeds, key=key)[:MOST_CLIMBS]:
         _climb(directions, limit, start, look, key)
     return sorted((r for r in seen.values() if r is not None), key=key)
+
+
+def without_transposes(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """Drop layouts that differ from a better one by which axis is x only: ports may be on all sides."""
+    found: dict[object, Ranked] = {}
+    for r in ranked:
+        lines = ([(n, t.size) for n, t in r.layout.tilings if t.axis == axis] for axis in AXES)
+        found.setdefault((frozenset(tuple(line) for line in lines), r.layout.slanted), r)
+    return list(found.values())
 
 
 def _climb(
