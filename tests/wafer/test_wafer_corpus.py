@@ -17,9 +17,9 @@ MODES = tuple(SimdMode)
 LETTERS = {Strategy.HULL: "H", Strategy.EXACT: "X", Strategy.ENUMERATED: "E", Strategy.NONE: "-"}
 STRATEGIES = """
 adam N=8                                  | ---   ---   ---   ---
-attention Q=6 T=6 D=4                     | HHH-H-H HHH-H-H XXX-X-X EEE-E-E
-attention_streams Q=6 T=6 D=4             | HHH-H-H HHH-H-H XXX-X-X EEE-E-E
-attention_training Q=6 T=6 D=4            | HHHHHH HHHHHH XXXXXX EEEEEE
+attention Q=6 T=6 D=4                     | HHH-H-H HHH-H-H XXX-X-X E-E----
+attention_streams Q=6 T=6 D=4             | HHH-H-H HHH-H-H XXX-X-X E-E---E
+attention_training Q=6 T=6 D=4            | HHHHHH HHHHHH XXXXXX EE----
 avgpool C=4 H=8 Q=4 R=2 S=2               | HH    HH    XX    EE
 avgpool C=4 H=6 Q=4 R=3 S=1               | HH    HH    XX    -E
 avgpool_global                            | -     -     -     -
@@ -30,51 +30,51 @@ bias_streams N=16                         | X     X     X     X
 bmm B=2 M=4 N=6 K=5                       | H     H     X     E
 bmm_batches B=2 M=4 N=6 K=5               | H     H     X     E
 ccsd_t H=2 P=2                            | H     H     X     E
-checkerboard                              | -     -     -     -
-conv1d                                    | H     H     -     E
-conv1d_reversed                           | H     H     -     E
-conv1d_split                              | H     H     -     E
-conv1d_dilated                            | H     H     -     E
-conv1d_dilated_dense                      | H     H     -     E
-conv1d_same                               | E     -     -     E
-conv1d_strided                            | E     -     -     E
-conv1d_strided_phases                     | E     -     -     E
-conv1d_strided_dilated                    | E     -     -     E
+checkerboard                              | H     H     -     -
+conv1d                                    | H     H     X     E
+conv1d_reversed                           | H     H     X     E
+conv1d_split                              | H     H     X     E
+conv1d_dilated                            | H     H     X     E
+conv1d_dilated_dense                      | H     H     X     E
+conv1d_same                               | E     -     X     E
+conv1d_strided                            | H     H     X     E
+conv1d_strided_phases                     | H     H     X     E
+conv1d_strided_dilated                    | H     H     -     E
 conv1d_training K=2 N=16 Q=14 R=3 S=1 D=1 | HHHH  HHHH  XXXX  EEEE
 conv1d_training K=2 N=17 Q=8 R=3 S=2 D=1  | HHHH  HHHH  XXXX  EEEE
 conv1x1                                   | H     H     X     E
-conv2d                                    | H     H     -     -
-conv2d_interchanged                       | H     H     -     -
-conv2d_channels                           | H     H     -     -
-conv2d_channels_columns                   | H     H     -     -
-conv2d_channels_one_port                  | H     H     -     -
-conv2d_dilated                            | E     -     -     E
-conv2d_padded_training C=2 K=2 H=4        | -HHHH -HHHH -XXXX -EEEE
-conv2d_strided                            | E     -     -     E
-conv2d_training C=3 K=2 H=5 Q=3 R=3 S=1 D=1 | HHHH  HHHH  XXXX  -EEE
+conv2d                                    | H     H     X     -
+conv2d_interchanged                       | H     H     X     -
+conv2d_channels                           | H     H     X     -
+conv2d_channels_columns                   | H     H     X     -
+conv2d_channels_one_port                  | H     H     X     -
+conv2d_dilated                            | H     H     X     E
+conv2d_padded_training C=2 K=2 H=4        | -HHHH -HHHH -XXXX --EEE
+conv2d_strided                            | H     H     X     E
+conv2d_training C=3 K=2 H=5 Q=3 R=3 S=1 D=1 | XHHH  -HHH  XXXX  -EEE
 conv2d_training C=3 K=2 H=7 Q=3 R=3 S=2 D=1 | HHHH  HHHH  XXXX  EEEE
 conv2d_training C=3 K=2 H=6 Q=2 R=3 S=1 D=2 | HHHH  HHHH  XXXX  EEEE
 conv2d_training C=3 K=2 H=4 Q=4 R=1 S=1 D=1 | ----  ----  ----  ----
-conv3d_training C=2 K=2 N=3               | HHHH  HHHH  XXXX  EEEE
-conv8                                     | H     H     -     E
+conv3d_training C=2 K=2 N=3               | XHHH  -HHH  XXXX  -EEE
+conv8                                     | H     H     X     E
 conv_grouped_training G=2 C=3 K=4 N=6     | HHHH  HHHH  XXXX  EEEE
 conv_transposed                           | H     H     X     E
 conv_transposed_sparse                    | H     H     X     E
 conv_transposed_channels                  | H     H     X     E
 conv_transposed_training C=4 K=3 N=5      | HHHH  HHHH  XXXX  EEEE
-depthwise                                 | H     H     -     -
-depthwise_pairs                           | H     H     -     -
-depthwise_training C=4 H=5                | HHHH  HHHH  XXXX  -EEE
+depthwise                                 | H     H     X     -
+depthwise_pairs                           | H     H     X     -
+depthwise_training C=4 H=5                | XHHH  -HHH  XXXX  -EEE
 diagonals                                 | X     X     X     X
 diagonals_gathered                        | -     -     -     -
 dot N=16                                  | -     -     -     -
 dot_column N=16                           | -     -     -     -
-dot_grid N=16                             | -     -     -     -
-dot_grid N=13                             | -     -     -     -
+dot_grid N=16                             | X     -     X     -
+dot_grid N=13                             | X     -     X     -
 extremes M=6 N=8                          | ---   ---   ---   ---
 extremes M=6 N=8 T=int32                  | ---   ---   ---   ---
 extremes M=6 N=8 T=float32                | ---   ---   ---   ---
-extremes_columns M=6 N=8                  | -HH   -HH   -XX   -EE
+extremes_columns M=6 N=8                  | HHH   HHH   XXX   -EE
 extremes_columns M=6 N=8 T=int16          | ---   ---   ---   ---
 fc_batched B=3 M=16 N=8                   | H     H     X     E
 fc_batched_dense B=3 M=16 N=8             | H     H     X     E
@@ -95,7 +95,7 @@ ff44_dense M=30 N=13                      | H     H     X     E
 ff44_dense M=32 N=16 T=float32            | H     H     X     E
 ff44_dense M=32 N=16 T=int32              | -     -     -     -
 ff44_interleaved M=32 N=16                | H     H     X     E
-ff44_interleaved M=30 N=13                | X     -     X     E
+ff44_interleaved M=30 N=13                | X     H     X     E
 ff44_interleaved M=3 N=2                  | -     -     -     -
 ff44_no_port M=32 N=16                    | H     H     X     E
 ff44_no_port M=30 N=13                    | H     H     X     E
@@ -125,7 +125,7 @@ gemv_bias_corners M=32 N=16 T=float32     | HX    HX    XX    EX
 gemv_bias_edges M=32 N=16 T=float32       | HX    HX    XX    EX
 gemv_bias_west M=32 N=16                  | HX    HX    XX    EX
 halve                                     | -     -     -     -
-layer_norm B=3 N=8                        | -HH-H---HHH -HH-H---HHH -XX-X---XXX -EE-E---EEE
+layer_norm B=3 N=8                        | -HH-H---HHH -HH-H---HHH -XX-X---XXX -E------E--
 matmul M=6 N=6 K=6                        | H     H     X     E
 matmul_dense M=6 N=6 K=6                  | H     H     X     E
 matmul_dense M=6 N=6 K=6 T=int32          | -     -     -     -
@@ -134,14 +134,14 @@ matmul_one_port M=5 N=4 K=3               | H     H     X     E
 matmul_split M=6 N=6 K=6                  | H     H     X     E
 maxpool                                   | H     H     X     E
 maxpool_sparse                            | H     H     X     E
-maxpool_overlapping                       | E     -     -     E
+maxpool_overlapping                       | E     -     X     E
 maxpool_training C=2 H=4                  | H--   H--   X--   E--
-mlp K=8 M=12 N=6                          | HH-   HH-   XX-   EE-
-mlp K=7 M=10 N=5                          | HH-   HH-   XX-   EE-
+mlp K=8 M=12 N=6                          | HHH   HHH   XXX   EEE
+mlp K=7 M=10 N=5                          | HHX   HHH   XXX   EEE
 mlp_one_port K=8 M=12 N=6                 | HH-   HH-   XX-   EE-
-mlp_training K=8 M=12 N=6                 | HHHXHH-H HHHXHH-H XXXXXX-X EEEXEE-E
+mlp_training K=8 M=12 N=6                 | HHHXHH-H HHHXHH-H XXXXXX-X EEEX-E--
 momentum N=8                              | -H    -H    -X    -E
-mttkrp I=4 J=5 K=6 R=8                    | H     H     X     E
+mttkrp I=4 J=5 K=6 R=8                    | H     H     X     -
 mttkrp_two_steps I=4 J=5 K=6 R=8          | HH    HH    XX    EE
 outer M=16 N=8                            | H     H     X     E
 outer_rows M=16 N=8                       | H     H     X     E
@@ -149,7 +149,7 @@ outer_rows M=16 N=8 T=int16               | -     -     -     -
 pad                                       | -     -     -     -
 pad_no_port                               | -     -     -     -
 pad_row                                   | X     X     X     X
-padded_conv                               | --    --    --    --
+padded_conv                               | -H    -H    -X    --
 product N=16                              | X     X     X     X
 product_sparse N=16                       | -     -     -     -
 product_streams N=16                      | X     X     X     X
@@ -158,17 +158,17 @@ relu_gradient N=16                        | XH-   XH-   XX-   XE-
 relu_interleaved N=16                     | X     X     X     X
 relu_interleaved_column N=16              | -     -     -     -
 relu_sparse N=16                          | -     -     -     -
-residual M=6 N=4                          | H-    H-    X-    E-
+residual M=6 N=4                          | HH    HH    XX    E-
 residual_add N=8                          | HHH   HHH   XXX   EEE
 rowsum M=4 N=11                           | -     -     -     -
 rowsum M=4 N=11 T=int16                   | -     -     -     -
 scale N=16                                | X     X     X     X
 scale_streams N=16                        | -     -     -     -
 scale_triggered N=16                      | H     H     X     E
-softmax M=4 N=8                           | --H-  --H-  --X-  --E-
-softmax_columns M=4 N=8                   | H-H-  H-H-  X-X-  E-E-
+softmax M=4 N=8                           | --H-  --H-  --X-  ----
+softmax_columns M=4 N=8                   | H-H-  H-H-  X-X-  E---
 state N=16                                | X     X     X     X
-stencil7 N=5 Z=5                          | HHHHHHH HHHHHHH XXXXXXX EEEEEEE
+stencil7 N=5 Z=5                          | HHHHHHH HHHHHHH XXXXXXX EEEEEE-
 training                                  | HHHH  HHHH  XXXX  EEEE
 training_one_port                         | HHHH  HHHH  XXXX  EEEE
 transpose                                 | X     X     X     X
