@@ -1,4 +1,4 @@
-"""The limit on what isl spends: wherever it strikes, it is told apart from an error."""
+"""What isl may spend is limited by a count of its own operations."""
 
 from __future__ import annotations
 
@@ -7,17 +7,26 @@ import pytest
 
 from polyloom.polyhedra.effort import TooHardError, at_most
 
-SET = "[a] -> { PE[a, b] : 0 <= b <= a and a <= 7 }"
+
+def much_work() -> isl.Set:
+    points = isl.Set("{ [i, j] : 0 <= i, j < 100 and exists k : 3k = 2i + j }")
+    for n in range(2, 40):
+        points = points.subtract(isl.Set(f"{{ [i, j] : i mod {n} = 1 and j mod {n + 1} = 0 }}"))
+    return points
 
 
-@pytest.mark.parametrize("operations", [1, 2, 3, 5, 8, 13, 21, 50])
-def test_a_limit_is_told_apart_wherever_it_strikes(operations: int) -> None:
+@pytest.mark.parametrize("operations", [100, 1000, 10000, 30000])
+def test_too_much_work_is_given_up(operations: int) -> None:
     with pytest.raises(TooHardError), at_most(operations):
-        for _ in range(100):
-            isl.Set(SET).coalesce().lexmin()
-    assert not isl.Set(SET).is_empty()
+        much_work()
+    assert isl.Set("{ [i] : 0 <= i < 4 }").count_val().to_python() == 4, "isl works as before"
 
 
-def test_an_error_within_the_limit_stays_what_it_is() -> None:
-    with pytest.raises(isl.Error, match="syntax"), at_most(10**6):
-        isl.Set("{ [")
+def test_little_work_is_done() -> None:
+    with at_most(100_000):
+        assert not isl.Set("{ [i] : 0 <= i < 4 }").is_empty()
+
+
+def test_mistakes_stay_what_they_are() -> None:
+    with pytest.raises(isl.Error), at_most(100_000):
+        isl.Set("{ [i : }")
