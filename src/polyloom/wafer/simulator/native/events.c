@@ -173,6 +173,7 @@ static inline void visit(struct fabric *f, uint32_t number) {
 
 enum { LINE = 64, AHEAD_NODE = 40, AHEAD_PARTS = 32, AHEAD_RINGS = 22, AHEAD_SLOTS = 12 };
 enum { NODES_THAT_FIT = 1024 }; /* fabrics of so many nodes stay in the cache by themselves */
+enum { USUAL_QUEUES = 2, USUAL_OPERANDS = 5, USUAL_MEMORY = 3 * LINE }; /* what a task touches; the rest is waited for */
 
 static inline void prefetch(const void *from, size_t bytes) {
   for (size_t at = 0; at < bytes; at += LINE) __builtin_prefetch((const char *)from + at, 1);
@@ -198,11 +199,11 @@ static inline void prefetch_rings(const struct fabric *f, const struct node *n) 
     }
   if (!core_is_due(f, n)) return;
   const struct core *c = n->core;
-  prefetch(c->inputs, 2 * sizeof *c->inputs);
+  prefetch(c->inputs, USUAL_QUEUES * sizeof *c->inputs);
   __builtin_prefetch(c->outputs);
-  prefetch(c->descriptors, 5 * sizeof *c->descriptors);
-  prefetch(c->pe.memory, 3 * LINE);
-  prefetch(c->pe.shadow, 2 * LINE);
+  prefetch(c->descriptors, USUAL_OPERANDS * sizeof *c->descriptors);
+  prefetch(c->pe.memory, USUAL_MEMORY);
+  prefetch(c->pe.shadow, USUAL_MEMORY / 2);
   if (c->coroutine) __builtin_prefetch(c->coroutine);
 }
 
@@ -219,11 +220,11 @@ static inline void prefetch_slots(const struct fabric *f, const struct node *n) 
     }
   if (!core_is_due(f, n)) return;
   const struct core *c = n->core;
-  for (int q = 0; q < 2; q++) {
+  for (int q = 0; q < USUAL_QUEUES && q < f->machine.input_queues; q++) {
     const struct ring *r = &c->inputs[q].ring;
     if (r->slots) __builtin_prefetch(&r->slots[r->head], 1);
   }
-  if (c->outputs[0]) __builtin_prefetch(c->outputs[0]);
+  if (f->machine.output_queues && c->outputs[0]) __builtin_prefetch(c->outputs[0]);
   if (c->coroutine) prefetch_stack(c->coroutine);
 }
 
