@@ -269,8 +269,9 @@ def _shape_help(buffer: Buffer, shape: tuple[int, ...]) -> str:
 
 def _aliases(program: HostProgram, arrays: Mapping[str, NDArray | DeviceArray]) -> Iterator[Diagnostic]:
     """Yield a fault for each pair of arrays that overlap in memory where one of them is written."""
+    changed = {n for n in arrays if program.buffer(n).role in (Role.OUTPUT, Role.UPDATED)}
     for a, b in combinations(arrays, 2):
-        written = [n for n in (a, b) if program.buffer(n).role in (Role.OUTPUT, Role.UPDATED)]
+        written = [n for n in (a, b) if n in changed]
         if written and overlap(arrays[a], arrays[b]):
             notes = [f"`{written[0]}` is written, so the order of the loops would matter"]
             yield error(

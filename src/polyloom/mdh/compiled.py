@@ -15,6 +15,7 @@ from polyloom.mdh.arrays import DeviceArray
 from polyloom.mdh.devices import DeviceModel, OpenDevice
 from polyloom.mdh.execution import Executable, Execution
 from polyloom.mdh.runtime import Emitter
+from polyloom.mdh.tuned import TunedEmitter
 
 NDArray = npt.NDArray[Any]
 Array = NDArray | DeviceArray
@@ -75,6 +76,8 @@ class CompiledProgram:
     def refresh(self) -> None:
         """Make kernels anew at the next call: schedules may have been tuned since."""
         self._executable.forget()
+        if isinstance(self.emitter, TunedEmitter):
+            self.emitter.forget()
 
     def _results(self, results: dict[str, Array]) -> list[str]:
         first = [name for name in self.signature.arguments if name in results]

@@ -13,6 +13,7 @@ from polyloom.mdh.emit import emit_md_hom, has_tiles
 from polyloom.mdh.emit_nest import emit_nest
 from polyloom.mdh.kernel import Launch
 from polyloom.mdh.schedule import Schedule
+from polyloom.mdh.signature import Key, key_of
 from polyloom.mdh.subjects import tune_targets
 
 
@@ -27,6 +28,7 @@ class TunedEmitter:
         self.choices: dict[str, Choice[Schedule]] = {}
         self._program: HostProgram | None = None
         self._targets: dict[int, MdHom] = {}
+        self._known: dict[tuple[Key, Key], Choice[Schedule]] = {}
 
     def __call__(self, node: MdHom | Nest, program: HostProgram, device: DeviceModel) -> Launch:
         """Return the kernels of a node of ``program``.
@@ -37,11 +39,23 @@ class TunedEmitter:
             return emit_nest(node, program, device)
         if not has_tiles(node):
             return emit_md_hom(node, program, device, None)
-        space = seeded_space(self._launched(node, program), program, device)
-        with tuning_results(self._path) or nullcontext() as database:
-            choice = choose(node, program.buffers, device, space, database)
+        choice = self._choice(node, program, device)
         self.choices[node.name] = choice
         return emit_md_hom(node, program, device, choice.schedule)
+
+    def forget(self) -> None:
+        """Ask again at the next call: schedules may have been tuned since."""
+        self._known.clear()
+
+    def _choice(self, node: MdHom, program: HostProgram, device: DeviceModel) -> Choice[Schedule]:
+        """Return the schedule of an md_hom: the same for two that differ in names alone."""
+        launched = self._launched(node, program)
+        key = (key_of(node, program.buffers, device.id), key_of(launched, program.buffers, device.id))
+        if key not in self._known:
+            space = seeded_space(launched, program, device)
+            with tuning_results(self._path) or nullcontext() as database:
+                self._known[key] = choose(node, program.buffers, device, space, database)
+        return self._known[key]
 
     def _launched(self, node: MdHom, program: HostProgram) -> MdHom:
         """Return an md_hom with the sizes of a middle launch, where host iterators decide them."""
