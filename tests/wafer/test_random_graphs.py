@@ -26,7 +26,7 @@ MODES = tuple(SimdMode)
 REFUSED = ("map-adapter", "map-delivery", "map-trigger", "map-state", "wafer-colors", "wafer-queues")
 
 
-@pytest.mark.parametrize("start", range(0, 60, 12))
+@pytest.mark.parametrize("start", [0, 12])
 def test_some_graphs(start: int) -> None:
     outcomes = Counter(outcome(seed, MODES[:1]) for seed in range(start, start + 12))
     assert outcomes["right"] >= 6, outcomes
