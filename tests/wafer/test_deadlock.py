@@ -7,7 +7,7 @@ from collections import Counter
 
 import islpy as isl
 import pytest
-from corpus import inputs_of, layers, together
+from corpus import Arrays, inputs_of, layers, together
 
 from polyloom.diagnostics import PolyloomError, Unsupported
 from polyloom.pipeline import analyse_layer, compile_layer
@@ -75,7 +75,7 @@ GRAPHS = ("training", "mlp", "extremes", "ff_two_axes", "training_one_port", "fc
 
 def broken(
     monkeypatch: pytest.MonkeyPatch, name: str, seed: int, *, wrong: float
-) -> tuple[WaferProgram, bool, dict[str, object]]:
+) -> tuple[WaferProgram, bool, Arrays]:
     """Compile a graph with an order that forgets or turns some of its rules; say whether a ring was found."""
     right = units_module._Rule.precedes
     found: list[bool] = []
@@ -117,9 +117,9 @@ def test_what_the_check_lets_pass_does_not_stand_still(name: str, monkeypatch: p
     assert seen[True, True] or name != "mlp", "the broken order does stand still"
 
 
-def stands_still(program: WaferProgram, inputs: dict[str, object]) -> bool:
+def stands_still(program: WaferProgram, inputs: Arrays) -> bool:
     try:
-        simulate_program(program, inputs, invocations=2)  # type: ignore[arg-type]
+        simulate_program(program, inputs, invocations=2)
     except PolyloomError as failed:
         assert failed.diagnostics[0].code == "simulation-deadlock", failed
         return True

@@ -1,0 +1,71 @@
+"""What roles take of the machine: counted, within its limits, and with few descriptors still right."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from corpus import differences, expected, inputs_of, layers, together
+
+from polyloom.diagnostics import Unsupported
+from polyloom.ir.program import Program
+from polyloom.pipeline import analyse_layer
+from polyloom.wafer.descriptors import descriptor_use
+from polyloom.wafer.explanation import resources_document
+from polyloom.wafer.mapping import Mapping
+from polyloom.wafer.program import compile_program, survey
+from polyloom.wafer.resources import COLORS, INPUTS, MEMORY, OUTPUTS, check_fits
+from polyloom.wafer.simd import SimdOptions
+from polyloom.wafer.simulation import simulate_program
+from polyloom.wafer.simulator.machine import load_machine
+
+CS2 = load_machine("cs2")
+
+
+def layer_named(name: str) -> tuple[Program, Mapping]:
+    layer = next(one for one in layers() if one.map == name)
+    program = layer.program()
+    return program, layer.mapping(program)
+
+
+@pytest.mark.parametrize("name", ["training", "mlp", "ff55_corner", "layer_norm"])
+def test_every_role_is_counted(name: str) -> None:
+    program, mapping = layer_named(name)
+    analysis = analyse_layer(program, mapping, SimdOptions())
+    found = survey(analysis, CS2)
+    check_fits(analysis.mapping, CS2, found.resources)
+    for role, program_of_role in zip(found.resources, found.roles, strict=True):
+        assert role.amount(MEMORY).used == program_of_role.memory_bytes
+        assert role.amount(INPUTS).names == program_of_role.code.inputs
+        assert role.amount(OUTPUTS).names == program_of_role.code.outputs
+        assert role.amount(COLORS).used <= len(found.routing.colors)
+    document = resources_document(found, CS2)
+    assert [role["role"] for role in document["roles"]] == [role.role for role in found.resources]
+    assert document["colors"], "what each color carries"
+
+
+@pytest.mark.parametrize("name", ["training", "mlp"])
+def test_few_descriptors_cost_cycles_and_change_no_bits(name: str) -> None:
+    program, mapping = layer_named(name)
+    runs = inputs_of(program, mapping, 1.0, 1)
+    inputs, wanted = together(mapping, runs), expected(program, mapping, runs)
+    cycles: list[int] = []
+    for capacity in (40, 5):
+        machine = replace(CS2, operand_descriptors=capacity)
+        analysis = analyse_layer(program, mapping, SimdOptions(machine=machine))
+        compiled = compile_program(analysis, machine)
+        for role in compiled.roles:
+            assert max(descriptor_use(role.code, capacity).held) <= capacity
+        run = simulate_program(compiled, inputs)
+        assert not differences(run.outputs, wanted)
+        cycles.append(run.cycles)
+    assert cycles[0] < cycles[1]
+
+
+def test_what_cannot_be_loaded_for_each_use_is_refused() -> None:
+    program, mapping = layer_named("mlp")
+    machine = replace(CS2, operand_descriptors=0)
+    analysis = analyse_layer(program, mapping, SimdOptions(machine=machine))
+    with pytest.raises(Unsupported) as refused:
+        compile_program(analysis, machine)
+    assert refused.value.diagnostics[0].code == "wafer-descriptors"
