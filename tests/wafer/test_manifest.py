@@ -26,6 +26,7 @@ from polyloom.wafer.simulator.machine import load_machine
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CASES = [
     ("conv1d.lair", "conv1d.map", {}),
+    ("conv1d_strided.lair", "conv1d_strided.map", {}),
     ("conv1x1.lair", "conv1x1.map", {}),
     ("ff.lair", "ff44.map", {"M": "30", "N": "13"}),
     ("ff.lair", "ff45.map", {"M": "32", "N": "16"}),
@@ -88,6 +89,14 @@ def load(fabric: Fabric, entry: dict[str, Any], x: int, y: int, tensor: np.ndarr
     fabric.load([x], [y], entry["offset"], data.view(np.uint8)[None], mask[None], tensor.itemsize)
 
 
+def load_zeros(fabric: Fabric, entry: dict[str, Any], x: int, y: int) -> None:
+    """Into all cells but those of the box in which the tensor's elements lie."""
+    mask = np.ones(entry["extents"], np.bool_)
+    mask[tuple(slice(first, end) for first, end in entry["but"])] = False
+    data = np.zeros(mask.shape, np.float16)
+    fabric.load([x], [y], entry["offset"], data.reshape(-1).view(np.uint8)[None], mask.reshape(-1)[None], 2)
+
+
 @pytest.mark.parametrize(("lair", "layer_map", "defines"), CASES)
 def test_a_host_needs_the_manifest_only(lair: str, layer_map: str, defines: dict[str, str]) -> None:
     program = compiled(lair, layer_map, defines)
@@ -99,6 +108,9 @@ def test_a_host_needs_the_manifest_only(lair: str, layer_map: str, defines: dict
     for entry in document["residents"]:
         for x, y in pes[entry["role"]]:
             load(fabric, entry, x, y, tensors[entry["tensor"]])
+    for entry in document["zeros"]:
+        for x, y in pes[entry["role"]]:
+            load_zeros(fabric, entry, x, y)
     for entry in document["inputs"]:
         for port in positions(entry, document["size"]):
             feed(fabric, entry, port, tensors[entry["tensor"]])

@@ -90,7 +90,7 @@ def _residents(program: WaferProgram, role: RoleProgram) -> Iterator[dict[str, A
 
 
 def _zeros(program: WaferProgram, role: RoleProgram) -> Iterator[dict[str, Any]]:
-    """Arrays that hold zeros before the start, but for the box of their elements."""
+    """Arrays that hold zeros before the start, but for the box of their elements: loaded after residents."""
     for array in program.analysis.arrays.values():
         if array.zero_padding and role.has(array.name):
             yield {
