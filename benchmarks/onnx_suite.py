@@ -174,14 +174,11 @@ def _execute(imported: Imported, given: dict[str, Any], device: str | None) -> d
     arrays = imported.inputs(given)
     if device is None:
         return imported.outputs(evaluate(imported.program, arrays))
-    from polyloom.ir.from_program import host_program
-    from polyloom.mdh.compiled import CompiledProgram
-    from polyloom.mdh.devices import choose_device, open_device
+    from polyloom.mdh.devices import choose_device
     from polyloom.mdh.running import run_program
-    from polyloom.mdh.tuned import TunedEmitter
+    from polyloom.pipeline import open_model
 
-    opened = open_device(choose_device(device))
-    program = CompiledProgram(host_program(imported.program), opened, TunedEmitter(None), None, ())
+    program = open_model(imported, choose_device(device))
     return imported.outputs(run_program(program, arrays, check=False).outputs)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from polyloom.diagnostics import Source
 from polyloom.frontends.graph.imported import Imported
 from polyloom.ir.from_program import host_program
-from polyloom.ir.host import HostProgram, Role
+from polyloom.ir.host import HostProgram, MdHom, Role
 from polyloom.ir.program import Program
 from polyloom.ir.specialise import specialise
 from polyloom.mdh.arguments import Signature, known_parameters
@@ -134,7 +134,9 @@ def load_opencl(
 def open_model(model: Imported, device: DeviceModel, database: Path | None = None) -> CompiledProgram:
     """Make a callable program of an imported model; its weights are arguments like its inputs."""
     program = host_program(model.program)
-    return CompiledProgram(program, open_device(device), TunedEmitter(database))
+    looped = not all(isinstance(node, MdHom) for node in program.body)
+    emitter = TunedEmitter(database, unnamed=not looped)
+    return CompiledProgram(program, open_device(device), emitter)
 
 
 def tune_opencl(

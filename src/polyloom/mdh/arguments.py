@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -270,10 +269,15 @@ def _shape_help(buffer: Buffer, shape: tuple[int, ...]) -> str:
 def _aliases(program: HostProgram, arrays: Mapping[str, NDArray | DeviceArray]) -> Iterator[Diagnostic]:
     """Yield a fault for each pair of arrays that overlap in memory where one of them is written."""
     changed = {n for n in arrays if program.buffer(n).role in (Role.OUTPUT, Role.UPDATED)}
-    for a, b in combinations(arrays, 2):
-        written = [n for n in (a, b) if n in changed]
-        if written and overlap(arrays[a], arrays[b]):
-            notes = [f"`{written[0]}` is written, so the order of the loops would matter"]
+    order = list(arrays)
+    later = [n for n in order if n in changed]
+    for k, a in enumerate(order):
+        later = [n for n in later if n != a]
+        for b in order[k + 1 :] if a in changed else later:
+            if not overlap(arrays[a], arrays[b]):
+                continue
+            written = a if a in changed else b
+            notes = [f"`{written}` is written, so the order of the loops would matter"]
             yield error(
                 "input-alias", f"`{a}` and `{b}` overlap in memory", notes=notes, helps=[f"copy `{b}`"]
             )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from polyloom.ir.host import HostProgram, MdHom, Nest
 from polyloom.mdh.adapt import seeded_space
+from polyloom.mdh.alike import emit_unnamed
 from polyloom.mdh.choose import Choice, choose, tuning_results
 from polyloom.mdh.devices import DeviceModel
 from polyloom.mdh.emit import emit_md_hom, has_tiles
@@ -21,10 +22,12 @@ class TunedEmitter:
     """Makes the kernels of a node.
 
     ``path``: the database; None: the user's own. ``choices``: what was chosen for each md_hom, by its name.
+    ``unnamed``: md_homs that differ in names alone share kernels, for programs without parameters and loops.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, *, unnamed: bool = False) -> None:
         self._path = path
+        self._unnamed = unnamed
         self.choices: dict[str, Choice[Schedule]] = {}
         self._program: HostProgram | None = None
         self._targets: dict[int, MdHom] = {}
@@ -41,7 +44,11 @@ class TunedEmitter:
             return emit_md_hom(node, program, device, None)
         choice = self._choice(node, program, device)
         self.choices[node.name] = choice
-        return emit_md_hom(node, program, device, choice.schedule)
+
+        def emit(hom: MdHom, around: HostProgram) -> Launch:
+            return emit_md_hom(hom, around, device, choice.schedule)
+
+        return emit_unnamed(node, program, emit) if self._unnamed else emit(node, program)
 
     def forget(self) -> None:
         """Ask again at the next call: schedules may have been tuned since."""
