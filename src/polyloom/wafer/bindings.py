@@ -56,7 +56,7 @@ def _chain_bindings(colored: ColoredChain, role: Role, origin: tuple[int, int]) 
 def _chosen(pair: tuple[int, int], second: isl.Set, role: Role, origin: tuple[int, int]) -> IntExpression:
     """Return the second color on some PEs, the first on others."""
     here = role.pes.intersect(second)
-    if here.is_empty():
+    if here.is_empty() or pair[0] == pair[1]:
         return Number(pair[0])
     if role.pes.is_subset(second):
         return Number(pair[1])
@@ -70,6 +70,8 @@ def _chosen(pair: tuple[int, int], second: isl.Set, role: Role, origin: tuple[in
 def _alternating(pair: tuple[int, int], coordinate: str, shift: int) -> IntExpression:
     """Return ``even + (coordinate + shift) % 2``, or ``... ? odd : even`` where these are apart."""
     even, odd = pair
+    if even == odd:
+        return Number(even)
     parity = Operation("%", (sum_of([(1, Name(coordinate)), (1, Number(shift % 2))]), Number(2)))
     if odd != even + 1:
         return Operation("?", (parity, Number(odd), Number(even)))

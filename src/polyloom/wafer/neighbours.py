@@ -14,7 +14,7 @@ import islpy as isl
 from polyloom.wafer.border import Adapter, Border
 from polyloom.wafer.border_flows import Kind
 from polyloom.wafer.moves import MEMORY
-from polyloom.wafer.routing import RAMP, Route
+from polyloom.wafer.routing import RAMP, Route, alternating_uses
 from polyloom.wafer.sides import Side
 from polyloom.wafer.tasks import TaskGraph
 
@@ -98,6 +98,5 @@ def traffic_colors(
 ) -> Iterator[tuple[int, str]]:
     """Yield each color and what it carries."""
     for going in traffic:
-        for odd, color in enumerate(pairs[going.ahead]):
-            what = f"{', '.join(sorted(going.tensors))} to the {going.ahead.value} neighbour"
-            yield color, f"{what}, {('even', 'odd')[odd]} PEs"
+        what = f"{', '.join(sorted(going.tensors))} to the {going.ahead.value} neighbour"
+        yield from alternating_uses(what, pairs[going.ahead])

@@ -21,7 +21,14 @@ from polyloom.wafer.border_routes import (
 )
 from polyloom.wafer.coloring import Use, color_uses, crowd
 from polyloom.wafer.neighbours import Traffic, neighbour_traffic, traffic_colors, traffic_routes
-from polyloom.wafer.routing import RAMP, ColoredChain, ColoredStream, Route, split_by_color
+from polyloom.wafer.routing import (
+    RAMP,
+    ColoredChain,
+    ColoredStream,
+    Route,
+    alternating_uses,
+    split_by_color,
+)
 from polyloom.wafer.sides import Grid, Side
 from polyloom.wafer.tasks import TaskGraph
 
@@ -46,7 +53,7 @@ class Routing:
         named = [(s.color, f"{s.stream.tensor} from the {s.stream.side.value}") for s in self.streams]
         for c in self.chains:
             where = f"{c.chain.tensor} to the {c.chain.side.value}"
-            named += [(color, f"{where}, {('even', 'odd')[k]} PEs") for k, color in enumerate(c.colors)]
+            named += alternating_uses(where, c.colors)
         for adapter in self.adapters:
             named += adapter.colors
         named += traffic_colors(self.traffic, self.neighbours)
@@ -86,7 +93,17 @@ def route(graph: TaskGraph, border: Border, colors: int) -> Routing:
     if found is None:
         raise _too_many(graph, list(uses.values()), colors)
     known = dict(zip(uses, found, strict=True))
-    return numbered.recolored({number: known.get(number, 0) for number, _ in numbered.uses})
+    return numbered.recolored(known | _as_the_other(numbered, known))
+
+
+def _as_the_other(numbered: Routing, known: Mapping[int, int]) -> dict[int, int]:
+    """Give a number without routes the color of the other one of its pair."""
+    pairs = [*(chain.colors for chain in numbered.chains), *numbered.neighbours.values()]
+    colors = {number: 0 for number, _ in numbered.uses if number not in known}
+    for pair in pairs:
+        here = [known[number] for number in pair if number in known]
+        colors.update({number: here[0] for number in pair if here and number not in known})
+    return colors
 
 
 def _numbered(graph: TaskGraph, border: Border) -> Routing:

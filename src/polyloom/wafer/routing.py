@@ -47,3 +47,9 @@ def split_by_color(chain: Chain) -> tuple[isl.Set, isl.Set]:
     """Return the PEs that send on the first and on the second color of a chain."""
     odd = chain.odd()
     return isl.Set("{ PE[x, y] }").subtract(odd), odd
+
+
+def alternating_uses(what: str, pair: tuple[int, int]) -> list[tuple[int, str]]:
+    """Return each color of a pair and what it carries; one of them where only one is needed."""
+    even, odd = pair
+    return [(even, what)] if even == odd else [(even, f"{what}, even PEs"), (odd, f"{what}, odd PEs")]

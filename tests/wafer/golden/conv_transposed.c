@@ -86,11 +86,10 @@ extern const struct role fd_0;
 
 void layout(int PE_X, int PE_Y) {
   /* color 0: dy from the north */
-  /* color 1: dx to the east, even PEs */
-  /* color 2: dx to the east, odd PEs */
+  /* color 1: dx to the east */
   route(0, NORTH, RAMP);
   route(1, RAMP, EAST);
   program(&fd_0);
   bind_input(0, 0);   /* dy_in */
-  bind_output(0, 1 + PE_X % 2);   /* dx_to_east_out */
+  bind_output(0, 1);   /* dx_to_east_out */
 }
