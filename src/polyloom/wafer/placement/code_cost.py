@@ -95,8 +95,9 @@ class Pricer:
                 return self._received(value)
             case StoreElement(value=value):
                 return self._received(value)
-            case Send(value=value):
-                return self._received(value) + machine.send
+            case Send(value=value, index=index):
+                zero_test = 0 if index is None else machine.branch
+                return self._received(value) + zero_test + machine.send
             case SendEnd():
                 return machine.send
             case Configure():

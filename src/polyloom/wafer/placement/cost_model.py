@@ -3,7 +3,10 @@
 A PE does one thing at a time, so its tasks add up; PEs wait for each other along chains and moves, whose
 latency adds up along the way; a stream brings at most one wavelet a cycle. The largest PE decides:
 
-cycles = setup + feed + max over roles(work of one invocation) + sum over chains and moves(stages * latency)
+cycles = setup + max(feed, most work) + sum over chains and moves(stages * latency)
+
+The work of one invocation has two parts, what a PE does on its own and what begins with results of others:
+chains, moves, and statements behind them. The slowest role at the one holds up the slowest at the other.
 
 Work: each task's dispatch and what its code states (``code_cost``), for as many elements as arrive. Nothing
 is enumerated: of a role one PE is looked at, of a loop and of a stream a few iterations. Not in the papers;
@@ -55,16 +58,20 @@ def estimated_cycles(program: WaferProgram) -> float:
 def estimate(program: WaferProgram) -> Estimate:
     """Return where the cycles of one invocation go."""
     priced = [_role(program, role) for role in program.roles]
-    setup, work = max(priced, key=sum, default=(0.0, 0.0))
-    return Estimate(setup, work, _feed(program), sum(_waiting(program)))
+    setup, own, together = (max((p[k] for p in priced), default=0.0) for k in range(3))
+    return Estimate(setup, own + together, _feed(program), sum(_waiting(program)))
 
 
 # One role.
 
 
-def _role(program: WaferProgram, role: RoleProgram) -> tuple[float, float]:
-    """Return the cycles of ``main`` and of one invocation on one of the role's PEs."""
+def _role(program: WaferProgram, role: RoleProgram) -> tuple[float, float, float]:
+    """Return the cycles of ``main`` and of one invocation on one of the role's PEs.
+
+    The latter in two parts: what the PE does on its own, and what begins with results of other PEs.
+    """
     machine, code = program.machine, role.code
+    waiting = _waiting_tasks(program, code)
     pricer = Pricer(
         machine,
         _coordinates(role),
@@ -72,10 +79,25 @@ def _role(program: WaferProgram, role: RoleProgram) -> tuple[float, float]:
         {f.name: f.offset for f in role.memory},
     )
     setup = pricer.code(code.main)
-    work = sum(pricer.code(task.body) + pricer.once(task.body) for task in code.local_tasks)
-    for task in code.data_tasks:
-        work += _data_task(program, code, pricer, task)
-    return setup, work
+    own = together = 0.0
+    for local in code.local_tasks:
+        cycles = pricer.code(local.body) + pricer.once(local.body)
+        if local.name in waiting:
+            together += cycles
+        else:
+            own += cycles
+    own += sum(_data_task(program, code, pricer, task) for task in code.data_tasks)
+    return setup, own, together
+
+
+def _waiting_tasks(program: WaferProgram, code: RoleCode) -> set[str]:
+    """Return the local tasks that begin with what other PEs send: chains, moves, statements behind them."""
+    graph = program.analysis.graph
+    behind = {r.tensor for r in graph.results if r.reduce or r.moves}
+    statements = program.analysis.program.statements
+    late = {f"compute_{s.name}" for s in statements if any(a.tensor in behind for a in s.reads)}
+    verbs = ("send_", "reduce_", "move_")
+    return {t.name for t in code.local_tasks if t.name in late or t.name.startswith(verbs)}
 
 
 def _coordinates(role: RoleProgram) -> dict[str, int]:
