@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator as Iterator_
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 from polyloom.diagnostics import Span
 from polyloom.ir.expressions import Expression
@@ -229,9 +230,13 @@ class HostProgram:
     body: tuple[HostNode, ...]
     context: IntExpression | None = None
 
+    @cached_property
+    def _by_name(self) -> dict[str, Buffer]:
+        return {buffer.name: buffer for buffer in self.buffers}
+
     def buffer(self, name: str) -> Buffer:
         """Return the buffer called ``name``; KeyError where there is none."""
-        return {buffer.name: buffer for buffer in self.buffers}[name]
+        return self._by_name[name]
 
 
 def walk_host(nodes: tuple[HostNode, ...]) -> Iterator_[HostNode]:
