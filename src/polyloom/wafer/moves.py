@@ -91,17 +91,27 @@ def moves_of(
     """Return the moves that bring ``needed`` from ``holders``, both ``{ PE[x, y] -> t[i] }``."""
     if needed.is_empty():
         return ()
-    missing = needed.subtract(holders)
+    missing = needed.subtract(holders).coalesce()
     if missing.is_empty():
         return ()
-    source = holders.reverse().lexmin().intersect_domain(missing.range())
+    source = _first_holder(holders)
     pairs = source.range_product(missing.reverse())
     turn = isl.Map("{ [PE[xs, ys] -> PE[x, y]] -> PE[x, ys] }")
     turning = pairs.apply_range(turn).coalesce()
-    rows = _move(tensor, element, grid, Side.EAST, source.reverse(), turning.subtract(source).reverse())
-    left = missing.subtract(turning.reverse())
+    turned = turning.subtract(source).coalesce()
+    rows = _move(tensor, element, grid, Side.EAST, source.reverse(), turned.reverse())
+    left = missing.subtract(turning.reverse()).coalesce()
     columns = _move(tensor, element, grid, Side.SOUTH, turning.reverse(), left)
     return tuple(move for move in (rows, columns) if move.kinds)
+
+
+def _first_holder(holders: isl.Map) -> isl.Map:
+    """Return ``{ t[i] -> PE[x, y] }``: one PE that has each element.
+
+    Where there is only one, the relation stays as it is written: a minimum would add divisions to it.
+    """
+    found = holders.reverse()
+    return found if found.is_single_valued() else found.lexmin().coalesce()
 
 
 def _move(
