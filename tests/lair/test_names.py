@@ -11,7 +11,7 @@ from polyloom.frontends.lair import from_program, lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.frontends.lair.unused import unused
 from polyloom.ir import Access, Affine, ElementType, Program, Statement, Tensor
-from polyloom.ir.expressions import Constant, Iterator, Read
+from polyloom.ir.expressions import Constant, Iterator, Read, Unary, UnaryOp
 
 GOOD = Path(__file__).parent / "good"
 NODE = "lair n(): float16 x[4] -> float16 y[4] { all (i) in (4) h[i] = 2*x[i] all (i) in (4) y[i] = h[i] }\n"
@@ -98,7 +98,7 @@ def made(
 @pytest.mark.parametrize(
     "program",
     [
-        made(Read(0, ElementType.FLOAT64), ElementType.FLOAT64),
+        made(Unary(UnaryOp.CBRT, Read(0, F32))),
         made(Read(0, F32), guard=(Affine((1,), -1),)),
         made(Iterator(0, F32)),
         made(Constant(float("inf"), F32)),
