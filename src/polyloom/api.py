@@ -72,6 +72,7 @@ __all__ = [
     "drop_in",
     "evaluate",
     "explain",
+    "from_torch",
     "random_inputs",
     "read_mapping",
     "read_model",
@@ -185,6 +186,26 @@ def from_tensorflow(function: Any, sizes: Mapping[str, Sequence[int]] | None = N
     from polyloom.frontends.tensorflow import import_function
 
     return import_function(function, sizes)
+
+
+def from_torch(
+    program: Any,
+    arguments: Sequence[Any] = (),
+    keywords: Mapping[str, Any] | None = None,
+    sizes: Mapping[str, Sequence[int]] | None = None,
+) -> Imported:
+    """Return a PyTorch module, or an ``ExportedProgram``, as a tensor program with its parameters' values.
+
+    ``arguments``, ``keywords``: tensors with which a module is exported; only their shapes and types matter.
+    ``sizes``: of dimensions that were exported as dynamic. Inputs have the names of ``forward``'s arguments,
+    parameters those of the module; a buffer that changes is a result (``bn.running_mean_new``).
+
+    Errors: ``PolyloomError`` where PyTorch is not there or cannot export; ``Unsupported`` naming every node
+    that has no affine form.
+    """
+    from polyloom.frontends.torch import import_program
+
+    return import_program(program, arguments, keywords, sizes)
 
 
 def read_mapping(source: Path, program: Program, machine: str = MACHINE) -> LairMap:

@@ -17,16 +17,10 @@ from polyloom.ir.program import Program
 from polyloom.scop.model import Scop
 
 if TYPE_CHECKING:
-    from polyloom.frontends.graph.imported import Imported
     from polyloom.frontends.c.read import Part
+    from polyloom.frontends.graph.imported import Imported
 
 NDArray = npt.NDArray[Any]
-
-LATER = {
-    ".pt2": "PyTorch exports",
-}
-"""Endings of sources that Polyloom will read one day."""
-
 
 @dataclass(frozen=True)
 class Loaded:
@@ -41,8 +35,9 @@ class Loaded:
 class Reading:
     """How a source is to be read.
 
-    ``node``: of LAIR; ``function``: of C. ``defines``: LAIR's parameters, C's macros, or sizes of a model. ``include`` and
-    ``preprocessor``: as ``-I`` and ``--cpp``. ``reductions``: ``detect``, ``stated`` or ``ignore``.
+    ``node``: of LAIR; ``function``: of C. ``defines``: LAIR's parameters, C's macros, or sizes of a model.
+    ``include`` and ``preprocessor``: as ``-I`` and ``--cpp``. ``reductions``: ``detect``, ``stated`` or
+    ``ignore``.
     """
 
     node: str | None = None
@@ -154,7 +149,7 @@ def is_model(source: str | os.PathLike[str]) -> bool:
     if isinstance(source, str) and "{" in source:
         return False
     path = Path(source)
-    return path.suffix.lower() in (".onnx", ".pb") or (path / "saved_model.pb").exists()
+    return path.suffix.lower() in (".onnx", ".pb", ".pt2") or (path / "saved_model.pb").exists()
 
 
 def load_model(
@@ -177,6 +172,10 @@ def load_model(
         from polyloom.frontends.onnx import import_onnx
 
         return import_onnx(Path(source), sizes)
+    if Path(source).suffix.lower() == ".pt2":
+        from polyloom.frontends.torch import import_torch
+
+        return import_torch(Path(source), sizes)
     from polyloom.frontends.tensorflow import import_tensorflow
 
     return import_tensorflow(Path(source), sizes, function)
@@ -202,8 +201,7 @@ def load_program(
 ) -> Loaded:
     """Read a LAIR file, or a LAIR text (a ``str`` with a brace), and lower one node or graph of it.
 
-    Errors: ``PolyloomError`` with ``file-...``, ``source-...`` and ``lair-...``; ``Unsupported`` for sources
-    that Polyloom does not read yet.
+    Errors: ``PolyloomError`` with ``file-...``, ``source-...`` and ``lair-...``.
     """
     from polyloom.frontends.lair import lower
     from polyloom.frontends.lair.parse import parse
@@ -231,15 +229,6 @@ def _lair_source(source: str | os.PathLike[str]) -> Source:
 
 def _check_kind(path: Path) -> None:
     ending = path.suffix.lower()
-    if ending in LATER:
-        what = LATER[ending]
-        raise Unsupported(
-            error(
-                "source-later",
-                f"Polyloom does not read {what} yet: `{path}`",
-                helps=["it comes in a later version; today a SOURCE is a LAIR file, NAME.lair"],
-            )
-        )
     if ending != ".lair":
         message = f"`{path}` has no ending that tells what it is"
         helps = ["a C file is called NAME.c, a LAIR file NAME.lair"]

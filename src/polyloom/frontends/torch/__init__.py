@@ -1,0 +1,50 @@
+"""PyTorch programs: what ``torch.export`` writes, as graphs, and ATen's operations as statements.
+
+program.pt2 -> read_archive (JSON and raw tensors, no PyTorch) -> Graph -> lower, with OPERATIONS -> Imported
+a running PyTorch -> torch.export.export, save into memory -> the same
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from polyloom.diagnostics import PolyloomError
+from polyloom.files import unreadable
+from polyloom.frontends.graph.imported import Imported
+from polyloom.frontends.graph.lowering import Sizes, lower
+from polyloom.frontends.torch.in_memory import archive_of
+from polyloom.frontends.torch.read import graph_of_bytes
+from polyloom.frontends.torch.table import OPERATIONS, find_operation
+
+
+def import_torch(path: Path, sizes: Sizes | None = None) -> Imported:
+    """Return an archive of ``torch.export.save`` as a tensor program; PyTorch is not needed.
+
+    ``sizes``: see ``lower``.
+
+    Errors: ``file-...``, ``model-...``; ``Unsupported`` with every node that has no affine form.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as fault:
+        raise PolyloomError(unreadable(path, fault)) from fault
+    return lower(graph_of_bytes(data, path.stem, f"`{path}`"), find_operation, sizes)
+
+
+def import_program(
+    program: Any,
+    arguments: Sequence[Any] = (),
+    keywords: Mapping[str, Any] | None = None,
+    sizes: Sizes | None = None,
+) -> Imported:
+    """Return an ``ExportedProgram`` or a module of a running PyTorch as a tensor program.
+
+    ``arguments``, ``keywords``: examples with which a module is exported. Errors: as above.
+    """
+    data, name = archive_of(program, tuple(arguments), dict(keywords or {}), tuple(OPERATIONS))
+    return lower(graph_of_bytes(data, name, f"the program `{name}`"), find_operation, sizes)
+
+
+__all__ = ["import_program", "import_torch"]

@@ -1,0 +1,58 @@
+"""Programs of a running PyTorch: exported, decomposed where the table has no operation, saved into memory.
+
+The only module that meets PyTorch's objects.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from polyloom.diagnostics import PolyloomError, error
+
+
+def archive_of(
+    program: Any, arguments: Sequence[Any], keywords: Mapping[str, Any], known: Collection[str]
+) -> tuple[bytes, str]:
+    """Return the archive of a program or module, and its name.
+
+    ``known``: operations that stay whole, such as ``aten.einsum``; what is not among them is decomposed, and
+    what writes into tensors becomes functions.
+
+    Errors: ``model-torch`` where PyTorch is not installed, or cannot export the module.
+    """
+    torch = _torch()
+    name = "model"
+    if isinstance(program, torch.nn.Module):
+        name = type(program).__name__
+        program = _exported(torch, program, arguments, keywords)
+    if not isinstance(program, torch.export.ExportedProgram):
+        helps = ["give a `torch.nn.Module` and example inputs, or an `ExportedProgram`"]
+        raise PolyloomError(error("model-torch", f"a {type(program).__name__} is no program", helps=helps))
+    rules = torch.export.default_decompositions()
+    for operation in [*rules]:
+        if ".".join(str(operation).split(".")[:2]) in known:
+            rules.pop(operation)
+    buffer = io.BytesIO()
+    torch.export.save(program.run_decompositions(rules), buffer)
+    return buffer.getvalue(), name
+
+
+def _exported(torch: Any, module: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    try:
+        return torch.export.export(module, tuple(arguments), dict(keywords))
+    except Exception as fault:  # whatever PyTorch's tracing of the user's own code raises
+        reason = (str(fault).strip().splitlines() or [type(fault).__name__])[0]
+        message = f"PyTorch cannot export the module `{type(module).__name__}`"
+        helps = ["`torch.export.export(module, inputs)` shows where"]
+        raise PolyloomError(error("model-torch", message, notes=[reason], helps=helps)) from fault
+
+
+def _torch() -> Any:
+    try:
+        return import_module("torch")
+    except ImportError as fault:
+        helps = ["install it: `pip install polyloom[torch]`"]
+        raise PolyloomError(error("model-torch", "PyTorch is not installed", helps=helps)) from fault

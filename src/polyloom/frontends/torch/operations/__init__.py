@@ -1,0 +1,1 @@
+"""What each operation of PyTorch becomes: functions of ``Call``."""

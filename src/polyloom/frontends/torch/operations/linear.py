@@ -1,0 +1,207 @@
+"""Matrix products, Einstein sums, convolutions and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyloom.frontends.graph import scalar
+from polyloom.frontends.graph.context import only
+from polyloom.frontends.graph.operations.contraction import einsum, matrix_product, parse_einsum
+from polyloom.frontends.graph.operations.convolution import (
+    Window,
+    convolution,
+    filter_gradient,
+    same_padding,
+    transposed_convolution,
+    with_bias,
+)
+from polyloom.frontends.graph.operations.elementwise import mapped
+from polyloom.frontends.graph.operations.reductions import reduced
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value, squeezed, transposed, unsqueezed
+from polyloom.frontends.torch.call import Call, Lowering, operations
+from polyloom.ir.expressions import Expression
+from polyloom.ir.program import Combine
+from polyloom.ir.types import ElementType
+
+# -- matrices
+
+
+def _linear(c: Call) -> Sequence[Value]:
+    """``y = x w^T + bias``, whatever dimensions come before the last."""
+    x, w, bias = c.tensor("input"), c.tensor("weight"), c.optional("bias")
+    if w.rank not in (1, 2) or x.rank == 0 or x.shape[-1] != w.shape[-1]:
+        raise Refused(f"data {list(x.shape)} and weights {list(w.shape)}")
+    matrix = transposed(w, [1, 0]) if w.rank == 2 else w
+    y = matrix_product(c.b, x, matrix, hint="" if bias is None else "product")
+    return only(y if bias is None else mapped(c.b, scalar.add, y, bias))
+
+
+def _product(second: str) -> Lowering:
+    return lambda c: only(matrix_product(c.b, c.tensor(), c.tensor(second)))
+
+
+def _added_product(left: str, right: str) -> Lowering:
+    """Return ``beta * self + alpha * left @ right``."""
+
+    def lowering(c: Call) -> Sequence[Value]:
+        beta, alpha = c.argument("beta", 1), c.argument("alpha", 1)
+        product = matrix_product(c.b, c.tensor(left), c.tensor(right), hint="product")
+
+        def function(p: Expression, s: Expression) -> Expression:
+            first = p if alpha == 1 else scalar.multiply(p, alpha)
+            return scalar.add(first, s if beta == 1 else scalar.multiply(s, beta))
+
+        if beta == 0:
+            return only(mapped(c.b, lambda p: scalar.multiply(p, alpha), product))
+        return only(mapped(c.b, function, product, c.tensor()))
+
+    return lowering
+
+
+def _outer(c: Call) -> Sequence[Value]:
+    return only(einsum(c.b, ["i", "j"], "ij", [c.tensor(), c.tensor("vec2")]))
+
+
+def _einsum(c: Call) -> Sequence[Value]:
+    labels, output, values = parse_einsum(c.text("equation"), c.tensors("tensors"))
+    return only(einsum(c.b, labels, output, values))
+
+
+# -- convolutions
+
+
+def _rank(x: Value, w: Value) -> int:
+    """Return the number of spatial axes."""
+    rank = w.rank - 2
+    if rank < 1 or x.rank not in (rank + 1, rank + 2):
+        raise Refused(f"data of rank {x.rank} and filters of rank {w.rank}")
+    return rank
+
+
+def _window(c: Call, sizes: Sequence[int], padding: str = "padding") -> Window:
+    rank = len(sizes)
+    pads = c.spatial(padding, rank, 0)
+    if min(pads, default=0) < 0:
+        raise Refused("a negative padding")
+    strides, dilations = c.spatial("stride", rank, 1), c.spatial("dilation", rank, 1)
+    window = Window(tuple(sizes), strides, dilations, pads, pads)
+    window.check()
+    return window
+
+
+def _named_padding(c: Call, x: Value, w: Value) -> Window:
+    """Return the window of ``padding="same"`` or ``"valid"``."""
+    rank = w.rank - 2
+    strides, dilations = c.spatial("stride", rank, 1), c.spatial("dilation", rank, 1)
+    zero = (0,) * rank
+    window = Window(tuple(w.shape[2:]), strides, dilations, zero, zero)
+    if c.text("padding") == "valid":
+        return window
+    if c.text("padding") != "same":
+        raise Refused(f"padding `{c.text('padding')}`")
+    pads = [same_padding(n, 1, window.reach(k)) for k, n in enumerate(x.shape[2:])]
+    before, after = (tuple(p[k] for p in pads) for k in range(2))
+    return Window(window.sizes, strides, dilations, before, after)
+
+
+def _forward(c: Call) -> Sequence[Value]:
+    """A convolution; data without a batch get one."""
+    x, w, bias = c.tensor("input"), c.tensor("weight"), c.optional("bias")
+    rank = _rank(x, w)
+    images = unsqueezed(x, [0]) if x.rank == rank + 1 else x
+    named = isinstance(c.argument("padding", 0), str)
+    window = _named_padding(c, images, w) if named else _window(c, w.shape[2:])
+    hint = "" if bias is None else "sum"
+    y = with_bias(c.b, convolution(c.b, images, w, window, c.integer("groups", 1), hint=hint), bias)
+    return only(squeezed(y, [0]) if x.rank == rank + 1 else y)
+
+
+def _transposed(c: Call) -> Sequence[Value]:
+    """A transposed convolution: ``(o - 1) * s - 2 * p + reach + output_padding`` elements along an axis."""
+    x, w, bias = c.tensor("input"), c.tensor("weight"), c.optional("bias")
+    rank = _rank(x, w)
+    images = unsqueezed(x, [0]) if x.rank == rank + 1 else x
+    window = _window(c, w.shape[2:])
+    extra = c.spatial("output_padding", rank, 0)
+    shape = [
+        (n - 1) * window.strides[k] - 2 * window.before[k] + window.reach(k) + extra[k]
+        for k, n in enumerate(images.shape[2:])
+    ]
+    if min(shape) < 1:
+        raise Refused("a result without elements")
+    y = transposed_convolution(c.b, images, w, window, c.integer("groups", 1), shape)
+    y = with_bias(c.b, y, bias)
+    return only(squeezed(y, [0]) if x.rank == rank + 1 else y)
+
+
+def _convolution(c: Call) -> Sequence[Value]:
+    return _transposed(c) if c.flag("transposed") else _forward(c)
+
+
+def _gradients(c: Call) -> Sequence[Value]:
+    """Gradients of a convolution by data, filters and bias, those that ``output_mask`` asks for."""
+    dy, x, w = c.tensor("grad_output"), c.tensor("input"), c.tensor("weight")
+    wanted = c.argument("output_mask", (True, True, True))
+    if x.rank != w.rank or dy.rank != w.rank:
+        raise Refused(f"data of rank {x.rank} and filters of rank {w.rank}")
+    window, groups = _window(c, w.shape[2:]), c.integer("groups", 1)
+    turned = c.flag("transposed")
+    results = []
+    if wanted[0]:
+        if turned:
+            results.append(convolution(c.b, dy, w, window, groups, hint="input"))
+        else:
+            results.append(transposed_convolution(c.b, dy, w, window, groups, x.shape[2:]))
+    if wanted[1]:
+        data, back = (dy, x) if turned else (x, dy)
+        results.append(filter_gradient(c.b, data, back, window, groups, w.shape))
+    if wanted[2]:
+        rest = [k for k in range(dy.rank) if k != 1]
+        results.append(reduced(c.b, Combine.ADD, dy, rest, keep=False, hint="bias"))
+    return _in_places(c, results, wanted)
+
+
+def _in_places(c: Call, results: Sequence[Value], wanted: Sequence[bool]) -> Sequence[Value]:
+    """Return a value for each result of the node: those not asked for have names too, which none reads."""
+    names = c.context.node.outputs
+    if len(results) == len(names):
+        return results
+    left = iter(results)
+    fallback = results[0]
+    return [next(left) if asked else fallback for asked in wanted]
+
+
+def _bilinear(c: Call) -> Sequence[Value]:
+    """``y[..., o] += x1[..., i] * w[o, i, j] * x2[..., j]``, one statement."""
+    x, y, w = c.tensor("input1"), c.tensor("input2"), c.tensor("weight")
+    if x.rank != y.rank or w.rank != 3 or x.rank == 0 or c.type is ElementType.BOOL:
+        raise Refused("operands of other ranks")
+    lead = "".join(chr(ord("A") + k) for k in range(x.rank - 1))
+    bias = c.optional("bias")
+    labels = [f"{lead}i", "oij", f"{lead}j"]
+    found = einsum(c.b, labels, f"{lead}o", [x, w, y], hint="" if bias is None else "product")
+    return only(found if bias is None else mapped(c.b, scalar.add, found, bias))
+
+
+OPERATIONS = operations(
+    {
+        "linear": _linear,
+        "mm": _product("mat2"),
+        "bmm": _product("mat2"),
+        "matmul": _product("other"),
+        "mv": _product("vec"),
+        "dot": _product("tensor"),
+        "vdot": _product("other"),
+        "addmm": _added_product("mat1", "mat2"),
+        "addmv": _added_product("mat", "vec"),
+        "baddbmm": _added_product("batch1", "batch2"),
+        "outer": _outer,
+        "einsum": _einsum,
+        "bilinear": _bilinear,
+        **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _forward),
+        **dict.fromkeys(("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), _transposed),
+        "convolution": _convolution,
+        "convolution_backward": _gradients,
+    }
+)

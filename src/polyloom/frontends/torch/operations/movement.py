@@ -1,0 +1,477 @@
+"""Views and copies: reshape, transpose, slices, concatenation, padding, constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, prod
+
+import numpy as np
+
+from polyloom.frontends.graph.builder import check_constant
+from polyloom.frontends.graph.context import axis, only
+from polyloom.frontends.graph.operations.elementwise import broadcast_shape, cast, filled
+from polyloom.frontends.graph.operations.indexing import masked, triangle
+from polyloom.frontends.graph.operations.movement import (
+    concatenated,
+    diagonal,
+    flipped,
+    padded,
+    padded_by_mode,
+    reshaped,
+    slice_bounds,
+    split_parts,
+    stacked,
+    taken,
+    tiled,
+    unstacked,
+    with_rest,
+)
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import (
+    Value,
+    expanded,
+    selected,
+    sliced,
+    squeezed,
+    transposed,
+    unsqueezed,
+)
+from polyloom.frontends.torch.call import Call, Lowering, operations
+
+# -- shapes
+
+
+def _reshaped(name: str) -> Lowering:
+    def lowering(c: Call) -> Sequence[Value]:
+        x = c.tensor()
+        return only(reshaped(c.b, x, with_rest(c.integers(name, ()), x.size)))
+
+    return lowering
+
+
+def _flatten(c: Call) -> Sequence[Value]:
+    x = c.tensor()
+    first, last = c.axis("start_dim", x.rank, 0), c.axis("end_dim", x.rank, -1)
+    if x.rank == 0:
+        return only(unsqueezed(x, [0]))
+    if first > last:
+        raise Refused("the first axis comes after the last")
+    middle = prod(x.shape[first : last + 1])
+    return only(reshaped(c.b, x, (*x.shape[:first], middle, *x.shape[last + 1 :])))
+
+
+def _unflatten(c: Call) -> Sequence[Value]:
+    x = c.tensor()
+    at = c.axis("dim", x.rank)
+    sizes = with_rest(c.integers("sizes"), x.shape[at])
+    return only(reshaped(c.b, x, (*x.shape[:at], *sizes, *x.shape[at + 1 :])))
+
+
+def _permuted(c: Call) -> Sequence[Value]:
+    x = c.tensor()
+    order = [axis(n, x.rank) for n in c.integers("dims", ())]
+    if sorted(order) != list(range(x.rank)):
+        raise Refused(f"an order {order} of {x.rank} axes")
+    return only(transposed(x, order))
+
+
+def _swapped(c: Call) -> Sequence[Value]:
+    x = c.tensor()
+    names = ("axis0", "axis1") if "axis0" in c.arguments else ("dim0", "dim1")
+    first, second = (c.axis(name, x.rank) for name in names)
+    if x.rank == 0:
+        return only(x)
+    order = list(range(x.rank))
+    order[first], order[second] = second, first
+    return only(transposed(x, order))
+
+
+def _turned(c: Call) -> Sequence[Value]:
+    """``t``, ``T``, ``numpy_T``: the axes in the other order."""
+    x = c.tensor()
+    return only(transposed(x, list(range(x.rank))[::-1]))
+
+
+def _matrix_turned(c: Call) -> Sequence[Value]:
+    x = c.tensor()
+    return only(transposed(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2]))
+
+
+def _movedim(c: Call) -> Sequence[Value]:
+    x = c.tensor()
+    source = [axis(n, x.rank) for n in c.integers("source")]
+    target = [axis(n, x.rank) for n in c.integers("destination")]
+    rest = iter(k for k in range(x.rank) if k not in source)
+    given = dict(zip(target, source, strict=True))
+    return only(transposed(x, [given[k] if k in given else next(rest) for k in range(x.rank)]))
+
+
+def _expanded(c: Call) -> Sequence[Value]:
+    x, size = c.tensor(), c.integers("size", ())
+    lead = len(size) - x.rank
+    if lead < 0:
+        raise Refused(f"data of rank {x.rank} as {list(size)}")
+    shape = [x.shape[k - lead] if n == -1 and k >= lead else n for k, n in enumerate(size)]
+    if broadcast_shape([x.shape, tuple(shape)]) != tuple(shape):
+        raise Refused(f"data {list(x.shape)} as {shape}")
+    return only(expanded(x, shape))
+
+
+def _expanded_as(c: Call) -> Sequence[Value]:
+    return only(expanded(c.tensor(), c.tensor("other").shape))
+
+
+def _broadcast_tensors(c: Call) -> Sequence[Value]:
+    values = c.tensors("tensors")
+    shape = broadcast_shape([v.shape for v in values])
+    return [expanded(v, shape) for v in values]
+
+
+def _unsqueezed(c: Call) -> Sequence[Value]:
+    x = c.tensor()
+    return only(unsqueezed(x, [axis(c.integer("dim"), x.rank + 1)]))
+
+
+def _squeezed(c: Call) -> Sequence[Value]:
+    """Squeeze: axes that are not of size 1 stay."""
+    x = c.tensor()
+    chosen = c.axes("dim", x.rank) if c.given("dim") else list(range(x.rank))
+    if c.given("dim") and not c.integers("dim"):
+        chosen = []
+    return only(squeezed(x, [k for k in chosen if x.shape[k] == 1]))
+
+
+# -- parts
+
+
+def _sliced(c: Call) -> Sequence[Value]:
+    x = c.tensor()
+    at = c.axis("dim", x.rank, 0)
+    size = x.shape[at]
+    step = c.integer("step", 1)
+    start, length = slice_bounds(size, c.integer("start", 0), c.integer("end", size), step)
+    return only(sliced(x, at, start, step, length))
+
+
+def _narrowed(c: Call) -> Sequence[Value]:
+    x = c.tensor()
+    at = c.axis("dim", x.rank)
+    start, length = c.integer("start"), c.integer("length")
+    start += x.shape[at] if start < 0 else 0
+    if not 0 <= start <= start + length <= x.shape[at]:
+        raise Refused(f"{length} elements from {start} on of {x.shape[at]}")
+    return only(sliced(x, at, start, 1, length))
+
+
+def _selected(c: Call) -> Sequence[Value]:
+    x = c.tensor()
+    at = c.axis("dim", x.rank)
+    return only(selected(x, at, axis(c.integer("index"), x.shape[at])))
+
+
+def _split(c: Call) -> Sequence[Value]:
+    """Split in parts of one size (the last may be smaller), or of given sizes."""
+    x = c.tensor()
+    at = c.axis("dim", x.rank, 0)
+    name = next(n for n in ("split_size", "split_sizes") if n in c.arguments)
+    sizes = c.argument(name)
+    if isinstance(sizes, int):
+        return split_parts(x, at, _equal(x.shape[at], sizes))
+    return split_parts(x, at, c.integers(name))
+
+
+def _equal(total: int, size: int) -> list[int]:
+    if size < 1:
+        raise Refused(f"parts of {size}")
+    return [min(size, total - k) for k in range(0, max(total, 1), size)]
+
+
+def _chunks(c: Call) -> Sequence[Value]:
+    x = c.tensor()
+    at = c.axis("dim", x.rank, 0)
+    return split_parts(x, at, _equal(x.shape[at], max(1, ceil(x.shape[at] / max(1, c.integer("chunks"))))))
+
+
+def _unbound(c: Call) -> Sequence[Value]:
+    x = c.tensor()
+    return unstacked(x, c.axis("dim", x.rank, 0))
+
+
+def _diagonal(c: Call) -> Sequence[Value]:
+    """The diagonal, as the last axis."""
+    x = c.tensor()
+    first, second = c.axis("dim1", x.rank, 0), c.axis("dim2", x.rank, 1)
+    offset = c.integer("offset", 0)
+    at = second if offset > 0 else first
+    x = sliced(x, at, abs(offset), 1, max(0, x.shape[at] - abs(offset)))
+    found = diagonal(x, first, second)
+    place = first - (1 if second < first else 0)
+    order = [*(k for k in range(found.rank) if k != place), place]
+    return only(transposed(found, order))
+
+
+# -- copies
+
+
+def _concatenated(c: Call) -> Sequence[Value]:
+    parts = [cast(c.b, v, c.type) for v in c.tensors("tensors")]
+    parts = [p for p in parts if p.shape != (0,)] or parts[:1]
+    return only(concatenated(c.b, parts, c.axis("dim", parts[0].rank, 0)))
+
+
+def _stacked(c: Call) -> Sequence[Value]:
+    parts = [cast(c.b, v, c.type) for v in c.tensors("tensors")]
+    return only(stacked(c.b, parts, axis(c.integer("dim", 0), parts[0].rank + 1)))
+
+
+def _tiled(c: Call) -> Sequence[Value]:
+    x = c.tensor()
+    repeats = c.integers("repeats" if "repeats" in c.arguments else "dims")
+    wide = unsqueezed(x, list(range(max(0, len(repeats) - x.rank))))
+    return only(tiled(c.b, wide, (*(1,) * (wide.rank - len(repeats)), *repeats)))
+
+
+def _repeated(c: Call) -> Sequence[Value]:
+    """``repeat_interleave`` by one number."""
+    x, times = c.tensor(), c.integer("repeats")
+    if not c.given("dim"):
+        x = reshaped(c.b, x, [x.size])
+    at = c.axis("dim", x.rank, 0)
+    return only(taken(c.b, x, at, [k // times for k in range(times * x.shape[at])]))
+
+
+def _flipped(c: Call) -> Sequence[Value]:
+    x = c.tensor()
+    for at in c.integers("dims", ()):
+        x = flipped(x, axis(at, x.rank))
+    return only(x)
+
+
+def _rolled(c: Call) -> Sequence[Value]:
+    x, shifts, dims = c.tensor(), c.integers("shifts"), c.integers("dims", ())
+    shape = x.shape
+    if not dims:
+        x, dims = reshaped(c.b, x, [x.size]), (0,)
+    for shift, dim in zip(shifts, dims, strict=True):
+        at = axis(dim, x.rank)
+        size = x.shape[at]
+        if size and shift % size:
+            cut = size - shift % size
+            x = concatenated(c.b, split_parts(x, at, [cut, size - cut])[::-1], at)
+    return only(reshaped(c.b, x, shape))
+
+
+def _padded(c: Call) -> Sequence[Value]:
+    """Padding, given from the last axis on."""
+    x, pads = c.tensor(), c.integers("pad" if "pad" in c.arguments else "padding")
+    if len(pads) % 2 or len(pads) > 2 * x.rank:
+        raise Refused(f"{len(pads)} paddings of {x.rank} axes")
+    before, after = [0] * x.rank, [0] * x.rank
+    for k in range(len(pads) // 2):
+        before[x.rank - 1 - k], after[x.rank - 1 - k] = pads[2 * k], pads[2 * k + 1]
+    mode = _pad_mode(c)
+    if mode != "constant":
+        if min(pads, default=0) < 0:
+            raise Refused("negative padding with elements")
+        return only(padded_by_mode(c.b, x, before, after, mode))
+    number = c.argument("value", 0)
+    return only(padded(c.b, x, before, after, number if x.type.is_float else int(number)))
+
+
+def _pad_mode(c: Call) -> str:
+    operation = c.context.node.op.split(".")[1]
+    name = c.text("mode", "constant") if operation == "pad" else operation
+    for known, meant in (("reflect", "reflect"), ("replic", "edge"), ("circular", "wrap")):
+        if name.startswith(known):
+            return meant
+    return "constant"
+
+
+def _triangle(*, upper: bool) -> Lowering:
+    def lowering(c: Call) -> Sequence[Value]:
+        x = c.tensor()
+        if x.rank < 2:
+            raise Refused(f"a matrix of rank {x.rank}")
+        inside = triangle(c.b, x.shape[-2], x.shape[-1], c.integer("diagonal", 0), upper=upper)
+        return only(masked(c.b, x, inside))
+
+    return lowering
+
+
+def _shuffled(c: Call) -> Sequence[Value]:
+    """Pixel shuffle: ``(c r r, h, w)`` to ``(c, h r, w r)``."""
+    x, r = c.tensor(), c.integer("upscale_factor")
+    lead, (channels, h, w) = x.shape[:-3], x.shape[-3:]
+    if r < 1 or channels % (r * r):
+        raise Refused(f"{channels} channels by {r}")
+    n = len(lead)
+    parts = reshaped(c.b, x, (*lead, channels // (r * r), r, r, h, w))
+    turned = transposed(parts, [*range(n), n, n + 3, n + 1, n + 4, n + 2])
+    return only(reshaped(c.b, turned, (*lead, channels // (r * r), h * r, w * r)))
+
+
+def _unshuffled(c: Call) -> Sequence[Value]:
+    x, r = c.tensor(), c.integer("downscale_factor")
+    lead, (channels, h, w) = x.shape[:-3], x.shape[-3:]
+    if r < 1 or h % r or w % r:
+        raise Refused(f"{h} x {w} by {r}")
+    n = len(lead)
+    parts = reshaped(c.b, x, (*lead, channels, h // r, r, w // r, r))
+    turned = transposed(parts, [*range(n), n, n + 2, n + 4, n + 1, n + 3])
+    return only(reshaped(c.b, turned, (*lead, channels * r * r, h // r, w // r)))
+
+
+def _nearest(c: Call) -> Sequence[Value]:
+    """Upsampling by the nearest element: element ``i`` of the result is ``floor(i * old / new)``."""
+    x = c.tensor("input" if "input" in c.arguments else "self")
+    rank = x.rank - 2
+    factors: tuple[float, ...] = tuple(c.argument("scale_factors", ()) or ())
+    if c.given("output_size"):
+        shape = c.integers("output_size")
+        if any(c.given(name) for name in ("scales", "scales_h", "scales_w", "scales_d")):
+            factors = ()
+    else:
+        shape = tuple(int(n * f) for n, f in zip(x.shape[2:], factors, strict=True))
+    if len(shape) != rank or any(f != int(f) for f in factors):
+        raise Refused("factors that are no whole numbers")
+    for k, new in enumerate(shape):
+        old = x.shape[2 + k]
+        if new % old and old % new:
+            raise Refused(f"{old} elements to {new}")
+        x = taken(c.b, x, 2 + k, [i * old // new for i in range(new)])
+    return only(x)
+
+
+# -- gradients of views
+
+
+def _slice_gradient(c: Call) -> Sequence[Value]:
+    """The gradient at its places in zeros."""
+    return only(_among_zeros(c, c.tensor("grad_output"), c.integer("dim")))
+
+
+def _among_zeros(c: Call, dy: Value, dim: int) -> Value:
+    sizes = c.integers("input_sizes")
+    at = axis(dim, len(sizes))
+    step = c.integer("step", 1)
+    start, length = slice_bounds(sizes[at], c.integer("start", 0), c.integer("end", sizes[at]), step)
+    if step != 1 or length != dy.shape[at]:
+        raise Refused(f"a gradient of slices with the step {step}")
+    before = [start if k == at else 0 for k in range(dy.rank)]
+    after = [sizes[at] - start - length if k == at else 0 for k in range(dy.rank)]
+    return padded(c.b, dy, before, after)
+
+
+def _select_gradient(c: Call) -> Sequence[Value]:
+    sizes = c.integers("input_sizes")
+    at = axis(c.integer("dim"), len(sizes))
+    place = axis(c.integer("index"), sizes[at])
+    dy = unsqueezed(c.tensor("grad_output"), [at])
+    before = [place if k == at else 0 for k in range(dy.rank)]
+    after = [sizes[at] - place - 1 if k == at else 0 for k in range(dy.rank)]
+    return only(padded(c.b, dy, before, after))
+
+
+# -- constants
+
+
+def _full(number: float | None) -> Lowering:
+    def lowering(c: Call) -> Sequence[Value]:
+        value = c.argument("fill_value") if number is None else number
+        return only(filled(c.b, c.integers("size", ()), value, c.type))
+
+    return lowering
+
+
+def _scalar_tensor(c: Call) -> Sequence[Value]:
+    return only(filled(c.b, (), c.argument("s"), c.type))
+
+
+def _arange(c: Call) -> Sequence[Value]:
+    start, end, step = (c.argument(n, d) for n, d in (("start", 0), ("end", 0), ("step", 1)))
+    if step == 0:
+        raise Refused("a step of 0")
+    count = max(0, ceil((end - start) / step))
+    check_constant((count,), 8)
+    return only(c.b.constant((start + step * np.arange(count)).astype(c.type.dtype)))
+
+
+def _eye(c: Call) -> Sequence[Value]:
+    rows = c.integer("n")
+    columns = c.integer("m", rows)
+    check_constant((rows, columns), 8)
+    return only(c.b.constant(np.eye(rows, columns, dtype=c.type.dtype)))
+
+
+def _size_of(c: Call) -> Sequence[Value]:
+    """A symbolic size: known here, for shapes are."""
+    x = c.tensor()
+    return only(c.b.constant(np.asarray(x.shape[c.axis("dim", x.rank)])))
+
+
+_PADS = [f"{kind}_pad{n}d" for kind in ("reflection", "replication", "constant") for n in (1, 2, 3)]
+
+OPERATIONS = operations(
+    {
+        "view": _reshaped("size"),
+        "_unsafe_view": _reshaped("size"),
+        "reshape": _reshaped("shape"),
+        "view_copy": _reshaped("size"),
+        "flatten": _flatten,
+        "unflatten": _unflatten,
+        "permute": _permuted,
+        "permute_copy": _permuted,
+        "transpose": _swapped,
+        "swapaxes": _swapped,
+        "swapdims": _swapped,
+        "t": _turned,
+        "numpy_T": _turned,
+        "mT": _matrix_turned,
+        "adjoint": _matrix_turned,
+        "movedim": _movedim,
+        "moveaxis": _movedim,
+        "expand": _expanded,
+        "expand_copy": _expanded,
+        "broadcast_to": _expanded,
+        "expand_as": _expanded_as,
+        "broadcast_tensors": _broadcast_tensors,
+        "unsqueeze": _unsqueezed,
+        "squeeze": _squeezed,
+        "slice": _sliced,
+        "narrow": _narrowed,
+        "select": _selected,
+        "split": _split,
+        "split_with_sizes": _split,
+        "chunk": _chunks,
+        "unbind": _unbound,
+        "diagonal": _diagonal,
+        "cat": _concatenated,
+        "concat": _concatenated,
+        "stack": _stacked,
+        "repeat": _tiled,
+        "tile": _tiled,
+        "repeat_interleave": _repeated,
+        "flip": _flipped,
+        "roll": _rolled,
+        "pad": _padded,
+        "constant_pad_nd": _padded,
+        **dict.fromkeys(_PADS, _padded),
+        "tril": _triangle(upper=False),
+        "triu": _triangle(upper=True),
+        "pixel_shuffle": _shuffled,
+        "pixel_unshuffle": _unshuffled,
+        **{f"upsample_nearest{n}d": _nearest for n in (1, 2, 3)},
+        "slice_backward": _slice_gradient,
+        "select_backward": _select_gradient,
+        "full": _full(None),
+        "zeros": _full(0),
+        "ones": _full(1),
+        "new_zeros": _full(0),
+        "new_ones": _full(1),
+        "new_full": _full(None),
+        "scalar_tensor": _scalar_tensor,
+        "arange": _arange,
+        "eye": _eye,
+        "sym_size": _size_of,
+    }
+)

@@ -1,0 +1,217 @@
+"""Sums, means, extremes, positions of extremes, norms, losses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyloom.frontends.graph import scalar
+from polyloom.frontends.graph.builder import Function
+from polyloom.frontends.graph.context import only
+from polyloom.frontends.graph.operations.elementwise import cast, mapped
+from polyloom.frontends.graph.operations.movement import reshaped
+from polyloom.frontends.graph.operations.normalisation import centred
+from polyloom.frontends.graph.operations.reductions import (
+    arg_extreme,
+    cumulative,
+    mean,
+    reduced,
+    variance,
+)
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value, squeezed, unsqueezed
+from polyloom.frontends.torch.call import Call, Lowering, operations
+from polyloom.ir.expressions import CompareOp, Expression
+from polyloom.ir.program import Combine
+from polyloom.ir.types import ElementType
+
+
+def _same(x: Expression) -> Expression:
+    return x
+
+
+def _reduction(combine: Combine, function: Function = _same) -> Lowering:
+    """Return a reduction in the type of the result along ``dim``, or along all axes."""
+
+    def lowering(c: Call) -> Sequence[Value]:
+        x = c.operand("self", c.type)
+        return only(reduced(c.b, combine, x, c.axes("dim", x.rank), function, keep=c.flag("keepdim")))
+
+    return lowering
+
+
+def _extreme(*, largest: bool) -> Lowering:
+    """Return ``max`` or ``min``: of all, along an axis (with positions), or of two tensors."""
+    combine = Combine.MAXIMUM if largest else Combine.MINIMUM
+
+    def lowering(c: Call) -> Sequence[Value]:
+        if c.is_tensor("other"):
+            function = scalar.maximum if largest else scalar.minimum
+            return only(mapped(c.b, function, c.operand("self", c.type), c.operand("other", c.type)))
+        x = c.tensor()
+        if x.type is ElementType.BOOL:
+            raise Refused("an extreme of truth values")
+        if not c.given("dim"):
+            return only(reduced(c.b, combine, x, range(x.rank), keep=False))
+        if x.rank == 0:
+            raise Refused("an axis of a scalar")
+        at = c.axis("dim", x.rank)
+        found = reduced(c.b, combine, x, [at], keep=c.flag("keepdim"), hint="values")
+        place = arg_extreme(c.b, x, at, largest=largest, last=False, kind=ElementType.INT64)
+        return found, place if c.flag("keepdim") else squeezed(place, [at])
+
+    return lowering
+
+
+def _position(*, largest: bool) -> Lowering:
+    def lowering(c: Call) -> Sequence[Value]:
+        x = c.tensor()
+        flat = x if c.given("dim") else reshaped(c.b, x, [x.size])
+        at = c.axis("dim", flat.rank, 0)
+        place = arg_extreme(c.b, flat, at, largest=largest, last=False, kind=c.type)
+        if c.given("dim"):
+            return only(place if c.flag("keepdim") else squeezed(place, [at]))
+        one = squeezed(place, [0])
+        return only(unsqueezed(one, range(x.rank)) if c.flag("keepdim") else one)
+
+    return lowering
+
+
+def _amount(combine: Combine) -> Lowering:
+    """Return ``any`` (the largest of 0 and 1) or ``all`` (the smallest)."""
+
+    def lowering(c: Call) -> Sequence[Value]:
+        digits = cast(c.b, c.operand("self", ElementType.BOOL), ElementType.INT32)
+        found = reduced(
+            c.b, combine, digits, c.axes("dim", digits.rank), keep=c.flag("keepdim"), hint="digits"
+        )
+        return only(cast(c.b, found, c.type))
+
+    return lowering
+
+
+def _mean(c: Call) -> Sequence[Value]:
+    x = c.operand("self", c.type)
+    return only(mean(c.b, x, c.axes("dim", x.rank), keep=c.flag("keepdim")))
+
+
+def _spread(*, root: bool, with_mean: bool = False) -> Lowering:
+    """Return the variance or its root; ``correction`` (or ``unbiased``) tells what it is divided by."""
+
+    def lowering(c: Call) -> Sequence[Value]:
+        x = c.tensor()
+        at = c.axes("dim", x.rank)
+        correction = c.argument("correction", 1) if "unbiased" not in c.arguments else int(c.flag("unbiased"))
+        count = 1
+        for k in at:
+            count *= x.shape[k]
+        if count <= correction or correction != int(correction):
+            raise Refused(f"a variance of {count} elements with the correction {correction}")
+        middle, without = centred(c.b, x, at)
+        found = variance(c.b, without, at, int(correction))
+        found = mapped(c.b, scalar.sqrt, found) if root else found
+        kept = [v if c.flag("keepdim") else squeezed(v, at) for v in (found, middle)]
+        return kept if with_mean else kept[:1]
+
+    return lowering
+
+
+def _norm(c: Call) -> Sequence[Value]:
+    """A norm of vectors of order 1, 2, or infinity."""
+    x = c.operand("self", c.type)
+    order = c.number("ord" if "ord" in c.arguments else "p", 2)
+    at = c.axes("dim", x.rank)
+    keep = c.flag("keepdim")
+    if order in (float("inf"), float("-inf")):
+        combine = Combine.MAXIMUM if order > 0 else Combine.MINIMUM
+        return only(reduced(c.b, combine, x, at, scalar.absolute, keep=keep))
+    if order == 1:
+        return only(reduced(c.b, Combine.ADD, x, at, scalar.absolute, keep=keep))
+    if order <= 0:
+        raise Refused(f"the norm of order {order}")
+    square = order == 2
+
+    def power(v: Expression) -> Expression:
+        return scalar.square(v) if square else scalar.power(scalar.absolute(v), order)
+
+    total = reduced(c.b, Combine.ADD, x, at, power, keep=keep, hint="powers")
+    root = scalar.sqrt if square else lambda v: scalar.power(v, 1 / order)
+    return only(mapped(c.b, root, total))
+
+
+def _log_sum(c: Call) -> Sequence[Value]:
+    """``max + log(sum(exp(x - max)))``."""
+    x = c.operand("self", c.type)
+    at = c.axes("dim", x.rank)
+    infinite = float("inf")
+    largest = reduced(c.b, Combine.MAXIMUM, x, at, hint="max")
+
+    def finite(m: Expression) -> Expression:
+        wide = scalar.compare(CompareOp.EQ, scalar.absolute(m), infinite)
+        return scalar.select(wide, scalar.number(0, m.type), m)
+
+    base = mapped(c.b, finite, largest, hint="base")
+    shifted = mapped(c.b, scalar.subtract, x, base, hint="shifted")
+    total = reduced(c.b, Combine.ADD, shifted, at, scalar.exp, hint="sum")
+    found = mapped(c.b, lambda s, m: scalar.add(scalar.log(s), m), total, base)
+    return only(found if c.flag("keepdim") else squeezed(found, at))
+
+
+def _cumulative(*, product: bool) -> Lowering:
+    def lowering(c: Call) -> Sequence[Value]:
+        x = c.operand("self", c.type)
+        if x.rank == 0:
+            return only(x)
+        return only(cumulative(c.b, x, c.axis("dim", x.rank), strict=False, product=product))
+
+    return lowering
+
+
+# -- losses: 0 none, 1 mean, 2 sum
+
+
+def _loss(function: Function) -> Lowering:
+    def lowering(c: Call) -> Sequence[Value]:
+        values = c.operand("self", c.type), c.operand("target", c.type)
+        mode = c.integer("reduction", 1)
+        each = mapped(c.b, function, *values, hint="" if mode == 0 else "each")
+        if mode == 0:
+            return only(each)
+        every = range(each.rank)
+        return only(
+            mean(c.b, each, every, keep=False)
+            if mode == 1
+            else reduced(c.b, Combine.ADD, each, every, keep=False)
+        )
+
+    return lowering
+
+
+def _difference(x: Expression, y: Expression) -> Expression:
+    return scalar.subtract(x, y)
+
+
+OPERATIONS = operations(
+    {
+        "sum": _reduction(Combine.ADD),
+        "prod": _reduction(Combine.MULTIPLY),
+        "amax": _reduction(Combine.MAXIMUM),
+        "amin": _reduction(Combine.MINIMUM),
+        "max": _extreme(largest=True),
+        "min": _extreme(largest=False),
+        "argmax": _position(largest=True),
+        "argmin": _position(largest=False),
+        "any": _amount(Combine.MAXIMUM),
+        "all": _amount(Combine.MINIMUM),
+        "mean": _mean,
+        "var": _spread(root=False),
+        "std": _spread(root=True),
+        "var_mean": _spread(root=False, with_mean=True),
+        "linalg_vector_norm": _norm,
+        "norm": _norm,
+        "logsumexp": _log_sum,
+        "cumsum": _cumulative(product=False),
+        "cumprod": _cumulative(product=True),
+        "mse_loss": _loss(lambda x, y: scalar.square(_difference(x, y))),
+        "l1_loss": _loss(lambda x, y: scalar.absolute(_difference(x, y))),
+    }
+)

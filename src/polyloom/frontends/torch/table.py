@@ -1,0 +1,26 @@
+"""Which function lowers which operation of PyTorch: by its name, and for all of its overloads."""
+
+from __future__ import annotations
+
+from polyloom.frontends.graph.context import Operation, Table
+from polyloom.frontends.graph.model import Node
+from polyloom.frontends.torch.operations import (
+    elementwise,
+    linear,
+    movement,
+    normalisation,
+    reductions,
+)
+
+OPERATIONS: Table = {
+    **elementwise.OPERATIONS,
+    **linear.OPERATIONS,
+    **movement.OPERATIONS,
+    **normalisation.OPERATIONS,
+    **reductions.OPERATIONS,
+}
+
+
+def find_operation(node: Node) -> Operation | None:
+    """Return the function that lowers a node; None where there is none."""
+    return OPERATIONS.get(".".join(node.op.split(".")[:2]))
