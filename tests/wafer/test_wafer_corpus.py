@@ -138,7 +138,7 @@ maxpool_overlapping                       | E     -     X     E
 maxpool_training C=2 H=4                  | H--   H--   X--   E--
 mlp K=8 M=12 N=6                          | HHH   HHH   XXX   EEE
 mlp K=7 M=10 N=5                          | HHX   HHH   XXX   EEE
-mlp_one_port K=8 M=12 N=6                 | HH-   HH-   XX-   EE-
+mlp_one_port K=8 M=12 N=6                 | HHX   HHH   XXX   EEE
 mlp_training K=8 M=12 N=6                 | HHHXHH-H HHHXHH-H XXXXXX-X EEEX-E--
 momentum N=8                              | -H    -H    -X    -E
 mttkrp I=4 J=5 K=6 R=8                    | H     H     X     -
