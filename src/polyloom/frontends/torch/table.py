@@ -6,17 +6,23 @@ from polyloom.frontends.graph.context import Operation, Table
 from polyloom.frontends.graph.model import Node
 from polyloom.frontends.torch.operations import (
     elementwise,
+    indexing,
     linear,
     movement,
     normalisation,
+    pooling,
+    recurrent,
     reductions,
 )
 
 OPERATIONS: Table = {
     **elementwise.OPERATIONS,
+    **indexing.OPERATIONS,
     **linear.OPERATIONS,
     **movement.OPERATIONS,
     **normalisation.OPERATIONS,
+    **pooling.OPERATIONS,
+    **recurrent.OPERATIONS,
     **reductions.OPERATIONS,
 }
 

@@ -130,9 +130,11 @@ def max_pool_gradient(b: Builder, x: Value, maxima: Value, dy: Value, window: Wi
     return _scattered(b, x.shape, window, [first, numbers, dy], part)
 
 
-def average_pool_gradient(b: Builder, shape: Sequence[int], dy: Value, window: Window) -> Value:
-    """Return the gradient of ``average_pool`` where elements alone count; ``shape``: of the data."""
-    counts = b.constant(_counts(window, None, shape[2:]).astype(dy.type.dtype))
+def average_pool_gradient(
+    b: Builder, shape: Sequence[int], dy: Value, window: Window, counted: Window | None = None
+) -> Value:
+    """Return the gradient of ``average_pool``; ``shape``: of the data, ``counted``: as there."""
+    counts = b.constant(_counts(window, counted, shape[2:]).astype(dy.type.dtype))
     share = mapped(b, scalar.divide, dy, expanded(counts, dy.shape), hint="share")
     return _scattered(b, shape, window, [share], lambda g: g)
 

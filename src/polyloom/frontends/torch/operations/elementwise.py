@@ -529,6 +529,7 @@ OPERATIONS = operations(
         "feature_dropout": _dropout,
         "alpha_dropout": _dropout,
         "zeros_like": _like(0),
+        "empty_like": _like(0),  # any number
         "ones_like": _like(1),
         "full_like": _like(None),
         "gelu": _gelu,

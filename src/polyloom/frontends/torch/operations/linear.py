@@ -184,6 +184,18 @@ def _bilinear(c: Call) -> Sequence[Value]:
     return only(found if bias is None else mapped(c.b, scalar.add, found, bias))
 
 
+def _trilinear(c: Call) -> Sequence[Value]:
+    """The core form of bilinear: three operands with axes of size 1 put in, multiplied and summed."""
+    names = ("i1", "i2", "i3")
+    wide = [unsqueezed(c.tensor(n), c.integers(f"expand{k}", ())) for k, n in enumerate(names, 1)]
+    rank = wide[0].rank
+    labels = "".join(chr(ord("a") + k) for k in range(rank))
+    output = "".join(labels[k] for k in range(rank) if k not in c.integers("sumdim"))
+    if any(v.rank != rank for v in wide):
+        raise Refused("operands of several ranks")
+    return only(einsum(c.b, [labels] * 3, output, wide))
+
+
 OPERATIONS = operations(
     {
         "linear": _linear,
@@ -199,6 +211,7 @@ OPERATIONS = operations(
         "outer": _outer,
         "einsum": _einsum,
         "bilinear": _bilinear,
+        "_trilinear": _trilinear,
         **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _forward),
         **dict.fromkeys(("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), _transposed),
         "convolution": _convolution,

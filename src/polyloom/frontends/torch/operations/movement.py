@@ -466,6 +466,7 @@ OPERATIONS = operations(
         "full": _full(None),
         "zeros": _full(0),
         "ones": _full(1),
+        **dict.fromkeys(("empty", "empty_permuted", "empty_strided", "new_empty"), _full(0)),  # any number
         "new_zeros": _full(0),
         "new_ones": _full(1),
         "new_full": _full(None),

@@ -193,6 +193,15 @@ def _batch_norm_functional(c: Call) -> Sequence[Value]:
     return y, middle, _inverse_root(c, spread, epsilon), mean, variance
 
 
+def _batch_norm_alone(c: Call) -> Sequence[Value]:
+    """``_native_batch_norm_legit`` without running statistics: y, mean, inverse root."""
+    if c.given("running_mean"):
+        raise Refused("it changes buffers: export with `run_decompositions()`")
+    epsilon = c.number("eps")
+    y, middle, spread = _of_batch(c, c.tensor("input"), epsilon)
+    return y, middle, _inverse_root(c, spread, epsilon)
+
+
 # -- attention
 
 
@@ -206,8 +215,7 @@ def _attention(c: Call) -> Sequence[Value]:
     if c.flag("enable_gqa") and q.rank > 2:
         k, v = (_repeated(c, t, q.shape[-3]) for t in (k, v))
     scale = c.number("scale", 1 / math.sqrt(q.shape[-1]))
-    turned = transposed(k, [*range(k.rank - 2), k.rank - 1, k.rank - 2])
-    scores = matrix_product(c.b, q, turned, hint="scores")
+    scores = matrix_product(c.b, q, _matrix_turned(k), hint="scores")
     scores = mapped(c.b, lambda s: scalar.multiply(s, scale), scores, hint="scaled")
     mask = c.optional("attn_mask")
     if c.flag("is_causal"):
@@ -217,6 +225,10 @@ def _attention(c: Call) -> Sequence[Value]:
     weighted = softmax if mask is None else _safe_softmax
     weights = weighted(c.b, scores, [scores.rank - 1])
     return only(matrix_product(c.b, weights, v))
+
+
+def _matrix_turned(x: Value) -> Value:
+    return transposed(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2])
 
 
 def _repeated(c: Call, t: Value, heads: int) -> Value:
@@ -239,6 +251,11 @@ def _masked(c: Call, scores: Value, mask: Value) -> Value:
     return mapped(c.b, function, scores, mask, hint="masked")
 
 
+def _attention_gradient(c: Call) -> Sequence[Value]:
+    """Export decomposes the forward and not the backward, which then gets weights for its logarithms."""
+    raise Refused("export under `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`, whose gradient is plain")
+
+
 OPERATIONS = operations(
     {
         "softmax": _soft(softmax),
@@ -257,6 +274,8 @@ OPERATIONS = operations(
         "batch_norm": _batch_norm,
         "_native_batch_norm_legit_no_training": _batch_norm_inference,
         "_native_batch_norm_legit_functional": _batch_norm_functional,
+        "_native_batch_norm_legit": _batch_norm_alone,
         "scaled_dot_product_attention": _attention,
+        "_scaled_dot_product_flash_attention_for_cpu_backward": _attention_gradient,
     }
 )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import Function
 from polyloom.frontends.graph.context import only
+from polyloom.frontends.graph.functions import softplus
 from polyloom.frontends.graph.operations.elementwise import cast, mapped
 from polyloom.frontends.graph.operations.movement import reshaped
 from polyloom.frontends.graph.operations.normalisation import centred
@@ -186,6 +187,48 @@ def _loss(function: Function) -> Lowering:
     return lowering
 
 
+def _smooth(c: Call) -> Sequence[Value]:
+    """Smooth L1 and Huber: squares below ``beta`` (``delta``), lines above."""
+    huber = "huber" in c.context.node.op
+    bound = c.number("delta" if huber else "beta", 1)
+    factor = bound if huber else 1.0
+
+    def function(x: Expression, y: Expression) -> Expression:
+        a = scalar.absolute(_difference(x, y))
+        if bound == 0:
+            return a
+        near = scalar.multiply(scalar.square(a), 0.5 * factor / bound)
+        far = scalar.multiply(scalar.subtract(a, 0.5 * bound), factor)
+        return scalar.select(scalar.compare(CompareOp.LT, a, bound), near, far)
+
+    return _loss(function)(c)
+
+
+def _binary_cross_entropy(c: Call) -> Sequence[Value]:
+    """``-(t log(x) + (1 - t) log(1 - x))``; logarithms are at least -100."""
+    if c.given("weight"):
+        raise Refused("weights of elements")
+
+    def function(x: Expression, t: Expression) -> Expression:
+        yes = scalar.maximum(scalar.log(x), -100)
+        no = scalar.maximum(scalar.log(scalar.subtract(1, x)), -100)
+        back = scalar.multiply(scalar.subtract(t, 1), no)
+        return scalar.subtract(back, scalar.multiply(t, yes))
+
+    return _loss(function)(c)
+
+
+def _binary_cross_entropy_of_logits(c: Call) -> Sequence[Value]:
+    """``max(x, 0) - x t + log(1 + exp(-|x|))``."""
+    if c.given("weight") or c.given("pos_weight"):
+        raise Refused("weights of elements")
+
+    def function(x: Expression, t: Expression) -> Expression:
+        return scalar.subtract(softplus(x), scalar.multiply(x, t))
+
+    return _loss(function)(c)
+
+
 def _difference(x: Expression, y: Expression) -> Expression:
     return scalar.subtract(x, y)
 
@@ -212,6 +255,10 @@ OPERATIONS = operations(
         "cumsum": _cumulative(product=False),
         "cumprod": _cumulative(product=True),
         "mse_loss": _loss(lambda x, y: scalar.square(_difference(x, y))),
+        "smooth_l1_loss": _smooth,
+        "huber_loss": _smooth,
+        "binary_cross_entropy": _binary_cross_entropy,
+        "binary_cross_entropy_with_logits": _binary_cross_entropy_of_logits,
         "l1_loss": _loss(lambda x, y: scalar.absolute(_difference(x, y))),
     }
 )

@@ -1,0 +1,275 @@
+"""Positions that are data: embeddings, gathering, scattering, losses of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from polyloom.frontends.graph import scalar
+from polyloom.frontends.graph.builder import Term
+from polyloom.frontends.graph.context import only
+from polyloom.frontends.graph.linear import iterators
+from polyloom.frontends.graph.operations.elementwise import broadcast, mapped
+from polyloom.frontends.graph.operations.indexing import chosen, gathered_elements, one_hot, wrapped
+from polyloom.frontends.graph.operations.movement import reshaped, taken
+from polyloom.frontends.graph.operations.normalisation import log_softmax
+from polyloom.frontends.graph.operations.reductions import iota, reduced
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value, expanded, squeezed, transposed, unsqueezed
+from polyloom.frontends.torch.call import Call, operations
+from polyloom.ir.expressions import CompareOp, Expression
+from polyloom.ir.program import Combine
+from polyloom.ir.types import ElementType
+
+
+def _at(c: Call, x: Value, at: int, positions: Value) -> Value:
+    """Return the slices of an axis at positions: slices where these are known, else by comparisons."""
+    if positions.type is ElementType.BOOL or positions.type.is_float:
+        raise Refused("positions by truth values: how many there are is not known")
+    size = x.shape[at]
+    known = c.b.known(positions)
+    if known is None:
+        return chosen(c.b, x, at, wrapped(c.b, positions, size))
+    if known.size and not -size <= known.min() <= known.max() < size:
+        raise Refused(f"a position outside {size} elements")
+    found = taken(c.b, x, at, [int(n) % size for n in known.reshape(-1)])
+    return reshaped(c.b, found, (*x.shape[:at], *known.shape, *x.shape[at + 1 :]))
+
+
+def _embedding(c: Call) -> Sequence[Value]:
+    return only(_at(c, c.tensor("weight"), 0, c.tensor("indices")))
+
+
+def _index_select(c: Call) -> Sequence[Value]:
+    x, index = c.tensor(), c.tensor("index")
+    return only(_at(c, x, c.axis("dim", x.rank), index if index.rank else unsqueezed(index, [0])))
+
+
+def _index(c: Call) -> Sequence[Value]:
+    """``x[i, :, j]``: what positions stand next to each other stays there, else it comes first."""
+    x, given = c.tensor(), c.optional_tensors("indices")
+    where = [k for k, v in enumerate(given) if v is not None]
+    positions = [v for v in given if v is not None]
+    if not positions:
+        return only(x)
+    if where != list(range(where[0], where[0] + len(where))):
+        x = transposed(x, [*where, *(k for k in range(x.rank) if k not in where)])
+        where = list(range(len(where)))
+    if _is_grid(positions) and all(c.b.known(p) is not None for p in positions):
+        for k, p in zip(where, positions, strict=True):
+            x = _at(c, x, k, reshaped(c.b, p, [p.size]))
+        return only(x)
+    return only(_at(c, *_flattened(c, x, where, positions)))
+
+
+def _is_grid(positions: Sequence[Value]) -> bool:
+    """Tell whether the k-th positions vary along the k-th of as many axes: rows by columns."""
+    count = len(positions)
+    ranks = [(1,) * (count - p.rank) + p.shape for p in positions if p.rank <= count]
+    return len(ranks) == count and all(
+        n == 1 for k, shape in enumerate(ranks) for a, n in enumerate(shape) if a != k
+    )
+
+
+def _flattened(
+    c: Call, x: Value, where: Sequence[int], positions: Sequence[Value]
+) -> tuple[Value, int, Value]:
+    """Return data with the axes as one, the number of it, and the positions in it."""
+    first, sizes = where[0], [x.shape[k] for k in where]
+    if any(p.type is ElementType.BOOL for p in positions) or len(where) == 1:
+        return x, first, positions[0]
+    flat = reshaped(c.b, x, (*x.shape[:first], prod(sizes), *x.shape[where[-1] + 1 :]))
+    wide = broadcast([wrapped(c.b, p, n) for p, n in zip(positions, sizes, strict=True)])
+    strides = [prod(sizes[k + 1 :]) for k in range(len(sizes))]
+
+    def total(*terms: Expression) -> Expression:
+        found = scalar.multiply(terms[0], strides[0])
+        for term, stride in zip(terms[1:], strides[1:], strict=True):
+            found = scalar.add(found, scalar.multiply(term, stride))
+        return found
+
+    return flat, first, mapped(c.b, total, *wide, hint="positions")
+
+
+def _gather(c: Call) -> Sequence[Value]:
+    x, index = c.tensor(), c.tensor("index")
+    if x.rank == 0 or index.rank != x.rank:
+        raise Refused(f"positions of rank {index.rank} in data of rank {x.rank}")
+    return only(gathered_elements(c.b, x, c.axis("dim", x.rank), index))
+
+
+def _one_hot(c: Call) -> Sequence[Value]:
+    x, size = c.tensor(), c.integer("num_classes", -1)
+    if size < 1:
+        raise Refused("the number of classes is not given")
+    on, off = (c.b.constant(np.full((), n, c.type.dtype)) for n in (1, 0))
+    return only(one_hot(c.b, x, size, x.rank, on, off))
+
+
+# -- scattering
+
+
+def _equal_or_zero(p: Expression, k: Expression, v: Expression) -> Expression:
+    return scalar.select(scalar.compare(CompareOp.EQ, p, k), v, scalar.number(0, v.type))
+
+
+def _rows_added(c: Call, positions: Value, rows: Value, at: int, size: int) -> Value:
+    """Return ``y[a][k][z] += positions[p] == k ? rows[a][p][z] : 0``; ``p`` may be several axes."""
+    count = positions.rank
+    axes = iterators(rows.rank + 1)
+    outer, p, rest, k = axes[:at], axes[at : at + count], axes[at + count : -1], axes[-1]
+    numbers = iota(c.b, size, positions.type)
+    terms = [Term(positions, p), Term(numbers, (k,)), Term(rows, axes[:-1])]
+    shape = [*rows.shape[:at], size, *rows.shape[at + count :]]
+    domain = [*rows.shape, size]
+    return c.b.statement(domain, terms, shape, (*outer, k, *rest), _equal_or_zero, Combine.ADD, "rows")
+
+
+def _index_put(c: Call) -> Sequence[Value]:
+    """Rows added at positions; to replace them would need to know which position comes last."""
+    x, given, values = c.tensor(), c.optional_tensors("indices"), c.tensor("values")
+    where = [k for k, v in enumerate(given) if v is not None]
+    if not c.flag("accumulate") or len(where) != 1:
+        raise Refused("elements replaced at positions that are data")
+    at = where[0]
+    index = next(v for v in given if v is not None)
+    if index.type is ElementType.BOOL:
+        raise Refused("positions by truth values: how many there are is not known")
+    shape = (*x.shape[:at], *index.shape, *x.shape[at + 1 :])
+    rows = _rows_added(c, wrapped(c.b, index, x.shape[at]), expanded(values, shape), at, x.shape[at])
+    return only(mapped(c.b, scalar.add, x, rows))
+
+
+def _embedding_gradient(c: Call) -> Sequence[Value]:
+    dy, positions = c.tensor("grad_output"), c.tensor("indices")
+    if c.flag("scale_grad_by_freq"):
+        raise Refused("gradients by the number of times a word comes")
+    skipped = c.integer("padding_idx", -1)
+    if skipped >= 0:
+
+        def kept(p: Expression, g: Expression) -> Expression:
+            return scalar.select(scalar.compare(CompareOp.EQ, p, skipped), scalar.number(0, g.type), g)
+
+        dy = mapped(c.b, kept, unsqueezed(positions, [positions.rank]), dy, hint="kept")
+    return only(_rows_added(c, positions, dy, 0, c.integer("num_weights")))
+
+
+def _scatter(c: Call) -> Sequence[Value]:
+    """One number at positions along an axis: where any of them hits an element, it is replaced."""
+    x, index = c.tensor(), c.tensor("index")
+    if "value" not in c.arguments:
+        raise Refused("tensors at positions that are data: which comes last is not known")
+    at, value = c.axis("dim", x.rank), c.operand("value", x.type)
+    hits = _counted(c, x, index, at, None)
+    keep = lambda h, v, y: scalar.select(scalar.compare(CompareOp.GT, h, 0), v, y)  # noqa: E731
+    return only(mapped(c.b, keep, hits, value, x))
+
+
+def _scatter_add(c: Call) -> Sequence[Value]:
+    x, index = c.tensor(), c.tensor("index")
+    added = _counted(c, x, index, c.axis("dim", x.rank), c.tensor("src"))
+    return only(mapped(c.b, scalar.add, x, added))
+
+
+def _counted(c: Call, x: Value, index: Value, at: int, source: Value | None) -> Value:
+    """Return ``y[i][k] += index[i][p] == k ? source[i][p] : 0``; without a source 1 for each hit."""
+    others = [[n for k, n in enumerate(v.shape) if k != at] for v in (index, x)]
+    if index.rank != x.rank or others[0] != others[1]:
+        raise Refused(f"positions {list(index.shape)} in data {list(x.shape)}")
+    axes = iterators(x.rank + 1)
+    own, k = axes[:-1], axes[-1]
+    numbers = iota(c.b, x.shape[at], index.type)
+    write = tuple(k if a == at else own[a] for a in range(x.rank))
+    terms = [Term(index, own), Term(numbers, (k,))]
+
+    def hit(p: Expression, n: Expression) -> Expression:
+        one, zero = (scalar.number(v, ElementType.INT32) for v in (1, 0))
+        return scalar.select(scalar.compare(CompareOp.EQ, p, n), one, zero)
+
+    domain = [*index.shape, x.shape[at]]
+    if source is not None and source.shape != index.shape:
+        raise Refused(f"positions {list(index.shape)} of {list(source.shape)}")
+    if source is None:
+        return c.b.statement(domain, terms, x.shape, write, hit, Combine.MAXIMUM, "hits")
+    terms.append(Term(source, own))
+    return c.b.statement(domain, terms, x.shape, write, _equal_or_zero, Combine.ADD, "added")
+
+
+# -- losses of labels
+
+
+def _cross_entropy(c: Call) -> Sequence[Value]:
+    """Cross entropy of scores ``(n, classes, ...)`` and labels: their logarithm of the softmax, negated."""
+    x, target = c.tensor(), c.tensor("target")
+    if c.number("label_smoothing", 0) != 0:
+        raise Refused("smoothed labels")
+    at = 0 if x.rank == 1 else 1
+    logarithms = log_softmax(c.b, x, [at])
+    if target.type.is_float:
+        if c.given("weight"):
+            raise Refused("weights of classes with probabilities")
+        part = lambda v, t: scalar.negate(scalar.multiply(v, t))  # noqa: E731
+        each = reduced(c.b, Combine.ADD, [logarithms, target], [at], part, keep=False, hint="each")
+        mode = c.integer("reduction", 1)
+        if mode == 0:
+            return only(each)
+        total = reduced(c.b, Combine.ADD, each, range(each.rank), keep=False, hint="total")
+        count = max(1, each.size) if mode == 1 else 1
+        return only(mapped(c.b, lambda s: scalar.divide(s, count), total))
+    return only(_label_loss(c, logarithms, target, at)[0])
+
+
+def _negative_likelihood(c: Call) -> Sequence[Value]:
+    x, target = c.tensor(), c.tensor("target")
+    loss, weight = _label_loss(c, x, target, 0 if x.rank == 1 else 1)
+    return (loss, weight) if c.results == 2 else (loss,)
+
+
+def _label_loss(c: Call, scores: Value, target: Value, at: int) -> tuple[Value, Value]:
+    """Return the mean (1), sum (2) or each (0) of ``-weight[target] * scores[target]``, and the weights' sum.
+
+    A label that is ``ignore_index`` has the weight 0.
+    """
+    ignored = c.integer("ignore_index", -100)
+    kind = scores.type
+    picked = squeezed(gathered_elements(c.b, scores, at, unsqueezed(target, [at])), [at])
+    by_class = c.optional("weight")
+
+    def counted(t: Expression, w: Expression) -> Expression:
+        return scalar.select(scalar.compare(CompareOp.EQ, t, ignored), scalar.number(0, kind), w)
+
+    one = c.b.constant(np.ones((), kind.dtype))
+    weights = one if by_class is None else chosen(c.b, by_class, 0, target, "class_weight")
+    weights = mapped(c.b, counted, target, weights, hint="weights")
+    every = range(target.rank)
+    total_weight = reduced(c.b, Combine.ADD, weights, every, keep=False, hint="weight")
+    part = lambda v, w: scalar.negate(scalar.multiply(v, w))  # noqa: E731
+    mode = c.integer("reduction", 1)
+    if mode == 0:
+        return mapped(c.b, part, picked, weights), total_weight
+    total = reduced(c.b, Combine.ADD, [picked, weights], every, part, keep=False, hint="total")
+    return (total if mode == 2 else mapped(c.b, scalar.divide, total, total_weight)), total_weight
+
+
+OPERATIONS = operations(
+    {
+        "embedding": _embedding,
+        "embedding_dense_backward": _embedding_gradient,
+        "index_select": _index_select,
+        "index": _index,
+        "_unsafe_index": _index,
+        "gather": _gather,
+        "one_hot": _one_hot,
+        "index_put": _index_put,
+        "_unsafe_index_put": _index_put,
+        "scatter": _scatter,
+        "scatter_add": _scatter_add,
+        "cross_entropy_loss": _cross_entropy,
+        "nll_loss": _negative_likelihood,
+        "nll_loss_nd": _negative_likelihood,
+        "nll_loss_forward": _negative_likelihood,
+        "nll_loss2d_forward": _negative_likelihood,
+    }
+)
