@@ -185,6 +185,8 @@ class _Search:
             strategy=chosen.strategy,
             sizes=chosen.sizes,
             effects=chosen.effects,
+            reason="",
+            notes=(),
             nested=Nested(names, points, chosen),
         )
 
