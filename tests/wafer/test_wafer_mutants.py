@@ -17,6 +17,8 @@ from polyloom.diagnostics import PolyloomError
 from polyloom.ir.expressions import Binary, BinaryOp
 from polyloom.polyhedra.loops import Number
 from polyloom.wafer import (
+    arrangement,
+    beyond,
     chain_code,
     chains,
     compute_code,
@@ -24,13 +26,15 @@ from polyloom.wafer import (
     nests,
     role_program,
     routes,
+    selection,
     simd,
     stream_code,
     tasks,
+    units,
 )
 from polyloom.wafer.code import Block, If
 from polyloom.wafer.memory import LocalArray
-from polyloom.wafer.simd import SimdMode
+from polyloom.wafer.simd import SimdAnalysis, SimdMode
 from polyloom.wafer.simulation import simulate_program
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -75,16 +79,36 @@ def without_disjointness_check(patch: pytest.MonkeyPatch) -> None:
 
 
 def without_check_of_reads(patch: pytest.MonkeyPatch) -> None:
-    """Extra instances may read outside of local arrays."""
+    """Extra instances may read outside of local arrays, which what they read does not enlarge."""
     original = simd._try_hull
 
     def mutated(analysis: Any, arrays: Any, options: Any) -> Any:
-        if analysis.extra is None:
-            return original(analysis, arrays, options)
-        blind = replace(analysis, extra=replace(analysis.extra, reads={}))
-        return replace(original(blind, arrays, options), extra=analysis.extra)
+        return original(_reading_nothing(analysis), arrays, options)
 
     patch.setattr(simd, "_try_hull", mutated)
+
+
+def what_extra_instances_read_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Arrays are enlarged by what extra instances write alone."""
+    original = simd.enlarge
+
+    def mutated(arrays: Any, analyses: Any) -> Any:
+        return original(arrays, tuple(_reading_nothing(analysis) for analysis in analyses))
+
+    patch.setattr(pipeline, "enlarge", mutated)
+
+
+def _reading_nothing(analysis: SimdAnalysis) -> SimdAnalysis:
+    """The same with extra instances that read no memory."""
+    if analysis.extra is None:
+        return analysis
+    nothing = {name: isl.Set.empty(s.get_space()) for name, s in analysis.extra.reads.items()}
+    return replace(analysis, extra=replace(analysis.extra, reads=nothing))
+
+
+def extra_instances_always_harmless(patch: pytest.MonkeyPatch) -> None:
+    """Extra instances that change proper elements are taken, whatever they read."""
+    patch.setattr(beyond, "_harmless", lambda *_: True)
 
 
 def arrays_not_enlarged(patch: pytest.MonkeyPatch) -> None:
@@ -105,20 +129,20 @@ def strides_of_the_smaller_array(patch: pytest.MonkeyPatch) -> None:
 
 
 def hull_offset_off_by_one(patch: pytest.MonkeyPatch) -> None:
-    original = compute_code._start_point
+    original = SimdAnalysis.start.fget
 
-    def mutated(analysis: Any) -> isl.Set:
+    def mutated(analysis: SimdAnalysis) -> isl.Set:
         point = original(analysis)
         moved = isl.MultiAff.identity(point.get_space().map_from_set())
         moved = moved.set_aff(0, moved.get_at(0).add_constant_val(isl.Val(1)))
         return point.apply(isl.Map.from_multi_aff(moved))
 
-    patch.setattr(compute_code, "_start_point", mutated)
+    patch.setattr(SimdAnalysis, "start", property(mutated))
 
 
 def dense_without_looking(patch: pytest.MonkeyPatch) -> None:
     """Every set is said to fill its bounding box."""
-    patch.setattr(simd, "is_dense_box", lambda *_: True)
+    patch.setattr(arrangement, "is_dense_box", lambda *_: True)
 
 
 def guard_dropped(patch: pytest.MonkeyPatch) -> None:
@@ -137,8 +161,9 @@ def first_configuration_always(patch: pytest.MonkeyPatch) -> None:
 
 
 def chain_parity_wrong(patch: pytest.MonkeyPatch) -> None:
-    original = routes._parity
-    patch.setattr(routes, "_parity", lambda pes, side, odd: original(pes, side, 1 - odd))
+    """The routers' colors alternate the other way round than those that the PEs send on."""
+    original = routes.split_by_color
+    patch.setattr(routes, "split_by_color", lambda chain: original(chain)[::-1])
 
 
 def nothing_initialised(patch: pytest.MonkeyPatch) -> None:
@@ -185,9 +210,18 @@ def ended_by_the_first_chunk(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_waits(patch: pytest.MonkeyPatch) -> None:
-    """Every part of an invocation starts at its beginning."""
-    begin = (role_program._BEGIN,)
-    patch.setattr(role_program, "_with_needs", lambda unit, *_: replace(unit, needs=begin))
+    """Every part of an invocation starts at its beginning, whatever its unit needs."""
+    original = role_program.units_on
+
+    def mutated(builder: Any, patience: Any) -> Any:
+        return tuple(replace(unit, needs=(units.BEGIN,)) for unit in original(builder, patience))
+
+    patch.setattr(role_program, "units_on", mutated)
+
+
+def nothing_needed(patch: pytest.MonkeyPatch) -> None:
+    """No unit needs another one: what then may wait in a ring is seen before any code is made."""
+    patch.setattr(units, "_with_needs", lambda unit, *_: replace(unit, needs=(units.BEGIN,)))
 
 
 def zeros_never_matter(patch: pytest.MonkeyPatch) -> None:
@@ -209,6 +243,8 @@ FF = "ff44 M=32 N=16"
 MUTANTS = (
     Mutant(without_disjointness_check, "conv1d_same", "wrong"),
     Mutant(without_check_of_reads, "checkerboard", "simulation-out-of-bounds"),
+    Mutant(what_extra_instances_read_forgotten, "checkerboard", "simulation-out-of-bounds"),
+    Mutant(extra_instances_always_harmless, "conv1d_same", "wrong"),
     Mutant(arrays_not_enlarged, "conv1d", "simulation-out-of-bounds"),
     Mutant(arrays_not_shifted, "conv1d", "simulation-out-of-bounds"),
     Mutant(strides_of_the_smaller_array, "conv2d", "wrong"),
@@ -225,6 +261,7 @@ MUTANTS = (
     Mutant(unwritten_elements_forgotten, "pad_row", "simulation-deadlock"),
     Mutant(ended_by_the_first_chunk, "conv2d", "simulation-deadlock"),
     Mutant(nothing_waits, "gemv_bias M=32 N=16", "wrong"),
+    Mutant(nothing_needed, "gemv_bias M=32 N=16", "wafer-deadlock"),
     Mutant(zeros_never_matter, "maxpool_sparse", "wrong", density=0.5),
     Mutant(differences_commute, "state N=16", "wrong"),
 )
@@ -242,5 +279,6 @@ def test_a_wrong_compiler_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPa
 def test_a_lost_instruction_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     layer = next(known for known in layers() if known.name == FF)
     monkeypatch.setattr(simd, "match_instruction", lambda *_: None)
+    monkeypatch.setattr(selection, "instructions", tuple)
     found = strategies_of(layer.compile(SimdMode.AUTO))
     assert found == "-" != wanted_strategies()[FF][SimdMode.AUTO]
