@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 NDArray = npt.NDArray[Any]
 
+
 @dataclass(frozen=True)
 class Loaded:
     """A program, and what the front end remarked on it; ``model``: the model that it was."""

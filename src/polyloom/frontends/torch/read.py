@@ -7,6 +7,7 @@ changes or differentiates is a result: ``bn.running_mean_new``, ``fc.weight_grad
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -188,9 +189,12 @@ def _is_nothing(node: Mapping[str, Any]) -> bool:
 
 
 def _extent(size: Mapping[str, Any]) -> int | str:
-    """Return a dimension: its size, or the symbol that stands for it."""
+    """Return a dimension: its size, the symbol that stands for it (``s31``), or ``""`` for a formula."""
     kind, value = _only(size)
-    return int(value) if kind == "as_int" else str(value["expr_str"])
+    if kind == "as_int":
+        return int(value)
+    symbol = re.fullmatch(r"Symbol\('(\w+)'[^()]*\)|(\w+)", str(value["expr_str"]))
+    return "" if symbol is None else symbol[1] or symbol[2]
 
 
 def _output_names(kind: str, value: Any) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import ceil, prod
+from operator import add, floordiv, mod, mul, sub
 
 import numpy as np
 
@@ -36,7 +37,7 @@ from polyloom.frontends.graph.values import (
     transposed,
     unsqueezed,
 )
-from polyloom.frontends.torch.call import Call, Lowering, operations
+from polyloom.frontends.torch.call import Call, Lowering, operation, operations
 
 # -- shapes
 
@@ -409,6 +410,18 @@ def _size_of(c: Call) -> Sequence[Value]:
     return only(c.b.constant(np.asarray(x.shape[c.axis("dim", x.rank)])))
 
 
+def _of_sizes(function: Callable[[int, int], int]) -> Lowering:
+    """Return arithmetic of symbolic sizes, which are known here."""
+
+    def lowering(c: Call) -> Sequence[Value]:
+        left, right = (c.argument(name) for name in c.arguments)
+        if not isinstance(left, int) or not isinstance(right, int):
+            raise Refused("arithmetic of sizes that are no integers")
+        return only(c.b.constant(np.asarray(function(left, right))))
+
+    return lowering
+
+
 _PADS = [f"{kind}_pad{n}d" for kind in ("reflection", "replication", "constant") for n in (1, 2, 3)]
 
 OPERATIONS = operations(
@@ -475,4 +488,10 @@ OPERATIONS = operations(
         "eye": _eye,
         "sym_size": _size_of,
     }
-)
+) | {
+    "_operator.add": operation(_of_sizes(add)),
+    "_operator.sub": operation(_of_sizes(sub)),
+    "_operator.mul": operation(_of_sizes(mul)),
+    "_operator.floordiv": operation(_of_sizes(floordiv)),
+    "_operator.mod": operation(_of_sizes(mod)),
+}

@@ -1,0 +1,228 @@
+"""Programs of torch.export: what the importer makes of them computes what PyTorch computed."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polyloom.cli.main import run
+from polyloom.diagnostics import PolyloomError, Unsupported
+from polyloom.frontends.graph.imported import Imported
+from polyloom.frontends.torch import import_torch
+from polyloom.frontends.torch.table import OPERATIONS
+from polyloom.ir.evaluate import evaluate
+
+DATA = Path(__file__).parents[2] / "data" / "torch"
+PROGRAMS = sorted(path.stem for path in DATA.glob("*.pt2"))
+TOLERANCE = 1e-5
+"""Relative to the largest element of a tensor (or to 1): PyTorch sums in another order."""
+
+
+def stored(name: str) -> tuple[dict[str, Any], list[Any]]:
+    """Return a case's inputs by name, and its outputs in order."""
+    with np.load(DATA / f"{name}.npz") as arrays:
+        inputs = {key[3:]: arrays[key] for key in arrays if key.startswith("in/")}
+        count = sum(key.startswith("out/") for key in arrays)
+        return inputs, [arrays[f"out/{k}"] for k in range(count)]
+
+
+def computed(model: Imported, inputs: dict[str, Any]) -> list[Any]:
+    return [*model.outputs(evaluate(model.program, model.inputs(inputs))).values()]
+
+
+def imported(name: str) -> Imported:
+    inputs, _ = stored(name)
+    open_sizes = {key: array.shape for key, array in inputs.items()} if name.startswith("dynamic") else {}
+    return import_torch(DATA / f"{name}.pt2", open_sizes)
+
+
+def assert_same(found: list[Any], wanted: list[Any]) -> None:
+    assert len(found) == len(wanted)
+    for number, (have, want) in enumerate(zip(found, wanted, strict=True)):
+        assert have.shape == want.shape, number
+        assert have.dtype == want.dtype, number
+        bound = TOLERANCE * max(1, np.abs(want).max(initial=0))
+        assert np.abs(have.astype(float) - want).max(initial=0) <= bound, number
+
+
+def test_the_corpus_is_there() -> None:
+    training = [name for name in PROGRAMS if name.endswith(".train")]
+    core = [name for name in PROGRAMS if name.endswith(".core")]
+    assert len(training) >= 13 and len(core) >= 60 and len(PROGRAMS) - len(core) - len(training) >= 60
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_computes_what_pytorch_computes(name: str) -> None:
+    inputs, outputs = stored(name)
+    assert_same(computed(imported(name), inputs), outputs)
+
+
+# -- names
+
+
+def test_modules_and_parameters_keep_their_names() -> None:
+    model = imported("residual")
+    assert {"conv.weight", "bn.weight", "bn.running_var"} <= {*model.names.values()}
+    assert {"conv.conv2d", "bn.batch_norm"} <= {row.node for row in model.rows}
+    assert [*model.results] == ["image"]
+
+
+def test_gradients_have_the_names_of_their_parameters() -> None:
+    model = imported("batch_norm.train")
+    assert "module.0.weight_grad" in model.results
+    assert "module.1.running_mean_new" in model.results
+
+
+def test_a_sum_of_products_stays_one_statement() -> None:
+    assert len(imported("einsum").program.statements) == 1
+    assert len(imported("conv2d").program.statements) == 3  # padding, convolution, bias
+
+
+def test_an_open_size_is_asked_for_by_its_name() -> None:
+    with pytest.raises(Unsupported) as caught:
+        import_torch(DATA / "dynamic.pt2")
+    note = caught.value.diagnostics[0].notes[0]
+    symbol = note.partition("[")[2].partition(",")[0]
+    model = import_torch(DATA / "dynamic.pt2", {symbol: (2,)})
+    assert [v.shape for v in model.results.values()] == [(2, 3)]
+
+
+def test_the_command_line_reads_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["show", str(DATA / "mlp.pt2")]) == 0
+    assert "0.linear" in capsys.readouterr().out
+
+
+# -- what is refused
+
+
+def changed(name: str, change: Callable[[dict[str, Any]], None]) -> bytes:
+    """Return an archive with another JSON."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(DATA / f"{name}.pt2") as old, zipfile.ZipFile(packed, "w") as new:
+        for info in old.infolist():
+            content = old.read(info)
+            if info.filename.endswith("models/model.json"):
+                model = json.loads(content)
+                change(model)
+                content = json.dumps(model).encode()
+            new.writestr(info.filename, content)
+    return packed.getvalue()
+
+
+def refusal(folder: Path, data: bytes) -> PolyloomError:
+    path = folder / "program.pt2"
+    path.write_bytes(data)
+    with pytest.raises(PolyloomError) as caught:
+        import_torch(path)
+    return caught.value
+
+
+def nodes_of(model: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = model["graph_module"]["graph"]["nodes"]
+    return found
+
+
+def test_every_unknown_operation_is_named(tmp_path: Path) -> None:
+    def change(model: dict[str, Any]) -> None:
+        for node in nodes_of(model):
+            if "linear" in node["target"]:
+                node["target"] = "torch.ops.aten.sort.default"
+
+    fault = refusal(tmp_path, changed("mlp", change))
+    assert isinstance(fault, Unsupported)
+    assert len(fault.diagnostics[0].notes) == 2
+    assert "aten.sort.default" in fault.diagnostics[0].notes[0]
+
+
+def test_writing_into_what_others_see_is_refused(tmp_path: Path) -> None:
+    def change(model: dict[str, Any]) -> None:
+        for node in nodes_of(model):
+            if node["target"].endswith("aten.relu.default"):
+                node["target"] = "torch.ops.aten.relu_.default"
+                node["inputs"][0]["arg"] = {"as_tensor": {"name": "input"}}
+
+    assert "relu_" in str(refusal(tmp_path, changed("mlp", change)).diagnostics[0].notes)
+
+
+def test_another_schema_is_refused(tmp_path: Path) -> None:
+    def change(model: dict[str, Any]) -> None:
+        model["schema_version"]["major"] = 7
+
+    assert refusal(tmp_path, changed("mlp", change)).diagnostics[0].code == "model-opset"
+
+
+def archive(**entries: bytes) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        for name, content in entries.items():
+            file.writestr(f"program/{name}", content)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b"", "model-broken"),
+        (b"PK\x03\x04 no zip file", "model-broken"),
+        (archive(), "model-broken"),
+        (archive(**{"models/model.json": b"{"}), "model-broken"),
+        (archive(**{"models/model.json": b"[]"}), "model-broken"),
+        (archive(**{"models/model.json": b"[" * 100_000}), "model-broken"),
+        (archive(**{"models/model.json": b'{"schema_version": {"major": 8}}'}), "model-broken"),
+        (archive(**{"models/a.json": b"{}", "models/b.json": b"{}"}), "model-opset"),
+        (archive(**{"serialized_exported_program.json": b"{}"}), "model-opset"),
+        (archive(**{"data/aotinductor/model/model.so": b""}), "model-opset"),
+    ],
+)
+def test_what_is_no_program(tmp_path: Path, data: bytes, code: str) -> None:
+    assert refusal(tmp_path, data).diagnostics[0].code == code
+
+
+def test_weights_that_do_not_fit_their_shape(tmp_path: Path) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(DATA / "mlp.pt2") as old, zipfile.ZipFile(packed, "w") as new:
+        for info in old.infolist():
+            content = old.read(info)
+            new.writestr(info.filename, content[:8] if info.filename.endswith("weight_0") else content)
+    assert "storage" in str(refusal(tmp_path, packed.getvalue()).diagnostics[0].notes)
+
+
+def _places(value: Any) -> list[tuple[Any, Any]]:
+    """Return every container of a JSON value with every key in it."""
+    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
+    found = [(value, key) for key in keys]
+    return found + [place for key in keys for place in _places(value[key])]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_changed_program_is_read_or_refused(tmp_path: Path, seed: int) -> None:
+    """Nothing but a diagnostic comes of a program that says something else somewhere."""
+    chance = random.Random(seed)
+    name = chance.choice(["conv2d", "mlp", "reductions.core", "views", "lstm", "max_pool.core", "index"])
+
+    def change(model: dict[str, Any]) -> None:
+        for _ in range(chance.randint(1, 2)):
+            container, key = chance.choice(_places(model["graph_module"]))
+            if chance.random() < 0.3:
+                del container[key]
+            else:
+                container[key] = chance.choice([None, -1, 0, 3, 2**40, 1.5, "x", "", [], {}, [1, 2], True])
+
+    path = tmp_path / "program.pt2"
+    path.write_bytes(changed(name, change))
+    try:
+        import_torch(path)
+    except PolyloomError as refused:
+        assert refused.diagnostics
+
+
+def test_the_table_has_no_operation_that_writes_into_its_operand() -> None:
+    assert [name for name in OPERATIONS if name.endswith("_") and not name.endswith("__")] == ["aten.detach_"]
