@@ -58,10 +58,10 @@ def analyse_layer(
     laid_out = lay_out(enlarge(arrays, simd), simd, border.compute.state, options)
     wanted = simd if options.mode is not SimdMode.OFF else ()
     missed = [r for a in wanted if (r := missed_remark(a)) is not None]
-    beyond = (r for a in simd for r in extension_remarks(a))
-    remarks = (*graph.remarks, *missed, *beyond, *layout_remarks(laid_out))
+    remarks = (*graph.remarks, *missed)
+    beyond = (*(r for a in simd for r in extension_remarks(a)), *layout_remarks(laid_out))
     return LayerAnalysis(
-        program, border.compute, border, options, graph, reductions, arrays, laid_out, simd, remarks
+        program, border.compute, border, options, graph, reductions, arrays, laid_out, simd, remarks, beyond
     )
 
 

@@ -56,6 +56,10 @@ def test_warnings_go_to_stderr(capsys: Captured, tmp_path: Path) -> None:
 
 # explain
 
+SIZES_SET_ANEW = ("set-length", "configure-each-call", "outer-sizes")
+EXACT_AS_IN_THE_PAPER = ["--simd", "exact", *(f"--simd-without={step}" for step in SIZES_SET_ANEW)]
+"""A length that depends on the index is then no SIMD instruction."""
+
 
 def test_explain_json(capsys: Captured) -> None:
     shown = document(capsys, ["explain", *MAPPED])
@@ -66,9 +70,13 @@ def test_explain_json(capsys: Captured) -> None:
 def test_explain_in_every_mode(capsys: Captured) -> None:
     modes = ("auto", "off", "hull", "exact", "enumerate")
     found = [document(capsys, ["explain", *MAPPED, "--simd", mode])["tasks"][0]["simd"] for mode in modes]
-    assert [f["strategy"] for f in found] == ["hull", "none", "hull", "none", "enumerated"]
-    assert [f["sizes"] for f in found] == [[[3]], None, [[3]], None, [[1], [2], [3]]]
+    assert [f["strategy"] for f in found] == ["hull", "none", "hull", "exact", "enumerated"]
+    assert [f["sizes"] for f in found if f["strategy"] != "exact"] == [[[3]], None, [[3]], [[1], [2], [3]]]
+    assert [f["sizes_set"] for f in found if f["strategy"] == "exact"] == ["call"]
     assert all(bool(f["reason"]) == (f["strategy"] == "none") for f in found)
+    paper = document(capsys, ["explain", *MAPPED, *EXACT_AS_IN_THE_PAPER])["tasks"][0]["simd"]
+    assert (paper["strategy"], paper["sizes"]) == ("none", None)
+    assert paper["reason"]
 
 
 def test_explain_for_a_person(capsys: Captured) -> None:
@@ -80,10 +88,20 @@ def test_explain_for_a_person(capsys: Captured) -> None:
 
 
 def test_remarks_go_to_stderr(capsys: Captured) -> None:
-    assert run(["explain", *MAPPED, "--simd", "exact"]) == 0
+    assert run(["explain", *MAPPED, *EXACT_AS_IN_THE_PAPER]) == 0
     out, err = capsys.readouterr()
     assert "remark[simd-none]" in err
     assert "remark" not in out
+
+
+@pytest.mark.parametrize("verb", ["explain", "simulate"])
+def test_what_is_done_well_is_no_remark(verb: str, capsys: Captured) -> None:
+    """A step beyond the paper stands in the document; stderr is for what was missed."""
+    arguments = [verb, *MAPPED, "--simd", "exact"]
+    assert run(arguments) == 0
+    assert capsys.readouterr().err == ""
+    remarks = document(capsys, ["explain", *arguments[1:]])["remarks"]
+    assert "simd-set-length" in {r["code"] for r in remarks}
 
 
 def test_explain_as_a_process_with_an_ascii_terminal() -> None:

@@ -14,6 +14,7 @@ from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.pipeline import analyse_layer
 from polyloom.report.explain_view import View
+from polyloom.wafer.extensions import ALL_EXTENSIONS, Extension, without
 from polyloom.wafer.mapping import read_mapping
 from polyloom.wafer.simd import SimdMode, SimdOptions
 
@@ -21,7 +22,12 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 LAYERS = ["conv1d", "conv2d", "conv1x1", "ff44"]
 
 
-def shown(layer: str, mode: SimdMode, encoding: str = "utf-8") -> str:
+WITHOUT_SIZES_SET_ANEW = without("set-length", "configure-each-call", "outer-sizes")
+
+
+def shown(
+    layer: str, mode: SimdMode, encoding: str = "utf-8", extensions: frozenset[Extension] = ALL_EXTENSIONS
+) -> str:
     """What a pipe of 100 columns receives."""
     uneven = {"M": "30", "N": "13"} if layer == "ff44" else {}
     source, layer_map = EXAMPLES / f"{'ff' if uneven else layer}.lair", EXAMPLES / f"{layer}.map"
@@ -30,7 +36,7 @@ def shown(layer: str, mode: SimdMode, encoding: str = "utf-8") -> str:
     raw = io.BytesIO()
     pipe = io.TextIOWrapper(raw, encoding=encoding)
     out = Console(file=pipe, width=100, highlight=False, emoji=False, markup=False)
-    View(analyse_layer(program, mapping, SimdOptions(mode)), out).print()
+    View(analyse_layer(program, mapping, SimdOptions(mode, extensions=extensions)), out).print()
     pipe.flush()
     return raw.getvalue().decode(encoding)
 
@@ -65,9 +71,17 @@ def test_the_paper_s_sets_of_example_5_9_can_be_read() -> None:
 
 
 def test_a_missed_instruction_says_why() -> None:
-    text = " ".join(shown("conv1d", SimdMode.EXACT).split())
+    text = " ".join(shown("conv1d", SimdMode.EXACT, extensions=WITHOUT_SIZES_SET_ANEW).split())
     assert "none: loops" in text
     assert "the size depends on the index: { [16 - index] : index ≥ 13;" in text
+
+
+def test_steps_beyond_the_paper_are_named() -> None:
+    """Of the tasks, and of arrays that do not lie where they otherwise would."""
+    assert "beyond the paper set-length: " in " ".join(shown("conv1d", SimdMode.EXACT).split())
+    text = " ".join(shown("conv2d", SimdMode.AUTO).split())
+    assert "beyond the paper reversed-arrays: W_local[1, 3, 3] holds the dimensions [2] backwards" in text
+    assert "beyond the paper" not in shown("conv2d", SimdMode.AUTO, extensions=frozenset())
 
 
 def test_sizes_that_depend_on_the_pe_are_a_function() -> None:

@@ -44,7 +44,7 @@ def analysed(text: str, map_text: str, *without: Extension) -> LayerAnalysis:
 def test_a_matrix_that_is_read_by_columns_is_transposed() -> None:
     analysis = analysed(FF, COLUMNS)
     assert analysis.arrays["W"].order == (1, 0)
-    assert "simd-transposed-arrays" in {remark.code for remark in analysis.remarks}
+    assert "simd-transposed-arrays" in {remark.code for remark in analysis.beyond}
     assert cycles_if_right(analysis) < cycles_if_right(analysed(FF, COLUMNS, *LAYOUTS))
 
 
@@ -129,7 +129,7 @@ def test_sources_in_one_bank_are_moved_apart() -> None:
     apart, together = analysed(text, ONE % "i"), analysed(text, ONE % "i", Extension.BANK_PADDING)
     (role,) = compile_program(apart, load_machine("cs2")).roles
     assert role.offset("a_local") // 2 % 4 != role.offset("b_local") // 2 % 4
-    assert "simd-bank-padding" in {remark.code for remark in apart.remarks}
+    assert "simd-bank-padding" in {remark.code for remark in apart.beyond}
     assert cycles_if_right(apart) == cycles_if_right(together) - 16
 
 

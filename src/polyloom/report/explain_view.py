@@ -16,6 +16,7 @@ from polyloom.report.explain_task_view import Row, task_rows, task_title
 from polyloom.report.resource_view import reduction_rows, resource_rows, resource_table
 from polyloom.report.terminal import ascii_only, console
 from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.array_layout import layout_effects
 from polyloom.wafer.border import Adapter
 from polyloom.wafer.chains import Chain
 from polyloom.wafer.explanation import chain_kind, pes_text
@@ -129,6 +130,8 @@ class View:
             if array.shape != array.extent_before or array.reversed:
                 plain = not array.order and not array.reversed
                 yield Row("  enlarged" if plain else "  in memory", self._sets(str(array.map)))
+            for effect in layout_effects(array):
+                yield Row("  beyond the paper", f"{effect.extension.value}: {effect.detail}")
 
     def _tasks(self) -> Table:
         table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))

@@ -20,6 +20,7 @@ class LayerAnalysis:
 
     ``reductions``: the shapes that were chosen for reductions along lines.
     ``arrays_before`` and ``arrays``: local memory before and after extra instances enlarged it.
+    ``remarks``: missed optimisations; ``beyond``: a remark on each step beyond the paper that took part.
     """
 
     program: Program
@@ -32,3 +33,4 @@ class LayerAnalysis:
     arrays: dict[str, LocalArray]
     simd: tuple[SimdAnalysis, ...]
     remarks: tuple[Diagnostic, ...]
+    beyond: tuple[Diagnostic, ...] = ()
