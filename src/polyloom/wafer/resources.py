@@ -154,16 +154,23 @@ _CODES = {
 }
 
 
+def _memory_rows(amount: Amount) -> str:
+    """Return a line for each field that is named, and one for what is left, so that they add up."""
+    sizes = [(name, int(size)) for name, size in (text.split(": ") for text in amount.names)]
+    rest = amount.used - sum(size for _, size in sizes)
+    rows = [*sizes, ("scalars and padding", rest)] if rest else sizes
+    return "\n".join(f"{name:<24}{size:>10} bytes" for name, size in rows)
+
+
 def _too_much(mapping: Mapping, machine: Machine, role: RoleResources, amount: Amount) -> Diagnostic:
     compute, ports = mapping.span("compute_map"), mapping.span("iport_map")
     if amount.what == MEMORY:
-        rows = "\n".join(f"{n:<24}{size:>10} bytes" for n, size in (t.split(": ") for t in amount.names))
         return error(
             "wafer-memory",
             f"{amount.used} bytes of data do not fit in the {amount.limit} bytes of a PE",
             compute,
             notes=[
-                f"on {role.pes}:\n{rows}",
+                f"on {role.pes}:\n{_memory_rows(amount)}",
                 f"{machine.name} has {machine.sram_bytes} bytes, {machine.reserved_bytes} are kept for code",
             ],
             helps=[_HELPS[MEMORY]],
