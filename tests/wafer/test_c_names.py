@@ -68,6 +68,24 @@ def test_any_name_compiles_and_runs(names: tuple[str, ...], mode: SimdMode) -> N
         np.testing.assert_array_equal(outputs[name], expected)
 
 
+@pytest.mark.parametrize(
+    ("node", "weights"), [("size", "t"), ("uintptr", "t"), ("UINT32", "MAX"), ("INT16", "MIN")]
+)
+def test_an_operand_named_like_a_type_or_limit_of_c(node: str, weights: str) -> None:
+    """A node of one statement has its name, so the operand would be ``size_t``."""
+    text = f"lair {node}(): float16 {weights}[4], float16 x[4] -> float16 y[4]\n"
+    text += f"{{ all (i) in (4) y[i] = {weights}[i] * x[i] }}"
+    program = lower(parse(Source("names.lair", text)), None, {})
+    places = f"size: {{ PE[1, 1] }}\ncompute_map: {{ {node}[i] -> PE[0, 0] }}"
+    mapping = read_mapping(Source("names.map", places), program)
+    compiled = compile_program(analyse_layer(program, mapping, SimdOptions()), load_machine("cs2"))
+    inputs = random_inputs(program, seed=3)
+    outputs = simulate_program(compiled, inputs).outputs
+    for name, expected in evaluate(program, inputs).items():
+        np.testing.assert_array_equal(outputs[name], expected)
+    assert any(f"{node}_{weights}_2" in code for code in compiled.files.values())
+
+
 def test_a_stream_named_like_another_one_from_a_side() -> None:
     text = """
     lair f(): float16 x[4], float16 x_north[4] -> float16 y[4], float16 z[4]
