@@ -152,6 +152,30 @@ def test_writing_into_what_others_see_is_refused(tmp_path: Path) -> None:
     assert "relu_" in str(refusal(tmp_path, changed("mlp", change)).diagnostics[0].notes)
 
 
+def test_writing_into_a_result_is_refused(tmp_path: Path) -> None:
+    """``y = x * 2; y.relu_(); return y``: the program returns what it has changed."""
+
+    def change(model: dict[str, Any]) -> None:
+        (spec,) = model["graph_module"]["signature"]["output_specs"]
+        spec["user_output"]["arg"]["as_tensor"]["name"] = nodes_of(model)[0]["outputs"][0]["as_tensor"][
+            "name"
+        ]
+
+    assert "relu_" in str(refusal(tmp_path, changed("in_place", change)).diagnostics[0].notes)
+
+
+def test_an_archive_that_unpacks_to_much(tmp_path: Path) -> None:
+    packed = io.BytesIO()
+    with (
+        zipfile.ZipFile(DATA / "mlp.pt2") as old,
+        zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as new,
+    ):
+        for info in old.infolist():
+            content = old.read(info)
+            new.writestr(info.filename, bytes(2**29) if info.filename.endswith("weight_0") else content)
+    assert "unpacks" in str(refusal(tmp_path, packed.getvalue()).diagnostics[0].notes)
+
+
 def test_another_schema_is_refused(tmp_path: Path) -> None:
     def change(model: dict[str, Any]) -> None:
         model["schema_version"]["major"] = 7

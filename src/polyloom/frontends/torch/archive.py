@@ -53,6 +53,19 @@ class Unreadable(Exception):
     """A tensor's elements cannot be used; the text says why."""
 
 
+@dataclass
+class _Allowance:
+    """How many bytes the tensors of an archive may still take: few bytes of a hostile one unpack to many."""
+
+    left: int
+
+    def take(self, count: int) -> None:
+        """Take bytes. Raises ``Unreadable``."""
+        if count > self.left:
+            raise Unreadable("the archive unpacks to much more than it holds")
+        self.left -= count
+
+
 @dataclass(frozen=True)
 class Archive:
     """``model``: the JSON of the program. ``tensors``: by the names of parameters, buffers and constants."""
@@ -89,12 +102,13 @@ def _read(file: zipfile.ZipFile, what: str) -> Archive:
         raise broken(what, "its bytes are not in little-endian order")
     tensors: dict[str, NDArray] = {}
     unreadable: dict[str, str] = {}
+    allowance = _Allowance(2**28 + 100 * sum(info.compress_size for info in entries.values()))
     for folder in ("weights", "constants"):
         config = f"data/{folder}/{name}_{folder}_config.json"
         if config in entries:
             for key, entry in _json(file, entries, config)["config"].items():
                 try:
-                    tensors[key] = _tensor(file, entries, f"data/{folder}/", entry)
+                    tensors[key] = _tensor(file, entries, f"data/{folder}/", entry, allowance)
                 except Unreadable as reason:
                     unreadable[key] = str(reason)
     return Archive(model, tensors, unreadable)
@@ -119,7 +133,11 @@ def _json(file: zipfile.ZipFile, entries: Mapping[str, zipfile.ZipInfo], name: s
 
 
 def _tensor(
-    file: zipfile.ZipFile, entries: Mapping[str, zipfile.ZipInfo], folder: str, entry: Mapping[str, Any]
+    file: zipfile.ZipFile,
+    entries: Mapping[str, zipfile.ZipInfo],
+    folder: str,
+    entry: Mapping[str, Any],
+    allowance: _Allowance,
 ) -> NDArray:
     """Return a tensor: a view of the storage that several may share. Raises ``Unreadable``."""
     meta = entry.get("tensor_meta")
@@ -133,12 +151,13 @@ def _tensor(
         raise Unreadable(f"its elements are of type {type_name(meta['dtype'])}")
     if info.file_size > LARGEST_CONSTANT:
         raise Unreadable("it is larger than 2 GiB")
+    allowance.take(info.file_size)
     storage = file.read(info)
     whole = np.frombuffer(storage[: len(storage) // kind.size * kind.size], kind.dtype.newbyteorder("<"))
-    return _strided(whole.astype(kind.dtype), meta)
+    return _strided(whole.astype(kind.dtype), meta, allowance)
 
 
-def _strided(storage: NDArray, meta: Mapping[str, Any]) -> NDArray:
+def _strided(storage: NDArray, meta: Mapping[str, Any], allowance: _Allowance) -> NDArray:
     shape = tuple(int(n["as_int"]) for n in meta["sizes"])
     strides = tuple(int(n["as_int"]) for n in meta["strides"])
     start = int(meta["storage_offset"]["as_int"])
@@ -151,6 +170,7 @@ def _strided(storage: NDArray, meta: Mapping[str, Any]) -> NDArray:
         raise Unreadable(f"its storage has {storage.size} elements, not {last + 1}")
     if prod(shape) * storage.itemsize > LARGEST_CONSTANT:
         raise Unreadable("it is larger than 2 GiB")
+    allowance.take(prod(shape) * storage.itemsize)
     steps = [s * storage.itemsize for s in strides]
     return np.array(np.lib.stride_tricks.as_strided(storage[start:], shape, steps, writeable=False))
 

@@ -186,8 +186,8 @@ class Call:
         return found if len(found) == rank else found * rank
 
     def axis(self, name: str, rank: int, default: int | None = None) -> int:
-        """Return an argument that is an axis, counted from 0; a scalar has an axis 0 and -1."""
-        return axis(self.integer(name, default), max(rank, 1))
+        """Return an argument that is an axis, counted from 0; a scalar has none."""
+        return axis(self.integer(name, default), rank)
 
     def axes(self, name: str, rank: int) -> list[int]:
         """Return an argument that is axes, counted from 0; none given: all of them."""

@@ -12,6 +12,9 @@ from typing import Any
 
 from polyloom.diagnostics import PolyloomError, error
 
+CHANGING = ("aten.instance_norm",)
+"""Operations that may change buffers, which only their decomposition says."""
+
 
 def archive_of(
     program: Any, arguments: Sequence[Any], keywords: Mapping[str, Any], known: Collection[str]
@@ -33,11 +36,21 @@ def archive_of(
         raise PolyloomError(error("model-torch", f"a {type(program).__name__} is no program", helps=helps))
     rules = torch.export.default_decompositions()
     for operation in [*rules]:
-        if ".".join(str(operation).split(".")[:2]) in known:
+        name_of = ".".join(str(operation).split(".")[:2])
+        if name_of in known and name_of not in CHANGING:
             rules.pop(operation)
+    return _saved(torch, program.run_decompositions(rules)), name
+
+
+def _saved(torch: Any, program: Any) -> bytes:
     buffer = io.BytesIO()
-    torch.export.save(program.run_decompositions(rules), buffer)
-    return buffer.getvalue(), name
+    try:
+        torch.export.save(program, buffer)
+    except NotImplementedError as fault:
+        helps = ["return tensors, tuples, lists or dictionaries of them"]
+        message = "PyTorch cannot save what the program returns"
+        raise PolyloomError(error("model-torch", message, notes=[str(fault)], helps=helps)) from fault
+    return buffer.getvalue()
 
 
 def _exported(torch: Any, module: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:

@@ -10,7 +10,7 @@ from polyloom.frontends.graph.model import Node
 
 FRESH = (
     *("linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "convolution", "conv1d", "conv2d", "conv3d"),
-    *("conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "einsum", "batch_norm", "layer_norm"),
+    *("conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "batch_norm", "layer_norm"),
     *("group_norm", "add", "sub", "mul", "div", "neg", "exp", "relu", "sigmoid", "tanh", "sum", "mean"),
     *("gelu", "silu", "softmax", "cat", "stack", "clamp", "pow", "sqrt", "rsqrt", "max_pool2d", "avg_pool2d"),
     *("hardtanh", "leaky_relu", "elu", "hardswish", "hardsigmoid", "embedding", "adaptive_avg_pool2d"),
@@ -18,12 +18,14 @@ FRESH = (
 """Operations whose result is new memory, never a view of an operand."""
 
 
-def without_in_place(nodes: Sequence[Node]) -> list[Node]:
+def without_in_place(nodes: Sequence[Node], results: Sequence[str]) -> list[Node]:
     """Return nodes with ``f_`` as ``f`` where its first operand is new memory that nothing else reads.
+
+    ``results``: the tensors that the program returns.
 
     Elsewhere a view might see the change: there the operation keeps its name, and no table knows it.
     """
-    uses = Counter(name for node in nodes for name in node.inputs)
+    uses = Counter([*results, *(name for node in nodes for name in node.inputs)])
     fresh: set[str] = set()
     found = []
     for node in nodes:

@@ -57,8 +57,9 @@ class _Reading:
         for spec in signature["input_specs"]:
             self._input(*_only(spec))
         nodes = [self._node(n) for n in self.module["graph"]["nodes"] if not _is_nothing(n)]
-        nodes = without_in_place(nodes)
-        nodes += self._results(signature["output_specs"])
+        results = self._results(signature["output_specs"])
+        returned = [*(i for node in results for i in node.inputs), *(o.name for o in self.outputs)]
+        nodes = [*without_in_place(nodes, returned), *results]
         inputs, outputs = tuple(self.inputs), tuple(self.outputs)
         return Graph(name, tuple(nodes), inputs, outputs, self.constants, self.unreadable)
 
@@ -123,8 +124,10 @@ class _Reading:
                 return self._open(*_only(value), inputs)
             case "as_optional_tensors" | "as_sym_ints" | "as_sym_floats" | "as_sym_bools":
                 return tuple(self._open(*_only(v), inputs) for v in value)
-            case "as_ints" | "as_floats" | "as_bools" | "as_strings":
+            case "as_ints" | "as_bools" | "as_strings":
                 return tuple(value)
+            case "as_floats":
+                return tuple(map(float, value))
             case "as_float":
                 return float(value)  # JSON has infinities and NaN as texts
             case "as_int" | "as_bool" | "as_string":

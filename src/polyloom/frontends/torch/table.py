@@ -13,6 +13,7 @@ from polyloom.frontends.torch.operations import (
     pooling,
     recurrent,
     reductions,
+    resizing,
 )
 
 OPERATIONS: Table = {
@@ -24,6 +25,7 @@ OPERATIONS: Table = {
     **pooling.OPERATIONS,
     **recurrent.OPERATIONS,
     **reductions.OPERATIONS,
+    **resizing.OPERATIONS,
 }
 
 

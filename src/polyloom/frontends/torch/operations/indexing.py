@@ -159,7 +159,7 @@ def _embedding_gradient(c: Call) -> Sequence[Value]:
 def _scatter(c: Call) -> Sequence[Value]:
     """One number at positions along an axis: where any of them hits an element, it is replaced."""
     x, index = c.tensor(), c.tensor("index")
-    if "value" not in c.arguments:
+    if "value" not in c.arguments or c.given("reduce"):
         raise Refused("tensors at positions that are data: which comes last is not known")
     at, value = c.axis("dim", x.rank), c.operand("value", x.type)
     hits = _counted(c, x, index, at, None)

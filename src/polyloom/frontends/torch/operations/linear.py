@@ -41,16 +41,20 @@ def _product(second: str) -> Lowering:
     return lambda c: only(matrix_product(c.b, c.tensor(), c.tensor(second)))
 
 
-def _added_product(left: str, right: str) -> Lowering:
-    """Return ``beta * self + alpha * left @ right``."""
+def _added_product(left: str, right: str, *, summed: bool = False) -> Lowering:
+    """Return ``beta * self + alpha * left @ right``; ``summed``: over the batch too."""
 
     def lowering(c: Call) -> Sequence[Value]:
         beta, alpha = c.argument("beta", 1), c.argument("alpha", 1)
-        product = matrix_product(c.b, c.tensor(left), c.tensor(right), hint="product")
+        first, second = c.tensor(left), c.tensor(right)
+        if summed:
+            product = einsum(c.b, ["bij", "bjk"], "ik", [first, second], hint="product")
+        else:
+            product = matrix_product(c.b, first, second, hint="product")
 
         def function(p: Expression, s: Expression) -> Expression:
-            first = p if alpha == 1 else scalar.multiply(p, alpha)
-            return scalar.add(first, s if beta == 1 else scalar.multiply(s, beta))
+            scaled = p if alpha == 1 else scalar.multiply(p, alpha)
+            return scalar.add(scaled, s if beta == 1 else scalar.multiply(s, beta))
 
         if beta == 0:
             return only(mapped(c.b, lambda p: scalar.multiply(p, alpha), product))
@@ -208,6 +212,7 @@ OPERATIONS = operations(
         "addmm": _added_product("mat1", "mat2"),
         "addmv": _added_product("mat", "vec"),
         "baddbmm": _added_product("batch1", "batch2"),
+        "addbmm": _added_product("batch1", "batch2", summed=True),
         "outer": _outer,
         "einsum": _einsum,
         "bilinear": _bilinear,

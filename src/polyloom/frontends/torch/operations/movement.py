@@ -52,9 +52,9 @@ def _reshaped(name: str) -> Lowering:
 
 def _flatten(c: Call) -> Sequence[Value]:
     x = c.tensor()
-    first, last = c.axis("start_dim", x.rank, 0), c.axis("end_dim", x.rank, -1)
     if x.rank == 0:
         return only(unsqueezed(x, [0]))
+    first, last = c.axis("start_dim", x.rank, 0), c.axis("end_dim", x.rank, -1)
     if first > last:
         raise Refused("the first axis comes after the last")
     middle = prod(x.shape[first : last + 1])
@@ -79,9 +79,9 @@ def _permuted(c: Call) -> Sequence[Value]:
 def _swapped(c: Call) -> Sequence[Value]:
     x = c.tensor()
     names = ("axis0", "axis1") if "axis0" in c.arguments else ("dim0", "dim1")
-    first, second = (c.axis(name, x.rank) for name in names)
     if x.rank == 0:
         return only(x)
+    first, second = (c.axis(name, x.rank) for name in names)
     order = list(range(x.rank))
     order[first], order[second] = second, first
     return only(transposed(x, order))
@@ -120,6 +120,11 @@ def _expanded(c: Call) -> Sequence[Value]:
 
 def _expanded_as(c: Call) -> Sequence[Value]:
     return only(expanded(c.tensor(), c.tensor("other").shape))
+
+
+def _copied(c: Call) -> Sequence[Value]:
+    """``copy(self, src)``: the elements of ``src`` in the shape and type of ``self``."""
+    return only(cast(c.b, expanded(c.tensor("src"), c.tensor().shape), c.type))
 
 
 def _broadcast_tensors(c: Call) -> Sequence[Value]:
@@ -322,27 +327,6 @@ def _unshuffled(c: Call) -> Sequence[Value]:
     return only(reshaped(c.b, turned, (*lead, channels * r * r, h // r, w // r)))
 
 
-def _nearest(c: Call) -> Sequence[Value]:
-    """Upsampling by the nearest element: element ``i`` of the result is ``floor(i * old / new)``."""
-    x = c.tensor("input" if "input" in c.arguments else "self")
-    rank = x.rank - 2
-    factors: tuple[float, ...] = tuple(c.argument("scale_factors", ()) or ())
-    if c.given("output_size"):
-        shape = c.integers("output_size")
-        if any(c.given(name) for name in ("scales", "scales_h", "scales_w", "scales_d")):
-            factors = ()
-    else:
-        shape = tuple(int(n * f) for n, f in zip(x.shape[2:], factors, strict=True))
-    if len(shape) != rank or any(f != int(f) for f in factors):
-        raise Refused("factors that are no whole numbers")
-    for k, new in enumerate(shape):
-        old = x.shape[2 + k]
-        if new % old and old % new:
-            raise Refused(f"{old} elements to {new}")
-        x = taken(c.b, x, 2 + k, [i * old // new for i in range(new)])
-    return only(x)
-
-
 # -- gradients of views
 
 
@@ -473,7 +457,7 @@ OPERATIONS = operations(
         "triu": _triangle(upper=True),
         "pixel_shuffle": _shuffled,
         "pixel_unshuffle": _unshuffled,
-        **{f"upsample_nearest{n}d": _nearest for n in (1, 2, 3)},
+        "copy": _copied,
         "slice_backward": _slice_gradient,
         "select_backward": _select_gradient,
         "full": _full(None),
