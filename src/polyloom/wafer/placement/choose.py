@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, zip_longest
+from itertools import chain, product, zip_longest
 from typing import Any
 
 import islpy as isl
@@ -104,11 +104,15 @@ def complete(
         given = replace(given, grid=Grid(*size))
     elif source is not None and given.is_complete:
         return Choice(read_mapping(source, program), source.text, (), ())
+    effort = (options or SearchOptions()).shared_by(len(program.statements))
     failure: PolyloomError | None = None
-    for wishes, notes in _wishes(given, program):
+    for limit, (wishes, notes) in product(_limits(given, machine), _wishes(given, program)):
         problem = Problem(program, given, wishes, _fixed_texts(given))
-        effort = (options or SearchOptions()).shared_by(len(program.statements))
-        found = _search(problem, machine, pricer, effort)
+        try:
+            found = _search(problem, limit, machine, pricer, effort)
+        except Unsupported as refusal:
+            failure = failure or refusal
+            continue
         good = sorted((c for c in found if c.refusal is None), key=lambda c: c.cycles)
         if good:
             mapping = read_mapping(Source("<automatic map>", good[0].text), program)
@@ -116,6 +120,17 @@ def complete(
         failure = failure or next((c.refusal for c in found if c.refusal is not None), None)
     assert failure is not None
     raise failure
+
+
+_SMALLER = ((8, 8), (2, 2), (1, 1))
+"""Rectangles that are tried where nothing was accepted on any size."""
+
+
+def _limits(given: Given, machine: Machine) -> tuple[tuple[int, int], ...]:
+    """Return the largest rectangles to look at, in turn: on few PEs there is less that can be refused."""
+    if given.grid is not None:
+        return ((given.grid.width, given.grid.height),)
+    return (machine.grid, *_SMALLER)
 
 
 def _fixed_texts(given: Given) -> dict[str, str]:
@@ -146,18 +161,21 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _search(problem: Problem, machine: Machine, pricer: Pricer, options: SearchOptions) -> list[Candidate]:
-    ranked = _ranked(problem, machine)
+def _search(
+    problem: Problem, limit: tuple[int, int], machine: Machine, pricer: Pricer, options: SearchOptions
+) -> list[Candidate]:
+    ranked = _ranked(problem, limit, machine)
     fitting = [r for r in ranked if r.guess.bytes <= machine.memory_bytes]
     if not fitting:
-        raise Unsupported(_no_room(problem, ranked, machine))
+        raise Unsupported(_no_room(problem, ranked, limit, machine))
     seen: dict[str, Candidate] = {}
     plans: list[tuple[Plan, Candidate]] = []
     for r in fitting[: options.layouts]:
         plan = first_plan(problem, _grid_of(problem, r.places), r.places)
         plans.append((plan, _tried(problem, plan, pricer, seen)))
     if all(candidate.refusal is not None for _, candidate in plans):
-        plans += _legal_ports(problem, plans, pricer, seen, options.compiled)
+        simple = [(plan, candidate) for plan, candidate in plans if not _was_too_hard(candidate)]
+        plans += _legal_ports(problem, simple, pricer, seen, options.compiled)
     best = sorted((p for p in plans if p[1].refusal is None), key=lambda p: p[1].cycles)
     for plan, candidate in best[: options.refined]:
         _refine(problem, plan, candidate, pricer, seen, options.compiled)
@@ -216,21 +234,27 @@ def _tried(problem: Problem, plan: Plan, pricer: Pricer, seen: dict[str, Candida
     return seen[text]
 
 
+def _was_too_hard(candidate: Candidate) -> bool:
+    """Tell whether isl gave up on a candidate; other ports do not change that."""
+    refusal = candidate.refusal
+    return refusal is not None and refusal.diagnostics[0].code == _TOO_HARD
+
+
+_TOO_HARD = "placement-effort"
+
 _EFFORT = 700_000
 """Operations of isl for one candidate and statement, about half a second; most take a third of it."""
 
 
 def _too_hard() -> Diagnostic:
     helps = ["give a part of the map, or a smaller rectangle"]
-    return error(
-        "placement-effort", "no mapping was found whose sets are simple enough to compile", helps=helps
-    )
+    return error(_TOO_HARD, "no mapping was found whose sets are simple enough to compile", helps=helps)
 
 
 # Layouts.
 
 
-def _ranked(problem: Problem, machine: Machine) -> list[Ranked]:
+def _ranked(problem: Problem, limit: tuple[int, int], machine: Machine) -> list[Ranked]:
     program, given = problem.program, problem.given
     numbers = {s.name: n for n, s in enumerate(program.statements)}
     affine = {numbers[n]: _expressions(given, program.statements[numbers[n]]) for n in given.directions}
@@ -246,16 +270,10 @@ def _ranked(problem: Problem, machine: Machine) -> list[Ranked]:
     def guesser(places: tuple[Place, ...]) -> Guess:
         return guess(program, with_known(places), problem.wishes, machine)
 
-    limit = _limit(problem, machine)
     found = rank_layouts(directions, limit, guesser, machine.memory_bytes)
     if not given.placement and not given.inputs and not given.outputs:
         found = without_transposes(found)
     return [replace(r, places=with_known(r.places)) for r in found]
-
-
-def _limit(problem: Problem, machine: Machine) -> tuple[int, int]:
-    grid = problem.given.grid
-    return machine.grid if grid is None else (grid.width, grid.height)
 
 
 def _grid_of(problem: Problem, places: Sequence[Place]) -> Grid:
@@ -324,9 +342,10 @@ def _not_affine(given: Given, statement: Statement) -> Diagnostic:
     )
 
 
-def _no_room(problem: Problem, ranked: Sequence[Ranked], machine: Machine) -> Diagnostic:
+def _no_room(
+    problem: Problem, ranked: Sequence[Ranked], limit: tuple[int, int], machine: Machine
+) -> Diagnostic:
     best = min(ranked, key=lambda r: r.guess.bytes)
-    limit = _limit(problem, machine)
     tensor, size = max(best.guess.memory, key=lambda pair: pair[1])
     rows = "\n".join(f"{name:<24}{count:>10} bytes" for name, count in best.guess.memory)
     span = problem.given.entries["size"].span if "size" in problem.given.entries else None
