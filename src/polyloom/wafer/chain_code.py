@@ -18,6 +18,7 @@ from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain, project_out_p
 from polyloom.polyhedra.bounds import box_between, constant_point, elementwise_maximum
 from polyloom.polyhedra.functions import point_of
 from polyloom.polyhedra.loops import IntExpression, Tree, replace_name
+from polyloom.wafer.call_cost import is_fixed
 from polyloom.wafer.chains import Chain, Part
 from polyloom.wafer.code import (
     Code,
@@ -32,7 +33,7 @@ from polyloom.wafer.code import (
     SetBase,
     StoreElement,
 )
-from polyloom.wafer.compute_code import InstanceCode, is_fixed, tree_code
+from polyloom.wafer.compute_code import InstanceCode, tree_code
 from polyloom.wafer.instructions import Instruction, combining_instruction, move_instruction
 from polyloom.wafer.nests import Nest, find_nest
 from polyloom.wafer.role_context import (

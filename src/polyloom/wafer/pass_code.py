@@ -15,8 +15,9 @@ from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import bind_domain, project_out_parameters
 from polyloom.polyhedra.bounds import constant_point
 from polyloom.polyhedra.loops import IntExpression, replace_name
+from polyloom.wafer.call_cost import is_fixed
 from polyloom.wafer.code import Code, Cost, Element, Invoke, OperandRef, SetBase
-from polyloom.wafer.compute_code import InstanceCode, is_fixed, tree_code
+from polyloom.wafer.compute_code import InstanceCode, tree_code
 from polyloom.wafer.instructions import move_instruction
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.nests import Nest, find_nest
