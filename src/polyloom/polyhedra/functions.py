@@ -41,13 +41,20 @@ def is_linear(function: isl.MultiAff) -> bool:
     return all(_is_linear(function.get_at(k)) for k in range(function.dim(_DIM.out)))
 
 
+def coefficient(function: isl.Aff, variable: int) -> int:
+    """Return the coefficient of a variable of the domain, 0 where it is a fraction.
+
+    A function that is an integer at every point of a dense box has a fraction only at a variable that has one
+    value there: how far apart two of its values are is never asked.
+    """
+    value = function.get_coefficient_val(_DIM.in_, variable)
+    return int(value.to_python()) if value.is_int() else 0
+
+
 def coefficients(function: isl.MultiAff) -> tuple[tuple[int, ...], ...]:
     """Return, for each result, the coefficient of each variable of the domain."""
     return tuple(
-        tuple(
-            int(function.get_at(k).get_coefficient_val(_DIM.in_, j).to_python())
-            for j in range(function.dim(_DIM.in_))
-        )
+        tuple(coefficient(function.get_at(k), j) for j in range(function.dim(_DIM.in_)))
         for k in range(function.dim(_DIM.out))
     )
 

@@ -9,6 +9,7 @@ from itertools import count
 import islpy as isl
 
 from polyloom.ir.types import ElementType
+from polyloom.polyhedra.functions import coefficient
 from polyloom.polyhedra.loops import CodeBuilder, IntExpression, Number, operation_count, product_of
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.array_banks import temporary_bank
@@ -109,10 +110,7 @@ def _unique(name: str, taken: set[str]) -> str:
 def flat_strides(access: isl.MultiAff, array: LocalArray) -> tuple[int, ...]:
     """Return, for each dimension of a nest, the distance of successive elements in a local array."""
     return tuple(
-        sum(
-            int(access.get_at(k).get_coefficient_val(_DIM.in_, d).to_python()) * stride
-            for k, stride in enumerate(array.strides)
-        )
+        sum(coefficient(access.get_at(k), d) * stride for k, stride in enumerate(array.strides))
         for d in range(access.dim(_DIM.in_))
     )
 
