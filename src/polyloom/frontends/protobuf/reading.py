@@ -1,8 +1,8 @@
 """Messages from bytes: what cannot be read is one diagnostic.
 
 Bytes are any bytes: lengths are checked by ``protobuf`` before anything is allocated, nesting ends at 100
-levels. An empty message of two bytes takes a hundred in memory, so messages are counted before. What a message
-*says* about sizes (a tensor's shape) is checked by those who use it.
+levels. An empty message of two bytes takes a hundred in memory, so messages are counted before. What a
+message *says* about sizes (a tensor's shape) is checked by those who use it.
 """
 
 from __future__ import annotations
