@@ -174,12 +174,13 @@ def _windows(tensor: Tensor, need: _Need, port: Port, grid: Grid) -> str:
     """``x[i, j] -> [PE[p, -1] -> index[i - 4*p, j]] : 0 <= p < 4 and 4*p <= i <= 4*p + 5 and ...``."""
     names, conditions, indices = _names(tensor), [f"{need.first} <= p <= {need.last}"], []
     for name, span in zip(names, need.spans, strict=True):
-        start = f"{span.slope}*p + {span.low}" if span.slope else str(span.low)
-        end = f"{span.slope}*p + {span.high}" if span.slope else str(span.high)
+        step = "p" if span.slope == 1 else f"{span.slope}*p"
+        start = _less(step, -span.low) if span.slope else str(span.low)
+        end = _less(step, -span.high) if span.slope else str(span.high)
         conditions.append(f"{start} <= {name} <= {end}")
         if span.slope:
             conditions.append(f"{name} <= {span.most}")
-        indices.append(f"{name} - {span.slope}*p - {span.low}" if span.slope else _less(name, span.low))
+        indices.append(_less(f"{name} - {step}" if span.slope else name, span.low))
     text = _port_text(tensor, names, external(port.side, grid, "p"), indices, port.order)
     return f"{text} : {' and '.join(conditions)}"
 
