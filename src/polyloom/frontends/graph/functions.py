@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from polyloom.frontends.graph import scalar
-from polyloom.ir.expressions import BinaryOp, CompareOp, Expression
+from polyloom.ir.expressions import BinaryOp, CompareOp, Expression, UnaryOp
 
 
 def floor_remainder(a: Expression, b: Expression) -> Expression:
@@ -89,3 +89,22 @@ def atanh(x: Expression) -> Expression:
     """Return the inverse of tanh."""
     quotient = scalar.divide(scalar.add(x, 1), scalar.subtract(1, x))
     return scalar.multiply(scalar.log(quotient), 0.5)
+
+
+NAMED_ALIKE = {
+    op.value.capitalize(): (lambda x, op=op: scalar.unary(op, x))
+    for op in (
+        UnaryOp.FLOOR,
+        UnaryOp.CEIL,
+        UnaryOp.ROUND,
+        UnaryOp.SIN,
+        UnaryOp.COS,
+        UnaryOp.TAN,
+        UnaryOp.ASIN,
+        UnaryOp.ACOS,
+        UnaryOp.ATAN,
+        UnaryOp.SINH,
+        UnaryOp.COSH,
+    )
+}
+"""Functions of one operator that ONNX and TensorFlow call alike."""

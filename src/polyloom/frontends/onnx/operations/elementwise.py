@@ -13,6 +13,7 @@ from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import Function
 from polyloom.frontends.graph.context import Context, Operation, Table, only
 from polyloom.frontends.graph.functions import (
+    NAMED_ALIKE,
     acosh,
     asinh,
     atanh,
@@ -233,22 +234,7 @@ _FUNCTIONS: dict[str, Function] = {
     "Acosh": acosh,
     "Atanh": atanh,
     "Not": _not,
-    **{
-        op.value.capitalize(): (lambda x, op=op: scalar.unary(op, x))
-        for op in (
-            UnaryOp.FLOOR,
-            UnaryOp.CEIL,
-            UnaryOp.ROUND,
-            UnaryOp.SIN,
-            UnaryOp.COS,
-            UnaryOp.TAN,
-            UnaryOp.ASIN,
-            UnaryOp.ACOS,
-            UnaryOp.ATAN,
-            UnaryOp.SINH,
-            UnaryOp.COSH,
-        )
-    },
+    **NAMED_ALIKE,
     "BitwiseNot": lambda x: scalar.unary(UnaryOp.COMPLEMENT, x),
 }
 

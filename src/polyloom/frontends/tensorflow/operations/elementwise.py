@@ -8,6 +8,7 @@ from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import Function
 from polyloom.frontends.graph.context import Context, Operation, Table, only
 from polyloom.frontends.graph.functions import (
+    NAMED_ALIKE,
     acosh,
     asinh,
     atanh,
@@ -214,22 +215,7 @@ _UNARY: dict[str, Function] = {
     "LogicalNot": lambda x: scalar.unary(UnaryOp.NOT, x),
     "Invert": lambda x: scalar.unary(UnaryOp.COMPLEMENT, x),
     "Rint": lambda x: scalar.unary(UnaryOp.ROUND, x),
-    **{
-        op.value.capitalize(): (lambda x, op=op: scalar.unary(op, x))
-        for op in (
-            UnaryOp.FLOOR,
-            UnaryOp.CEIL,
-            UnaryOp.ROUND,
-            UnaryOp.SIN,
-            UnaryOp.COS,
-            UnaryOp.TAN,
-            UnaryOp.ASIN,
-            UnaryOp.ACOS,
-            UnaryOp.ATAN,
-            UnaryOp.SINH,
-            UnaryOp.COSH,
-        )
-    },
+    **NAMED_ALIKE,
 }
 
 _BINARY: dict[str, Function] = {
