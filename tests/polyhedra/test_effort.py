@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import islpy as isl
 import pytest
 
@@ -20,6 +22,22 @@ def test_too_much_work_is_given_up(operations: int) -> None:
     with pytest.raises(TooHardError), at_most(operations):
         much_work()
     assert isl.Set("{ [i] : 0 <= i < 4 }").count_val().to_python() == 4, "isl works as before"
+
+
+def _spend_all() -> None:
+    """Use up what isl may spend, and go on as if nothing had happened."""
+    with suppress(isl.Error):
+        much_work()
+
+
+def test_what_isl_prints_without_operations_left_is_not_used() -> None:
+    value = isl.Val(12)
+    with pytest.raises(TooHardError), at_most(1000):
+        _spend_all()
+        value.to_python()
+    with pytest.raises(TooHardError), at_most(1000):
+        _spend_all()
+        str(value)
 
 
 def test_little_work_is_done() -> None:

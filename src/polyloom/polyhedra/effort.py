@@ -17,13 +17,19 @@ class TooHardError(Exception):
 
 @contextmanager
 def at_most(operations: int) -> Iterator[None]:
-    """Let isl do so many operations inside. Raises TooHardError where it would take more."""
+    """Let isl do so many operations inside. Raises TooHardError where it would take more.
+
+    Without operations left, some of isl's functions raise, and some return None, printing among them: what
+    follows from that is any exception, or none.
+    """
     context = isl.DEFAULT_CONTEXT
     context.set_max_operations(operations)
     context.reset_operations()
     try:
         yield
-    except isl.Error as fault:
+        if _exhausted():
+            raise TooHardError
+    except Exception as fault:
         if _exhausted():
             raise TooHardError from fault
         raise
@@ -33,7 +39,7 @@ def at_most(operations: int) -> Iterator[None]:
 
 
 def _exhausted() -> bool:
-    """Tell whether isl has used up its operations: then nothing works, and errors say anything."""
+    """Tell whether isl has used up its operations."""
     try:
         isl.Set("{ [i] : 0 <= i < 2 }").coalesce()
     except isl.Error:
