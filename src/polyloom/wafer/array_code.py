@@ -13,7 +13,6 @@ import islpy as isl
 from polyloom.ir.expressions import Constant, Read
 from polyloom.polyhedra.loops import IntExpression, Number, sum_of
 from polyloom.wafer.code import Code, Compute, Element, Invoke, OperandRef, SetBase, StoreElement
-from polyloom.wafer.compute_code import InstanceCode, tree_code
 from polyloom.wafer.instructions import move_instruction
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.nests import MAX_DIMENSIONS
@@ -26,6 +25,7 @@ from polyloom.wafer.role_context import (
     without_units,
 )
 from polyloom.wafer.tasks import InitializeTask
+from polyloom.wafer.tree_code import InstanceCode, tree_code
 
 
 def initialize_code(builder: RoleBuilder, task: InitializeTask, array: LocalArray) -> Code:

@@ -45,7 +45,6 @@ from polyloom.wafer.code import (
     Value,
     Variable,
 )
-from polyloom.wafer.compute_code import DATA, InstanceCode, tree_code
 from polyloom.wafer.exchange import neighbour_queue
 from polyloom.wafer.memory import LocalArray, array_of
 from polyloom.wafer.order import communication_order
@@ -55,6 +54,7 @@ from polyloom.wafer.role_context import RoleBuilder, element_at, point_values, s
 from polyloom.wafer.roles import Role, split_roles
 from polyloom.wafer.streams import index_names
 from polyloom.wafer.tasks import InitializeTask
+from polyloom.wafer.tree_code import DATA, InstanceCode, tree_code
 
 _DIM = isl.dim_type
 _BEGIN, _FINISH = "begin", "finish"

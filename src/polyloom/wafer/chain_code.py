@@ -33,7 +33,6 @@ from polyloom.wafer.code import (
     SetBase,
     StoreElement,
 )
-from polyloom.wafer.compute_code import InstanceCode, tree_code
 from polyloom.wafer.instructions import Instruction, combining_instruction, move_instruction
 from polyloom.wafer.nests import Nest, find_nest
 from polyloom.wafer.role_context import (
@@ -48,6 +47,7 @@ from polyloom.wafer.role_context import (
     without_units,
 )
 from polyloom.wafer.segments import inner_function, outer_names, precedes, split_map, visit_outer
+from polyloom.wafer.tree_code import InstanceCode, tree_code
 
 _DIM = isl.dim_type
 

@@ -53,9 +53,7 @@ from polyloom.wafer.role_context import (
 from polyloom.wafer.simd import Nested, SimdAnalysis, Sizing, Strategy
 from polyloom.wafer.size_code import declare_sized, place_sizes, size_variables
 from polyloom.wafer.step_code import Work, memory_positions, nest_of, temporary_arrays
-from polyloom.wafer.tree_code import DATA, InstanceCode, named_loops, tree_code
-
-__all__ = ["DATA", "InstanceCode", "compute_code", "tree_code"]
+from polyloom.wafer.tree_code import DATA, named_loops, tree_code
 
 
 def compute_code(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder) -> Code:

@@ -24,10 +24,10 @@ from polyloom.wafer.code import (
     Value,
     Variable,
 )
-from polyloom.wafer.compute_code import DATA, InstanceCode, tree_code
 from polyloom.wafer.moves import MEMORY, Move, MoveKind, Step
 from polyloom.wafer.pass_code import Passed, pass_instructions
 from polyloom.wafer.role_context import RoleBuilder, element_at, in_order, scalar_cost
+from polyloom.wafer.tree_code import DATA, InstanceCode, tree_code
 
 _DIM = isl.dim_type
 

@@ -17,7 +17,6 @@ from polyloom.polyhedra.bounds import constant_point
 from polyloom.polyhedra.loops import IntExpression, replace_name
 from polyloom.wafer.call_cost import is_fixed
 from polyloom.wafer.code import Code, Cost, Element, Invoke, OperandRef, SetBase
-from polyloom.wafer.compute_code import InstanceCode, tree_code
 from polyloom.wafer.instructions import move_instruction
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.nests import Nest, find_nest
@@ -32,6 +31,7 @@ from polyloom.wafer.role_context import (
     without_units,
 )
 from polyloom.wafer.segments import inner_function, outer_names, precedes, split_map, visit_outer
+from polyloom.wafer.tree_code import InstanceCode, tree_code
 
 _DIM = isl.dim_type
 

@@ -10,14 +10,7 @@ import islpy as isl
 from polyloom.ir.expressions import Read
 from polyloom.polyhedra.binding import unbind_domain
 from polyloom.polyhedra.functions import compose
-from polyloom.polyhedra.loops import (
-    IntExpression,
-    Name,
-    Tree,
-    instances_in,
-    operation_count,
-    rename_iterator,
-)
+from polyloom.polyhedra.loops import IntExpression, Name, instances_in, operation_count
 from polyloom.wafer.chain_code import chunk_extents
 from polyloom.wafer.code import (
     Block,
@@ -37,7 +30,7 @@ from polyloom.wafer.code import (
     StoreElement,
     Variable,
 )
-from polyloom.wafer.compute_code import DATA, compute_code, tree_code
+from polyloom.wafer.compute_code import compute_code
 from polyloom.wafer.instructions import move_instruction
 from polyloom.wafer.matching import ACCUMULATOR
 from polyloom.wafer.nests import find_nest, linear_function
@@ -54,6 +47,7 @@ from polyloom.wafer.role_context import (
 from polyloom.wafer.simd import SimdAnalysis
 from polyloom.wafer.streams import Stream
 from polyloom.wafer.tasks import StoreTask
+from polyloom.wafer.tree_code import DATA, named_loops, tree_code
 
 _DIM = isl.dim_type
 
@@ -144,7 +138,7 @@ def receive_all(builder: RoleBuilder, here: StreamOnRole, body: Code) -> Code:
     indices = here.stream.indices().intersect_params(builder.role.context)
     order = isl.Map.identity(indices.get_space().map_from_set()).intersect_domain(indices)
     names = [here.names().get(name, name) for name in here.stream.index_names]
-    tree = _named(builder.code().loops(isl.UnionMap.from_map(order.reset_tuple_id(_DIM.out))), names)
+    tree = named_loops(builder.code().loops(isl.UnionMap.from_map(order.reset_tuple_id(_DIM.out))), names)
     received = Compute(Read(0, here.stream.type), ((0, Received(here.queue, here.stream.type)),))
 
     def instance(arguments: Sequence[IntExpression]) -> Code:
@@ -158,16 +152,6 @@ def receive_all(builder: RoleBuilder, here: StreamOnRole, body: Code) -> Code:
 
     several = len(list(instances_in(tree))) > 1
     return tree_code(tree, {"index": instance})
-
-
-def _named(tree: Tree, names: Sequence[str]) -> Tree:
-    """Give loops over an index dimension its name, where they are loops over nothing else."""
-    for k, name in enumerate(names):
-        found = {instance.arguments[k] for instance in instances_in(tree)}
-        match list(found):
-            case [Name(name=iterator)]:
-                tree = rename_iterator(tree, iterator, name)
-    return tree
 
 
 def store_instruction(builder: RoleBuilder, here: StreamOnRole, then: str) -> Code | None:
