@@ -19,13 +19,13 @@ from polyloom.polyhedra.loops import Number
 from polyloom.wafer import (
     arrangement,
     beyond,
-    chain_code,
     chains,
     compute_code,
     matching,
     nests,
     role_program,
     routes,
+    segments,
     selection,
     simd,
     stream_code,
@@ -193,7 +193,7 @@ def order_of_a_nest_not_checked(patch: pytest.MonkeyPatch) -> None:
 
 def order_of_segments_not_checked(patch: pytest.MonkeyPatch) -> None:
     """What a PE owns, forwards and combines goes out one kind after the other, whatever the index says."""
-    patch.setattr(chain_code, "_in_order", lambda here, segments, split: segments)
+    patch.setattr(segments, "_in_order", lambda found, split: found)
 
 
 def unwritten_elements_forgotten(patch: pytest.MonkeyPatch) -> None:

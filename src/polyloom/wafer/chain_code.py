@@ -7,58 +7,39 @@ Source: dtg_codegen, Sec. 4.2 (communication tasks); docs/semantics.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
 
 import islpy as isl
 
 from polyloom.ir.expressions import Binary, Read
-from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain, project_out_parameters
-from polyloom.polyhedra.bounds import box_between, constant_point, elementwise_maximum
+from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain
+from polyloom.polyhedra.bounds import box_between, elementwise_maximum
 from polyloom.polyhedra.functions import point_of
-from polyloom.polyhedra.loops import IntExpression, Tree, replace_name
-from polyloom.wafer.call_cost import is_fixed
+from polyloom.polyhedra.loops import IntExpression
 from polyloom.wafer.chains import Chain, Part
 from polyloom.wafer.code import (
     Code,
     Compute,
-    Cost,
     Element,
     Invoke,
     OperandRef,
     Received,
     Send,
     SendEnd,
-    SetBase,
     StoreElement,
 )
 from polyloom.wafer.instructions import Instruction, combining_instruction, move_instruction
-from polyloom.wafer.nests import Nest, find_nest
 from polyloom.wafer.role_context import (
     RoleBuilder,
-    address_operations,
-    coalesced,
     count_of,
-    element_at_point,
-    flat_strides,
-    point_values,
     scalar_cost,
-    without_units,
 )
-from polyloom.wafer.segments import inner_function, outer_names, precedes, split_map, visit_outer
+from polyloom.wafer.segment_code import from_its_base, memory_operand, segment_code, sizes_of
+from polyloom.wafer.segments import Cut, Elements, Segment, cut
 from polyloom.wafer.tree_code import InstanceCode, tree_code
 
 _DIM = isl.dim_type
-
-
-@dataclass(frozen=True, eq=False)
-class _Segment:
-    """The elements of one kind at fixed outer indices, as a nest, and where they are in local memory."""
-
-    part: Part
-    nest: Nest
-    local: isl.MultiAff | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +74,12 @@ def chain_code(builder: RoleBuilder, chain: Chain) -> Code:
     here = _on_role(builder, chain)
     if not any(not p.is_empty() for p in here.positions.values()) and not here.sparse:
         return ()
-    rank = chain.index_rank
-    if builder.simd and not here.sparse and _instructions(here) is not None:
-        for depth in range(rank):
-            segments = _segments(builder, here, depth)
-            if segments is not None and not _all_single(segments):
-                return _segment_code(builder, here, depth, segments)
+    if builder.simd and not here.sparse:
+        table = _instructions(here)
+        pieces = None if table is None else cut(_kinds(here))
+        if table is not None and pieces is not None:
+            makers = {s.elements.name: _maker(builder, here, pieces, s, table) for s in pieces.segments}
+            return segment_code(builder, pieces, makers)
     return _scalar_code(builder, here)
 
 
@@ -129,92 +110,23 @@ def _instructions(here: _ChainOnRole) -> dict[Part, Instruction] | None:
     return result
 
 
-def _segments(builder: RoleBuilder, here: _ChainOnRole, depth: int) -> list[_Segment] | None:
-    """Return the segments at a depth, in their order; None where this depth does not work."""
-    names = outer_names(depth)
-    split = split_map(depth, here.chain.index_rank)
-    segments: list[_Segment] = []
-    for part in Part:
-        if here.positions[part].is_empty():
-            continue
-        inner = bind_domain(here.positions[part].apply(split).unwrap(), names)
-        nest = find_nest(inner, names)
-        if nest is None:
-            return None
-        local: isl.MultiAff | None = None
-        if part in here.elements:
-            function = inner_function(here.elements[part], split, names)
-            if function is None:
-                return None
-            local = nest.access(function)
-        segments.append(_Segment(part, nest, local))
-    return _in_order(here, segments, split)
+def _kinds(here: _ChainOnRole) -> list[Elements]:
+    """Return the elements of each kind that occurs."""
+    occurring = (part for part in Part if not here.positions[part].is_empty())
+    return [Elements(part.value, here.positions[part], here.elements.get(part)) for part in occurring]
 
 
-def _all_single(segments: Sequence[_Segment]) -> bool:
-    """Whether each segment is one element: setting up an instruction for it would not pay."""
-    sizes = [constant_point(segment.nest.size) for segment in segments]
-    return all(size is not None and set(size) <= {1} for size in sizes)
-
-
-def _in_order(here: _ChainOnRole, segments: list[_Segment], split: isl.Map) -> list[_Segment] | None:
-    """Order the segments so that each comes wholly before the next; None if that cannot be."""
-    for order in permutations(segments):
-        pairs = [(a, b) for k, a in enumerate(order) for b in order[k + 1 :]]
-        if all(precedes(here.positions[a.part], here.positions[b.part], split) for a, b in pairs):
-            return list(order)
-    return None
-
-
-def _segment_code(builder: RoleBuilder, here: _ChainOnRole, depth: int, segments: list[_Segment]) -> Code:
-    names = outer_names(depth)
-    make = {s.part.value: _segment_maker(builder, here, s, names) for s in segments}
-    if depth == 0:
-        return tuple(node for s in segments for node in make[s.part.value](()))
-    split = split_map(depth, here.chain.index_rank).range_factor_domain()
-    schedule: isl.UnionMap | None = None
-    for rank, segment in enumerate(segments):
-        outer = here.positions[segment.part].apply(split).set_tuple_name(segment.part.value)
-        visited = isl.UnionMap.from_map(visit_outer(outer, rank))
-        schedule = visited if schedule is None else schedule.union(visited)
-    assert schedule is not None
-    tree: Tree = builder.code().loops(schedule)
-    return tree_code(tree, make)
-
-
-def _segment_maker(
-    builder: RoleBuilder, here: _ChainOnRole, segment: _Segment, names: Sequence[str]
+def _maker(
+    builder: RoleBuilder, here: _ChainOnRole, pieces: Cut, segment: Segment, table: Mapping[Part, Instruction]
 ) -> InstanceCode:
     """Declare a segment's operands; return the function that makes its code at given outer indices."""
-    flat = project_out_parameters(segment.nest.size, names).intersect_params(builder.role.context)
-    sizes = point_values(flat, builder.code())
-    label = f"{here.chain.name}_{segment.part.value}"
-    operands = _Operands(
-        _memory_operand(builder, here, segment, label, sizes),
-        None
-        if segment.part is Part.OWN
-        else builder.fabric_operand(f"{label}_in", here.queue_in, count_of(sizes), output=False),
-        None
-        if here.ends_here
-        else builder.fabric_operand(f"{label}_out", here.queue_out, count_of(sizes), output=True),
-    )
-    instruction = _segment_instruction(here, segment.part, operands)
-    base = _base_element(builder, here, segment, names)
-    if base is None or operands.memory is None:
-        return lambda arguments: instruction
-    memory = operands.memory
-    if is_fixed(base):
-        builder.setup.append((SetBase(memory, base),))
-        return lambda arguments: instruction
-
-    def make(arguments: Sequence[IntExpression]) -> Code:
-        element = base
-        for name, argument in zip(names, arguments, strict=True):
-            subscripts = (replace_name(s, name, argument) for s in element.subscripts)
-            element = Element(element.array, tuple(subscripts))
-        return (Cost(operations=address_operations(element)), SetBase(memory, element), *instruction)
-
-    return make
+    part, array = Part(segment.elements.name), builder.array(here.chain.tensor)
+    sizes = sizes_of(builder, pieces, segment)
+    operands = _operands(builder, here, segment, sizes)
+    code = _instruction(part, table[part], operands)
+    if operands.memory is None:
+        return lambda arguments: code
+    return from_its_base(builder, pieces, segment, operands.memory, array, code)
 
 
 @dataclass(frozen=True)
@@ -224,35 +136,23 @@ class _Operands:
     outgoing: OperandRef | None
 
 
-def _memory_operand(
-    builder: RoleBuilder,
-    here: _ChainOnRole,
-    segment: _Segment,
-    label: str,
-    sizes: tuple[IntExpression, ...],
-) -> OperandRef | None:
-    if segment.local is None or (here.ends_here and segment.part is Part.OWN):
-        return None
-    array = builder.array(here.chain.tensor)
-    kept, (strides,) = without_units(sizes, flat_strides(segment.local, array))
-    return builder.memory_operand(f"{label}_local", *coalesced(kept, strides))
+def _operands(
+    builder: RoleBuilder, here: _ChainOnRole, segment: Segment, sizes: Sequence[IntExpression]
+) -> _Operands:
+    """Declare a segment's operands; what is complete in memory already stays as it is."""
+    part, array = Part(segment.elements.name), builder.array(here.chain.tensor)
+    label, count = f"{here.chain.name}_{part.value}", count_of(sizes)
+    stays = here.ends_here and part is Part.OWN
+    memory = None if stays else memory_operand(builder, label, segment, sizes, array)
+    incoming = outgoing = None
+    if part is not Part.OWN:
+        incoming = builder.fabric_operand(f"{label}_in", here.queue_in, count, output=False)
+    if not here.ends_here:
+        outgoing = builder.fabric_operand(f"{label}_out", here.queue_out, count, output=True)
+    return _Operands(memory, incoming, outgoing)
 
 
-def _base_element(
-    builder: RoleBuilder, here: _ChainOnRole, segment: _Segment, names: Sequence[str]
-) -> Element | None:
-    """Return the first element of a segment in local memory, the outer indices by their names."""
-    if segment.local is None:
-        return None
-    known = segment.nest.start.params().intersect(builder.role.context)
-    array = builder.array(here.chain.tensor)
-    start = segment.nest.start.intersect_params(builder.role.context)
-    return element_at_point(array, segment.local, start, builder.code(known))
-
-
-def _segment_instruction(here: _ChainOnRole, part: Part, operands: _Operands) -> Code:
-    table = _instructions(here)
-    assert table is not None
+def _instruction(part: Part, instruction: Instruction, operands: _Operands) -> Code:
     target = operands.outgoing or operands.memory
     if target is None:
         return ()
@@ -261,8 +161,7 @@ def _segment_instruction(here: _ChainOnRole, part: Part, operands: _Operands) ->
         Part.OWN: (operands.memory,),
         Part.FORWARD: (operands.incoming,),
     }[part]
-    given = tuple(source for source in sources if source is not None)
-    return (Invoke(table[part].name, target, given),)
+    return (Invoke(instruction.name, target, tuple(source for source in sources if source is not None)),)
 
 
 def _scalar_code(builder: RoleBuilder, here: _ChainOnRole) -> Code:
