@@ -304,10 +304,10 @@ def simulate(
 
     ``inputs``: an array of the tensor's shape and type for every input; with ``invocations`` N > 1, streamed
     tensors have a leading axis N. None: small integers from a fixed seed, of which a fraction ``density`` is
-    not 0 in sparse tensors. ``check`` compares with the NumPy evaluator: made-up inputs exactly, given ones
-    within n * eps * sum of |terms|. ``trace`` records what happens when on all PEs; ``watch`` on all of a
-    small rectangle, else on those that it names by (x, y) and a few others. ``progress`` is called with
-    events and cycle about every 0.2 s.
+    not 0 in sparse tensors. ``check`` compares with the NumPy evaluator: made-up inputs exactly where the
+    order of sums does not decide the bits, others within n * eps * sum of |terms|. ``trace`` records what
+    happens when on all PEs; ``watch`` on all of a small rectangle, else on those that it names by (x, y) and
+    a few others. ``progress`` is called with events and cycle about every 0.2 s.
 
     Errors: those of ``compile_wafer``, ``input-...``, and ``simulation-...`` for what the simulator refuses.
     Not in the papers: their simulator is not public.

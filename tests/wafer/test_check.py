@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from polyloom import read_mapping, read_program
+from polyloom.ir import evaluate
+from polyloom.ir.any_order import digits_of
 from polyloom.wafer.check import check_outputs
 
 SCALE = read_program(
@@ -39,6 +41,51 @@ def test_the_unit_is_the_rounding_of_one_term() -> None:
 def test_made_up_inputs_agree_exactly() -> None:
     assert verdict(1, 1, exactly=True)[0]
     assert not verdict(1 + ULP, 1, exactly=True)[0]
+
+
+NORM = """lair norm<T=float32>(): T x[6] -> T z, T y[6]
+{{
+  all (i) in (6) z += {term}
+  all (i) in (6) y[i] = x[i] - z
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("term", "ordered"),
+    [
+        ("x[i]", False),
+        ("x[i] * x[i] * 0.25 - 3", False),
+        ("floor(x[i] / 4)", False),
+        ("x[i] * 0.1", True),
+        ("x[i] / 3", True),
+        ("exp(x[i])", True),
+    ],
+)
+def test_bits_may_differ_where_the_order_of_a_sum_decides_them(term: str, ordered: bool) -> None:
+    """One unit in the last place is an error but where terms are no small multiples of a power of two."""
+    program = read_program(NORM.format(term=term))
+    mapping = read_mapping(
+        "size: { PE[1, 1] }\ncompute_map: { norm_z[i] -> PE[0, 0]; norm_y[i] -> PE[0, 0] }", program
+    )
+    inputs = {"x": np.array([1, 2, -1, 2, 1, 1], np.float32)}
+    wanted = evaluate(program, inputs)
+    for name in wanted:
+        outputs = {k: np.nextafter(v, np.float32(100)) if k == name else v for k, v in wanted.items()}
+        assert check_outputs(program, mapping, inputs, outputs, 1, exactly=True).passed == ordered, name
+
+
+def test_a_state_hangs_on_the_order_of_the_sum_that_it_was_made_from() -> None:
+    text = """lair f(): float32 h[2], float32 x[2] -> float32 y, float32 h1[2] {
+      all (i) in (2) y += h[i]
+      all (i) in (2) s += x[i] * 0.1
+      all (i) in (2) h1[i] = s
+    }"""
+    program = read_program(text)
+    arrays = {name: np.ones(2, np.float32) for name in ("h", "x", "y", "s", "h1")}
+    first = digits_of(program, arrays)
+    assert not first["y"].ordered
+    assert first["h1"].ordered
+    assert digits_of(program, arrays, {"h": first["h1"]})["y"].ordered
 
 
 @pytest.mark.parametrize("invocations", [2, 5])

@@ -96,7 +96,7 @@ def terms_per_element(statement: Statement) -> int:
 
 
 def _result(statement: Statement, sizes: Mapping[str, float]) -> float:
-    term = _size(statement.expression, statement, sizes)
+    term = size_of(statement.expression, statement, sizes)
     match statement.reduction:
         case Combine.ADD:
             return terms_per_element(statement) * term
@@ -110,9 +110,9 @@ def _power(base: float, exponent: float) -> float:
     return math.inf if exponent * math.log(max(base, 1.0)) > 100 else max(base, 1.0) ** exponent
 
 
-def _size(expression: Expression, statement: Statement, sizes: Mapping[str, float]) -> float:
+def size_of(expression: Expression, statement: Statement, sizes: Mapping[str, float]) -> float:
     """Return a bound on the absolute value of an expression; divisors count as 1 or more."""
-    inner = [_size(child, statement, sizes) for child in children(expression)]
+    inner = [size_of(child, statement, sizes) for child in children(expression)]
     match expression:
         case Read(position=k):
             return sizes[statement.reads[k].tensor]
