@@ -45,7 +45,9 @@ def stream(schedule: isl.Map, element: ElementType, *, sparse: bool) -> Stream:
 def chain(schedule: isl.Map, element: ElementType, *, sparse: bool) -> Chain:
     ends = Grid(4, 1).towards(Side.NORTH)
     add = Combine.ADD
-    return Chain("x", element, add, Side.NORTH, True, sparse, schedule, NOTHING, NOTHING, NOWHERE, ends)
+    return Chain(
+        "x", element, add, Side.NORTH, True, sparse, schedule, NOTHING, NOTHING, NOWHERE, NOWHERE, ends
+    )
 
 
 def numbers(shape: tuple[int, ...], element: ElementType, seed: int) -> npt.NDArray[np.generic]:

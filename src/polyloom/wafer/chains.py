@@ -42,6 +42,7 @@ class Chain:
     ``{ PE[x, y] -> y[i] }``: what a PE contributes, and what PEs farther from the side contribute;
     ``last``: the contributor nearest to the side; ``leaves``: whether the elements go on to an
     external PE (else they end in the local memory of ``last``, which then may be no contributor);
+    ``contributors``: the PEs of ``own``, as simple a set as is known;
     ``nearer``: from a PE to those of its line that are nearer to the side; ``stage``: 2 where rows have been
     reduced before. A reduction may be several chains, one after the other (``collectives``): ``level``: its
     number from 1 where another one follows; ``step``: how far it is from one PE that takes part to the next;
@@ -57,6 +58,7 @@ class Chain:
     order: isl.Map
     own: isl.Map
     upstream: isl.Map
+    contributors: isl.Set
     last: isl.Set
     nearer: isl.Map
     stage: int = 1
@@ -104,7 +106,7 @@ class Chain:
     def members(self) -> isl.Set:
         """Return the PEs that run code for the chain: from the first contributor of a line to the last."""
         forwarding = self.upstream.domain().subtract(self.trailing())
-        return self.own.domain().union(forwarding).coalesce()
+        return self.contributors.union(forwarding).coalesce()
 
     def positions(self, part: Part) -> isl.Set:
         """Return ``[PE_X, PE_Y] -> { index[k] }``: the indices of the elements of one kind."""
@@ -255,15 +257,15 @@ def _reduce_in_place(
     Parts in several rows and columns are first reduced along the rows, to the easternmost column that has
     any, then along that column to the south.
     """
+    contributors = mapping.placement[statement.name].range()
     for side in (Side.EAST, Side.SOUTH):
         if written.apply_range(written.reverse()).is_subset(_SAME_LINE[side]):
-            return (_reduce_along(program, mapping, statement, side, written),)
-    rows = _reduce_along(program, mapping, statement, Side.EAST, written)
-    contributors = written.domain()
+            return (_reduce_along(program, mapping, statement, side, written, contributors),)
+    rows = _reduce_along(program, mapping, statement, Side.EAST, written, contributors)
     (column, _), *_rest = integer_bounds(contributors.apply(isl.Map("{ PE[x, y] -> [-x] }")))
     meeting = isl.Map(f"{{ PE[x, y] -> PE[{-column}, y] }}")
     rows = replace(rows, last=contributors.apply(meeting).coalesce())
-    columns = _reduce_along(program, mapping, statement, Side.SOUTH, rows.completed())
+    columns = _reduce_along(program, mapping, statement, Side.SOUTH, rows.completed(), rows.last)
     return rows, replace(columns, stage=2)
 
 
@@ -274,11 +276,16 @@ _SAME_LINE = {
 
 
 def _reduce_along(
-    program: Program, mapping: Mapping, statement: Statement, side: Side, parts: isl.Map
+    program: Program,
+    mapping: Mapping,
+    statement: Statement,
+    side: Side,
+    parts: isl.Map,
+    contributors: isl.Set,
 ) -> Chain:
     tensor = program.tensor(statement.write.tensor)
     order = _tensor_order(parts, tensor.shape, _SAME_LINE[side])
-    return _chain(mapping, statement, tensor.type, side, order, parts, leaves=False)
+    return _chain(mapping, statement, tensor.type, side, order, parts, contributors, leaves=False)
 
 
 def _tensor_order(written: isl.Map, shape: tuple[int, ...], same: isl.Map) -> isl.Map:
@@ -312,7 +319,7 @@ def _leaving(
         stray = sent.subtract(facing).range()
         assert stray.is_disjoint(written), "border adapters have seen to it"
         sent = sent.intersect(facing)  # PEs beside other ports have what no instance writes, too
-        chains.append(_chain(mapping, statement, element, side, order, sent, leaves=True))
+        chains.append(_chain(mapping, statement, element, side, order, sent, sent.domain(), leaves=True))
     return tuple(chains)
 
 
@@ -347,11 +354,11 @@ def _chain(
     side: Side,
     order: isl.Map,
     own: isl.Map,
+    contributors: isl.Set,
     *,
     leaves: bool,
 ) -> Chain:
     nearer = mapping.grid.towards(side)
-    contributors = own.domain()
     last = contributors.subtract(contributors.apply(nearer.reverse())).coalesce()
     upstream = nearer.reverse().apply_range(own).intersect(order.range_factor_domain().reverse())
     tensor = statement.write.tensor
@@ -367,6 +374,7 @@ def _chain(
         order,
         own,
         upstream.coalesce(),
+        contributors,
         last,
         nearer,
     )

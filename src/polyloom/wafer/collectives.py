@@ -204,7 +204,7 @@ def balanced(pes: int, levels: int) -> tuple[int, ...]:
 
 def _line_of(chain: Chain) -> _Line | None:
     """Return what a chain reduces; None where its PEs have different elements, or are not side by side."""
-    contributors = chain.own.domain()
+    contributors = chain.contributors
     if chain.reduction.operator is None or chain.own.is_disjoint(chain.upstream):
         return None
     others = chain.nearer.union(chain.nearer.reverse())
@@ -271,6 +271,7 @@ def _level(chain: Chain, distance: isl.Map, step: int, size: int, number: int) -
         sparse=chain.sparse and leaves,
         own=chain.own.intersect_domain(members).coalesce(),
         upstream=chain.own.intersect_domain(receivers).coalesce(),
+        contributors=chain.contributors.intersect(members).coalesce(),
         last=members.intersect(at(f"{place} = 0")).coalesce(),
         level=number,
         step=step,
