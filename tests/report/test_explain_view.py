@@ -64,7 +64,7 @@ def test_the_paper_s_sets_of_example_5_9_can_be_read() -> None:
         "{ [i0] → C[PE_Y, index - i0, i0] }",
         "{ [i0] → y_local[0, 2 + index - i0] }",
         "1 × 14, enlarged to 1 × 18",
-        "of 48 KiB",
+        "of 40,960",
         "fmach of [3]",
     ):
         assert part in text, part
@@ -87,3 +87,9 @@ def test_steps_beyond_the_paper_are_named() -> None:
 def test_sizes_that_depend_on_the_pe_are_a_function() -> None:
     text = " ".join(shown("ff44", SimdMode.EXACT).split())
     assert "fmach of { [6] : PE_Y = 3; [8] : PE_Y ≤ 2 }" in text
+
+
+def test_what_has_no_port_lies_in_memory() -> None:
+    text = shown("training", SimdMode.AUTO)
+    assert re.search(r"^W in +in PE memory from the start", text, re.MULTILINE)
+    assert re.search(r"^W1 out +stays in PE memory; the next invocation has it as W", text, re.MULTILINE)

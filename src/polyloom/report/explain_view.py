@@ -26,9 +26,6 @@ from polyloom.wafer.notation import notation, placement_notation, set_notation
 from polyloom.wafer.program import Survey
 from polyloom.wafer.sides import Side
 
-PE_BYTES = 48 * 1024
-"""Memory of a PE (wafer-target.md, 1)."""
-
 
 def print_explanation(analysis: LayerAnalysis, found: Survey | Diagnostic) -> None:
     """Print every stage of an analysis on stdout, and what the roles of PEs take, or why there are none."""
@@ -103,8 +100,19 @@ class View:
         for name, ports in mapping.outputs.items():
             kind = "sparse " if name in mapping.sparse else ""
             yield Row(f"{kind}{name} out", placement_notation(ports, ascii_only=self.ascii), "(6)")
+        yield from self._residents()
         for name, placed in mapping.placement.items():
             yield Row(f"{name} on", placement_notation(placed, ascii_only=self.ascii), "(10)")
+
+    def _residents(self) -> Iterator[Row]:
+        program, mapping = self.analysis.program, self.analysis.mapping
+        yield from (
+            Row(f"{n} in", "in PE memory from the start") for n in program.inputs if n not in mapping.inputs
+        )
+        taken = {new: old for old, new in mapping.state}
+        for name in (n for n in program.outputs if n not in mapping.outputs):
+            place = f"; the next invocation has it as {taken[name]}" if name in taken else ""
+            yield Row(f"{name} out", f"stays in PE memory{place}")
 
     def _memory(self) -> Group:
         table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
@@ -114,7 +122,8 @@ class View:
         for array in arrays:
             table.add_row(array.name, array.type.value, self._extents(array), f"{array.bytes:,}")
         total = sum(array.bytes for array in arrays)
-        table.add_row("at most", "", f"{total / PE_BYTES:.1%} of 48 KiB", f"{total:,}")
+        room = self.analysis.options.machine.memory_bytes
+        table.add_row("at most", "", f"{total / room:.1%} of {room:,}", f"{total:,}")
         return Group(table, self._rows(self._local_maps()))
 
     def _extents(self, array: LocalArray) -> str:
@@ -144,7 +153,7 @@ class View:
     def _events(self) -> Iterator[tuple[str, str]]:
         graph = self.analysis.graph
         for initialize in graph.initialize:
-            yield "an invocation begins", f"{initialize.tensor}_local is set to {initialize.value}"
+            yield "an invocation begins", f"{initialize.tensor}_local is set to {initialize.value:g}"
         for stream in graph.streams:
             kind = "value-position pairs" if stream.sparse else "dense"
             arrives = f"{stream.tensor} arrives from the {stream.side.value}"

@@ -11,7 +11,7 @@ from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.collectives import Reduction
 from polyloom.wafer.notation import set_notation
 from polyloom.wafer.program import Survey
-from polyloom.wafer.resources import MEMORY, Amount, RoleResources
+from polyloom.wafer.resources import MEMORY, MOST_OPERANDS, Amount, RoleResources
 
 
 def reduction_rows(analysis: LayerAnalysis) -> Iterator[Row]:
@@ -44,7 +44,7 @@ def resource_table(found: Survey) -> Table:
         table.add_row(role.role, *used, str(role.configurations), str(len(role.loaded)))
     if found.resources:
         limits = (f"{amount.limit:,}" for amount in found.resources[0].amounts)
-        table.add_row("limit", *limits, "256", "", style="dim")
+        table.add_row("limit", *limits, str(MOST_OPERANDS), "", style="dim")
     return table
 
 

@@ -128,7 +128,7 @@ def check_fits(mapping: Mapping, machine: Machine, resources: Sequence[RoleResou
     ``wafer-operands`` or ``wafer-descriptors``.
     """
     for role in resources:
-        if role.configurations > _MOST_OPERANDS:
+        if role.configurations > MOST_OPERANDS:
             raise Unsupported(_too_many_operands(mapping, role))
         for amount in role.amounts:
             if not amount.fits:
@@ -138,13 +138,15 @@ def check_fits(mapping: Mapping, machine: Machine, resources: Sequence[RoleResou
 def _too_many_operands(mapping: Mapping, role: RoleResources) -> Diagnostic:
     return error(
         "wafer-operands",
-        f"{role.pes} need {role.configurations} SIMD operands; at most {_MOST_OPERANDS} can be numbered",
+        f"{role.pes} need {role.configurations} SIMD operands; at most {MOST_OPERANDS} can be numbered",
         mapping.span("compute_map"),
         helps=[_HELPS[TASKS]],
     )
 
 
-_MOST_OPERANDS = 256
+MOST_OPERANDS = 256
+"""So many SIMD operands of a role can be numbered, in a byte."""
+
 _CODES = {
     MEMORY: "wafer-memory",
     COLORS: "wafer-colors",
