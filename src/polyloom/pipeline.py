@@ -59,7 +59,7 @@ def analyse_layer(
     wanted = simd if options.mode is not SimdMode.OFF else ()
     missed = [r for a in wanted if (r := missed_remark(a)) is not None]
     remarks = (*graph.remarks, *missed)
-    beyond = (*(r for a in simd for r in extension_remarks(a)), *layout_remarks(laid_out))
+    beyond = (*(r for a in simd for r in extension_remarks(a)), *layout_remarks(program, laid_out))
     return LayerAnalysis(
         program, border.compute, border, options, graph, reductions, arrays, laid_out, simd, remarks, beyond
     )

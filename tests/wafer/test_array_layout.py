@@ -48,6 +48,11 @@ def test_a_matrix_that_is_read_by_columns_is_transposed() -> None:
     assert cycles_if_right(analysis) < cycles_if_right(analysed(FF, COLUMNS, *LAYOUTS))
 
 
+def test_what_is_said_of_a_layout_stands_where_its_tensor_is_declared() -> None:
+    remarks = analysed(FF, COLUMNS).beyond
+    assert {str(r.span) for r in remarks if "`W`" in r.message} == {"S.lair:1:11"}
+
+
 def test_rows_are_padded_where_transposing_is_switched_off() -> None:
     analysis = analysed(FF, COLUMNS, Extension.TRANSPOSED_ARRAYS)
     assert analysis.arrays["W"].padding > 0

@@ -16,6 +16,7 @@ from math import prod
 
 from polyloom.diagnostics import Diagnostic, remark
 from polyloom.ir.expressions import Read
+from polyloom.ir.program import Program
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.wafer.array_banks import BankUse, with_banks
 from polyloom.wafer.engine_cost import Shape, instruction_cycles, move_cycles
@@ -197,14 +198,16 @@ def layout_effects(array: LocalArray) -> Iterator[Effect]:
         yield Effect(Extension.PADDED_ROWS, f"{shown} has {array.padding} cells behind each row")
 
 
-def layout_remarks(arrays: Mapping[str, LocalArray]) -> Iterator[Diagnostic]:
-    """Yield a remark for each array that does not lie plainly in memory."""
+def layout_remarks(program: Program, arrays: Mapping[str, LocalArray]) -> Iterator[Diagnostic]:
+    """Yield a remark for each array that does not lie plainly in memory, where its tensor is declared."""
     for array in arrays.values():
+        statement = program.definition(array.tensor)
+        written = None if statement is None else statement.span
         for effect in layout_effects(array):
             yield remark(
                 f"simd-{effect.extension.value}",
                 f"`{array.tensor}`: {effect.extension.meaning}",
-                None,
+                program.tensor(array.tensor).span or written,
                 notes=[effect.detail],
                 helps=[f"`--simd-without {effect.extension.value}` switches this off"],
             )

@@ -317,7 +317,7 @@ def _fits(analysis: SimdAnalysis, arrays: Arrays, options: SimdOptions) -> bool:
 
 def _as_scalar_code(analysis: SimdAnalysis, arrays: Arrays, options: SimdOptions) -> SimdAnalysis:
     """Return the task without an instruction where that would have one element and cost more."""
-    if analysis.sizes is None or not options.has(Extension.SINGLE_INSTANCE):
+    if analysis.sizes is None or analysis.parts or not options.has(Extension.SINGLE_INSTANCE):
         return analysis
     if options.mode is not SimdMode.AUTO or prod(high for _, high in integer_bounds(analysis.sizes)) > 1:
         return analysis
