@@ -157,6 +157,11 @@ def unary(op: UnaryOp, a: NDArray, kind: ElementType) -> NDArray:
     return (_UNARY if kind.is_float else _OF_INTEGERS)[op](a)
 
 
+def takes_integers(op: UnaryOp) -> bool:
+    """Tell whether integers have an operation; floats have all but the complement."""
+    return op in _OF_INTEGERS
+
+
 COMPARISONS: dict[CompareOp, Function] = {
     CompareOp.LT: np.less,
     CompareOp.LE: np.less_equal,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from polyloom.ir.arithmetic import takes_integers
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -91,11 +92,12 @@ def _access(access: Access, statement: Statement, program: Program) -> Iterator[
     for index, size in zip(access.indices, shape, strict=True):
         if len(index.coefficients) != len(statement.domain):
             yield _columns(index, statement)
-        elif not statement.guard and not _inside(index, statement.domain, size):
+        elif not statement.guard and not inside(index, statement.domain, size):
             yield f"an index of `{access.tensor}` is out of bounds"
 
 
-def _inside(index: Affine, domain: tuple[int, ...], size: int) -> bool:
+def inside(index: Affine, domain: tuple[int, ...], size: int) -> bool:
+    """Tell whether an index stays below ``size`` and not below 0 all over a domain."""
     ends = [c * (n - 1) for c, n in zip(index.coefficients, domain, strict=True)]
     low = index.constant + sum(min(e, 0) for e in ends)
     high = index.constant + sum(max(e, 0) for e in ends)
@@ -133,6 +135,10 @@ def type_faults(part: Expression) -> Iterator[str]:
                 yield f"operands of types {a.type.value} and {b.type.value}"
         case _:
             pass
+    if isinstance(part, Unary) and part.op is not UnaryOp.NOT and part.operand.type is not ElementType.BOOL:
+        fits = part.op is not UnaryOp.COMPLEMENT if part.type.is_float else takes_integers(part.op)
+        if not fits:
+            yield f"{part.op.value} of type {part.type.value}"
     yield from _truth_values(part)
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx_files import declared, function, graph, model, node, tensor
 
-from polyloom import PolyloomError
+from polyloom import PolyloomError, Unsupported
 from polyloom.frontends.graph.lowering import lower
 from polyloom.frontends.onnx import import_onnx
 from polyloom.frontends.onnx.read import graph_of_bytes
@@ -156,6 +156,46 @@ def test_a_tensor_that_says_it_is_larger_than_its_bytes() -> None:
     body = graph([node("Add", "x w", "y")], {"x": (3,)}, ["y"])
     body.initializer.append(_lying_tensor())
     assert outcome(model(body)) == "model-inexpressible"
+
+
+CONSTANTS = {
+    "f": np.ones((2, 2), np.float32),
+    "v": np.ones(3, np.float32),
+    "i": np.ones((2, 2), np.int32),
+    "none": np.zeros(0, np.int64),
+    "several": np.asarray([1, 2]),
+    "nan": np.full(1, np.nan, np.float32),
+    "many": np.ones(2**20, np.int64),
+    "true": np.asarray([[True, False], [True, True]]),
+    "weights": np.ones((1, 4, 3), np.float32),
+}
+UNFIT = {
+    "two types": node("Gemm", "x i", "y", "odd"),
+    "a root of integers": node("Sqrt", "i", "y", "odd"),
+    "an operand too few": node("Where", "true x", "y", "odd"),
+    "an operand too many": node("Where", "true x f x", "y", "odd"),
+    "no condition": node(
+        "If", "none", "y", "odd", then_branch=graph([], {}, ["x"]), else_branch=graph([], {}, ["x"])
+    ),
+    "several depths": node("OneHot", "i several v", "y", "odd"),
+    "a depth that is no number": node("OneHot", "i nan v", "y", "odd"),
+    "a bias of the wrong rank": node("Conv", "weights weights f", "y", "odd"),
+    "a shape of a million extents": node("Reshape", "x many", "y", "odd"),
+    "a million parts": node("Split", "x", "y", "odd", num_outputs=2**31),
+    "initial states of the wrong rank": node(
+        "LSTM", "weights weights weights - - v", "y", "odd", hidden_size=1
+    ),
+    "scales that are no numbers": node("Resize", "v - nan", "y", "odd"),
+    "an attribute that divides by 0": node("Attention", "weights weights weights", "y", "odd", q_num_heads=0),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_a_node_whose_operands_do_not_fit(name: str) -> None:
+    data = model(graph([UNFIT[name]], {"x": (2, 2)}, ["y"], CONSTANTS), opset=23)
+    with pytest.raises(Unsupported) as refused:
+        lower(graph_of_bytes(data, "it", Place(None)), find_operation)
+    assert any(note.startswith("odd (") for note in refused.value.diagnostics[0].notes)
 
 
 def test_a_function_that_calls_itself() -> None:

@@ -203,3 +203,30 @@ def test_weights_beside_the_model(tmp_path: Path) -> None:
     with pytest.raises(Unsupported) as refused:
         imported(tmp_path, model(body))
     assert "outside the model's folder" in refused.value.diagnostics[0].notes[0]
+
+
+def test_clip_of_an_lstm_leaves_its_state(tmp_path: Path) -> None:
+    """Sums of gates are cut off at 0.5; the state 2 is not, on its way through the third activation."""
+    w = np.float32([[[0.3], [2.0], [0.4], [-0.9]]])
+    start = {"h": np.zeros((1, 1, 1), np.float32), "c": np.full((1, 1, 1), 2, np.float32)}
+    nodes = [node("LSTM", "x w r - - h c", "- last cell", hidden_size=1, clip=0.5)]
+    constants = {"w": w, "r": np.zeros_like(w), **start}
+    found = imported(tmp_path, model(graph(nodes, {"x": (1, 1, 1)}, ["last", "cell"], constants), 14))
+    computed = outputs(found, x=np.ones((1, 1, 1), np.float32))
+    i, o, f, g = np.clip(w.reshape(4).astype(float), -0.5, 0.5)
+    sigmoid = lambda z: 1 / (1 + np.exp(-z))  # noqa: E731
+    cell = sigmoid(f) * 2 + sigmoid(i) * np.tanh(g)
+    np.testing.assert_allclose(computed["cell"].item(), cell, rtol=1e-6)
+    np.testing.assert_allclose(computed["last"].item(), sigmoid(o) * np.tanh(cell), rtol=1e-6)
+
+
+def test_one_element_of_a_resized_axis_is_the_first(tmp_path: Path) -> None:
+    """The coordinates ``pytorch_half_pixel``: 0 where the length is 1, as the operation's text says."""
+    nodes = [
+        node("Resize", "x - - s", "y", mode="cubic", coordinate_transformation_mode="pytorch_half_pixel")
+    ]
+    found = imported(
+        tmp_path, model(graph(nodes, {"x": (1, 1, 5, 4)}, ["y"], {"s": np.asarray([1, 1, 1, 4])}), 19)
+    )
+    x = floats(1, 1, 5, 4)
+    np.testing.assert_allclose(outputs(found, x=x)["y"], x[:, :, :1], rtol=1e-6)

@@ -9,6 +9,8 @@ import pytest
 pytest.importorskip("onnx", reason="onnx ships the cases: requirements/develop.txt")
 from onnx_suite import cases, run_case
 
+from polyloom.frontends.graph.lowering import NOT_FORESEEN
+
 
 def test_the_cases_are_there() -> None:
     assert sum(1 for _ in cases()) == 1905
@@ -28,3 +30,4 @@ def test_the_whole_suite() -> None:
     counts = Counter(o.status for o in outcomes)
     assert counts["pass"] >= 1480
     assert all(o.reason for o in outcomes if o.status == "unsupported")
+    assert [o for o in outcomes if NOT_FORESEEN in o.reason] == []

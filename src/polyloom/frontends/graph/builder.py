@@ -17,19 +17,22 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.frontends.graph import scalar, values
+from polyloom.frontends.graph.draft import Draft, Function, Term, narrowed
 from polyloom.frontends.graph.linear import Formula, Linear, affines, iterators
 from polyloom.frontends.graph.model import element_type
 from polyloom.frontends.graph.names import Names
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value
 from polyloom.ir.evaluate import evaluate, neutral
-from polyloom.ir.expressions import Expression, Read
+from polyloom.ir.expressions import Expression, Read, walk
 from polyloom.ir.program import Access, Combine, Program, Statement, Tensor
 from polyloom.ir.sweep import view
 from polyloom.ir.types import ElementType
+from polyloom.ir.verify import inside, type_faults
 
 NDArray = npt.NDArray[Any]
-Function = Callable[..., Expression]
+
+__all__ = ["Builder", "Function", "Term", "check_constant", "check_size"]
 
 FOLD_POINTS = 2**22
 """Points of a statement that is carried out at import; a larger one stays in the program."""
@@ -37,16 +40,11 @@ FOLD_POINTS = 2**22
 LARGEST_TENSOR = 2**34
 """Bytes of a tensor at most: what a hostile file declares is refused before it is allocated."""
 
+MOST_AXES = 32
+"""Axes of a tensor at most: NumPy has 64, and a statement may have twice as many iterators."""
+
 LARGEST_CONSTANT = 2**31
 """Bytes of a tensor that is made at import."""
-
-
-@dataclass(frozen=True)
-class Term:
-    """A value read at ``places``, formulas of a statement's iterators."""
-
-    value: Value
-    places: tuple[Formula, ...]
 
 
 @dataclass
@@ -122,77 +120,34 @@ class Builder:
         ``function`` gets an expression for each term. ``hint``: what this is in the layer, for its name.
         Raises ``Refused`` where a tensor has no elements or too many bytes.
         """
-        if self.wide_sums and _sums_halves(domain, terms, shape, reduction):
-            return self._wide(domain, terms, shape, write, function, reduction, hint)
-        return self._made(domain, terms, shape, write, function, reduction, hint, fold=fold)
+        return self._drafted(Draft(domain, terms, shape, write, function, reduction, hint, fold))
 
-    def _made(
-        self,
-        domain: Sequence[int],
-        terms: Sequence[Term],
-        shape: Sequence[int],
-        write: Sequence[Formula],
-        function: Function,
-        reduction: Combine,
-        hint: str,
-        *,
-        fold: bool = True,
-    ) -> Value:
-        if self._order is not None:
-            return self._reordered(domain, terms, shape, write, function, reduction, hint, fold=fold)
-        read, expression = self._reads(terms, function)
-        kind = expression.type
-        check_size(shape, kind)
-        if 0 in shape or (0 in domain and all(t.tensor in self.constants for t in read)):
-            return self._of_no_points(shape, kind, reduction)
-        if 0 in domain:
-            raise Refused("a tensor without elements")
-        stored = scalar.convert(expression, _stored(kind))
-        tensor = self._declare(self.names.new(_joined(self.result, hint)), kind, shape)
-        width = len(domain)
-        accesses = tuple(Access(a.tensor, tuple(i.affine(width) for i in a.indices)) for a in read)
-        made = Statement(
-            self.names.new(_joined(self.layer, hint)),
-            tuple(f"i{k}" for k in range(width)),
-            tuple(domain),
-            accesses,
-            Access(tensor, affines(write, width)),
-            stored,
-            reduction,
-        )
-        if fold and all(a.tensor in self.constants for a in read) and prod(domain) <= FOLD_POINTS:
-            self._fold(made)
-        else:
-            self._add(made)
-        return values.whole(tensor, kind, shape)
+    def _drafted(self, draft: Draft) -> Value:
+        if self.wide_sums and draft.sums_halves():
+            return self._wide(draft)
+        return self._made(draft) if self._order is None else self._reordered(draft, self._order)
 
-    def _wide(
-        self,
-        domain: Sequence[int],
-        terms: Sequence[Term],
-        shape: Sequence[int],
-        write: Sequence[Formula],
-        function: Function,
-        reduction: Combine,
-        hint: str,
-    ) -> Value:
+    def _wide(self, draft: Draft) -> Value:
         """Reduce float16 in float32, and round the result once."""
+        wide = draft.widened()
+        total = self._made(wide) if self._order is None else self._reordered(wide, self._order)
+        if not draft.is_narrow():
+            return total
+        axes = iterators(len(draft.shape))
+        return self.statement(draft.shape, [Term(total, axes)], draft.shape, axes, narrowed, hint=draft.hint)
 
-        def widened(*operands: Expression) -> Expression:
-            return function(*(_widened(x) for x in operands))
-
-        narrow = function(*(scalar.number(0, t.value.type) for t in terms)).type is ElementType.FLOAT16
-        total = self._made(domain, terms, shape, write, widened, reduction, f"{hint}_wide".strip("_"))
-        axes = iterators(len(shape))
-        read = [Term(total, axes)]
-        return self.statement(shape, read, shape, axes, _narrowed, hint=hint) if narrow else total
+    def _reordered(self, draft: Draft, order: Callable[[int], Sequence[int]]) -> Value:
+        places = list(order(len(draft.shape)))
+        with self.stored(None):
+            made = self._made(draft.reordered(places))
+        return values.transposed(made, [places.index(k) for k in range(len(places))])
 
     @contextmanager
-    def stored(self, order: Callable[[int], Sequence[int]]) -> Iterator[None]:
+    def stored(self, order: Callable[[int], Sequence[int]] | None) -> Iterator[None]:
         """Let what is made inside lie in memory in another order of axes; its values look the same.
 
-        ``order``: from the rank to the axes in the order in which they are stored. TensorFlow's images have
-        their channels last: ``y[n][h][w][k]``.
+        ``order``: from the rank to the axes in the order in which they are stored; None: as they are.
+        TensorFlow's images have their channels last: ``y[n][h][w][k]``.
         """
         before, self._order = self._order, order
         try:
@@ -200,27 +155,48 @@ class Builder:
         finally:
             self._order = before
 
-    def _reordered(
-        self,
-        domain: Sequence[int],
-        terms: Sequence[Term],
-        shape: Sequence[int],
-        write: Sequence[Formula],
-        function: Function,
-        reduction: Combine,
-        hint: str,
-        *,
-        fold: bool,
-    ) -> Value:
-        assert self._order is not None
-        places = list(self._order(len(shape)))
-        before, self._order = self._order, None
-        try:
-            inside = [shape[k] for k in places], [write[k] for k in places]
-            made = self.statement(domain, terms, *inside, function, reduction, hint, fold=fold)
-        finally:
-            self._order = before
-        return values.transposed(made, [places.index(k) for k in range(len(places))])
+    def _made(self, draft: Draft) -> Value:
+        read, expression = self._reads(draft.terms, draft.function)
+        kind, shape = expression.type, draft.shape
+        check_size(shape, kind)
+        known = all(t.tensor in self.constants for t in read)
+        if 0 in shape or (0 in draft.domain and known):
+            return self._of_no_points(shape, kind, draft.reduction)
+        if 0 in draft.domain:
+            raise Refused("a tensor without elements")
+        _check_types(expression)
+        tensor = self._declare(self.names.new(_joined(self.result, draft.hint)), kind, shape)
+        made = self._statement(draft, read, tensor, scalar.convert(expression, _stored(kind)))
+        self._check_places(made)
+        if draft.fold and known and prod(draft.domain) <= FOLD_POINTS:
+            self._fold(made)
+        else:
+            self._add(made)
+        return values.whole(tensor, kind, shape)
+
+    def _check_places(self, made: Statement) -> None:
+        """Raise ``Refused`` where a tensor would be read or written outside its shape."""
+        for access in (*made.reads, made.write):
+            held = self.constants.get(access.tensor)
+            shape = self.tensors[access.tensor].shape if held is None else held.shape
+            fits = (inside(i, made.domain, n) for i, n in zip(access.indices, shape, strict=True))
+            if not all(fits):
+                raise Refused(f"places outside a tensor of shape {list(shape)}")
+
+    def _statement(
+        self, draft: Draft, read: Sequence[_Read], tensor: str, expression: Expression
+    ) -> Statement:
+        width = len(draft.domain)
+        accesses = tuple(Access(a.tensor, tuple(i.affine(width) for i in a.indices)) for a in read)
+        return Statement(
+            self.names.new(_joined(self.layer, draft.hint)),
+            tuple(f"i{k}" for k in range(width)),
+            tuple(draft.domain),
+            accesses,
+            Access(tensor, affines(draft.write, width)),
+            expression,
+            draft.reduction,
+        )
 
     def _reads(self, terms: Sequence[Term], function: Function) -> tuple[list[_Read], Expression]:
         """Return what a statement reads, once each, and its expression over these reads."""
@@ -323,20 +299,11 @@ class _Read:
     indices: tuple[Linear, ...]
 
 
-def _sums_halves(
-    domain: Sequence[int], terms: Sequence[Term], shape: Sequence[int], reduction: Combine
-) -> bool:
-    adds = reduction in (Combine.ADD, Combine.MULTIPLY) and prod(domain) > prod(shape)
-    floats = [t.value.type for t in terms if t.value.type.is_float]
-    return adds and ElementType.FLOAT16 in floats and ElementType.FLOAT32 not in floats
-
-
-def _widened(x: Expression) -> Expression:
-    return scalar.convert(x, ElementType.FLOAT32) if x.type is ElementType.FLOAT16 else x
-
-
-def _narrowed(x: Expression) -> Expression:
-    return scalar.convert(x, ElementType.FLOAT16)
+def _check_types(expression: Expression) -> None:
+    """Raise ``Refused`` for operands whose types do not fit: what a file combines need not fit."""
+    faults = [fault for part in walk(expression) for fault in type_faults(part)]
+    if faults:
+        raise Refused(faults[0])
 
 
 def _joined(name: str, hint: str) -> str:
@@ -368,7 +335,9 @@ def _with_tensor(statement: Statement, old: str, new: str) -> Statement:
 
 
 def check_size(shape: Sequence[int], kind: ElementType) -> None:
-    """Raise ``Refused`` for a tensor of more than ``LARGEST_TENSOR`` bytes."""
+    """Raise ``Refused`` for a tensor of more than ``LARGEST_TENSOR`` bytes or ``MOST_AXES`` axes."""
+    if len(shape) > MOST_AXES:
+        raise Refused(f"a tensor of {len(shape)} axes")
     if prod(shape) * _stored(kind).size > LARGEST_TENSOR:
         raise Refused(f"a tensor of {' x '.join(map(str, shape))} elements is larger than 16 GiB")
 

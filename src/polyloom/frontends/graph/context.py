@@ -16,6 +16,9 @@ from polyloom.frontends.graph.values import Value
 
 NDArray = npt.NDArray[Any]
 
+MOST_INTEGERS = 10_000
+"""Elements of an operand that is a shape, an order or sizes at most."""
+
 
 @dataclass(frozen=True, eq=False)
 class Context:
@@ -36,7 +39,7 @@ class Context:
 
     def optional(self, position: int) -> Value | None:
         """Return an input; None where it is missing."""
-        return self.values[position] if position < len(self.values) else None
+        return self.values[position] if 0 <= position < len(self.values) else None
 
     def input(self, position: int = 0) -> Value:
         """Return an input that must be there. Raises ``Refused``."""
@@ -62,8 +65,39 @@ class Context:
         return None if self.optional(position) is None else self.known(position, what)
 
     def integers(self, position: int, what: str) -> list[int]:
-        """Return a known input of integers as a list."""
-        return [int(n) for n in self.known(position, what).reshape(-1)]
+        """Return a known input of integers as a list. Raises ``Refused``."""
+        found = self.known(position, what).reshape(-1)
+        if found.size > MOST_INTEGERS:
+            raise Refused(f"{what} has {found.size} elements")
+        if not np.isfinite(found).all():
+            raise Refused(f"{what} is no integer: {found.tolist()}")
+        return [int(n) for n in found]
+
+    def one(self, position: int, what: str) -> NDArray:
+        """Return a known input of one element, whatever its rank, as an array of rank 0."""
+        found = self.known(position, what)
+        if found.size != 1:
+            raise Refused(f"{what} has {found.size} elements, not one")
+        return found.reshape(())
+
+    def whole(self, position: int, what: str, default: int | None = None) -> int:
+        """Return a known input of one integer; the default where the input is missing. Raises ``Refused``."""
+        if default is not None and self.optional(position) is None:
+            return default
+        found = self.integers(position, what)
+        if len(found) != 1:
+            raise Refused(f"{what} has {len(found)} elements, not one")
+        return found[0]
+
+    def first(self, count: int) -> list[Value]:
+        """Return the first inputs, none of which may be missing. Raises ``Refused``."""
+        return [self.input(k) for k in range(count)]
+
+    def operands(self, count: int) -> list[Value]:
+        """Return all inputs, which must be so many. Raises ``Refused``."""
+        if len(self.values) != count:
+            raise Refused(f"{len(self.values)} inputs, not {count}")
+        return self.inputs
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """Return an attribute; the default where it is not given."""

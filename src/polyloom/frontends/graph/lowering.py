@@ -26,6 +26,12 @@ Sizes = Mapping[str, Sequence[int]]
 Find = Callable[[Node], Operation | None]
 """Finds the function that lowers a node; None where there is none."""
 
+_NOT_FORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+NOT_FORESEEN = "its operands and attributes do not fit each other, or Polyloom is wrong here"
+"""Why a node is refused whose function failed: not all that a broken file may say of some hundred operations
+is checked one by one, and a message that names the node is better than a traceback. The tests of whole suites
+assert that no node of theirs is refused so."""
+
 MOST_STATEMENTS = 200_000
 """Statements of a program at most: unrolled loops of a hostile file end there."""
 
@@ -173,6 +179,9 @@ class _Walk:
             results = list(operation(context))
         except Refused as refused:
             self._refuse(node, str(refused))
+            return (None,) * len(node.outputs)
+        except _NOT_FORESEEN as fault:
+            self._refuse(node, f"{NOT_FORESEEN} ({type(fault).__name__}: {fault})")
             return (None,) * len(node.outputs)
         if len(self.builder.statements) > MOST_STATEMENTS:
             raise unsupported("the model", [Refusal(node.name, title, "the program becomes too long")])

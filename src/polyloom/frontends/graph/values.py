@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from polyloom.frontends.graph.linear import Formula, Linear, iterators, linear
+from polyloom.frontends.graph.refusal import Refused
 from polyloom.ir.types import ElementType
 
 Shape = tuple[int, ...]
@@ -60,13 +61,19 @@ def reindexed(value: Value, shape: Sequence[int], places: Sequence[Formula]) -> 
 
 def transposed(value: Value, order: Sequence[int]) -> Value:
     """Return the value with its dimensions in another order: dimension k was ``order[k]``."""
+    if sorted(order) != list(range(value.rank)):
+        raise Refused(f"the order {list(order)} of {value.rank} axes")
     axes = iterators(value.rank)
     places = [axes[list(order).index(k)] for k in range(value.rank)]
     return reindexed(value, [value.shape[k] for k in order], places)
 
 
 def expanded(value: Value, shape: Sequence[int]) -> Value:
-    """Return the value broadcast to a shape, as NumPy does; the shape must be one that it fits."""
+    """Return the value broadcast to a shape, as NumPy does. Raises ``Refused`` where it does not fit."""
+    if any(n not in (1, m) for n, m in zip(value.shape[::-1], shape[::-1], strict=False)):
+        raise Refused(f"the shape {list(value.shape)} as {list(shape)}")
+    if value.rank > len(shape):
+        raise Refused(f"the shape {list(value.shape)} as {list(shape)}")
     lead = len(shape) - value.rank
     axes = iterators(len(shape))
     places = [axes[lead + k] if n == shape[lead + k] else 0 for k, n in enumerate(value.shape)]
@@ -75,6 +82,10 @@ def expanded(value: Value, shape: Sequence[int]) -> Value:
 
 def sliced(value: Value, axis: int, start: int, step: int, length: int) -> Value:
     """Return ``length`` slices along an axis: those at ``start``, ``start + step``, ..."""
+    if not 0 <= axis < value.rank:
+        raise Refused(f"axis {axis} of the shape {list(value.shape)}")
+    if length and not all(0 <= p < value.shape[axis] for p in (start, start + step * (length - 1))):
+        raise Refused(f"{length} slices from {start} on of the {value.shape[axis]} of an axis")
     places: list[Formula] = list(iterators(value.rank))
     places[axis] = start + step * iterators(value.rank)[axis]
     shape = [length if k == axis else n for k, n in enumerate(value.shape)]
@@ -82,8 +93,10 @@ def sliced(value: Value, axis: int, start: int, step: int, length: int) -> Value
 
 
 def unsqueezed(value: Value, axes: Sequence[int]) -> Value:
-    """Return the value with dimensions of size 1 at ``axes`` of the result."""
+    """Return the value with dimensions of size 1 at ``axes`` of the result. Raises ``Refused``."""
     rank = value.rank + len(axes)
+    if len({*axes} & {*range(rank)}) != len(axes):
+        raise Refused(f"new axes {list(axes)} of the shape {list(value.shape)}")
     kept = [k for k in range(rank) if k not in axes]
     new = iterators(rank)
     shape = [1] * rank
@@ -93,7 +106,9 @@ def unsqueezed(value: Value, axes: Sequence[int]) -> Value:
 
 
 def squeezed(value: Value, axes: Sequence[int]) -> Value:
-    """Return the value without dimensions ``axes``, each of size 1."""
+    """Return the value without dimensions ``axes``, each of size 1. Raises ``Refused``."""
+    if any(not 0 <= k < value.rank or value.shape[k] != 1 for k in axes):
+        raise Refused(f"axes {list(axes)} of the shape {list(value.shape)} are not all of size 1")
     kept = [k for k in range(value.rank) if k not in axes]
     new = dict(zip(kept, iterators(len(kept)), strict=True))
     return reindexed(value, [value.shape[k] for k in kept], [new.get(k, 0) for k in range(value.rank)])
@@ -105,7 +120,12 @@ def selected(value: Value, axis: int, position: int) -> Value:
 
 
 def split(value: Value, axis: int, sizes: Sequence[int]) -> Value:
-    """Return the value with an axis as several (the last is the fastest); sizes multiply to its length."""
+    """Return the value with an axis as several (the last is the fastest).
+
+    Raises ``Refused`` where the sizes do not multiply to its length.
+    """
+    if not 0 <= axis < value.rank or prod(sizes) != value.shape[axis]:
+        raise Refused(f"axis {axis} of the shape {list(value.shape)} as {list(sizes)}")
     count = len(sizes)
     new = iterators(value.rank + count - 1)
     places: list[Formula] = [*new[:axis], 0, *new[axis + count :]]

@@ -160,5 +160,7 @@ def with_bias(b: Builder, y: Value, bias: Value | None, axis: int = 1) -> Value:
     """Return ``y`` plus a bias along an axis."""
     if bias is None:
         return y
+    if bias.shape != (y.shape[axis],):
+        raise Refused(f"a bias of shape {list(bias.shape)} for {y.shape[axis]} channels")
     others = [k for k in range(y.rank) if k != axis]
     return mapped(b, scalar.add, y, unsqueezed(bias, others))

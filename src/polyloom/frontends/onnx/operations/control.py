@@ -17,17 +17,15 @@ MOST_STEPS = 2_000
 
 def _if(c: Context) -> Sequence[Value]:
     """If: the branch that a known condition chooses."""
-    taken = bool(c.known(0, "its condition").reshape(-1)[0])
+    taken = bool(c.one(0, "its condition"))
     return c.subgraph(c.graph("then_branch" if taken else "else_branch"), {})
 
 
 def _loop(c: Context) -> Sequence[Value]:
     """Loop: unrolled, where the number of passes and the conditions are known."""
     body = c.graph("body")
-    limit = c.known_or(0, "its number of passes")
-    going = c.known_or(1, "its condition")
-    limited = MOST_STEPS + 1 if limit is None else int(limit.reshape(-1)[0])
-    goes = True if going is None else bool(going.reshape(-1)[0])
+    limited = c.whole(0, "its number of passes", MOST_STEPS + 1)
+    goes = c.optional(1) is None or bool(c.one(1, "its condition"))
     state = [c.input(k) for k in range(2, len(c.values))]
     names = [t.name for t in body.inputs]
     if len(names) != 2 + len(state) or len(body.outputs) < 1 + len(state):
@@ -52,7 +50,9 @@ def _known_condition(c: Context, value: Value) -> bool:
     found = c.builder.known(value)
     if found is None:
         raise Refused("its condition is computed when the model runs")
-    return bool(found.reshape(-1)[0])
+    if found.size != 1:
+        raise Refused(f"its condition has {found.size} elements, not one")
+    return bool(found.reshape(()))
 
 
 def _collected(c: Context, parts: Sequence[Value], at: int) -> Value:

@@ -151,7 +151,7 @@ def _bound(c: Context, x: Value, name: str) -> Value | None:
 
 
 def _where(c: Context) -> Sequence[Value]:
-    return only(mapped(c.builder, scalar.select, *c.inputs))
+    return only(mapped(c.builder, scalar.select, *c.operands(3)))
 
 
 def _bit_shift(c: Context) -> Sequence[Value]:

@@ -77,7 +77,7 @@ def _size(c: Context) -> Sequence[Value]:
 
 
 def _range(c: Context) -> Sequence[Value]:
-    start, limit, delta = (c.known(k, "its range").reshape(()) for k in range(3))
+    start, limit, delta = (c.one(k, "its range") for k in range(3))
     if delta == 0:
         raise Refused("a range with the step 0")
     count = max(0, int(np.ceil((limit.item() - start.item()) / delta.item())))
@@ -166,8 +166,8 @@ def _split(c: Context) -> Sequence[Value]:
         sizes = None if c.attribute("split") is None else list(c.numbers("split"))
     if sizes is None:
         count = c.integer("num_outputs", len(c.node.outputs))
-        if count < 1:
-            raise Refused(f"{count} parts")
+        if not 1 <= count <= max(1, len(c.node.outputs), x.shape[at]):
+            raise Refused(f"{count} parts of {x.shape[at]}")
         each = -(-x.shape[at] // count)
         sizes = [max(0, min(each, x.shape[at] - k * each)) for k in range(count)]
     return split_parts(x, at, sizes)
@@ -262,7 +262,7 @@ def _gather_nd(c: Context) -> Sequence[Value]:
 
 def _one_hot(c: Context) -> Sequence[Value]:
     b, positions, values = c.builder, c.input(0), c.input(2)
-    size = int(c.known(1, "its depth").reshape(-1)[0])
+    size = c.whole(1, "its depth")
     check_constant([*positions.shape, size], values.type.size)
     at = c.axis("axis", positions.rank + 1, -1)
     off, on = selected(values, 0, 0), selected(values, 0, 1)
@@ -307,8 +307,7 @@ def _split_axis(x: Value, at: int, sizes: Sequence[int]) -> Value:
 
 def _trilu(c: Context) -> Sequence[Value]:
     b, x = c.builder, c.input()
-    given = c.known_or(1, "its diagonal")
-    k = 0 if given is None else int(given.item())
+    k = c.whole(1, "its diagonal", 0)
     upper = bool(c.integer("upper", 1))
     if x.rank < 2:
         raise Refused(f"data of rank {x.rank}")

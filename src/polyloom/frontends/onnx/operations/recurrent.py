@@ -45,7 +45,6 @@ class Cell:
     start: tuple[Value, ...]
     peephole: Value | None
     activations: tuple[Activation, ...]
-    clip: float | None
     linear_before_reset: bool
     coupled: bool
 
@@ -53,20 +52,24 @@ class Cell:
 Step = Callable[[Builder, Cell, Value, Sequence[Value]], Sequence[Value]]
 
 
-def _activation(c: Context, cell: Cell | None, name: str, number: int) -> Activation:
+def _activation(c: Context, name: str, number: int) -> Activation:
     function = _ACTIVATIONS.get(name.lower())
     if function is None:
         raise Refused(f"the activation `{name}`")
     alphas, betas = c.attribute("activation_alpha", ()), c.attribute("activation_beta", ())
     alpha = alphas[number] if number < len(alphas) else _ALPHA.get(name.lower(), 0.0)
     beta = betas[number] if number < len(betas) else _BETA.get(name.lower(), 0.0)
-    clip = c.attribute("clip")
+    return lambda x: function(x, alpha, beta)
 
-    def activation(x: Expression) -> Expression:
-        inside = x if clip is None else scalar.maximum(scalar.minimum(x, clip), -clip)
-        return function(inside, alpha, beta)
 
-    return activation
+def _clipped(activation: Activation, clip: float | None) -> Activation:
+    """Return the activation of what is cut off at ``clip`` and ``-clip``.
+
+    The sums of gates are; the state of an LSTM is not, before its third activation (as onnxruntime has it).
+    """
+    if clip is None:
+        return activation
+    return lambda x: activation(scalar.maximum(scalar.minimum(x, clip), -clip))
 
 
 def _layer(
@@ -108,7 +111,10 @@ def _cell(c: Context, number: int, gates: int, states: int, defaults: Sequence[s
     peephole = c.optional(7)
     count = len(defaults)
     names = c.attribute("activations", tuple(defaults) * 2)[number * count : (number + 1) * count]
-    chosen = tuple(_activation(c, None, str(n), number * count + k) for k, n in enumerate(names))
+    chosen = [_activation(c, str(n), number * count + k) for k, n in enumerate(names)]
+    if len(chosen) != count:
+        raise Refused(f"{len(chosen)} activations of {count}")
+    gated = [_clipped(a, c.attribute("clip")) for a in chosen[:2]]
     return Cell(
         w,
         r,
@@ -116,8 +122,7 @@ def _cell(c: Context, number: int, gates: int, states: int, defaults: Sequence[s
         halves[1],
         tuple(start),
         None if peephole is None else selected(peephole, 0, number),
-        chosen,
-        c.attribute("clip"),
+        (*gated, *chosen[2:]),
         bool(c.integer("linear_before_reset", 0)),
         bool(c.integer("input_forget", 0)),
     )

@@ -146,7 +146,7 @@ def _hardmax(c: Context) -> Sequence[Value]:
 def _cumulative(c: Context) -> Sequence[Value]:
     """CumSum, CumProd: a contraction with a triangle of truth values."""
     b, x = c.builder, c.input()
-    at = axis(int(c.known(1, "its axis").reshape(-1)[0]), x.rank)
+    at = axis(c.whole(1, "its axis"), x.rank)
     strict, backwards = bool(c.integer("exclusive", 0)), bool(c.integer("reverse", 0))
     product = c.node.op == "CumProd"
     operand = flipped(x, at) if backwards else x

@@ -55,7 +55,7 @@ def position(place: int, axis: Axis, coordinates: str) -> float:
             width = axis.scale * axis.size
             return place * (axis.size - 1) / (width - 1) if width != 1 else 0.0
         case "pytorch_half_pixel":
-            return (place + 0.5) / axis.scale - 0.5 if axis.wanted > 1 else -0.5
+            return (place + 0.5) / axis.scale - 0.5 if axis.wanted > 1 else 0.0
         case "half_pixel_symmetric":
             adjust = axis.wanted / (axis.scale * axis.size)
             return axis.size / 2 * (1 - adjust) + (place + 0.5) / axis.scale - 0.5
@@ -194,7 +194,7 @@ def _with_part(one: Axis, part: tuple[float, float]) -> Axis:
 def _axes(
     c: Context, x: Value, order: Sequence[int], scales: NDArray | None, sizes: NDArray | None
 ) -> dict[int, Axis]:
-    if sizes is not None and sizes.size:
+    if sizes is not None and sizes.size == len(order):
         wanted = [int(n) for n in sizes]
         ratios = [n / x.shape[k] for n, k in zip(wanted, order, strict=True)]
         policy = c.text("keep_aspect_ratio_policy", "stretch")
@@ -204,6 +204,8 @@ def _axes(
             wanted = [int(ratio * x.shape[k] + 0.5) for k in order]
     elif scales is not None and scales.size == len(order):
         ratios = [float(s) for s in scales]
+        if not all(0 < r < float("inf") for r in ratios):
+            raise Refused(f"scales {ratios}")
         wanted = [int(s * x.shape[k]) for s, k in zip(ratios, order, strict=True)]
     else:
         raise Refused("neither scales nor sizes")

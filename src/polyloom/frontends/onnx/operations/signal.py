@@ -58,18 +58,12 @@ def _along(b: Builder, x: Value, at: int, matrix: Value) -> Value:
 
 def _dft(c: Context) -> Sequence[Value]:
     b, x = c.builder, c.input()
-    if c.version >= 20:
-        given = c.known_or(2, "its axis")
-        at = axis(-2 if given is None else int(given.item()), x.rank)
-    else:
-        at = c.axis("axis", x.rank, 1)
+    at = axis(c.whole(2, "its axis", -2), x.rank) if c.version >= 20 else c.axis("axis", x.rank, 1)
     inverse, onesided = bool(c.integer("inverse", 0)), bool(c.integer("onesided", 0))
     if x.shape[-1] not in (1, 2) or at == x.rank - 1:
         raise Refused(f"the shape {list(x.shape)}, axis {at}")
     half = inverse and onesided
-    stated = c.known_or(1, "its length")
-    natural = 2 * (x.shape[at] - 1) if half else x.shape[at]
-    length = natural if stated is None else int(stated.item())
+    length = c.whole(1, "its length", 2 * (x.shape[at] - 1) if half else x.shape[at])
     re = selected(x, x.rank - 1, 0)
     im = selected(x, x.rank - 1, 1) if x.shape[-1] == 2 else None
     if half:
@@ -97,10 +91,9 @@ def _mirrored(b: Builder, re: Value, im: Value | None, at: int, length: int) -> 
 def _stft(c: Context) -> Sequence[Value]:
     """STFT: frames as a view with overlapping access, times the window, transformed."""
     b, x = c.builder, c.input()
-    step = int(c.known(1, "its step").item())
+    step = c.whole(1, "its step")
     window = c.optional(2)
-    given = c.known_or(3, "its frames' length")
-    length = int(given.item()) if given is not None else window.shape[0] if window is not None else x.shape[1]
+    length = c.whole(3, "its frames' length", (x if window is None else window).shape[window is None])
     if x.rank != 3 or x.shape[2] not in (1, 2) or step < 1 or not 1 <= length <= x.shape[1]:
         raise Refused(f"frames of {length} of the shape {list(x.shape)}")
     frames = 1 + (x.shape[1] - length) // step
@@ -124,7 +117,7 @@ def _framed(b: Builder, x: Value, frames: int, step: int, length: int, window: V
 
 def _window(make: Callable[[NDArray, int], NDArray]) -> Callable[[Context], Sequence[Value]]:
     def operation(c: Context) -> Sequence[Value]:
-        size = int(c.known(0, "its size").item())
+        size = c.whole(0, "its size")
         check_constant([size], 8)
         kind = type_of(c.integer("output_datatype", 1))
         period = size if c.integer("periodic", 1) else max(1, size - 1)
@@ -135,8 +128,8 @@ def _window(make: Callable[[NDArray, int], NDArray]) -> Callable[[Context], Sequ
 
 def _mel(c: Context) -> Sequence[Value]:
     """MelWeightMatrix: triangles over the bins of a spectrum, between edges evenly spaced in mel."""
-    bins, length, rate = (int(c.known(k, "its size").item()) for k in range(3))
-    low, high = (float(c.known(k, "its edge").item()) for k in (3, 4))
+    bins, length, rate = (c.whole(k, "its size") for k in range(3))
+    low, high = (float(c.one(k, "its edge")) for k in (3, 4))
     count = length // 2 + 1
     check_constant([count, bins + 2], 8)
     mel = 2595 * np.log10(1 + np.asarray([low, high]) / 700)

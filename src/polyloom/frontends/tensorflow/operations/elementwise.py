@@ -152,11 +152,11 @@ def _select(c: Context) -> Sequence[Value]:
 
 
 def _select_broadcast(c: Context) -> Sequence[Value]:
-    return only(mapped(c.builder, scalar.select, *c.inputs))
+    return only(mapped(c.builder, scalar.select, *c.operands(3)))
 
 
 def _clip_by_value(c: Context) -> Sequence[Value]:
-    return only(mapped(c.builder, _clipped, *c.inputs))
+    return only(mapped(c.builder, _clipped, *c.operands(3)))
 
 
 def _identity(c: Context) -> Sequence[Value]:

@@ -75,7 +75,7 @@ def _fill(c: Context) -> Sequence[Value]:
 
 
 def _range(c: Context) -> Sequence[Value]:
-    start, limit, delta = (c.known(k, "its range").reshape(()) for k in range(3))
+    start, limit, delta = (c.one(k, "its range") for k in range(3))
     if delta == 0:
         raise Refused("a range with the step 0")
     count = max(0, int(np.ceil((limit.item() - start.item()) / delta.item())))
@@ -86,7 +86,7 @@ def _range(c: Context) -> Sequence[Value]:
 
 def _concat_offset(c: Context) -> Sequence[Value]:
     """Where each part begins in their concatenation."""
-    at = c.integers(0, "its axis")[0]
+    at = c.whole(0, "its axis")
     shapes = [c.integers(k, "a shape") for k in range(1, len(c.values))]
     found, start = [], 0
     for shape in shapes:
@@ -132,7 +132,7 @@ def _squeeze(c: Context) -> Sequence[Value]:
 
 def _expand_dims(c: Context) -> Sequence[Value]:
     x = c.input()
-    return only(unsqueezed(x, [axis(c.integers(1, "its axis")[0], x.rank + 1)]))
+    return only(unsqueezed(x, [axis(c.whole(1, "its axis"), x.rank + 1)]))
 
 
 def _transpose(c: Context) -> Sequence[Value]:
@@ -288,12 +288,11 @@ def _strided_slice_gradient(c: Context) -> Sequence[Value]:
 
 
 def _concat(c: Context) -> Sequence[Value]:
-    parts, at = c.inputs[:-1], c.integers(len(c.values) - 1, "its axis")[0]
-    return _joined(c, parts, at)
+    return _joined(c, c.inputs[:-1], c.whole(len(c.values) - 1, "its axis"))
 
 
 def _concat_first(c: Context) -> Sequence[Value]:
-    return _joined(c, c.inputs[1:], c.integers(0, "its axis")[0])
+    return _joined(c, c.inputs[1:], c.whole(0, "its axis"))
 
 
 def _joined(c: Context, parts: Sequence[Value], at: int) -> Sequence[Value]:
@@ -315,7 +314,7 @@ def _unpack(c: Context) -> Sequence[Value]:
 
 def _split(c: Context) -> Sequence[Value]:
     x, count = c.input(1), c.integer("num_split")
-    at = axis(c.integers(0, "its axis")[0], x.rank)
+    at = axis(c.whole(0, "its axis"), x.rank)
     if count < 1 or x.shape[at] % count:
         raise Refused(f"{count} equal parts of {x.shape[at]}")
     return split_parts(x, at, [x.shape[at] // count] * count)
@@ -323,7 +322,7 @@ def _split(c: Context) -> Sequence[Value]:
 
 def _split_sizes(c: Context) -> Sequence[Value]:
     x, sizes = c.input(), c.integers(1, "its sizes")
-    at = axis(c.integers(2, "its axis")[0], x.rank)
+    at = axis(c.whole(2, "its axis"), x.rank)
     rest = x.shape[at] - sum(n for n in sizes if n != -1)
     return split_parts(x, at, [rest if n == -1 else n for n in sizes])
 
@@ -341,8 +340,7 @@ def _pads(c: Context) -> tuple[list[int], list[int]]:
 
 
 def _pad(c: Context) -> Sequence[Value]:
-    given = c.known_or(2, "its value")
-    number = 0 if given is None else given.reshape(()).item()
+    number = 0 if c.optional(2) is None else c.one(2, "its value").item()
     return only(padded(c.builder, c.input(), *_pads(c), number, hint=""))
 
 
@@ -355,8 +353,7 @@ def _mirror_pad(c: Context) -> Sequence[Value]:
 
 def _gather(c: Context) -> Sequence[Value]:
     x, positions = c.input(0), c.input(1)
-    given = c.known_or(2, "its axis")
-    at = axis(0 if given is None else int(given.reshape(-1)[0]), x.rank)
+    at = axis(c.whole(2, "its axis", 0), x.rank)
     if c.integer("batch_dims", 0):
         raise Refused("batch dimensions")
     known = c.builder.known(positions)
@@ -374,7 +371,7 @@ def _gather(c: Context) -> Sequence[Value]:
 
 def _one_hot(c: Context) -> Sequence[Value]:
     b, positions = c.builder, c.input(0)
-    size = int(c.known(1, "its depth").reshape(-1)[0])
+    size = c.whole(1, "its depth")
     check_constant([*positions.shape, size], c.input(2).type.size)
     at = axis(c.integer("axis", -1), positions.rank + 1)
     return only(one_hot(b, positions, size, at, c.input(2), c.input(3)))
@@ -383,7 +380,7 @@ def _one_hot(c: Context) -> Sequence[Value]:
 def _segment_sum(c: Context) -> Sequence[Value]:
     """UnsortedSegmentSum: ``y[k][z] += positions[i] == k ? x[i][z] : 0``, the gradient of a gather."""
     b, x, positions = c.builder, c.input(0), c.input(1)
-    size = c.integers(2, "the number of segments")[0]
+    size = c.whole(2, "the number of segments")
     lead = positions.rank
     if x.shape[:lead] != positions.shape:
         raise Refused(f"positions {list(positions.shape)} for data {list(x.shape)}")
@@ -474,7 +471,7 @@ def _band(c: Context) -> Sequence[Value]:
     b, x = c.builder, c.input()
     if x.rank < 2:
         raise Refused(f"data of rank {x.rank}")
-    low, high = (int(c.known(k, "its band").reshape(())) for k in (1, 2))
+    low, high = (c.whole(k, "its band") for k in (1, 2))
     for width, upper in ((low, True), (high, False)):
         if width >= 0:
             offset = -width if upper else width

@@ -31,13 +31,13 @@ def _gradient_descent(c: Context) -> Sequence[Value]:
     def function(w: Expression, rate: Expression, g: Expression) -> Expression:
         return scalar.subtract(w, scalar.multiply(rate, g))
 
-    return only(mapped(c.builder, function, *c.inputs[:3]))
+    return only(mapped(c.builder, function, *c.first(3)))
 
 
 def _momentum(c: Context) -> Sequence[Value]:
     """``a = a * mu + g; w -= rate * a`` (Nesterov: ``w -= rate * (g + mu * a)``)."""
     b = c.builder
-    w, old, rate, g, mu = c.inputs[:5]
+    w, old, rate, g, mu = c.first(5)
     a = mapped(b, lambda a, g, m: scalar.add(scalar.multiply(a, m), g), old, g, mu, hint="accumulated")
     nesterov = bool(c.attribute("use_nesterov", False))
 
@@ -51,7 +51,7 @@ def _momentum(c: Context) -> Sequence[Value]:
 def _keras_momentum(c: Context) -> Sequence[Value]:
     """``a = a * mu - rate * g; w += a`` (Nesterov: ``w += mu * a - rate * g``)."""
     b = c.builder
-    w, old, rate, g, mu = c.inputs[:5]
+    w, old, rate, g, mu = c.first(5)
 
     def velocity(a: Expression, r: Expression, g: Expression, m: Expression) -> Expression:
         return scalar.subtract(scalar.multiply(a, m), scalar.multiply(r, g))
@@ -69,7 +69,7 @@ def _adam(c: Context) -> Sequence[Value]:
     ``a = rate * sqrt(1 - p2) / (1 - p1)``.
     """
     b = c.builder
-    w, m0, v0, p1, p2, rate, beta1, beta2, epsilon, g = c.inputs[:10]
+    w, m0, v0, p1, p2, rate, beta1, beta2, epsilon, g = c.first(10)
     m = mapped(b, _moved, m0, g, beta1, hint="m")
     v = mapped(b, lambda v, g, k: _moved(v, scalar.square(g), k), v0, g, beta2, hint="v")
     nesterov = bool(c.attribute("use_nesterov", False))
@@ -93,7 +93,7 @@ def _moved(old: Expression, new: Expression, kept: Expression) -> Expression:
 def _adagrad(c: Context) -> Sequence[Value]:
     """``a += g^2; w -= rate * g / (sqrt(a) + e)``."""
     b = c.builder
-    w, old, rate, epsilon, g = c.inputs[:5]
+    w, old, rate, epsilon, g = c.first(5)
     a = old
     if c.attribute("update_slots", True):
         a = mapped(b, lambda a, g: scalar.add(a, scalar.square(g)), old, g, hint="accumulated")
@@ -107,7 +107,7 @@ def _adagrad(c: Context) -> Sequence[Value]:
 def _rms(c: Context) -> Sequence[Value]:
     """``s += (g^2 - s)(1 - rho); m = mu m + rate g / sqrt(s + e); w -= m``."""
     b = c.builder
-    w, s0, m0, rate, rho, mu, epsilon, g = c.inputs[:8]
+    w, s0, m0, rate, rho, mu, epsilon, g = c.first(8)
     s = mapped(b, lambda s, g, k: _moved(s, scalar.square(g), k), s0, g, rho, hint="squares")
 
     def function(*p: Expression) -> Expression:

@@ -49,8 +49,7 @@ def _truth(combine: Combine) -> Operation:
 def _position(*, largest: bool) -> Operation:
     def operation(c: Context) -> Sequence[Value]:
         x = c.input()
-        given = c.known_or(1, "its axis")
-        at = axis(0 if given is None else int(given.reshape(-1)[0]), x.rank)
+        at = axis(c.whole(1, "its axis", 0), x.rank)
         kind = element_type_of(c, "output_type", ElementType.INT64)
         found = arg_extreme(c.builder, x, at, largest=largest, last=False, kind=kind)
         return only(squeezed(found, [at]))
@@ -60,7 +59,7 @@ def _position(*, largest: bool) -> Operation:
 
 def _cumulative(c: Context) -> Sequence[Value]:
     b, x = c.builder, c.input()
-    at = axis(c.integers(1, "its axis")[0], x.rank)
+    at = axis(c.whole(1, "its axis"), x.rank)
     backwards = bool(c.attribute("reverse", False))
     operand = flipped(x, at) if backwards else x
     strict = bool(c.attribute("exclusive", False))
