@@ -1,4 +1,4 @@
-"""``polyloom run``: a C function or a LAIR layer on an OpenCL device."""
+"""``polyloom run``: a layer, a model or a C function on an OpenCL device."""
 
 from __future__ import annotations
 
