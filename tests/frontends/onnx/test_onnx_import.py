@@ -230,3 +230,46 @@ def test_one_element_of_a_resized_axis_is_the_first(tmp_path: Path) -> None:
     )
     x = floats(1, 1, 5, 4)
     np.testing.assert_allclose(outputs(found, x=x)["y"], x[:, :, :1], rtol=1e-6)
+
+
+def test_outputs_that_see_one_tensor(tmp_path: Path) -> None:
+    """The first takes the name of the tensor that all of them see."""
+    nodes = [
+        node("Relu", "x", "r"),
+        node("Identity", "r", "a"),
+        node("Transpose", "r", "b"),
+        node("Identity", "r", "c"),
+    ]
+    found = imported(tmp_path, model(graph(nodes, {"x": (2, 3)}, ["a", "b", "c"])))
+    x = floats(2, 3)
+    computed = outputs(found, x=x)
+    for name, wanted in (("a", x), ("b", x.T), ("c", x)):
+        np.testing.assert_array_equal(computed[name], np.maximum(wanted, 0))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_branch_that_data_choose(tmp_path: Path, sign: int) -> None:
+    branches = {
+        "then_branch": graph([node("Neg", "x", "n")], {}, ["n"]),
+        "else_branch": graph([node("Exp", "x", "e"), node("Sqrt", "e", "s")], {}, ["s"]),
+    }
+    nodes = [
+        node("ReduceSum", "x", "total", keepdims=0),
+        node("Greater", "total zero", "positive"),
+        node("If", "positive", "y", **branches),
+    ]
+    found = imported(tmp_path, model(graph(nodes, {"x": (2, 3)}, ["y"], {"zero": np.float32(0)})))
+    x = sign * np.abs(floats(2, 3))
+    np.testing.assert_allclose(outputs(found, x=x)["y"], -x if sign > 0 else np.sqrt(np.exp(x)), rtol=1e-6)
+
+
+def test_branches_of_different_shapes_are_refused(tmp_path: Path) -> None:
+    branches = {
+        "then_branch": graph([node("Neg", "x", "n")], {}, ["n"]),
+        "else_branch": graph([node("Transpose", "x", "s")], {}, ["s"]),
+    }
+    condition = declared("c", (), "bool")
+    data = model(graph([node("If", "c", "y", **branches)], {"x": (2, 3), "c": condition}, ["y"]))
+    with pytest.raises(Unsupported) as refused:
+        imported(tmp_path, data)
+    assert "float32 [2, 3] and float32 [3, 2]" in refused.value.diagnostics[0].notes[0]

@@ -16,18 +16,8 @@ from polyloom.frontends.c.drafts import Access, Draft
 from polyloom.frontends.c.relations import dimensioned, dimensioned_map, positions, reference
 from polyloom.frontends.c.sets import parameter_affine
 from polyloom.frontends.c.state import State
-from polyloom.ir.expressions import (
-    Binary,
-    Compare,
-    Convert,
-    Expression,
-    Iterator,
-    ParameterValue,
-    Read,
-    Select,
-    Unary,
-    walk,
-)
+from polyloom.ir.expressions import Expression, Iterator, ParameterValue, Read, walk
+from polyloom.ir.rebuild import rebuilt
 from polyloom.scop.model import ScopAccess, ScopStatement
 
 _DIM = isl.dim_type
@@ -144,26 +134,16 @@ def _access(
 def localised(expression: Expression, local: dict[int, int], numbers: dict[str, int]) -> Expression:
     """Return an expression with the statement's own positions of reads and numbers of dimensions."""
 
-    def inside(part: Expression) -> Expression:
-        return localised(part, local, numbers)
+    def own(part: Expression) -> Expression | None:
+        match part:
+            case Read(position=position, type=element):
+                return Read(local[position], element)
+            case ParameterValue(name=name, type=element) if name in numbers:
+                return Iterator(numbers[name], element)
+            case _:
+                return None
 
-    match expression:
-        case Read(position=position, type=element):
-            return Read(local[position], element)
-        case ParameterValue(name=name, type=element) if name in numbers:
-            return Iterator(numbers[name], element)
-        case Unary(op=op, operand=x):
-            return Unary(op, inside(x))
-        case Convert(type=element, operand=x):
-            return Convert(element, inside(x))
-        case Binary(op=op, left=a, right=b):
-            return Binary(op, inside(a), inside(b))
-        case Compare(op=compare, left=a, right=b):
-            return Compare(compare, inside(a), inside(b))
-        case Select(condition=c, then=a, otherwise=b):
-            return Select(inside(c), inside(a), inside(b))
-        case _:
-            return expression
+    return rebuilt(expression, own)
 
 
 def schedule_of(statements: Iterable[Statement]) -> isl.UnionMap:

@@ -63,12 +63,7 @@ def without(relation: isl.Map, frames: Iterable[Frame]) -> isl.Map:
 
 def dimensioned(points: isl.Set, frames: Sequence[Frame], name: str) -> isl.Set:
     """Return ``{ name[iterators] }`` of a set over parameters."""
-    for k, frame in enumerate(frames):
-        at = points.find_dim_by_name(_DIM.param, frame.iterator)
-        moved = points.move_dims(_DIM.set, k, _DIM.param, at, 1) if at >= 0 else None
-        points = points.add_dims(_DIM.set, 1) if moved is None else moved
-        points = points.set_dim_name(_DIM.set, k, frame.name)
-    return points.set_tuple_name(name)
+    return dimensioned_map(isl.Map.from_domain(points), frames, name).domain()
 
 
 def dimensioned_map(relation: isl.Map, frames: Sequence[Frame], name: str) -> isl.Map:

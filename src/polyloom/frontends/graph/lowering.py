@@ -146,6 +146,7 @@ class _Walk:
         return found
 
     _reasons: dict[str, str] = field(default_factory=dict)
+    _new_names: dict[str, str] = field(default_factory=dict)
 
     def nodes(self, nodes: Sequence[Node], scope: dict[str, Value | None]) -> None:
         """Lower nodes; ``scope`` gets what they define (None where a node could not be lowered)."""
@@ -262,7 +263,10 @@ class _Walk:
         return f"view of {seen.tensor}" if not is_whole(seen) else f"the same as {seen.tensor}"
 
     def outputs(self, declared: Sequence[GraphTensor], scope: Mapping[str, Value | None]) -> dict[str, Value]:
-        """Return the graph's outputs, each a tensor of its own that a statement writes."""
+        """Return the graph's outputs, each a tensor of its own that a statement writes.
+
+        A tensor that gets the name of an output may be seen by the outputs after it, through a view.
+        """
         found: dict[str, Value] = {}
         for tensor in declared:
             value = scope.get(tensor.name)
@@ -271,8 +275,9 @@ class _Walk:
                     reason = self._reasons.get(tensor.name, "nothing computes it")
                     self.refusals.append(Refusal(tensor.name, "output", reason))
                 continue
+            now = replace(value, tensor=self._new_names.get(value.tensor, value.tensor))
             try:
-                found[tensor.name] = self._output(tensor.name, value, found)
+                found[tensor.name] = self._output(tensor.name, now, found)
             except Refused as refused:
                 self.refusals.append(Refusal(tensor.name, "output", str(refused)))
         return found
@@ -289,7 +294,7 @@ class _Walk:
         """Give a tensor the name of the output that it is."""
         if self.builder.names.originals.get(value.tensor) == name:
             return value
-        new = self.builder.rename_tensor(value.tensor, name, 0)
+        self._new_names[value.tensor] = new = self.builder.rename_tensor(value.tensor, name, 0)
         self.values = {
             n: replace(v, tensor=new) if v.tensor == value.tensor else v for n, v in self.values.items()
         }

@@ -264,6 +264,10 @@ def _by_matrix(b: Builder, value: Value, axis: int, positions: Sequence[int]) ->
     return chosen(b, value, axis, b.constant(np.asarray(positions, np.int32)))
 
 
+MOST_PARTS = 10_000
+"""Parts of an axis at most that become values of their own."""
+
+
 def flipped(value: Value, axis: int) -> Value:
     """Return the value with an axis reversed, a view."""
     return sliced(value, axis, value.shape[axis] - 1, -1, value.shape[axis])
@@ -278,7 +282,9 @@ def split_parts(value: Value, axis: int, sizes: Sequence[int]) -> list[Value]:
 
 
 def unstacked(value: Value, axis: int) -> list[Value]:
-    """Return the slices along an axis, without the axis, as views."""
+    """Return the slices along an axis, without the axis, as views. Raises ``Refused`` for too many."""
+    if value.shape[axis] > MOST_PARTS:
+        raise Refused(f"{value.shape[axis]} parts; more than {MOST_PARTS} are not taken apart")
     return [selected(value, axis, k) for k in range(value.shape[axis])]
 
 

@@ -1,4 +1,4 @@
-"""Control flow whose course is known at import: branches are taken, loops are unrolled."""
+"""Control flow: loops whose course is known at import are unrolled, branches taken or chosen between."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ import numpy as np
 
 from polyloom.frontends.graph.context import Context, Table, axis
 from polyloom.frontends.graph.operations.movement import stacked
+from polyloom.frontends.graph.operations.unrolling import MOST_STEPS, check_steps, either, known_condition
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, selected
 
-MOST_STEPS = 2_000
-"""Passes of a loop that is unrolled at most."""
-
 
 def _if(c: Context) -> Sequence[Value]:
-    """If: the branch that a known condition chooses."""
-    taken = bool(c.one(0, "its condition"))
-    return c.subgraph(c.graph("then_branch" if taken else "else_branch"), {})
+    """If: the branch that a known condition chooses; else both, and each result by a choice."""
+    condition = known_condition(c.builder, c.input())
+    if condition is not None:
+        return c.subgraph(c.graph("then_branch" if condition else "else_branch"), {})
+    branches = (c.subgraph(c.graph(name), {}) for name in ("then_branch", "else_branch"))
+    return either(c.builder, c.input(), *branches)
 
 
 def _loop(c: Context) -> Sequence[Value]:
@@ -33,12 +34,11 @@ def _loop(c: Context) -> Sequence[Value]:
     collected: list[list[Value]] = [[] for _ in body.outputs[1 + len(state) :]]
     step = 0
     while goes and step < limited:
-        if step > MOST_STEPS:
-            raise Refused(f"more than {MOST_STEPS} passes")
+        check_steps(step)
         number = c.builder.constant(np.asarray(step, np.int64))
         again = c.builder.constant(np.asarray(True))
         results = c.subgraph(body, dict(zip(names, [number, again, *state], strict=True)))
-        goes = _known_condition(c, results[0])
+        goes = _goes_on(c, results[0])
         state = results[1 : 1 + len(state)]
         for parts, value in zip(collected, results[1 + len(state) :], strict=True):
             parts.append(value)
@@ -46,13 +46,11 @@ def _loop(c: Context) -> Sequence[Value]:
     return [*state, *(_collected(c, parts, 0) for parts in collected)]
 
 
-def _known_condition(c: Context, value: Value) -> bool:
-    found = c.builder.known(value)
+def _goes_on(c: Context, value: Value) -> bool:
+    found = known_condition(c.builder, value)
     if found is None:
         raise Refused("its condition is computed when the model runs")
-    if found.size != 1:
-        raise Refused(f"its condition has {found.size} elements, not one")
-    return bool(found.reshape(()))
+    return found
 
 
 def _collected(c: Context, parts: Sequence[Value], at: int) -> Value:

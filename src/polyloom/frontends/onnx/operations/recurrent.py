@@ -13,6 +13,7 @@ from polyloom.frontends.graph.functions import elu, hard_sigmoid, leaky, softplu
 from polyloom.frontends.graph.operations.contraction import einsum
 from polyloom.frontends.graph.operations.elementwise import cast, filled, mapped
 from polyloom.frontends.graph.operations.movement import concatenated, split_parts, stacked
+from polyloom.frontends.graph.operations.unrolling import check_steps
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, expanded, selected, transposed, unsqueezed
 from polyloom.ir.expressions import CompareOp, Expression
@@ -84,6 +85,7 @@ def _layer(
         directions = ways.get(c.text("direction", "forward"))
         if directions is None or x.rank != 3:
             raise Refused(f"direction {c.text('direction')} of data of rank {x.rank}")
+        check_steps(x.shape[0])
         runs = []
         for number, backwards in enumerate(directions):
             cell = _cell(c, number, gates, states, defaults, x.shape[1])

@@ -9,6 +9,7 @@ from polyloom.frontends.graph.builder import Builder
 from polyloom.frontends.graph.operations.contraction import einsum
 from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.operations.movement import concatenated, split_parts, stacked
+from polyloom.frontends.graph.operations.unrolling import check_steps
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, selected, transposed, unsqueezed
 from polyloom.frontends.torch.call import Call, Lowering, operations
@@ -64,6 +65,7 @@ def _run(
     xw = einsum(b, ["tni", "gi"], "tng", [x, w], hint="data")
     xw = mapped(b, scalar.add, xw, biases[0], hint="data_bias") if biases else xw
     results: list[Value] = []
+    check_steps(x.shape[0])
     times = range(x.shape[0])
     for t in reversed(times) if backwards else times:
         hw = einsum(b, ["nh", "gh"], "ng", [states[0], r], hint="state")
