@@ -11,6 +11,7 @@ from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.ir import Program, error_bound, evaluate
+from polyloom.ir.compare import first_beyond
 from strategies import data, programs
 
 
@@ -104,3 +105,10 @@ def test_functions_within_the_bound(body: str) -> None:
     bound = error_bound(node, inputs)["y"]
     assert (difference <= bound).all()
     assert (bound < 1e-3).all()
+
+
+def test_integers_that_no_double_holds_are_told_apart() -> None:
+    wanted, found = np.array([2**53]), np.array([2**53 + 1])
+    difference = first_beyond({"y": wanted}, {}, {"y": found})
+    assert difference is not None
+    assert difference.max_error == float("inf")

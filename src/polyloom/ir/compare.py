@@ -59,16 +59,19 @@ def first_beyond(
         raise PolyloomError(*faults)
     for name, wanted in tensors.items():
         if name in given:
-            units = _in_units(given[name], wanted, bounds.get(name, np.zeros(wanted.shape)))
+            units = in_units(given[name], wanted, bounds.get(name, np.zeros(wanted.shape)))
             if (units > 1).any():
                 return _difference(name, given[name], wanted, units)
     return None
 
 
-def _in_units(found: NDArray, wanted: NDArray, bound: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def in_units(
+    found: NDArray, wanted: NDArray, bound: float | npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return how far elements are off, in the unit of the bound; infinite where nothing may differ."""
     with np.errstate(all="ignore"):
         a, b = found.astype(np.float64), wanted.astype(np.float64)
-        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        same = (found == wanted) | (np.isnan(a) & np.isnan(b))
         units = np.abs(a - b) / bound
     return np.where(same, 0.0, np.where(np.isnan(units), np.inf, units))
 

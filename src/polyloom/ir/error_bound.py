@@ -19,6 +19,7 @@ import numpy.typing as npt
 from polyloom.ir import arithmetic
 from polyloom.ir.evaluate import evaluate
 from polyloom.ir.expressions import (
+    EXACT_UNARY,
     Binary,
     BinaryOp,
     Compare,
@@ -41,16 +42,8 @@ from polyloom.ir.types import ElementType
 Floats = npt.NDArray[np.float64]
 NDArray = npt.NDArray[Any]
 
-_WITHOUT_ROUNDING = frozenset(
+_WITHOUT_ROUNDING = EXACT_UNARY | frozenset(
     {
-        UnaryOp.NEGATE,
-        UnaryOp.ABS,
-        UnaryOp.FLOOR,
-        UnaryOp.CEIL,
-        UnaryOp.ROUND,
-        UnaryOp.TRUNC,
-        UnaryOp.COMPLEMENT,
-        UnaryOp.NOT,
         BinaryOp.MAXIMUM,
         BinaryOp.MINIMUM,
         BinaryOp.FMAX,

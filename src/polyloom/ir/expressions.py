@@ -48,6 +48,21 @@ class UnaryOp(Enum):
     """Of a truth value."""
 
 
+EXACT_UNARY = frozenset(
+    {
+        UnaryOp.NEGATE,
+        UnaryOp.ABS,
+        UnaryOp.FLOOR,
+        UnaryOp.CEIL,
+        UnaryOp.ROUND,
+        UnaryOp.TRUNC,
+        UnaryOp.COMPLEMENT,
+        UnaryOp.NOT,
+    }
+)
+"""Functions whose result has no rounding error."""
+
+
 class BinaryOp(Enum):
     """A function of two arguments; the value is its name or sign in LAIR."""
 

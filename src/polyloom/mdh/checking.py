@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.files import read_arrays, write_arrays
+from polyloom.ir.compare import in_units
 from polyloom.ir.host import MdHom, Order
 from polyloom.ir.integers import integer
 from polyloom.ir.md_hom_evaluate import run_box
@@ -114,7 +115,7 @@ class Checker:
         for name, found, wanted in parts:
             if np.array_equal(found, wanted):
                 continue
-            error = _errors(found, wanted)
+            error = in_units(found, wanted, 1.0)
             worst = max(worst, float(error.max()))
             if worst > self._tolerance(wanted):
                 return Verdict(worst, _fault(name, found, wanted, error))
@@ -126,14 +127,6 @@ class Checker:
         finite = np.abs(wanted[np.isfinite(wanted)], dtype=np.float64)
         scale = max(1.0, float(finite.max()) if finite.size else 1.0)
         return 4.0 * self._terms * float(np.finfo(wanted.dtype).eps) * scale
-
-
-def _errors(found: NDArray, wanted: NDArray) -> NDArray:
-    with np.errstate(all="ignore"):
-        a, b = found.astype(np.float64), wanted.astype(np.float64)
-        error = np.abs(a - b)
-        same = (found == wanted) | (np.isnan(a) & np.isnan(b))
-    return np.where(same, 0.0, np.where(np.isnan(error), np.inf, error))
 
 
 def _fault(name: str, found: NDArray, wanted: NDArray, error: NDArray) -> str:

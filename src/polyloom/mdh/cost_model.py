@@ -10,7 +10,7 @@ Source: the usual model of tiled loop nests; constants measured (docs/schedules.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
@@ -18,7 +18,7 @@ from math import ceil, gcd, prod
 
 import numpy as np
 
-from polyloom.ir.expressions import Binary, BinaryOp, Expression, Read, Unary, UnaryOp, walk
+from polyloom.ir.expressions import EXACT_UNARY, Binary, BinaryOp, Expression, Read, Unary, children, walk
 from polyloom.mdh.access import Access, Buffers, access_of, known
 from polyloom.mdh.copies import CopyPlan, copy_plan
 from polyloom.mdh.devices import DeviceKind, DeviceModel
@@ -50,19 +50,6 @@ WAITING_AT_END = 0.12
 
 LAUNCH, GROUP, SECOND_KERNEL = 2e-6, 1.5e-7, 1e-5
 """Seconds of a launch, of a work-group, of the kernel that combines parts."""
-
-_DEAR = frozenset(
-    {
-        UnaryOp.NEGATE,
-        UnaryOp.ABS,
-        UnaryOp.FLOOR,
-        UnaryOp.CEIL,
-        UnaryOp.ROUND,
-        UnaryOp.TRUNC,
-        UnaryOp.COMPLEMENT,
-    }
-)
-"""Functions of one argument that are one instruction."""
 
 
 def predicted_seconds(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> float:
@@ -576,23 +563,17 @@ def _operations(expression: Expression) -> float:
 def _cost(part: Expression) -> float:
     match part:
         case Unary(op=op):
-            return 1.0 if op in _DEAR else 15.0
+            return 1.0 if op in EXACT_UNARY else 15.0
         case Binary(op=BinaryOp.DIVIDE | BinaryOp.REMAINDER):
             return 8.0
         case Binary(op=BinaryOp.POWER | BinaryOp.ATAN2 | BinaryOp.HYPOT):
             return 40.0
         case Read():
             return 0.0
-        case _ if not list(_operands(part)):
+        case _ if not children(part):
             return 0.0
         case _:
             return 1.0
-
-
-def _operands(part: Expression) -> Iterator[Expression]:
-    from polyloom.ir.expressions import children
-
-    yield from children(part)
 
 
 def _is_product(expression: Expression) -> bool:

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.ir.expressions import Binary, BinaryOp, Convert, Expression, Unary, UnaryOp, walk
+from polyloom.ir.compare import in_units
+from polyloom.ir.expressions import EXACT_UNARY, Binary, BinaryOp, Convert, Expression, Unary, walk
 from polyloom.ir.host import HostProgram, MdHom, Nest, walk_host
 from polyloom.ir.host_evaluate import evaluate_host
 
@@ -26,18 +27,6 @@ NDArray = npt.NDArray[Any]
 MOST_TERMS = 4096
 """The bound does not grow beyond so many operations: errors of long sums cancel in part."""
 
-_EXACT_UNARY = frozenset(
-    {
-        UnaryOp.NEGATE,
-        UnaryOp.ABS,
-        UnaryOp.FLOOR,
-        UnaryOp.CEIL,
-        UnaryOp.ROUND,
-        UnaryOp.TRUNC,
-        UnaryOp.NOT,
-        UnaryOp.COMPLEMENT,
-    }
-)
 _ROUNDING_BINARY = frozenset({BinaryOp.DIVIDE, BinaryOp.POWER, BinaryOp.ATAN2, BinaryOp.HYPOT})
 
 
@@ -111,7 +100,7 @@ def _compared(
 ) -> Verdict:
     worst, mismatches = 0.0, []
     for name, array in wanted.items():
-        error = _errors(found[name], array, terms * units[name])
+        error = in_units(found[name], array, terms * units[name])
         worst = max(worst, float(error.max(initial=0.0)))
         wrong = error > (0 if exact else 1)
         if wrong.any():
@@ -156,7 +145,7 @@ def rounds(program: HostProgram) -> bool:
 def _inexact(part: Unary | Binary | Convert) -> bool:
     match part:
         case Unary(op=op):
-            return op not in _EXACT_UNARY
+            return op not in EXACT_UNARY
         case Binary(op=op):
             return op in _ROUNDING_BINARY
         case Convert():
@@ -183,15 +172,6 @@ def _counts(array: NDArray) -> bool:
     limit = 2.0 ** (np.finfo(array.dtype).nmant - 1)
     with np.errstate(invalid="ignore"):
         return bool(np.all((np.abs(array) < limit) & (array == np.rint(array))))
-
-
-def _errors(found: NDArray, wanted: NDArray, bound: float) -> npt.NDArray[np.float64]:
-    """Return how far elements are off, in the unit of the bound; infinite where nothing may differ."""
-    with np.errstate(all="ignore"):
-        a, b = found.astype(np.float64), wanted.astype(np.float64)
-        same = (found == wanted) | (np.isnan(a) & np.isnan(b))
-        units = np.abs(a - b) / bound
-    return np.where(same, 0.0, np.where(np.isnan(units), np.inf, units))
 
 
 def _mismatch(name: str, found: NDArray, wanted: NDArray, wrong: npt.NDArray[np.bool_]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import reduce
 
 from polyloom.ir.expressions import (
@@ -12,15 +11,14 @@ from polyloom.ir.expressions import (
     Compare,
     CompareOp,
     Constant,
-    Convert,
     Expression,
     Iterator,
     ParameterValue,
     Read,
     Select,
-    Unary,
     walk,
 )
+from polyloom.ir.rebuild import rebuilt, with_reads
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation
 
@@ -29,19 +27,7 @@ Leaf = Read | Iterator | Constant | ParameterValue
 
 def with_leaves(expression: Expression, leaf: Callable[[Leaf], Expression]) -> Expression:
     """Replace every read, iterator, constant and parameter by what ``leaf`` gives for it."""
-
-    def inside(part: Expression) -> Expression:
-        return with_leaves(part, leaf)
-
-    match expression:
-        case Unary(operand=x) | Convert(operand=x):
-            return replace(expression, operand=inside(x))
-        case Binary(left=a, right=b) | Compare(left=a, right=b):
-            return replace(expression, left=inside(a), right=inside(b))
-        case Select(condition=c, then=a, otherwise=b):
-            return Select(inside(c), inside(a), inside(b))
-        case _:
-            return leaf(expression)
+    return rebuilt(expression, lambda part: leaf(part) if isinstance(part, Leaf) else None)
 
 
 def read_positions(expression: Expression) -> tuple[int, ...]:
@@ -51,9 +37,7 @@ def read_positions(expression: Expression) -> tuple[int, ...]:
 
 def moved_reads(expression: Expression, positions: Mapping[int, int]) -> Expression:
     """Give every read its new position."""
-    return with_leaves(
-        expression, lambda leaf: Read(positions[leaf.position], leaf.type) if isinstance(leaf, Read) else leaf
-    )
+    return with_reads(expression, positions.__getitem__)
 
 
 _ARITHMETIC = {
@@ -72,15 +56,26 @@ _ARITHMETIC = {
 def integer_expression(value: IntExpression, iterators: Mapping[str, int], type_: ElementType) -> Expression:
     """Return an integer expression in the IR; ``iterators`` gives the dimension of a name that is one."""
 
+    def named(name: str) -> Expression:
+        found = iterators.get(name)
+        return ParameterValue(name, type_) if found is None else Iterator(found, type_)
+
+    return named_integers(value, named, type_)
+
+
+def named_integers(
+    value: IntExpression, named: Callable[[str], Expression], type_: ElementType
+) -> Expression:
+    """Return an integer expression in the IR; ``named`` gives what a name stands for, in that type."""
+
     def inside(part: IntExpression) -> Expression:
-        return integer_expression(part, iterators, type_)
+        return named_integers(part, named, type_)
 
     match value:
         case Number(value=number):
             return Constant(number, type_)
         case Name(name=name):
-            found = iterators.get(name)
-            return ParameterValue(name, type_) if found is None else Iterator(found, type_)
+            return named(name)
         case Operation(operator="-", operands=(x,)):
             return Binary(BinaryOp.SUBTRACT, Constant(0, type_), inside(x))
         case Operation(operator="floor", operands=(a, b)):

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.ir.any_order import Digits, digits_of
+from polyloom.ir.compare import in_units
 from polyloom.ir.error_bound import error_bound
 from polyloom.ir.evaluate import evaluate
 from polyloom.ir.inputs import checked_inputs
@@ -89,7 +90,7 @@ def check_outputs(
         for name in program.outputs:
             found = _output(mapping, outputs[name], name, n, invocations)
             if found is not None:
-                error = _in_units(found, wanted[name], bound[name])
+                error = in_units(found, wanted[name], bound[name])
                 worst = max(worst, float(error.max(initial=0.0)))
                 wrong = ~_same(found, wanted[name]) if exactly and not known[name].ordered else error > 1
                 if wrong.any():
@@ -121,15 +122,6 @@ def _same(found: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> npt.NDArray[np.b
     if wanted.dtype.kind == "f":
         equal |= np.isnan(found) & np.isnan(wanted)
     return np.asarray(equal)
-
-
-def _in_units(
-    found: npt.NDArray[Any], wanted: npt.NDArray[Any], bound: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    with np.errstate(all="ignore"):
-        distance = np.abs(found.astype(np.float64) - wanted.astype(np.float64))
-        units = np.where(bound > 0, distance / bound, np.inf)
-    return np.where(_same(found, wanted), 0.0, np.nan_to_num(units, nan=np.inf, posinf=np.inf))
 
 
 def _mismatch(

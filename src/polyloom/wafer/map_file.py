@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TypeVar
 
 import islpy as isl
 
@@ -40,26 +41,26 @@ def read_entries(source: Source) -> dict[str, Entry]:
 
 def parse_relation(entry: Entry) -> isl.UnionMap:
     """Read the value as an isl relation. Raises PolyloomError ``map-isl``."""
-    _check_braces(entry)
-    try:
-        relation = isl.UnionMap(entry.text)
-    except isl.Error as fault:
-        raise PolyloomError(_isl_error(entry, "a relation such as { ff[i, j] -> PE[j, i] }")) from fault
-    if relation.dim(isl.dim_type.param) > 0:
-        raise PolyloomError(_free_name(entry, relation.get_space()))
-    return relation
+    return _parsed(entry, isl.UnionMap, "a relation such as { ff[i, j] -> PE[j, i] }")
 
 
 def parse_set(entry: Entry) -> isl.Set:
     """Read the value as an isl set. Raises PolyloomError ``map-isl``."""
+    return _parsed(entry, isl.Set, "a set such as { PE[4, 5] }")
+
+
+_Parsed = TypeVar("_Parsed", isl.Set, isl.UnionMap)
+
+
+def _parsed(entry: Entry, kind: type[_Parsed], example: str) -> _Parsed:
     _check_braces(entry)
     try:
-        points = isl.Set(entry.text)
+        found = kind(entry.text)
     except isl.Error as fault:
-        raise PolyloomError(_isl_error(entry, "a set such as { PE[4, 5] }")) from fault
-    if points.dim(isl.dim_type.param) > 0:
-        raise PolyloomError(_free_name(entry, points.get_space()))
-    return points
+        raise PolyloomError(_isl_error(entry, example)) from fault
+    if found.dim(isl.dim_type.param) > 0:
+        raise PolyloomError(_free_name(entry, found.get_space()))
+    return found
 
 
 def _skip_blank(text: str, position: int) -> int:
