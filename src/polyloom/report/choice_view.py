@@ -12,7 +12,7 @@ from polyloom.wafer.placement.choose import SHOWN, Choice
 
 
 def print_choice(choice: Choice) -> None:
-    """Print the chosen map, and the best candidates with their estimated cycles."""
+    """Print the chosen map, and of the best placements the best mapping with its estimated cycles."""
     out = console()
     out.print(Text("Map, as far as it was chosen", style="bold"))
     out.print(Text(choice.text.rstrip()))
@@ -22,16 +22,15 @@ def print_choice(choice: Choice) -> None:
     table = Table(box=None, pad_edge=False, title_justify="left")
     table.add_column("estimated cycles", justify="right")
     table.add_column("placement")
-    table.add_column("ports")
+    table.add_column("best ports")
+    table.add_column("ports tried", justify="right")
     for candidate in choice.candidates[:SHOWN]:
-        table.add_row(
-            f"{candidate.cycles:,.0f}", _entry(candidate.text, "compute_map"), _ports(candidate.text)
-        )
+        placement, ports = _entry(candidate.text, "compute_map"), _ports(candidate.text)
+        table.add_row(f"{candidate.cycles:,.0f}", placement, ports, str(candidate.variants))
     out.print(table)
-    compared = f"{len(choice.candidates)} legal mappings were compared"
-    out.print(
-        Text(f"{compared}; the others took no fewer cycles" if len(choice.candidates) > SHOWN else compared)
-    )
+    compared = f"{sum(c.variants for c in choice.candidates)} legal mappings were compared"
+    more = len(choice.candidates) - SHOWN
+    out.print(Text(f"{compared}; the other {more} placements took no fewer cycles" if more > 0 else compared))
     out.print()
 
 

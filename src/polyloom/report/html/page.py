@@ -44,8 +44,9 @@ def page_text(result: SimulationResult, candidates: Sequence[Candidate] = ()) ->
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    compared = sum(candidate.variants for candidate in candidates)
     return environment.get_template("template.html").render(
-        _values(environment, result), candidates=candidates[:SHOWN], compared=len(candidates)
+        _values(environment, result), candidates=candidates[:SHOWN], compared=compared
     )
 
 

@@ -8,6 +8,7 @@ choice of a placement is its future work.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, product, zip_longest
@@ -20,12 +21,22 @@ from polyloom.ir.program import Affine, Program, Statement
 from polyloom.polyhedra.effort import TooHardError, at_most
 from polyloom.wafer.mapping import Given, read_given, read_mapping
 from polyloom.wafer.mapping import Mapping as LairMap
+from polyloom.wafer.placement.boxes import Wishes
 from polyloom.wafer.placement.coordinates import Place
-from polyloom.wafer.placement.estimate import Guess, Wishes, guess
+from polyloom.wafer.placement.estimate import Guess, Guesser
 from polyloom.wafer.placement.fixed import place_of
 from polyloom.wafer.placement.layouts import Directions
 from polyloom.wafer.placement.operands import streamed_inputs
-from polyloom.wafer.placement.plan import Plan, Problem, first_plan, fixed_extent, neighbours, plan_text
+from polyloom.wafer.placement.plan import (
+    Plan,
+    Problem,
+    first_plan,
+    fixed_extent,
+    neighbours,
+    placement_text,
+    plan_text,
+    telling_neighbours,
+)
 from polyloom.wafer.placement.ports import relation_text
 from polyloom.wafer.placement.search import Ranked, rank_layouts, without_transposes
 from polyloom.wafer.sides import Grid
@@ -39,31 +50,43 @@ Pricer = Callable[[Program, LairMap], float]
 class SearchOptions:
     """How many layouts are compiled, of how many of them the ports are varied, and how many maps at most.
 
-    A program of n statements takes n times as long to compile, so fewer of its maps are.
+    ``least``: of the layouts, whatever their guess. ``hopeless``: a layout is not compiled if its guess is
+    so many times the best estimate. A program of n statements takes n times as long to compile, so fewer of
+    its maps are.
     """
 
-    layouts: int = 12
+    layouts: int = 16
+    least: int = 3
+    hopeless: float = 1.35
     refined: int = 2
     compiled: int = 60
 
     def shared_by(self, statements: int) -> SearchOptions:
         """Return the options for a program of so many statements."""
-        layouts = max(min(6, self.layouts), self.layouts // statements)
-        return SearchOptions(layouts, self.refined, max(min(24, self.compiled), self.compiled // statements))
+        layouts = max(min(8, self.layouts), self.layouts // statements)
+        compiled = max(min(24, self.compiled), self.compiled // statements)
+        return replace(self, layouts=layouts, compiled=compiled)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A mapping that was compiled: its text and estimated cycles; ``refusal``: why it is none."""
+    """A mapping that was compiled: its text and estimated cycles; ``refusal``: why it is none.
+
+    ``placement``: the part of the text that says where statements are; ``variants``: how many legal mappings
+    with this placement were compared, of which this is the best one.
+    """
 
     text: str
     cycles: float
     refusal: PolyloomError | None = field(default=None, compare=False)
+    placement: str = ""
+    variants: int = 1
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """``text``: the chosen mapping as a map file; ``candidates``: what was compared, the best first.
+    """``text``: the chosen mapping as a map file; ``candidates``: of each placement that was compared the
+    best mapping, the best first.
 
     ``notes``: what was decided before the search, a sentence each. A map that leaves nothing open has no
     candidates.
@@ -76,7 +99,8 @@ class Choice:
 
     def json(self) -> dict[str, Any]:
         """Return the part ``choice`` of the document of ``explain --json`` (docs/interface.md)."""
-        candidates = [{"cycles": c.cycles, "map": c.text} for c in self.candidates[:SHOWN]]
+        shown = self.candidates[:SHOWN]
+        candidates = [{"cycles": c.cycles, "map": c.text, "variants": c.variants} for c in shown]
         return {"map": self.text, "notes": list(self.notes), "candidates": candidates}
 
 
@@ -113,13 +137,23 @@ def complete(
         except Unsupported as refusal:
             failure = failure or refusal
             continue
-        good = sorted((c for c in found if c.refusal is None), key=lambda c: c.cycles)
+        good = _by_placement(found)
         if good:
             mapping = read_mapping(Source("<automatic map>", good[0].text), program)
-            return Choice(mapping, good[0].text, tuple(good), notes)
+            return Choice(mapping, good[0].text, good, notes)
         failure = failure or next((c.refusal for c in found if c.refusal is not None), None)
     assert failure is not None
     raise failure
+
+
+def _by_placement(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Return the best legal mapping of each placement, the best first."""
+    best: dict[str, Candidate] = {}
+    good = sorted((c for c in found if c.refusal is None), key=lambda c: c.cycles)
+    for candidate in good:
+        best.setdefault(candidate.placement, candidate)
+    counts = Counter(c.placement for c in good)
+    return tuple(replace(c, variants=counts[c.placement]) for c in best.values())
 
 
 _SMALLER = ((8, 8), (2, 2), (1, 1))
@@ -144,7 +178,11 @@ def _wishes(given: Given, program: Program) -> Iterator[tuple[Wishes, tuple[str,
     olds, news = ([pair[k] for pair in given.state] for k in (0, 1))
     moving = tuple(given.inputs) if given.inputs is not None else given.streamed or ()
     leaving = tuple(given.outputs) if given.outputs is not None else given.leaving or ()
-    named = [*(n for n in sparse if n in program.inputs), *given.trigger.values(), *(given.streamed or ())]
+    named = [
+        *(n for n in sparse if n in program.inputs),
+        *given.trigger.values(),
+        *(given.streamed or ()),
+    ]
     if given.inputs is None and not given.streamed and (not all_placed or "iport_map" in given.entries):
         moving = streamed_inputs(program, olds, named)
     if given.outputs is None and not given.leaving and (not all_placed or "oport_map" in given.entries):
@@ -154,7 +192,10 @@ def _wishes(given: Given, program: Program) -> Iterator[tuple[Wishes, tuple[str,
     notes += [f"{_listed(stays)} is resident"] if stays else []
     yield Wishes(moving, leaving, sparse), ("; ".join(notes),)
     if given.inputs is None and given.outputs is None and (moving or leaving) and not named:
-        yield Wishes((), (), ()), ("all tensors are resident: with streams, nothing was accepted",)
+        yield (
+            Wishes((), (), ()),
+            ("all tensors are resident: with streams, nothing was accepted",),
+        )
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -162,24 +203,58 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _search(
-    problem: Problem, limit: tuple[int, int], machine: Machine, pricer: Pricer, options: SearchOptions
+    problem: Problem,
+    limit: tuple[int, int],
+    machine: Machine,
+    pricer: Pricer,
+    options: SearchOptions,
 ) -> list[Candidate]:
     ranked = _ranked(problem, limit, machine)
     fitting = [r for r in ranked if r.guess.bytes <= machine.memory_bytes]
     if not fitting:
         raise Unsupported(_no_room(problem, ranked, limit, machine))
     seen: dict[str, Candidate] = {}
-    plans: list[tuple[Plan, Candidate]] = []
-    for r in fitting[: options.layouts]:
-        plan = first_plan(problem, _grid_of(problem, r.places), r.places)
-        plans.append((plan, _tried(problem, plan, pricer, seen)))
+    plans = _layouts(problem, fitting, pricer, seen, options)
     if all(candidate.refusal is not None for _, candidate in plans):
         simple = [(plan, candidate) for plan, candidate in plans if not _was_too_hard(candidate)]
         plans += _legal_ports(problem, simple, pricer, seen, options.compiled)
     best = sorted((p for p in plans if p[1].refusal is None), key=lambda p: p[1].cycles)
     for plan, candidate in best[: options.refined]:
-        _refine(problem, plan, candidate, pricer, seen, options.compiled)
+        if candidate.cycles < options.hopeless * min(c.cycles for c in seen.values()):
+            _refine(problem, plan, candidate, pricer, seen, options.compiled)
     return list(seen.values())
+
+
+def _layouts(
+    problem: Problem,
+    ranked: Sequence[Ranked],
+    pricer: Pricer,
+    seen: dict[str, Candidate],
+    options: SearchOptions,
+) -> list[tuple[Plan, Candidate]]:
+    """Compile the best layouts with default ports, until what is left is too far behind by its guess."""
+    plans: list[tuple[Plan, Candidate]] = []
+    best = float("inf")
+    for number, r in enumerate(_varied(ranked)):
+        hopeless = r.guess.cycles > options.hopeless * best
+        if number == options.layouts or (hopeless and number >= options.least):
+            break
+        plan = first_plan(problem, _grid_of(problem, r.places), r.places)
+        plans.append((plan, _tried(problem, plan, pricer, seen)))
+        best = min(best, plans[-1][1].cycles)
+    return plans
+
+
+_MOST_ALIKE = 2
+
+
+def _varied(ranked: Sequence[Ranked]) -> Iterator[Ranked]:
+    """Yield layouts in their order, of those with the same guess a few: mostly they mirror each other."""
+    counts: Counter[float] = Counter()
+    for r in ranked:
+        counts[r.guess.cycles] += 1
+        if counts[r.guess.cycles] <= _MOST_ALIKE:
+            yield r
 
 
 def _legal_ports(
@@ -211,7 +286,7 @@ def _refine(
     improved = True
     while improved and len(seen) < most:
         improved = False
-        for other in neighbours(problem, plan):
+        for other in telling_neighbours(problem, plan):
             if len(seen) >= most:
                 return
             tried = _tried(problem, other, pricer, seen)
@@ -221,16 +296,16 @@ def _refine(
 
 
 def _tried(problem: Problem, plan: Plan, pricer: Pricer, seen: dict[str, Candidate]) -> Candidate:
-    text = plan_text(problem, plan)
+    text, placement = plan_text(problem, plan), placement_text(problem, plan)
     if text not in seen:
         try:
             with at_most(_EFFORT * (1 + len(problem.program.statements))):
                 mapping = read_mapping(Source("<automatic map>", text), problem.program)
-                seen[text] = Candidate(text, pricer(problem.program, mapping))
+                seen[text] = Candidate(text, pricer(problem.program, mapping), placement=placement)
         except PolyloomError as refusal:
-            seen[text] = Candidate(text, float("inf"), refusal)
+            seen[text] = Candidate(text, float("inf"), refusal, placement)
         except TooHardError:
-            seen[text] = Candidate(text, float("inf"), Unsupported(_too_hard()))
+            seen[text] = Candidate(text, float("inf"), Unsupported(_too_hard()), placement)
     return seen[text]
 
 
@@ -248,7 +323,11 @@ _EFFORT = 700_000
 
 def _too_hard() -> Diagnostic:
     helps = ["give a part of the map, or a smaller rectangle"]
-    return error(_TOO_HARD, "no mapping was found whose sets are simple enough to compile", helps=helps)
+    return error(
+        _TOO_HARD,
+        "no mapping was found whose sets are simple enough to compile",
+        helps=helps,
+    )
 
 
 # Layouts.
@@ -267,8 +346,10 @@ def _ranked(problem: Problem, limit: tuple[int, int], machine: Machine) -> list[
     def with_known(places: tuple[Place, ...]) -> tuple[Place, ...]:
         return tuple(known.get(n, place) for n, place in enumerate(places))
 
+    model = Guesser(program, problem.wishes, machine)
+
     def guesser(places: tuple[Place, ...]) -> Guess:
-        return guess(program, with_known(places), problem.wishes, machine)
+        return model.guess(with_known(places))
 
     found = rank_layouts(directions, limit, guesser, machine.memory_bytes)
     if not given.placement and not given.inputs and not given.outputs:
@@ -329,7 +410,10 @@ def _affine(function: isl.Aff, rank: int) -> Affine | None:
     if function.dim(isl.dim_type.div) or not function.get_denominator_val().is_one():
         return None
     coefficients = (function.get_coefficient_val(isl.dim_type.in_, k).to_python() for k in range(rank))
-    return Affine(tuple(int(c) for c in coefficients), int(function.get_constant_val().to_python()))
+    return Affine(
+        tuple(int(c) for c in coefficients),
+        int(function.get_constant_val().to_python()),
+    )
 
 
 def _not_affine(given: Given, statement: Statement) -> Diagnostic:

@@ -9,24 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from polyloom.ir.program import Access, Program, Statement
+from polyloom.ir.program import Program, Statement
+from polyloom.wafer.engine_cost import store_cycles
 from polyloom.wafer.matching import match_instruction
-from polyloom.wafer.placement.classes import accesses, written_iterators
-from polyloom.wafer.placement.coordinates import Coordinate, Place
+from polyloom.wafer.placement.box_cost import BoxCosts
+from polyloom.wafer.placement.boxes import Wishes, elements, local_extents
+from polyloom.wafer.placement.classes import accesses
+from polyloom.wafer.placement.coordinates import Place
+from polyloom.wafer.placement.result_cost import result_cycles
 from polyloom.wafer.simulator.machine import Machine
-
-_LOOP_OPERATIONS = 6
-"""Scalar operations of one instance in a loop, apart from loads, stores and the loop itself: a guess."""
-
-
-@dataclass(frozen=True)
-class Wishes:
-    """What is known before the ports: which tensors move. ``leaving``: outputs with ports."""
-
-    streamed: tuple[str, ...]
-    leaving: tuple[str, ...]
-    sparse: tuple[str, ...]
+from polyloom.wafer.zeros import zeros_may_be_dropped
 
 
 @dataclass(frozen=True)
@@ -43,15 +37,82 @@ class Guess:
         return sum(size for _, size in self.memory)
 
 
-def guess(program: Program, places: Sequence[Place], wishes: Wishes, machine: Machine) -> Guess:
-    """Return what a layout might cost."""
-    width, height = extent_of(places)
-    cycles = 0.0
-    for statement, place in zip(program.statements, places, strict=True):
-        cycles += _statement_cycles(program, statement, place, wishes, machine)
-        cycles += _result_cycles(program, statement, place, places, wishes, machine)
-    memory = tuple(_memory(program, places, wishes))
-    return Guess(cycles + width + height, memory, width * height)
+@dataclass(frozen=True)
+class _Driven:
+    """A statement's work where a stream drives it; ``whole``: one instruction takes the stream."""
+
+    tensor: str
+    cycles: float
+    whole: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Guesser:
+    """Guesses what layouts of a program cost."""
+
+    program: Program
+    wishes: Wishes
+    machine: Machine
+
+    @cached_property
+    def _costs(self) -> BoxCosts:
+        return BoxCosts(self.machine)
+
+    @cached_property
+    def _drivers(self) -> tuple[tuple[int, ...], ...]:
+        """The positions of the reads that may drive each statement."""
+        return tuple(tuple(_drivers(self.program, s, self.wishes)) for s in self.program.statements)
+
+    def guess(self, places: Sequence[Place]) -> Guess:
+        """Return what a layout might cost."""
+        width, height = extent_of(places)
+        cycles, driven = 0.0, []
+        for number, statement in enumerate(self.program.statements):
+            place = places[number]
+            chosen = self._driven(number, place)
+            driven.append(chosen)
+            extents = local_extents(statement, place.x, place.y)
+            cycles += self._costs.together(statement, extents) if chosen is None else chosen.cycles
+            cycles += result_cycles(self.program, statement, place, places, self.wishes, self.machine)
+        cycles += sum(self._stream_cycles(name, places, driven) for name in self.wishes.streamed)
+        memory = tuple(_memory(self.program, places, self.wishes))
+        return Guess(cycles + width + height, memory, width * height)
+
+    def _driven(self, number: int, place: Place) -> _Driven | None:
+        """Return the stream that drives a statement for the fewest cycles; None where none can."""
+        statement = self.program.statements[number]
+        found = [self._driven_by(statement, k, place) for k in self._drivers[number]]
+        return min(found, key=lambda d: d.cycles, default=None)
+
+    def _driven_by(self, statement: Statement, position: int, place: Place) -> _Driven:
+        access, extents = statement.reads[position], local_extents(statement, place.x, place.y)
+        work, used = math.prod(extents), elements(access, extents)
+        readers = sum(a.tensor == access.tensor for s in self.program.statements for a in s.reads)
+        plain = access.tensor not in self.wishes.sparse and readers == 1
+        if plain and work == used and match_instruction(statement, frozenset()) is not None:
+            return _Driven(access.tensor, 0, whole=True)
+        each = self._costs.one_arrival(statement, position, extents)
+        return _Driven(access.tensor, min(used, work) * each, whole=False)
+
+    def _stream_cycles(self, name: str, places: Sequence[Place], driven: Sequence[_Driven | None]) -> float:
+        """Return the cycles of taking a stream: a task for each element of a sparse one, a loop's iteration
+        for each of a dense one, or one instruction that stores all of it or works on it.
+        """
+        machine, arriving, stored = self.machine, 0, 0
+        for statement, place, by in zip(self.program.statements, places, driven, strict=True):
+            for access in (a for a in statement.reads if a.tensor == name):
+                lines = (elements(access, local_extents(statement, c)) for c in (place.x, place.y))
+                arriving = max(arriving, min(lines))
+                if by is None or by.tensor != name:
+                    stored = max(stored, elements(access, local_extents(statement, place.x, place.y)))
+        mine = [by for by in driven if by is not None and by.tensor == name]
+        if name in self.wishes.sparse:
+            each = machine.data_task_dispatch
+        elif all(by.whole for by in mine) and len(mine) + bool(stored) < 2 and stored in (0, arriving):
+            return machine.simd_launch + arriving
+        else:
+            each = machine.loop_iteration + machine.receive
+        return arriving * each + stored * store_cycles(machine)
 
 
 def extent_of(places: Sequence[Place]) -> tuple[int, int]:
@@ -59,121 +120,25 @@ def extent_of(places: Sequence[Place]) -> tuple[int, int]:
     return 1 + max(p.x.last for p in places), 1 + max(p.y.last for p in places)
 
 
-def local_extents(statement: Statement, *coordinates: Coordinate) -> list[int]:
-    """Return how many values of each iterator are on one PE, or on all that agree in some coordinates."""
-    extents = list(statement.domain)
-    for coordinate in coordinates:
-        for tile in coordinate.tiles:
-            used = [k for k, c in enumerate(tile.expression.coefficients) if c]
-            if len(used) == 1:
-                extents[used[0]] = min(extents[used[0]], tile.size)
-            elif used:  # a diagonal: as if the last iterator alone were cut
-                extents[used[-1]] = max(1, min(extents[used[-1]], tile.size))
-    return extents
+def _drivers(program: Program, statement: Statement, wishes: Wishes) -> Iterator[int]:
+    """Yield the positions of the streams that may drive a statement, by the rules of ``tasks``."""
+    names = [access.tensor for access in statement.reads]
+    behind = _streams_behind(program, statement, wishes)
+    for k, name in enumerate(names):
+        alone = name in wishes.streamed and name not in behind and names.count(name) == 1
+        if alone and (name not in wishes.sparse or zeros_may_be_dropped(statement, k)):
+            yield k
 
 
-def elements(access: Access, extents: Sequence[int]) -> int:
-    """Return the size of the box that a box of instances accesses."""
-    return math.prod(
-        1 + sum(abs(c) * (n - 1) for c, n in zip(i.coefficients, extents, strict=True))
-        for i in access.indices
-    )
-
-
-def _statement_cycles(
-    program: Program, statement: Statement, place: Place, wishes: Wishes, machine: Machine
-) -> float:
-    extents = local_extents(statement, place.x, place.y)
-    work = math.prod(extents)
-    moving = [a for a in statement.reads if a.tensor in wishes.streamed]
-    driven = [_driven(statement, a, place, work, extents, wishes, machine) for a in moving]
-    stored = [_arriving(statement, a, place) for a in moving]
-    if not driven:
-        return _vector(statement, work, frozenset(), machine)
-    best = min(range(len(driven)), key=lambda k: driven[k])
-    return driven[best] + sum(count for k, count in enumerate(stored) if k != best)
-
-
-def _driven(
-    statement: Statement,
-    access: Access,
-    place: Place,
-    work: int,
-    extents: Sequence[int],
-    wishes: Wishes,
-    machine: Machine,
-) -> float:
-    """Return the cycles where a stream drives the statement: what arrives, and one event for each element."""
-    arriving, used = _arriving(statement, access, place), elements(access, extents)
-    position = frozenset({statement.reads.index(access)})
-    sparse = access.tensor in wishes.sparse
-    each = machine.data_task_dispatch if sparse else machine.loop_iteration + machine.receive
-    if not sparse and work == used and match_instruction(statement, frozenset()) is not None:
-        return float(arriving)
-    return arriving * each + min(used, work) * _vector(statement, max(1.0, work / used), position, machine)
-
-
-def _arriving(statement: Statement, access: Access, place: Place) -> int:
-    """Return how many elements reach a PE: what its row needs, or its column, whichever is less."""
-    return min(elements(access, local_extents(statement, c)) for c in (place.x, place.y))
-
-
-def _vector(statement: Statement, work: float, scalars: frozenset[int], machine: Machine) -> float:
-    """Return the cycles of some instances in a row: one instruction, or a loop."""
-    match = match_instruction(statement, scalars) if work > 1 else None
-    if match is not None:
-        width = machine.simd_width(match.instruction.name)
-        return machine.simd_launch + 2 * machine.set_base_address + math.ceil(work / width)
-    loads = len(statement.reads) * machine.scalar_load
-    return work * (loads + machine.scalar_store + _LOOP_OPERATIONS + machine.loop_iteration)
-
-
-def _result_cycles(
-    program: Program,
-    statement: Statement,
-    place: Place,
-    places: Sequence[Place],
-    wishes: Wishes,
-    machine: Machine,
-) -> float:
-    """Return what becomes of the result: added up across PEs, moved to its readers, sent away."""
-    size = elements(statement.write, local_extents(statement, place.x, place.y))
-    kept = written_iterators(statement)
-    stage = 2 * machine.ramp_latency + machine.hop_latency + machine.simd_launch
-    cycles = 0.0
-    for coordinate in (place.x, place.y):
-        summed = [t for t in coordinate.tiles if t.count > 1 and t.iterator not in kept]
-        if summed:
-            cycles += size + stage * coordinate.last
-    if statement.write.tensor in wishes.leaving:
-        lines = (elements(statement.write, local_extents(statement, c)) for c in (place.x, place.y))
-        cycles += min(lines) + stage
-    for reader, other in zip(program.statements, places, strict=True):
-        if any(a.tensor == statement.write.tensor for a in reader.reads):
-            cycles += _move_cycles(statement, place, reader, other, size, stage)
-    return cycles
-
-
-def _move_cycles(
-    statement: Statement, place: Place, reader: Statement, other: Place, size: int, stage: int
-) -> float:
-    """Return the cycles of moving a result to where it is read; 0 where the tiles agree."""
-    cycles = 0.0
-    for mine, theirs in ((place.x, other.x), (place.y, other.y)):
-        here = {(d, t.size) for t in mine.tiles if t.count > 1 for d in _dims(statement.write, t.iterator)}
-        for access in reader.reads:
-            if access.tensor == statement.write.tensor:
-                there = {(d, t.size) for t in theirs.tiles if t.count > 1 for d in _dims(access, t.iterator)}
-                spread = any(t.count > 1 and not _dims(access, t.iterator) for t in theirs.tiles)
-                if here != there or spread:
-                    cycles += size * max(1, mine.last) + stage * max(mine.last, theirs.last)
-    return cycles
-
-
-def _dims(access: Access, iterator: int | None) -> list[int]:
-    if iterator is None:
-        return []
-    return [d for d, index in enumerate(access.indices) if index.coefficients[iterator]]
+def _streams_behind(program: Program, statement: Statement, wishes: Wishes) -> set[str]:
+    """Return the streams that must have ended before the statement's internal operands are complete."""
+    found: set[str] = set()
+    for access in statement.reads:
+        definition = program.definition(access.tensor)
+        if definition is not None:
+            found |= {a.tensor for a in definition.reads if a.tensor in wishes.streamed}
+            found |= _streams_behind(program, definition, wishes)
+    return found
 
 
 def _memory(program: Program, places: Sequence[Place], wishes: Wishes) -> Iterator[tuple[str, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
@@ -12,8 +13,8 @@ from polyloom.diagnostics import Source
 from polyloom.ir.program import Program
 from polyloom.wafer.mapping import Given
 from polyloom.wafer.mapping import Mapping as LairMap
+from polyloom.wafer.placement.boxes import Wishes, box_extents, local_extents
 from polyloom.wafer.placement.coordinates import Place
-from polyloom.wafer.placement.estimate import Wishes, elements, local_extents
 from polyloom.wafer.placement.mapfile import entry, placement_parts
 from polyloom.wafer.placement.ports import Port, input_text, output_text
 from polyloom.wafer.sides import Grid, Side
@@ -60,43 +61,108 @@ def first_plan(problem: Problem, grid: Grid, places: tuple[Place, ...]) -> Plan:
 
 
 def _first_port(problem: Problem, places: Sequence[Place], name: str, *, inward: bool) -> Port:
-    program = problem.program
-    traffic = [0, 0]
-    for statement, place in zip(program.statements, places, strict=True):
+    traffic = [
+        sum(map(math.prod, _line_boxes(problem, places, name, axis, inward=inward))) for axis in (0, 1)
+    ]
+    if inward:
+        side = Side.NORTH if traffic[0] <= traffic[1] else Side.WEST
+    else:
+        side = Side.SOUTH if traffic[0] < traffic[1] else Side.EAST
+    port = Port(side, tuple(range(len(problem.program.tensor(name).shape))))
+    return _ordered(port, _line_extents(problem, places, name, port)) if inward else port
+
+
+def _line_boxes(
+    problem: Problem, places: Sequence[Place], name: str, axis: int, *, inward: bool
+) -> Iterator[tuple[int, ...]]:
+    """Yield what a line needs, or has, of a tensor: a box for each access."""
+    for statement, place in zip(problem.program.statements, places, strict=True):
         for access in statement.reads if inward else (statement.write,):
             if access.tensor == name:
-                for axis, coordinate in enumerate((place.x, place.y)):
-                    traffic[axis] += elements(access, local_extents(statement, coordinate))
-    order = tuple(range(len(program.tensor(name).shape)))
-    if inward:
-        return Port(Side.NORTH if traffic[0] <= traffic[1] else Side.WEST, order)
-    return Port(Side.SOUTH if traffic[0] < traffic[1] else Side.EAST, order)
+                yield box_extents(access, local_extents(statement, (place.x, place.y)[axis]))
+
+
+def _line_extents(problem: Problem, places: Sequence[Place], name: str, port: Port) -> list[int]:
+    boxes = _line_boxes(problem, places, name, port.axis, inward=True)
+    return [max(extents) for extents in zip([1] * len(port.order), *boxes, strict=True)]
+
+
+def _ordered(port: Port, extents: Sequence[int]) -> Port:
+    """Put dimensions of which a line has one index only first, in their order: an innermost one would make
+    each element a chunk.
+    """
+    single = tuple(d for d in range(len(extents)) if extents[d] == 1)
+    return replace(port, order=(*single, *(d for d in port.order if extents[d] > 1)))
 
 
 def neighbours(problem: Problem, plan: Plan) -> Iterator[Plan]:
     """Yield plans that differ in one port, or in the order of two inputs: the last one drives."""
+    yield from _swapped(problem, plan)
     if problem.chooses_inputs:
-        for k in range(1, len(plan.inputs)):
-            first = list(plan.inputs)
-            yield replace(plan, inputs=(*first[: k - 1], first[k], first[k - 1], *first[k + 1 :]))
-        for n, changed in _other_ports(plan.inputs):
-            yield replace(plan, inputs=_with(plan.inputs, n, changed))
+        for n, (_, port) in enumerate(plan.inputs):
+            for changed in (*_other_sides(port), *_other_orders(port)):
+                yield replace(plan, inputs=_with(plan.inputs, n, changed))
     if problem.chooses_outputs:
-        for n, changed in _other_ports(plan.outputs):
-            yield replace(plan, outputs=_with(plan.outputs, n, changed))
+        for n, (_, port) in enumerate(plan.outputs):
+            for changed in (*_other_sides(port), *_other_orders(port)):
+                yield replace(plan, outputs=_with(plan.outputs, n, changed))
+
+
+def telling_neighbours(problem: Problem, plan: Plan) -> Iterator[Plan]:
+    """Yield those of ``neighbours`` whose cycles may be others, and of several that are alike the first.
+
+    From which of two opposite sides a stream comes changes nothing, nor in which order results leave; nor
+    where in an order those dimensions stand of which a line has one index only.
+    """
+    yield from _swapped(problem, plan)
+    if problem.chooses_inputs:
+        for n, (name, port) in enumerate(plan.inputs):
+            for changed in _telling_orders(port, _line_extents(problem, plan.places, name, port)):
+                yield replace(plan, inputs=_with(plan.inputs, n, changed))
+    if problem.chooses_outputs:
+        for n, (_, port) in enumerate(plan.outputs):
+            for changed in (_turned(port), _opposite(port)):
+                yield replace(plan, outputs=_with(plan.outputs, n, changed))
+    if problem.chooses_inputs:
+        for n, (_, port) in enumerate(plan.inputs):
+            yield replace(plan, inputs=_with(plan.inputs, n, _turned(port)))
+
+
+def _swapped(problem: Problem, plan: Plan) -> Iterator[Plan]:
+    for k in range(1, len(plan.inputs)) if problem.chooses_inputs else ():
+        first = list(plan.inputs)
+        yield replace(plan, inputs=(*first[: k - 1], first[k], first[k - 1], *first[k + 1 :]))
 
 
 def _with(ports: tuple[tuple[str, Port], ...], n: int, port: Port) -> tuple[tuple[str, Port], ...]:
     return (*ports[:n], (ports[n][0], port), *ports[n + 1 :])
 
 
-def _other_ports(ports: Sequence[tuple[str, Port]]) -> Iterator[tuple[int, Port]]:
-    for n, (_, port) in enumerate(ports):
-        for side in (port.side.opposite, *(s for s in Side if s.line != port.side.line)):
-            yield n, replace(port, side=side)
-        for order in _orders(len(port.order)):
-            if order != port.order:
-                yield n, replace(port, order=order)
+def _other_sides(port: Port) -> Iterator[Port]:
+    yield _opposite(port)
+    yield from (replace(port, side=side) for side in Side if side.line != port.side.line)
+
+
+def _opposite(port: Port) -> Port:
+    return replace(port, side=port.side.opposite)
+
+
+def _turned(port: Port) -> Port:
+    """Return the port on the first side of the other axis."""
+    return replace(port, side=next(side for side in Side if side.line != port.side.line))
+
+
+def _other_orders(port: Port) -> Iterator[Port]:
+    return (replace(port, order=order) for order in _orders(len(port.order)) if order != port.order)
+
+
+def _telling_orders(port: Port, extents: Sequence[int]) -> Iterator[Port]:
+    seen = {_ordered(port, extents)}
+    for other in _other_orders(port):
+        ordered = _ordered(other, extents)
+        if ordered not in seen:
+            seen.add(ordered)
+            yield ordered
 
 
 def _orders(rank: int) -> Iterator[tuple[int, ...]]:
@@ -107,12 +173,17 @@ def _orders(rank: int) -> Iterator[tuple[int, ...]]:
         yield (*(d for d in range(rank) if d != innermost), innermost)
 
 
+def placement_text(problem: Problem, plan: Plan) -> str:
+    """Return the entry ``compute_map`` of a plan."""
+    places = known_places(problem, plan.places)
+    return entry("compute_map", placement_parts(problem.program.statements, places, problem.fixed))
+
+
 def plan_text(problem: Problem, plan: Plan) -> str:
     """Return the map file of a plan. What the user's map says stays as it is."""
-    program, given = problem.program, problem.given
+    given = problem.given
     size = f"size: {{ PE[{plan.grid.width}, {plan.grid.height}] }}"
-    parts = placement_parts(program.statements, known_places(problem, plan.places), problem.fixed)
-    compute = entry("compute_map", parts)
+    compute = placement_text(problem, plan)
     placed = _placed(problem, plan, f"{size}\n{compute}\n")
     lines = [size, compute]
     lines += _ports_text(problem, plan, placed, inward=True)

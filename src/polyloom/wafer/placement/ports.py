@@ -6,17 +6,17 @@ as isl prints the relation that the placement gives.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import islpy as isl
 
-from polyloom.ir.program import Access, Program, Statement, Tensor
+from polyloom.ir.program import Access, Affine, Program, Statement, Tensor
 from polyloom.ir.relations import element_set
 from polyloom.wafer.chains import holders_of
 from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.placement.classes import plain_iterator
-from polyloom.wafer.placement.coordinates import Coordinate, Place
+from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile, affine_text
 from polyloom.wafer.sides import Grid, Side
 from polyloom.wafer.streams import all_needed
 
@@ -229,28 +229,54 @@ def relation_text(relation: isl.Map) -> str:
 
 
 def _plain_output(tensor: Tensor, statement: Statement, place: Place, port: Port, grid: Grid) -> str | None:
+    """``y[i = 0:15] -> [PE[i//4, 4] -> index[i mod 4]]``; ``y[2*h + 1]`` leaves at ``(i - 1)//8``."""
     coordinate = (place.x, place.y)[port.axis]
-    dims = dict(_plain_dims(tensor, statement))
+    dims = _dims_of_iterators(statement)
     names = _names(tensor)
     indices, lines = list(names), [str(coordinate.constant)] if coordinate.constant else []
     for tile in (t for t in coordinate.tiles if t.count > 1):
         d = None if tile.iterator is None else dims.get(tile.iterator)
         if d is None:
             return None
-        line = names[d] if tile.size == 1 else f"{names[d]}//{tile.size}"
+        plain = _is_whole(tensor, statement, d)
+        line = _line(tensor, statement, tile, d)
         lines.append(line if tile.step == 1 else f"{tile.step}*({line})")
-        indices[d] = f"{names[d]} mod {tile.size}" if tile.size > 1 else "0"
+        if plain:
+            indices[d] = f"{names[d]} mod {tile.size}" if tile.size > 1 else "0"
     heads = [f"{name} = 0:{n - 1}" for name, n in zip(names, tensor.shape, strict=True)]
     pe = external(port.side, grid, " + ".join(lines) or "0")
     return _port_text(tensor, heads, pe, indices, port.order)
 
 
-def _plain_dims(tensor: Tensor, statement: Statement) -> Iterator[tuple[int, int]]:
-    """Yield iterators that index a dimension as they stand, all of it, with the dimension."""
+def _dims_of_iterators(statement: Statement) -> dict[int, int]:
+    """Return the dimension that an iterator indexes alone: what its tiles cut there are slices."""
+    found: dict[int, int] = {}
     for d, index in enumerate(statement.write.indices):
-        k = plain_iterator(index)
-        if k is not None and statement.domain[k] == tensor.shape[d]:
-            yield k, d
+        used = [k for k, c in enumerate(index.coefficients) if c]
+        if len(used) == 1:
+            found.setdefault(used[0], d)
+    return found
+
+
+def _is_whole(tensor: Tensor, statement: Statement, d: int) -> bool:
+    """Whether a dimension is indexed by an iterator as it stands, all of it."""
+    k = plain_iterator(statement.write.indices[d])
+    return k is not None and statement.domain[k] == tensor.shape[d]
+
+
+def _line(tensor: Tensor, statement: Statement, tile: Tile, d: int) -> str:
+    """Return the tile of index ``d``; what is not written goes with the elements beside it."""
+    index = statement.write.indices[d]
+    slope = next(c for c in index.coefficients if c)
+    sign = 1 if slope > 0 else -1
+    size = abs(slope) * tile.size
+    ends = [sign * (i - index.constant) // size for i in (0, tensor.shape[d] - 1)]
+    value = affine_text(Affine((sign,), 0), (_names(tensor)[d],), -sign * index.constant)
+    inner = value if value.isidentifier() else f"({value})"
+    line = (inner if sign < 0 else value) if size == 1 else f"{inner}//{size}"
+    if min(ends) < 0:
+        line = f"max(0, {line})"
+    return f"min({tile.count - 1}, {line})" if max(ends) >= tile.count else line
 
 
 def _output_by_isl(program: Program, placed: Mapping, statement: Statement, port: Port) -> str:

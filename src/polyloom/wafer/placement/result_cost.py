@@ -1,0 +1,113 @@
+"""What becomes of a result under a layout, in cycles: added up across PEs, moved to its readers, sent away.
+
+Slices of tensors are compared: what a PE computes of a tensor with what the same PE reads of it. A guess by
+box arithmetic, as ``estimate``; the routes and the code of the chosen layouts are made elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from polyloom.ir.program import Access, Program, Statement
+from polyloom.wafer.engine_cost import store_cycles
+from polyloom.wafer.placement.boxes import Wishes, box_extents, elements, local_extents
+from polyloom.wafer.placement.classes import written_iterators
+from polyloom.wafer.placement.coordinates import Coordinate, Place
+from polyloom.wafer.simulator.machine import Machine
+
+
+def result_cycles(
+    program: Program,
+    statement: Statement,
+    place: Place,
+    places: Sequence[Place],
+    wishes: Wishes,
+    machine: Machine,
+) -> float:
+    """Return what becomes of a statement's result, ``places`` being those of all statements."""
+    size = elements(statement.write, local_extents(statement, place.x, place.y))
+    stage = _stage(machine)
+    cycles = 0.0
+    for coordinate in (place.x, place.y):
+        if _adds_up(statement, coordinate):
+            cycles += size + stage * coordinate.last
+    if statement.write.tensor in wishes.leaving:
+        cycles += _leaving(statement, place, wishes, machine) + stage
+    for reader, other in zip(program.statements, places, strict=True):
+        for access in reader.reads:
+            if access.tensor == statement.write.tensor:
+                cycles += sum(_moves(statement, place, reader, access, other, machine))
+    return cycles
+
+
+def _stage(machine: Machine) -> int:
+    return 2 * machine.ramp_latency + machine.hop_latency + machine.simd_launch
+
+
+def _each(machine: Machine) -> int:
+    """Return the cycles of an element that is passed on by itself, not by an instruction."""
+    passed = machine.loop_iteration + machine.branch + machine.scalar_load + machine.receive + machine.send
+    return passed + store_cycles(machine)
+
+
+def _adds_up(statement: Statement, coordinate: Coordinate) -> bool:
+    """Whether PEs along an axis compute parts of the same elements: ``y[i] +=`` over j, ``dx[w + r]``."""
+    kept = written_iterators(statement)
+    cut = [t.iterator for t in coordinate.tiles if t.count > 1]
+    return any(k not in kept or _overlaps(statement, k) for k in cut)
+
+
+def _overlaps(statement: Statement, iterator: int | None) -> bool:
+    indices = [i.coefficients for i in statement.write.indices]
+    return iterator is not None and any(c[iterator] and sum(map(bool, c)) > 1 for c in indices)
+
+
+def _leaving(statement: Statement, place: Place, wishes: Wishes, machine: Machine) -> float:
+    """Return the cycles of sending a result away; a sparse one is looked at element by element."""
+    lines = min(elements(statement.write, local_extents(statement, c)) for c in (place.x, place.y))
+    if statement.write.tensor not in wishes.sparse:
+        return lines
+    own = elements(statement.write, local_extents(statement, place.x, place.y))
+    return lines + own * _each(machine)
+
+
+# Moves.
+
+
+@dataclass(frozen=True)
+class _Slice:
+    """Of a dimension of a tensor: PE p of an axis has ``extent`` elements from ``start + p * step`` on."""
+
+    dim: int
+    start: int
+    step: int
+    extent: int
+
+
+def _slices(statement: Statement, access: Access, coordinate: Coordinate) -> Iterator[_Slice]:
+    extents = box_extents(access, local_extents(statement, coordinate))
+    for tile in coordinate.tiles:
+        for d, index in enumerate(access.indices):
+            c = 0 if tile.iterator is None or tile.count == 1 else index.coefficients[tile.iterator]
+            if c:
+                yield _Slice(d, index.constant, c * tile.size, extents[d])
+
+
+def _moves(
+    statement: Statement, place: Place, reader: Statement, access: Access, other: Place, machine: Machine
+) -> Iterator[float]:
+    """Yield the cycles of moving what one read needs, along each axis."""
+    own = elements(statement.write, local_extents(statement, place.x, place.y))
+    needed = elements(access, local_extents(reader, other.x, other.y))
+    for mine, theirs in ((place.x, other.x), (place.y, other.y)):
+        here = set(_slices(statement, statement.write, mine))
+        there = set(_slices(reader, access, theirs))
+        way = _stage(machine) * max(mine.last, theirs.last)
+        everywhere = any(t.count > 1 for t in theirs.tiles) and not there
+        if {(s.dim, s.step) for s in here} != {(s.dim, s.step) for s in there}:
+            yield way + (max(own, needed) if not here else max(own, needed) * _each(machine))
+        elif here != there:
+            yield way + 2 * max(0, needed - own) * _each(machine)
+        elif everywhere or (not here and mine.constant != theirs.constant):
+            yield way + max(own, needed)

@@ -1,0 +1,121 @@
+"""The guess that ranks layouts before any is compiled: boxes, drivers, moves; what follows for the choice."""
+
+from __future__ import annotations
+
+import pytest
+from corpus import Layer, layers
+
+from polyloom.api import read_program, simulate
+from polyloom.diagnostics import Source
+from polyloom.ir.program import Program
+from polyloom.pipeline import analyse_layer, complete_mapping
+from polyloom.wafer.placement.box_cost import BoxCosts
+from polyloom.wafer.placement.boxes import Wishes
+from polyloom.wafer.placement.choose import Choice, SearchOptions
+from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile, unit
+from polyloom.wafer.placement.cost_model import estimated_cycles
+from polyloom.wafer.placement.estimate import Guesser
+from polyloom.wafer.placement.fixed import place_of
+from polyloom.wafer.program import compile_program
+from polyloom.wafer.simd import SimdOptions
+from polyloom.wafer.simulator.machine import load_machine
+
+CS2 = load_machine("cs2")
+CONV = read_program("lair conv(): float16 x[2][18], float16 W[3][2][3] -> float16 y[3][16]\n"
+                    "{ all (k, w, c, r) in (3, 16, 2, 3) y[k][w] += x[c][w + r] * W[k][c][r] }")  # fmt: skip
+SHOWN = ("conv1d", "conv2d_channels", "gemv_bias M=32 N=16", "matmul_dense M=6 N=6 K=6", "ff44 M=30 N=13")
+
+
+def tiled(rank: int, k: int, extent: int, size: int) -> Coordinate:
+    return Coordinate((Tile(unit(rank, k), 0, extent - 1, size),))
+
+
+@pytest.mark.parametrize("layer", [x for x in layers() if x.name in SHOWN], ids=lambda x: x.name)
+def test_a_guess_is_of_the_size_of_the_estimate(layer: Layer) -> None:
+    program = layer.program()
+    mapping = layer.mapping(program)
+    wishes = Wishes(tuple(mapping.inputs), tuple(mapping.outputs), mapping.sparse)
+    places = [place_of(s, mapping.placement[s.name]) for s in program.statements]
+    compiled = compile_program(analyse_layer(program, mapping, SimdOptions(machine=CS2)), CS2)
+    assert 0.4 < Guesser(program, wishes, CS2).guess(places).cycles / estimated_cycles(compiled) < 1.3
+
+
+def test_a_box_is_loops_around_the_longest_instructions() -> None:
+    costs = BoxCosts(CS2)
+    conv = CONV.statements[0]
+    one_output = costs.together(conv, (1, 16, 1, 3))
+    assert one_output < costs.together(conv, (1, 16, 2, 3)) < 2.2 * one_output
+    assert costs.together(conv, (1, 16, 2, 3)) < 16 * 2 * 3 * CS2.loop_iteration
+
+
+def test_one_element_of_a_window_meets_a_diagonal() -> None:
+    costs = BoxCosts(CS2)
+    conv = CONV.statements[0]
+    assert costs.one_arrival(conv, 0, (1, 16, 2, 3)) == costs.one_arrival(conv, 0, (1, 3, 2, 3))
+    assert costs.one_arrival(conv, 0, (1, 1, 2, 1)) < costs.one_arrival(conv, 0, (3, 1, 2, 1))
+
+
+def test_a_stream_does_not_drive_what_waits_for_its_end() -> None:
+    program = read_program("lair late(): float16 x[8] -> float16 s[8], float16 y[8] {\n"
+                           "  all (i) in (8) s[i] = x[i] * 2\n"
+                           "  all (i) in (8) y[i] += s[i] * x[i]\n}\n")  # fmt: skip
+    place = Place(Coordinate(), Coordinate())
+    guesser = Guesser(program, Wishes(("x",), ("y",), ()), CS2)
+    stored = Guesser(program, Wishes((), ("y",), ()), CS2)
+    assert guesser.guess([place, place]).cycles > stored.guess([place, place]).cycles
+
+
+def test_what_is_moved_costs_more_than_what_stays() -> None:
+    program = read_program("lair two(): float16 x[8][8] -> float16 h[8][8], float16 y[8][8] {\n"
+                           "  all (i, j) in (8, 8) h[i][j] = x[i][j] * 2\n"
+                           "  all (i, j) in (8, 8) y[i][j] = h[i][j] + 1\n}\n")  # fmt: skip
+    rows = Place(Coordinate(), tiled(2, 0, 8, 2))
+    columns = Place(Coordinate(), tiled(2, 1, 8, 2))
+    guesser = Guesser(program, Wishes(("x",), ("y",), ()), CS2)
+    assert guesser.guess([rows, columns]).cycles > 1.5 * guesser.guess([rows, rows]).cycles
+
+
+# What follows for the choice.
+
+
+def chosen(program: Program, text: str) -> Choice:
+    options = SearchOptions(layouts=4, refined=1, compiled=12)
+    return complete_mapping(Source("part.map", text), program, CS2, None, options)
+
+
+SPREAD = (
+    ("y[2*h] += x[h]", 16, "PE[i//4, "),
+    ("y[2*h + 1] += x[h]", 16, "PE[max(0, (i - 1)//4), "),
+    ("y[h + 2] += x[h]", 12, "PE[min(3, max(0, (i - 2)//2)), "),
+    ("y[7 - h] += x[h]", 8, "PE[(-i + 7)//2, "),
+)
+
+
+@pytest.mark.parametrize(("body", "extent", "port"), SPREAD)
+def test_unwritten_elements_leave_beside_the_written_ones(body: str, extent: int, port: str) -> None:
+    program = read_program(f"lair up(): float16 x[8] -> float16 y[{extent}]\n{{ all (h) in (8) {body} }}\n")
+    text = "size: { PE[4, 1] }\ncompute_map: { up[h] -> [h, 0] }\noport_map: auto y\n"
+    choice = chosen(program, text)
+    assert port in choice.text
+    result = simulate(program, choice.mapping, check=True)
+    assert result.check is not None
+    assert result.check.passed
+
+
+def test_a_candidate_for_each_placement() -> None:
+    choice = chosen(CONV, "size: { PE[2, 2] }\niport_map: auto x\noport_map: auto y\n")
+    placements = [candidate.placement for candidate in choice.candidates]
+    assert len(placements) == len(set(placements)) > 1
+    assert choice.candidates[0].text == choice.text
+    assert choice.candidates[0].variants > 1
+    assert all(candidate.placement in candidate.text for candidate in choice.candidates)
+    assert [c.cycles for c in choice.candidates] == sorted(c.cycles for c in choice.candidates)
+
+
+def test_single_indices_come_first() -> None:
+    """An innermost index with one value makes every element a chunk."""
+    program = read_program("lair sums(): float16 x[6][6][4] -> float16 y[6][4] {\n"
+                           "  all (h, c, w) in (6, 4, 6) y[h][c] += x[h][w][c]\n}\n")  # fmt: skip
+    text = "size: { PE[4, 1] }\ncompute_map: { sums[h, c, w] -> [c, 0] }\niport_map: auto x\n"
+    choice = chosen(program, text)
+    assert "index[0, " in choice.text
