@@ -25,7 +25,8 @@ from polyloom.diagnostics import PolyloomError, Source, Unsupported
 from polyloom.ir import Program
 from polyloom.pipeline import analyse_layer, complete_mapping
 from polyloom.polyhedra.effort import TooHardError, at_most
-from polyloom.wafer.mapping import Mapping, read_mapping
+from polyloom.wafer.map_reader import read_mapping
+from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.placement.choose import Choice
 from polyloom.wafer.program import compile_program
 from polyloom.wafer.simd import SimdOptions

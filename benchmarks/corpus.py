@@ -16,8 +16,8 @@ from polyloom.frontends.lair.parse import parse
 from polyloom.ir import Program, evaluate, random_inputs
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.extensions import ALL_EXTENSIONS, Extension
+from polyloom.wafer.map_reader import read_mapping
 from polyloom.wafer.mapping import Mapping as LairMap
-from polyloom.wafer.mapping import read_mapping
 from polyloom.wafer.program import WaferProgram, compile_program
 from polyloom.wafer.simd import SimdMode, SimdOptions
 from polyloom.wafer.simulator.machine import load_machine

@@ -25,7 +25,8 @@ from rich.table import Table
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.pipeline import analyse_layer
 from polyloom.polyhedra.effort import TooHardError, at_most
-from polyloom.wafer.mapping import Mapping, read_mapping
+from polyloom.wafer.map_reader import read_mapping
+from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.placement.cost_model import estimated_cycles
 from polyloom.wafer.program import compile_program
 from polyloom.wafer.simd import SimdOptions

@@ -15,7 +15,8 @@ import islpy as isl
 from polyloom.diagnostics import Source
 from polyloom.ir.program import Program, Statement, Tensor
 from polyloom.ir.relations import access_relation, instance_set
-from polyloom.wafer.mapping import Mapping, read_mapping
+from polyloom.wafer.map_reader import read_mapping
+from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.placement.ports import input_lines, output_lines, relation_text
 from polyloom.wafer.sides import Grid, Side
 

@@ -18,7 +18,7 @@ from polyloom.frontends.lair.parse import parse
 from polyloom.ir import random_inputs
 from polyloom.pipeline import analyse_layer, compile_layer
 from polyloom.wafer.collectives import Estimate, ReductionShape
-from polyloom.wafer.mapping import read_mapping
+from polyloom.wafer.map_reader import read_mapping
 from polyloom.wafer.simd import SimdOptions
 from polyloom.wafer.simulation import simulate_program
 from polyloom.wafer.simulator.machine import load_machine

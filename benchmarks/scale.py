@@ -29,7 +29,7 @@ from polyloom.frontends.lair.lower import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.ir import Program
 from polyloom.pipeline import analyse_layer, compile_layer
-from polyloom.wafer.mapping import read_mapping
+from polyloom.wafer.map_reader import read_mapping
 from polyloom.wafer.program import WaferProgram
 from polyloom.wafer.simd import SimdMode, SimdOptions
 from polyloom.wafer.simulation import simulate_program

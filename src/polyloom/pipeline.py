@@ -34,8 +34,9 @@ from polyloom.wafer.memory import allocate
 from polyloom.wafer.placement.choose import Choice, SearchOptions, complete
 from polyloom.wafer.placement.cost_model import estimated_cycles
 from polyloom.wafer.program import WaferProgram, compile_program
-from polyloom.wafer.simd import SimdMode, SimdOptions, enlarge, extension_remarks, missed_remark
+from polyloom.wafer.simd import SimdMode, SimdOptions, extension_remarks, missed_remark
 from polyloom.wafer.simulator.machine import Machine
+from polyloom.wafer.strategies import enlarge
 from polyloom.wafer.tasks import build_tasks
 from polyloom.wafer.vectorise import vectorise
 from polyloom.wafer.whole_stream import whole_stream

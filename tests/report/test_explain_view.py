@@ -15,7 +15,7 @@ from polyloom.frontends.lair.parse import parse
 from polyloom.pipeline import analyse_layer
 from polyloom.report.explain_view import View
 from polyloom.wafer.extensions import ALL_EXTENSIONS, Extension, without
-from polyloom.wafer.mapping import read_mapping
+from polyloom.wafer.map_reader import read_mapping
 from polyloom.wafer.simd import SimdMode, SimdOptions
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

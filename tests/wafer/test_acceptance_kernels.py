@@ -13,7 +13,7 @@ from corpus import EXAMPLES, Layer
 from polyloom.diagnostics import Source
 from polyloom.ir import evaluate
 from polyloom.pipeline import analyse_layer
-from polyloom.wafer.mapping import read_mapping
+from polyloom.wafer.map_reader import read_mapping
 from polyloom.wafer.program import compile_program
 from polyloom.wafer.simd import SimdMode, SimdOptions
 from polyloom.wafer.simulation import Simulation, simulate_program

@@ -20,7 +20,7 @@ from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.ir import Program
 from polyloom.pipeline import analyse_layer, compile_layer
-from polyloom.wafer.mapping import read_mapping
+from polyloom.wafer.map_reader import read_mapping
 from polyloom.wafer.simd import SimdOptions
 from polyloom.wafer.simulator.machine import load_machine
 

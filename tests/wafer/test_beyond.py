@@ -16,7 +16,7 @@ from polyloom.frontends.lair.parse import parse
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.explanation import explanation
 from polyloom.wafer.extensions import ALL_EXTENSIONS, Extension
-from polyloom.wafer.mapping import read_mapping
+from polyloom.wafer.map_reader import read_mapping
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.program import WaferProgram, compile_program
 from polyloom.wafer.simd import SimdAnalysis, SimdOptions, Sizing, Strategy

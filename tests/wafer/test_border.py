@@ -25,7 +25,7 @@ from polyloom.pipeline import analyse_layer
 from polyloom.wafer.border import peel_border
 from polyloom.wafer.border_flows import kinds_of
 from polyloom.wafer.explanation import explanation
-from polyloom.wafer.mapping import read_mapping
+from polyloom.wafer.map_reader import read_mapping
 from polyloom.wafer.program import compile_program
 from polyloom.wafer.simd import SimdMode, SimdOptions
 from polyloom.wafer.simulation import simulate_program

@@ -15,7 +15,7 @@ from polyloom.ir import evaluate, random_inputs
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.c_names import is_reserved
 from polyloom.wafer.instructions import instructions
-from polyloom.wafer.mapping import read_mapping
+from polyloom.wafer.map_reader import read_mapping
 from polyloom.wafer.program import compile_program
 from polyloom.wafer.scalar_code import function_names
 from polyloom.wafer.simd import SimdMode, SimdOptions

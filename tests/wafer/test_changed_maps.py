@@ -16,7 +16,7 @@ from corpus import EXAMPLES, Layer, differences, expected, inputs_of, layers, to
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.ir import Program
 from polyloom.pipeline import analyse_layer
-from polyloom.wafer.mapping import read_mapping
+from polyloom.wafer.map_reader import read_mapping
 from polyloom.wafer.program import compile_program
 from polyloom.wafer.simd import SimdOptions
 from polyloom.wafer.simulation import simulate_program

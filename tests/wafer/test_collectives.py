@@ -16,7 +16,7 @@ from polyloom.ir import evaluate, random_inputs
 from polyloom.pipeline import analyse_layer, compile_layer
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.collectives import ReductionShape, balanced
-from polyloom.wafer.mapping import read_mapping
+from polyloom.wafer.map_reader import read_mapping
 from polyloom.wafer.simd import SimdMode, SimdOptions
 from polyloom.wafer.simulation import simulate_program
 from polyloom.wafer.simulator.machine import load_machine

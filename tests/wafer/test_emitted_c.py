@@ -15,7 +15,7 @@ from polyloom.frontends.lair.parse import parse
 from polyloom.pipeline import analyse_layer
 from polyloom.polyhedra.loops import Name, Number, Operation, replace_name, sum_of
 from polyloom.wafer.emit_c import integer_text, without_brackets
-from polyloom.wafer.mapping import read_mapping
+from polyloom.wafer.map_reader import read_mapping
 from polyloom.wafer.program import compile_program
 from polyloom.wafer.simd import SimdOptions
 from polyloom.wafer.simulator.machine import load_machine

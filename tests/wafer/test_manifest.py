@@ -16,7 +16,7 @@ from polyloom.ir import evaluate, random_inputs
 from polyloom.pipeline import analyse_layer, compile_layer
 from polyloom.wafer.instructions import table_text
 from polyloom.wafer.manifest import manifest
-from polyloom.wafer.mapping import read_mapping
+from polyloom.wafer.map_reader import read_mapping
 from polyloom.wafer.program import WaferProgram
 from polyloom.wafer.simd import SimdOptions
 from polyloom.wafer.simulator.build import build_program

@@ -22,7 +22,7 @@ from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.explanation import explanation
-from polyloom.wafer.mapping import read_mapping
+from polyloom.wafer.map_reader import read_mapping
 from polyloom.wafer.simd import SimdMode, SimdOptions
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -14,7 +14,7 @@ from polyloom.diagnostics import PolyloomError, Source
 from polyloom.frontends.lair.from_program import from_program
 from polyloom.ir.program import Program
 from polyloom.pipeline import complete_mapping
-from polyloom.wafer.mapping import read_mapping
+from polyloom.wafer.map_reader import read_mapping
 from polyloom.wafer.placement.choose import Choice, SearchOptions
 from polyloom.wafer.simulator.machine import load_machine
 

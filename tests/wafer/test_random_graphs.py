@@ -15,7 +15,7 @@ from graph_layers import graph_layer
 
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.pipeline import analyse_layer
-from polyloom.wafer.mapping import read_mapping
+from polyloom.wafer.map_reader import read_mapping
 from polyloom.wafer.program import compile_program
 from polyloom.wafer.simd import SimdMode, SimdOptions
 from polyloom.wafer.simulation import simulate_program

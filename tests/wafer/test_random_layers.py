@@ -22,7 +22,8 @@ from polyloom.pipeline import analyse_layer
 from polyloom.polyhedra.binding import bind, project_out_parameters
 from polyloom.polyhedra.bounds import box_between
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.mapping import Mapping, read_mapping
+from polyloom.wafer.map_reader import read_mapping
+from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.program import compile_program
 from polyloom.wafer.simd import SimdAnalysis, SimdMode, SimdOptions, Strategy
 from polyloom.wafer.simulation import simulate_program

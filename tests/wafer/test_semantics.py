@@ -13,7 +13,7 @@ from polyloom.frontends.lair.parse import parse
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.extensions import without
-from polyloom.wafer.mapping import read_mapping
+from polyloom.wafer.map_reader import read_mapping
 from polyloom.wafer.program import compile_program
 from polyloom.wafer.simd import SimdMode, SimdOptions, Strategy
 from polyloom.wafer.simulation import simulate_program

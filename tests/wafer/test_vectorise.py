@@ -17,7 +17,8 @@ from polyloom.ir.program import Program
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.extensions import ALL_EXTENSIONS, Extension
-from polyloom.wafer.mapping import Mapping, read_mapping
+from polyloom.wafer.map_reader import read_mapping
+from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.program import compile_program
 from polyloom.wafer.simd import SimdOptions, Strategy
 from polyloom.wafer.simulation import simulate_program

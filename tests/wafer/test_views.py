@@ -80,7 +80,7 @@ def test_few_pes_of_a_large_rectangle_are_watched() -> None:
 def compiled_with(layer: Layer, text: str) -> WaferProgram:
     from polyloom.diagnostics import Source
     from polyloom.pipeline import analyse_layer
-    from polyloom.wafer.mapping import read_mapping
+    from polyloom.wafer.map_reader import read_mapping
     from polyloom.wafer.program import compile_program
     from polyloom.wafer.simd import SimdOptions
     from polyloom.wafer.simulator.machine import load_machine
@@ -145,7 +145,7 @@ def test_large_sets_have_a_window() -> None:
     )
     from polyloom.diagnostics import Source
     from polyloom.pipeline import analyse_layer
-    from polyloom.wafer.mapping import read_mapping
+    from polyloom.wafer.map_reader import read_mapping
     from polyloom.wafer.simd import SimdOptions
 
     program = large.program()

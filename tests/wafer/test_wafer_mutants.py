@@ -27,7 +27,7 @@ from polyloom.wafer import (
     routes,
     segments,
     selection,
-    simd,
+    strategies,
     stream_code,
     tasks,
     units,
@@ -66,7 +66,7 @@ def fault_of(layer: str, mode: SimdMode, invocations: int, density: float) -> st
 
 def without_disjointness_check(patch: pytest.MonkeyPatch) -> None:
     """Sec. 5.3 without (41): extra instances may write what belongs to proper ones."""
-    original = simd._try_hull
+    original = strategies._try_hull
 
     def mutated(analysis: Any, arrays: Any, options: Any) -> Any:
         if analysis.extra is None:
@@ -75,22 +75,22 @@ def without_disjointness_check(patch: pytest.MonkeyPatch) -> None:
         blind = replace(analysis, extra=replace(analysis.extra, writes=nothing, reads={}))
         return replace(original(blind, arrays, options), extra=analysis.extra)
 
-    patch.setattr(simd, "_try_hull", mutated)
+    patch.setattr(strategies, "_try_hull", mutated)
 
 
 def without_check_of_reads(patch: pytest.MonkeyPatch) -> None:
     """Extra instances may read outside of local arrays, which what they read does not enlarge."""
-    original = simd._try_hull
+    original = strategies._try_hull
 
     def mutated(analysis: Any, arrays: Any, options: Any) -> Any:
         return original(_reading_nothing(analysis), arrays, options)
 
-    patch.setattr(simd, "_try_hull", mutated)
+    patch.setattr(strategies, "_try_hull", mutated)
 
 
 def what_extra_instances_read_forgotten(patch: pytest.MonkeyPatch) -> None:
     """Arrays are enlarged by what extra instances write alone."""
-    original = simd.enlarge
+    original = strategies.enlarge
 
     def mutated(arrays: Any, analyses: Any) -> Any:
         return original(arrays, tuple(_reading_nothing(analysis) for analysis in analyses))
@@ -278,7 +278,7 @@ def test_a_wrong_compiler_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPa
 
 def test_a_lost_instruction_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     layer = next(known for known in layers() if known.name == FF)
-    monkeypatch.setattr(simd, "match_instruction", lambda *_: None)
+    monkeypatch.setattr(strategies, "match_instruction", lambda *_: None)
     monkeypatch.setattr(selection, "instructions", tuple)
     found = strategies_of(layer.compile(SimdMode.AUTO))
     assert found == "-" != wanted_strategies()[FF][SimdMode.AUTO]

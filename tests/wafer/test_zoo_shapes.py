@@ -27,16 +27,11 @@ from polyloom.ir.program import Access, Program, Statement
 from polyloom.polyhedra.bounds import is_independent_of
 from polyloom.polyhedra.vectorized import evaluate_function
 from polyloom.wafer.extensions import ALL_EXTENSIONS, without
-from polyloom.wafer.mapping import Mapping, read_mapping
+from polyloom.wafer.map_reader import read_mapping
+from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.memory import LocalArray, allocate
-from polyloom.wafer.simd import (
-    SimdAnalysis,
-    SimdMode,
-    SimdOptions,
-    Strategy,
-    analyse,
-    choose_strategy,
-)
+from polyloom.wafer.simd import SimdAnalysis, SimdMode, SimdOptions, Strategy
+from polyloom.wafer.strategies import analyse, choose_strategy
 from polyloom.wafer.tasks import build_tasks, trigger_position
 from polyloom.wafer.zeros import zeros_may_be_dropped
 

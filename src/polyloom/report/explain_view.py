@@ -15,9 +15,9 @@ from polyloom.ir.text import assignment_text, tensor_text
 from polyloom.report.explain_task_view import Row, task_rows, task_title
 from polyloom.report.resource_view import reduction_rows, resource_rows, resource_table
 from polyloom.report.terminal import ascii_only, console
+from polyloom.wafer.adapters import Adapter
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.array_layout import layout_effects
-from polyloom.wafer.border import Adapter
 from polyloom.wafer.chains import Chain
 from polyloom.wafer.explanation import chain_kind, pes_text
 from polyloom.wafer.memory import LocalArray

@@ -28,12 +28,8 @@ from polyloom.wafer.extensions import Effect, Extension
 from polyloom.wafer.isl_text import function_text
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.notation import notation, set_notation
-from polyloom.wafer.simd import (
-    SimdAnalysis,
-    SimdMode,
-    SimdOptions,
-    Sizing,
-    Strategy,
+from polyloom.wafer.simd import SimdAnalysis, SimdMode, SimdOptions, Sizing, Strategy
+from polyloom.wafer.strategies import (
     analyse,
     choose_strategy,
     enlarge,

@@ -15,9 +15,9 @@ from polyloom.polyhedra.binding import bind, bind_domain
 from polyloom.polyhedra.bounds import box_between, elementwise_maximum, elementwise_minimum
 from polyloom.polyhedra.functions import point_of
 from polyloom.polyhedra.loops import IntExpression, Name, Number, operation_count, sum_of
+from polyloom.wafer.adapters import Adapter
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.array_code import initialize_code
-from polyloom.wafer.border import Adapter
 from polyloom.wafer.border_flows import LINE, Kind, Way
 from polyloom.wafer.border_routes import ColoredAdapter
 from polyloom.wafer.code import (

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyloom.polyhedra.binding import bind_domain
-from polyloom.wafer.border import Adapter
+from polyloom.wafer.adapters import Adapter
 from polyloom.wafer.border_line import Entry
 from polyloom.wafer.exchange import passing, split_by_targets
 

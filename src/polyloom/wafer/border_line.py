@@ -100,3 +100,8 @@ class BorderLine:
         return isl.Map(
             f"{{ port[p] -> pos[p] : 0 <= p < {n}; port[-1] -> pos[0]; port[{n}] -> pos[{n - 1}] }}"
         )
+
+
+def numbered(prefix: str, rank: int) -> list[str]:
+    """Return names for index dimensions: ``k0``, ``k1``, ..."""
+    return [f"{prefix}{k}" for k in range(rank)]

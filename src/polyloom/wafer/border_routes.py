@@ -12,7 +12,8 @@ from itertools import product
 
 import islpy as isl
 
-from polyloom.wafer.border import Adapter, Border, between
+from polyloom.wafer.adapters import Adapter, between
+from polyloom.wafer.border import Border
 from polyloom.wafer.border_flows import Kind, kinds_of, port_way
 from polyloom.wafer.border_line import BorderLine, Entry
 from polyloom.wafer.routing import RAMP, ColoredChain, ColoredStream, Route, split_by_color

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from polyloom.diagnostics import Diagnostic
+from polyloom.wafer.adapters import Adapter
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.array_layout import layout_effects
-from polyloom.wafer.border import Adapter
 from polyloom.wafer.border_flows import kinds_of
 from polyloom.wafer.chains import Chain, Part, Results
 from polyloom.wafer.collectives import Reduction

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyloom.wafer.border import Adapter, Border
+from polyloom.wafer.adapters import Adapter
+from polyloom.wafer.border import Border
 from polyloom.wafer.border_flows import Kind
 from polyloom.wafer.moves import MEMORY
 from polyloom.wafer.routing import RAMP, Route, alternating_uses

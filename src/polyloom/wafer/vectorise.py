@@ -1,6 +1,6 @@
 """How a task is done: as the paper has it, or with loops around instructions and with several of them.
 
-Where ``simd.analyse`` finds no single instruction for all instances of a task, this stage looks for the
+Where ``strategies.analyse`` finds no single instruction for all instances of a task, this stage looks for the
 cheapest way to run some dimensions of the nest as loops and the others as instructions. A read of local
 memory that is the same for all instances of one run is a scalar to them: the matrix product on local memory
 ``y[b][i] += W[i][j] * x[b][j]`` is a loop over b and j around one multiply-add over i.
@@ -30,16 +30,8 @@ from polyloom.wafer.matching import Match, work_at_point
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.nests import MAX_DIMENSIONS, jointly_coalesced
 from polyloom.wafer.selection import Plan, Step, loop_cycles, select
-from polyloom.wafer.simd import (
-    Nested,
-    SimdAnalysis,
-    SimdMode,
-    SimdOptions,
-    Strategy,
-    analyse,
-    choose_strategy,
-    scalar_reads,
-)
+from polyloom.wafer.simd import Nested, SimdAnalysis, SimdMode, SimdOptions, Strategy, scalar_reads
+from polyloom.wafer.strategies import analyse, choose_strategy
 from polyloom.wafer.tasks import ComputeTask
 from polyloom.wafer.whole_stream import WholeStream
 

@@ -19,7 +19,7 @@ import islpy as isl
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, error
 from polyloom.ir.program import Affine, Program, Statement
 from polyloom.polyhedra.effort import TooHardError, at_most
-from polyloom.wafer.mapping import Given, read_given, read_mapping
+from polyloom.wafer.map_reader import Given, read_given, read_mapping
 from polyloom.wafer.mapping import Mapping as LairMap
 from polyloom.wafer.placement.boxes import Wishes
 from polyloom.wafer.placement.coordinates import Place

@@ -11,7 +11,7 @@ import islpy as isl
 
 from polyloom.diagnostics import Source
 from polyloom.ir.program import Program
-from polyloom.wafer.mapping import Given
+from polyloom.wafer.map_reader import Given
 from polyloom.wafer.mapping import Mapping as LairMap
 from polyloom.wafer.placement.boxes import Wishes, box_extents, local_extents
 from polyloom.wafer.placement.coordinates import Place
@@ -203,7 +203,7 @@ def known_places(problem: Problem, places: Sequence[Place]) -> tuple[Place | Non
 
 def _placed(problem: Problem, plan: Plan, text: str) -> LairMap:
     """Return the mapping without ports, for the relations that are taken from it."""
-    from polyloom.wafer.mapping import read_mapping
+    from polyloom.wafer.map_reader import read_mapping
 
     mapping = read_mapping(Source("<map>", text), problem.program)
     return replace(mapping, grid=plan.grid)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from polyloom.wafer.adapters import Adapter
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.border import Adapter
 from polyloom.wafer.chains import Chain, Results
 from polyloom.wafer.explanation import chain_kind
 from polyloom.wafer.memory import resident_tensors
