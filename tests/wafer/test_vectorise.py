@@ -222,3 +222,12 @@ def test_nine_dimensions_of_a_convolution() -> None:
     program, mapping = placed(joined.text, joined.map_text)
     (analysis_,) = analyse_layer(program, mapping, SimdOptions()).simd
     assert analysis_.strategy is not Strategy.NONE
+
+
+def test_a_long_expression_is_covered_in_time() -> None:
+    """Each node is looked at once: sixty terms, inside of one another, took 2**60 steps."""
+    terms = " + ".join(f"select(x[i] < {k}, exp(x[i]), 0)" for k in range(60))
+    text = f"lair S(): float16 x[8] -> float16 y[8] {{ all (i) in (8) y[i] = {terms} }}"
+    program, mapping = placed(text, "size: { PE[1, 1] }\ncompute_map: { S[i] -> PE[0, 0] }")
+    analysis = analyse_layer(program, mapping, SimdOptions())
+    assert len(analysis.simd) == 1

@@ -108,12 +108,16 @@ class _Choice:
 
 @dataclass(eq=False)
 class _Cover:
-    """The cheapest choice for each node, and the temporaries that hold nodes already computed."""
+    """The cheapest choice for each node, and the temporaries that hold nodes already computed.
+
+    ``kept``: for each node, what a loop that evaluates it has in temporaries, the node itself or inside it.
+    """
 
     scalars: frozenset[int]
     shape: Shape
     machine: Machine
     best: dict[Expression, _Choice] = field(default_factory=dict)
+    kept: dict[Expression, tuple[Expression, ...]] = field(default_factory=dict)
     held: dict[Expression, Read] = field(default_factory=dict)
 
     def choice(self, node: Expression) -> _Choice:
@@ -178,22 +182,30 @@ class _Cover:
 
     def _loop(self, node: Expression) -> _Choice:
         """Evaluate a node in a loop; inside it, what instructions do for less comes from temporaries."""
-        kept = tuple(dict.fromkeys(self._worth_keeping(node, top=True)))
+        kept = self._kept_inside(node)
         cycles = self._loop_cycles(self._inside(node, kept)) + sum(self.choice(k).cycles for k in kept)
         return _Choice(cycles, None, (node,), kept)
 
-    def _worth_keeping(self, node: Expression, *, top: bool) -> Iterator[Expression]:
+    def _kept_inside(self, node: Expression) -> tuple[Expression, ...]:
+        """Return what is worth keeping in temporaries while a node itself is evaluated."""
         if self._is_scalar(node) or is_memory(node, self.scalars):
-            return
-        if not top and not self._is_tied(node) and not isinstance(node, Compare):
-            kept = tuple(dict.fromkeys(k for c in children(node) for k in self._worth_keeping(c, top=False)))
-            inline = self.shape.count * self._inside(node, kept) + sum(self.choice(k).cycles for k in kept)
-            load = self.shape.count * own_cycles(self.machine, Read(FIRST_TEMPORARY, node.type))
-            if self.choice(node).instruction is not None and self.choice(node).cycles + load < inline:
-                yield node
-                return
-        for child in children(node):
-            yield from self._worth_keeping(child, top=False)
+            return ()
+        return tuple(dict.fromkeys(kept for child in children(node) for kept in self._kept(child)))
+
+    def _kept(self, node: Expression) -> tuple[Expression, ...]:
+        """Return a node itself where keeping it is worth its while, else what is inside it."""
+        if node not in self.kept:
+            inside = self._kept_inside(node)
+            self.kept[node] = (node,) if self._is_worth_keeping(node, inside) else inside
+        return self.kept[node]
+
+    def _is_worth_keeping(self, node: Expression, inside: tuple[Expression, ...]) -> bool:
+        alone = self._is_scalar(node) or is_memory(node, self.scalars)
+        if alone or self._is_tied(node) or isinstance(node, Compare):
+            return False
+        inline = self.shape.count * self._inside(node, inside) + sum(self.choice(k).cycles for k in inside)
+        load = self.shape.count * own_cycles(self.machine, Read(FIRST_TEMPORARY, node.type))
+        return self.choice(node).instruction is not None and self.choice(node).cycles + load < inline
 
     def _inside(self, node: Expression, kept: tuple[Expression, ...]) -> int:
         """Return what evaluating a node once costs in a loop, the kept ones being loads."""
