@@ -8,6 +8,7 @@ import pytest
 
 import polyloom
 from polyloom.diagnostics import Unsupported
+from polyloom.frontends.lair.names import BINARY, UNARY
 
 LAYER = """
 #include <math.h>
@@ -35,6 +36,18 @@ def test_types_that_the_machine_lacks(tmp_path: Path) -> None:
     assert set(codes(tmp_path, "double", "x[i] + 1")) == {"wafer-type", "wafer-function"}
 
 
-@pytest.mark.parametrize("value", ["sinf(x[i])", "x[i] + i", "fmodf(x[i], 2)"])
+@pytest.mark.parametrize("value", ["atan2f(x[i], 2)", "x[i] + i", "fmodf(x[i], 2)"])
 def test_functions_that_the_machine_lacks(tmp_path: Path, value: str) -> None:
     assert set(codes(tmp_path, "float", value)) == {"wafer-function"}
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32"])
+def test_the_machine_has_every_function_of_lair(kind: str) -> None:
+    calls = [f"{name}(x[i])" for name in UNARY] + [f"{name}(x[i], 2)" for name in BINARY]
+    body = " + ".join(f"select(x[i] < {k}, {call}, 0)" for k, call in enumerate(calls))
+    program = polyloom.read_program(
+        f"lair f(): {kind} x[4] -> {kind} y[4] {{ all (i) in (4) y[i] = {body} }}"
+    )
+    mapping = polyloom.read_mapping("size: { PE[1, 1] }\ncompute_map: { f[i] -> PE[0, 0] }", program)
+    result = polyloom.simulate(program, mapping, check=True)
+    assert result.check is not None and result.check.passed

@@ -13,18 +13,7 @@ from polyloom.wafer.scalar_code import C_TYPES
 
 _FUNCTIONS = frozenset(
     {
-        UnaryOp.NEGATE,
-        UnaryOp.EXP,
-        UnaryOp.LOG,
-        UnaryOp.SQRT,
-        UnaryOp.RSQRT,
-        UnaryOp.TANH,
-        UnaryOp.SIGMOID,
-        UnaryOp.ERF,
-        UnaryOp.ABS,
-        UnaryOp.FLOOR,
-        UnaryOp.CEIL,
-        UnaryOp.ROUND,
+        *(op for op in UnaryOp if op not in (UnaryOp.COMPLEMENT, UnaryOp.NOT)),
         BinaryOp.ADD,
         BinaryOp.SUBTRACT,
         BinaryOp.MULTIPLY,

@@ -88,8 +88,16 @@ _ZERO_AT_ZERO = frozenset(
         UnaryOp.FLOOR,
         UnaryOp.CEIL,
         UnaryOp.ROUND,
+        UnaryOp.TRUNC,
+        UnaryOp.SIN,
+        UnaryOp.TAN,
+        UnaryOp.ASIN,
+        UnaryOp.ATAN,
+        UnaryOp.SINH,
+        UnaryOp.CBRT,
     }
 )
+_ONE_AT_ZERO = frozenset({UnaryOp.EXP, UnaryOp.EXP2, UnaryOp.COS, UnaryOp.COSH})
 
 
 def _unary(op: UnaryOp, value: Number | None) -> Number | None:
@@ -99,7 +107,7 @@ def _unary(op: UnaryOp, value: Number | None) -> Number | None:
         return 0
     if op is UnaryOp.NEGATE:
         return -value
-    return 1 if op is UnaryOp.EXP and value == 0 else None
+    return 1 if op in _ONE_AT_ZERO and value == 0 else None
 
 
 def _exact_small(value: Number | None) -> Number | None:

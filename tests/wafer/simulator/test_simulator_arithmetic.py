@@ -89,7 +89,9 @@ erf = np.vectorize(math.erf)
 UNARY: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "neg": np.negative, "abs": np.abs, "exp": np.exp, "log": np.log, "sqrt": np.sqrt,
     "rsqrt": lambda x: 1 / np.sqrt(x), "tanh": np.tanh, "sigmoid": sigmoid, "erf": erf, "floor": np.floor,
-    "ceil": np.ceil, "round": np.round,
+    "ceil": np.ceil, "round": np.round, "trunc": np.trunc, "sin": np.sin, "cos": np.cos, "tan": np.tan,
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh,
+    "exp2": np.exp2, "log2": np.log2, "log10": np.log10, "cbrt": np.cbrt,
 }  # fmt: skip
 
 
@@ -102,7 +104,7 @@ def test_functions_of_one_float(suffix: str) -> None:
     with np.errstate(all="ignore"):
         for values, (name, function) in zip(got, UNARY.items(), strict=True):
             expected = function(x.astype(np.float64)).astype(x.dtype)
-            if suffix == "h" or name in ("neg", "abs", "sqrt", "rsqrt", "floor", "ceil", "round"):
+            if suffix == "h" or name in ("neg", "abs", "sqrt", "rsqrt", "floor", "ceil", "round", "trunc"):
                 np.testing.assert_array_equal(values, expected, err_msg=name)
             else:
                 np.testing.assert_allclose(values, expected, rtol=1.2e-7, err_msg=name)

@@ -29,7 +29,20 @@ typedef _Float16 half;
   static inline type erf_##suffix(type a) { return (type)__builtin_erf((double)a); } \
   static inline type floor_##suffix(type a) { return (type)__builtin_floor((double)a); } \
   static inline type ceil_##suffix(type a) { return (type)__builtin_ceil((double)a); } \
-  static inline type round_##suffix(type a) { return (type)__builtin_rint((double)a); }
+  static inline type round_##suffix(type a) { return (type)__builtin_rint((double)a); } \
+  static inline type trunc_##suffix(type a) { return (type)__builtin_trunc((double)a); } \
+  static inline type sin_##suffix(type a) { return (type)__builtin_sin((double)a); } \
+  static inline type cos_##suffix(type a) { return (type)__builtin_cos((double)a); } \
+  static inline type tan_##suffix(type a) { return (type)__builtin_tan((double)a); } \
+  static inline type asin_##suffix(type a) { return (type)__builtin_asin((double)a); } \
+  static inline type acos_##suffix(type a) { return (type)__builtin_acos((double)a); } \
+  static inline type atan_##suffix(type a) { return (type)__builtin_atan((double)a); } \
+  static inline type sinh_##suffix(type a) { return (type)__builtin_sinh((double)a); } \
+  static inline type cosh_##suffix(type a) { return (type)__builtin_cosh((double)a); } \
+  static inline type exp2_##suffix(type a) { return (type)__builtin_exp2((double)a); } \
+  static inline type log2_##suffix(type a) { return (type)__builtin_log2((double)a); } \
+  static inline type log10_##suffix(type a) { return (type)__builtin_log10((double)a); } \
+  static inline type cbrt_##suffix(type a) { return (type)__builtin_cbrt((double)a); }
 
 PE_ARITHMETIC_OF_FLOATS(half, h)
 PE_ARITHMETIC_OF_FLOATS(float, s)
@@ -52,7 +65,8 @@ static inline int64_t pe_integer_power(int64_t base, int64_t exponent) {
   static inline type pow_##suffix(type a, type b) { return (type)pe_integer_power(a, b); } \
   static inline type floor_##suffix(type a) { return a; } \
   static inline type ceil_##suffix(type a) { return a; } \
-  static inline type round_##suffix(type a) { return a; }
+  static inline type round_##suffix(type a) { return a; } \
+  static inline type trunc_##suffix(type a) { return a; }
 
 PE_ARITHMETIC_OF_INTEGERS(int16_t, i16)
 PE_ARITHMETIC_OF_INTEGERS(int32_t, i32)
