@@ -310,11 +310,36 @@ def keras_cases() -> None:
         "keras_upsampling", (1, 4, 4, 2), lambda: k.UpSampling2D(2), lambda: k.ZeroPadding2D(((1, 2), (0, 1)))
     )
     keras_case("keras_gru", (2, 4, 3), lambda: k.GRU(5, unroll=True))
+    keras_case("keras_lstm", (2, 4, 3), lambda: k.LSTM(5, return_sequences=True))
 
     tf.keras.utils.set_random_seed(SEED)
     heads = k.MultiHeadAttention(2, 4)
     heads.build((2, 5, 8), (2, 5, 8))
     CASES.append(Case("keras_attention", lambda x: heads(x, x, training=False), [(2, 5, 8)]))
+
+
+# -- control flow
+
+
+@case((3, 4), (3,))
+def branches(x: Any, y: Any) -> Any:
+    scaled = tf.cond(tf.reduce_sum(x) > 100.0, lambda: x * 2, lambda: x * y[:, None])
+    return tf.cond(tf.reduce_max(y) > -100.0, lambda: tf.exp(scaled), lambda: -scaled)
+
+
+@case((5, 4))
+def loops(x: Any) -> Any:
+    powers = tf.while_loop(lambda k, y: k < 3, lambda k, y: (k + 1, y * x + 1.0), (0, x))[1]
+    return tf.scan(lambda a, b: a * 0.5 + b, powers) + tf.map_fn(tf.nn.softmax, x)
+
+
+@case((2, 5, 6, 3))
+def resize(x: Any) -> Any:
+    ways = ("bilinear", "nearest", "bicubic", "area")
+    first = tf.compat.v1.image
+    corners = first.resize_bilinear(x, (8, 4), align_corners=True)
+    corners += first.resize_nearest_neighbor(x, (8, 4), align_corners=True)
+    return sum(tf.image.resize(x, (8, 4), way) for way in ways) + corners + first.resize_bicubic(x, (8, 4))
 
 
 # -- training graphs: gradients of a loss by tf.GradientTape
@@ -462,6 +487,22 @@ def _(x: Any, y: Any) -> Any:
 @training("broadcast", (4, 1, 3), (5, 1), (3,), positive=(2,))
 def _(x: Any, y: Any, z: Any) -> Any:
     return squares(x * y / z - tf.sqrt(z) + tf.exp(y) * tf.reduce_max(x))
+
+
+@training("resize", (1, 5, 4, 2))
+def _(x: Any) -> Any:
+    up = (
+        tf.image.resize(x, (7, 8))
+        + tf.image.resize(x, (7, 8), "nearest")
+        + tf.image.resize(x, (7, 8), "bicubic")
+    )
+    return squares(up)
+
+
+@training("loops", (4, 3), (3,))
+def _(x: Any, y: Any) -> Any:
+    start = tf.cond(tf.reduce_sum(x) > 100.0, lambda: y * 2, lambda: tf.sin(y) * y)
+    return squares(tf.scan(lambda a, b: tf.tanh(a * 0.5 + b), x, start))
 
 
 def networks() -> None:

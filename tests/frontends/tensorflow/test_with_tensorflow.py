@@ -82,6 +82,38 @@ def test_a_keras_training_step_in_memory(tensorflow: Any) -> None:
         np.testing.assert_allclose(array, variables[name], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_one_of_several_branches(tensorflow: Any, known: bool) -> None:
+    tf = tensorflow
+
+    @tf.function
+    def choose(x: Any) -> Any:
+        number = tf.constant(1) if known else tf.cast(x[0, 0], tf.int32)
+        return {"y": tf.switch_case(number, [lambda: x, lambda: -x, lambda: tf.exp(x)])}
+
+    concrete = choose.get_concrete_function(tf.TensorSpec((2, 3), tf.float32, name="x"))
+    model = polyloom.from_tensorflow(concrete)
+    for first in (-1, 0, 1, 2, 3):
+        x = np.full((2, 3), first, np.float32)
+        found = model.outputs(evaluate(model.program, model.inputs({"x": x})))
+        np.testing.assert_allclose(found["y"], concrete(tf.constant(x))["y"].numpy(), rtol=1e-6)
+
+
+def test_a_variable_that_changes_in_a_loop_is_refused(tensorflow: Any) -> None:
+    tf = tensorflow
+    total = tf.Variable(np.zeros(3, np.float32), name="total")
+
+    @tf.function
+    def step(x: Any) -> Any:
+        for _ in tf.range(3):
+            total.assign_add(x)
+        return x * 2
+
+    with pytest.raises(polyloom.Unsupported) as refused:
+        polyloom.from_tensorflow(step.get_concrete_function(tf.TensorSpec((3,), tf.float32, name="x")))
+    assert "a variable that changes inside a branch or loop" in refused.value.diagnostics[0].notes[0]
+
+
 def test_basic_pitch() -> None:
     """A SavedModel of 2022 (44 convolutions among 104 functions) gives what TensorFlow gives.
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.frontends.graph.builder import Builder
+from polyloom.frontends.graph.lists import Anything, ValueList
 from polyloom.frontends.graph.model import Graph, Node
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value
@@ -29,8 +30,8 @@ class Context:
 
     builder: Builder
     node: Node
-    values: tuple[Value | None, ...]
-    subgraph: Callable[[Graph, Mapping[str, Value]], list[Value]]
+    values: tuple[Anything | None, ...]
+    subgraph: Callable[[Graph, Mapping[str, Anything]], list[Anything]]
 
     @property
     def version(self) -> int:
@@ -38,8 +39,38 @@ class Context:
         return self.node.version
 
     def optional(self, position: int) -> Value | None:
-        """Return an input; None where it is missing."""
+        """Return an input that is a tensor; None where it is missing. Raises ``Refused``."""
+        found = self.anything(position)
+        if isinstance(found, ValueList):
+            raise Refused(f"input number {position} is a list of tensors")
+        return found
+
+    def anything(self, position: int) -> Anything | None:
+        """Return an input, tensor or list; None where it is missing."""
         return self.values[position] if 0 <= position < len(self.values) else None
+
+    def listed(self, position: int = 0) -> ValueList:
+        """Return an input that is a list. Raises ``Refused``."""
+        found = self.anything(position)
+        if not isinstance(found, ValueList):
+            raise Refused(f"input number {position} is no list of tensors")
+        return found
+
+    @property
+    def everything(self) -> list[Anything]:
+        """All inputs, tensors and lists, none of which may be missing. Raises ``Refused``."""
+        found = [v for v in self.values if v is not None]
+        if len(found) != len(self.values):
+            raise Refused("an input is missing")
+        return found
+
+    def tensors(self, body: Graph, given: Mapping[str, Value]) -> list[Value]:
+        """Lower a body whose results are tensors. Raises ``Refused``."""
+        found = self.subgraph(body, given)
+        kept = [v for v in found if isinstance(v, Value)]
+        if len(kept) != len(found):
+            raise Refused("a result of its body is a list of tensors")
+        return kept
 
     def input(self, position: int = 0) -> Value:
         """Return an input that must be there. Raises ``Refused``."""
@@ -145,7 +176,8 @@ class Context:
         return axis(self.integer(name, default), rank)
 
 
-Operation = Callable[[Context], Sequence[Value]]
+Operation = Callable[[Context], Sequence[Anything]]
+TensorOperation = Callable[[Context], Sequence[Value]]
 Table = Mapping[str, Operation]
 
 

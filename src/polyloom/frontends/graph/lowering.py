@@ -15,6 +15,7 @@ from polyloom.diagnostics import PolyloomError, Unsupported, error
 from polyloom.frontends.graph.builder import LARGEST_TENSOR, Builder
 from polyloom.frontends.graph.context import Context, Operation
 from polyloom.frontends.graph.imported import Imported, Row
+from polyloom.frontends.graph.lists import Anything, ValueList
 from polyloom.frontends.graph.model import Graph, GraphTensor, Node
 from polyloom.frontends.graph.refusal import Refusal, Refused, unsupported
 from polyloom.frontends.graph.values import Shape, Value, is_whole
@@ -31,6 +32,8 @@ NOT_FORESEEN = "its operands and attributes do not fit each other, or Polyloom i
 """Why a node is refused whose function failed: not all that a broken file may say of some hundred operations
 is checked one by one, and a message that names the node is better than a traceback. The tests of whole suites
 assert that no node of theirs is refused so."""
+
+Scope = dict[str, Anything | None]
 
 MOST_STATEMENTS = 200_000
 """Statements of a program at most: unrolled loops of a hostile file end there."""
@@ -50,7 +53,7 @@ def lower(graph: Graph, find: Find, sizes: Sizes | None = None) -> Imported:
     program_name = builder.names.new(graph.name or "model")
     walk = _Walk(builder, find)
     bound = _bind_inputs(graph, builder, sizes or {})
-    scope: dict[str, Value | None] = {**walk.constants(graph), **bound}
+    scope: Scope = {**walk.constants(graph), **bound}
     walk.nodes(graph.nodes, scope)
     outputs = walk.outputs(graph.outputs, scope)
     if walk.refusals:
@@ -148,19 +151,19 @@ class _Walk:
     _reasons: dict[str, str] = field(default_factory=dict)
     _new_names: dict[str, str] = field(default_factory=dict)
 
-    def nodes(self, nodes: Sequence[Node], scope: dict[str, Value | None]) -> None:
+    def nodes(self, nodes: Sequence[Node], scope: Scope) -> None:
         """Lower nodes; ``scope`` gets what they define (None where a node could not be lowered)."""
         for node in nodes:
             results = self._node(node, scope)
             for name, value in zip(node.outputs, results, strict=False):
                 if name:
                     scope[name] = value
-                    if value is not None and not self.depth:
+                    if isinstance(value, Value) and not self.depth:
                         self.values[name] = value
             for name in node.outputs[len(results) :]:
                 scope[name] = None
 
-    def _node(self, node: Node, scope: Mapping[str, Value | None]) -> Sequence[Value | None]:
+    def _node(self, node: Node, scope: Mapping[str, Anything | None]) -> Sequence[Anything | None]:
         operation = self.find(node)
         title = f"{node.domain}.{node.op}" if node.domain else node.op
         if operation is None:
@@ -188,7 +191,7 @@ class _Walk:
             raise unsupported("the model", [Refusal(node.name, title, "the program becomes too long")])
         return self._named(node, results, first)
 
-    def _faults(self, node: Node, scope: Mapping[str, Value | None]) -> str | None:
+    def _faults(self, node: Node, scope: Mapping[str, Anything | None]) -> str | None:
         """Return why a node's operands cannot be used: None if they can, "" if that was said before."""
         unknown = [n for n in node.inputs if n and n not in scope]
         if unknown:
@@ -202,7 +205,7 @@ class _Walk:
         label = node.name or (next((o for o in node.outputs if o), "") and f"-> {node.outputs[0]}")
         self.refusals.append(Refusal(label, title, reason))
 
-    def _body(self, graph: Graph, scope: Mapping[str, Value | None]) -> list[Value]:
+    def _body(self, graph: Graph, scope: Mapping[str, Anything | None]) -> list[Anything]:
         """Lower a body of control flow where it stands. Raises ``Refused`` where a node of it does."""
         before = len(self.refusals)
         layer, result = self.builder.layer, self.builder.result
@@ -224,17 +227,19 @@ class _Walk:
             raise Refused("its body does not define its result")
         return [r for r in results if r is not None]
 
-    def _named(self, node: Node, results: list[Value], first: int) -> list[Value]:
+    def _named(self, node: Node, results: list[Anything], first: int) -> list[Anything]:
         """Give what a node has made the names of its outputs, and write its row of the table."""
         builder = self.builder
         made = {s.write.tensor for s in builder.statements[first:]}
         for number, (name, value) in enumerate(zip(node.outputs, results, strict=False)):
+            if isinstance(value, ValueList):
+                continue
             fresh = value.tensor in made or value.tensor in builder.constants
             known_name = builder.names.originals.get(value.tensor)
             shared = any(v.tensor == value.tensor for v in builder.shared.values())
             if name and fresh and known_name is None and not shared:
                 new = builder.rename_tensor(value.tensor, name, first)
-                results = [replace(r, tensor=new) if r.tensor == value.tensor else r for r in results]
+                results = [_moved(r, value.tensor, new) for r in results]
                 self._rename_last(node, new, first, number)
         if not self.depth:
             self.rows.append(self._row(node, results, first))
@@ -247,22 +252,28 @@ class _Walk:
                 suffix = f"_{number}" if number else ""
                 self.builder.rename_statement(k, layer_name(node) + suffix)
 
-    def _row(self, node: Node, results: Sequence[Value], first: int) -> Row:
+    def _row(self, node: Node, results: Sequence[Anything], first: int) -> Row:
         made = self.builder.statements[first:]
         title = f"{node.domain}.{node.op}" if node.domain else node.op
         names = tuple(s.name for s in made)
         points = sum(prod(s.domain) for s in made)
         return Row(node.name or layer_name(node), title, names, points, self._became(results, made))
 
-    def _became(self, results: Sequence[Value], made: Sequence[Statement]) -> str:
+    def _became(self, results: Sequence[Anything], made: Sequence[Statement]) -> str:
         if made:
             return "1 statement" if len(made) == 1 else f"{len(made)} statements"
-        if all(r.tensor in self.builder.constants for r in results):
+        listed = [r for r in results if isinstance(r, ValueList)]
+        if listed:
+            return f"a list of {len(listed[0])}"
+        unknown = [r for r in results if isinstance(r, Value) and r.tensor not in self.builder.constants]
+        if not unknown:
             return "constant"
-        seen = next(r for r in results if r.tensor not in self.builder.constants)
+        seen = unknown[0]
         return f"view of {seen.tensor}" if not is_whole(seen) else f"the same as {seen.tensor}"
 
-    def outputs(self, declared: Sequence[GraphTensor], scope: Mapping[str, Value | None]) -> dict[str, Value]:
+    def outputs(
+        self, declared: Sequence[GraphTensor], scope: Mapping[str, Anything | None]
+    ) -> dict[str, Value]:
         """Return the graph's outputs, each a tensor of its own that a statement writes.
 
         A tensor that gets the name of an output may be seen by the outputs after it, through a view.
@@ -274,6 +285,9 @@ class _Walk:
                 if not self.refusals:
                     reason = self._reasons.get(tensor.name, "nothing computes it")
                     self.refusals.append(Refusal(tensor.name, "output", reason))
+                continue
+            if isinstance(value, ValueList):
+                self.refusals.append(Refusal(tensor.name, "output", "it is a list of tensors"))
                 continue
             now = replace(value, tensor=self._new_names.get(value.tensor, value.tensor))
             try:
@@ -299,6 +313,11 @@ class _Walk:
             n: replace(v, tensor=new) if v.tensor == value.tensor else v for n, v in self.values.items()
         }
         return replace(value, tensor=new)
+
+
+def _moved(value: Anything, old: str, new: str) -> Anything:
+    """Return a value whose tensor is called otherwise."""
+    return replace(value, tensor=new) if isinstance(value, Value) and value.tensor == old else value
 
 
 def _copied(builder: Builder, name: str, value: Value) -> Value:

@@ -7,19 +7,19 @@ from functools import reduce
 
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import Function
-from polyloom.frontends.graph.context import Context, Operation, only
+from polyloom.frontends.graph.context import Context, TensorOperation, only
 from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, unsqueezed
 from polyloom.ir.expressions import BinaryOp, CompareOp, Expression
 
 
-def unary(function: Function) -> Operation:
+def unary(function: Function) -> TensorOperation:
     """Return the operation that applies a function to its input."""
     return lambda c: only(mapped(c.builder, function, c.input()))
 
 
-def binary(function: Function) -> Operation:
+def binary(function: Function) -> TensorOperation:
     """Return the operation that applies a function to its two inputs, of one type."""
 
     def operation(c: Context) -> Sequence[Value]:
@@ -34,7 +34,7 @@ def binary(function: Function) -> Operation:
     return operation
 
 
-def variadic(function: Callable[[Expression, Expression], Expression]) -> Operation:
+def variadic(function: Callable[[Expression, Expression], Expression]) -> TensorOperation:
     """Return the operation that folds its inputs."""
 
     def operation(c: Context) -> Sequence[Value]:
@@ -43,16 +43,16 @@ def variadic(function: Callable[[Expression, Expression], Expression]) -> Operat
     return operation
 
 
-def compared(op: CompareOp) -> Operation:
+def compared(op: CompareOp) -> TensorOperation:
     """Return a comparison."""
     return binary(lambda a, b: scalar.compare(op, a, b))
 
 
-def logical(op: BinaryOp) -> Operation:
+def logical(op: BinaryOp) -> TensorOperation:
     """Return an operation on truth values."""
     return binary(lambda a, b: scalar.logical(op, a, b))
 
 
-def of_integers(op: BinaryOp) -> Operation:
+def of_integers(op: BinaryOp) -> TensorOperation:
     """Return an operation on the bits of integers."""
     return binary(lambda a, b: scalar.bits(op, a, b))

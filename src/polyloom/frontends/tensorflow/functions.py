@@ -7,11 +7,21 @@ In the graph itself a tensor is ``node`` or ``node:2``. Inside a function it is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from polyloom.diagnostics import PolyloomError
 from polyloom.frontends.protobuf.reading import broken, text
+
+BODIES = {
+    "If": ("then_branch", "else_branch"),
+    "StatelessIf": ("then_branch", "else_branch"),
+    "Case": ("branches",),
+    "StatelessCase": ("branches",),
+    "While": ("cond", "body"),
+    "StatelessWhile": ("cond", "body"),
+}
+"""Operations of control flow, and the attributes that name their functions."""
 
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 """Operations that call the function in their attribute ``f``."""
@@ -58,6 +68,8 @@ _OUTPUTS = {
     "SoftmaxCrossEntropyWithLogits": ("loss", "backprop"),
     "SparseSoftmaxCrossEntropyWithLogits": ("loss", "backprop"),
     "MaxPoolWithArgmax": ("output", "argmax"),
+    "TensorListPopBack": ("output_handle", "tensor"),
+    "TensorListConcatV2": ("tensor", "lengths"),
     "TopKV2": ("values", "indices"),
     "Unique": ("y", "idx"),
     "UniqueV2": ("y", "idx"),
@@ -72,7 +84,8 @@ _OUTPUTS = {
 class RawNode:
     """A node with the names of tensors made plain: ``node`` is its output 0, ``node:2`` output 2.
 
-    ``after``: names of nodes that it waits for (control inputs).
+    ``after``: names of nodes that it waits for (control inputs). ``bodies``: functions of control flow, by
+    the attribute that names them (``branches:1`` in a list).
     """
 
     name: str
@@ -80,6 +93,16 @@ class RawNode:
     inputs: tuple[str, ...]
     after: tuple[str, ...]
     attributes: Mapping[str, Any]
+    bodies: Mapping[str, RawBody] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RawBody:
+    """A function that is not inlined where it is called: a branch, or a loop's body."""
+
+    arguments: tuple[str, ...]
+    nodes: tuple[RawNode, ...]
+    results: tuple[str, ...]
 
 
 def tensor_name(node: str, output: int) -> str:
@@ -125,7 +148,9 @@ class _Inliner:
             if self.count > MOST_NODES:
                 raise broken("the model", f"more than {MOST_NODES} nodes")
             function = self._called(node)
-            if function is None:
+            if node.op in BODIES:
+                yield replace(node, bodies=self._bodies(node, depth + 1))
+            elif function is None:
                 yield node
             else:
                 yield from self.nodes(self._body(function, node), depth + 1)
@@ -134,6 +159,28 @@ class _Inliner:
         if node.op in CALLS and "f" in node.attributes:
             return self._function(text(node.attributes["f"].func.name), node)
         return self.library.get(node.op)
+
+    def _bodies(self, node: RawNode, depth: int) -> dict[str, RawBody]:
+        """Return the functions of control flow, each with arguments of its own."""
+        found = {}
+        for key in BODIES[node.op]:
+            value = node.attributes.get(key)
+            if value is None:
+                raise broken("the model", f"`{node.name}` has no `{key}`")
+            named = [value.func] if value.HasField("func") else value.list.func
+            for number, function in enumerate(named):
+                name = key if value.HasField("func") else f"{key}:{number}"
+                found[name] = self._alone(
+                    self._function(text(function.name), node), f"{node.name}/{name}", depth
+                )
+        return found
+
+    def _alone(self, function: Any, name: str, depth: int) -> RawBody:
+        arguments = tuple(f"{name}/argument_{k}" for k in range(len(function.signature.input_arg)))
+        call = RawNode(name, "Function", arguments, (), {})
+        nodes = tuple(self.nodes(self._body(function, call), depth))
+        results = tuple(tensor_name(name, k) for k in range(len(function.signature.output_arg)))
+        return RawBody(arguments, nodes, results)
 
     def _function(self, name: str, node: RawNode) -> Any:
         if name not in self.library:

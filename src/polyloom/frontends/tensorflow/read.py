@@ -6,7 +6,7 @@ GraphDef -> flat nodes (``functions``) -> those that the outputs need, in order 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from polyloom.diagnostics import PolyloomError, error
 from polyloom.frontends.graph.model import Graph, GraphTensor, Node
 from polyloom.frontends.protobuf.reading import broken, parse, read_bytes, text
 from polyloom.frontends.protobuf.tensorflow_schema import tensorflow_messages
-from polyloom.frontends.tensorflow.functions import RawNode, flat_nodes
+from polyloom.frontends.tensorflow.functions import RawBody, RawNode, flat_nodes
 from polyloom.frontends.tensorflow.state import UPDATED, VARIABLES, State, ordered
 from polyloom.frontends.tensorflow.tensors import (
     RESOURCE,
@@ -179,9 +179,21 @@ class _Reading:
             self._constant(node)
         elif node.op not in ("NoOp", "Assert"):
             attributes = {name: attribute(value) for name, value in node.attributes.items()}
-            passed = self.state.passed(node, self.used.get(node.name, 1), attributes)
+            bodies = {name: _body(f"{node.name}/{name}", body) for name, body in node.bodies.items()}
+            count = {"branches": len(bodies)} if "branches:0" in bodies else {}
+            passed = self.state.passed(node, self.used.get(node.name, 1), {**attributes, **bodies, **count})
+            if passed is not None and node.op in UPDATED and not passed.outputs:
+                passed = self._hidden_change(passed)
             if passed is not None:
                 self.nodes.append(passed)
+
+    def _hidden_change(self, node: Node) -> Node:
+        """Return an assignment to a variable that a branch, a loop or a list has passed on, to be refused."""
+        handle = f"{node.name}/variable"
+        self.unreadable[handle] = (
+            "a variable that changes inside a branch or loop, or after one has passed it on"
+        )
+        return replace(node, inputs=(handle,), outputs=(node.name,))
 
     def _declared(self, node: RawNode) -> None:
         name = text(node.attributes["shared_name"].s) if "shared_name" in node.attributes else ""
@@ -231,6 +243,17 @@ class _Reading:
             self.unreadable[node.name] = "a constant without a value"
         except Unreadable as reason:
             self.unreadable[node.name] = str(reason)
+
+
+def _body(name: str, body: RawBody) -> Graph:
+    """Return a branch or the body of a loop as a graph, of what its results need and what it changes."""
+    changes = [n.name for n in body.nodes if _changes_state(n)]
+    needed = _needed(ordered(body.nodes), [*body.results, *changes])
+    outputs = {result: result for result in body.results}
+    graph = _Reading(Selection(), outputs, _used_outputs(needed, outputs)).graph(name, needed)
+    own = {t.name: "a variable or placeholder inside a branch or loop" for t in graph.inputs}
+    arguments = tuple(GraphTensor(a, None, None) for a in body.arguments)
+    return replace(graph, inputs=arguments, unreadable={**graph.unreadable, **own})
 
 
 def _renamed(node: Node, names: Mapping[str, str]) -> Node:

@@ -5,23 +5,29 @@ from __future__ import annotations
 from polyloom.frontends.graph.context import Operation, Table
 from polyloom.frontends.graph.model import Node
 from polyloom.frontends.tensorflow.operations import (
+    control,
     elementwise,
     linear,
+    lists,
     movement,
     normalisation,
     optimizers,
     pooling,
     reductions,
+    resizing,
 )
 
 OPERATIONS: Table = {
+    **control.OPERATIONS,
     **elementwise.OPERATIONS,
     **linear.OPERATIONS,
+    **lists.OPERATIONS,
     **movement.OPERATIONS,
     **normalisation.OPERATIONS,
     **optimizers.OPERATIONS,
     **pooling.OPERATIONS,
     **reductions.OPERATIONS,
+    **resizing.OPERATIONS,
 }
 
 

@@ -190,7 +190,7 @@ def _modified(c: Context, name: str, value: Value) -> Value:
         return value
     if not isinstance(body, Graph) or len(body.inputs) != 1:
         raise Refused(f"a `{name}` of other than one operand")
-    return c.subgraph(body, {body.inputs[0].name: value})[0]
+    return c.tensors(body, {body.inputs[0].name: value})[0]
 
 
 def _rotary(c: Context) -> Sequence[Value]:

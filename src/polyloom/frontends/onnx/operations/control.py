@@ -17,8 +17,8 @@ def _if(c: Context) -> Sequence[Value]:
     """If: the branch that a known condition chooses; else both, and each result by a choice."""
     condition = known_condition(c.builder, c.input())
     if condition is not None:
-        return c.subgraph(c.graph("then_branch" if condition else "else_branch"), {})
-    branches = (c.subgraph(c.graph(name), {}) for name in ("then_branch", "else_branch"))
+        return c.tensors(c.graph("then_branch" if condition else "else_branch"), {})
+    branches = (c.tensors(c.graph(name), {}) for name in ("then_branch", "else_branch"))
     return either(c.builder, c.input(), *branches)
 
 
@@ -37,7 +37,7 @@ def _loop(c: Context) -> Sequence[Value]:
         check_steps(step)
         number = c.builder.constant(np.asarray(step, np.int64))
         again = c.builder.constant(np.asarray(True))
-        results = c.subgraph(body, dict(zip(names, [number, again, *state], strict=True)))
+        results = c.tensors(body, dict(zip(names, [number, again, *state], strict=True)))
         goes = _goes_on(c, results[0])
         state = results[1 : 1 + len(state)]
         for parts, value in zip(collected, results[1 + len(state) :], strict=True):
@@ -81,7 +81,7 @@ def _scan(c: Context) -> Sequence[Value]:
     for step in range(length):
         places = [length - 1 - step if d else step for d in directions]
         slices = [selected(s, a, p) for s, a, p in zip(sequences, along, places, strict=True)]
-        results = c.subgraph(body, dict(zip(names, [*state, *slices], strict=True)))
+        results = c.tensors(body, dict(zip(names, [*state, *slices], strict=True)))
         state = results[:held]
         for parts, value in zip(collected, results[held:], strict=True):
             parts.append(value)

@@ -1,165 +1,19 @@
-"""Resizing: positions or weights are known at import, an axis is a gathering or a product with a matrix."""
+"""Resize and Upsample."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import ceil, floor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder, check_constant
 from polyloom.frontends.graph.context import Context, Table, axis, only
-from polyloom.frontends.graph.operations.contraction import einsum
-from polyloom.frontends.graph.operations.elementwise import mapped
-from polyloom.frontends.graph.operations.movement import taken
+from polyloom.frontends.graph.operations.resizing import Axis, Method, resized
 from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, unsqueezed
+from polyloom.frontends.graph.values import Value
 
 NDArray = npt.NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One axis: its size, the size wanted, the scale, and the part of it that is resized (0 to 1)."""
-
-    size: int
-    wanted: int
-    scale: float
-    part: tuple[float, float] = (0.0, 1.0)
-
-
-@dataclass(frozen=True)
-class Method:
-    """How positions are found and what is between them."""
-
-    mode: str = "nearest"
-    coordinates: str = "half_pixel"
-    nearest: str = "round_prefer_floor"
-    cubic: float = -0.75
-    antialias: bool = False
-    exclude_outside: bool = False
-
-
-def position(place: int, axis: Axis, coordinates: str) -> float:
-    """Return where an element of the result lies in the data."""
-    match coordinates:
-        case "half_pixel":
-            return (place + 0.5) / axis.scale - 0.5
-        case "asymmetric":
-            return place / axis.scale
-        case "align_corners":
-            width = axis.scale * axis.size
-            return place * (axis.size - 1) / (width - 1) if width != 1 else 0.0
-        case "pytorch_half_pixel":
-            return (place + 0.5) / axis.scale - 0.5 if axis.wanted > 1 else 0.0
-        case "half_pixel_symmetric":
-            adjust = axis.wanted / (axis.scale * axis.size)
-            return axis.size / 2 * (1 - adjust) + (place + 0.5) / axis.scale - 0.5
-        case "tf_crop_and_resize":
-            low, high = axis.part
-            if axis.wanted == 1:
-                return (low + 0.5 * (high - low)) * (axis.size - 1)
-            return low * (axis.size - 1) + place * (high - low) * (axis.size - 1) / (axis.wanted - 1)
-        case _:
-            raise Refused(f"the coordinates `{coordinates}`")
-
-
-def nearest_position(x: float, axis: Axis, rule: str) -> int:
-    """Return the element that stands for a position, inside the data."""
-    below = floor(x)
-    match rule:
-        case "round_prefer_floor":
-            found = below if x - below <= 0.5 else below + 1
-        case "round_prefer_ceil":
-            found = below if x - below < 0.5 else below + 1
-        case "floor":
-            found = below
-        case "ceil":
-            found = ceil(x)
-        case _:
-            raise Refused(f"the rounding `{rule}`")
-    return min(max(found, 0), axis.size - 1)
-
-
-def _triangle(x: NDArray) -> NDArray:
-    found: NDArray = np.clip(1 - np.abs(x), 0, None)
-    return found
-
-
-def cubic_weight(x: NDArray, a: float) -> NDArray:
-    """Return the weight of an element at a distance: Keys' cubic."""
-    x = np.abs(x)
-    near = (a + 2) * x**3 - (a + 3) * x**2 + 1
-    far = a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a
-    return np.where(x <= 1, near, np.where(x < 2, far, 0.0))
-
-
-def weights(axis: Axis, method: Method) -> NDArray:
-    """Return the matrix ``[wanted][size]`` of an axis; rows of positions outside (cropping) are NaN."""
-    found = np.zeros((axis.wanted, axis.size))
-    for place in range(axis.wanted):
-        x = position(place, axis, method.coordinates)
-        if method.coordinates == "tf_crop_and_resize" and not 0 <= x <= axis.size - 1:
-            found[place] = np.nan
-            continue
-        _add_row(found[place], x, axis, method)
-    return found
-
-
-def _add_row(row: NDArray, x: float, axis: Axis, method: Method) -> None:
-    shrink = min(axis.scale, 1.0) if method.antialias else 1.0
-    reach = (1 if method.mode == "linear" else 2) / shrink
-    places = np.arange(floor(x - reach), ceil(x + reach) + 1)
-    distances = (places - x) * shrink
-    values = _triangle(distances) if method.mode == "linear" else cubic_weight(distances, method.cubic)
-    if method.exclude_outside:
-        values = np.where((places >= 0) & (places < axis.size), values, 0.0)
-    if method.exclude_outside or method.antialias:
-        values = values / values.sum()
-    np.add.at(row, np.clip(places, 0, axis.size - 1), values)
-
-
-def resized(b: Builder, x: Value, axes: dict[int, Axis], method: Method, outside: float = 0.0) -> Value:
-    """Return the value resized along axes, one after another."""
-    beyond: list[tuple[int, NDArray]] = []
-    for k, one in axes.items():
-        cropped = method.coordinates == "tf_crop_and_resize"
-        if one.wanted == one.size and one.scale == 1.0 and not cropped:
-            continue
-        check_constant([one.wanted, one.size], 8)
-        if method.mode == "nearest":
-            places = [position(p, one, method.coordinates) for p in range(one.wanted)]
-            inside = np.asarray([not cropped or 0 <= p <= one.size - 1 for p in places])
-            x = taken(b, x, k, [nearest_position(p, one, method.nearest) for p in places])
-        elif method.mode in ("linear", "cubic"):
-            matrix = weights(one, method)
-            inside = np.asarray(~np.isnan(matrix).any(axis=1))
-            x = _along(b, x, k, np.nan_to_num(matrix))
-        else:
-            raise Refused(f"the mode `{method.mode}`")
-        if not inside.all():
-            beyond.append((k, inside))
-    for k, inside in beyond:
-        x = _extrapolated(b, x, k, inside, outside)
-    return x
-
-
-def _along(b: Builder, x: Value, k: int, matrix: NDArray) -> Value:
-    labels = "".join(chr(ord("A") + n) for n in range(x.rank))
-    kind = x.type
-    if not kind.is_float:
-        raise Refused(f"interpolation of {kind.value}")
-    constant = b.constant(matrix.astype(kind.dtype))
-    return einsum(b, [labels, f"z{labels[k]}"], labels.replace(labels[k], "z"), [x, constant], hint="resized")
-
-
-def _extrapolated(b: Builder, x: Value, k: int, inside: NDArray, outside: float) -> Value:
-    mask = unsqueezed(b.constant(inside), [n for n in range(x.rank) if n != k])
-    return mapped(b, lambda m, v: scalar.select(m, v, outside), mask, x, hint="cropped")
 
 
 def _resize(c: Context) -> Sequence[Value]:

@@ -20,8 +20,9 @@ from polyloom.frontends.graph.functions import (
     sign,
     softplus,
 )
-from polyloom.frontends.graph.maps import binary, compared, logical, of_integers, unary, variadic
-from polyloom.frontends.graph.operations.elementwise import cast, mapped
+from polyloom.frontends.graph.lists import Anything
+from polyloom.frontends.graph.maps import binary, compared, logical, of_integers, unary
+from polyloom.frontends.graph.operations.elementwise import cast, filled, mapped
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, unsqueezed
 from polyloom.ir.expressions import BinaryOp, CompareOp, Expression, UnaryOp
@@ -159,8 +160,8 @@ def _clip_by_value(c: Context) -> Sequence[Value]:
     return only(mapped(c.builder, _clipped, *c.operands(3)))
 
 
-def _identity(c: Context) -> Sequence[Value]:
-    return c.inputs
+def _identity(c: Context) -> Sequence[Anything]:
+    return c.everything
 
 
 def _default(c: Context) -> Sequence[Value]:
@@ -168,12 +169,9 @@ def _default(c: Context) -> Sequence[Value]:
     return only(c.input())
 
 
-def _like(number: int) -> Operation:
-    def operation(c: Context) -> Sequence[Value]:
-        kind = c.input().type
-        return only(mapped(c.builder, lambda _: scalar.number(number, kind), c.input()))
-
-    return operation
+def _ones(c: Context) -> Sequence[Value]:
+    x = c.input()
+    return only(filled(c.builder, x.shape, 1, x.type))
 
 
 def refused(reason: str) -> Operation:
@@ -269,16 +267,13 @@ OPERATIONS: Table = {
     "BitwiseOr": of_integers(BinaryOp.BIT_OR),
     "BitwiseXor": of_integers(BinaryOp.BIT_XOR),
     "Pow": _power,
-    "AddN": variadic(scalar.add),
-    "AccumulateNV2": variadic(scalar.add),
     "LeakyRelu": _leaky_relu,
     "LeakyReluGrad": _leaky_relu_gradient,
     "Cast": _cast,
     "Select": _select,
     "SelectV2": _select_broadcast,
     "ClipByValue": _clip_by_value,
-    "ZerosLike": _like(0),
-    "OnesLike": _like(1),
+    "OnesLike": _ones,
     "PlaceholderWithDefault": _default,
     **dict.fromkeys(
         (

@@ -482,6 +482,7 @@ def _band(c: Context) -> Sequence[Value]:
 OPERATIONS: Table = {
     "Shape": _shape,
     "ShapeN": _shape,
+    "VariableShape": _shape,
     "Size": _size,
     "Rank": _rank,
     "Fill": _fill,
