@@ -25,6 +25,8 @@ ROLE_HEADERS = ("pe.h", "arithmetic.h", "layout.h")
 MOST_BYTES = 256 * 2**20
 """How much the cache may hold before it is trimmed."""
 SPARED_SECONDS = 3600.0
+TRIM_SECONDS = 60.0
+"""How long a trimmed cache is left alone: to look at all of its files may take longer than building one."""
 
 
 class BuildFailure(Exception):  # an internal fault: emitted code must compile
@@ -129,8 +131,17 @@ def _kept(path: Path, make: Callable[[Path], None]) -> Path:
         Path(name).replace(path)
     finally:
         Path(name).unlink(missing_ok=True)
-    trim(path.parent)
+    trim_now_and_then(path.parent)
     return path
+
+
+def trim_now_and_then(store: Path) -> None:
+    """Trim the cache unless that was done a short while ago, by whatever process."""
+    last = store / "trimmed"
+    if last.exists() and abs(time.time() - last.stat().st_mtime) < TRIM_SECONDS:
+        return
+    last.touch()
+    trim(store)
 
 
 def trim(store: Path, most_bytes: int = MOST_BYTES, spared_seconds: float = SPARED_SECONDS) -> None:
