@@ -253,17 +253,7 @@ def _map(
             outputs[name] = border_layers._ports(random, program, name, grid, sides) if anywhere else straight
     inputs = {name: ports for name, ports in inputs.items() if ports}
     outputs = {name: ports for name, ports in outputs.items() if ports}
-    order = random.sample(list(inputs), len(inputs))
-    lines = [f"size: {{ PE[{grid.width}, {grid.height}] }}"]
-    lines.append(f"compute_map: {{ {'; '.join(layers._inside(p) for p in placed.values())} }}")
-    if inputs:
-        lines.append(f"iport_map: {{ {_NEXT.join(inputs[name] for name in order)} }}")
-    if outputs:
-        lines.append(f"oport_map: {{ {_NEXT.join(outputs.values())} }}")
-    narrow = [n for n in (*inputs, *outputs) if program.tensor(n).type.size == 2]
-    sparse = [name for name in narrow if random.random() < 0.4]
-    if sparse:
-        lines.append(f"sparse: {', '.join(sparse)}")
+    lines = layers.map_lines(random, program, placed, size, inputs, outputs, 0.4)
     if state:
         lines.append(f"state: {state[0]} = {state[1]}")
     return "\n".join(lines) + "\n"

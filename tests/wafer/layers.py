@@ -292,6 +292,24 @@ def _map(random: Random, program: Program, grid: tuple[int, int]) -> str:
     inputs = {name: ports for name, ports in inputs.items() if ports}
     outputs = {name: _output_ports(random, program, placement, name, grid) for name in program.outputs}
     outputs = {name: ports for name, ports in outputs.items() if ports}
+    lines = map_lines(random, program, placement, grid, inputs, outputs, 0.5)
+    moving = {s.name: [a.tensor for a in s.reads if a.tensor in inputs] for s in program.statements}
+    triggers = [f"{s} = {random.choice(t)}" for s, t in moving.items() if t and random.random() < 0.3]
+    if triggers:
+        lines.append(f"trigger: {', '.join(triggers)}")
+    return "\n".join(lines) + "\n"
+
+
+def map_lines(
+    random: Random,
+    program: Program,
+    placement: dict[str, isl.Map],
+    grid: tuple[int, int],
+    inputs: dict[str, str],
+    outputs: dict[str, str],
+    sparse_share: float,
+) -> list[str]:
+    """Return the entries of a map, inputs in any order, each narrow stream sparse by chance."""
     order = random.sample(list(inputs), len(inputs))
     lines = [f"size: {{ PE[{grid[0]}, {grid[1]}] }}"]
     lines.append(f"compute_map: {{ {'; '.join(_inside(p) for p in placement.values())} }}")
@@ -300,14 +318,8 @@ def _map(random: Random, program: Program, grid: tuple[int, int]) -> str:
     if outputs:
         lines.append(f"oport_map: {{ {_NEXT.join(outputs.values())} }}")
     narrow = [n for n in (*inputs, *outputs) if program.tensor(n).type.size == 2]
-    sparse = [name for name in narrow if random.random() < 0.5]
-    if sparse:
-        lines.append(f"sparse: {', '.join(sparse)}")
-    moving = {s.name: [a.tensor for a in s.reads if a.tensor in inputs] for s in program.statements}
-    triggers = [f"{s} = {random.choice(t)}" for s, t in moving.items() if t and random.random() < 0.3]
-    if triggers:
-        lines.append(f"trigger: {', '.join(triggers)}")
-    return "\n".join(lines) + "\n"
+    sparse = [name for name in narrow if random.random() < sparse_share]
+    return [*lines, f"sparse: {', '.join(sparse)}"] if sparse else lines
 
 
 def _inside(relation: isl.Map) -> str:

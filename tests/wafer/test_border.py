@@ -8,32 +8,22 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import islpy as isl
-import numpy as np
 import pytest
 from border_layers import border_layer
 from corpus import Layer, layers
-from test_random_layers import run_layer
+from outcomes import MODES, REFUSED, outcome
 
-from polyloom.diagnostics import PolyloomError, Source
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.border import peel_border
 from polyloom.wafer.border_flows import kinds_of
 from polyloom.wafer.explanation import explanation
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.program import compile_program
-from polyloom.wafer.simd import SimdMode, SimdOptions
-from polyloom.wafer.simulation import simulate_program
+from polyloom.wafer.simd import SimdOptions
 from polyloom.wafer.simulator import build
-from polyloom.wafer.simulator.machine import load_machine
-
-MODES = tuple(SimdMode)
-REFUSED = ("map-adapter", "map-delivery", "wafer-colors", "wafer-queues")
 
 
 @cache
@@ -103,7 +93,9 @@ def test_every_element_goes_one_way() -> None:
 
 @pytest.mark.parametrize("start", range(0, 60, 12))
 def test_some_layers_with_ports_anywhere(start: int) -> None:
-    outcomes = Counter(_outcome(seed, (MODES[0], MODES[1 + seed % 4])) for seed in range(start, start + 12))
+    outcomes = Counter(
+        outcome(border_layer(seed), (MODES[0], MODES[1 + seed % 4])) for seed in range(start, start + 12)
+    )
     assert outcomes["right"] >= 6, outcomes
     assert set(outcomes) <= {"right", *REFUSED}, outcomes
 
@@ -112,25 +104,6 @@ def test_some_layers_with_ports_anywhere(start: int) -> None:
 @pytest.mark.parametrize("start", range(1000, 2000, 50))
 def test_many_layers_with_ports_anywhere(start: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "cache_folder", lambda: tmp_path)
-    outcomes = Counter(_outcome(seed, MODES) for seed in range(start, start + 50))
+    outcomes = Counter(outcome(border_layer(seed), MODES) for seed in range(start, start + 50))
     assert outcomes["right"] >= 25, outcomes
     assert set(outcomes) <= {"right", *REFUSED}, outcomes
-
-
-def _outcome(seed: int, modes: Sequence[SimdMode]) -> str:
-    """Compile and run a layer in some modes: ``right``, or the code of the diagnostic that refuses it."""
-    layer = border_layer(seed)
-    mapping = read_mapping(Source("random.map", layer.map_text), layer.program)
-    for mode in modes:
-        try:
-            analysis = analyse_layer(layer.program, mapping, SimdOptions(mode))
-            program = compile_program(analysis, load_machine("cs2"))
-        except PolyloomError as refused:
-            return refused.diagnostics[0].code
-        inputs, expected = run_layer(layer, mapping)
-        found = simulate_program(program, inputs, invocations=layer.invocations)
-        for name, values in expected.items():
-            where = f"{name} in mode {mode.value}, {layer}"
-            np.testing.assert_array_equal(found.outputs[name], values, where, strict=True)
-        assert 0 < found.limit.cycles <= found.cycles, f"{found.limit} > {found.cycles} in {layer}"
-    return "right"

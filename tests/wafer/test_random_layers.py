@@ -6,37 +6,29 @@ A failure prints the seed, the layer and its map. ``random_layer(seed)`` makes i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
 
 import islpy as isl
-import numpy as np
 import pytest
-from layers import Layer, random_layer
+from layers import random_layer
+from outcomes import MODES, REFUSED, outcome
 
-from polyloom.diagnostics import PolyloomError, Source
-from polyloom.ir import evaluate, random_inputs
 from polyloom.ir.relations import instance_set
-from polyloom.pipeline import analyse_layer
 from polyloom.polyhedra.binding import bind, project_out_parameters
 from polyloom.polyhedra.bounds import box_between
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.mapping import Mapping
-from polyloom.wafer.program import compile_program
-from polyloom.wafer.simd import SimdAnalysis, SimdMode, SimdOptions, Strategy
-from polyloom.wafer.simulation import simulate_program
+from polyloom.wafer.simd import SimdAnalysis, Strategy
 from polyloom.wafer.simulator import build
-from polyloom.wafer.simulator.machine import load_machine
-
-MODES = tuple(SimdMode)
-REFUSED = ("map-adapter", "map-delivery", "wafer-colors", "wafer-queues")
 
 
 @pytest.mark.parametrize("start", range(0, 160, 16))
 def test_some_layers(start: int) -> None:
-    outcomes = Counter(_outcome(seed, (MODES[0], MODES[1 + seed % 4])) for seed in range(start, start + 16))
+    outcomes = Counter(
+        outcome(random_layer(seed), (MODES[0], MODES[1 + seed % 4]), _check_sets)
+        for seed in range(start, start + 16)
+    )
     assert outcomes["right"] >= 10, outcomes
     assert set(outcomes) <= {"right", *REFUSED}, outcomes
 
@@ -45,43 +37,9 @@ def test_some_layers(start: int) -> None:
 @pytest.mark.parametrize("start", range(1000, 3000, 50))
 def test_many_layers(start: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "cache_folder", lambda: tmp_path)
-    outcomes = Counter(_outcome(seed, MODES) for seed in range(start, start + 50))
+    outcomes = Counter(outcome(random_layer(seed), MODES, _check_sets) for seed in range(start, start + 50))
     assert outcomes["right"] >= 30, outcomes
     assert set(outcomes) <= {"right", *REFUSED}, outcomes
-
-
-def _outcome(seed: int, modes: Sequence[SimdMode]) -> str:
-    """Compile and run a layer in some modes: ``right``, or the code of the diagnostic that refuses it."""
-    layer = random_layer(seed)
-    mapping = read_mapping(Source("random.map", layer.map_text), layer.program)
-    for mode in modes:
-        try:
-            analysis = analyse_layer(layer.program, mapping, SimdOptions(mode))
-            program = compile_program(analysis, load_machine("cs2"))
-        except PolyloomError as refused:
-            return refused.diagnostics[0].code
-        where = f"mode {mode.value}, {layer}"
-        _check_sets(analysis, where)
-        inputs, expected = run_layer(layer, mapping)
-        found = simulate_program(program, inputs, invocations=layer.invocations)
-        for name, values in expected.items():
-            np.testing.assert_array_equal(found.outputs[name], values, f"{name} in {where}", strict=True)
-        assert 0 < found.limit.cycles <= found.cycles, f"{found.limit} > {found.cycles} in {where}"
-    return "right"
-
-
-def run_layer(layer: Layer, mapping: Mapping) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Return the inputs of all invocations, and what comes out: residents without a leading axis."""
-    count, program = layer.invocations, layer.program
-    batch = [random_inputs(program, layer.seed + 1000 * n, layer.density) for n in range(count)]
-    batch = [{k: v if k in mapping.inputs else batch[0][k] for k, v in one.items()} for one in batch]
-    results = [evaluate(program, one) for one in batch]
-    inputs = {name: _stacked(batch, name, name in mapping.inputs) for name in program.inputs}
-    return inputs, {name: _stacked(results, name, name in mapping.outputs) for name in program.outputs}
-
-
-def _stacked(batch: Sequence[dict[str, np.ndarray]], name: str, moves: bool) -> np.ndarray:
-    return np.stack([one[name] for one in batch]) if moves and len(batch) > 1 else batch[-1][name]
 
 
 def _check_sets(analysis: LayerAnalysis, where: str) -> None:

@@ -1,0 +1,56 @@
+"""What becomes of a random layer: refused by name, or right, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from corpus import Arrays, differences, expected, together
+from layers import Layer
+
+from polyloom.diagnostics import PolyloomError, Source
+from polyloom.ir import random_inputs
+from polyloom.pipeline import analyse_layer
+from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.map_reader import read_mapping
+from polyloom.wafer.mapping import Mapping
+from polyloom.wafer.program import compile_program
+from polyloom.wafer.simd import SimdMode, SimdOptions
+from polyloom.wafer.simulation import simulate_program
+from polyloom.wafer.simulator.machine import load_machine
+
+MODES = tuple(SimdMode)
+REFUSED = ("map-adapter", "map-delivery", "wafer-colors", "wafer-queues")
+
+
+def outcome(
+    layer: Layer,
+    modes: Sequence[SimdMode],
+    look: Callable[[LayerAnalysis, str], None] = lambda analysis, where: None,
+) -> str:
+    """Compile and run a layer in some modes: ``right``, or the code of the diagnostic that refuses it.
+
+    ``look``: what else is asserted of its analysis; its second argument says which layer it is.
+    """
+    mapping = read_mapping(Source("random.map", layer.map_text), layer.program)
+    runs = _runs(layer, mapping)
+    wanted = expected(layer.program, mapping, runs)
+    for mode in modes:
+        try:
+            analysis = analyse_layer(layer.program, mapping, SimdOptions(mode))
+            program = compile_program(analysis, load_machine("cs2"))
+        except PolyloomError as refused:
+            return refused.diagnostics[0].code
+        where = f"mode {mode.value}, {layer}"
+        look(analysis, where)
+        found = simulate_program(program, together(mapping, runs), invocations=layer.invocations)
+        wrong = differences(found.outputs, wanted)
+        assert not wrong, f"{wrong} in {where}"
+        assert 0 < found.limit.cycles <= found.cycles, f"{found.limit} > {found.cycles} in {where}"
+    return "right"
+
+
+def _runs(layer: Layer, mapping: Mapping) -> list[Arrays]:
+    """Return the inputs of each invocation; residents are the same in all of them."""
+    seeds = (layer.seed + 1000 * n for n in range(layer.invocations))
+    runs = [random_inputs(layer.program, seed, layer.density) for seed in seeds]
+    return [{k: v if k in mapping.inputs else runs[0][k] for k, v in run.items()} for run in runs]
