@@ -9,7 +9,7 @@ choice of a placement is its future work.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, product, zip_longest
 from typing import Any
@@ -48,7 +48,7 @@ Pricer = Callable[[Program, LairMap], float]
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How many layouts are compiled, of how many of them the ports are varied, and how many maps at most.
+    """How many layouts are compiled, with more effort, with ports varied, and how many maps at most.
 
     ``least``: of the layouts, whatever their guess. ``hopeless``: a layout is not compiled if its guess is
     so many times the best estimate. A program of n statements takes n times as long to compile, so fewer of
@@ -58,6 +58,7 @@ class SearchOptions:
     layouts: int = 16
     least: int = 3
     hopeless: float = 1.35
+    insisted: int = 3
     refined: int = 2
     compiled: int = 60
 
@@ -73,7 +74,8 @@ class Candidate:
     """A mapping that was compiled: its text and estimated cycles; ``refusal``: why it is none.
 
     ``placement``: the part of the text that says where statements are; ``variants``: how many legal mappings
-    with this placement were compared, of which this is the best one.
+    with this placement were compared, of which this is the best one. ``effort``: how often the usual effort
+    of isl it was given.
     """
 
     text: str
@@ -81,6 +83,7 @@ class Candidate:
     refusal: PolyloomError | None = field(default=None, compare=False)
     placement: str = ""
     variants: int = 1
+    effort: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +217,9 @@ def _search(
     if not fitting:
         raise Unsupported(_no_room(problem, ranked, limit, machine))
     seen: dict[str, Candidate] = {}
-    plans = _layouts(problem, fitting, pricer, seen, options)
+    found = _layouts(problem, fitting, pricer, seen, options)
+    plans = [tried for _, tried in found]
+    plans += _insist(problem, found, pricer, seen, options.insisted)
     if all(candidate.refusal is not None for _, candidate in plans):
         simple = [(plan, candidate) for plan, candidate in plans if not _was_too_hard(candidate)]
         plans += _legal_ports(problem, simple, pricer, seen, options.compiled)
@@ -231,18 +236,18 @@ def _layouts(
     pricer: Pricer,
     seen: dict[str, Candidate],
     options: SearchOptions,
-) -> list[tuple[Plan, Candidate]]:
+) -> list[tuple[Ranked, tuple[Plan, Candidate]]]:
     """Compile the best layouts with default ports, until what is left is too far behind by its guess."""
-    plans: list[tuple[Plan, Candidate]] = []
+    found: list[tuple[Ranked, tuple[Plan, Candidate]]] = []
     best = float("inf")
-    for number, r in enumerate(_varied(ranked)):
-        hopeless = r.guess.cycles > options.hopeless * best
-        if number == options.layouts or (hopeless and number >= options.least):
+    for number, r in enumerate(_promising(tuple(_varied(ranked)), options.layouts)):
+        if number >= options.least and r.guess.cycles > options.hopeless * best:
             break
         plan = first_plan(problem, _grid_of(problem, r.places), r.places)
-        plans.append((plan, _tried(problem, plan, pricer, seen)))
-        best = min(best, plans[-1][1].cycles)
-    return plans
+        candidate = _tried(problem, plan, pricer, seen)
+        found.append((r, (plan, candidate)))
+        best = min(best, candidate.cycles)
+    return found
 
 
 _MOST_ALIKE = 2
@@ -255,6 +260,40 @@ def _varied(ranked: Sequence[Ranked]) -> Iterator[Ranked]:
         counts[r.guess.cycles] += 1
         if counts[r.guess.cycles] <= _MOST_ALIKE:
             yield r
+
+
+def _promising(fitting: Sequence[Ranked], most: int) -> list[Ranked]:
+    """Return the best layouts, and one with at most one class on an axis: isl can do with that."""
+    simple = next((r for r in fitting if not r.digits), None)
+    best = list(fitting[:most])
+    if simple is not None and simple not in best:
+        best[-1:] = [simple]
+    return best
+
+
+def _insist(
+    problem: Problem,
+    tried: Iterable[tuple[Ranked, tuple[Plan, Candidate]]],
+    pricer: Pricer,
+    seen: dict[str, Candidate],
+    most: int,
+) -> Iterator[tuple[Plan, Candidate]]:
+    """Try layouts again, with more effort, that were too hard and look better than the best that was not.
+
+    The simplest first: it may be better than what the others could be.
+    """
+    best = float("inf")
+    hard: list[tuple[int, float, Plan]] = []
+    for ranked, (plan, candidate) in tried:
+        best = min(best, candidate.cycles)
+        if _was_too_hard(candidate):
+            hard.append((ranked.digits, ranked.guess.cycles, plan))
+    for _, expected, plan in sorted(hard, key=lambda entry: entry[:2])[:most]:
+        if expected < best:
+            del seen[plan_text(problem, plan)]
+            again = _tried(problem, plan, pricer, seen, _MORE)
+            best = min(best, again.cycles)
+            yield plan, again
 
 
 def _legal_ports(
@@ -289,23 +328,32 @@ def _refine(
         for other in telling_neighbours(problem, plan):
             if len(seen) >= most:
                 return
-            tried = _tried(problem, other, pricer, seen)
+            tried = _tried(problem, other, pricer, seen, candidate.effort)
             if tried.refusal is None and tried.cycles < candidate.cycles:
                 plan, candidate, improved = other, tried, True
                 break
 
 
-def _tried(problem: Problem, plan: Plan, pricer: Pricer, seen: dict[str, Candidate]) -> Candidate:
-    text, placement = plan_text(problem, plan), placement_text(problem, plan)
+def _tried(
+    problem: Problem,
+    plan: Plan,
+    pricer: Pricer,
+    seen: dict[str, Candidate],
+    effort: int = 1,
+) -> Candidate:
+    text = plan_text(problem, plan)
     if text not in seen:
+        cycles = float("inf")
+        refusal: PolyloomError | None = None
         try:
-            with at_most(_EFFORT * (1 + len(problem.program.statements))):
+            with at_most(effort * _EFFORT * (1 + len(problem.program.statements))):
                 mapping = read_mapping(Source("<automatic map>", text), problem.program)
-                seen[text] = Candidate(text, pricer(problem.program, mapping), placement=placement)
-        except PolyloomError as refusal:
-            seen[text] = Candidate(text, float("inf"), refusal, placement)
+                cycles = pricer(problem.program, mapping)
+        except PolyloomError as found:
+            refusal = found
         except TooHardError:
-            seen[text] = Candidate(text, float("inf"), Unsupported(_too_hard()), placement)
+            refusal = Unsupported(_too_hard())
+        seen[text] = Candidate(text, cycles, refusal, placement_text(problem, plan), effort=effort)
     return seen[text]
 
 
@@ -318,7 +366,10 @@ def _was_too_hard(candidate: Candidate) -> bool:
 _TOO_HARD = "placement-effort"
 
 _EFFORT = 700_000
-"""Operations of isl for one candidate and statement, about half a second; most take a third of it."""
+"""Operations of isl for one candidate and statement, about a seventh of a second; most take a third."""
+
+_MORE = 6
+"""Times the effort, for layouts that are worth it."""
 
 
 def _too_hard() -> Diagnostic:

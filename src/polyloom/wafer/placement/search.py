@@ -26,6 +26,12 @@ class Ranked:
         """Cycles first, fewer PEs among equals."""
         return self.guess.cycles, self.guess.pes
 
+    @property
+    def digits(self) -> int:
+        """How many tiles share an axis with another one, over all statements."""
+        axes = (axis for place in self.places for axis in (place.x, place.y))
+        return sum(max(0, sum(tile.count > 1 for tile in axis.tiles) - 1) for axis in axes)
+
 
 Limit = tuple[int, int]
 """Most columns and rows."""
