@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+
 import islpy as isl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from polyloom.polyhedra.bounds import constant_point
-from polyloom.wafer.nests import find_nest, linear_function
+from polyloom.polyhedra.functions import coefficients as matrix
+from polyloom.wafer.nests import Nest, find_nest, linear_function
 
 
 @pytest.mark.parametrize(
@@ -79,3 +85,45 @@ def test_linear_functions(text: str, linear: bool) -> None:
     assert (function is not None) == linear
     if function is not None:
         assert relation.is_subset(isl.Map.from_multi_aff(function))
+
+
+@given(
+    rows=st.lists(st.tuples(*[st.integers(-2, 3)] * 2, st.integers(-3, 3)), min_size=1, max_size=3),
+    extents=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_nest_runs_through_the_indices_in_their_order(
+    rows: list[tuple[int, int, int]], extents: tuple[int, int]
+) -> None:
+    texts = ", ".join(f"{a}i + {b}j + {c}" for a, b, c in rows)
+    box = isl.Set(f"{{ [i, j] : 0 <= i < {extents[0]} and 0 <= j < {extents[1]} }}")
+    indices = box.apply(isl.Map(f"{{ [i, j] -> index[{texts}] }}"))
+    nest = find_nest(indices, ())
+    if nest is None:
+        return
+    points = itertools.product(*map(range, *_corners(nest)))
+    visited = [tuple(_at(row, point) for row in _rows(nest)) for point in points]
+    assert visited == sorted(set(visited)), "in order, each once"
+    assert set(visited) == {
+        tuple(_at(row, p) for row in rows) for p in itertools.product(*map(range, extents))
+    }
+
+
+def _corners(nest: Nest) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the first point, and the one behind the last."""
+    start, size = constant_point(nest.start), constant_point(nest.size)
+    assert start is not None and size is not None
+    return start, tuple(s + n for s, n in zip(start, size, strict=True))
+
+
+def _rows(nest: Nest) -> list[tuple[int, ...]]:
+    """Return the coefficients and the constant of each index."""
+    functions = [nest.order.get_at(k) for k in range(nest.order.dim(isl.dim_type.out))]
+    return [
+        (*coefficients, f.get_constant_val().to_python())
+        for coefficients, f in zip(matrix(nest.order), functions, strict=True)
+    ]
+
+
+def _at(row: Sequence[int], point: Sequence[int]) -> int:
+    return sum(c * p for c, p in zip(row, (*point, 1), strict=True))

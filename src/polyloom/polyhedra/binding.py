@@ -8,6 +8,7 @@ set with the same names has.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import TypeVar
 
 import islpy as isl
@@ -19,7 +20,11 @@ PE_PARAMETERS = ("PE_X", "PE_Y")
 
 def parametric_point(tuple_name: str, parameters: Sequence[str]) -> isl.Set:
     """Return ``[p, q] -> { name[p, q] }``."""
-    names = ", ".join(parameters)
+    return _parsed_point(tuple_name, ", ".join(parameters))
+
+
+@cache
+def _parsed_point(tuple_name: str, names: str) -> isl.Set:
     return isl.Set(f"[{names}] -> {{ {tuple_name}[{names}] }}")
 
 

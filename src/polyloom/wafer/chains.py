@@ -8,8 +8,10 @@ Source: dtg_codegen, Sec. 4.2 (communication tasks); docs/semantics.md.
 
 from __future__ import annotations
 
+from collections.abc import Mapping as ReadOnly
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 
 import islpy as isl
 
@@ -20,7 +22,7 @@ from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain, parametric_po
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.moves import Move, moves_of
-from polyloom.wafer.sides import Side
+from polyloom.wafer.sides import Side, pes_of
 from polyloom.wafer.streams import all_needed, along_lines, on_side, parametric_universe
 
 _DIM = isl.dim_type
@@ -117,6 +119,11 @@ class Chain:
         }[part].intersect_domain(self.members())
         placed = self.order.uncurry().intersect_domain(elements.reverse().wrap()).curry()
         return bind_domain(placed.range().unwrap(), PE_PARAMETERS).coalesce()
+
+    @cached_property
+    def busy(self) -> ReadOnly[Part, isl.Set]:
+        """The PEs ``{ PE[x, y] }`` that do each thing with some element."""
+        return {part: pes_of(self.positions(part)) for part in Part}
 
     def element_at(self) -> isl.Map:
         """Return ``[PE_X, PE_Y] -> { index[k] -> y[i] }``."""

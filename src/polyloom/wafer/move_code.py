@@ -34,7 +34,7 @@ _DIM = isl.dim_type
 
 def kinds_on(builder: RoleBuilder, move: Move) -> tuple[MoveKind, ...]:
     """Return what the PEs of a role do for a move."""
-    return tuple(k for k in move.kinds if builder.role.overlaps(k.items.domain()))
+    return tuple(k for k in move.kinds if builder.role.overlaps(k.pes))
 
 
 def move_queues(builder: RoleBuilder, move: Move) -> tuple[list[str], list[str]]:

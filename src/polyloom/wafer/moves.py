@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import islpy as isl
 
@@ -41,6 +42,11 @@ class MoveKind:
     targets: tuple[Step, ...]
     items: isl.Map
     phase: int
+
+    @cached_property
+    def pes(self) -> isl.Set:
+        """The PEs that do it: ``{ PE[x, y] }``."""
+        return self.items.domain().coalesce()
 
     def here(self) -> isl.Set:
         """Return ``[PE_X, PE_Y] -> { t[i] }``."""

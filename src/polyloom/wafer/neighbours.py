@@ -62,7 +62,7 @@ def _of_moves(graph: TaskGraph, border: Border) -> Iterator[Traffic]:
         for move in result.moves:
             tensors = frozenset({move.tensor})
             for kind in move.kinds:
-                pes = border.to_given(kind.items.domain())
+                pes = border.to_given(kind.pes)
                 if kind.origin != MEMORY:
                     yield Traffic(move.side(kind.origin).opposite, _None, pes, tensors)
                 for target in kind.targets:

@@ -93,7 +93,28 @@ def linear_function(relation: isl.Map) -> isl.MultiAff | None:
 
 def _keeps_order(order: isl.MultiAff, compressed: isl.Set) -> bool:
     """Whether points that come later in the nest have later indices."""
+    if _is_echelon(order):
+        return True
     relation = isl.Map.from_multi_aff(order).intersect_domain(compressed)
     later = isl.Map.lex_lt(compressed.get_space()).intersect_domain(compressed).intersect_range(compressed)
     images = later.apply_domain(relation).apply_range(relation)
     return bool(images.is_subset(isl.Map.lex_lt(images.get_space().range())))
+
+
+def _is_echelon(order: isl.MultiAff) -> bool:
+    """Whether each dimension counts up an index of its own: no earlier one has it, no later one moves it.
+
+    Of two points the first dimension in which they differ then decides which index is later.
+    """
+    rows = [_signs(order.get_at(k)) for k in range(order.dim(_DIM.out))]
+    previous = -1 if is_linear(order) else len(rows)
+    for j in range(order.dim(_DIM.in_)):
+        first = next((r for r, row in enumerate(rows) if row[j]), None)
+        if first is None or first <= previous or rows[first][j] < 0 or any(rows[first][j + 1 :]):
+            return False
+        previous = first
+    return True
+
+
+def _signs(function: isl.Aff) -> list[int]:
+    return [function.get_coefficient_val(_DIM.in_, j).sgn() for j in range(function.dim(_DIM.in_))]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import islpy as isl
 
-from polyloom.polyhedra.binding import PE_PARAMETERS, bind, unbind_domain
+from polyloom.polyhedra.binding import PE_PARAMETERS, bind
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.chains import Part
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,21 +19,14 @@ class Role:
     name: str
     pes: isl.Set
 
-    @property
+    @cached_property
     def context(self) -> isl.Set:
-        """Return ``[PE_X, PE_Y] -> { : ... }``."""
+        """``[PE_X, PE_Y] -> { : ... }``."""
         return bind(self.pes, PE_PARAMETERS)
 
     def overlaps(self, pes: isl.Set) -> bool:
         """Whether a set of PEs, which holds all of the role or none, holds it."""
         return not self.pes.is_disjoint(pes)
-
-
-def pes_of(points: isl.Set) -> isl.Set:
-    """Return ``{ PE[x, y] }`` for which a set with parameters PE_X, PE_Y (and others) has points."""
-    nothing = points.params().from_params()
-    named = unbind_domain(nothing, "PE", PE_PARAMETERS).domain()
-    return named.project_out(isl.dim_type.param, 0, named.dim(isl.dim_type.param)).coalesce()
 
 
 def find_roles(analysis: LayerAnalysis) -> tuple[Role, ...]:
@@ -72,15 +65,14 @@ def _features(analysis: LayerAnalysis) -> Iterator[isl.Set]:
     for stream in graph.streams:
         yield stream.receivers
     for task in graph.compute:
-        yield pes_of(task.instances)
+        yield task.pes
     for store in graph.stores:
         yield store.stored.domain()
     for result in graph.results:
         for move in result.moves:
             for kind in move.kinds:
-                yield kind.items.domain()
+                yield kind.pes
         for chain in result.chains:
             yield chain.members()
             yield chain.last
-            for part in Part:
-                yield pes_of(chain.positions(part))
+            yield from chain.busy.values()

@@ -11,6 +11,8 @@ from typing import Literal
 
 import islpy as isl
 
+from polyloom.polyhedra.binding import PE_PARAMETERS, unbind_domain
+
 
 class Side(Enum):
     """A side of the rectangle; the value is its name in messages and in the simulator."""
@@ -90,3 +92,10 @@ class Grid:
         }[side]
         lines = isl.Map(f"{{ PE[x, y] -> PE[x1, y1] : {condition} }}")
         return lines.intersect_domain(self.pes()).intersect_range(self.pes())
+
+
+def pes_of(points: isl.Set) -> isl.Set:
+    """Return ``{ PE[x, y] }`` for which a set with parameters PE_X, PE_Y (and others) has points."""
+    nothing = points.params().from_params()
+    named = unbind_domain(nothing, "PE", PE_PARAMETERS).domain()
+    return named.project_out(isl.dim_type.param, 0, named.dim(isl.dim_type.param)).coalesce()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 import islpy as isl
 
@@ -19,6 +20,7 @@ from polyloom.ir.relations import access_relation
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_range
 from polyloom.wafer.chains import Results, build_results
 from polyloom.wafer.mapping import Mapping
+from polyloom.wafer.sides import pes_of
 from polyloom.wafer.streams import Stream, build_streams
 from polyloom.wafer.zeros import Number, initial_value, zeros_may_be_dropped
 
@@ -51,6 +53,11 @@ class ComputeTask:
     def known(self) -> isl.Set:
         """Return the constraints on PE coordinates and index values at which there are instances (15)."""
         return self.instances.params()
+
+    @cached_property
+    def pes(self) -> isl.Set:
+        """The PEs that have instances: ``{ PE[x, y] }``."""
+        return pes_of(self.instances)
 
     @property
     def trigger(self) -> int | None:

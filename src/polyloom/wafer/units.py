@@ -17,7 +17,6 @@ from polyloom.wafer.move_code import kinds_on
 from polyloom.wafer.moves import Move
 from polyloom.wafer.order import total_order, unit_key
 from polyloom.wafer.role_context import RoleBuilder
-from polyloom.wafer.roles import pes_of
 from polyloom.wafer.simd import SimdAnalysis
 from polyloom.wafer.stream_code import StreamOnRole, store_instruction, streams_on, whole_instruction
 from polyloom.wafer.tasks import TaskKind
@@ -69,11 +68,11 @@ def units_on(builder: RoleBuilder, patience: Patience) -> tuple[Unit, ...]:
 
 def parts_on(builder: RoleBuilder, chain: Chain) -> frozenset[Part]:
     """Return what a role's PEs do with elements of a chain."""
-    return frozenset(part for part in Part if builder.role.overlaps(pes_of(chain.positions(part))))
+    return frozenset(part for part, pes in chain.busy.items() if builder.role.overlaps(pes))
 
 
 def _runs(builder: RoleBuilder, analysis: SimdAnalysis) -> bool:
-    return builder.role.overlaps(pes_of(analysis.task.instances))
+    return builder.role.overlaps(analysis.task.pes)
 
 
 def _takes_part(builder: RoleBuilder, step: Chain | Move) -> bool:

@@ -17,7 +17,7 @@ from polyloom.polyhedra.binding import PE_PARAMETERS, project_out_parameters, un
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.vectorized import contains, evaluate_aff
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.roles import pes_of
+from polyloom.wafer.sides import pes_of
 from polyloom.wafer.simd import SimdAnalysis, Strategy
 
 _DIM = isl.dim_type
