@@ -1,7 +1,10 @@
-"""The layers of a program on the wafer as a table."""
+"""The layers of a program on the wafer as two tables: what each takes, and how its tasks are done."""
 
 from __future__ import annotations
 
+import os
+
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -9,52 +12,41 @@ from polyloom.report.terminal import console
 from polyloom.wafer.per_layer import LayerRun, ModelRun, TaskShape
 from polyloom.wafer.simulation_result import SimulationResult
 
-COLUMNS = ("cycles", "limit", "PEs", "bytes/PE", "wavelets", "other maps")
+COLUMNS = ("cycles", "limit", "PEs", "bytes/PE", "wavelets", "SIMD", "other maps")
 
 
 def print_layers(run: ModelRun) -> None:
-    """Print a row for each layer, their sum, and what was refused."""
+    """Print a row for each layer and their sum; then a row for each task, with why it is done by loops."""
+    out = console()
+    out.print(_figures(run))
+    if run.results:
+        out.print()
+        _print_tasks(run, out)
+
+
+def _figures(run: ModelRun) -> Table:
     table = Table(box=None, pad_edge=False, show_footer=True)
     total = run.json()["total"]
     table.add_column("layer", footer=f"{total['simulated']} of {total['layers']} layers", overflow="fold")
-    sums = (total["cycles"], total["limit"], total["most_pes"], total["most_memory_bytes"], total["wavelets"])
-    for name, value in zip(COLUMNS[:-1], sums, strict=True):
-        prefix = "≤ " if name in ("PEs", "bytes/PE") else ""
-        table.add_column(name, justify="right", footer=f"{prefix}{value:,}", no_wrap=True)
-    table.add_column("SIMD", overflow="fold")
-    table.add_column(COLUMNS[-1], justify="right", no_wrap=True)
+    names = ("cycles", "limit", "most_pes", "most_memory_bytes", "wavelets")
+    footers = [f"{'≤ ' if name.startswith('most') else ''}{total[name]:,}" for name in names]
+    for name, footer in zip(COLUMNS, [*footers, "", ""], strict=True):
+        table.add_column(name, justify="right", footer=footer, no_wrap=True)
     table.add_column("check", no_wrap=True)
     for layer in run.layers:
         table.add_row(*_cells(layer))
-    console().print(table)
+    return table
 
 
 def _cells(run: LayerRun) -> list[str | Text]:
     if run.result is None:
-        reasons = "" if run.refusal is None else "; ".join(d.message for d in run.refusal.diagnostics)
-        refused = Text(f"refused: {reasons}", style="yellow")
-        return [run.layer.name, "", "", "", "", "", refused, "", ""]
+        return [run.layer.name, *("" for _ in COLUMNS), Text("refused", style="yellow")]
     s = run.result.simulation
     grid = run.result.program.analysis.border.given.grid
     pes = f"{s.pe_count:,} of {grid.width} x {grid.height}"
     figures = [f"{s.cycles:,}", f"{s.limit.cycles:,}", pes, f"{s.memory_bytes:,}", f"{s.wavelets:,}"]
-    return [run.layer.name, *figures, _simd(run.shapes), _others(run), _verdict(run.result)]
-
-
-def _simd(shapes: tuple[TaskShape, ...]) -> str:
-    """Return a line for each task: ``hull fmach 4 x 3``; after its name where there are several."""
-    lines = []
-    for shape in shapes:
-        name = f"{shape.task}: " if len(shapes) > 1 else ""
-        lines.append(
-            name + " ".join(part for part in (shape.strategy, shape.instruction, _sizes(shape)) if part)
-        )
-    return "\n".join(lines)
-
-
-def _sizes(shape: TaskShape) -> str:
-    """Return ``4 x 3``; where sizes differ from PE to PE or from arrival to arrival ``2-4 x 3``."""
-    return " x ".join(str(low) if low == high else f"{low}-{high}" for low, high in shape.bounds)
+    used = f"{sum(bool(shape.instruction) for shape in run.shapes)} of {len(run.shapes)}"
+    return [run.layer.name, *figures, used, _others(run), _verdict(run.result)]
 
 
 def _others(run: LayerRun) -> str:
@@ -69,3 +61,28 @@ def _verdict(result: SimulationResult) -> Text:
     if result.check is None:
         return Text("")
     return Text("passed", style="green") if result.check.passed else Text("FAILED", style="red")
+
+
+def _print_tasks(run: ModelRun, out: Console) -> None:
+    table = Table(box=None, pad_edge=False)
+    for name in ("layer", "task", "SIMD", "instruction", "box", "why not"):
+        table.add_column(name, overflow="fold")
+    for layer in run.layers:
+        shared = _shared([shape.task for shape in layer.shapes])
+        for number, shape in enumerate(layer.shapes):
+            table.add_row(layer.layer.name if not number else "", *_task_cells(shape, shared))
+    out.print(table)
+
+
+def _shared(tasks: list[str]) -> str:
+    """Return the words with which the names of all tasks begin, where there are several."""
+    return os.path.commonprefix(tasks).rpartition("_")[0] + "_" if len(tasks) > 1 else ""
+
+
+def _task_cells(shape: TaskShape, shared: str) -> list[str]:
+    return [shape.task.removeprefix(shared), shape.strategy, shape.instruction, _sizes(shape), shape.reason]
+
+
+def _sizes(shape: TaskShape) -> str:
+    """Return ``4 x 3``; where sizes differ from PE to PE or from arrival to arrival ``2-4 x 3``."""
+    return " x ".join(str(low) if low == high else f"{low}-{high}" for low, high in shape.bounds)
