@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from itertools import takewhile
 
 from rich.console import Console
 from rich.table import Table
@@ -76,7 +76,9 @@ def _print_tasks(run: ModelRun, out: Console) -> None:
 
 def _shared(tasks: list[str]) -> str:
     """Return the words with which the names of all tasks begin, where there are several."""
-    return os.path.commonprefix(tasks).rpartition("_")[0] + "_" if len(tasks) > 1 else ""
+    words = zip(*(task.split("_") for task in tasks), strict=False)
+    alike = takewhile(lambda column: len(set(column)) == 1, words)
+    return "".join(f"{column[0]}_" for column in alike) if len(tasks) > 1 else ""
 
 
 def _task_cells(shape: TaskShape, shared: str) -> list[str]:
