@@ -273,3 +273,28 @@ def test_branches_of_different_shapes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(Unsupported) as refused:
         imported(tmp_path, data)
     assert "float32 [2, 3] and float32 [3, 2]" in refused.value.diagnostics[0].notes[0]
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "max"])
+def test_rows_and_elements_at_positions(tmp_path: Path, reduction: str, *, known: bool) -> None:
+    """ScatterND and ScatterElements; without a reduction no position comes twice."""
+    x, rows, elements = floats(4, 3), floats(2, 3), floats(2, 2)
+    positions = {"at": np.asarray([[3], [-3]]), "where": np.asarray([[0, 2], [-1, 1]])}
+    nodes = [
+        node("ScatterND", "x at rows", "y", reduction=reduction),
+        node("ScatterElements", "x where elements", "z", axis=0, reduction=reduction),
+    ]
+    inputs: dict[str, Any] = {"x": (4, 3), "rows": (2, 3), "elements": (2, 2)}
+    if not known:
+        inputs |= {n: declared(n, a.shape, "int64") for n, a in positions.items()}
+    found = imported(tmp_path, model(graph(nodes, inputs, ["y", "z"], positions if known else None), 18))
+    given = {"x": x, "rows": rows, "elements": elements, **({} if known else positions)}
+    computed = outputs(found, **given)
+    combine = {"none": lambda a, b: b, "add": np.add, "mul": np.multiply, "max": np.maximum}[reduction]
+    y, z = x.copy(), x.copy()
+    y[3], y[1] = combine(x[3], rows[0]), combine(x[1], rows[1])
+    for (i, j), p in np.ndenumerate(positions["where"]):
+        z[p, j] = combine(x[p, j], elements[i, j])
+    np.testing.assert_allclose(computed["y"], y, rtol=1e-6)
+    np.testing.assert_allclose(computed["z"], z, rtol=1e-6)

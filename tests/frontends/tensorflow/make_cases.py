@@ -342,6 +342,24 @@ def resize(x: Any) -> Any:
     return sum(tf.image.resize(x, (8, 4), way) for way in ways) + corners + first.resize_bicubic(x, (8, 4))
 
 
+@case((4, 3), (2, 3), (2,), dtypes=(tf.float32, tf.float32, tf.int32))
+def scattered(x: Any, rows: Any, numbers: Any) -> Any:
+    at = (numbers % 4)[:, None]
+    found = [
+        f(x, at, rows)
+        for f in (tf.tensor_scatter_nd_update, tf.tensor_scatter_nd_max, tf.tensor_scatter_nd_sub)
+    ]
+    return tf.stack([*found, tf.math.unsorted_segment_max(tf.repeat(rows, 2, 0), [3, 0, 3, 1], 4)])
+
+
+@case((3, 4), (3, 4))
+def functions(x: Any, y: Any) -> Any:
+    small = x * 1e-6
+    exact = tf.math.log1p(small) * 1e6 + tf.math.expm1(small) * 1e6
+    finite = tf.cast(tf.math.is_finite(x / tf.nn.relu(y)), tf.float32)
+    return exact + finite + tf.atan2(x, y) + tf.math.xdivy(x, y) + tf.math.xlog1py(x, tf.nn.relu(y))
+
+
 # -- training graphs: gradients of a loss by tf.GradientTape
 
 
@@ -497,6 +515,18 @@ def _(x: Any) -> Any:
         + tf.image.resize(x, (7, 8), "bicubic")
     )
     return squares(up)
+
+
+@training("positions", (4, 5, 3), (2, 3), (4, 3))
+def _(x: Any, rows: Any, others: Any) -> Any:
+    numbers = tf.cast(tf.round(tf.abs(rows[0, :2])), tf.int32) % 4
+    taken = (
+        tf.gather_nd(x, [[3, 0], [1, 4]])
+        + tf.gather(x[:, 1], numbers)
+        + tf.gather(x, [[3, 0]] * 4, axis=1, batch_dims=1)[0]
+    )
+    changed = tf.tensor_scatter_nd_update(others, [[3], [1]], rows) + tf.scatter_nd([[2], [2]], rows, (4, 3))
+    return squares(changed) + squares(taken) + squares(tf.math.segment_mean(others, [0, 0, 2, 2]))
 
 
 @training("loops", (4, 3), (3,))

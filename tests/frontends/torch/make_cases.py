@@ -300,6 +300,21 @@ function(
     shape(3, 4),
     shape(3, 4),
 )
+function(
+    "replaced",
+    lambda x, rows, at: (
+        x.index_put((at,), rows),
+        torch.ops.aten.index_put(x, (None, at), rows[:, :1].T.contiguous()),
+        x.index_put((x > 0,), torch.tensor(0.0)),
+        x.scatter(0, at[:, None].expand(2, 3), rows),
+        x.scatter_reduce(1, at[:, None] % 3, rows[:, :1], "amax"),
+        x.index_copy(0, at, rows),
+        torch.slice_scatter(x, rows, 0, 1, 5, 2),
+    ),
+    shape(5, 3),
+    shape(2, 3),
+    torch.tensor([2, 0]),
+)
 function("cross_entropy", lambda x, y: F.cross_entropy(x, y), shape(4, 5), torch.tensor([1, 0, 4, 4]))
 
 

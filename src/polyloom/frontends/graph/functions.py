@@ -45,6 +45,26 @@ def softplus(x: Expression) -> Expression:
     return scalar.add(scalar.maximum(x, 0), scalar.log(scalar.add(small, 1)))
 
 
+def expm1(x: Expression) -> Expression:
+    """Return ``exp(x) - 1`` as ``2 t / (1 - t)`` with ``t = tanh(x / 2)`` near 0, where nothing cancels."""
+    half = scalar.tanh(scalar.multiply(x, 0.5))
+    near = scalar.divide(scalar.multiply(half, 2), scalar.subtract(1, half))
+    small = scalar.compare(CompareOp.LT, scalar.absolute(x), 0.5)
+    return scalar.select(small, near, scalar.subtract(scalar.exp(x), 1))
+
+
+def log1p(x: Expression) -> Expression:
+    """Return ``log(1 + x)`` as ``2 atanh(x / (2 + x))`` by its series near 0, where nothing cancels."""
+    s = scalar.divide(x, scalar.add(x, 2))
+    z = scalar.square(s)
+    total: Expression = scalar.number(1 / 15, x.type)
+    for n in (13, 11, 9, 7, 5, 3, 1):
+        total = scalar.add(scalar.multiply(total, z), 1 / n)
+    near = scalar.multiply(scalar.multiply(s, total), 2)
+    small = scalar.compare(CompareOp.LT, scalar.absolute(x), 0.25)
+    return scalar.select(small, near, scalar.log(scalar.add(x, 1)))
+
+
 def leaky(x: Expression, slope: Expression | float) -> Expression:
     """Return ``x``, times the slope where it is negative."""
     return scalar.select(scalar.compare(CompareOp.LT, x, 0), scalar.multiply(x, slope), x)

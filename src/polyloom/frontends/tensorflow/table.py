@@ -7,6 +7,7 @@ from polyloom.frontends.graph.model import Node
 from polyloom.frontends.tensorflow.operations import (
     control,
     elementwise,
+    indexing,
     linear,
     lists,
     movement,
@@ -20,6 +21,7 @@ from polyloom.frontends.tensorflow.operations import (
 OPERATIONS: Table = {
     **control.OPERATIONS,
     **elementwise.OPERATIONS,
+    **indexing.OPERATIONS,
     **linear.OPERATIONS,
     **lists.OPERATIONS,
     **movement.OPERATIONS,

@@ -29,6 +29,13 @@ from polyloom.frontends.graph.operations.movement import (
     tiled,
     with_rest,
 )
+from polyloom.frontends.graph.operations.scattering import (
+    REDUCTIONS,
+    elements_updated,
+    gathered_nd,
+    merged_positions,
+    rows_updated,
+)
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import (
     Value,
@@ -40,6 +47,7 @@ from polyloom.frontends.graph.values import (
     unsqueezed,
 )
 from polyloom.frontends.onnx.operations.elementwise import type_of
+from polyloom.ir.program import Combine
 
 
 def _constant(c: Context) -> Sequence[Value]:
@@ -244,20 +252,29 @@ def _gather_elements(c: Context) -> Sequence[Value]:
 
 def _gather_nd(c: Context) -> Sequence[Value]:
     """GatherND: the positions of several axes as one position of these axes merged."""
-    b, x, positions = c.builder, c.input(0), c.input(1)
-    batch = c.integer("batch_dims", 0)
+    x, positions = c.input(0), c.input(1)
+    return only(gathered_nd(c.builder, x, positions, c.integer("batch_dims", 0)))
+
+
+def _reduction(c: Context) -> Combine | None:
+    name = c.text("reduction", "none")
+    if name != "none" and name not in REDUCTIONS:
+        raise Refused(f"the reduction `{name}`")
+    return REDUCTIONS.get(name)
+
+
+def _scatter_nd(c: Context) -> Sequence[Value]:
+    b, x, positions, updates = c.builder, *c.operands(3)
     depth = positions.shape[-1] if positions.rank else 0
-    if batch or not 1 <= depth <= x.rank:
-        raise Refused(f"batch dimensions: {batch}; {depth} axes of {x.rank}")
-    total: Value | None = None
-    for k in range(depth):
-        part = wrapped(b, selected(positions, positions.rank - 1, k), x.shape[k])
-        stride = prod(x.shape[k + 1 : depth])
-        step = mapped(b, lambda p, s=stride: scalar.multiply(p, s), part, hint="position")
-        total = step if total is None else mapped(b, scalar.add, total, step, hint="position")
-    assert total is not None
+    at = merged_positions(b, positions, x.shape[:depth])
     flat = reshaped(b, x, (prod(x.shape[:depth]), *x.shape[depth:]), "flat")
-    return only(chosen(b, flat, 0, total))
+    return only(reshaped(b, rows_updated(b, flat, at, updates, _reduction(c)), x.shape))
+
+
+def _scatter_elements(c: Context) -> Sequence[Value]:
+    x, positions, updates = c.operands(3)
+    at = c.axis("axis", x.rank, 0)
+    return only(elements_updated(c.builder, x, at, positions, updates, _reduction(c)))
 
 
 def _one_hot(c: Context) -> Sequence[Value]:
@@ -398,6 +415,9 @@ OPERATIONS: Table = {
     "Gather": _gather,
     "GatherElements": _gather_elements,
     "GatherND": _gather_nd,
+    "ScatterND": _scatter_nd,
+    "ScatterElements": _scatter_elements,
+    "Scatter": _scatter_elements,
     "OneHot": _one_hot,
     "DepthToSpace": _depth_to_space,
     "SpaceToDepth": _space_to_depth,

@@ -13,9 +13,11 @@ from polyloom.frontends.graph.functions import (
     asinh,
     atanh,
     elu,
+    expm1,
     floor_remainder,
     is_nan,
     leaky,
+    log1p,
     relu,
     sign,
     softplus,
@@ -49,6 +51,26 @@ def _multiply_no_nan(a: Expression, b: Expression) -> Expression:
 def _times_log(a: Expression, b: Expression) -> Expression:
     """Xlogy: 0 where ``a`` is 0."""
     product = scalar.multiply(a, scalar.log(b))
+    return scalar.select(scalar.compare(CompareOp.EQ, a, 0), scalar.number(0, a.type), product)
+
+
+def _over(a: Expression, b: Expression) -> Expression:
+    """Xdivy: 0 where ``a`` is 0."""
+    return scalar.select(scalar.compare(CompareOp.EQ, a, 0), scalar.number(0, a.type), scalar.divide(a, b))
+
+
+def _is_finite(x: Expression) -> Expression:
+    """Tell whether ``x - x`` is 0: of infinities and NaN it is NaN."""
+    return scalar.compare(CompareOp.EQ, scalar.subtract(x, x), 0)
+
+
+def _is_infinite(x: Expression) -> Expression:
+    return scalar.logical(BinaryOp.AND, scalar.negation(_is_finite(x)), scalar.negation(is_nan(x)))
+
+
+def _times_log1p(a: Expression, b: Expression) -> Expression:
+    """Xlog1py: 0 where ``a`` is 0."""
+    product = scalar.multiply(a, log1p(b))
     return scalar.select(scalar.compare(CompareOp.EQ, a, 0), scalar.number(0, a.type), product)
 
 
@@ -187,9 +209,9 @@ _UNARY: dict[str, Function] = {
     "Abs": scalar.absolute,
     "Neg": scalar.negate,
     "Exp": scalar.exp,
-    "Expm1": lambda x: scalar.subtract(scalar.exp(x), 1),
+    "Expm1": expm1,
     "Log": scalar.log,
-    "Log1p": lambda x: scalar.log(scalar.add(x, 1)),
+    "Log1p": log1p,
     "Sqrt": scalar.sqrt,
     "Rsqrt": scalar.rsqrt,
     "Square": scalar.square,
@@ -201,6 +223,8 @@ _UNARY: dict[str, Function] = {
     "Inv": lambda x: scalar.divide(1, x),
     "Sign": sign,
     "IsNan": is_nan,
+    "IsInf": _is_infinite,
+    "IsFinite": _is_finite,
     "Relu": relu,
     "Relu6": lambda x: scalar.minimum(relu(x), 6),
     "Elu": lambda x: elu(x, 1.0),
@@ -234,6 +258,11 @@ _BINARY: dict[str, Function] = {
     "Maximum": scalar.maximum,
     "Minimum": scalar.minimum,
     "SquaredDifference": _squared_difference,
+    "Atan2": lambda y, x: scalar.bits(BinaryOp.ATAN2, y, x),
+    "Xdivy": _over,
+    "Xlog1py": _times_log1p,
+    "LeftShift": lambda a, n: scalar.bits(BinaryOp.SHIFT_LEFT, a, n),
+    "RightShift": lambda a, n: scalar.bits(BinaryOp.SHIFT_RIGHT, a, n),
     "ReluGrad": lambda dy, x: _positive(x, dy, 0),
     "Relu6Grad": _relu6_gradient,
     "EluGrad": _elu_gradient,

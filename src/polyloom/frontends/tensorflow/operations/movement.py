@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import Term, check_constant
 from polyloom.frontends.graph.context import Context, Table, axes, axis, only
 from polyloom.frontends.graph.linear import iterators
 from polyloom.frontends.graph.operations.elementwise import broadcast_shape
-from polyloom.frontends.graph.operations.indexing import chosen, masked, one_hot, triangle, wrapped
+from polyloom.frontends.graph.operations.indexing import masked, triangle
 from polyloom.frontends.graph.operations.movement import (
     concatenated,
     flipped,
@@ -23,12 +22,10 @@ from polyloom.frontends.graph.operations.movement import (
     reshaped,
     split_parts,
     stacked,
-    taken,
     tiled,
     unstacked,
     with_rest,
 )
-from polyloom.frontends.graph.operations.reductions import iota
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import (
     Value,
@@ -41,7 +38,6 @@ from polyloom.frontends.graph.values import (
     unsqueezed,
 )
 from polyloom.frontends.tensorflow.operations.elementwise import element_type_of
-from polyloom.ir.expressions import CompareOp, Expression
 from polyloom.ir.program import Combine
 from polyloom.ir.types import ElementType
 
@@ -348,54 +344,6 @@ def _mirror_pad(c: Context) -> Sequence[Value]:
     return only(padded_by_mode(c.builder, c.input(), *_pads(c), c.text("mode", "REFLECT").lower()))
 
 
-# -- gathering
-
-
-def _gather(c: Context) -> Sequence[Value]:
-    x, positions = c.input(0), c.input(1)
-    at = axis(c.whole(2, "its axis", 0), x.rank)
-    if c.integer("batch_dims", 0):
-        raise Refused("batch dimensions")
-    known = c.builder.known(positions)
-    if known is None:
-        return only(chosen(c.builder, x, at, wrapped(c.builder, positions, x.shape[at])))
-    size = x.shape[at]
-    if known.size and (known.min() < 0 or known.max() >= size):
-        raise Refused(f"a position outside the {size} of its axis")
-    flat = [int(n) for n in known.reshape(-1)]
-    if known.ndim == 0:
-        return only(selected(x, at, flat[0]))
-    result = taken(c.builder, x, at, flat)
-    return only(reshaped(c.builder, result, (*x.shape[:at], *known.shape, *x.shape[at + 1 :])))
-
-
-def _one_hot(c: Context) -> Sequence[Value]:
-    b, positions = c.builder, c.input(0)
-    size = c.whole(1, "its depth")
-    check_constant([*positions.shape, size], c.input(2).type.size)
-    at = axis(c.integer("axis", -1), positions.rank + 1)
-    return only(one_hot(b, positions, size, at, c.input(2), c.input(3)))
-
-
-def _segment_sum(c: Context) -> Sequence[Value]:
-    """UnsortedSegmentSum: ``y[k][z] += positions[i] == k ? x[i][z] : 0``, the gradient of a gather."""
-    b, x, positions = c.builder, c.input(0), c.input(1)
-    size = c.whole(2, "the number of segments")
-    lead = positions.rank
-    if x.shape[:lead] != positions.shape:
-        raise Refused(f"positions {list(positions.shape)} for data {list(x.shape)}")
-    numbers = iota(b, size, positions.type)
-    places = iterators(x.rank + 1)
-    k, own = places[0], places[1:]
-    terms = [Term(positions, own[:lead]), Term(numbers, (k,)), Term(x, own)]
-
-    def function(p: Expression, number: Expression, v: Expression) -> Expression:
-        return scalar.select(scalar.compare(CompareOp.EQ, p, number), v, scalar.number(0, v.type))
-
-    shape = (size, *x.shape[lead:])
-    return only(b.statement((size, *x.shape), terms, shape, (k, *own[lead:]), function, Combine.ADD))
-
-
 # -- blocks
 
 
@@ -510,11 +458,6 @@ OPERATIONS: Table = {
     "Pad": _pad,
     "PadV2": _pad,
     "MirrorPad": _mirror_pad,
-    "Gather": _gather,
-    "GatherV2": _gather,
-    "ResourceGather": _gather,
-    "OneHot": _one_hot,
-    "UnsortedSegmentSum": _segment_sum,
     "DepthToSpace": _depth_to_space,
     "SpaceToDepth": _space_to_depth,
     "SpaceToBatchND": _space_to_batch,

@@ -13,10 +13,12 @@ from polyloom.frontends.graph.functions import (
     asinh,
     atanh,
     elu,
+    expm1,
     floor_remainder,
     gelu,
     is_nan,
     leaky,
+    log1p,
     relu,
     sign,
     softplus,
@@ -330,26 +332,6 @@ def _softsign(x: Expression) -> Expression:
     return scalar.divide(x, scalar.add(scalar.absolute(x), 1))
 
 
-def _expm1(x: Expression) -> Expression:
-    """Return ``exp(x) - 1`` as ``2 t / (1 - t)`` with ``t = tanh(x / 2)`` near 0, where nothing cancels."""
-    half = scalar.tanh(scalar.multiply(x, 0.5))
-    near = scalar.divide(scalar.multiply(half, 2), scalar.subtract(1, half))
-    small = scalar.compare(CompareOp.LT, scalar.absolute(x), 0.5)
-    return scalar.select(small, near, scalar.subtract(scalar.exp(x), 1))
-
-
-def _log1p(x: Expression) -> Expression:
-    """Return ``log(1 + x)`` as ``2 atanh(x / (2 + x))`` by its series near 0, where nothing cancels."""
-    s = scalar.divide(x, scalar.add(x, 2))
-    z = scalar.square(s)
-    total: Expression = scalar.number(1 / 15, x.type)
-    for n in (13, 11, 9, 7, 5, 3, 1):
-        total = scalar.add(scalar.multiply(total, z), 1 / n)
-    near = scalar.multiply(scalar.multiply(s, total), 2)
-    small = scalar.compare(CompareOp.LT, scalar.absolute(x), 0.25)
-    return scalar.select(small, near, scalar.log(scalar.add(x, 1)))
-
-
 # -- gradients of maps, as autograd has them
 
 
@@ -432,9 +414,9 @@ _UNARY: dict[str, Function] = {
     "sigmoid": scalar.sigmoid,
     "tanh": scalar.tanh,
     "exp": scalar.exp,
-    "expm1": _expm1,
+    "expm1": expm1,
     "log": scalar.log,
-    "log1p": _log1p,
+    "log1p": log1p,
     "sqrt": scalar.sqrt,
     "rsqrt": scalar.rsqrt,
     "reciprocal": lambda x: scalar.divide(1, x),
@@ -465,6 +447,8 @@ _BINARY: dict[str, Function] = {
     "minimum": scalar.minimum,
     "remainder": floor_remainder,
     "fmod": scalar.remainder,
+    "atan2": lambda y, x: scalar.bits(BinaryOp.ATAN2, y, x),
+    "hypot": lambda x, y: scalar.bits(BinaryOp.HYPOT, x, y),
     "floor_divide": floor_divided,
 }
 

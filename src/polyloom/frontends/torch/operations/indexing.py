@@ -16,9 +16,10 @@ from polyloom.frontends.graph.operations.indexing import chosen, gathered_elemen
 from polyloom.frontends.graph.operations.movement import reshaped, taken
 from polyloom.frontends.graph.operations.normalisation import log_softmax
 from polyloom.frontends.graph.operations.reductions import iota, reduced
+from polyloom.frontends.graph.operations.scattering import elements_updated, rows_updated
 from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, expanded, squeezed, transposed, unsqueezed
-from polyloom.frontends.torch.call import Call, operations
+from polyloom.frontends.graph.values import Value, expanded, sliced, squeezed, transposed, unsqueezed
+from polyloom.frontends.torch.call import Call, Lowering, operations
 from polyloom.ir.expressions import CompareOp, Expression
 from polyloom.ir.program import Combine
 from polyloom.ir.types import ElementType
@@ -128,18 +129,45 @@ def _rows_added(c: Call, positions: Value, rows: Value, at: int, size: int) -> V
 
 
 def _index_put(c: Call) -> Sequence[Value]:
-    """Rows added at positions; to replace them would need to know which position comes last."""
+    """``x[i, :, j] = values``, or ``+=``: the axes that have positions first, and as one."""
     x, given, values = c.tensor(), c.optional_tensors("indices"), c.tensor("values")
     where = [k for k, v in enumerate(given) if v is not None]
-    if not c.flag("accumulate") or len(where) != 1:
-        raise Refused("elements replaced at positions that are data")
-    at = where[0]
-    index = next(v for v in given if v is not None)
-    if index.type is ElementType.BOOL:
+    positions = [v for v in given if v is not None]
+    if any(p.type is ElementType.BOOL for p in positions):
+        return only(_put_by_truth(c, x, where, positions, values))
+    adjacent = where == list(range(where[0], where[-1] + 1))
+    before = list(range(where[0])) if adjacent else []
+    order = [*where, *(k for k in range(x.rank) if k not in where)]
+    first = transposed(x, order)
+    depth, count = len(where), max(p.rank for p in positions)
+    flat, _, at = _flattened(c, first, list(range(depth)), positions)
+    at = wrapped(c.b, at, flat.shape[0])
+    shape = [x.shape[k] for k in before]
+    rest = [x.shape[k] for k in order[depth:][len(before) :]]
+    wide = expanded(values, (*shape, *at.shape, *rest))
+    rows = transposed(
+        wide,
+        [
+            *range(len(before), len(before) + count),
+            *range(len(before)),
+            *range(len(before) + count, wide.rank),
+        ],
+    )
+    combine = Combine.ADD if c.flag("accumulate") else None
+    found = reshaped(c.b, rows_updated(c.b, flat, at, rows, combine), first.shape)
+    return only(transposed(found, [order.index(k) for k in range(x.rank)]))
+
+
+def _put_by_truth(
+    c: Call, x: Value, where: Sequence[int], positions: Sequence[Value], values: Value
+) -> Value:
+    """One number where a mask over the first axes is true; rows would go to places that are data."""
+    mask = positions[0]
+    if where != [0] or len(positions) != 1 or values.size != 1 or c.flag("accumulate"):
         raise Refused("positions by truth values: how many there are is not known")
-    shape = (*x.shape[:at], *index.shape, *x.shape[at + 1 :])
-    rows = _rows_added(c, wrapped(c.b, index, x.shape[at]), expanded(values, shape), at, x.shape[at])
-    return only(mapped(c.b, scalar.add, x, rows))
+    wide = expanded(unsqueezed(mask, list(range(mask.rank, x.rank))), x.shape)
+    one = reshaped(c.b, values, ())
+    return mapped(c.b, scalar.select, wide, one, x)
 
 
 def _embedding_gradient(c: Call) -> Sequence[Value]:
@@ -157,44 +185,75 @@ def _embedding_gradient(c: Call) -> Sequence[Value]:
 
 
 def _scatter(c: Call) -> Sequence[Value]:
-    """One number at positions along an axis: where any of them hits an element, it is replaced."""
+    """A tensor, or one number, at positions along an axis."""
     x, index = c.tensor(), c.tensor("index")
-    if "value" not in c.arguments or c.given("reduce"):
-        raise Refused("tensors at positions that are data: which comes last is not known")
-    at, value = c.axis("dim", x.rank), c.operand("value", x.type)
-    hits = _counted(c, x, index, at, None)
-    keep = lambda h, v, y: scalar.select(scalar.compare(CompareOp.GT, h, 0), v, y)  # noqa: E731
-    return only(mapped(c.b, keep, hits, value, x))
+    if c.given("reduce"):
+        raise Refused("a reduction by its name")
+    at = c.axis("dim", x.rank)
+    if "value" not in c.arguments:
+        return only(elements_updated(c.b, x, at, index, _part(c, index), None))
+    value = expanded(c.operand("value", x.type), index.shape)
+    return only(elements_updated(c.b, x, at, index, value, None))
+
+
+def _part(c: Call, index: Value) -> Value:
+    """Return as much of the source as there are positions."""
+    source = c.tensor("src")
+    if source.rank != index.rank:
+        raise Refused(f"positions {list(index.shape)} of {list(source.shape)}")
+    for k, size in enumerate(index.shape):
+        source = sliced(source, k, 0, 1, size)
+    return source
+
+
+_NAMED = {"sum": Combine.ADD, "prod": Combine.MULTIPLY, "amax": Combine.MAXIMUM, "amin": Combine.MINIMUM}
+
+
+def _scatter_reduce(c: Call) -> Sequence[Value]:
+    x, index, name = c.tensor(), c.tensor("index"), c.text("reduce")
+    if name not in _NAMED or not c.flag("include_self", True):
+        raise Refused(f"the reduction `{name}`, or without the elements that are there")
+    at = c.axis("dim", x.rank)
+    return only(elements_updated(c.b, x, at, index, _part(c, index), _NAMED[name]))
+
+
+def _index_updated(combine: Combine | None) -> Lowering:
+    """index_copy, index_add: slices along an axis at positions."""
+
+    def operation(c: Call) -> Sequence[Value]:
+        x, index, source = c.tensor(), c.tensor("index"), c.tensor("source")
+        at, factor = c.axis("dim", x.rank), c.argument("alpha", 1)
+        if factor != 1:
+            source = mapped(c.b, lambda v: scalar.multiply(v, factor), source, hint="scaled")
+        return only(_rows_along(c, x, at, wrapped(c.b, index, x.shape[at]), source, combine))
+
+    return operation
+
+
+def _rows_along(c: Call, x: Value, at: int, positions: Value, rows: Value, combine: Combine | None) -> Value:
+    """Return ``x`` with slices at positions of an axis replaced, or combined with others."""
+    order = [at, *(k for k in range(x.rank) if k != at)]
+    if rows.rank != x.rank:
+        raise Refused(f"slices of shape {list(rows.shape)} for data of shape {list(x.shape)}")
+    found = rows_updated(c.b, transposed(x, order), positions, transposed(rows, order), combine)
+    return transposed(found, [order.index(k) for k in range(x.rank)])
+
+
+def _slice_scatter(c: Call) -> Sequence[Value]:
+    """``x[:, start:end:step] = source``."""
+    x, source = c.tensor(), c.tensor("src")
+    at, step = c.axis("dim", x.rank, 0), c.integer("step", 1)
+    start, end = (c.integer(n) if c.given(n) else None for n in ("start", "end"))
+    if step < 1:
+        raise Refused(f"the step {step}")
+    positions = np.arange(*slice(start, end, step).indices(x.shape[at]))
+    return only(_rows_along(c, x, at, c.b.constant(positions), source, None))
 
 
 def _scatter_add(c: Call) -> Sequence[Value]:
     x, index = c.tensor(), c.tensor("index")
-    added = _counted(c, x, index, c.axis("dim", x.rank), c.tensor("src"))
-    return only(mapped(c.b, scalar.add, x, added))
-
-
-def _counted(c: Call, x: Value, index: Value, at: int, source: Value | None) -> Value:
-    """Return ``y[i][k] += index[i][p] == k ? source[i][p] : 0``; without a source 1 for each hit."""
-    others = [[n for k, n in enumerate(v.shape) if k != at] for v in (index, x)]
-    if index.rank != x.rank or others[0] != others[1]:
-        raise Refused(f"positions {list(index.shape)} in data {list(x.shape)}")
-    axes = iterators(x.rank + 1)
-    own, k = axes[:-1], axes[-1]
-    numbers = iota(c.b, x.shape[at], index.type)
-    write = tuple(k if a == at else own[a] for a in range(x.rank))
-    terms = [Term(index, own), Term(numbers, (k,))]
-
-    def hit(p: Expression, n: Expression) -> Expression:
-        one, zero = (scalar.number(v, ElementType.INT32) for v in (1, 0))
-        return scalar.select(scalar.compare(CompareOp.EQ, p, n), one, zero)
-
-    domain = [*index.shape, x.shape[at]]
-    if source is not None and source.shape != index.shape:
-        raise Refused(f"positions {list(index.shape)} of {list(source.shape)}")
-    if source is None:
-        return c.b.statement(domain, terms, x.shape, write, hit, Combine.MAXIMUM, "hits")
-    terms.append(Term(source, own))
-    return c.b.statement(domain, terms, x.shape, write, _equal_or_zero, Combine.ADD, "added")
+    at = c.axis("dim", x.rank)
+    return only(elements_updated(c.b, x, at, index, _part(c, index), Combine.ADD))
 
 
 # -- losses of labels
@@ -266,6 +325,10 @@ OPERATIONS = operations(
         "_unsafe_index_put": _index_put,
         "scatter": _scatter,
         "scatter_add": _scatter_add,
+        "scatter_reduce": _scatter_reduce,
+        "index_copy": _index_updated(None),
+        "slice_scatter": _slice_scatter,
+        "index_add": _index_updated(Combine.ADD),
         "cross_entropy_loss": _cross_entropy,
         "nll_loss": _negative_likelihood,
         "nll_loss_nd": _negative_likelihood,

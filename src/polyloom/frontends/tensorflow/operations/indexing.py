@@ -1,0 +1,201 @@
+"""Gathering, one-hot, scattering and segments: positions that are known, or data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polyloom.frontends.graph import scalar
+from polyloom.frontends.graph.builder import check_constant
+from polyloom.frontends.graph.context import Context, Operation, Table, axis, only
+from polyloom.frontends.graph.operations.elementwise import cast, filled, mapped
+from polyloom.frontends.graph.operations.indexing import one_hot
+from polyloom.frontends.graph.operations.movement import reshaped
+from polyloom.frontends.graph.operations.scattering import (
+    gathered,
+    gathered_nd,
+    merged_positions,
+    rows_combined,
+    rows_updated,
+)
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value, selected, transposed, unsqueezed
+from polyloom.ir.program import Combine
+from polyloom.ir.types import ElementType
+
+NDArray = npt.NDArray[Any]
+
+
+def _gather(c: Context) -> Sequence[Value]:
+    x, positions = c.input(0), c.input(1)
+    at = axis(c.whole(2, "its axis", 0), x.rank)
+    batch = c.integer("batch_dims", 0)
+    if batch:
+        return only(_gathered_in_batches(c, x, positions, at, axis(batch, positions.rank + 1)))
+    known = c.builder.known(positions)
+    if known is not None and known.ndim == 0:
+        return only(selected(x, at, int(known)))
+    return only(gathered(c.builder, x, positions, at))
+
+
+def _gathered_in_batches(c: Context, x: Value, positions: Value, at: int, batch: int) -> Value:
+    """``y[n][z][p][w] = x[n][z][positions[n][p]][w]``; the first ``batch`` axes of both are one."""
+    if at < batch:
+        raise Refused(f"axis {at} of data with {batch} axes of images")
+    first = transposed(x, [*range(batch), at, *(k for k in range(batch, x.rank) if k != at)])
+    found = gathered_nd(c.builder, first, unsqueezed(positions, [positions.rank]), batch)
+    inner = list(range(batch, positions.rank))
+    outer = list(range(positions.rank, positions.rank + at - batch))
+    rest = range(positions.rank + at - batch, found.rank)
+    return transposed(found, [*range(batch), *outer, *inner, *rest])
+
+
+def _gather_nd(c: Context) -> Sequence[Value]:
+    return only(gathered_nd(c.builder, c.input(0), c.input(1), c.integer("batch_dims", 0)))
+
+
+def _one_hot(c: Context) -> Sequence[Value]:
+    b, positions = c.builder, c.input(0)
+    size = c.whole(1, "its depth")
+    check_constant([*positions.shape, size], c.input(2).type.size)
+    at = axis(c.integer("axis", -1), positions.rank + 1)
+    return only(one_hot(b, positions, size, at, c.input(2), c.input(3)))
+
+
+# -- scattering
+
+
+def _scatter_nd(c: Context) -> Sequence[Value]:
+    """ScatterNd(positions, updates, shape): sums of updates, elsewhere 0."""
+    positions, updates, shape = c.input(0), c.input(1), c.integers(2, "its shape")
+    check_constant(shape, updates.type.size)
+    depth = positions.shape[-1] if positions.rank else 0
+    at = merged_positions(c.builder, positions, shape[:depth])
+    return only(
+        reshaped(c.builder, rows_combined(c.builder, updates, at, prod(shape[:depth]), Combine.ADD), shape)
+    )
+
+
+def _updated(combine: Combine | None, *, negated: bool = False) -> Operation:
+    """TensorScatter...(x, positions, updates)."""
+
+    def operation(c: Context) -> Sequence[Value]:
+        b, x, positions, updates = c.builder, *c.first(3)
+        if negated:
+            updates = mapped(b, scalar.negate, updates, hint="negated")
+        depth = positions.shape[-1] if positions.rank else 0
+        at = merged_positions(b, positions, x.shape[:depth])
+        flat = reshaped(b, x, (prod(x.shape[:depth]), *x.shape[depth:]), "flat")
+        return only(reshaped(b, rows_updated(b, flat, at, updates, combine), x.shape))
+
+    return operation
+
+
+def _variable_updated(combine: Combine | None, *, negated: bool = False) -> Operation:
+    """ResourceScatter...(variable, rows' positions, rows)."""
+
+    def operation(c: Context) -> Sequence[Value]:
+        b, x, positions, rows = c.builder, *c.first(3)
+        if negated:
+            rows = mapped(b, scalar.negate, rows, hint="negated")
+        return only(rows_updated(b, x, positions, rows, combine))
+
+    return operation
+
+
+# -- segments: rows with one number are combined
+
+
+def _unsorted(combine: Combine) -> Operation:
+    """UnsortedSegment...(rows, numbers, count): of no rows what the reduction starts from."""
+
+    def operation(c: Context) -> Sequence[Value]:
+        count = c.whole(2, "the number of segments")
+        rows = c.input(0)
+        check_constant([count, *rows.shape[c.input(1).rank :]], rows.type.size)
+        return only(_segments(c, combine, count, _lowest(combine, rows.type)))
+
+    return operation
+
+
+def _segments(c: Context, combine: Combine, count: int, none: float | int | None) -> Value:
+    rows, numbers = c.input(0), c.input(1)
+    if none is None:
+        return rows_combined(c.builder, rows, numbers, count, combine)
+    found = rows_combined(c.builder, rows, numbers, count, combine)
+    held = rows_combined(c.builder, _ones(c, numbers), numbers, count, Combine.MAXIMUM, 0)
+    wide = unsqueezed(held, list(range(1, found.rank)))
+    return mapped(c.builder, lambda h, v: scalar.select(scalar.truth(h), v, none), wide, found)
+
+
+def _lowest(combine: Combine, kind: ElementType) -> float | int | None:
+    """Return what a segment without rows is where the reduction starts from infinity."""
+    if not kind.is_float or combine not in (Combine.MAXIMUM, Combine.MINIMUM):
+        return None
+    largest = float(np.finfo(str(kind.value)).max)
+    return -largest if combine is Combine.MAXIMUM else largest
+
+
+def _ones(c: Context, numbers: Value) -> Value:
+    return filled(c.builder, numbers.shape, 1, ElementType.UINT8)
+
+
+def _sorted(combine: Combine) -> Operation:
+    """Segment...(rows, numbers): so many segments as the last number says; of no rows 0 (1 of products)."""
+
+    def operation(c: Context) -> Sequence[Value]:
+        count = _last_number(c)
+        extreme = combine in (Combine.MAXIMUM, Combine.MINIMUM)
+        return only(_segments(c, combine, count, 0 if extreme else None))
+
+    return operation
+
+
+def _last_number(c: Context) -> int:
+    found = c.known(1, "the numbers of its segments")
+    if found.ndim != 1 or not found.size:
+        raise Refused(f"numbers of segments of shape {list(found.shape)}")
+    check_constant([int(found[-1]) + 1], c.input().type.size)
+    return int(found[-1]) + 1
+
+
+def _segment_mean(c: Context) -> Sequence[Value]:
+    b, rows, numbers = c.builder, c.input(0), c.input(1)
+    count = _last_number(c)
+    total = rows_combined(b, rows, numbers, count, Combine.ADD)
+    ones = cast(b, filled(b, numbers.shape, 1, rows.type), rows.type)
+    held = rows_combined(b, ones, numbers, count, Combine.ADD)
+    wide = unsqueezed(held, list(range(1, total.rank)))
+    return only(mapped(b, lambda s, n: scalar.divide(s, scalar.maximum(n, 1)), total, wide))
+
+
+OPERATIONS: Table = {
+    "Gather": _gather,
+    "GatherV2": _gather,
+    "ResourceGather": _gather,
+    "GatherNd": _gather_nd,
+    "ResourceGatherNd": _gather_nd,
+    "OneHot": _one_hot,
+    "ScatterNd": _scatter_nd,
+    "TensorScatterUpdate": _updated(None),
+    "TensorScatterAdd": _updated(Combine.ADD),
+    "TensorScatterSub": _updated(Combine.ADD, negated=True),
+    "TensorScatterMax": _updated(Combine.MAXIMUM),
+    "TensorScatterMin": _updated(Combine.MINIMUM),
+    "ResourceScatterUpdate": _variable_updated(None),
+    "ResourceScatterAdd": _variable_updated(Combine.ADD),
+    "ResourceScatterSub": _variable_updated(Combine.ADD, negated=True),
+    "SegmentSum": _sorted(Combine.ADD),
+    "SegmentProd": _sorted(Combine.MULTIPLY),
+    "SegmentMax": _sorted(Combine.MAXIMUM),
+    "SegmentMin": _sorted(Combine.MINIMUM),
+    "SegmentMean": _segment_mean,
+    "UnsortedSegmentSum": _unsorted(Combine.ADD),
+    "UnsortedSegmentProd": _unsorted(Combine.MULTIPLY),
+    "UnsortedSegmentMax": _unsorted(Combine.MAXIMUM),
+    "UnsortedSegmentMin": _unsorted(Combine.MINIMUM),
+}
