@@ -15,12 +15,18 @@ import pytest
 from layers import random_layer
 from outcomes import MODES, REFUSED, outcome
 
+from polyloom.diagnostics import Source
 from polyloom.ir.relations import instance_set
+from polyloom.pipeline import analyse_layer
 from polyloom.polyhedra.binding import bind, project_out_parameters
 from polyloom.polyhedra.bounds import box_between
+from polyloom.polyhedra.effort import at_most
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.simd import SimdAnalysis, Strategy
+from polyloom.wafer.map_reader import read_mapping
+from polyloom.wafer.program import compile_program
+from polyloom.wafer.simd import SimdAnalysis, SimdOptions, Strategy
 from polyloom.wafer.simulator import build
+from polyloom.wafer.simulator.machine import load_machine
 
 
 @pytest.mark.parametrize("start", range(0, 160, 16))
@@ -31,6 +37,15 @@ def test_some_layers(start: int) -> None:
     )
     assert outcomes["right"] >= 10, outcomes
     assert set(outcomes) <= {"right", *REFUSED}, outcomes
+
+
+def test_ends_of_chunks_do_not_multiply_the_work_of_making_loops() -> None:
+    """The extents of these chunks are known under conditions of their own, which loops need not test."""
+    layer = random_layer(275)
+    mapping = read_mapping(Source("random.map", layer.map_text), layer.program)
+    analysis = analyse_layer(layer.program, mapping, SimdOptions())
+    with at_most(10_000_000):
+        compile_program(analysis, load_machine("cs2"))
 
 
 @pytest.mark.slow

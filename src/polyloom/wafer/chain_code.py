@@ -14,7 +14,7 @@ import islpy as isl
 
 from polyloom.ir.expressions import Binary, Read
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain
-from polyloom.polyhedra.bounds import box_between, elementwise_maximum
+from polyloom.polyhedra.bounds import box_between, elementwise_maximum, plainly
 from polyloom.polyhedra.functions import point_of
 from polyloom.polyhedra.loops import IntExpression
 from polyloom.wafer.chains import Chain, Part
@@ -220,7 +220,8 @@ def chunk_extents(order: isl.Map, rank: int) -> isl.Set:
         return outer.reset_tuple_id()
     outer = outer.reset_tuple_id()
     zero = point_of(isl.MultiAff.zero(outer.get_space().from_range()))
-    return box_between(zero, elementwise_maximum(outer)).intersect_params(outer.params())
+    box = box_between(zero, elementwise_maximum(outer)).intersect_params(outer.params())
+    return plainly(box)
 
 
 def _element_maker(builder: RoleBuilder, here: _ChainOnRole, part: Part) -> InstanceCode:
