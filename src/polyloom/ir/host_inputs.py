@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.ir.host import Buffer, HostProgram, Role
-from polyloom.ir.inputs import shape_text
+from polyloom.ir.inputs import mismatches
 from polyloom.ir.integers import holds, integer
 
 NDArray = npt.NDArray[Any]
@@ -39,7 +39,8 @@ def checked_host_inputs(
     for buffer in () if faults else input_buffers(program):
         if buffer.name in inputs:
             arrays[buffer.name] = np.asarray(inputs[buffer.name], order="C")
-            faults += _mismatch(buffer, arrays[buffer.name], parameters)
+            shape = shape_of(buffer, parameters)
+            faults += mismatches(buffer.name, arrays[buffer.name], shape, buffer.type, buffer.span)
         else:
             faults.append(_missing(buffer, parameters))
     if faults:
@@ -87,17 +88,3 @@ def _missing(buffer: Buffer, parameters: Mapping[str, int]) -> Diagnostic:
     wanted = buffer.type.value + "".join(f"[{n}]" for n in shape_of(buffer, parameters))
     message = f"the input `{buffer.name}` is missing"
     return error("input-missing", message, buffer.span, helps=[f"give an array {wanted} under this name"])
-
-
-def _mismatch(buffer: Buffer, array: NDArray, parameters: Mapping[str, int]) -> list[Diagnostic]:
-    found = []
-    shape = shape_of(buffer, parameters)
-    if array.shape != shape:
-        message = f"the input `{buffer.name}` has shape {shape_text(array.shape)}, not {shape_text(shape)}"
-        help_ = f"give an array of shape {shape_text(shape)}"
-        found.append(error("input-shape", message, buffer.span, helps=[help_]))
-    if array.dtype != buffer.type.dtype:
-        message = f"the input `{buffer.name}` has type {array.dtype}, not {buffer.type.value}"
-        help_ = f"convert it: `array.astype('{buffer.type.value}')`"
-        found.append(error("input-type", message, buffer.span, helps=[help_]))
-    return found

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.diagnostics import Diagnostic, PolyloomError, error
+from polyloom.diagnostics import Diagnostic, PolyloomError, Span, error
 from polyloom.ir.program import Program, Tensor
+from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
 
@@ -26,7 +27,8 @@ def checked_inputs(program: Program, inputs: Mapping[str, NDArray]) -> dict[str,
             faults.append(_missing(program.tensor(name)))
         else:
             arrays[name] = np.asarray(inputs[name], order="C")
-            faults += _mismatch(program.tensor(name), arrays[name])
+            tensor = program.tensor(name)
+            faults += mismatches(name, arrays[name], tensor.shape, tensor.type, tensor.span)
     if faults:
         raise PolyloomError(*faults)
     return arrays
@@ -55,19 +57,16 @@ def _missing(tensor: Tensor) -> Diagnostic:
     )
 
 
-def _mismatch(tensor: Tensor, array: NDArray) -> list[Diagnostic]:
-    found = []
-    if array.shape != tensor.shape:
-        message = (
-            f"the input `{tensor.name}` has shape {shape_text(array.shape)}, not {shape_text(tensor.shape)}"
-        )
-        help_ = f"give an array of shape {shape_text(tensor.shape)}"
-        found.append(error("input-shape", message, tensor.span, helps=[help_]))
-    if array.dtype != tensor.type.dtype:
-        message = f"the input `{tensor.name}` has type {array.dtype}, not {tensor.type.value}"
-        help_ = f"convert it: `array.astype('{tensor.type.value}')`"
-        found.append(error("input-type", message, tensor.span, helps=[help_]))
-    return found
+def mismatches(
+    name: str, array: NDArray, shape: tuple[int, ...], kind: ElementType, span: Span | None
+) -> Iterator[Diagnostic]:
+    """Yield what is wrong with an input array: ``input-shape``, ``input-type``."""
+    if array.shape != shape:
+        message = f"the input `{name}` has shape {shape_text(array.shape)}, not {shape_text(shape)}"
+        yield error("input-shape", message, span, helps=[f"give an array of shape {shape_text(shape)}"])
+    if array.dtype != kind.dtype:
+        message = f"the input `{name}` has type {array.dtype}, not {kind.value}"
+        yield error("input-type", message, span, helps=[f"convert it: `array.astype('{kind.value}')`"])
 
 
 def shape_text(shape: tuple[int, ...]) -> str:

@@ -29,6 +29,7 @@ def _text(found: dict[str, Any]) -> str:
 
 
 def _pieces(text: str) -> list[str]:
-    """Return one line for each part of a union, without the parameters in front."""
+    """Return one line for each part of a union, without the parameters or colon in front."""
     inside = text[text.index("{") + 1 : text.rindex("}")]
-    return [f"  {piece.strip()}" for piece in inside.split(";") if piece.strip()]
+    parts = [piece.strip() for piece in inside.split(";") if piece.strip()]
+    return [f"  {part.removeprefix(':').strip() or 'nothing is known'}" for part in parts]

@@ -4,13 +4,14 @@ short functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from pycparser import c_ast
 
 from polyloom.frontends.c.convert import comparison, converted, negated, operation
 from polyloom.frontends.c.faults import fail
-from polyloom.frontends.c.functions import AFFINE_FUNCTIONS, BINARY, EXTREMA, SPECIAL, UNARY
+from polyloom.frontends.c.functions import AFFINE_FUNCTIONS, BINARY, EXTREMA, SPECIAL, UNARY, parameters_of
+from polyloom.frontends.c.names import Defined
 from polyloom.frontends.c.state import State
 from polyloom.ir.expressions import (
     Binary,
@@ -105,3 +106,17 @@ def _special(name: str, operands: list[Expression]) -> Expression:
     away = Select(comparison(CompareOp.LT, first, zero), Constant(-1, first.type), one)
     half = Constant(0.5, first.type)
     return Select(comparison(CompareOp.GE, rest, half), Binary(BinaryOp.ADD, down, away), down)
+
+
+def passed(found: Defined, node: c_ast.FuncCall, state: State) -> Iterator[tuple[c_ast.Decl, c_ast.Node]]:
+    """Return each parameter of a function of the file with its argument. Error: ``c-call``."""
+    arguments = list(node.args.exprs) if node.args is not None else []
+    parameters = parameters_of(found)
+    if len(arguments) != len(parameters):
+        fail(
+            "c-call",
+            f"`{found.name}` takes {len(parameters)} arguments, not {len(arguments)}",
+            state.span(node),
+            helps=[f"it is declared as `{state.text(found.body.decl if found.body else node)}`"],
+        )
+    return zip(parameters, arguments, strict=True)

@@ -6,11 +6,11 @@ from pycparser import c_ast
 
 from polyloom.frontends.c.affine import affine, fits_in
 from polyloom.frontends.c.c_types import INT, Array, Pointer, Scalar, Void
+from polyloom.frontends.c.calls import passed
 from polyloom.frontends.c.convert import stored
 from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.drafting import affine_of, begin
-from polyloom.frontends.c.faults import NotAffine, fail, refuse
-from polyloom.frontends.c.functions import parameters_of
+from polyloom.frontends.c.faults import NotAffine, refuse
 from polyloom.frontends.c.lvalues import steady
 from polyloom.frontends.c.memory import place_of
 from polyloom.frontends.c.names import Address, Binding, Defined, Known, Place, Scope, Variable
@@ -67,18 +67,9 @@ def _result(found: Defined, state: State) -> Place | None:
 
 def bound_scope(found: Defined, node: c_ast.FuncCall, state: State) -> Scope:
     """Return the scope of a function's body, its parameters bound to the arguments of a call."""
-    arguments = list(node.args.exprs) if node.args is not None else []
-    parameters = parameters_of(found)
-    if len(arguments) != len(parameters):
-        fail(
-            "c-call",
-            f"`{found.name}` takes {len(parameters)} arguments, not {len(arguments)}",
-            state.span(node),
-            helps=[f"it is declared as `{state.text(found.body.decl if found.body else node)}`"],
-        )
     scope = Scope(state.scope.file)
     changed = written_names(found.body, scope) if found.body is not None else frozenset()
-    for declaration, argument in zip(parameters, arguments, strict=True):
+    for declaration, argument in passed(found, node, state):
         scope.names[declaration.name] = _bound(declaration, argument, changed, state)
     return scope
 

@@ -12,7 +12,7 @@ from pycparser import c_ast
 
 from polyloom.frontends.c.affine import affine, fits_in, holds
 from polyloom.frontends.c.c_types import Array, Pointer, Scalar, common
-from polyloom.frontends.c.calls import known_call
+from polyloom.frontends.c.calls import known_call, passed
 from polyloom.frontends.c.convert import (
     arithmetic,
     comparison,
@@ -25,7 +25,7 @@ from polyloom.frontends.c.convert import (
 )
 from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.faults import NotAffine, fail, refuse
-from polyloom.frontends.c.functions import parameters_of, returned
+from polyloom.frontends.c.functions import returned
 from polyloom.frontends.c.literals import literal
 from polyloom.frontends.c.lvalues import address, place, refuse_pointer
 from polyloom.frontends.c.memory import accessed, place_of
@@ -292,16 +292,7 @@ def _refuse_void(node: c_ast.FuncCall, state: State) -> NoReturn:
 def _substituted(found: Defined, result: c_ast.Node, node: c_ast.FuncCall, state: State) -> Expression:
     """Return ``result`` with the arguments of the call in place of the parameters."""
     scope = Scope(state.scope.file)
-    arguments = list(node.args.exprs) if node.args is not None else []
-    parameters = parameters_of(found)
-    if len(arguments) != len(parameters):
-        fail(
-            "c-call",
-            f"`{found.name}` takes {len(parameters)} arguments, not {len(arguments)}",
-            state.span(node),
-            helps=["see its definition"],
-        )
-    for declaration, argument in zip(parameters, arguments, strict=True):
+    for declaration, argument in passed(found, node, state):
         scope.names[declaration.name] = bound(declaration, argument, state)
     target = type_of_name(found.declaration.type, state)
     if not isinstance(target, Scalar):
