@@ -69,3 +69,4 @@ def test_what_cannot_be_loaded_for_each_use_is_refused() -> None:
     with pytest.raises(Unsupported) as refused:
         compile_program(analysis, machine)
     assert refused.value.diagnostics[0].code == "wafer-descriptors"
+    assert "--simd enumerate" in refused.value.diagnostics[0].helps[0]

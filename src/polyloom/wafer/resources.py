@@ -55,7 +55,7 @@ class RoleResources:
 
 
 MEMORY, COLORS, INPUTS, OUTPUTS = "bytes of memory", "colors", "input queues", "output queues"
-TASKS, MICROTHREADS = "tasks", "microthreads"
+TASKS, MICROTHREADS, DESCRIPTORS = "tasks", "microthreads", "descriptors"
 
 
 def resources_of(
@@ -80,7 +80,7 @@ def _resources(machine: Machine, routing: Routing, program: RoleProgram) -> Role
         Amount(TASKS, len(tasks), machine.tasks, tasks),
         Amount(MICROTHREADS, min(len(beside), machine.microthreads), machine.microthreads, beside),
         *(
-            Amount(f"descriptors ({file})", held, machine.operand_descriptors, ())
+            Amount(f"{DESCRIPTORS} ({file})", held, machine.operand_descriptors, ())
             for file, held in zip(FILES, descriptors.held, strict=True)
         ),
     )
@@ -112,12 +112,17 @@ def _started_in(code: Code) -> Iterator[str]:
 # What does not fit.
 
 
+_FEWER_QUEUES = (
+    "keep tensors in PE memory: leave them out of `iport_map` or `oport_map`;"
+    " or place statements on different PEs"
+)
 _HELPS = {
     MEMORY: "use more PEs, so that each keeps less of the largest tensors",
     COLORS: "let tensors enter and leave on other rows or columns: what meets nowhere shares a color",
-    INPUTS: "keep tensors in PE memory: leave them out of `iport_map` or `oport_map`",
-    OUTPUTS: "keep tensors in PE memory: leave them out of `iport_map` or `oport_map`",
+    INPUTS: _FEWER_QUEUES,
+    OUTPUTS: _FEWER_QUEUES,
     TASKS: "place the statements on different PEs",
+    DESCRIPTORS: "place the statements on different PEs; `--simd enumerate` takes one for each size",
 }
 
 
@@ -165,7 +170,7 @@ def _memory_rows(amount: Amount) -> str:
 
 
 def _too_much(mapping: Mapping, machine: Machine, role: RoleResources, amount: Amount) -> Diagnostic:
-    compute, ports = mapping.span("compute_map"), mapping.span("iport_map")
+    compute = mapping.span("compute_map")
     if amount.what == MEMORY:
         return error(
             "wafer-memory",
@@ -178,11 +183,11 @@ def _too_much(mapping: Mapping, machine: Machine, role: RoleResources, amount: A
             helps=[_HELPS[MEMORY]],
         )
     message = f"{role.pes} need {amount.used} {amount.what}, {machine.name} has {amount.limit}"
-    at_ports = amount.what in (INPUTS, OUTPUTS)
+    ports = {INPUTS: mapping.span("iport_map"), OUTPUTS: mapping.span("oport_map")}
     return error(
         _CODES.get(amount.what, "wafer-descriptors"),
         message,
-        (ports or compute) if at_ports else compute,
+        ports.get(amount.what) or compute,
         notes=[f"these are {', '.join(amount.names)}"] if amount.names else [],
-        helps=[_HELPS.get(amount.what, _HELPS[TASKS])],
+        helps=[_HELPS.get(amount.what, _HELPS[DESCRIPTORS])],
     )
