@@ -104,13 +104,7 @@ _OPERATORS: dict[str, Callable[..., Integers]] = {
 OPERATORS = frozenset(_OPERATORS)
 """The operators that an integer expression may have."""
 
-_LOGICAL = frozenset({"and", "or", "not", "<", "<=", ">", ">=", "==", "!="})
 TRUE, FALSE = Number(1), Number(0)
-
-
-def is_condition(expression: IntExpression) -> bool:
-    """Tell whether an expression is a truth value."""
-    return isinstance(expression, Operation) and expression.operator in _LOGICAL
 
 
 def fold(expression: IntExpression, names: Mapping[str, int]) -> IntExpression:

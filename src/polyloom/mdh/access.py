@@ -8,7 +8,7 @@ from functools import cache
 
 from polyloom.ir.expressions import Expression, ParameterValue, Read, walk
 from polyloom.ir.expressions import Iterator as IteratorValue
-from polyloom.ir.host import Buffer, Combiner, Index, MdHom, Order, View
+from polyloom.ir.host import Buffer, Index, MdHom, Order, View
 from polyloom.polyhedra.loops_tree import IntExpression, Number, names_in, product_of, sum_of
 
 Buffers = Mapping[str, Buffer]
@@ -86,11 +86,6 @@ def kept_dimensions(hom: MdHom) -> tuple[int, ...]:
 def reduced_dimensions(hom: MdHom) -> tuple[int, ...]:
     """Return the dimensions whose points are combined into one."""
     return tuple(d for d, operator in enumerate(hom.combine) if operator.order is Order.POINTWISE)
-
-
-def combiner_of(hom: MdHom) -> Combiner | None:
-    """Return the operator of the reduced dimensions, the outermost where there are several."""
-    return next((o.combiner for o in hom.combine if o.combiner is not None), None)
 
 
 def known(extent: IntExpression) -> int | None:

@@ -28,7 +28,6 @@ _CALL = re.compile(
     r"_(?:u?char|u?short|u?int|u?long|float|double)(?:2|3|4|8|16)?"
     r"|round_half(?:_double)?(?:2|3|4|8|16)?)(?=\()"
 )
-_NEEDS = {"safe_div": "wrap_neg"}
 
 
 def helper_functions(text: str) -> str:

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 _UNKNOWN = b"generic"
-_UNNAMED = "x86_64-unknown-linux-gnu-generic"
 _STRUCTURE = 4096
 """How many bytes of the device structure are looked at."""
 

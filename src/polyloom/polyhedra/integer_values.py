@@ -45,9 +45,3 @@ def _rational(value: isl.Val) -> tuple[int, int]:
     """Return numerator and denominator of a value."""
     top, _, bottom = value.to_str().partition("/")
     return int(top), int(bottom or 1)
-
-
-def function_value(function: isl.PwAff, arguments: Sequence[IntExpression] = ()) -> IntExpression | None:
-    """Return the value of a function that is one affine expression on its whole domain, else None."""
-    pieces = function.get_pieces()
-    return affine_value(pieces[0][1], arguments) if len(pieces) == 1 else None

@@ -12,8 +12,6 @@ from polyloom.polyhedra.loops import CodeBuilder
 from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, sum_of
 from polyloom.scop.model import Origin, Scop, ScopAccess, ScopArray, ScopStatement
 
-_DIM = isl.dim_type
-
 
 def buffers(scop: Scop, exposed: Mapping[str, isl.Set]) -> tuple[Buffer, ...]:
     """Return a buffer for every array; ``exposed``: elements that are read before they are written."""

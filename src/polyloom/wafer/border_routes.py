@@ -19,8 +19,6 @@ from polyloom.wafer.border_line import BorderLine, Entry
 from polyloom.wafer.routing import RAMP, ColoredChain, ColoredStream, Route, split_by_color
 from polyloom.wafer.sides import Side
 
-_DIM = isl.dim_type
-
 
 @dataclass(frozen=True, eq=False)
 class ColoredAdapter:

@@ -21,7 +21,6 @@ from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.program import RoleProgram, WaferProgram
 from polyloom.wafer.sides import Side
 
-_DIM = isl.dim_type
 AnyArray = npt.NDArray[np.generic]
 Wavelets = tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_]]
 """Payloads and control flags, uint32[n] and bool[n]."""

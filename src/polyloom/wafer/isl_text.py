@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import islpy as isl
 
-_DIM = isl.dim_type
-
 
 def relation_text(points: isl.Set | isl.Map) -> str:
     """Return a set or relation, coalesced, with the constraints on its parameters."""

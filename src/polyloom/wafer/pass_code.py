@@ -24,8 +24,6 @@ from polyloom.wafer.segment_code import from_its_base, memory_operand, segment_c
 from polyloom.wafer.segments import Cut, Elements, Segment, cut
 from polyloom.wafer.tree_code import InstanceCode
 
-_DIM = isl.dim_type
-
 
 @dataclass(frozen=True, eq=False)
 class Passed:

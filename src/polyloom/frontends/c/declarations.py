@@ -96,18 +96,6 @@ def _record(node: c_ast.Struct | c_ast.Union, state: State, extents: Extents | N
     return record
 
 
-def is_record(ctype: CType) -> bool:
-    """Whether values of the type are structures."""
-    return isinstance(ctype, Record)
-
-
-def element_of(ctype: CType) -> CType:
-    """Return what an array or pointer holds, all its dimensions taken away."""
-    while isinstance(ctype, (Array, Pointer)):
-        ctype = ctype.element if isinstance(ctype, Array) else ctype.target
-    return ctype
-
-
 def is_scalar(ctype: CType) -> bool:
     """Whether the type is arithmetic."""
     return isinstance(ctype, Scalar)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import islpy as isl
-
 from polyloom.diagnostics import Span
 from polyloom.frontends.c.c_types import Array, CType, Extent, Pointer, Record, Scalar, spelling
 from polyloom.frontends.c.convert import operation
@@ -143,17 +141,3 @@ def accessed(place: Place, state: State, span: Span | None, *, records: bool = F
     rest = len(found.extents) - len(place.indices)
     state.pool.append(Access(found.name, place.indices, state.path, span, rest))
     return len(state.pool) - 1
-
-
-def same_place(first: Place, second: Place) -> bool:
-    """Whether two places provably are one element."""
-    if first.variable is not second.variable or first.members != second.members:
-        return False
-    return len(first.indices) == len(second.indices) and all(
-        a.affine is not None and b.affine is not None and _equal(a.affine, b.affine)
-        for a, b in zip(first.indices, second.indices, strict=True)
-    )
-
-
-def _equal(first: isl.PwAff, second: isl.PwAff) -> bool:
-    return bool(first.is_equal(second))

@@ -17,7 +17,7 @@ from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.operations.indexing import chosen
 from polyloom.frontends.graph.operations.movement import padded
 from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, expanded, sliced, unsqueezed
+from polyloom.frontends.graph.values import Value, expanded, sliced
 from polyloom.ir.expressions import CompareOp, Expression
 from polyloom.ir.program import Combine
 from polyloom.ir.types import ElementType
@@ -185,8 +185,3 @@ def global_window(shape: Sequence[int]) -> Window:
     """Return the window that covers all of the spatial axes."""
     rank = len(shape)
     return Window(tuple(shape), (1,) * rank, (1,) * rank, (0,) * rank, (0,) * rank)
-
-
-def over_channels(value: Value, rank: int) -> Value:
-    """Return one number per channel as it broadcasts over data of a rank."""
-    return unsqueezed(value, [0, *range(2, rank)])
