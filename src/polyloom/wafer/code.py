@@ -1,4 +1,4 @@
-"""The program of a PE as a small tree: what the emitters print, in C now.
+"""The program of a PE as a small tree, which the emitter prints as C.
 
 Array subscripts and loop bounds are integer expressions; what is computed is an IR expression over
 elements of local arrays and values in variables.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import islpy as isl
 
@@ -43,6 +44,7 @@ from polyloom.wafer.matching import ACCUMULATOR, work_at_point
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.role_context import (
     RoleBuilder,
+    address_operations,
     element_at,
     element_at_point,
     flat_strides,
@@ -152,7 +154,7 @@ def _instruction(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder
         if is_fixed(base.element):
             builder.setup.append((base,))
         else:
-            moves += [_address_cost(base.element), base]
+            moves += [Cost(operations=address_operations(base.element)), base]
     for position, array in temporary_arrays(builder, analysis).items():
         operands[position] = builder.memory_operand(f"{analysis.task.name}_{array}", kept, strides[position])
         builder.setup.append((SetBase(operands[position], Element(array, (Number(0),))),))
@@ -172,7 +174,7 @@ def _sized_instruction(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeB
         operands[position] = operand
         setting = (*setting, node)
         element = access.element(analysis.start, code)
-        moves += [_address_cost(element), SetBase(operand, element)]
+        moves += [Cost(operations=address_operations(element)), SetBase(operand, element)]
     set_sizes = place_sizes(builder, analysis, code, setting)
     return (*set_sizes, *moves, *Work(builder, analysis, code, analysis.start, operands).steps())
 
@@ -237,7 +239,7 @@ def _enumerated(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder)
     """Several configurations, one for each size; the right one is selected before the instruction."""
     enumeration = analysis.enumeration
     assert enumeration is not None
-    count = _product(enumeration.extents)
+    count = prod(enumeration.extents)
     selector = builder.variable(f"{analysis.task.name}_size") if count > 1 else None
     offset = enumeration.hull.offset
     offsets = [builder.code().affine(offset.get_at(k), ()) for k in range(len(enumeration.extents))]
@@ -253,7 +255,7 @@ def _enumerated(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder)
         _configure_each(builder, analysis, declared, position, strides, offsets)
         operands[position] = OperandRef(declared.name, selector)
         element = access.element(analysis.box.minimum, code)
-        nodes += [_address_cost(element), SetBase(operands[position], element)]
+        nodes += [Cost(operations=address_operations(element)), SetBase(operands[position], element)]
     for position, array in temporary_arrays(builder, analysis).items():
         declared = builder.operand(f"{analysis.task.name}_{array}", count)
         _configure_each(builder, analysis, declared, position, strides, offsets)
@@ -293,7 +295,7 @@ def _configure_each(
     assert enumeration is not None
     code = builder.code()
     occurring = enumeration.sizes.intersect_params(builder.role.context)
-    count = _product(enumeration.extents)
+    count = prod(enumeration.extents)
     for number in range(count):
         identifier = _unflatten(number, enumeration.extents)
         there = occurring.intersect(_size_with(enumeration.hull.offset, identifier)).params()
@@ -306,13 +308,6 @@ def _configure_each(
         node: Node = Configure(chosen, kept, steps[position])
         condition = code.condition(there)
         builder.setup.append((node,) if condition is None else (If(condition, (node,)),))
-
-
-def _product(values: Sequence[int]) -> int:
-    result = 1
-    for value in values:
-        result *= value
-    return result
 
 
 def _unflatten(number: int, extents: Sequence[int]) -> tuple[int, ...]:
@@ -336,8 +331,3 @@ def _sizes(builder: RoleBuilder, analysis: SimdAnalysis) -> tuple[IntExpression,
     assert analysis.sizes is not None
     per_pe = project_out_parameters(analysis.sizes, analysis.task.index_names)
     return point_values(per_pe.intersect_params(builder.role.context), builder.code())
-
-
-def _address_cost(element: Element) -> Cost:
-    varying = [s for s in element.subscripts if not isinstance(s, Number)]
-    return Cost(operations=sum(1 + operation_count(s) for s in varying))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from math import prod
 
 import islpy as isl
 
@@ -268,9 +269,7 @@ def _try_enumeration(
     enumeration = analysis.enumeration
     if enumeration is None:
         return _fail(analysis, "the sizes have no box hull of fixed size")
-    count = 1
-    for extent in enumeration.extents:
-        count *= extent
+    count = prod(enumeration.extents)
     if count > options.max_configurations:
         limit = options.max_configurations
         return _fail(analysis, f"there are {count} sizes, more than the {limit} configurations allowed")
