@@ -240,3 +240,22 @@ def test_the_hull_may_have_a_floor_unless_the_papers_reading_is_asked_for() -> N
     options = SimdOptions(extensions=without("floor-offset"))
     paper = analyse_layer(program, read_mapping(Source("layer.map", places), program), options)
     assert paper.simd[0].strategy is Strategy.ENUMERATED
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("statement", "wanted"),
+    [
+        ("float16 y[4] { all (i) in (4) y[i] = x[i] * x[i] }", {"y": [1, 4, 9, 16]}),
+        ("float16 y { all (i) in (4) y += x[i] * x[i] }", {"y": 30}),
+        ("float16 y[4] { all (i) in (4) y[i] = x[i] - x[i] }", {"y": [0, 0, 0, 0]}),
+    ],
+)
+def test_an_element_that_is_used_twice_comes_once(mode: SimdMode, statement: str, wanted: object) -> None:
+    """One instruction for the whole stream would take two operands from the fabric."""
+    places = (
+        "size: { PE[1, 1] }\ncompute_map: { f[i] -> PE[0, 0] }\n"
+        "iport_map: { x[i] -> [PE[0, -1] -> index[i]] : 0 <= i < 4 }"
+    )
+    found = outputs(f"lair f(): float16 x[4] -> {statement}", places, mode, x=[1, 2, 3, 4])
+    assert {name: array.tolist() for name, array in found.items()} == wanted

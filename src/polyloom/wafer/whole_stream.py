@@ -42,7 +42,7 @@ def whole_stream(task: ComputeTask, graph: TaskGraph) -> WholeStream | None:
     match = match_instruction(task.statement, frozenset())
     by_index = unbind_domain(task.instances, "index", task.index_names)
     indices = stream.indices().intersect_params(stream_context(task))
-    if match is None or _has_scalar(match) or not by_index.is_single_valued():
+    if match is None or _has_scalar(match) or not _takes_once(match, task) or not by_index.is_single_valued():
         return None
     if not indices.is_equal(by_index.domain()):
         return None
@@ -54,6 +54,11 @@ def stream_context(task: ComputeTask) -> isl.Set:
     """Return the PEs that receive the stream, as constraints on PE_X and PE_Y."""
     assert task.stream is not None
     return bind(task.stream.receivers, PE_PARAMETERS)
+
+
+def _takes_once(match: Match, task: ComputeTask) -> bool:
+    """Whether one operand is the arriving element: ``x[i] * x[i]`` would take two from the fabric."""
+    return sum(isinstance(o, Read) and o.position == task.trigger for o in match.operands) == 1
 
 
 def _has_scalar(match: Match) -> bool:
