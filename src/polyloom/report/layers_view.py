@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from polyloom.report.terminal import console
+from polyloom.report.terminal import WIDE, console
 from polyloom.wafer.per_layer import LayerRun, ModelRun, TaskShape
 from polyloom.wafer.simulation_result import SimulationResult
 
@@ -17,7 +17,7 @@ COLUMNS = ("cycles", "limit", "PEs", "bytes/PE", "wavelets", "SIMD", "other maps
 
 def print_layers(run: ModelRun) -> None:
     """Print a row for each layer and their sum; then a row for each task, with why it is done by loops."""
-    out = console()
+    out = console(piped=WIDE)
     out.print(_figures(run))
     if run.results:
         out.print()
@@ -75,10 +75,10 @@ def _print_tasks(run: ModelRun, out: Console) -> None:
 
 
 def _shared(tasks: list[str]) -> str:
-    """Return the words with which the names of all tasks begin, where there are several."""
+    """Return the words with which the names of all tasks begin: all of it where there is one task."""
     words = zip(*(task.split("_") for task in tasks), strict=False)
     alike = takewhile(lambda column: len(set(column)) == 1, words)
-    return "".join(f"{column[0]}_" for column in alike) if len(tasks) > 1 else ""
+    return "".join(f"{column[0]}_" for column in alike) if len(tasks) > 1 else "".join(tasks)
 
 
 def _task_cells(shape: TaskShape, shared: str) -> list[str]:

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.console import Console
+from rich.table import Table
 
 WIDEST = 120
 PIPED = 100
+WIDE = 150
+"""For tables of many columns that nobody's terminal has to fold."""
 
 
-def console() -> Console:
-    """Return a console on stdout: as wide as the terminal, at most 120 columns; 100 where there is none."""
+def console(piped: int = PIPED) -> Console:
+    """Return a console on stdout: as wide as the terminal, at most 120; ``piped`` where there is none."""
     found = Console(highlight=False, soft_wrap=False, emoji=False, markup=False)
-    width = min(found.width, WIDEST) if found.is_terminal else PIPED
+    width = min(found.width, WIDEST) if found.is_terminal else piped
     return Console(width=width, highlight=False, emoji=False, markup=False)
+
+
+def print_pairs(rows: Iterable[tuple[str, str]]) -> None:
+    """Print names and values on stdout, a line each."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for name, value in rows:
+        table.add_row(name, value)
+    console().print(table)
 
 
 def ascii_only(found: Console) -> bool:
