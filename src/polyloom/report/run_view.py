@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-from rich.table import Table
-
 from polyloom.mdh.running import RunResult
 from polyloom.mdh.verdict import Verdict
-from polyloom.report.terminal import console
+from polyloom.report.terminal import print_pairs
 
 _MOST_KERNELS = 8
 _SCHEDULES = {
@@ -21,12 +19,7 @@ _SCHEDULES = {
 
 def print_run(result: RunResult) -> None:
     """Print what a run gave, as one table."""
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    for name, value in _rows(result):
-        table.add_row(name, value)
-    console().print(table)
+    print_pairs(_rows(result))
 
 
 def _rows(result: RunResult) -> list[tuple[str, str]]:

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import math
 
-from rich.table import Table
-
 from polyloom.ir.program import Tensor
 from polyloom.ir.text import tensor_text
 from polyloom.ir.types import ElementType
-from polyloom.report.terminal import console
+from polyloom.report.terminal import print_pairs
 from polyloom.wafer.check import Check
 from polyloom.wafer.simulation_result import SimulationResult
 
 
 def print_simulation(result: SimulationResult) -> None:
     """Print what a simulation gave, as one table."""
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    for name, value in _rows(result):
-        table.add_row(name, value)
-    console().print(table)
+    print_pairs(_rows(result))
 
 
 def _rows(result: SimulationResult) -> list[tuple[str, str]]:
