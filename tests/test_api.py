@@ -140,3 +140,14 @@ def test_devices_and_wrong_modes() -> None:
     assert polyloom.devices()[0].compute_units > 0
     with pytest.raises(polyloom.PolyloomError, match="reductions"):
         polyloom.compile(EXAMPLES / "ff.lair", reductions="all")
+
+
+def test_a_small_memory_has_no_room_for_temporaries() -> None:
+    """With 180 bytes the tensors fit, a temporary beside them does not: loops take its place."""
+    text = """lair f(): float16 c[16], float16 r[16], float16 g[16], float16 b[16] -> float16 y[16]
+    { all (i) in (16) y[i] = c[i] * r[i] * g[i] + b[i] }"""
+    program = polyloom.read_program(text)
+    mapping = polyloom.read_mapping("size: { PE[1, 1] }\ncompute_map: { f[i] -> PE[0, 0] }", program)
+    small, large = (polyloom.simulate(program, mapping, memory=m, check=True) for m in (180, None))
+    assert small.check is not None and small.check.passed
+    assert small.cycles > large.cycles

@@ -247,17 +247,20 @@ def explain(
     *,
     simd_without: Sequence[str] = (),
     reduction: str = "auto",
+    memory: int | None = None,
 ) -> Explanation:
     """Run every stage up to SIMD detection and keep what it found.
 
     ``simd``: ``auto``, ``off``, ``hull``, ``exact`` or ``enumerate``; ``simd_without``: the names of steps
     beyond the paper that are switched off (docs/simd.md); ``machine``: whose costs choose among them;
-    ``reduction``: ``auto``, ``chain``, ``two-phase`` or ``tree``, the shape of reductions along lines of PEs.
+    ``reduction``: ``auto``, ``chain``, ``two-phase`` or ``tree``, the shape of reductions along lines of PEs;
+    ``memory``: as in ``compile_wafer``, for arrays that would be enlarged and temporaries.
 
     Errors: ``PolyloomError`` and ``Unsupported`` where the map does not work.
     Source: dtg_codegen, Sec. 4 and 5.
     """
-    options = SimdOptions(_mode(simd), extensions=_extensions(simd_without), machine=load_machine(machine))
+    model = machine_model(machine, memory)
+    options = SimdOptions(_mode(simd), extensions=_extensions(simd_without), machine=model)
     return Explanation(analyse_layer(program, mapping, options, _shape(reduction)))
 
 
@@ -279,7 +282,9 @@ def compile_wafer(
     Errors: ``PolyloomError`` and ``Unsupported`` where the map does not work or the layer does not fit.
     Source: dtg_codegen, Sec. 4 and 5, and its slides.
     """
-    found = explain(program, mapping, simd, machine, simd_without=simd_without, reduction=reduction)
+    found = explain(
+        program, mapping, simd, machine, simd_without=simd_without, reduction=reduction, memory=memory
+    )
     return CompiledLayer(compile_layer(found.analysis, machine_model(machine, memory)))
 
 

@@ -212,6 +212,7 @@ def test_what_does_not_fit_is_refused_with_a_table(capsys: Captured) -> None:
     err = failure(capsys, ["simulate", *MAPPED, "--memory", "20"], 3)
     assert "y_local" in err
     assert "W_local" in err
+    assert "`--memory` allows 20" in err
 
 
 def test_a_wrong_result_fails(capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

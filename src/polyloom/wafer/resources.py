@@ -178,7 +178,9 @@ def _too_much(mapping: Mapping, machine: Machine, role: RoleResources, amount: A
             compute,
             notes=[
                 f"on {role.pes}:\n{_memory_rows(amount)}",
-                f"{machine.name} has {machine.sram_bytes} bytes, {machine.reserved_bytes} are kept for code",
+                f"{machine.name} has {machine.sram_bytes} bytes, {machine.reserved_bytes} are kept for code"
+                if machine.reserved_bytes
+                else f"`--memory` allows {machine.memory_bytes}",
             ],
             helps=[_HELPS[MEMORY]],
         )
