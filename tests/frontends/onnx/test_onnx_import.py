@@ -298,3 +298,28 @@ def test_rows_and_elements_at_positions(tmp_path: Path, reduction: str, *, known
         z[p, j] = combine(x[p, j], elements[i, j])
     np.testing.assert_allclose(computed["y"], y, rtol=1e-6)
     np.testing.assert_allclose(computed["z"], z, rtol=1e-6)
+
+
+@pytest.mark.parametrize("largest", [1, 0])
+def test_the_first_elements_in_order(tmp_path: Path, largest: int) -> None:
+    """TopK: of equal elements the first comes first."""
+    nodes = [node("TopK", "x k", "values places", axis=0, largest=largest)]
+    found = imported(
+        tmp_path, model(graph(nodes, {"x": (6, 3)}, ["values", "places"], {"k": np.asarray([4])}))
+    )
+    x = np.round(floats(6, 3) * 2)
+    order = np.argsort(-x if largest else x, axis=0, kind="stable")[:4]
+    computed = outputs(found, x=x)
+    np.testing.assert_array_equal(computed["places"], order)
+    np.testing.assert_array_equal(computed["values"], np.take_along_axis(x, order, 0))
+
+
+def test_sequences_reversed_by_lengths_that_are_data(tmp_path: Path) -> None:
+    nodes = [node("ReverseSequence", "x n", "y", time_axis=0, batch_axis=1)]
+    inputs = {"x": (4, 3, 2), "n": declared("n", (3,), "int64")}
+    found = imported(tmp_path, model(graph(nodes, inputs, ["y"])))
+    x, lengths = floats(4, 3, 2), np.asarray([4, 1, 3])
+    wanted = x.copy()
+    for k, length in enumerate(lengths):
+        wanted[:length, k] = x[:length, k][::-1]
+    np.testing.assert_array_equal(outputs(found, x=x, n=lengths)["y"], wanted)

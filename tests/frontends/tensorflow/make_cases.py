@@ -352,6 +352,19 @@ def scattered(x: Any, rows: Any, numbers: Any) -> Any:
     return tf.stack([*found, tf.math.unsorted_segment_max(tf.repeat(rows, 2, 0), [3, 0, 3, 1], 4)])
 
 
+@case((3, 5), (3,), dtypes=(tf.float32, tf.int32))
+def ordered(x: Any, numbers: Any) -> Any:
+    values, at = tf.math.top_k(tf.round(x * 2), 3)
+    edges = tf.searchsorted(tf.sort(x), tf.sort(-x))
+    return {
+        "values": values,
+        "at": at,
+        "sorted": tf.sort(x, 1),
+        "edges": edges,
+        "reversed": tf.reverse_sequence(x, numbers % 4, seq_axis=1),
+    }
+
+
 @case((3, 4), (3, 4))
 def functions(x: Any, y: Any) -> Any:
     small = x * 1e-6
@@ -527,6 +540,20 @@ def _(x: Any, rows: Any, others: Any) -> Any:
     )
     changed = tf.tensor_scatter_nd_update(others, [[3], [1]], rows) + tf.scatter_nd([[2], [2]], rows, (4, 3))
     return squares(changed) + squares(taken) + squares(tf.math.segment_mean(others, [0, 0, 2, 2]))
+
+
+@training("matrices", (2, 4, 4), (2, 4))
+def _(x: Any, d: Any) -> Any:
+    changed = tf.linalg.set_diag(x, d) + tf.linalg.diag(d) + tf.eye(4)
+    parts = tf.linalg.diag_part(x, k=1) + tf.einsum("bii->bi", x)[:, :3]
+    padded = tf.pad(x, [[0, 0], [1, 2], [2, 0]], "REFLECT") + tf.pad(x, [[0, 0], [1, 2], [2, 0]], "SYMMETRIC")
+    norms = tf.math.reduce_euclidean_norm(x, 1) + tf.reduce_logsumexp(x, 1) + tf.reduce_prod(x, 1)
+    return squares(changed) + squares(parts) + squares(padded) + squares(norms)
+
+
+@training("local_response", (1, 3, 3, 6))
+def _(x: Any) -> Any:
+    return squares(tf.nn.lrn(x, 2, bias=1.0, alpha=0.3, beta=0.6))
 
 
 @training("loops", (4, 3), (3,))

@@ -315,6 +315,16 @@ function(
     shape(2, 3),
     torch.tensor([2, 0]),
 )
+function(
+    "ordered",
+    lambda x: (
+        *(t for t in x.topk(3)),
+        *(t for t in x.sort(0)),
+        x.argsort(1, descending=True),
+        torch.hypot(x, x + 1),
+    ),
+    shape(4, 5),
+)
 function("cross_entropy", lambda x, y: F.cross_entropy(x, y), shape(4, 5), torch.tensor([1, 0, 4, 4]))
 
 

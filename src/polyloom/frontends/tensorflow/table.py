@@ -6,6 +6,7 @@ from polyloom.frontends.graph.context import Operation, Table
 from polyloom.frontends.graph.model import Node
 from polyloom.frontends.tensorflow.operations import (
     control,
+    diagonals,
     elementwise,
     indexing,
     linear,
@@ -20,6 +21,7 @@ from polyloom.frontends.tensorflow.operations import (
 
 OPERATIONS: Table = {
     **control.OPERATIONS,
+    **diagonals.OPERATIONS,
     **elementwise.OPERATIONS,
     **indexing.OPERATIONS,
     **linear.OPERATIONS,

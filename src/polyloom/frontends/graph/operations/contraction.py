@@ -31,17 +31,17 @@ def einsum(
     """Return ``out[output] += product of values[labels]``, one statement however many operands there are.
 
     A label is one character for each axis. Axes of size 1 stretch. A label twice in one operand takes its
-    diagonal. Raises ``Refused`` where sizes do not agree.
+    diagonal, twice in the result writes one among zeros. Raises ``Refused`` where sizes do not agree.
     """
     sizes: dict[str, int] = {}
     for text, value in zip(labels, values, strict=True):
         _check_rank(text, value)
         for label, size in zip(text, value.shape, strict=True):
             _agree(sizes, label, size)
-    order = [*output, *(label for label in sizes if label not in output)]
+    order = list(dict.fromkeys([*output, *sizes]))
     axes: dict[str, Linear] = {label: iterator(k) for k, label in enumerate(order)}
     terms = [Term(v, _places(text, v, axes)) for text, v in zip(labels, values, strict=True)]
-    summed = len(order) > len(output)
+    summed = {*order} > {*output} or len({*output}) < len(output)
     shape = [sizes[label] for label in output]
     write = [axes[label] for label in output]
     combine = Combine.ADD if summed else Combine.CONCATENATE
@@ -99,8 +99,8 @@ def parse_einsum(equation: str, values: Sequence[Value]) -> tuple[list[str], str
     labels = [t.replace("...", rest[len(rest) - n :]) for t, n in zip(texts, widths, strict=True)]
     every = "".join(labels)
     output = right.replace("...", rest) if arrow else _implicit(every, rest)
-    if not set(output) <= set(every) or len(set(output)) != len(output):
-        raise Refused(f"`{equation}` has results that no operand has, or one twice")
+    if not set(output) <= set(every):
+        raise Refused(f"`{equation}` has results that no operand has")
     return labels, output, list(values)
 
 

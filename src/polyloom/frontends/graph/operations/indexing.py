@@ -9,7 +9,8 @@ from polyloom.frontends.graph.builder import Builder, Term
 from polyloom.frontends.graph.linear import iterators
 from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.operations.reductions import iota
-from polyloom.frontends.graph.values import Value, expanded, unsqueezed
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value, expanded, transposed, unsqueezed
 from polyloom.ir.expressions import CompareOp, Expression
 from polyloom.ir.program import Combine
 from polyloom.ir.types import ElementType
@@ -74,6 +75,23 @@ def gathered_elements(b: Builder, value: Value, axis: int, positions: Value) -> 
     domain = [*positions.shape, size]
     combine = Combine.MAXIMUM if value.type is ElementType.BOOL else Combine.ADD
     return b.statement(domain, terms, positions.shape, own, _chosen_element, combine)
+
+
+def reversed_sequences(b: Builder, x: Value, lengths: Value, along: int, batch: int) -> Value:
+    """Return ``x`` with the first ``lengths[n]`` elements along an axis reversed, by ``n`` of ``batch``."""
+    if lengths.shape != (x.shape[batch],) or along == batch:
+        raise Refused(f"lengths {list(lengths.shape)} of axis {batch} of the shape {list(x.shape)}")
+    numbers = unsqueezed(iota(b, x.shape[along], lengths.type), [0])
+
+    def place(t: Expression, length: Expression) -> Expression:
+        back = scalar.subtract(scalar.subtract(length, 1), t)
+        return scalar.select(scalar.compare(CompareOp.LT, t, length), back, t)
+
+    places = mapped(b, place, numbers, unsqueezed(lengths, [1]), hint="places")
+    if batch > along:
+        places = transposed(places, (1, 0))
+    wide = unsqueezed(places, [k for k in range(x.rank) if k not in (along, batch)])
+    return gathered_elements(b, x, along, expanded(wide, x.shape))
 
 
 def triangle(b: Builder, rows: int, columns: int, offset: int, *, upper: bool) -> Value:

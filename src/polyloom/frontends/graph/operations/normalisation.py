@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder
+from polyloom.frontends.graph.builder import Builder, Function
 from polyloom.frontends.graph.operations.convolution import Window
 from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.operations.pooling import pooled
@@ -85,13 +85,18 @@ def local_response(
     b: Builder, x: Value, size: tuple[int, int], alpha: float, beta: float, bias: float
 ) -> Value:
     """Return ``x / (bias + alpha * sum of squares) ** beta`` over ``size`` channels before and after."""
-    before, after = size
-    rest = (x.rank - 2) * (0,)
-    ones = (x.rank - 1) * (1,)
-    window = Window((before + after + 1, *ones[1:]), ones, ones, (before, *rest), (after, *rest))
-    squares = pooled(b, unsqueezed(x, [1]), window, Combine.ADD, scalar.square, hint="squares")
+    squares = channel_sums(b, x, size, scalar.square)
 
     def function(v: Expression, s: Expression) -> Expression:
         return scalar.divide(v, scalar.power(scalar.add(scalar.multiply(s, alpha), bias), beta))
 
-    return mapped(b, function, x, squeezed(squares, [1]))
+    return mapped(b, function, x, squares)
+
+
+def channel_sums(b: Builder, x: Value, size: tuple[int, int], function: Function) -> Value:
+    """Return the sums of a function over ``size`` channels before and after each, of data ``x[n][c]...``."""
+    before, after = size
+    rest = (x.rank - 2) * (0,)
+    ones = (x.rank - 1) * (1,)
+    window = Window((before + after + 1, *ones[1:]), ones, ones, (before, *rest), (after, *rest))
+    return squeezed(pooled(b, unsqueezed(x, [1]), window, Combine.ADD, function, hint="sums"), [1])

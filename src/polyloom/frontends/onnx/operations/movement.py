@@ -15,6 +15,7 @@ from polyloom.frontends.graph.operations.indexing import (
     chosen,
     gathered_elements,
     one_hot,
+    reversed_sequences,
     triangle,
     wrapped,
 )
@@ -379,12 +380,14 @@ def _center_crop_pad(c: Context) -> Sequence[Value]:
 
 
 def _reverse_sequence(c: Context) -> Sequence[Value]:
-    """ReverseSequence with lengths that are known: each sequence is a gathering of its own."""
-    b, x = c.builder, c.input()
-    lengths = c.integers(1, "its lengths")
+    """ReverseSequence: with known lengths each sequence is a gathering of its own."""
+    b, x, lengths = c.builder, c.input(0), c.input(1)
     time, batch = c.axis("time_axis", x.rank, 0), c.axis("batch_axis", x.rank, 1)
+    known = b.known(lengths)
+    if known is None or known.shape != (x.shape[batch],):
+        return only(reversed_sequences(b, x, lengths, time, batch))
     parts = []
-    for k, length in enumerate(lengths):
+    for k, length in enumerate(known.tolist()):
         one = sliced(x, batch, k, 1, 1)
         order = [*reversed(range(length)), *range(length, x.shape[time])]
         parts.append(taken(b, one, time, order))

@@ -13,6 +13,7 @@ from polyloom.frontends.graph.context import Context, Operation, Table, axes, ax
 from polyloom.frontends.graph.operations.elementwise import cast, mapped
 from polyloom.frontends.graph.operations.movement import flipped, reshaped
 from polyloom.frontends.graph.operations.normalisation import log_softmax, softmax
+from polyloom.frontends.graph.operations.ranking import ranked
 from polyloom.frontends.graph.operations.reductions import arg_extreme, cumulative, iota, mean, reduced
 from polyloom.frontends.graph.values import Value, expanded, squeezed, unsqueezed
 from polyloom.ir.expressions import BinaryOp, CompareOp, Expression
@@ -208,7 +209,16 @@ def _cross_entropy(c: Context) -> Sequence[Value]:
     return (loss, log_p)[: max(1, len(c.node.outputs))]
 
 
+def _top(c: Context) -> Sequence[Value]:
+    """TopK: the number of elements is an attribute before opset 10."""
+    x = c.input()
+    count = c.whole(1, "its number") if c.version >= 10 else c.integer("k")
+    at, largest = c.axis("axis", x.rank, -1), bool(c.integer("largest", 1))
+    return ranked(c.builder, x, at, count, largest=largest, kind=ElementType.INT64)
+
+
 OPERATIONS: Table = {
+    "TopK": _top,
     **{name: _reduction(name) for name in _REDUCTIONS},
     "ReduceMean": _reduce_mean,
     "ReduceLogSumExp": _reduce_log_sum_exp,

@@ -83,8 +83,16 @@ def spatial(c: Context, numbers: Sequence[int]) -> tuple[int, ...]:
 def window_of(c: Context, sizes: Sequence[int], shape: Sequence[int]) -> Window:
     """Return a node's window on data of a spatial ``shape``. Raises ``Refused``."""
     strides = spatial(c, c.numbers("strides"))
-    rank = len(sizes)
-    dilations = spatial(c, c.numbers("dilations", (1,) * (rank + 2)))
+    dilations = spatial(c, c.numbers("dilations", (1,) * (len(sizes) + 2)))
+    return window_of_sizes(c, (sizes, strides, dilations), shape)
+
+
+def window_of_sizes(c: Context, numbers: Sequence[Sequence[int]], shape: Sequence[int]) -> Window:
+    """Return the window of ``(sizes, strides, dilations)``, with the node's padding. Raises ``Refused``."""
+    sizes, strides, dilations = (tuple(n) for n in numbers)
+    rank = len(shape)
+    if {len(sizes), len(strides), len(dilations)} != {rank}:
+        raise Refused(f"a window of {len(sizes)} axes on data of {rank}")
     padding = c.text("padding", "VALID")
     if padding == "SAME":
         reach = [d * (n - 1) + 1 for n, d in zip(sizes, dilations, strict=True)]

@@ -13,10 +13,11 @@ from polyloom.frontends.graph.builder import Term, check_constant
 from polyloom.frontends.graph.context import Context, Table, axes, axis, only
 from polyloom.frontends.graph.linear import iterators
 from polyloom.frontends.graph.operations.elementwise import broadcast_shape
-from polyloom.frontends.graph.operations.indexing import masked, triangle
+from polyloom.frontends.graph.operations.indexing import masked, reversed_sequences, triangle
 from polyloom.frontends.graph.operations.movement import (
     concatenated,
     flipped,
+    pad_positions,
     padded,
     padded_by_mode,
     reshaped,
@@ -26,6 +27,7 @@ from polyloom.frontends.graph.operations.movement import (
     unstacked,
     with_rest,
 )
+from polyloom.frontends.graph.operations.resizing import along
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import (
     Value,
@@ -107,6 +109,18 @@ def _inverted(c: Context) -> Sequence[Value]:
     """InvertPermutation."""
     order = c.integers(0, "the order")
     return only(_integers(c, [int(n) for n in np.argsort(order)], "T"))
+
+
+def _broadcast_shape(c: Context) -> Sequence[Value]:
+    """BroadcastArgs: the shape that two shapes are broadcast to."""
+    return only(_integers(c, broadcast_shape([tuple(c.integers(k, "a shape")) for k in range(2)]), "T"))
+
+
+def _difference(c: Context) -> Sequence[Value]:
+    """ListDiff: the elements of one list that another has not, and their positions."""
+    kept, left = c.known(0, "its list"), c.known(1, "its list")
+    where = np.flatnonzero(~np.isin(kept, left))
+    return c.builder.constant(kept.reshape(-1)[where]), _integers(c, [int(n) for n in where], "out_idx")
 
 
 # -- views
@@ -323,6 +337,15 @@ def _split_sizes(c: Context) -> Sequence[Value]:
     return split_parts(x, at, [rest if n == -1 else n for n in sizes])
 
 
+# -- parts of sequences
+
+
+def _reverse_sequence(c: Context) -> Sequence[Value]:
+    x = c.input()
+    along, batch = axis(c.integer("seq_dim"), x.rank), axis(c.integer("batch_dim", 0), x.rank)
+    return only(reversed_sequences(c.builder, x, c.input(1), along, batch))
+
+
 # -- padding
 
 
@@ -342,6 +365,22 @@ def _pad(c: Context) -> Sequence[Value]:
 
 def _mirror_pad(c: Context) -> Sequence[Value]:
     return only(padded_by_mode(c.builder, c.input(), *_pads(c), c.text("mode", "REFLECT").lower()))
+
+
+def _mirror_gradient(c: Context) -> Sequence[Value]:
+    """MirrorPadGrad: each element's gradients, summed by the matrix of the padding turned round."""
+    b, dy, pads = c.builder, c.input(), c.known(1, "its paddings")
+    if pads.shape != (dy.rank, 2):
+        raise Refused(f"paddings of shape {list(pads.shape)} for {dy.rank} axes")
+    for k, (before, after) in enumerate(pads.tolist()):
+        if before or after:
+            size = dy.shape[k] - before - after
+            matrix = np.zeros((size, dy.shape[k]))
+            matrix[
+                pad_positions(size, before, after, c.text("mode", "REFLECT").lower()), range(dy.shape[k])
+            ] = 1
+            dy = along(b, dy, k, matrix)
+    return only(dy)
 
 
 # -- blocks
@@ -438,6 +477,10 @@ OPERATIONS: Table = {
     "ConcatOffset": _concat_offset,
     "BroadcastGradientArgs": _reduced_axes,
     "InvertPermutation": _inverted,
+    "BroadcastArgs": _broadcast_shape,
+    "ListDiff": _difference,
+    "ReverseSequence": _reverse_sequence,
+    "MirrorPadGrad": _mirror_gradient,
     "Reshape": _reshape,
     "Squeeze": _squeeze,
     "ExpandDims": _expand_dims,

@@ -12,6 +12,7 @@ from polyloom.frontends.graph.context import Context, Table, only
 from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.operations.normalisation import (
     batch_norm,
+    channel_sums,
     local_response,
     log_softmax,
     normalised,
@@ -39,6 +40,26 @@ def _local_response(c: Context) -> Sequence[Value]:
     numbers = (c.number("alpha", 1.0), c.number("beta", 0.5), c.number("bias", 1.0))
     x = channels_first(c, c.input())
     return only(given_back(c, local_response(c.builder, x, (radius, radius), *numbers)))
+
+
+def _local_response_gradient(c: Context) -> Sequence[Value]:
+    """LRNGrad(dy, x, y): ``dx = dy * s^-beta - 2 alpha beta x * (sum over the window of dy * y / s)``.
+
+    ``s = bias + alpha * sum of squares`` over the window, in which each channel is as far as it sees.
+    """
+    b, radius = c.builder, c.integer("depth_radius", 5)
+    alpha, beta, bias = c.number("alpha", 1.0), c.number("beta", 0.5), c.number("bias", 1.0)
+    dy, x, y = (channels_first(c, c.input(k)) for k in range(3))
+    total = channel_sums(b, x, (radius, radius), scalar.square)
+    spread = mapped(b, lambda s: scalar.add(scalar.multiply(s, alpha), bias), total, hint="spread")
+    part = mapped(b, lambda d, v, s: scalar.divide(scalar.multiply(d, v), s), dy, y, spread, hint="part")
+    parts = channel_sums(b, part, (radius, radius), lambda v: v)
+
+    def function(d: Expression, v: Expression, s: Expression, p: Expression) -> Expression:
+        own = scalar.divide(d, scalar.power(s, beta))
+        return scalar.subtract(own, scalar.multiply(scalar.multiply(v, 2 * alpha * beta), p))
+
+    return only(given_back(c, mapped(b, function, dy, x, spread, parts)))
 
 
 @dataclass(frozen=True)
@@ -167,6 +188,7 @@ OPERATIONS: Table = {
     "Softmax": _softmax,
     "LogSoftmax": _log_softmax,
     "LRN": _local_response,
+    "LRNGrad": _local_response_gradient,
     **dict.fromkeys(("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"), _batch_norm),
     **dict.fromkeys(
         ("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"), _batch_norm_gradient

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from polyloom.frontends.graph.context import Context, Table, only
+from polyloom.frontends.graph.linear import iterators
 from polyloom.frontends.graph.operations.convolution import Window
+from polyloom.frontends.graph.operations.movement import padded, reshaped
 from polyloom.frontends.graph.operations.pooling import (
     average_pool,
     average_pool_gradient,
@@ -13,7 +16,7 @@ from polyloom.frontends.graph.operations.pooling import (
     max_pool_gradient,
 )
 from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value
+from polyloom.frontends.graph.values import Value, reindexed
 from polyloom.frontends.tensorflow.operations.linear import (
     channels_first,
     channels_last,
@@ -22,6 +25,7 @@ from polyloom.frontends.tensorflow.operations.linear import (
     memory_order,
     spatial,
     window_of,
+    window_of_sizes,
 )
 
 
@@ -61,7 +65,25 @@ def _average_pool_gradient(c: Context) -> Sequence[Value]:
         return only(given_back(c, average_pool_gradient(b, shape, dy, _window(c, shape))))
 
 
+def _patches(c: Context) -> Sequence[Value]:
+    """ExtractImagePatches: windows as channels, ``y[n][i][j][r][s][c] = x[n][i + r][j + s][c]``."""
+    b, x = c.builder, channels_first(c, c.input())
+    if x.rank != 4:
+        raise Refused(f"an image of rank {x.rank}")
+    sizes, strides, rates = (c.numbers(n) for n in ("ksizes", "strides", "rates"))
+    window = window_of_sizes(c, [spatial(c, n) for n in (sizes, strides, rates)], x.shape[2:])
+    inside = padded(b, x, (0, 0, *window.before), (0, 0, *window.after))
+    positions = window.positions(x.shape[2:])
+    n, i, j, r, s, k = iterators(6)
+    along = [
+        w * o + d * q for w, o, d, q in zip(window.strides, (i, j), window.dilations, (r, s), strict=True)
+    ]
+    seen = reindexed(inside, (x.shape[0], *positions, *window.sizes, x.shape[1]), [n, k, *along])
+    return only(reshaped(b, seen, (x.shape[0], *positions, prod(window.sizes) * x.shape[1])))
+
+
 OPERATIONS: Table = {
+    "ExtractImagePatches": _patches,
     "MaxPool": _max_pool,
     "MaxPool3D": _max_pool,
     "AvgPool": _average_pool,

@@ -8,9 +8,12 @@ from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.context import Context, Operation, Table, axes, axis, only
 from polyloom.frontends.graph.operations.elementwise import cast, mapped
 from polyloom.frontends.graph.operations.movement import flipped
+from polyloom.frontends.graph.operations.ranking import ranked
 from polyloom.frontends.graph.operations.reductions import arg_extreme, cumulative, mean, reduced
-from polyloom.frontends.graph.values import Value, squeezed
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value, expanded, squeezed, unsqueezed
 from polyloom.frontends.tensorflow.operations.elementwise import element_type_of
+from polyloom.ir.expressions import CompareOp, Expression
 from polyloom.ir.program import Combine
 from polyloom.ir.types import ElementType
 
@@ -74,7 +77,44 @@ def _half_squares(c: Context) -> Sequence[Value]:
     return only(mapped(b, lambda s: scalar.multiply(s, 0.5), total))
 
 
+def _norm(c: Context) -> Sequence[Value]:
+    """EuclideanNorm."""
+    b, x = c.builder, c.input()
+    total = reduced(b, Combine.ADD, x, _axes(c), scalar.square, keep=_keep(c), hint="squares")
+    return only(mapped(b, scalar.sqrt, total))
+
+
+def _largest(c: Context) -> Sequence[Value]:
+    """TopKV2: values and positions, along the last axis."""
+    x = c.input()
+    kind = element_type_of(c, "index_type", ElementType.INT32)
+    return ranked(c.builder, x, axis(-1, x.rank), c.whole(1, "its number"), largest=True, kind=kind)
+
+
+def _counted(op: CompareOp) -> Operation:
+    """LowerBound, UpperBound(rows, values): how many elements of a sorted row are below a value."""
+
+    def operation(c: Context) -> Sequence[Value]:
+        b, rows, values = c.builder, c.input(0), c.input(1)
+        if rows.rank != 2 or values.rank != 2 or rows.shape[0] != values.shape[0]:
+            raise Refused(f"rows {list(rows.shape)} and values {list(values.shape)}")
+        kind = element_type_of(c, "out_type", ElementType.INT32)
+        shape = (*values.shape, rows.shape[1])
+        operands = [expanded(unsqueezed(rows, [1]), shape), expanded(unsqueezed(values, [2]), shape)]
+
+        def below(row: Expression, value: Expression) -> Expression:
+            return scalar.select(scalar.compare(op, row, value), scalar.number(1, kind), 0)
+
+        return only(reduced(b, Combine.ADD, operands, [2], below, keep=False))
+
+    return operation
+
+
 OPERATIONS: Table = {
+    "EuclideanNorm": _norm,
+    "TopKV2": _largest,
+    "LowerBound": _counted(CompareOp.LT),
+    "UpperBound": _counted(CompareOp.LE),
     "Sum": _reduction(Combine.ADD),
     "Prod": _reduction(Combine.MULTIPLY),
     "Max": _reduction(Combine.MAXIMUM),

@@ -11,6 +11,7 @@ from polyloom.frontends.graph.functions import softplus
 from polyloom.frontends.graph.operations.elementwise import cast, mapped
 from polyloom.frontends.graph.operations.movement import reshaped
 from polyloom.frontends.graph.operations.normalisation import centred
+from polyloom.frontends.graph.operations.ranking import ranked
 from polyloom.frontends.graph.operations.reductions import (
     arg_extreme,
     cumulative,
@@ -233,8 +234,23 @@ def _difference(x: Expression, y: Expression) -> Expression:
     return scalar.subtract(x, y)
 
 
+def _top(c: Call) -> Sequence[Value]:
+    x = c.tensor()
+    at, largest = c.axis("dim", x.rank, -1), c.flag("largest", True)
+    return ranked(c.b, x, at, c.integer("k"), largest=largest, kind=ElementType.INT64)
+
+
+def _sorted(c: Call) -> Sequence[Value]:
+    x = c.tensor()
+    at = c.axis("dim", x.rank, -1)
+    return ranked(c.b, x, at, x.shape[at], largest=c.flag("descending"), kind=ElementType.INT64)
+
+
 OPERATIONS = operations(
     {
+        "topk": _top,
+        "sort": _sorted,
+        "argsort": lambda c: _sorted(c)[1:],
         "sum": _reduction(Combine.ADD),
         "prod": _reduction(Combine.MULTIPLY),
         "amax": _reduction(Combine.MAXIMUM),

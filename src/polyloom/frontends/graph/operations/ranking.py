@@ -1,0 +1,68 @@
+"""Order as counting: the rank of an element is how many come before it, so sorting is dense affine work.
+
+r[i] += before(x[j], x[i]) ? 1 : 0;    y[k] += r[i] == k ? x[i] : 0
+"""
+
+from __future__ import annotations
+
+from polyloom.frontends.graph import scalar
+from polyloom.frontends.graph.builder import Builder, Term
+from polyloom.frontends.graph.linear import iterators
+from polyloom.frontends.graph.operations.reductions import iota
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value, expanded, sliced, unsqueezed
+from polyloom.ir.expressions import BinaryOp, CompareOp, Expression
+from polyloom.ir.program import Combine
+from polyloom.ir.types import ElementType
+
+
+def ranked(
+    b: Builder, x: Value, axis: int, count: int, *, largest: bool, kind: ElementType
+) -> tuple[Value, Value]:
+    """Return the first ``count`` elements along an axis in order, and their positions.
+
+    Of equal elements the first comes first; NaN has no place. Raises ``Refused``.
+    """
+    size = x.shape[axis]
+    if not 0 <= count <= size:
+        raise Refused(f"the first {count} of {size} elements")
+    if size == 0 or count == 0:
+        raise Refused("the first of no elements")
+    ranks = _ranks(b, x, axis, largest=largest)
+    numbers = expanded(unsqueezed(iota(b, size, kind), [k for k in range(x.rank) if k != axis]), x.shape)
+    positions = _at_ranks(b, numbers, ranks, axis, count, "positions")
+    return _at_ranks(b, x, ranks, axis, count, ""), positions
+
+
+def _ranks(b: Builder, x: Value, axis: int, *, largest: bool) -> Value:
+    """Return how many elements of an axis come before each."""
+    axes = iterators(x.rank + 1)
+    own, j = axes[:-1], axes[-1]
+    other = tuple(j if k == axis else own[k] for k in range(x.rank))
+    numbers = iota(b, x.shape[axis], ElementType.INT32)
+    ahead = CompareOp.GT if largest else CompareOp.LT
+
+    def before(mine: Expression, theirs: Expression, i: Expression, j: Expression) -> Expression:
+        earlier = scalar.logical(
+            BinaryOp.AND, scalar.compare(CompareOp.EQ, theirs, mine), scalar.compare(CompareOp.LT, j, i)
+        )
+        first = scalar.logical(BinaryOp.OR, scalar.compare(ahead, theirs, mine), earlier)
+        return scalar.select(first, scalar.number(1, ElementType.INT32), 0)
+
+    terms = [Term(x, own), Term(x, other), Term(numbers, (own[axis],)), Term(numbers, (j,))]
+    return b.statement((*x.shape, x.shape[axis]), terms, x.shape, own, before, Combine.ADD, "ranks")
+
+
+def _at_ranks(b: Builder, x: Value, ranks: Value, axis: int, count: int, hint: str) -> Value:
+    """Return the elements whose ranks are 0, 1, ..., below ``count``."""
+    axes = iterators(x.rank + 1)
+    own, k = axes[:-1], axes[-1]
+    write = tuple(k if a == axis else own[a] for a in range(x.rank))
+    places = sliced(iota(b, x.shape[axis], ElementType.INT32), 0, 0, 1, count)
+
+    def chosen(v: Expression, rank: Expression, k: Expression) -> Expression:
+        return scalar.select(scalar.compare(CompareOp.EQ, rank, k), v, scalar.number(0, v.type))
+
+    terms = [Term(x, own), Term(ranks, own), Term(places, (k,))]
+    shape = [count if a == axis else n for a, n in enumerate(x.shape)]
+    return b.statement((*x.shape, count), terms, shape, write, chosen, Combine.ADD, hint)
