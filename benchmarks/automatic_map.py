@@ -1,6 +1,6 @@
 """Automatic maps against the hand-written ones of examples/, and against random maps.
 
-Usage: python benchmarks/automatic_map.py [--machine M] [--random N] [--seed S] [--markdown] [LAYER ...]
+Usage: python benchmarks/automatic_map.py [--machine M] [--random N] [--seed S] [--jobs J] [LAYER ...]
 
 Every map of a layer on the same rectangle, with the same tensors streamed, sent and sparse, counts as the
 same case; the automatic map gets that rectangle and those tensors and nothing else. All are simulated on the
@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 import click
@@ -172,16 +174,21 @@ def measure(case: Case, machine: Machine, random_maps: int, seed: int) -> Row:
 @click.option("--machine", type=click.Choice(["cs1", "cs2", "cs3"]), default="cs2", show_default=True)
 @click.option("--random", "random_maps", metavar="N", default=200, show_default=True)
 @click.option("--seed", default=0, show_default=True)
+@click.option("--jobs", default=1, show_default=True, help="Cases measured at once; cycles stay the same.")
 @click.option("--markdown", is_flag=True)
 @click.argument("chosen", nargs=-1)
-def main(machine: str, random_maps: int, seed: int, markdown: bool, chosen: tuple[str, ...]) -> None:
-    """Print a table of all cases."""
+def main(
+    machine: str, random_maps: int, seed: int, jobs: int, markdown: bool, chosen: tuple[str, ...]
+) -> None:
+    """Print a table of all cases, the smallest first."""
     model = load_machine(machine)
+    found = sorted(cases(chosen), key=lambda case: instances(case.program))
     rows: dict[str, Row] = {}
-    for case in cases(chosen):
-        rows[case.name] = measure(case, model, random_maps, seed)
-        if not markdown:
-            click.echo(f"{case.name:<40} {rows[case.name]}", err=True)
+    with ProcessPoolExecutor(jobs) as pool:
+        measured = pool.map(partial(measure, machine=model, random_maps=random_maps, seed=seed), found)
+        for case, row in zip(found, measured, strict=True):
+            rows[case.name] = row
+            click.echo(f"{case.name:<40} {row}", err=True)
     _print(rows, markdown=markdown)
 
 
