@@ -29,7 +29,7 @@ def test_what_was_built_is_found_again(tmp_path: Path) -> None:
     files = {path: path.stat().st_ino for path in tmp_path.glob("*.*o")}
     assert build_program(SMALL, INSTRUCTIONS, folder=tmp_path) == first
     assert {path: path.stat().st_ino for path in tmp_path.glob("*.*o")} == files
-    assert len(files) == 4  # the simulator, the role, the layout, and all of it
+    assert len(files) == 5  # the simulator, its instructions, the role, the layout, and all of it
 
 
 def test_every_input_counts(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from polyloom.wafer.simulator.compilers import Compiler, find_compiler
 
 INSTRUCTIONS = "instructions.inc"
 ROLE_HEADERS = ("pe.h", "arithmetic.h", "layout.h")
+TABLE_FILES = ("instructions.c", "fabric.h", *ROLE_HEADERS)
 MOST_BYTES = 256 * 2**20
 """How much the cache may hold before it is trimmed."""
 SPARED_SECONDS = 3600.0
@@ -59,7 +60,7 @@ def build_program(
     """
     with_compiler = compiler or find_compiler()
     store = folder or cache_folder()
-    units = [_simulator_unit(instructions, with_compiler)]
+    units = [_simulator_unit(with_compiler), _table_unit(instructions, with_compiler)]
     units += [
         _emitted_unit(name, emitted, instructions, with_compiler)
         for name in sorted(emitted)
@@ -69,8 +70,14 @@ def build_program(
     return _linked(objects, with_compiler, store)
 
 
-def _simulator_unit(instructions: str, compiler: Compiler) -> Unit:
-    return Unit("simulator.c", {**_native_texts(), INSTRUCTIONS: instructions}, compiler.flags)
+def _simulator_unit(compiler: Compiler) -> Unit:
+    """Return the simulator, which is the same for all programs: it knows their instructions by number."""
+    return Unit("simulator.c", {**_native_texts(), INSTRUCTIONS: ""}, compiler.flags)
+
+
+def _table_unit(instructions: str, compiler: Compiler) -> Unit:
+    texts = {name: _native_texts()[name] for name in TABLE_FILES}
+    return Unit("instructions.c", {**texts, INSTRUCTIONS: instructions}, compiler.flags)
 
 
 def _emitted_unit(name: str, emitted: Mapping[str, str], instructions: str, compiler: Compiler) -> Unit:

@@ -234,7 +234,7 @@ EXPORT const struct trace_event *fabric_trace(const struct fabric *f) { return f
 EXPORT int64_t fabric_name_count(const struct fabric *f) { return f->trace ? f->trace->name_count : 0; }
 EXPORT const char *fabric_name(const struct fabric *f, int64_t i) { return f->trace->names[i]; }
 
-EXPORT int64_t fabric_instruction_count(void) { return PE_INSTRUCTIONS; }
+EXPORT int64_t fabric_instruction_count(void) { return instruction_count; }
 EXPORT const char *fabric_instruction_name(int64_t i) { return instructions[i].name; }
 EXPORT int64_t fabric_struct_bytes(int32_t which) {
   static const size_t bytes[] = {sizeof(struct machine), sizeof(struct failure), sizeof(struct statistics),

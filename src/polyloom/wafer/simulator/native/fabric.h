@@ -323,7 +323,9 @@ void wait_here(struct core *c, enum core_state state, int queue, const struct pe
 
 /* instructions.c */
 extern const struct instruction instructions[];
-uint32_t type_bytes(uint8_t type);
+extern const int64_t instruction_count;
+
+static inline uint32_t type_bytes(uint8_t type) { return type == PE_TYPE_half || type == PE_TYPE_int16_t ? 2 : 4; }
 
 /* descriptors.c */
 struct descriptor *descriptor_of(struct core *c, operand o, const struct pe_site *site);

@@ -47,5 +47,4 @@ const struct instruction instructions[] = {
 #undef SIMD_INSTRUCTION2
 #undef SIMD_INSTRUCTION3
 };
-
-uint32_t type_bytes(uint8_t type) { return type == PE_TYPE_half || type == PE_TYPE_int16_t ? 2 : 4; }
+const int64_t instruction_count = PE_INSTRUCTIONS;

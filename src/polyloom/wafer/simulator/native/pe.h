@@ -173,6 +173,7 @@ enum pe_instruction {
 };
 
 enum pe_sources {
+  PE_NO_SOURCES = 0,
 #define SIMD_INSTRUCTION1(name, ...) PE_SOURCES_##name = 1,
 #define SIMD_INSTRUCTION2(name, ...) PE_SOURCES_##name = 2,
 #define SIMD_INSTRUCTION3(name, ...) PE_SOURCES_##name = 3,

@@ -1,4 +1,5 @@
-/* The simulator as one translation unit, so that the compiler sees through the calls between its parts. */
+/* The simulator as one translation unit, so that the compiler sees through the calls between its parts; the table of
+ * instructions, which each program has for itself, is linked to it. */
 #define _GNU_SOURCE
 #include "memory.c"
 #include "failure.c"
@@ -7,7 +8,6 @@
 #include "rings.c"
 #include "router.c"
 #include "ports.c"
-#include "instructions.c"
 #include "descriptors.c"
 #include "simd.c"
 #include "tasks.c"
