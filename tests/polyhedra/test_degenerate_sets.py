@@ -13,7 +13,6 @@ from polyloom.polyhedra.bounds import (
     extent_between,
     is_dense_box,
     is_independent_of,
-    plainly,
 )
 from polyloom.polyhedra.box_hull import box_hull
 from polyloom.polyhedra.compression import variable_compression
@@ -97,12 +96,3 @@ def test_sizes_of_a_set_without_dimensions_have_one_identifier() -> None:
     assert enumeration is not None
     assert enumeration.extents == ()
     assert enumeration.identifiers.is_equal(isl.Set("{ S[] }"))
-
-
-def test_a_condition_that_always_holds_leaves_a_box_plain() -> None:
-    box = isl.Set("[n] -> { [i] : 0 <= i <= 3 and exists (e : n <= 3e <= n + 2) }")
-    found = plainly(box)
-    assert found.is_equal(box)
-    assert "exists" not in str(found) and "floor" not in str(found)
-    holes = isl.Set("{ [i] : 0 <= i <= 8 and (i <= 2 or i >= 6) }")
-    assert plainly(holes).is_equal(holes)

@@ -40,16 +40,6 @@ def box_between(minimum: isl.Set, maximum: isl.Set) -> isl.Set:
     return result
 
 
-def plainly(points: isl.Set) -> isl.Set:
-    """Return the same set by the constraints that all its parts share, where these suffice.
-
-    Minima and maxima come with the conditions under which they exist, in variables of their own; each
-    multiplies the work of whoever makes loops of the set.
-    """
-    hull = isl.Set.from_basic_set(points.simple_hull())
-    return hull if hull.is_subset(points) else points
-
-
 def extent_between(minimum: isl.Set, maximum: isl.Set) -> isl.Set:
     """Return the point ``maximum - minimum + 1``.
 

@@ -17,6 +17,7 @@ import islpy as isl
 from polyloom.diagnostics import Diagnostic, Unsupported, error
 from polyloom.ir.program import Program
 from polyloom.polyhedra.points import sample_of
+from polyloom.polyhedra.simplify import settled
 from polyloom.wafer.adapters import Adapter, adapter_of
 from polyloom.wafer.border_demands import input_demands, output_demands
 from polyloom.wafer.border_line import numbered
@@ -176,7 +177,7 @@ def _along(origin: tuple[int, int], side: Side) -> int:
 def _one_rank(parts: Sequence[isl.Map]) -> isl.Map:
     """Unite schedules, with outer indices 0 where one has fewer index dimensions.
 
-    Divisions are made explicit: isl crashes on functions of relations with many unknown ones.
+    Settled, since isl crashes on functions of relations with many unknown divisions.
     """
     most = max(part.range().unwrap().dim(_DIM.out) for part in parts)
     result: isl.Map | None = None
@@ -188,4 +189,4 @@ def _one_rank(parts: Sequence[isl.Map]) -> isl.Map:
         moved = part.apply_range(same)
         result = moved if result is None else result.union(moved)
     assert result is not None
-    return result.compute_divs().coalesce()
+    return settled(result)

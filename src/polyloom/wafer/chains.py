@@ -20,6 +20,7 @@ from polyloom.ir.relations import access_relation, element_set
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain, parametric_point
 from polyloom.polyhedra.bounds import integer_bounds
+from polyloom.polyhedra.simplify import settled
 from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.moves import Move, moves_of
 from polyloom.wafer.sides import Side, pes_of
@@ -118,7 +119,7 @@ class Chain:
             Part.FORWARD: self.upstream.subtract(self.own),
         }[part].intersect_domain(self.members())
         placed = self.order.uncurry().intersect_domain(elements.reverse().wrap()).curry()
-        return bind_domain(placed.range().unwrap(), PE_PARAMETERS).coalesce()
+        return settled(bind_domain(placed.range().unwrap(), PE_PARAMETERS))
 
     @cached_property
     def busy(self) -> ReadOnly[Part, isl.Set]:
@@ -242,7 +243,7 @@ def _reduction(program: Program, mapping: Mapping, statement: Statement) -> tupl
 def _written(mapping: Mapping, statement: Statement) -> isl.Map:
     """Return ``{ PE[x, y] -> y[i] }``, a new object: what isl is asked about one changes how it is stored."""
     placed = mapping.placement[statement.name].reverse()
-    return placed.apply_range(access_relation(statement, statement.write)).coalesce()
+    return settled(placed.apply_range(access_relation(statement, statement.write)))
 
 
 def _on_one_line(mapping: Mapping, written: isl.Map, ports: isl.Map) -> bool:
@@ -370,7 +371,7 @@ def _chain(
     upstream = nearer.reverse().apply_range(own).intersect(order.range_factor_domain().reverse())
     tensor = statement.write.tensor
     sparse = leaves and tensor in mapping.sparse
-    own = own.coalesce()
+    own = settled(own)
     return Chain(
         tensor,
         element,
@@ -380,7 +381,7 @@ def _chain(
         sparse,
         order,
         own,
-        upstream.coalesce(),
+        settled(upstream),
         contributors,
         last,
         nearer,

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import islpy as isl
 
+from polyloom.polyhedra.simplify import settled
 from polyloom.wafer.sides import Side
 
 _Way = TypeVar("_Way")
@@ -60,10 +61,10 @@ def passing(sources: isl.Map, sinks: isl.Map, lower: isl.Map, higher: isl.Map) -
     source = _Ends(sources, lower.apply_range(sources), higher.apply_range(sources))
     sink = _Ends(sinks, lower.apply_range(sinks), higher.apply_range(sinks))
     return Passing(
-        from_low=source.below.intersect(sink.not_below).coalesce(),
-        from_high=source.above.intersect(sink.not_above).coalesce(),
-        to_low=source.not_below.intersect(sink.below).coalesce(),
-        to_high=source.not_above.intersect(sink.above).coalesce(),
+        from_low=settled(source.below.intersect(sink.not_below)),
+        from_high=settled(source.above.intersect(sink.not_above)),
+        to_low=settled(source.not_below.intersect(sink.below)),
+        to_high=settled(source.not_above.intersect(sink.above)),
     )
 
 
@@ -78,4 +79,4 @@ def split_by_targets(
                 for target, going in targets.items():
                     found = found.intersect(going) if target in chosen else found.subtract(going)
                 if not found.is_empty():
-                    yield origin, chosen, found.coalesce()
+                    yield origin, chosen, settled(found)

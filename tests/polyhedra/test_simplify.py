@@ -1,0 +1,48 @@
+"""The same points, written so that isl has less to do with them."""
+
+from __future__ import annotations
+
+import islpy as isl
+import pytest
+
+from polyloom.polyhedra.simplify import plainly, settled
+
+SETS = [
+    "{ [o, i] : 0 <= o <= 9 and exists (e : 4i - 8 <= e <= 30 and 0 <= e and 8*floor(e/4) <= 3 - o + 2e) }",
+    "[n] -> { [i] : exists (e, f : i = 2e + 3f and 0 <= e <= f <= n) }",
+    "{ [i] : 0 <= i < 9 or i = 12 }",
+    "{ [i] : false }",
+]
+
+
+def divisions(points: isl.Set) -> int:
+    return sum(int(part.dim(isl.dim_type.div)) for part in points.get_basic_sets())
+
+
+@pytest.mark.parametrize("text", SETS)
+def test_the_points_stay(text: str) -> None:
+    assert settled(isl.Set(text)).is_equal(isl.Set(text))
+    assert plainly(isl.Set(text)).is_equal(isl.Set(text))
+
+
+def test_what_is_settled_does_not_grow_by_what_it_has() -> None:
+    points = isl.Set(SETS[0])
+    low, high = isl.Set("{ [o, i] : i <= 7 }"), isl.Set("{ [o, i] : i >= 2 }")
+    plain = points.intersect(low).intersect(points.intersect(high))
+    sparing = settled(points).intersect(low).intersect(settled(points).intersect(high))
+    assert sparing.is_equal(plain)
+    assert divisions(plain) > divisions(points) >= divisions(sparing)
+
+
+def test_relations_too() -> None:
+    relation = isl.Map("{ [i] -> [j] : exists (e : 3e <= i + j <= 3e + 1 and 0 <= j <= e <= 9) }")
+    assert settled(relation).is_equal(relation)
+
+
+def test_a_condition_that_always_holds_leaves_a_box_plain() -> None:
+    box = isl.Set("[n] -> { [i] : 0 <= i <= 3 and exists (e : n <= 3e <= n + 2) }")
+    found = plainly(box)
+    assert found.is_equal(box)
+    assert "exists" not in str(found) and "floor" not in str(found)
+    holes = isl.Set("{ [i] : 0 <= i <= 8 and (i <= 2 or i >= 6) }")
+    assert plainly(holes).is_equal(holes)
