@@ -31,7 +31,8 @@ from polyloom.wafer.collectives import ReductionShape, plan_reductions
 from polyloom.wafer.expressible import check_expressible
 from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.memory import allocate
-from polyloom.wafer.placement.choose import Choice, SearchOptions, complete
+from polyloom.wafer.placement.candidates import SearchOptions
+from polyloom.wafer.placement.choose import Choice, complete
 from polyloom.wafer.placement.cost_model import estimated_cycles
 from polyloom.wafer.program import WaferProgram, compile_program
 from polyloom.wafer.simd import SimdMode, SimdOptions, extension_remarks, missed_remark

@@ -152,7 +152,7 @@ def test_a_page_is_written_whole_or_not_at_all(conv1d: SimulationResult, tmp_pat
 
 
 def test_maps_that_were_compared(conv1d: SimulationResult) -> None:
-    from polyloom.wafer.placement.choose import Candidate
+    from polyloom.wafer.placement.candidates import Candidate
 
     text = page_text(
         conv1d, [Candidate("size: { PE[1, 1] }", 123456.0), Candidate("size: { PE[2, 1] }", 2e5)]

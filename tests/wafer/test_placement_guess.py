@@ -11,7 +11,8 @@ from polyloom.ir.program import Program
 from polyloom.pipeline import analyse_layer, complete_mapping
 from polyloom.wafer.placement.box_cost import BoxCosts
 from polyloom.wafer.placement.boxes import Wishes
-from polyloom.wafer.placement.choose import Choice, SearchOptions
+from polyloom.wafer.placement.candidates import SearchOptions
+from polyloom.wafer.placement.choose import Choice
 from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile, unit
 from polyloom.wafer.placement.cost_model import estimated_cycles
 from polyloom.wafer.placement.estimate import Guesser

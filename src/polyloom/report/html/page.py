@@ -14,7 +14,8 @@ from polyloom.files import write_whole
 from polyloom.report.html.document import document
 from polyloom.report.html.graph_layout import HEIGHT, WIDTH, draw
 from polyloom.report.html.tables import cards, decisions, map_text, program_text, remarks, role_table, verdict
-from polyloom.wafer.placement.choose import SHOWN, Candidate
+from polyloom.wafer.placement.candidates import Candidate
+from polyloom.wafer.placement.choose import SHOWN
 from polyloom.wafer.simulation_result import SimulationResult
 from polyloom.wafer.views.task_links import task_links
 
