@@ -1,0 +1,246 @@
+"""Candidates: mappings that are compiled and priced, and the search among them.
+
+Layouts come ranked by a guess (``search``). The best ones are compiled with default ports; from the best of
+these, ports are changed one at a time. Whatever is legal is decided by the checks that every map passes: a
+candidate that they refuse is dropped.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, zip_longest
+
+from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, error
+from polyloom.ir.program import Program
+from polyloom.polyhedra.effort import TooHardError, at_most
+from polyloom.wafer.map_reader import read_mapping
+from polyloom.wafer.mapping import Mapping as LairMap
+from polyloom.wafer.placement.plan import (
+    Plan,
+    Problem,
+    first_plan,
+    neighbours,
+    placement_text,
+    plan_text,
+    telling_neighbours,
+)
+from polyloom.wafer.placement.rectangles import rectangle_of
+from polyloom.wafer.placement.search import Ranked
+
+Pricer = Callable[[Program, LairMap], float]
+"""Compiles a mapping and returns its estimated cycles. Raises PolyloomError where a check refuses it."""
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How many layouts are compiled, with more effort, with ports varied, and how many maps at most.
+
+    ``least``: of the layouts, whatever their guess. ``hopeless``: a layout is not compiled if its guess is
+    so many times the best estimate. A program of n statements takes n times as long to compile, so fewer of
+    its maps are.
+    """
+
+    layouts: int = 16
+    least: int = 3
+    hopeless: float = 1.35
+    insisted: int = 3
+    refined: int = 2
+    compiled: int = 60
+
+    def shared_by(self, statements: int) -> SearchOptions:
+        """Return the options for a program of so many statements."""
+        layouts = max(min(8, self.layouts), self.layouts // statements)
+        compiled = max(min(24, self.compiled), self.compiled // statements)
+        return replace(self, layouts=layouts, compiled=compiled)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A mapping that was compiled: its text and estimated cycles; ``refusal``: why it is none.
+
+    ``placement``: the part of the text that says where statements are; ``variants``: how many legal mappings
+    with this placement were compared, of which this is the best one. ``effort``: how often the usual effort
+    of isl it was given.
+    """
+
+    text: str
+    cycles: float
+    refusal: PolyloomError | None = field(default=None, compare=False)
+    placement: str = ""
+    variants: int = 1
+    effort: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """``seen``: what came of each mapping that was compiled, by its text."""
+
+    problem: Problem
+    pricer: Pricer
+    options: SearchOptions
+    seen: dict[str, Candidate] = field(default_factory=dict)
+
+    def tried(self, plan: Plan, effort: int = 1) -> Candidate:
+        """Return what comes of a plan; it is compiled where no other one has its text."""
+        text = plan_text(self.problem, plan)
+        if text not in self.seen:
+            self.seen[text] = self._compiled(text, placement_text(self.problem, plan), effort)
+        return self.seen[text]
+
+    def tried_again(self, plan: Plan, effort: int) -> Candidate:
+        """Forget what came of a plan and compile it with more effort."""
+        del self.seen[plan_text(self.problem, plan)]
+        return self.tried(plan, effort)
+
+    def _compiled(self, text: str, placement: str, effort: int) -> Candidate:
+        program = self.problem.program
+        cycles = float("inf")
+        refusal: PolyloomError | None = None
+        try:
+            with at_most(effort * _EFFORT * (1 + len(program.statements))):
+                cycles = self.pricer(program, read_mapping(Source("<automatic map>", text), program))
+        except PolyloomError as found:
+            refusal = found
+        except TooHardError:
+            refusal = Unsupported(_too_hard())
+        return Candidate(text, cycles, refusal, placement, effort=effort)
+
+    def is_full(self) -> bool:
+        """Whether as many mappings have been compiled as may be."""
+        return len(self.seen) >= self.options.compiled
+
+
+def compare(
+    problem: Problem, ranked: Sequence[Ranked], pricer: Pricer, options: SearchOptions
+) -> tuple[Candidate, ...]:
+    """Return all mappings that were compiled, in that order, refused ones among them.
+
+    ``ranked``: layouts, those with the best guess first.
+    """
+    search = _Search(problem, pricer, options)
+    found = _layouts(search, ranked)
+    plans = [tried for _, tried in found]
+    plans += _insist(search, found)
+    if all(candidate.refusal is not None for _, candidate in plans):
+        plans += _legal_ports(search, [plan for plan, candidate in plans if not _was_too_hard(candidate)])
+    best = sorted((p for p in plans if p[1].refusal is None), key=lambda p: p[1].cycles)
+    for plan, candidate in best[: options.refined]:
+        if candidate.cycles < options.hopeless * min(c.cycles for c in search.seen.values()):
+            _refine(search, plan, candidate)
+    return tuple(search.seen.values())
+
+
+def by_placement(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Return the best legal mapping of each placement, the best first."""
+    best: dict[str, Candidate] = {}
+    good = sorted((c for c in found if c.refusal is None), key=lambda c: c.cycles)
+    for candidate in good:
+        best.setdefault(candidate.placement, candidate)
+    counts = Counter(c.placement for c in good)
+    return tuple(replace(c, variants=counts[c.placement]) for c in best.values())
+
+
+def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tuple[Plan, Candidate]]]:
+    """Compile the best layouts with default ports, until what is left is too far behind by its guess."""
+    found: list[tuple[Ranked, tuple[Plan, Candidate]]] = []
+    best = float("inf")
+    for number, r in enumerate(_promising(tuple(_varied(ranked)), search.options.layouts)):
+        if number >= search.options.least and r.guess.cycles > search.options.hopeless * best:
+            break
+        plan = first_plan(search.problem, rectangle_of(search.problem, r.places), r.places)
+        candidate = search.tried(plan)
+        found.append((r, (plan, candidate)))
+        best = min(best, candidate.cycles)
+    return found
+
+
+_MOST_ALIKE = 2
+
+
+def _varied(ranked: Sequence[Ranked]) -> Iterator[Ranked]:
+    """Yield layouts in their order, of those with the same guess a few: mostly they mirror each other."""
+    counts: Counter[float] = Counter()
+    for r in ranked:
+        counts[r.guess.cycles] += 1
+        if counts[r.guess.cycles] <= _MOST_ALIKE:
+            yield r
+
+
+def _promising(fitting: Sequence[Ranked], most: int) -> list[Ranked]:
+    """Return the best layouts, and one with at most one class on an axis: isl can do with that."""
+    simple = next((r for r in fitting if not r.digits), None)
+    best = list(fitting[:most])
+    if simple is not None and simple not in best:
+        best[-1:] = [simple]
+    return best
+
+
+def _insist(
+    search: _Search, tried: Iterable[tuple[Ranked, tuple[Plan, Candidate]]]
+) -> Iterator[tuple[Plan, Candidate]]:
+    """Try layouts again, with more effort, that were too hard and look better than the best that was not.
+
+    The simplest first: it may be better than what the others could be.
+    """
+    best = float("inf")
+    hard: list[tuple[int, float, Plan]] = []
+    for ranked, (plan, candidate) in tried:
+        best = min(best, candidate.cycles)
+        if _was_too_hard(candidate):
+            hard.append((ranked.digits, ranked.guess.cycles, plan))
+    for _, expected, plan in sorted(hard, key=lambda entry: entry[:2])[: search.options.insisted]:
+        if expected < best:
+            again = search.tried_again(plan, _MORE)
+            best = min(best, again.cycles)
+            yield plan, again
+
+
+def _legal_ports(search: _Search, plans: Sequence[Plan]) -> list[tuple[Plan, Candidate]]:
+    """Look for ports that are accepted where the default ones of no layout are: of each layout in turn."""
+    in_turn = zip_longest(*(neighbours(search.problem, plan) for plan in plans))
+    for plan in chain.from_iterable(in_turn):
+        if plan is not None and not search.is_full():
+            candidate = search.tried(plan)
+            if candidate.refusal is None:
+                return [(plan, candidate)]
+    return []
+
+
+def _refine(search: _Search, plan: Plan, candidate: Candidate) -> None:
+    """Change one port at a time and keep what is cheaper, until nothing is."""
+    improved = True
+    while improved and not search.is_full():
+        improved = False
+        for other in telling_neighbours(search.problem, plan):
+            if search.is_full():
+                return
+            tried = search.tried(other, candidate.effort)
+            if tried.refusal is None and tried.cycles < candidate.cycles:
+                plan, candidate, improved = other, tried, True
+                break
+
+
+def _was_too_hard(candidate: Candidate) -> bool:
+    """Tell whether isl gave up on a candidate; other ports do not change that."""
+    refusal = candidate.refusal
+    return refusal is not None and refusal.diagnostics[0].code == _TOO_HARD
+
+
+_TOO_HARD = "placement-effort"
+
+_EFFORT = 700_000
+"""Operations of isl for one candidate and statement, about a seventh of a second; most take a third."""
+
+_MORE = 6
+"""Times the effort, for layouts that are worth it."""
+
+
+def _too_hard() -> Diagnostic:
+    helps = ["give a part of the map, or a smaller rectangle"]
+    return error(
+        _TOO_HARD,
+        "no mapping was found whose sets are simple enough to compile",
+        helps=helps,
+    )
