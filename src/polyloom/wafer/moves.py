@@ -134,7 +134,8 @@ def _move(
     return Move(tensor, element, high, moving, sinks, kinds)
 
 
-_MOST_PHASES = 4
+_MOST_PHASES = 16
+"""Each has code of its own; without phases, the time grows with the length of the line."""
 
 
 def _phases(sources: isl.Map, sinks: isl.Map, high: Side) -> tuple[isl.Map, ...]:
