@@ -290,6 +290,16 @@ function(
     torch.tensor([2, 0, 3]),
 )
 function(
+    "index_several",
+    lambda x: (
+        x[torch.tensor([1]), torch.tensor([0, 2])],
+        x[torch.tensor(1), torch.tensor(2)],
+        x[torch.tensor([[0], [2]]), torch.tensor([1, 3])],
+        x[torch.tensor([0, 2]), :, torch.tensor([1, -1])],
+    ),
+    shape(4, 5, 3),
+)
+function(
     "losses",
     lambda x, y: (
         F.mse_loss(x, y),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import Builder, Term
 from polyloom.frontends.graph.linear import iterators
@@ -108,8 +106,3 @@ def masked(b: Builder, value: Value, condition: Value) -> Value:
     """Return the value where the condition holds, else 0."""
     wide = expanded(condition, value.shape)
     return mapped(b, lambda c, x: scalar.select(c, x, scalar.number(0, x.type)), wide, value)
-
-
-def axes_of(rank: int, *axes: int) -> Sequence[int]:
-    """Return axes from 0 on."""
-    return [a % rank for a in axes]

@@ -46,14 +46,11 @@ _OPERATORS = {
 }
 
 
-def merged_positions(b: Builder, positions: Value, sizes: Sequence[int]) -> Value:
-    """Return positions of several axes, the last axis of ``positions``, as one in these axes merged.
+def merged_positions(b: Builder, parts: Sequence[Value], sizes: Sequence[int]) -> Value:
+    """Return positions in several axes, broadcast to each other, as one in these axes merged.
 
     Negative ones are counted from the end.
     """
-    if positions.rank == 0 or positions.shape[-1] != len(sizes) or not sizes:
-        raise Refused(f"positions of shape {list(positions.shape)} in {len(sizes)} axes")
-    parts = [selected(positions, positions.rank - 1, k) for k in range(len(sizes))]
     inside = [wrapped(b, part, size) for part, size in zip(parts, sizes, strict=True)]
     strides = [prod(sizes[k + 1 :]) for k in range(len(sizes))]
 
@@ -64,6 +61,17 @@ def merged_positions(b: Builder, positions: Value, sizes: Sequence[int]) -> Valu
         return found
 
     return inside[0] if len(inside) == 1 else mapped(b, total, *inside, hint="positions")
+
+
+def tuples_merged(b: Builder, positions: Value, sizes: Sequence[int]) -> Value:
+    """Return positions, of which the last axis holds one for each of several axes, as one position.
+
+    Raises ``Refused``.
+    """
+    if positions.rank == 0 or positions.shape[-1] != len(sizes) or not sizes:
+        raise Refused(f"positions of shape {list(positions.shape)} in {len(sizes)} axes")
+    parts = [selected(positions, positions.rank - 1, k) for k in range(len(sizes))]
+    return merged_positions(b, parts, sizes)
 
 
 def gathered(b: Builder, value: Value, positions: Value, axis: int = 0) -> Value:
@@ -87,7 +95,7 @@ def gathered_nd(b: Builder, value: Value, positions: Value, batch: int = 0) -> V
         raise Refused(f"positions of shape {list(positions.shape)} in the shape {list(value.shape)}")
     if positions.shape[:batch] != value.shape[:batch]:
         raise Refused(f"positions of shape {list(positions.shape)} for images {list(value.shape[:batch])}")
-    at = merged_positions(b, positions, value.shape[batch : batch + depth])
+    at = tuples_merged(b, positions, value.shape[batch : batch + depth])
     size = prod(value.shape[batch : batch + depth])
     if batch:
         at = _in_batches(b, at, batch, size)

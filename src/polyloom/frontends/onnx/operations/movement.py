@@ -34,8 +34,8 @@ from polyloom.frontends.graph.operations.scattering import (
     REDUCTIONS,
     elements_updated,
     gathered_nd,
-    merged_positions,
     rows_updated,
+    tuples_merged,
 )
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import (
@@ -267,7 +267,7 @@ def _reduction(c: Context) -> Combine | None:
 def _scatter_nd(c: Context) -> Sequence[Value]:
     b, x, positions, updates = c.builder, *c.operands(3)
     depth = positions.shape[-1] if positions.rank else 0
-    at = merged_positions(b, positions, x.shape[:depth])
+    at = tuples_merged(b, positions, x.shape[:depth])
     flat = reshaped(b, x, (prod(x.shape[:depth]), *x.shape[depth:]), "flat")
     return only(reshaped(b, rows_updated(b, flat, at, updates, _reduction(c)), x.shape))
 

@@ -18,9 +18,9 @@ from polyloom.frontends.graph.operations.movement import reshaped
 from polyloom.frontends.graph.operations.scattering import (
     gathered,
     gathered_nd,
-    merged_positions,
     rows_combined,
     rows_updated,
+    tuples_merged,
 )
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, selected, transposed, unsqueezed
@@ -74,7 +74,7 @@ def _scatter_nd(c: Context) -> Sequence[Value]:
     positions, updates, shape = c.input(0), c.input(1), c.integers(2, "its shape")
     check_constant(shape, updates.type.size)
     depth = positions.shape[-1] if positions.rank else 0
-    at = merged_positions(c.builder, positions, shape[:depth])
+    at = tuples_merged(c.builder, positions, shape[:depth])
     return only(
         reshaped(c.builder, rows_combined(c.builder, updates, at, prod(shape[:depth]), Combine.ADD), shape)
     )
@@ -88,7 +88,7 @@ def _updated(combine: Combine | None, *, negated: bool = False) -> Operation:
         if negated:
             updates = mapped(b, scalar.negate, updates, hint="negated")
         depth = positions.shape[-1] if positions.rank else 0
-        at = merged_positions(b, positions, x.shape[:depth])
+        at = tuples_merged(b, positions, x.shape[:depth])
         flat = reshaped(b, x, (prod(x.shape[:depth]), *x.shape[depth:]), "flat")
         return only(reshaped(b, rows_updated(b, flat, at, updates, combine), x.shape))
 

@@ -8,15 +8,19 @@ from math import prod
 import numpy as np
 
 from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Term
 from polyloom.frontends.graph.context import only
-from polyloom.frontends.graph.linear import iterators
-from polyloom.frontends.graph.operations.elementwise import broadcast, mapped
+from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.operations.indexing import chosen, gathered_elements, one_hot, wrapped
-from polyloom.frontends.graph.operations.movement import reshaped, taken
+from polyloom.frontends.graph.operations.movement import reshaped
 from polyloom.frontends.graph.operations.normalisation import log_softmax
-from polyloom.frontends.graph.operations.reductions import iota, reduced
-from polyloom.frontends.graph.operations.scattering import elements_updated, rows_updated
+from polyloom.frontends.graph.operations.reductions import reduced
+from polyloom.frontends.graph.operations.scattering import (
+    elements_updated,
+    gathered,
+    merged_positions,
+    rows_combined,
+    rows_updated,
+)
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, expanded, sliced, squeezed, transposed, unsqueezed
 from polyloom.frontends.torch.call import Call, Lowering, operations
@@ -29,14 +33,7 @@ def _at(c: Call, x: Value, at: int, positions: Value) -> Value:
     """Return the slices of an axis at positions: slices where these are known, else by comparisons."""
     if positions.type is ElementType.BOOL or positions.type.is_float:
         raise Refused("positions by truth values: how many there are is not known")
-    size = x.shape[at]
-    known = c.b.known(positions)
-    if known is None:
-        return chosen(c.b, x, at, wrapped(c.b, positions, size))
-    if known.size and not -size <= known.min() <= known.max() < size:
-        raise Refused(f"a position outside {size} elements")
-    found = taken(c.b, x, at, [int(n) % size for n in known.reshape(-1)])
-    return reshaped(c.b, found, (*x.shape[:at], *known.shape, *x.shape[at + 1 :]))
+    return gathered(c.b, x, wrapped(c.b, positions, x.shape[at]), at)
 
 
 def _embedding(c: Call) -> Sequence[Value]:
@@ -68,10 +65,10 @@ def _index(c: Call) -> Sequence[Value]:
 def _is_grid(positions: Sequence[Value]) -> bool:
     """Tell whether the k-th positions vary along the k-th of as many axes: rows by columns."""
     count = len(positions)
-    ranks = [(1,) * (count - p.rank) + p.shape for p in positions if p.rank <= count]
-    return len(ranks) == count and all(
-        n == 1 for k, shape in enumerate(ranks) for a, n in enumerate(shape) if a != k
-    )
+    if max(p.rank for p in positions) != count:
+        return False
+    shapes = [(1,) * (count - p.rank) + p.shape for p in positions]
+    return all(n == 1 for k, shape in enumerate(shapes) for a, n in enumerate(shape) if a != k)
 
 
 def _flattened(
@@ -82,16 +79,7 @@ def _flattened(
     if any(p.type is ElementType.BOOL for p in positions) or len(where) == 1:
         return x, first, positions[0]
     flat = reshaped(c.b, x, (*x.shape[:first], prod(sizes), *x.shape[where[-1] + 1 :]))
-    wide = broadcast([wrapped(c.b, p, n) for p, n in zip(positions, sizes, strict=True)])
-    strides = [prod(sizes[k + 1 :]) for k in range(len(sizes))]
-
-    def total(*terms: Expression) -> Expression:
-        found = scalar.multiply(terms[0], strides[0])
-        for term, stride in zip(terms[1:], strides[1:], strict=True):
-            found = scalar.add(found, scalar.multiply(term, stride))
-        return found
-
-    return flat, first, mapped(c.b, total, *wide, hint="positions")
+    return flat, first, merged_positions(c.b, positions, sizes)
 
 
 def _gather(c: Call) -> Sequence[Value]:
@@ -110,22 +98,6 @@ def _one_hot(c: Call) -> Sequence[Value]:
 
 
 # -- scattering
-
-
-def _equal_or_zero(p: Expression, k: Expression, v: Expression) -> Expression:
-    return scalar.select(scalar.compare(CompareOp.EQ, p, k), v, scalar.number(0, v.type))
-
-
-def _rows_added(c: Call, positions: Value, rows: Value, at: int, size: int) -> Value:
-    """Return ``y[a][k][z] += positions[p] == k ? rows[a][p][z] : 0``; ``p`` may be several axes."""
-    count = positions.rank
-    axes = iterators(rows.rank + 1)
-    outer, p, rest, k = axes[:at], axes[at : at + count], axes[at + count : -1], axes[-1]
-    numbers = iota(c.b, size, positions.type)
-    terms = [Term(positions, p), Term(numbers, (k,)), Term(rows, axes[:-1])]
-    shape = [*rows.shape[:at], size, *rows.shape[at + count :]]
-    domain = [*rows.shape, size]
-    return c.b.statement(domain, terms, shape, (*outer, k, *rest), _equal_or_zero, Combine.ADD, "rows")
 
 
 def _index_put(c: Call) -> Sequence[Value]:
@@ -181,7 +153,7 @@ def _embedding_gradient(c: Call) -> Sequence[Value]:
             return scalar.select(scalar.compare(CompareOp.EQ, p, skipped), scalar.number(0, g.type), g)
 
         dy = mapped(c.b, kept, unsqueezed(positions, [positions.rank]), dy, hint="kept")
-    return only(_rows_added(c, positions, dy, 0, c.integer("num_weights")))
+    return only(rows_combined(c.b, dy, positions, c.integer("num_weights"), Combine.ADD))
 
 
 def _scatter(c: Call) -> Sequence[Value]:
