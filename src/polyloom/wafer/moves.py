@@ -69,6 +69,11 @@ class Move:
     kinds: tuple[MoveKind, ...]
 
     @property
+    def phases(self) -> int:
+        """How many parts its elements go in, one after the other."""
+        return 1 + max(kind.phase for kind in self.kinds)
+
+    @property
     def low(self) -> Side:
         """The west or the north."""
         return self.high.opposite

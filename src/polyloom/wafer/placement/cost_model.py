@@ -24,6 +24,7 @@ import islpy as isl
 from polyloom.polyhedra.binding import PE_PARAMETERS
 from polyloom.wafer.chains import Chain
 from polyloom.wafer.code import DataTask, RoleCode
+from polyloom.wafer.moves import Move
 from polyloom.wafer.placement.code_cost import Pricer, evenly
 from polyloom.wafer.program import RoleProgram, WaferProgram
 from polyloom.wafer.simulator.machine import Machine
@@ -182,8 +183,18 @@ def _waiting(program: WaferProgram) -> Iterator[float]:
             if (chain.tensor, chain.side.value) not in staged:
                 yield _chain_latency(chain, machine)
         for move in result.moves:
-            stages = (grid.width if move.high.step[0] else grid.height) - 1
-            yield stages * _stage(machine) + machine.simd_launch
+            yield _move_latency(move, (grid.width if move.high.step[0] else grid.height) - 1, machine)
+
+
+def _move_latency(move: Move, stages: int, machine: Machine) -> float:
+    """Return the latency of a move along a line of so many stages.
+
+    In phases, elements go to neighbours, half of the phases away at most and half of that on average; a phase
+    waits for the instructions that send and receive the one before.
+    """
+    if move.phases == 1:
+        return stages * _stage(machine) + machine.simd_launch
+    return move.phases * ((move.phases + 1) / 4 * _stage(machine) + 2 * machine.simd_launch)
 
 
 def _levels_latency(groups: Sequence[int], machine: Machine) -> float:
