@@ -232,6 +232,14 @@ def test_one_element_of_a_resized_axis_is_the_first(tmp_path: Path) -> None:
     np.testing.assert_allclose(outputs(found, x=x)["y"], x[:, :, :1], rtol=1e-6)
 
 
+def test_a_position_that_lies_on_an_element_in_float32(tmp_path: Path) -> None:
+    """3 / 0.6 is 5 in float32; it is below where the scale alone is rounded, and its floor is 4."""
+    nodes = [node("Resize", "x - s", "y", coordinate_transformation_mode="asymmetric", nearest_mode="floor")]
+    found = imported(tmp_path, model(graph(nodes, {"x": (1, 7)}, ["y"], {"s": np.float32([1, 0.6])}), 19))
+    x = floats(1, 7)
+    np.testing.assert_array_equal(outputs(found, x=x)["y"], x[:, [0, 1, 3, 5]])
+
+
 def test_outputs_that_see_one_tensor(tmp_path: Path) -> None:
     """The first takes the name of the tensor that all of them see."""
     nodes = [

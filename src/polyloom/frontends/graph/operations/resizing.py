@@ -43,20 +43,26 @@ class Method:
 
 
 def position(place: int, axis: Axis, coordinates: str) -> float:
-    """Return where an element of the result lies in the data."""
+    """Return where an element of the result lies in the data.
+
+    It is computed in float32, as onnxruntime does: what lies on an element, or between two, depends on it.
+    """
+    scale, half = np.float32(axis.scale), np.float32(0.5)
+    at = np.float32(place)
     match coordinates:
         case "half_pixel":
-            return (place + 0.5) / axis.scale - 0.5
+            return float((at + half) / scale - half)
         case "asymmetric":
-            return place / axis.scale
+            return float(at / scale)
         case "align_corners":
             width = axis.scale * axis.size
             return place * (axis.size - 1) / (width - 1) if width != 1 else 0.0
         case "pytorch_half_pixel":
-            return (place + 0.5) / axis.scale - 0.5 if axis.wanted > 1 else 0.0
+            return float((at + half) / scale - half) if axis.wanted > 1 else 0.0
         case "half_pixel_symmetric":
-            adjust = axis.wanted / (axis.scale * axis.size)
-            return axis.size / 2 * (1 - adjust) + (place + 0.5) / axis.scale - 0.5
+            adjust = np.float32(axis.wanted) / (scale * np.float32(axis.size))
+            centre = np.float32(axis.size) * half
+            return float(centre * (1 - adjust) + (at + half) / scale - half)
         case "tf_crop_and_resize":
             low, high = axis.part
             if axis.wanted == 1:
