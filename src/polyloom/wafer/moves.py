@@ -139,7 +139,7 @@ def _move(
     return Move(tensor, element, high, moving, sinks, kinds)
 
 
-_MOST_PHASES = 16
+MOST_PHASES = 16
 """Each has code of its own; without phases, the time grows with the length of the line."""
 
 
@@ -156,7 +156,7 @@ def _phases(sources: isl.Map, sinks: isl.Map, high: Side) -> tuple[isl.Map, ...]
     ((low, most),) = integer_bounds(ways.apply_range(steps).range())
     period = max(most, 0) - min(low, 0) + 1
     ((first, last),) = integer_bounds(sources.domain().apply(isl.Map(f"{{ PE[x, y] -> [{here}] }}")))
-    if period > _MOST_PHASES or last - first < period:
+    if period > MOST_PHASES or last - first < period:
         return (sources,)
     parts = (isl.Set(f"{{ PE[x, y] : {here} mod {period} = {n} }}") for n in range(period))
     return tuple(sources.intersect_domain(part).coalesce() for part in parts)

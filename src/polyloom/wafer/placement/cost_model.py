@@ -26,6 +26,7 @@ from polyloom.wafer.chains import Chain
 from polyloom.wafer.code import DataTask, RoleCode
 from polyloom.wafer.moves import Move
 from polyloom.wafer.placement.code_cost import Pricer, evenly
+from polyloom.wafer.placement.latency import phases_latency, stage_cycles
 from polyloom.wafer.program import RoleProgram, WaferProgram
 from polyloom.wafer.simulator.machine import Machine
 from polyloom.wafer.streams import Stream
@@ -187,28 +188,19 @@ def _waiting(program: WaferProgram) -> Iterator[float]:
 
 
 def _move_latency(move: Move, stages: int, machine: Machine) -> float:
-    """Return the latency of a move along a line of so many stages.
-
-    In phases, elements go to neighbours, half of the phases away at most and half of that on average; a phase
-    waits for the instructions that send and receive the one before.
-    """
+    """Return the latency of a move along a line of so many stages."""
     if move.phases == 1:
-        return stages * _stage(machine) + machine.simd_launch
-    return move.phases * ((move.phases + 1) / 4 * _stage(machine) + 2 * machine.simd_launch)
+        return stages * stage_cycles(machine) + machine.simd_launch
+    return phases_latency(move.phases, machine)
 
 
 def _levels_latency(groups: Sequence[int], machine: Machine) -> float:
     """Return the latency of chains in groups, one level after the other: PEs are farther apart at each."""
     cycles, apart = 0, 1
     for pes in groups:
-        cycles += (pes - 1) * (_stage(machine) + (apart - 1) * machine.hop_latency)
+        cycles += (pes - 1) * (stage_cycles(machine) + (apart - 1) * machine.hop_latency)
         apart *= pes
     return cycles
-
-
-def _stage(machine: Machine) -> int:
-    """Return the cycles from PE to PE: off the one, a hop, onto the next, one operation."""
-    return 2 * machine.ramp_latency + machine.hop_latency + 1
 
 
 def _chain_latency(chain: Chain, machine: Machine) -> float:
@@ -218,4 +210,4 @@ def _chain_latency(chain: Chain, machine: Machine) -> float:
     axis = 0 if chain.side.step[0] else 1
     bounds = _ranges(members.coalesce())[axis]
     out = machine.ramp_latency + machine.hop_latency if chain.leaves else 0
-    return (bounds[1] - bounds[0]) * _stage(machine) + out
+    return (bounds[1] - bounds[0]) * stage_cycles(machine) + out

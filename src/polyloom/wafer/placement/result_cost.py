@@ -6,14 +6,17 @@ box arithmetic, as ``estimate``; the routes and the code of the chosen layouts a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from polyloom.ir.program import Access, Program, Statement
 from polyloom.wafer.engine_cost import store_cycles
+from polyloom.wafer.moves import MOST_PHASES
 from polyloom.wafer.placement.boxes import Wishes, box_extents, elements, local_extents
 from polyloom.wafer.placement.classes import written_iterators
 from polyloom.wafer.placement.coordinates import Coordinate, Place
+from polyloom.wafer.placement.latency import phases_latency
 from polyloom.wafer.simulator.machine import Machine
 
 
@@ -77,12 +80,16 @@ def _leaving(statement: Statement, place: Place, wishes: Wishes, machine: Machin
 
 @dataclass(frozen=True)
 class _Slice:
-    """Of a dimension of a tensor: PE p of an axis has ``extent`` elements from ``start + p * step`` on."""
+    """Of a dimension of a tensor: tile t has ``extent`` elements from ``start + t * step`` on.
+
+    ``apart``: PEs from one tile to the next.
+    """
 
     dim: int
     start: int
     step: int
     extent: int
+    apart: int
 
 
 def _slices(statement: Statement, access: Access, coordinate: Coordinate) -> Iterator[_Slice]:
@@ -91,7 +98,7 @@ def _slices(statement: Statement, access: Access, coordinate: Coordinate) -> Ite
         for d, index in enumerate(access.indices):
             c = 0 if tile.iterator is None or tile.count == 1 else index.coefficients[tile.iterator]
             if c:
-                yield _Slice(d, index.constant, c * tile.size, extents[d])
+                yield _Slice(d, index.constant, c * tile.size, extents[d], tile.step)
 
 
 def _moves(
@@ -103,11 +110,26 @@ def _moves(
     for mine, theirs in ((place.x, other.x), (place.y, other.y)):
         here = set(_slices(statement, statement.write, mine))
         there = set(_slices(reader, access, theirs))
-        way = _stage(machine) * max(mine.last, theirs.last)
+        last = max(mine.last, theirs.last)
+        way = float(_stage(machine) * last)
         everywhere = any(t.count > 1 for t in theirs.tiles) and not there
-        if {(s.dim, s.step) for s in here} != {(s.dim, s.step) for s in there}:
+        if {(s.dim, s.step, s.apart) for s in here} != {(s.dim, s.step, s.apart) for s in there}:
             yield way + (max(own, needed) if not here else max(own, needed) * _each(machine))
         elif here != there:
+            phases = 1 + _reach(here, there)
+            if phases <= min(last, MOST_PHASES):
+                way = phases_latency(phases, machine)
             yield way + 2 * max(0, needed - own) * _each(machine)
         elif everywhere or (not here and mine.constant != theirs.constant):
             yield way + max(own, needed)
+
+
+def _reach(here: Iterable[_Slice], there: Iterable[_Slice]) -> int:
+    """Return how many PEs away the elements of a tile of ``there`` are at most, both sides together."""
+    by_dim = {s.dim: s for s in here}
+    reach = 0
+    for s in there:
+        own, size = by_dim[s.dim], abs(s.step)
+        below, above = own.start - s.start, s.start + s.extent - own.start - own.extent
+        reach += s.apart * (max(0, math.ceil(below / size)) + max(0, math.ceil(above / size)))
+    return reach
