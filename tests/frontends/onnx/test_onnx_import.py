@@ -240,6 +240,18 @@ def test_a_position_that_lies_on_an_element_in_float32(tmp_path: Path) -> None:
     np.testing.assert_array_equal(outputs(found, x=x)["y"], x[:, [0, 1, 3, 5]])
 
 
+def test_sums_of_no_elements_of_data(tmp_path: Path) -> None:
+    nodes = [
+        node("Slice", "x zero zero", "none"),
+        node("ReduceSum", "none axes", "total", keepdims=0),
+        node("Add", "total x", "y"),
+    ]
+    constants = {"zero": np.asarray([0]), "axes": np.asarray([0])}
+    found = imported(tmp_path, model(graph(nodes, {"x": (2, 3)}, ["y"], constants), 13))
+    x = floats(2, 3)
+    np.testing.assert_array_equal(outputs(found, x=x)["y"], x)
+
+
 def test_outputs_that_see_one_tensor(tmp_path: Path) -> None:
     """The first takes the name of the tensor that all of them see."""
     nodes = [

@@ -118,7 +118,7 @@ class Builder:
         """Return the value that a statement writes: ``out[write] reduction= function(terms)``.
 
         ``function`` gets an expression for each term. ``hint``: what this is in the layer, for its name.
-        Raises ``Refused`` where a tensor has no elements or too many bytes.
+        Raises ``Refused`` for a tensor of too many bytes.
         """
         return self._drafted(Draft(domain, terms, shape, write, function, reduction, hint, fold))
 
@@ -160,10 +160,8 @@ class Builder:
         kind, shape = expression.type, draft.shape
         check_size(shape, kind)
         known = all(t.tensor in self.constants for t in read)
-        if 0 in shape or (0 in draft.domain and known):
+        if 0 in shape or 0 in draft.domain:
             return self._of_no_points(shape, kind, draft.reduction)
-        if 0 in draft.domain:
-            raise Refused("a tensor without elements")
         _check_types(expression)
         tensor = self._declare(self.names.new(_joined(self.result, draft.hint)), kind, shape)
         made = self._statement(draft, read, tensor, scalar.convert(expression, _stored(kind)))
@@ -241,8 +239,9 @@ class Builder:
         return self.statement(value.shape, [term], value.shape, axes, lambda x: x, fold=False)
 
     def _of_no_points(self, shape: Sequence[int], kind: ElementType, reduction: Combine) -> Value:
+        """Return what the reduction starts from, whatever the operands: one element, seen many times."""
         start = neutral(reduction, _stored(kind)).item()
-        return self.constant(np.full(shape, start, kind.dtype))
+        return values.expanded(self.constant(np.full((), start, kind.dtype)), shape)
 
     def _declare(self, name: str, kind: ElementType, shape: Sequence[int]) -> str:
         check_size(shape, kind)
