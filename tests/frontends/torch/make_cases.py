@@ -300,6 +300,17 @@ function(
     shape(4, 5, 3),
 )
 function(
+    "resized",
+    lambda x: (
+        F.interpolate(x, size=(7, 3), mode="bicubic"),
+        F.interpolate(x, scale_factor=2, mode="bicubic", align_corners=True),
+        F.interpolate(x, size=(3, 7), mode="nearest-exact"),
+        F.interpolate(x, size=(3, 4), mode="bilinear", antialias=True),
+        F.interpolate(x, size=(2, 9), mode="bicubic", antialias=True),
+    ),
+    shape(1, 2, 5, 6),
+)
+function(
     "losses",
     lambda x, y: (
         F.mse_loss(x, y),

@@ -152,14 +152,14 @@ def resized(b: Builder, x: Value, axes: dict[int, Axis], method: Method, outside
     return x
 
 
-def along(b: Builder, x: Value, k: int, matrix: NDArray) -> Value:
+def along(b: Builder, x: Value, k: int, matrix: NDArray, hint: str = "resized") -> Value:
     """Return the product of an axis with a constant matrix ``[wanted][size]``. Raises ``Refused``."""
     labels = "".join(chr(ord("A") + n) for n in range(x.rank))
     kind = x.type
     if not kind.is_float:
         raise Refused(f"interpolation of {kind.value}")
     constant = b.constant(matrix.astype(kind.dtype))
-    return einsum(b, [labels, f"z{labels[k]}"], labels.replace(labels[k], "z"), [x, constant], hint="resized")
+    return einsum(b, [labels, f"z{labels[k]}"], labels.replace(labels[k], "z"), [x, constant], hint=hint)
 
 
 def _extrapolated(b: Builder, x: Value, k: int, inside: NDArray, outside: float) -> Value:

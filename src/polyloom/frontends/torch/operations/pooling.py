@@ -8,7 +8,6 @@ import numpy as np
 
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.context import only
-from polyloom.frontends.graph.operations.contraction import einsum
 from polyloom.frontends.graph.operations.convolution import Window
 from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.operations.pooling import (
@@ -21,6 +20,7 @@ from polyloom.frontends.graph.operations.pooling import (
     pooled,
     with_ceiling,
 )
+from polyloom.frontends.graph.operations.resizing import along
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, squeezed, unsqueezed
 from polyloom.frontends.torch.call import Call, Lowering, operations
@@ -145,12 +145,9 @@ def _adaptive_average(rank: int) -> Lowering:
 
 def _by_matrices(c: Call, x: Value, shape: Sequence[int]) -> Value:
     """Return means of parts of several sizes: a product with a constant matrix along each axis."""
-    labels = "nc" + "abd"[: len(shape)]
     for k, new in enumerate(shape):
-        matrix = c.b.constant(_shares(x.shape[2 + k], new).astype(x.type.dtype))
-        own = labels[2 + k]
         hint = "" if k == len(shape) - 1 else f"axis{k}"
-        x = einsum(c.b, [labels, f"o{own}"], labels.replace(own, "o"), [x, matrix], hint=hint)
+        x = along(c.b, x, 2 + k, _shares(x.shape[2 + k], new), hint)
     return x
 
 

@@ -1,21 +1,18 @@
-"""Upsampling: by the nearest element, and linear along each axis."""
+"""Upsampling: by the nearest element, linear or cubic along each axis."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from polyloom.frontends.graph.context import only
-from polyloom.frontends.graph.operations.contraction import einsum
 from polyloom.frontends.graph.operations.movement import taken
+from polyloom.frontends.graph.operations.resizing import Axis, Method, along, weights
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value
-from polyloom.frontends.torch.call import Call, operations
-
-NDArray = npt.NDArray[Any]
+from polyloom.frontends.torch.call import Call, Lowering, operations
 
 
 def _operand(c: Call) -> Value:
@@ -42,48 +39,48 @@ def _sizes(c: Call, x: Value) -> list[tuple[int, float]]:
     return [(new, 1 / factor if factor else old / new) for new, factor, old in pairs]
 
 
-def _nearest(c: Call) -> Sequence[Value]:
-    """Element ``i`` of the result is ``floor(i * scale)``, computed in float32 as PyTorch does."""
-    x = _operand(c)
-    for k, (new, scale) in enumerate(_sizes(c, x)):
-        places = np.floor(np.arange(new, dtype=np.float32) * np.float32(scale)).astype(int)
-        x = taken(c.b, x, 2 + k, [min(int(p), x.shape[2 + k] - 1) for p in places])
-    return only(x)
+def _nearest(half: float) -> Lowering:
+    """Element ``i`` of the result is ``floor((i + half) * scale)``, computed in float32 as PyTorch does."""
+
+    def lowering(c: Call) -> Sequence[Value]:
+        x = _operand(c)
+        for k, (new, scale) in enumerate(_sizes(c, x)):
+            at = (np.arange(new, dtype=np.float32) + np.float32(half)) * np.float32(scale)
+            x = taken(c.b, x, 2 + k, [min(int(p), x.shape[2 + k] - 1) for p in np.floor(at)])
+        return only(x)
+
+    return lowering
 
 
-def _linear(c: Call) -> Sequence[Value]:
-    """A product with a constant matrix along each axis: two weights in each row."""
-    x = _operand(c)
-    labels = "ncabd"[: x.rank]
-    sizes = _sizes(c, x)
-    for k, (new, scale) in enumerate(sizes):
-        weights = _weights(x.shape[2 + k], new, scale, corners=c.flag("align_corners"))
-        matrix = c.b.constant(weights.astype(x.type.dtype))
-        own = labels[2 + k]
-        hint = "" if k == len(sizes) - 1 else f"axis{k}"
-        x = einsum(c.b, [labels, f"o{own}"], labels.replace(own, "o"), [x, matrix], hint=hint)
-    return only(x)
+def _weighted(method: Method) -> Lowering:
+    """Return the operation that multiplies each axis with a constant matrix."""
+
+    def lowering(c: Call) -> Sequence[Value]:
+        x = _operand(c)
+        corners = c.flag("align_corners")
+        way = replace(method, coordinates="align_corners" if corners else "half_pixel")
+        sizes = _sizes(c, x)
+        for k, (new, scale) in enumerate(sizes):
+            old = x.shape[2 + k]
+            matrix = weights(Axis(old, new, new / old if corners else 1 / scale), way)
+            x = along(c.b, x, 2 + k, matrix, "" if k == len(sizes) - 1 else f"axis{k}")
+        return only(x)
+
+    return lowering
 
 
-def _weights(old: int, new: int, scale: float, *, corners: bool) -> NDArray:
-    places = np.arange(new)
-    if corners:
-        source = places * ((old - 1) / (new - 1) if new > 1 else 0)
-    else:
-        source = np.maximum((places + 0.5) * scale - 0.5, 0)
-    low = np.minimum(source.astype(int), old - 1)
-    share = np.clip(source - low, 0, 1)
-    found = np.zeros((new, old))
-    np.add.at(found, (places, low), 1 - share)
-    np.add.at(found, (places, np.minimum(low + 1, old - 1)), share)
-    return found
-
+_LINEAR, _CUBIC = Method("linear"), Method("cubic")
+_ANTIALIAS = Method(cubic=-0.5, antialias=True, exclude_outside=True)
 
 OPERATIONS = operations(
     {
-        **{f"upsample_nearest{n}d": _nearest for n in (1, 2, 3)},
-        "upsample_linear1d": _linear,
-        "upsample_bilinear2d": _linear,
-        "upsample_trilinear3d": _linear,
+        **{f"upsample_nearest{n}d": _nearest(0) for n in (1, 2, 3)},
+        **{f"_upsample_nearest_exact{n}d": _nearest(0.5) for n in (1, 2, 3)},
+        "upsample_linear1d": _weighted(_LINEAR),
+        "upsample_bilinear2d": _weighted(_LINEAR),
+        "upsample_trilinear3d": _weighted(_LINEAR),
+        "upsample_bicubic2d": _weighted(_CUBIC),
+        "_upsample_bilinear2d_aa": _weighted(replace(_ANTIALIAS, mode="linear")),
+        "_upsample_bicubic2d_aa": _weighted(replace(_ANTIALIAS, mode="cubic")),
     }
 )
