@@ -1,6 +1,6 @@
 """Automatic maps against the hand-written ones of examples/, and against random maps.
 
-Usage: python benchmarks/automatic_map.py [--machine M] [--random N] [--seed S] [--jobs J] [LAYER ...]
+Usage: python benchmarks/automatic_map.py [--machine M] [--random N] [--seed S] [--least N] [--jobs J] [LAYER ...]
 
 Every map of a layer on the same rectangle, with the same tensors streamed, sent and sparse, counts as the
 same case; the automatic map gets that rectangle and those tensors and nothing else. All are simulated on the
@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from random import Random
 
 import click
@@ -140,13 +141,7 @@ def best_random(case: Case, machine: Machine, count: int, seed: int) -> int | No
 
 
 def instances(program: Program) -> int:
-    total = 0
-    for statement in program.statements:
-        count = 1
-        for extent in statement.domain:
-            count *= extent
-        total += count
-    return total
+    return sum(prod(statement.domain) for statement in program.statements)
 
 
 def _hand(case: Case, layer: Layer, machine: Machine) -> int | None:
@@ -174,15 +169,17 @@ def measure(case: Case, machine: Machine, random_maps: int, seed: int) -> Row:
 @click.option("--machine", type=click.Choice(["cs1", "cs2", "cs3"]), default="cs2", show_default=True)
 @click.option("--random", "random_maps", metavar="N", default=200, show_default=True)
 @click.option("--seed", default=0, show_default=True)
+@click.option("--least", default=1, show_default=True, help="Only cases of at least so many instances.")
 @click.option("--jobs", default=1, show_default=True, help="Cases measured at once; cycles stay the same.")
 @click.option("--markdown", is_flag=True)
 @click.argument("chosen", nargs=-1)
 def main(
-    machine: str, random_maps: int, seed: int, jobs: int, markdown: bool, chosen: tuple[str, ...]
+    machine: str, random_maps: int, seed: int, least: int, jobs: int, markdown: bool, chosen: tuple[str, ...]
 ) -> None:
     """Print a table of all cases, the smallest first."""
     model = load_machine(machine)
-    found = sorted(cases(chosen), key=lambda case: instances(case.program))
+    large = (case for case in cases(chosen) if instances(case.program) >= least)
+    found = sorted(large, key=lambda case: instances(case.program))
     rows: dict[str, Row] = {}
     with ProcessPoolExecutor(jobs) as pool:
         measured = pool.map(partial(measure, machine=model, random_maps=random_maps, seed=seed), found)
