@@ -1,6 +1,6 @@
 """Automatic maps against the hand-written ones of examples/, and against random maps.
 
-Usage: python benchmarks/automatic_map.py [--machine M] [--random N] [--seed S] [--least N] [--jobs J] [LAYER ...]
+Usage: python benchmarks/automatic_map.py [--random N] [--seed S] [--least N] [--jobs J] [LAYER ...]
 
 Every map of a layer on the same rectangle, with the same tensors streamed, sent and sparse, counts as the
 same case; the automatic map gets that rectangle and those tensors and nothing else. All are simulated on the
