@@ -12,6 +12,7 @@ from rich.console import Console
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.parse import parse
+from polyloom.ir.program import Program
 from polyloom.pipeline import analyse_layer
 from polyloom.report.explain_view import View
 from polyloom.wafer.extensions import ALL_EXTENSIONS, Extension, without
@@ -32,11 +33,15 @@ def shown(
     uneven = {"M": "30", "N": "13"} if layer == "ff44" else {}
     source, layer_map = EXAMPLES / f"{'ff' if uneven else layer}.lair", EXAMPLES / f"{layer}.map"
     program = lower(parse(Source(layer, source.read_text())), None, uneven)
-    mapping = read_mapping(Source(layer, layer_map.read_text()), program)
+    return printed(program, layer_map.read_text(), SimdOptions(mode, extensions=extensions), encoding)
+
+
+def printed(program: Program, map_text: str, options: SimdOptions, encoding: str = "utf-8") -> str:
+    mapping = read_mapping(Source("layer.map", map_text), program)
     raw = io.BytesIO()
     pipe = io.TextIOWrapper(raw, encoding=encoding)
     out = Console(file=pipe, width=100, highlight=False, emoji=False, markup=False)
-    View(analyse_layer(program, mapping, SimdOptions(mode, extensions=extensions)), out).print()
+    View(analyse_layer(program, mapping, options), out).print()
     pipe.flush()
     return raw.getvalue().decode(encoding)
 
@@ -93,3 +98,10 @@ def test_what_has_no_port_lies_in_memory() -> None:
     text = shown("training", SimdMode.AUTO)
     assert re.search(r"^W in +in PE memory from the start", text, re.MULTILINE)
     assert re.search(r"^W1 out +stays in PE memory; the next invocation has it as W", text, re.MULTILINE)
+
+
+def test_integers_have_all_of_their_digits() -> None:
+    text = "lair S(): int32 x[4] -> int32 y { all (i) in (4) y min= x[i] }"
+    program = lower(parse(Source("S.lair", text)), None, {})
+    shown = printed(program, "size: { PE[1, 1] }\ncompute_map: { S[i] -> PE[0, 0] }", SimdOptions())
+    assert "y_local is set to 2147483647" in shown

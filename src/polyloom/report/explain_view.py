@@ -153,7 +153,7 @@ class View:
     def _events(self) -> Iterator[tuple[str, str]]:
         graph = self.analysis.graph
         for initialize in graph.initialize:
-            yield "an invocation begins", f"{initialize.tensor}_local is set to {initialize.value:g}"
+            yield "an invocation begins", f"{initialize.tensor}_local is set to {initialize.value_text}"
         for stream in graph.streams:
             kind = "value-position pairs" if stream.sparse else "dense"
             arrives = f"{stream.tensor} arrives from the {stream.side.value}"

@@ -87,6 +87,11 @@ class InitializeTask:
     tensor: str
     value: Number
 
+    @property
+    def value_text(self) -> str:
+        """The value as a person writes it: an integer with all of its digits."""
+        return f"{self.value:g}" if isinstance(self.value, float) else str(self.value)
+
 
 @dataclass(frozen=True, eq=False)
 class TaskGraph:

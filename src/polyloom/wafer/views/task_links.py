@@ -67,7 +67,7 @@ def _nodes(analysis: LayerAnalysis) -> Iterator[TaskNode]:
     for store in graph.stores:
         yield TaskNode(f"store_{store.stream.name}", "store", f"store {store.stream.tensor}")
     for task in graph.initialize:
-        yield TaskNode(f"initialize_{task.tensor}", "initialize", f"{task.tensor} = {task.value:g}")
+        yield TaskNode(f"initialize_{task.tensor}", "initialize", f"{task.tensor} = {task.value_text}")
     for compute in graph.compute:
         yield TaskNode(_compute(compute), "compute", compute.name)
     for result in graph.results:
