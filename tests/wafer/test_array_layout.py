@@ -138,6 +138,15 @@ def test_sources_in_one_bank_are_moved_apart() -> None:
     assert cycles_if_right(apart) == cycles_if_right(together) - 16
 
 
+def test_banks_that_change_nothing_are_left_alone() -> None:
+    """One source gets 2 words further behind the other from row to row: half of them wait in either bank."""
+    text = "lair S(): float16 a[4][3], float16 b[4][5] -> float16 c[4][3]\n"
+    text += "{ all (i, j) in (4, 3) c[i][j] = a[i][j] * b[i][2*j] }"
+    analysis = analysed(text, ONE % "i, j", *LAYOUTS)
+    assert not analysis.beyond
+    assert {array.bank for array in analysis.arrays.values()} == {None}
+
+
 def test_temporaries_are_in_banks_of_their_own() -> None:
     assert [temporary_bank(-2 - k, ElementType.FLOAT16) for k in range(4)] == [2, 1, 3, 0]
     assert [temporary_bank(-2 - k, ElementType.FLOAT32) for k in range(3)] == [2, 0, 2]

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import TypeVar
 
 import islpy as isl
 
@@ -35,6 +36,8 @@ Distances = tuple[float, ...]
 """For each distance modulo ``BANKS``, how large a part of the rows has it."""
 
 _UNKNOWN: Distances = (1 / BANKS,) * BANKS
+
+_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +67,15 @@ def with_banks(
     for use in uses:
         for step in steps_of(use.analysis):
             _weigh(use, step, arrays, options, pairs, fixed)
-    for name in _most_used_first(pairs, fixed):
-        result[name] = replace(result[name], bank=_best_bank(name, result, pairs, fixed))
+    told, bound = _that_matter(pairs), _that_matter(fixed)
+    for name in _most_used_first(told, bound):
+        result[name] = replace(result[name], bank=_best_bank(name, result, told, bound))
     return result
+
+
+def _that_matter(costs: Mapping[_Key, Sequence[float]]) -> dict[_Key, Sequence[float]]:
+    """Return those that wait less at an even distance, where arrays are put, than they might elsewhere."""
+    return {key: waits for key, waits in costs.items() if min(waits[0], waits[2]) < max(waits)}
 
 
 def _weigh(
