@@ -110,7 +110,7 @@ def _is_echelon(order: isl.MultiAff) -> bool:
     previous = -1 if is_linear(order) else len(rows)
     for j in range(order.dim(_DIM.in_)):
         first = next((r for r, row in enumerate(rows) if row[j]), None)
-        if first is None or first <= previous or rows[first][j] < 0 or any(rows[first][j + 1 :]):
+        if first is None or first <= previous or rows[first][j] < 0:
             return False
         previous = first
     return True
