@@ -32,6 +32,16 @@ def test_explain_shows_what_was_compared(capsys: Captured) -> None:
     assert "legal mappings were compared" in out
 
 
+def test_several_tensors_stream_or_are_resident(capsys: Captured, tmp_path: Path) -> None:
+    layer = tmp_path / "layer.lair"
+    layer.write_text(
+        "lair S(): float16 a[4], float16 b[4], float16 c, float16 d -> float16 y[4]\n"
+        "{ all (i) in (4) y[i] = a[i] * b[i] * c * d }"
+    )
+    out = success(capsys, ["explain", str(layer), "--size", "1x1"])
+    assert "`a`, `b` stream; `c`, `d` are resident" in out
+
+
 def test_compile_writes_the_map(capsys: Captured, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     success(capsys, ["compile", *CONV, "--target", "wafer", "--size", "1x2", "-o", str(folder)])

@@ -143,6 +143,16 @@ def test_tensors_may_be_named_after_auto() -> None:
         chosen(FF, "iport_map: auto z")
 
 
+def test_tensors_that_shall_leave_do_not_stay() -> None:
+    """More of them than a PE has output queues: on one PE that is refused, although all fit in its memory."""
+    outputs = ", ".join(f"float16 y{k}[4]" for k in range(9))
+    statements = "\n".join(f"all (i) in (4) y{k}[i] = x[i]" for k in range(9))
+    many = read_program(f"lair many(): float16 x[4] -> {outputs} {{ {statements} }}")
+    assert not chosen(many, None, (1, 1)).mapping.outputs
+    with pytest.raises(PolyloomError, match="wafer-queues"):
+        chosen(many, f"oport_map: auto {', '.join(many.outputs)}", (1, 1))
+
+
 def test_a_full_placement_without_ports_keeps_its_meaning() -> None:
     choice = chosen(FF, "size: { PE[4, 4] }\ncompute_map: { ff[i, j] -> PE[j//4, i//8] }")
     assert not choice.candidates

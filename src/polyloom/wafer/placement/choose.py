@@ -117,18 +117,20 @@ def _wishes(given: Given, program: Program) -> Iterator[tuple[Wishes, tuple[str,
     if given.outputs is None and not given.leaving and (not all_placed or "oport_map" in given.entries):
         leaving = tuple(n for n in program.outputs if n not in news)
     stays = [n for n in program.inputs if n not in moving]
-    notes = [f"{_listed(moving)} streams" if moving else "nothing streams"]
-    notes += [f"{_listed(stays)} is resident"] if stays else []
+    notes = [_listed(moving, "streams", "stream") if moving else "nothing streams"]
+    notes += [_listed(stays, "is resident", "are resident")] if stays else []
     yield Wishes(moving, leaving, sparse), ("; ".join(notes),)
-    if given.inputs is None and given.outputs is None and (moving or leaving) and not named:
+    asked = (given.inputs, given.outputs, given.leaving) != (None, None, None) or named
+    if (moving or leaving) and not asked:
         yield (
             Wishes((), (), ()),
             ("all tensors are resident: with streams, nothing was accepted",),
         )
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+def _listed(names: Sequence[str], one: str, several: str) -> str:
+    """Return what some tensors do as a sentence: the verb for one of them, or for several."""
+    return f"{', '.join(f'`{name}`' for name in names)} {one if len(names) == 1 else several}"
 
 
 def _fitting(problem: Problem, limit: tuple[int, int], machine: Machine) -> list[Ranked]:
