@@ -311,6 +311,27 @@ function(
     shape(1, 2, 5, 6),
 )
 function(
+    "sampled",
+    lambda x, grid, theta: (
+        F.grid_sample(x, grid, align_corners=False),
+        F.grid_sample(x, grid, "nearest", "border", True),
+        F.grid_sample(x, grid, "bicubic", "reflection", False),
+        F.grid_sample(x, F.affine_grid(theta, [2, 2, 3, 4], False), "bilinear", "reflection", True),
+    ),
+    shape(2, 2, 4, 5),
+    shape(2, 3, 2, 2),
+    shape(2, 2, 3),
+)
+function(
+    "patches",
+    lambda x: (
+        F.unfold(x, (2, 3), padding=1, stride=2),
+        F.fold(F.unfold(x[0], 2), (4, 6), 2),
+        F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2),
+    ),
+    shape(1, 2, 4, 6),
+)
+function(
     "losses",
     lambda x, y: (
         F.mse_loss(x, y),

@@ -16,6 +16,7 @@ from polyloom.frontends.onnx.operations import (
     recurrent,
     reductions,
     resize,
+    sampling,
     signal,
     training,
 )
@@ -32,6 +33,7 @@ OPERATIONS: Table = {
     **recurrent.OPERATIONS,
     **reductions.OPERATIONS,
     **resize.OPERATIONS,
+    **sampling.OPERATIONS,
     **signal.OPERATIONS,
 }
 DOMAINS = {

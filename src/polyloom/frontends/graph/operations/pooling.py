@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import Builder, Function, Term
 from polyloom.frontends.graph.linear import Linear, iterators
 from polyloom.frontends.graph.operations.convolution import Window
-from polyloom.frontends.graph.operations.elementwise import mapped
+from polyloom.frontends.graph.operations.elementwise import filled, mapped
 from polyloom.frontends.graph.operations.indexing import chosen
-from polyloom.frontends.graph.operations.movement import padded
+from polyloom.frontends.graph.operations.movement import padded, reshaped
+from polyloom.frontends.graph.operations.scattering import elements_updated
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, expanded, sliced
 from polyloom.ir.expressions import CompareOp, Expression
@@ -179,6 +181,16 @@ def flat_positions(
     table = b.constant(offsets.reshape(-1))
     inside = chosen(b, table, 0, first, "offset")
     return mapped(b, scalar.add, inside, base)
+
+
+def unpooled(b: Builder, maxima: Value, places: Value, shape: Sequence[int]) -> Value:
+    """Return data of a ``shape`` with maxima at their places in the plane of their channel, elsewhere 0."""
+    planes = (prod(maxima.shape[:2]), prod(maxima.shape[2:]))
+    if maxima.shape != places.shape or tuple(shape[:2]) != maxima.shape[:2]:
+        raise Refused(f"places {list(places.shape)} of maxima {list(maxima.shape)}")
+    values, positions = (reshaped(b, v, planes) for v in (maxima, places))
+    zeros = filled(b, (planes[0], prod(shape[2:])), 0, maxima.type)
+    return reshaped(b, elements_updated(b, zeros, 1, positions, values, None), shape)
 
 
 def global_window(shape: Sequence[int]) -> Window:

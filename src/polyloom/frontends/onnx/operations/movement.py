@@ -30,6 +30,7 @@ from polyloom.frontends.graph.operations.movement import (
     tiled,
     with_rest,
 )
+from polyloom.frontends.graph.operations.patches import columns_added
 from polyloom.frontends.graph.operations.scattering import (
     REDUCTIONS,
     elements_updated,
@@ -48,6 +49,7 @@ from polyloom.frontends.graph.values import (
     unsqueezed,
 )
 from polyloom.frontends.onnx.operations.elementwise import type_of
+from polyloom.frontends.onnx.operations.linear import window_of
 from polyloom.ir.program import Combine
 
 
@@ -323,6 +325,15 @@ def _split_axis(x: Value, at: int, sizes: Sequence[int]) -> Value:
     return split(x, at, sizes)
 
 
+def _col2im(c: Context) -> Sequence[Value]:
+    """Col2Im: sums of blocks, which axis 1 holds with their channels, and axis 2 by their positions."""
+    b, x = c.builder, c.input()
+    shape, sizes = c.integers(1, "its shape"), c.integers(2, "its blocks")
+    window = window_of(c, shape, sizes)
+    check_constant(shape, x.type.size)
+    return only(columns_added(b, x, shape, window))
+
+
 def _trilu(c: Context) -> Sequence[Value]:
     b, x = c.builder, c.input()
     k = c.whole(1, "its diagonal", 0)
@@ -421,6 +432,7 @@ OPERATIONS: Table = {
     "ScatterND": _scatter_nd,
     "ScatterElements": _scatter_elements,
     "Scatter": _scatter_elements,
+    "Col2Im": _col2im,
     "OneHot": _one_hot,
     "DepthToSpace": _depth_to_space,
     "SpaceToDepth": _space_to_depth,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
+
+import numpy as np
 
 from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Function
+from polyloom.frontends.graph.builder import Function, check_constant
 from polyloom.frontends.graph.context import Context, Operation, Table, only
 from polyloom.frontends.graph.operations.convolution import Window
 from polyloom.frontends.graph.operations.elementwise import mapped
@@ -16,6 +19,7 @@ from polyloom.frontends.graph.operations.pooling import (
     global_window,
     max_pool,
     pooled,
+    unpooled,
     with_ceiling,
 )
 from polyloom.frontends.graph.operations.reductions import mean, reduced
@@ -42,6 +46,24 @@ def _max_pool(c: Context) -> Sequence[Value]:
     first = first_maximum(b, x, window, found)
     order = bool(c.integer("storage_order", 0))
     return found, flat_positions(b, first, window, x.shape, column_major=order)
+
+
+def _max_unpool(c: Context) -> Sequence[Value]:
+    """MaxUnpool: places are counted in the whole data; those of one plane are its own."""
+    b, x, places = c.builder, c.input(0), c.input(1)
+    window = window_of(c, x.shape[2:], c.numbers("kernel_shape"))
+    spatial = [
+        (n - 1) * s + k - lo - hi
+        for n, s, k, lo, hi in zip(
+            x.shape[2:], window.strides, window.sizes, window.before, window.after, strict=True
+        )
+    ]
+    shape = [*x.shape[:2], *spatial] if c.optional(2) is None else c.integers(2, "its shape")
+    check_constant(shape, x.type.size)
+    plane = prod(shape[2:])
+    first = np.arange(prod(x.shape[:2])).reshape(*x.shape[:2], *(1,) * window.rank) * plane
+    own = mapped(b, scalar.subtract, places, b.constant(first.astype(places.type.dtype)), hint="places")
+    return only(unpooled(b, x, own, shape))
 
 
 def _average_pool(c: Context) -> Sequence[Value]:
@@ -89,6 +111,7 @@ def _global_lp_pool(c: Context) -> Sequence[Value]:
 
 OPERATIONS: Table = {
     "MaxPool": _max_pool,
+    "MaxUnpool": _max_unpool,
     "AveragePool": _average_pool,
     "LpPool": _lp_pool,
     "GlobalAveragePool": _global(None),

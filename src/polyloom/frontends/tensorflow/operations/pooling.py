@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from math import prod
 
 from polyloom.frontends.graph.context import Context, Table, only
-from polyloom.frontends.graph.linear import iterators
 from polyloom.frontends.graph.operations.convolution import Window
-from polyloom.frontends.graph.operations.movement import padded, reshaped
+from polyloom.frontends.graph.operations.movement import reshaped
+from polyloom.frontends.graph.operations.patches import patches
 from polyloom.frontends.graph.operations.pooling import (
     average_pool,
     average_pool_gradient,
@@ -16,7 +16,7 @@ from polyloom.frontends.graph.operations.pooling import (
     max_pool_gradient,
 )
 from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, reindexed
+from polyloom.frontends.graph.values import Value, transposed
 from polyloom.frontends.tensorflow.operations.linear import (
     channels_first,
     channels_last,
@@ -72,14 +72,8 @@ def _patches(c: Context) -> Sequence[Value]:
         raise Refused(f"an image of rank {x.rank}")
     sizes, strides, rates = (c.numbers(n) for n in ("ksizes", "strides", "rates"))
     window = window_of_sizes(c, [spatial(c, n) for n in (sizes, strides, rates)], x.shape[2:])
-    inside = padded(b, x, (0, 0, *window.before), (0, 0, *window.after))
-    positions = window.positions(x.shape[2:])
-    n, i, j, r, s, k = iterators(6)
-    along = [
-        w * o + d * q for w, o, d, q in zip(window.strides, (i, j), window.dilations, (r, s), strict=True)
-    ]
-    seen = reindexed(inside, (x.shape[0], *positions, *window.sizes, x.shape[1]), [n, k, *along])
-    return only(reshaped(b, seen, (x.shape[0], *positions, prod(window.sizes) * x.shape[1])))
+    seen = transposed(patches(b, x, window), (0, 4, 5, 2, 3, 1))
+    return only(reshaped(b, seen, (*seen.shape[:3], prod(window.sizes) * x.shape[1])))
 
 
 OPERATIONS: Table = {

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 import numpy as np
 
 from polyloom.frontends.graph import scalar
+from polyloom.frontends.graph.builder import check_constant
 from polyloom.frontends.graph.context import only
 from polyloom.frontends.graph.operations.convolution import Window
 from polyloom.frontends.graph.operations.elementwise import mapped
+from polyloom.frontends.graph.operations.movement import reshaped
+from polyloom.frontends.graph.operations.patches import columns_added, patches
 from polyloom.frontends.graph.operations.pooling import (
     average_pool,
     average_pool_gradient,
@@ -18,6 +22,7 @@ from polyloom.frontends.graph.operations.pooling import (
     max_pool,
     max_pool_gradient,
     pooled,
+    unpooled,
     with_ceiling,
 )
 from polyloom.frontends.graph.operations.resizing import along
@@ -80,6 +85,48 @@ def _max_pool_gradient(rank: int) -> Lowering:
         return only(_given(c, max_pool_gradient(c.b, x, maxima, dy, window), rank))
 
     return lowering
+
+
+def _max_unpool(rank: int) -> Lowering:
+    def lowering(c: Call) -> Sequence[Value]:
+        x, places = _images(c.tensor(), rank), _images(c.tensor("indices"), rank)
+        shape = (*x.shape[:2], *c.integers("output_size")[-rank:])
+        check_constant(shape, x.type.size)
+        return only(_given(c, unpooled(c.b, x, places, shape), rank))
+
+    return lowering
+
+
+# -- patches: windows as columns of a matrix
+
+
+def _patch_window(c: Call) -> Window:
+    sizes, strides, dilations, pads = (
+        c.spatial(name, 2, 1) for name in ("kernel_size", "stride", "dilation", "padding")
+    )
+    return Window(sizes, strides, dilations, pads, pads)
+
+
+def _to_columns(c: Call) -> Sequence[Value]:
+    """im2col: ``y[n][c, r, s][i, j]``."""
+    x = _images(c.tensor(), 2)
+    found = patches(c.b, x, _patch_window(c))
+    shape = (x.shape[0], prod(found.shape[1:4]), prod(found.shape[4:]))
+    return only(_without_batch(c, reshaped(c.b, found, shape)))
+
+
+def _from_columns(c: Call) -> Sequence[Value]:
+    """col2im: what columns hold of an element is added."""
+    x, window, shape = c.tensor(), _patch_window(c), c.spatial("output_size", 2, 1)
+    x = x if x.rank == 3 else unsqueezed(x, [0])
+    check_constant(shape, x.type.size)
+    return only(_without_batch(c, columns_added(c.b, x, shape, window)))
+
+
+def _without_batch(c: Call, found: Value) -> Value:
+    """Return columns of an image, or an image of columns, without a batch where the operand has none."""
+    has_batch = c.tensor().rank == (4 if found.rank == 3 else 3)
+    return found if has_batch else squeezed(found, [0])
 
 
 def _average_pool(rank: int) -> Lowering:
@@ -193,6 +240,9 @@ OPERATIONS = operations(
         **_for_ranks("max_pool{}d", _max_pool),
         **_for_ranks("max_pool{}d_with_indices", _max_pool),
         **_for_ranks("max_pool{}d_with_indices_backward", _max_pool_gradient),
+        **_for_ranks("max_unpool{}d", _max_unpool),
+        "im2col": _to_columns,
+        "col2im": _from_columns,
         **_for_ranks("avg_pool{}d", _average_pool),
         **_for_ranks("avg_pool{}d_backward", _average_pool_gradient),
         **_for_ranks("adaptive_avg_pool{}d", _adaptive_average),

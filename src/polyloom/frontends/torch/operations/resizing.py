@@ -1,4 +1,4 @@
-"""Upsampling: by the nearest element, linear or cubic along each axis."""
+"""Upsampling, by the nearest element, linear or cubic along each axis; elements at a grid of positions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from polyloom.frontends.graph.builder import check_constant
 from polyloom.frontends.graph.context import only
 from polyloom.frontends.graph.operations.movement import taken
 from polyloom.frontends.graph.operations.resizing import Axis, Method, along, weights
+from polyloom.frontends.graph.operations.sampling import affine_grid, sampled
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value
 from polyloom.frontends.torch.call import Call, Lowering, operations
@@ -69,6 +71,24 @@ def _weighted(method: Method) -> Lowering:
     return lowering
 
 
+_MODES, _PADDINGS = ("linear", "nearest", "cubic"), ("zeros", "border", "reflection")
+"""By their numbers."""
+
+
+def _grid_sampled(c: Call) -> Sequence[Value]:
+    mode, padding = c.integer("interpolation_mode", 0), c.integer("padding_mode", 0)
+    if not (0 <= mode < len(_MODES) and 0 <= padding < len(_PADDINGS)):
+        raise Refused(f"mode {mode} with padding {padding}")
+    x, grid, corners = c.tensor("input"), c.tensor("grid"), c.flag("align_corners")
+    return only(sampled(c.b, x, grid, _MODES[mode], _PADDINGS[padding], corners=corners))
+
+
+def _affine_grid(c: Call) -> Sequence[Value]:
+    shape = c.integers("size")
+    check_constant(shape, 8)
+    return only(affine_grid(c.b, c.tensor("theta"), shape, corners=c.flag("align_corners")))
+
+
 _LINEAR, _CUBIC = Method("linear"), Method("cubic")
 _ANTIALIAS = Method(cubic=-0.5, antialias=True, exclude_outside=True)
 
@@ -76,6 +96,8 @@ OPERATIONS = operations(
     {
         **{f"upsample_nearest{n}d": _nearest(0) for n in (1, 2, 3)},
         **{f"_upsample_nearest_exact{n}d": _nearest(0.5) for n in (1, 2, 3)},
+        **dict.fromkeys(("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"), _grid_sampled),
+        "affine_grid_generator": _affine_grid,
         "upsample_linear1d": _weighted(_LINEAR),
         "upsample_bilinear2d": _weighted(_LINEAR),
         "upsample_trilinear3d": _weighted(_LINEAR),
