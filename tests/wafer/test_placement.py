@@ -159,6 +159,27 @@ def test_a_full_placement_without_ports_keeps_its_meaning() -> None:
     assert not choice.mapping.inputs
 
 
+def test_another_size_goes_before_that_of_a_whole_map() -> None:
+    whole = HAND.replace("PE[4, i//8]", "PE[-1, i//8]")
+    choice = chosen(FF, whole, (5, 4))
+    assert not choice.candidates
+    assert choice.text == whole.replace("PE[4, 4]", "PE[5, 4]")
+    check(FF, choice)
+    with pytest.raises(PolyloomError) as refused:
+        chosen(FF, whole, (3, 4))
+    assert {str(d.span) for d in refused.value.diagnostics} == {"part.map:2:14", "part.map:3:12"}
+
+
+def test_a_statement_that_a_map_forgets_is_placed() -> None:
+    two = read_program(
+        "lair two(): float16 x[8] -> float16 y[8], float16 z[8]\n"
+        "{ all (i) in (8) y[i] = x[i]\n all (i) in (8) z[i] = y[i] }"
+    )
+    choice = chosen(two, "size: { PE[2, 1] }\ncompute_map: { two_y[i] -> PE[i//4, 0] }")
+    assert set(choice.mapping.placement) == {"two_y", "two_z"}
+    check(two, choice)
+
+
 def test_what_fits_nowhere_names_the_tensor_and_its_bytes() -> None:
     big = read_program("lair ff(): float16 W[1024][1024], float16 x[1024] -> float16 y[1024] {\n"
                        "  all (i, j) in (1024, 1024) y[i] += W[i][j] * x[j]\n}\n")  # fmt: skip

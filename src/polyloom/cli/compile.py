@@ -65,7 +65,8 @@ def _wafer(source: Path, folder: Path, options: Mapping[str, Any]) -> tuple[str,
     compiled = compile_wafer(
         program, choice.mapping, options["simd"], options["machine"], simd_without=without, reduction=shape
     )
-    names = write_folder(compiled.program, folder, choice.text if choice.candidates else None)
+    chosen = choice.text if choice.candidates or options["size"] else None
+    names = write_folder(compiled.program, folder, chosen)
     print_remarks(compiled.remarks, quiet=False)
     return names
 

@@ -42,11 +42,25 @@ class Given:
     state: tuple[tuple[str, str], ...]
     trigger: dict[str, str]
 
-    @property
-    def is_complete(self) -> bool:
+    def places_all(self, program: Program) -> bool:
+        """Whether it says of every statement where it is."""
+        return all(statement.name in self.placement for statement in program.statements)
+
+    def is_complete(self, program: Program) -> bool:
         """Whether nothing is left to choose: a tensor without a port is resident where all is placed."""
         automatic = any(is_automatic(e) for e in self.entries.values())
-        return self.grid is not None and bool(self.placement) and not self.directions and not automatic
+        return self.grid is not None and self.places_all(program) and not automatic
+
+    @property
+    def text(self) -> str:
+        """The map as a file, with its rectangle if that is another one than was written."""
+        assert self.grid is not None
+        size, text = f"{{ PE[{self.grid.width}, {self.grid.height}] }}", self.source.text
+        written = self.entries.get("size")
+        if written is None:
+            return f"size: {size}\n{text}"
+        same = _read_size(written) == self.grid
+        return text if same else text[: written.span.start] + size + text[written.span.end :]
 
 
 def is_automatic(entry: Entry) -> bool:
@@ -60,7 +74,11 @@ def read_mapping(source: Source, program: Program) -> Mapping:
     Raises PolyloomError (``map-...``) where the map is wrong or has no size, Unsupported where it leaves
     something to be chosen: ``placement.complete`` does that.
     """
-    given = read_given(source, program)
+    return mapping_of(read_given(source, program), program)
+
+
+def mapping_of(given: Given, program: Program) -> Mapping:
+    """Return the mapping that a map gives, checked. Raises what ``read_mapping`` raises."""
     _check_complete(given)
     assert given.grid is not None
     mapping = Mapping(

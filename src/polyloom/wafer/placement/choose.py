@@ -16,7 +16,7 @@ import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, error
 from polyloom.ir.program import Affine, Program, Statement
-from polyloom.wafer.map_reader import Given, read_given, read_mapping
+from polyloom.wafer.map_reader import Given, mapping_of, read_given, read_mapping
 from polyloom.wafer.mapping import Mapping as LairMap
 from polyloom.wafer.placement.boxes import Wishes
 from polyloom.wafer.placement.candidates import Candidate, Pricer, SearchOptions, by_placement, compare
@@ -76,8 +76,8 @@ def complete(
     given = read_given(source or Source("<no map>", ""), program)
     if size is not None:
         given = replace(given, grid=Grid(*size))
-    elif source is not None and given.is_complete:
-        return Choice(read_mapping(source, program), source.text, (), ())
+    if given.is_complete(program):
+        return Choice(mapping_of(given, program), given.text, (), ())
     effort = (options or SearchOptions()).shared_by(len(program.statements))
     failure: PolyloomError | None = None
     for limit, (wishes, notes) in product(limits_of(given, machine), _wishes(given, program)):
@@ -102,7 +102,7 @@ def _fixed_texts(given: Given) -> dict[str, str]:
 
 def _wishes(given: Given, program: Program) -> Iterator[tuple[Wishes, tuple[str, ...]]]:
     """Yield which tensors move: as the map says, else by the rules of ``operands``; at last none."""
-    all_placed = len(given.placement) == len(program.statements)
+    all_placed = given.places_all(program)
     sparse = given.sparse or ()
     olds, news = ([pair[k] for pair in given.state] for k in (0, 1))
     moving = tuple(given.inputs) if given.inputs is not None else given.streamed or ()
