@@ -10,7 +10,7 @@ from polyloom.diagnostics import Source
 from polyloom.ir.program import Program
 from polyloom.pipeline import analyse_layer, complete_mapping
 from polyloom.wafer.placement.box_cost import BoxCosts
-from polyloom.wafer.placement.boxes import Wishes
+from polyloom.wafer.placement.boxes import LocalBox, Wishes, elements, local_box, used_elements
 from polyloom.wafer.placement.candidates import SearchOptions
 from polyloom.wafer.placement.choose import Choice
 from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile, unit
@@ -41,19 +41,58 @@ def test_a_guess_is_of_the_size_of_the_estimate(layer: Layer) -> None:
     assert 0.4 < Guesser(program, wishes, CS2).guess(places).cycles / estimated_cycles(compiled) < 1.3
 
 
+def box(*counts: int) -> LocalBox:
+    return LocalBox(counts, (1,) * len(counts))
+
+
 def test_a_box_is_loops_around_the_longest_instructions() -> None:
     costs = BoxCosts(CS2)
     conv = CONV.statements[0]
-    one_output = costs.together(conv, (1, 16, 1, 3))
-    assert one_output < costs.together(conv, (1, 16, 2, 3)) < 2.2 * one_output
-    assert costs.together(conv, (1, 16, 2, 3)) < 16 * 2 * 3 * CS2.loop_iteration
+    one_output = costs.together(conv, box(1, 16, 1, 3))
+    assert one_output < costs.together(conv, box(1, 16, 2, 3)) < 2.2 * one_output
+    assert costs.together(conv, box(1, 16, 2, 3)) < 16 * 2 * 3 * CS2.loop_iteration
 
 
 def test_one_element_of_a_window_meets_a_diagonal() -> None:
     costs = BoxCosts(CS2)
     conv = CONV.statements[0]
-    assert costs.one_arrival(conv, 0, (1, 16, 2, 3)) == costs.one_arrival(conv, 0, (1, 3, 2, 3))
-    assert costs.one_arrival(conv, 0, (1, 1, 2, 1)) < costs.one_arrival(conv, 0, (3, 1, 2, 1))
+    assert costs.one_arrival(conv, 0, box(1, 16, 2, 3)) == costs.one_arrival(conv, 0, box(1, 3, 2, 3))
+    assert costs.one_arrival(conv, 0, box(1, 1, 2, 1)) < costs.one_arrival(conv, 0, box(3, 1, 2, 1))
+
+
+STRIDED = """lair conv(): float16 x[21], float16 W[4] -> float16 y[8]
+{ all (w, r) in (8, 4) y[w] += x[2*w + r] * W[r] }"""
+
+
+def test_what_is_dealt_out_meets_fewer_elements() -> None:
+    """Of one parity of ``r``, ``x[2*w + r]`` is every other element; of a block of ``r`` it is each."""
+    conv = read_program(STRIDED).statements[0]
+    blocks = local_box(conv, Coordinate((Tile(unit(2, 1), 0, 3, 2),)))
+    dealt = local_box(conv, Coordinate((Tile(unit(2, 1), 0, 3, 2, cycle=2),)))
+    assert (blocks.counts, blocks.steps) == ((8, 2), (1, 1))
+    assert (dealt.counts, dealt.steps) == ((8, 2), (1, 2))
+    assert [used_elements(conv.reads[0], b) for b in (blocks, dealt)] == [16, 9]
+    assert [elements(conv.reads[0], b) for b in (blocks, dealt)] == [16, 17]
+
+
+def test_a_strided_window_is_dealt_out_to_pes() -> None:
+    program = next(x for x in layers() if x.name == "conv1d_strided_dilated").program()
+    given = "size: { PE[1, 2] }\niport_map: auto x\nsparse: x\n"
+    choice = complete_mapping(Source("m", given), program, CS2)
+    assert "rw mod 2" in choice.text
+    result = simulate(program, choice.mapping, check=True)
+    assert result.check is not None and result.check.passed
+    blocks = f"{given}compute_map: {{ conv[k, w, rw] -> PE[0, rw//2] }}"
+    in_blocks = complete_mapping(Source("m", blocks), program, CS2)
+    assert result.cycles < 0.8 * simulate(program, in_blocks.mapping).cycles
+
+
+def test_a_direction_asks_for_blocks() -> None:
+    source = Source(
+        "m", "size: { PE[1, 2] }\ncompute_map: { conv[w, r] -> [0, r] }\niport_map: auto x\nsparse: x"
+    )
+    assert "mod 2, 0]" not in complete_mapping(source, read_program(STRIDED), CS2).text.split("iport_map")[0]
+    assert "r//2" in complete_mapping(source, read_program(STRIDED), CS2).text
 
 
 def test_a_stream_does_not_drive_what_waits_for_its_end() -> None:

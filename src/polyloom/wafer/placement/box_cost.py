@@ -16,7 +16,7 @@ from polyloom.ir.program import Access, Statement
 from polyloom.wafer.engine_cost import Shape, evaluation_cycles, move_cycles, store_cycles
 from polyloom.wafer.matching import ACCUMULATOR, work_at_point
 from polyloom.wafer.nests import MAX_DIMENSIONS
-from polyloom.wafer.placement.boxes import box_extents
+from polyloom.wafer.placement.boxes import LocalBox, box_extents
 from polyloom.wafer.placement.classes import accesses
 from polyloom.wafer.selection import loop_cycles, select
 from polyloom.wafer.simulator.machine import Machine
@@ -30,41 +30,41 @@ class BoxCosts:
     """Prices boxes on a machine, and remembers them: many layouts give a PE the same box."""
 
     machine: Machine
-    _known: dict[tuple[str, int | None, tuple[int, ...]], float] = field(default_factory=dict)
+    _known: dict[tuple[str, int | None, LocalBox], float] = field(default_factory=dict)
 
-    def together(self, statement: Statement, extents: Sequence[int]) -> float:
+    def together(self, statement: Statement, box: LocalBox) -> float:
         """Return the cycles of all instances of a box, one after the other."""
-        return self._remembered(statement, None, extents)
+        return self._remembered(statement, None, box)
 
-    def one_arrival(self, statement: Statement, position: int, extents: Sequence[int]) -> float:
+    def one_arrival(self, statement: Statement, position: int, box: LocalBox) -> float:
         """Return the cycles of those instances of a box that read one element of the read ``position``."""
-        return self._remembered(statement, position, extents)
+        return self._remembered(statement, position, box)
 
-    def _remembered(self, statement: Statement, position: int | None, extents: Sequence[int]) -> float:
-        key = (statement.name, position, tuple(extents))
+    def _remembered(self, statement: Statement, position: int | None, box: LocalBox) -> float:
+        key = (statement.name, position, box)
         if key not in self._known:
-            self._known[key] = self._priced(statement, position, extents)
+            self._known[key] = self._priced(statement, position, box)
         return self._known[key]
 
-    def _priced(self, statement: Statement, position: int | None, extents: Sequence[int]) -> float:
+    def _priced(self, statement: Statement, position: int | None, box: LocalBox) -> float:
         operands = {k - 1: a for k, a in enumerate(accesses(statement)) if k - 1 != position}
-        strides: Strides = {k: _strides(access, extents) for k, access in operands.items()}
+        strides: Strides = {k: _strides(access, box) for k, access in operands.items()}
         scalars = frozenset({*([] if position is None else [position]), *_of_rank_zero(statement)})
-        sizes = tuple(extents)
+        sizes = box.counts
         if position is not None:
-            sizes, strides = _slice(statement.reads[position], sizes, strides)
+            sizes, strides = _slice(statement.reads[position], box, strides)
         alone = position is None or prod(sizes) == 1
         address = 0 if alone else len(operands) * move_cycles(self.machine)
         return address + _nest_cycles(statement, sizes, strides, scalars, self.machine)
 
 
-def _strides(access: Access, extents: Sequence[int]) -> tuple[int, ...]:
+def _strides(access: Access, box: LocalBox) -> tuple[int, ...]:
     """Return the stride of each iterator in a local array that is just large enough."""
-    array = box_extents(access, extents)
+    array = box_extents(access, box)
     steps = [prod(array[d + 1 :]) for d in range(len(array))]
+    rows = [box.coefficients(index) for index in access.indices]
     return tuple(
-        sum(step * index.coefficients[k] for step, index in zip(steps, access.indices, strict=True))
-        for k in range(len(extents))
+        sum(step * row[k] for step, row in zip(steps, rows, strict=True)) for k in range(len(box.counts))
     )
 
 
@@ -72,13 +72,13 @@ def _of_rank_zero(statement: Statement) -> Iterator[int]:
     return (k for k, access in enumerate(statement.reads) if not access.indices)
 
 
-def _slice(access: Access, sizes: tuple[int, ...], strides: Strides) -> tuple[tuple[int, ...], Strides]:
+def _slice(access: Access, box: LocalBox, strides: Strides) -> tuple[tuple[int, ...], Strides]:
     """Return the nest of the instances that read one element: ``x[w + r]`` leaves a diagonal."""
-    left, steps = list(sizes), {k: list(row) for k, row in strides.items()}
-    for index in access.indices:
-        used = [k for k, c in enumerate(index.coefficients) if c]
+    left, steps = list(box.counts), {k: list(row) for k, row in strides.items()}
+    for coefficients in map(box.coefficients, access.indices):
+        used = [k for k, c in enumerate(coefficients) if c]
         for k, other in pairwise(used):
-            a, b = index.coefficients[k], index.coefficients[other]
+            a, b = coefficients[k], coefficients[other]
             down, up = abs(b) // gcd(a, b), abs(a) // gcd(a, b)
             left[other] = min(-(-left[k] // down), -(-left[other] // up))
             for row in steps.values():

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from polyloom.ir.program import Access, Statement
+from polyloom.ir.program import Access, Affine, Statement
 from polyloom.wafer.placement.coordinates import Coordinate
 
 
@@ -19,27 +18,61 @@ class Wishes:
     sparse: tuple[str, ...]
 
 
-def local_extents(statement: Statement, *coordinates: Coordinate) -> list[int]:
-    """Return how many values of each iterator are on one PE, or on all that agree in some coordinates."""
-    extents = list(statement.domain)
+@dataclass(frozen=True)
+class LocalBox:
+    """Instances on a PE: ``counts``: how many values of each iterator; ``steps``: from one to the next."""
+
+    counts: tuple[int, ...]
+    steps: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of instances."""
+        return math.prod(self.counts)
+
+    def coefficients(self, index: Affine) -> tuple[int, ...]:
+        """Return by how much an index changes from one value of each iterator to the next."""
+        return tuple(c * step for c, step in zip(index.coefficients, self.steps, strict=True))
+
+
+def local_box(statement: Statement, *coordinates: Coordinate) -> LocalBox:
+    """Return the instances on one PE, or on all that agree in some coordinates."""
+    counts, steps = list(statement.domain), [1] * len(statement.domain)
     for coordinate in coordinates:
         for tile in coordinate.tiles:
             used = [k for k, c in enumerate(tile.expression.coefficients) if c]
             if len(used) == 1:
-                extents[used[0]] = min(extents[used[0]], tile.size)
+                most = -(-counts[used[0]] // tile.cycle) if tile.cycle else tile.size
+                counts[used[0]] = min(counts[used[0]], most)
+                steps[used[0]] = tile.cycle or 1
             elif used:  # a diagonal: as if the last iterator alone were cut
-                extents[used[-1]] = max(1, min(extents[used[-1]], tile.size))
-    return extents
+                counts[used[-1]] = max(1, min(counts[used[-1]], tile.size))
+    return LocalBox(tuple(counts), tuple(steps))
 
 
-def box_extents(access: Access, extents: Sequence[int]) -> tuple[int, ...]:
-    """Return the extents of the box that a box of instances accesses."""
-    return tuple(
-        1 + sum(abs(c) * (n - 1) for c, n in zip(index.coefficients, extents, strict=True))
-        for index in access.indices
-    )
+def box_extents(access: Access, box: LocalBox) -> tuple[int, ...]:
+    """Return the extents of the box of elements that a box of instances accesses."""
+    return tuple(1 + sum(_reaches(index, box)) for index in access.indices)
 
 
-def elements(access: Access, extents: Sequence[int]) -> int:
-    """Return the size of the box that a box of instances accesses."""
-    return math.prod(box_extents(access, extents))
+def elements(access: Access, box: LocalBox) -> int:
+    """Return the size of the box of elements that a box of instances accesses: what is stored."""
+    return math.prod(box_extents(access, box))
+
+
+def used_extents(access: Access, box: LocalBox) -> tuple[int, ...]:
+    """Return the extents of that box without what lies between elements: ``x[2*w]`` skips every other one."""
+    return tuple(1 + sum(_reaches(i, box)) // max(1, math.gcd(*_moving(i, box))) for i in access.indices)
+
+
+def used_elements(access: Access, box: LocalBox) -> int:
+    """Return how many elements of that box can be accessed: what arrives."""
+    return math.prod(used_extents(access, box))
+
+
+def _reaches(index: Affine, box: LocalBox) -> list[int]:
+    return [abs(c) * (n - 1) for c, n in zip(box.coefficients(index), box.counts, strict=True)]
+
+
+def _moving(index: Affine, box: LocalBox) -> list[int]:
+    return [c for c, n in zip(box.coefficients(index), box.counts, strict=True) if n > 1]

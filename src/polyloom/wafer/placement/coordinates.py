@@ -15,7 +15,8 @@ from polyloom.ir.program import Affine, Statement
 class Tile:
     """``step * floor((expression - low) / size)``, an expression of a statement's iterators.
 
-    ``low``, ``high``: the least and greatest value of the expression on the domain.
+    ``low``, ``high``: the least and greatest value of the expression on the domain. With a ``cycle``, values
+    are dealt out instead: ``step * ((expression - low) mod cycle)``.
     """
 
     expression: Affine
@@ -23,10 +24,13 @@ class Tile:
     high: int
     size: int
     step: int = 1
+    cycle: int = 0
 
     @property
     def count(self) -> int:
         """Number of tiles."""
+        if self.cycle:
+            return min(self.cycle, self.high - self.low + 1)
         return (self.high - self.low) // self.size + 1
 
     @property
@@ -85,6 +89,9 @@ def unit(rank: int, k: int) -> Affine:
 
 def _tile_text(tile: Tile, names: tuple[str, ...]) -> str:
     inner = affine_text(tile.expression, names, -tile.low)
+    if tile.cycle:
+        inner = f"{inner} mod {tile.cycle}" if inner.isidentifier() else f"({inner}) mod {tile.cycle}"
+        return inner if tile.step == 1 else f"{tile.step}*({inner})"
     if tile.size > 1:
         inner = f"{inner}//{tile.size}" if inner.isidentifier() else f"({inner})//{tile.size}"
     simple = inner.isidentifier() or tile.size > 1

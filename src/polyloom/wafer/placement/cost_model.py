@@ -115,17 +115,17 @@ def _data_task(program: WaferProgram, code: RoleCode, pricer: Pricer, task: Data
     stream = next((s for s in program.analysis.graph.streams if _label_fits(s, task)), None)
     if stream is None:
         return 0.0
-    extents = _arriving(stream, pricer)
-    if not extents:
+    indices = _arriving(stream, pricer)
+    if not indices:
         return 0.0
-    chunks = math.prod(1 + high for _, high in extents[:-1])
-    count = math.prod(high - low + 1 for low, high in extents)
+    chunks = math.prod(1 + index[-1] for index in indices[:-1])
+    count = math.prod(len(index) for index in indices)
     sampled = 0.0
     rounds = evenly(_INDEX_SAMPLES, _INDEX_SAMPLES)
     names = [f"{task.name.removeprefix('handle_')}_{n}" for n in stream.index_names[:-1]] + ["index"]
     for n in rounds:
-        for name, (low, high) in zip(names, extents, strict=True):
-            pricer.environment[name] = low + (high - low) * n // max(1, len(rounds) - 1)
+        for name, index in zip(names, indices, strict=True):
+            pricer.environment[name] = index[(len(index) - 1) * n // max(1, len(rounds) - 1)]
         sampled += pricer.code(task.body)
     ends = chunks * (machine.data_task_dispatch + pricer.code(task.end)) + pricer.once(task.end)
     return count * (machine.data_task_dispatch + sampled / len(rounds)) + ends
@@ -135,14 +135,15 @@ def _label_fits(stream: Stream, task: DataTask) -> bool:
     return stream.sparse and task.name in (f"handle_{stream.tensor}", f"handle_{stream.name}")
 
 
-def _arriving(stream: Stream, pricer: Pricer) -> list[tuple[int, int]]:
-    """Return the range of each index that arrives on the PE; empty where nothing does."""
+def _arriving(stream: Stream, pricer: Pricer) -> list[range]:
+    """Return the values of each index that arrive on the PE; empty where nothing does."""
     indices = stream.indices()
     for name in PE_PARAMETERS:
         at = indices.find_dim_by_name(_DIM.param, name)
         if at >= 0:
             indices = indices.fix_val(_DIM.param, at, isl.Val(pricer.environment[name]))
-    return _ranges(indices)
+    steps = (max(1, int(indices.get_stride(k).to_python())) for k in range(indices.dim(_DIM.set)))
+    return [range(low, high + 1, step) for (low, high), step in zip(_ranges(indices), steps, strict=False)]
 
 
 def _ranges(points: isl.Set) -> list[tuple[int, int]]:

@@ -6,7 +6,6 @@ arrive, what is sent and the memory. The compiled code of the best few is priced
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ from polyloom.ir.program import Program, Statement
 from polyloom.wafer.engine_cost import store_cycles
 from polyloom.wafer.matching import match_instruction
 from polyloom.wafer.placement.box_cost import BoxCosts
-from polyloom.wafer.placement.boxes import Wishes, elements, local_extents
+from polyloom.wafer.placement.boxes import Wishes, elements, local_box, used_elements
 from polyloom.wafer.placement.classes import accesses
 from polyloom.wafer.placement.coordinates import Place
 from polyloom.wafer.placement.result_cost import result_cycles
@@ -71,8 +70,8 @@ class Guesser:
             place = places[number]
             chosen = self._driven(number, place)
             driven.append(chosen)
-            extents = local_extents(statement, place.x, place.y)
-            cycles += self._costs.together(statement, extents) if chosen is None else chosen.cycles
+            box = local_box(statement, place.x, place.y)
+            cycles += self._costs.together(statement, box) if chosen is None else chosen.cycles
             cycles += result_cycles(self.program, statement, place, places, self.wishes, self.machine)
         cycles += sum(self._stream_cycles(name, places, driven) for name in self.wishes.streamed)
         memory = tuple(_memory(self.program, places, self.wishes))
@@ -85,13 +84,13 @@ class Guesser:
         return min(found, key=lambda d: d.cycles, default=None)
 
     def _driven_by(self, statement: Statement, position: int, place: Place) -> _Driven:
-        access, extents = statement.reads[position], local_extents(statement, place.x, place.y)
-        work, used = math.prod(extents), elements(access, extents)
+        access, box = statement.reads[position], local_box(statement, place.x, place.y)
+        work, used = box.size, used_elements(access, box)
         readers = sum(a.tensor == access.tensor for s in self.program.statements for a in s.reads)
         plain = access.tensor not in self.wishes.sparse and readers == 1
         if plain and work == used and match_instruction(statement, frozenset()) is not None:
             return _Driven(access.tensor, 0, whole=True)
-        each = self._costs.one_arrival(statement, position, extents)
+        each = self._costs.one_arrival(statement, position, box)
         return _Driven(access.tensor, min(used, work) * each, whole=False)
 
     def _stream_cycles(self, name: str, places: Sequence[Place], driven: Sequence[_Driven | None]) -> float:
@@ -101,10 +100,10 @@ class Guesser:
         machine, arriving, stored = self.machine, 0, 0
         for statement, place, by in zip(self.program.statements, places, driven, strict=True):
             for access in (a for a in statement.reads if a.tensor == name):
-                lines = (elements(access, local_extents(statement, c)) for c in (place.x, place.y))
+                lines = (used_elements(access, local_box(statement, c)) for c in (place.x, place.y))
                 arriving = max(arriving, min(lines))
                 if by is None or by.tensor != name:
-                    stored = max(stored, elements(access, local_extents(statement, place.x, place.y)))
+                    stored = max(stored, elements(access, local_box(statement, place.x, place.y)))
         mine = [by for by in driven if by is not None and by.tensor == name]
         if name in self.wishes.sparse:
             each = machine.data_task_dispatch
@@ -149,6 +148,6 @@ def _memory(program: Program, places: Sequence[Place], wishes: Wishes) -> Iterat
             moving = [a.tensor for a in statement.reads if a.tensor in wishes.streamed]
             for access in accesses(statement):
                 if access.tensor == tensor.name and moving != [tensor.name]:
-                    sizes.append(elements(access, local_extents(statement, place.x, place.y)))
+                    sizes.append(elements(access, local_box(statement, place.x, place.y)))
         if max(sizes):
             yield tensor.name, max(sizes) * tensor.type.size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,10 +17,15 @@ AXES = (0, 1)
 
 @dataclass(frozen=True)
 class Tiling:
-    """A class along an axis (0: x, 1: y), ``size`` values to a tile."""
+    """A class along an axis (0: x, 1: y), ``size`` values to a tile; ``dealt``: dealt out, not in blocks."""
 
     axis: int
     size: int
+    dealt: bool = False
+
+    def cycle(self, extent: int) -> int:
+        """Return the number of PEs that values are dealt out to; 0 for blocks."""
+        return -(-extent // self.size) if self.dealt else 0
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,11 @@ class Layout:
     def tiling(self, number: int) -> Tiling | None:
         """Return the tiling of a class."""
         return dict(self.tilings).get(number)
+
+    @property
+    def dealt(self) -> int:
+        """Number of classes that are dealt out."""
+        return sum(t.dealt for _, t in self.tilings)
 
     def changed(self, number: int, tiling: Tiling | None) -> Layout:
         """Return the layout with another tiling of one class."""
@@ -55,6 +66,23 @@ class Directions:
     def classes(self) -> Classes:
         """The program's classes of iterators."""
         return find_classes(self.program)
+
+    @cached_property
+    def dealable(self) -> frozenset[int]:
+        """The classes that may be dealt out to PEs, for each of which ``x[2*w + 3*r]`` then needs less of x.
+
+        The other iterators step over elements there: those of one ``r`` have the same remainder. What has a
+        direction is cut in blocks.
+        """
+        return frozenset() if self.given else frozenset(self._dealable())
+
+    def _dealable(self) -> Iterator[int]:
+        for (number, k), c in self.classes.of.items():
+            for access in self.program.statements[number].reads:
+                for index in access.indices:
+                    others = [a for j, a in enumerate(index.coefficients) if a and j != k]
+                    if index.coefficients[k] and math.gcd(*others) > 1:
+                        yield c
 
     def slanted(self) -> Iterator[tuple[int, int, Affine]]:
         """Yield the directions that are no plain iterator and no constant: statement, axis, expression."""
@@ -144,7 +172,8 @@ def _tiles(
     for c, tiling in layout.tilings:
         k = classes.iterator(number, c, written_iterators(statement)) if tiling.axis == axis else None
         if k is not None:
-            yield Tile(unit(rank, k), 0, statement.domain[k] - 1, tiling.size, steps[c])
+            cycle = tiling.cycle(classes.all[c].extent)
+            yield Tile(unit(rank, k), 0, statement.domain[k] - 1, tiling.size, steps[c], cycle)
 
 
 def _where_operands_are(program: Program, before: Sequence[Place], statement: Statement, axis: int) -> int:

@@ -13,7 +13,7 @@ from polyloom.diagnostics import Source
 from polyloom.ir.program import Program
 from polyloom.wafer.map_reader import Given
 from polyloom.wafer.mapping import Mapping as LairMap
-from polyloom.wafer.placement.boxes import Wishes, box_extents, local_extents
+from polyloom.wafer.placement.boxes import Wishes, local_box, used_extents
 from polyloom.wafer.placement.coordinates import Place
 from polyloom.wafer.placement.mapfile import entry, placement_parts
 from polyloom.wafer.placement.ports import Port, input_text, output_text
@@ -79,7 +79,7 @@ def _line_boxes(
     for statement, place in zip(problem.program.statements, places, strict=True):
         for access in statement.reads if inward else (statement.write,):
             if access.tensor == name:
-                yield box_extents(access, local_extents(statement, (place.x, place.y)[axis]))
+                yield used_extents(access, local_box(statement, (place.x, place.y)[axis]))
 
 
 def _line_extents(problem: Problem, places: Sequence[Place], name: str, port: Port) -> list[int]:

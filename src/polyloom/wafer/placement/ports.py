@@ -118,7 +118,7 @@ def _need(statement: Statement, access: Access, coordinate: Coordinate) -> _Need
         spans = _spans(statement, access, None, 1)
         return None if spans is None else _Need(coordinate.constant, coordinate.constant, spans)
     k = tiles[0].iterator
-    if len(tiles) > 1 or k is None or tiles[0].step > 1 or coordinate.constant:
+    if len(tiles) > 1 or k is None or tiles[0].step > 1 or tiles[0].cycle or coordinate.constant:
         return None
     spans = _spans(statement, access, k, tiles[0].size)
     return None if spans is None else _Need(0, tiles[0].count - 1, spans)
@@ -236,7 +236,7 @@ def _plain_output(tensor: Tensor, statement: Statement, place: Place, port: Port
     indices, lines = list(names), [str(coordinate.constant)] if coordinate.constant else []
     for tile in (t for t in coordinate.tiles if t.count > 1):
         d = None if tile.iterator is None else dims.get(tile.iterator)
-        if d is None:
+        if d is None or tile.cycle:
             return None
         plain = _is_whole(tensor, statement, d)
         line = _line(tensor, statement, tile, d)

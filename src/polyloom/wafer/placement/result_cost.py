@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from polyloom.ir.program import Access, Program, Statement
 from polyloom.wafer.engine_cost import store_cycles
 from polyloom.wafer.moves import MOST_PHASES
-from polyloom.wafer.placement.boxes import Wishes, box_extents, elements, local_extents
+from polyloom.wafer.placement.boxes import Wishes, box_extents, elements, local_box
 from polyloom.wafer.placement.classes import written_iterators
 from polyloom.wafer.placement.coordinates import Coordinate, Place
 from polyloom.wafer.placement.latency import phases_latency
@@ -29,7 +29,7 @@ def result_cycles(
     machine: Machine,
 ) -> float:
     """Return what becomes of a statement's result, ``places`` being those of all statements."""
-    size = elements(statement.write, local_extents(statement, place.x, place.y))
+    size = elements(statement.write, local_box(statement, place.x, place.y))
     stage = _stage(machine)
     cycles = 0.0
     for coordinate in (place.x, place.y):
@@ -68,10 +68,10 @@ def _overlaps(statement: Statement, iterator: int | None) -> bool:
 
 def _leaving(statement: Statement, place: Place, wishes: Wishes, machine: Machine) -> float:
     """Return the cycles of sending a result away; a sparse one is looked at element by element."""
-    lines = min(elements(statement.write, local_extents(statement, c)) for c in (place.x, place.y))
+    lines = min(elements(statement.write, local_box(statement, c)) for c in (place.x, place.y))
     if statement.write.tensor not in wishes.sparse:
         return lines
-    own = elements(statement.write, local_extents(statement, place.x, place.y))
+    own = elements(statement.write, local_box(statement, place.x, place.y))
     return lines + own * _each(machine)
 
 
@@ -93,20 +93,22 @@ class _Slice:
 
 
 def _slices(statement: Statement, access: Access, coordinate: Coordinate) -> Iterator[_Slice]:
-    extents = box_extents(access, local_extents(statement, coordinate))
+    box = local_box(statement, coordinate)
+    extents = box_extents(access, box)
     for tile in coordinate.tiles:
         for d, index in enumerate(access.indices):
             c = 0 if tile.iterator is None or tile.count == 1 else index.coefficients[tile.iterator]
             if c:
-                yield _Slice(d, index.constant, c * tile.size, extents[d], tile.step)
+                step = c * (1 if tile.cycle else tile.size)
+                yield _Slice(d, index.constant, step, extents[d], tile.step)
 
 
 def _moves(
     statement: Statement, place: Place, reader: Statement, access: Access, other: Place, machine: Machine
 ) -> Iterator[float]:
     """Yield the cycles of moving what one read needs, along each axis."""
-    own = elements(statement.write, local_extents(statement, place.x, place.y))
-    needed = elements(access, local_extents(reader, other.x, other.y))
+    own = elements(statement.write, local_box(statement, place.x, place.y))
+    needed = elements(access, local_box(reader, other.x, other.y))
     for mine, theirs in ((place.x, other.x), (place.y, other.y)):
         here = set(_slices(statement, statement.write, mine))
         there = set(_slices(reader, access, theirs))

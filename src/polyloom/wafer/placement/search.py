@@ -22,11 +22,6 @@ class Ranked:
     guess: Guess
 
     @property
-    def key(self) -> tuple[float, int]:
-        """Cycles first, fewer PEs among equals."""
-        return self.guess.cycles, self.guess.pes
-
-    @property
     def digits(self) -> int:
         """How many tiles share an axis with another one, over all statements."""
         axes = (axis for place in self.places for axis in (place.x, place.y))
@@ -35,6 +30,9 @@ class Ranked:
 
 Limit = tuple[int, int]
 """Most columns and rows."""
+
+_Key = tuple[bool, float, int, int]
+"""Whether it does not fit, cycles (or bytes too many), PEs, classes that are dealt out."""
 
 Guesser = Callable[[tuple[Place, ...]], Guess]
 
@@ -48,9 +46,10 @@ def rank_layouts(directions: Directions, limit: Limit, guesser: Guesser, memory:
             seen[layout] = _ranked(directions, layout, limit, guesser)
         return seen[layout]
 
-    def key(ranked: Ranked) -> tuple[bool, float, int]:
+    def key(ranked: Ranked) -> _Key:
         excess = max(0, ranked.guess.bytes - memory)
-        return excess > 0, ranked.guess.cycles if not excess else float(excess), ranked.guess.pes
+        cycles = ranked.guess.cycles if not excess else float(excess)
+        return excess > 0, cycles, ranked.guess.pes, ranked.layout.dealt
 
     seeds = [r for layout in _seeds(directions, limit) if (r := look(layout)) is not None]
     for start in sorted(seeds, key=key)[:MOST_CLIMBS]:
@@ -62,7 +61,7 @@ def without_transposes(ranked: Sequence[Ranked]) -> list[Ranked]:
     """Drop layouts that differ from a better one by which axis is x only: ports may be on all sides."""
     found: dict[object, Ranked] = {}
     for r in ranked:
-        lines = ([(n, t.size) for n, t in r.layout.tilings if t.axis == axis] for axis in AXES)
+        lines = ([(n, t.size, t.dealt) for n, t in r.layout.tilings if t.axis == axis] for axis in AXES)
         found.setdefault((frozenset(tuple(line) for line in lines), r.layout.slanted), r)
     return list(found.values())
 
@@ -72,7 +71,7 @@ def _climb(
     limit: Limit,
     start: Ranked,
     look: Callable[[Layout], Ranked | None],
-    key: Callable[[Ranked], tuple[bool, float, int]],
+    key: Callable[[Ranked], _Key],
 ) -> None:
     """Change one class at a time, as long as that helps."""
     best = start
@@ -101,8 +100,8 @@ def _seeds(directions: Directions, limit: Limit) -> Iterator[Layout]:
         numbers = [c.number for c in directions.classes.all if c.extent > 1]
         for n in numbers:
             for axis in AXES:
-                for size in sizes(directions.classes.all[n].extent, limit[axis]):
-                    yield base.changed(n, Tiling(axis, size))
+                for tiling in _tilings(directions, n, axis, limit):
+                    yield base.changed(n, tiling)
         pairs = [(a, b) for a in numbers for b in numbers if a != b]
         for a, b in pairs[: MOST_SEEDS * 2]:
             first = Tiling(0, sizes(directions.classes.all[a].extent, limit[0])[0])
@@ -129,8 +128,16 @@ def _neighbours(directions: Directions, limit: Limit, layout: Layout) -> Iterato
         if layout.tiling(c.number) is not None:
             yield layout.changed(c.number, None)
         for axis in AXES:
-            for size in sizes(c.extent, limit[axis]):
-                yield layout.changed(c.number, Tiling(axis, size))
+            for tiling in _tilings(directions, c.number, axis, limit):
+                yield layout.changed(c.number, tiling)
+
+
+def _tilings(directions: Directions, number: int, axis: int, limit: Limit) -> Iterator[Tiling]:
+    """Yield the ways to put a class along an axis."""
+    for size in sizes(directions.classes.all[number].extent, limit[axis]):
+        yield Tiling(axis, size)
+        if size > 1 and number in directions.dealable:
+            yield Tiling(axis, size, dealt=True)
 
 
 def sizes(extent: int, limit: int) -> list[int]:
