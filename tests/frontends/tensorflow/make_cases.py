@@ -365,6 +365,13 @@ def ordered(x: Any, numbers: Any) -> Any:
     }
 
 
+@case((3, 5))
+def counted(x: Any) -> Any:
+    bounds = tf.raw_ops.Bucketize(input=x, boundaries=[-1.0, 0.0, 1.0])
+    sums = tf.math.cumulative_logsumexp(x, 1) + tf.math.cumulative_logsumexp(x, 0, reverse=True)
+    return {"bounds": bounds, "sums": sums, "products": tf.math.cumprod(x, 1, exclusive=True)}
+
+
 @case((3, 4), (3, 4))
 def functions(x: Any, y: Any) -> Any:
     small = x * 1e-6

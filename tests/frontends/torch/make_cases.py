@@ -332,6 +332,22 @@ function(
     shape(1, 2, 4, 6),
 )
 function(
+    "in_order",
+    lambda x: (
+        *(t for t in x.median(1)),
+        *(t for t in x.kthvalue(2, 0, keepdim=True)),
+        x.median(),
+        *(t for t in x.cummax(1)),
+        *(t for t in x.cummin(0)),
+        x.logcumsumexp(1),
+        torch.bucketize(x, torch.tensor([-1.0, 0.0, 1.0])),
+        torch.searchsorted(x.sort(1)[0], x, right=True),
+        torch.cdist(x, x[:2] + 1),
+        torch.cdist(x, x[:2] + 1, p=1.0),
+    ),
+    shape(4, 5),
+)
+function(
     "losses",
     lambda x, y: (
         F.mse_loss(x, y),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import Builder, Term
 from polyloom.frontends.graph.linear import iterators
-from polyloom.frontends.graph.operations.reductions import iota
+from polyloom.frontends.graph.operations.reductions import iota, reduced
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, expanded, sliced, unsqueezed
 from polyloom.ir.expressions import BinaryOp, CompareOp, Expression
@@ -28,10 +28,54 @@ def ranked(
         raise Refused(f"the first {count} of {size} elements")
     if size == 0 or count == 0:
         raise Refused("the first of no elements")
+    return _at_places(b, x, axis, _first(b, size, count), largest=largest, kind=kind)
+
+
+def of_rank(b: Builder, x: Value, axis: int, rank: int, kind: ElementType) -> tuple[Value, Value]:
+    """Return the element with ``rank`` smaller ones along an axis, which stays, and its position."""
+    size = x.shape[axis]
+    if not 0 <= rank < size:
+        raise Refused(f"element {rank} of {size} in order")
+    places = sliced(iota(b, size, ElementType.INT32), 0, rank, 1, 1)
+    return _at_places(b, x, axis, places, largest=False, kind=kind)
+
+
+def counted_before(b: Builder, rows: Value, values: Value, kind: ElementType, *, equal_too: bool) -> Value:
+    """Return how many elements of rows are before a value: ``y[n][m] += x[n][k] < v[n][m] ? 1 : 0``.
+
+    ``equal_too``: those that are equal count. Rows and values have the same axes but the last.
+    """
+    if rows.rank < 1 or values.rank < 1 or rows.shape[:-1] != values.shape[:-1]:
+        raise Refused(f"rows {list(rows.shape)} and values {list(values.shape)}")
+    if rows.type is not values.type:
+        raise Refused(f"rows of {rows.type.value} and values of {values.type.value}")
+    op = CompareOp.LE if equal_too else CompareOp.LT
+    shape = (*values.shape, rows.shape[-1])
+    last = values.rank
+    operands = [
+        expanded(unsqueezed(rows, [last - 1]), shape),
+        expanded(unsqueezed(values, [last]), shape),
+    ]
+
+    def before(row: Expression, value: Expression) -> Expression:
+        return scalar.select(scalar.compare(op, row, value), scalar.number(1, kind), 0)
+
+    return reduced(b, Combine.ADD, operands, [last], before, keep=False)
+
+
+def _first(b: Builder, size: int, count: int) -> Value:
+    return sliced(iota(b, size, ElementType.INT32), 0, 0, 1, count)
+
+
+def _at_places(
+    b: Builder, x: Value, axis: int, places: Value, *, largest: bool, kind: ElementType
+) -> tuple[Value, Value]:
+    """Return the elements that stand at places in the order of an axis, and their positions."""
     ranks = _ranks(b, x, axis, largest=largest)
-    numbers = expanded(unsqueezed(iota(b, size, kind), [k for k in range(x.rank) if k != axis]), x.shape)
-    positions = _at_ranks(b, numbers, ranks, axis, count, "positions")
-    return _at_ranks(b, x, ranks, axis, count, ""), positions
+    others = [k for k in range(x.rank) if k != axis]
+    numbers = expanded(unsqueezed(iota(b, x.shape[axis], kind), others), x.shape)
+    positions = _at_ranks(b, numbers, ranks, axis, places, "positions")
+    return _at_ranks(b, x, ranks, axis, places, ""), positions
 
 
 def _ranks(b: Builder, x: Value, axis: int, *, largest: bool) -> Value:
@@ -53,16 +97,15 @@ def _ranks(b: Builder, x: Value, axis: int, *, largest: bool) -> Value:
     return b.statement((*x.shape, x.shape[axis]), terms, x.shape, own, before, Combine.ADD, "ranks")
 
 
-def _at_ranks(b: Builder, x: Value, ranks: Value, axis: int, count: int, hint: str) -> Value:
-    """Return the elements whose ranks are 0, 1, ..., below ``count``."""
+def _at_ranks(b: Builder, x: Value, ranks: Value, axis: int, places: Value, hint: str) -> Value:
+    """Return the elements whose ranks are ``places``."""
     axes = iterators(x.rank + 1)
     own, k = axes[:-1], axes[-1]
     write = tuple(k if a == axis else own[a] for a in range(x.rank))
-    places = sliced(iota(b, x.shape[axis], ElementType.INT32), 0, 0, 1, count)
 
     def chosen(v: Expression, rank: Expression, k: Expression) -> Expression:
         return scalar.select(scalar.compare(CompareOp.EQ, rank, k), v, scalar.number(0, v.type))
 
     terms = [Term(x, own), Term(ranks, own), Term(places, (k,))]
-    shape = [count if a == axis else n for a, n in enumerate(x.shape)]
-    return b.statement((*x.shape, count), terms, shape, write, chosen, Combine.ADD, hint)
+    shape = [places.size if a == axis else n for a, n in enumerate(x.shape)]
+    return b.statement((*x.shape, places.size), terms, shape, write, chosen, Combine.ADD, hint)

@@ -13,6 +13,7 @@ from polyloom.frontends.graph.linear import iterators
 from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, expanded, unsqueezed
+from polyloom.ir.evaluate import neutral
 from polyloom.ir.expressions import CompareOp, Expression
 from polyloom.ir.program import Combine
 from polyloom.ir.types import ElementType
@@ -89,23 +90,63 @@ def arg_extreme(
     return reduced(b, combine, operands, [axis], position, hint="position")
 
 
-def cumulative(b: Builder, x: Value, at: int, *, strict: bool, product: bool) -> Value:
-    """Return ``y[i] += k <= i ? x[k] : 0`` (or ``*=`` and 1) along an axis."""
-    size = x.shape[at]
-    places = iterators(x.rank + 1)
+def cumulative(
+    b: Builder, x: Value, at: int, combine: Combine = Combine.ADD, *, strict: bool = False, hint: str = ""
+) -> Value:
+    """Return ``y[i] combine= k <= i ? x[k] : (what it starts from)`` along an axis; ``strict``: ``k < i``."""
+    return _running(b, [x], [], at, combine, _same, strict=strict, hint=hint)
+
+
+def cumulative_extreme(
+    b: Builder, x: Value, at: int, kind: ElementType, *, largest: bool
+) -> tuple[Value, Value]:
+    """Return the largest or smallest element so far along an axis, and where it came last."""
+    combine = Combine.MAXIMUM if largest else Combine.MINIMUM
+    values = cumulative(b, x, at, combine)
+    numbers = unsqueezed(iota(b, x.shape[at], kind), [k for k in range(x.rank) if k != at])
+
+    def place(v: Expression, k: Expression, m: Expression) -> Expression:
+        return scalar.select(scalar.compare(CompareOp.EQ, v, m), k, -1)
+
+    found = _running(b, [x, expanded(numbers, x.shape)], [values], at, Combine.MAXIMUM, place, hint="places")
+    return values, found
+
+
+def cumulative_log_sum(b: Builder, x: Value, at: int, *, strict: bool = False) -> Value:
+    """Return ``log(sum(exp(x[k]), k <= i))`` along an axis, without overflow; of none: log(0)."""
+    largest = cumulative(b, x, at, Combine.MAXIMUM, hint="max")
+
+    def part(v: Expression, m: Expression) -> Expression:
+        return scalar.exp(scalar.subtract(v, m))
+
+    total = _running(b, [x], [largest], at, Combine.ADD, part, strict=strict, hint="sum")
+    return mapped(b, lambda s, m: scalar.add(scalar.log(s), m), total, largest)
+
+
+def _running(
+    b: Builder,
+    before: Sequence[Value],
+    here: Sequence[Value],
+    at: int,
+    combine: Combine,
+    function: Function,
+    *,
+    strict: bool = False,
+    hint: str = "",
+) -> Value:
+    """Return ``y[i] combine= function(x[k], z[i])`` over ``k <= i`` along an axis, for all of one shape."""
+    shape = before[0].shape
+    places = iterators(len(shape) + 1)
     own, k = places[:-1], places[-1]
-    numbers = iota(b, size, ElementType.INT32)
-    copied = b.constant(np.arange(size, dtype=np.int32))
+    other = tuple(k if a == at else own[a] for a in range(len(shape)))
+    numbers = iota(b, shape[at], ElementType.INT32)
     op = CompareOp.LT if strict else CompareOp.LE
-    neutral = 1 if product else 0
 
-    def function(v: Expression, i: Expression, j: Expression) -> Expression:
-        return scalar.select(scalar.compare(op, j, i), v, neutral)
+    def counted(i: Expression, j: Expression, *values: Expression) -> Expression:
+        found = function(*values)
+        start = neutral(combine, found.type).item()
+        return scalar.select(scalar.compare(op, j, i), found, scalar.number(start, found.type))
 
-    terms = [
-        Term(x, tuple(k if a == at else own[a] for a in range(x.rank))),
-        Term(numbers, (own[at],)),
-        Term(copied, (k,)),
-    ]
-    combine = Combine.MULTIPLY if product else Combine.ADD
-    return b.statement((*x.shape, size), terms, x.shape, own, function, combine)
+    terms = [Term(numbers, (own[at],)), Term(numbers, (k,))]
+    terms += [Term(v, other) for v in before] + [Term(v, own) for v in here]
+    return b.statement((*shape, shape[at]), terms, shape, own, counted, combine, hint)

@@ -149,9 +149,9 @@ def _cumulative(c: Context) -> Sequence[Value]:
     b, x = c.builder, c.input()
     at = axis(c.whole(1, "its axis"), x.rank)
     strict, backwards = bool(c.integer("exclusive", 0)), bool(c.integer("reverse", 0))
-    product = c.node.op == "CumProd"
+    combine = Combine.MULTIPLY if c.node.op == "CumProd" else Combine.ADD
     operand = flipped(x, at) if backwards else x
-    found = cumulative(b, operand, at, strict=strict, product=product)
+    found = cumulative(b, operand, at, combine, strict=strict)
     return only(flipped(found, at) if backwards else found)
 
 

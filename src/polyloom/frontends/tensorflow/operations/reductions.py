@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
 
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.context import Context, Operation, Table, axes, axis, only
 from polyloom.frontends.graph.operations.elementwise import cast, mapped
-from polyloom.frontends.graph.operations.movement import flipped
-from polyloom.frontends.graph.operations.ranking import ranked
-from polyloom.frontends.graph.operations.reductions import arg_extreme, cumulative, mean, reduced
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, expanded, squeezed, unsqueezed
+from polyloom.frontends.graph.operations.movement import flipped, reshaped
+from polyloom.frontends.graph.operations.ranking import counted_before, ranked
+from polyloom.frontends.graph.operations.reductions import (
+    arg_extreme,
+    cumulative,
+    cumulative_log_sum,
+    mean,
+    reduced,
+)
+from polyloom.frontends.graph.values import Value, squeezed
 from polyloom.frontends.tensorflow.operations.elementwise import element_type_of
-from polyloom.ir.expressions import CompareOp, Expression
 from polyloom.ir.program import Combine
 from polyloom.ir.types import ElementType
 
@@ -60,13 +67,20 @@ def _position(*, largest: bool) -> Operation:
     return operation
 
 
+_CUMULATIVE: dict[str, Callable[..., Value]] = {
+    "Cumsum": cumulative,
+    "Cumprod": partial(cumulative, combine=Combine.MULTIPLY),
+    "CumulativeLogsumexp": cumulative_log_sum,
+}
+
+
 def _cumulative(c: Context) -> Sequence[Value]:
     b, x = c.builder, c.input()
     at = axis(c.whole(1, "its axis"), x.rank)
     backwards = bool(c.attribute("reverse", False))
     operand = flipped(x, at) if backwards else x
     strict = bool(c.attribute("exclusive", False))
-    found = cumulative(b, operand, at, strict=strict, product=c.node.op == "Cumprod")
+    found = _CUMULATIVE[c.node.op](b, operand, at, strict=strict)
     return only(flipped(found, at) if backwards else found)
 
 
@@ -91,30 +105,31 @@ def _largest(c: Context) -> Sequence[Value]:
     return ranked(c.builder, x, axis(-1, x.rank), c.whole(1, "its number"), largest=True, kind=kind)
 
 
-def _counted(op: CompareOp) -> Operation:
+def _counted(*, equal_too: bool) -> Operation:
     """LowerBound, UpperBound(rows, values): how many elements of a sorted row are below a value."""
 
     def operation(c: Context) -> Sequence[Value]:
-        b, rows, values = c.builder, c.input(0), c.input(1)
-        if rows.rank != 2 or values.rank != 2 or rows.shape[0] != values.shape[0]:
-            raise Refused(f"rows {list(rows.shape)} and values {list(values.shape)}")
         kind = element_type_of(c, "out_type", ElementType.INT32)
-        shape = (*values.shape, rows.shape[1])
-        operands = [expanded(unsqueezed(rows, [1]), shape), expanded(unsqueezed(values, [2]), shape)]
-
-        def below(row: Expression, value: Expression) -> Expression:
-            return scalar.select(scalar.compare(op, row, value), scalar.number(1, kind), 0)
-
-        return only(reduced(b, Combine.ADD, operands, [2], below, keep=False))
+        return only(counted_before(c.builder, c.input(0), c.input(1), kind, equal_too=equal_too))
 
     return operation
+
+
+def _bucket(c: Context) -> Sequence[Value]:
+    """Bucketize: between which of the attribute's boundaries an element lies."""
+    b, x = c.builder, c.input()
+    edges = b.constant(np.asarray(c.attribute("boundaries", ()), np.float32))
+    wide = cast(b, reshaped(b, x, [x.size]), ElementType.FLOAT32, "wide")
+    found = counted_before(b, edges, wide, ElementType.INT32, equal_too=True)
+    return only(reshaped(b, found, x.shape))
 
 
 OPERATIONS: Table = {
     "EuclideanNorm": _norm,
     "TopKV2": _largest,
-    "LowerBound": _counted(CompareOp.LT),
-    "UpperBound": _counted(CompareOp.LE),
+    "LowerBound": _counted(equal_too=False),
+    "UpperBound": _counted(equal_too=True),
+    "Bucketize": _bucket,
     "Sum": _reduction(Combine.ADD),
     "Prod": _reduction(Combine.MULTIPLY),
     "Max": _reduction(Combine.MAXIMUM),
@@ -126,5 +141,6 @@ OPERATIONS: Table = {
     "ArgMin": _position(largest=False),
     "Cumsum": _cumulative,
     "Cumprod": _cumulative,
+    "CumulativeLogsumexp": _cumulative,
     "L2Loss": _half_squares,
 }

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Function
+from polyloom.frontends.graph.builder import Builder, Function
 from polyloom.frontends.graph.context import only
 from polyloom.frontends.graph.functions import softplus
-from polyloom.frontends.graph.operations.elementwise import cast, mapped
+from polyloom.frontends.graph.operations.elementwise import broadcast, cast, mapped
 from polyloom.frontends.graph.operations.movement import reshaped
 from polyloom.frontends.graph.operations.normalisation import centred
-from polyloom.frontends.graph.operations.ranking import ranked
 from polyloom.frontends.graph.operations.reductions import (
     arg_extreme,
     cumulative,
+    cumulative_extreme,
+    cumulative_log_sum,
     mean,
     reduced,
     variance,
@@ -118,7 +120,7 @@ def _spread(*, root: bool, with_mean: bool = False) -> Lowering:
 
 
 def _norm(c: Call) -> Sequence[Value]:
-    """A norm of vectors of order 1, 2, or infinity."""
+    """A norm of vectors: of a positive order, or infinity."""
     x = c.operand("self", c.type)
     order = c.number("ord" if "ord" in c.arguments else "p", 2)
     at = c.axes("dim", x.rank)
@@ -126,18 +128,23 @@ def _norm(c: Call) -> Sequence[Value]:
     if order in (float("inf"), float("-inf")):
         combine = Combine.MAXIMUM if order > 0 else Combine.MINIMUM
         return only(reduced(c.b, combine, x, at, scalar.absolute, keep=keep))
+    each, root = _norm_parts(order)
     if order == 1:
-        return only(reduced(c.b, Combine.ADD, x, at, scalar.absolute, keep=keep))
-    if order <= 0:
-        raise Refused(f"the norm of order {order}")
-    square = order == 2
-
-    def power(v: Expression) -> Expression:
-        return scalar.square(v) if square else scalar.power(scalar.absolute(v), order)
-
-    total = reduced(c.b, Combine.ADD, x, at, power, keep=keep, hint="powers")
-    root = scalar.sqrt if square else lambda v: scalar.power(v, 1 / order)
+        return only(reduced(c.b, Combine.ADD, x, at, each, keep=keep))
+    total = reduced(c.b, Combine.ADD, x, at, each, keep=keep, hint="powers")
     return only(mapped(c.b, root, total))
+
+
+def _norm_parts(order: float) -> tuple[Function, Function]:
+    """Return what a norm adds up of each element, and what it makes of the sum. Raises ``Refused``."""
+    if order == 1:
+        return scalar.absolute, _same
+    if order == 2:
+        return scalar.square, scalar.sqrt
+    if not 0 < order < float("inf"):
+        raise Refused(f"the norm of order {order}")
+    power = lambda v: scalar.power(scalar.absolute(v), order)  # noqa: E731
+    return power, lambda v: scalar.power(v, 1 / order)
 
 
 def _log_sum(c: Call) -> Sequence[Value]:
@@ -158,12 +165,18 @@ def _log_sum(c: Call) -> Sequence[Value]:
     return only(found if c.flag("keepdim") else squeezed(found, at))
 
 
-def _cumulative(*, product: bool) -> Lowering:
+def _cumulative(function: Callable[[Builder, Value, int], Value]) -> Lowering:
     def lowering(c: Call) -> Sequence[Value]:
         x = c.operand("self", c.type)
-        if x.rank == 0:
-            return only(x)
-        return only(cumulative(c.b, x, c.axis("dim", x.rank), strict=False, product=product))
+        return only(x if x.rank == 0 else function(c.b, x, c.axis("dim", x.rank)))
+
+    return lowering
+
+
+def _cumulative_extreme(*, largest: bool) -> Lowering:
+    def lowering(c: Call) -> Sequence[Value]:
+        x = c.tensor()
+        return cumulative_extreme(c.b, x, c.axis("dim", x.rank), ElementType.INT64, largest=largest)
 
     return lowering
 
@@ -234,23 +247,40 @@ def _difference(x: Expression, y: Expression) -> Expression:
     return scalar.subtract(x, y)
 
 
-def _top(c: Call) -> Sequence[Value]:
+def _both_extremes(c: Call) -> Sequence[Value]:
     x = c.tensor()
-    at, largest = c.axis("dim", x.rank, -1), c.flag("largest", True)
-    return ranked(c.b, x, at, c.integer("k"), largest=largest, kind=ElementType.INT64)
+    at = c.axes("dim", x.rank)
+    extremes = (Combine.MINIMUM, Combine.MAXIMUM)
+    return [reduced(c.b, combine, x, at, keep=c.flag("keepdim")) for combine in extremes]
 
 
-def _sorted(c: Call) -> Sequence[Value]:
-    x = c.tensor()
-    at = c.axis("dim", x.rank, -1)
-    return ranked(c.b, x, at, x.shape[at], largest=c.flag("descending"), kind=ElementType.INT64)
+def _count(c: Call) -> Sequence[Value]:
+    """How many elements are not 0."""
+    digits = cast(c.b, c.operand("self", ElementType.BOOL), c.type)
+    return only(reduced(c.b, Combine.ADD, digits, c.axes("dim", digits.rank), keep=False))
+
+
+def _distances(c: Call) -> Sequence[Value]:
+    """``cdist``: the norm of the difference of each row of one and each row of the other."""
+    left, right, order = (
+        unsqueezed(c.tensor("x1"), [-1 + c.tensor("x1").rank]),
+        c.tensor("x2"),
+        c.number("p", 2),
+    )
+    right = unsqueezed(right, [right.rank - 2])
+    each, root = _norm_parts(order)
+    wide = broadcast([left, right])
+    last = wide[0].rank - 1
+
+    def part(x: Expression, y: Expression) -> Expression:
+        return each(_difference(x, y))
+
+    total = reduced(c.b, Combine.ADD, wide, [last], part, keep=False, hint="powers")
+    return only(mapped(c.b, root, total))
 
 
 OPERATIONS = operations(
     {
-        "topk": _top,
-        "sort": _sorted,
-        "argsort": lambda c: _sorted(c)[1:],
         "sum": _reduction(Combine.ADD),
         "prod": _reduction(Combine.MULTIPLY),
         "amax": _reduction(Combine.MAXIMUM),
@@ -268,8 +298,16 @@ OPERATIONS = operations(
         "linalg_vector_norm": _norm,
         "norm": _norm,
         "logsumexp": _log_sum,
-        "cumsum": _cumulative(product=False),
-        "cumprod": _cumulative(product=True),
+        "cumsum": _cumulative(cumulative),
+        "cumprod": _cumulative(partial(cumulative, combine=Combine.MULTIPLY)),
+        "logcumsumexp": _cumulative(cumulative_log_sum),
+        "cummax": _cumulative_extreme(largest=True),
+        "cummin": _cumulative_extreme(largest=False),
+        "aminmax": _both_extremes,
+        "count_nonzero": _count,
+        "std_mean": _spread(root=True, with_mean=True),
+        "cdist": _distances,
+        "_cdist_forward": _distances,
         "mse_loss": _loss(lambda x, y: scalar.square(_difference(x, y))),
         "smooth_l1_loss": _smooth,
         "huber_loss": _smooth,

@@ -1,0 +1,81 @@
+"""Order: sorting, the first elements, the middle one, places in sorted rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyloom.frontends.graph.context import only
+from polyloom.frontends.graph.operations.elementwise import cast
+from polyloom.frontends.graph.operations.movement import reshaped
+from polyloom.frontends.graph.operations.ranking import counted_before, of_rank, ranked
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value, squeezed
+from polyloom.frontends.torch.call import Call, operations
+from polyloom.frontends.torch.operations.promotion import common_type
+from polyloom.ir.types import ElementType
+
+
+def _top(c: Call) -> Sequence[Value]:
+    x = c.tensor()
+    at, largest = c.axis("dim", x.rank, -1), c.flag("largest", True)
+    return ranked(c.b, x, at, c.integer("k"), largest=largest, kind=ElementType.INT64)
+
+
+def _sorted(c: Call) -> Sequence[Value]:
+    x = c.tensor()
+    at = c.axis("dim", x.rank, -1)
+    return ranked(c.b, x, at, x.shape[at], largest=c.flag("descending"), kind=ElementType.INT64)
+
+
+def _of_rank(c: Call) -> Sequence[Value]:
+    x = c.tensor()
+    return _element_in_order(c, x, c.axis("dim", x.rank, -1), c.integer("k") - 1)
+
+
+def _median(c: Call) -> Sequence[Value]:
+    """The middle element in order, of two the smaller; along an axis with its position."""
+    x = c.tensor()
+    if c.given("dim"):
+        at = c.axis("dim", x.rank)
+        return _element_in_order(c, x, at, (x.shape[at] - 1) // 2)
+    flat = reshaped(c.b, x, [x.size])
+    return only(squeezed(of_rank(c.b, flat, 0, (x.size - 1) // 2, ElementType.INT64)[0], [0]))
+
+
+def _element_in_order(c: Call, x: Value, at: int, rank: int) -> Sequence[Value]:
+    found = of_rank(c.b, x, at, rank, ElementType.INT64)
+    return found if c.flag("keepdim") else [squeezed(v, [at]) for v in found]
+
+
+def _searched(c: Call) -> Sequence[Value]:
+    """``searchsorted``: where values belong in sorted rows, or all of them in one row."""
+    if c.given("sorter"):
+        raise Refused("rows in an order of their own")
+    equal_too = c.flag("right") or c.text("side", "left") == "right"
+    return only(_placed_in_order(c, c.tensor("sorted_sequence"), equal_too=equal_too))
+
+
+def _bucket(c: Call) -> Sequence[Value]:
+    return only(_placed_in_order(c, c.tensor("boundaries"), equal_too=c.flag("right")))
+
+
+def _placed_in_order(c: Call, rows: Value, *, equal_too: bool) -> Value:
+    kind = common_type(c, "self", "boundaries" if "boundaries" in c.arguments else "sorted_sequence")
+    values, rows = c.operand("self", kind), cast(c.b, rows, kind)
+    one = rows.rank == 1
+    listed = reshaped(c.b, values, [values.size]) if one else values
+    found = counted_before(c.b, rows, listed, c.type, equal_too=equal_too)
+    return reshaped(c.b, found, values.shape) if one else found
+
+
+OPERATIONS = operations(
+    {
+        "topk": _top,
+        "sort": _sorted,
+        "argsort": lambda c: _sorted(c)[1:],
+        "median": _median,
+        "kthvalue": _of_rank,
+        "bucketize": _bucket,
+        "searchsorted": _searched,
+    }
+)
