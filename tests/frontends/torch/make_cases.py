@@ -137,6 +137,10 @@ case("attention", Attention, shape(2, 3, 8))
 case("encoder", lambda: nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), shape(2, 3, 8))
 case("lstm", lambda: Recurrent(nn.LSTM), shape(2, 4, 3))
 case("lstm_deep", lambda: Recurrent(nn.LSTM, num_layers=2, bidirectional=True), shape(2, 3, 3))
+case("lstm_projected", lambda: nn.LSTM(3, 4, 2, bidirectional=True, proj_size=2), shape(3, 2, 3))
+case("lstm_one_sequence", lambda: nn.LSTM(3, 4), shape(3, 3))
+case("gru_cell", lambda: nn.GRUCell(3, 4), shape(2, 3), shape(2, 4))
+case("lstm_cell", lambda: nn.LSTMCell(3, 4), shape(2, 3))
 case("gru", lambda: Recurrent(nn.GRU, bidirectional=True), shape(2, 3, 3))
 case("rnn", lambda: Recurrent(nn.RNN, nonlinearity="relu"), shape(2, 3, 3))
 case("residual", Residual, shape(1, 3, 5, 5))
@@ -348,6 +352,28 @@ function(
     shape(4, 5),
 )
 function(
+    "adaptive_uneven",
+    lambda x: (
+        F.adaptive_avg_pool2d(x, (3, 4)),
+        *F.adaptive_max_pool2d(x, (3, 2), return_indices=True),
+        F.adaptive_max_pool1d(x[0], 3),
+    ),
+    shape(2, 3, 7, 5),
+)
+function(
+    "losses_weighed",
+    lambda x, y, z: (
+        F.cross_entropy(x, z, label_smoothing=0.1),
+        F.cross_entropy(x, z, y[0].abs(), label_smoothing=0.2, ignore_index=4, reduction="none"),
+        F.cross_entropy(x, y.softmax(1), y[0].abs(), label_smoothing=0.1),
+        F.binary_cross_entropy_with_logits(x, y.sigmoid(), y.abs(), pos_weight=y[1].abs()),
+        F.binary_cross_entropy(x.sigmoid(), y.sigmoid(), y.abs(), reduction="sum"),
+    ),
+    shape(4, 5),
+    shape(4, 5),
+    torch.tensor([1, 0, 4, 4]),
+)
+function(
     "losses",
     lambda x, y: (
         F.mse_loss(x, y),
@@ -415,6 +441,11 @@ training("log_softmax", lambda: nn.Sequential(nn.Linear(4, 6), nn.LogSoftmax(-1)
 training("gelu", lambda: nn.Sequential(nn.Linear(4, 6), nn.GELU(), nn.Linear(6, 6), nn.SiLU()), shape(3, 4))
 training("embedding", lambda: nn.Embedding(5, 3), torch.tensor([1, 4, 1]))
 training("lstm", lambda: Recurrent(nn.LSTM), shape(2, 3, 3))
+training(
+    "adaptive",
+    lambda: nn.Sequential(nn.Conv2d(2, 3, 1), nn.AdaptiveAvgPool2d((2, 3)), nn.Flatten(), nn.Linear(18, 2)),
+    shape(2, 2, 5, 7),
+)
 training("attention", Attention, shape(2, 3, 8))
 
 

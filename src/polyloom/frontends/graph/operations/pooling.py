@@ -183,6 +183,47 @@ def flat_positions(
     return mapped(b, scalar.add, inside, base)
 
 
+def maxima_of_parts(b: Builder, x: Value, parts: Sequence[NDArray]) -> Value:
+    """Return ``y[n][c][o] max= parts[o][i] ? x[n][c][i] : lowest``, axis after axis.
+
+    ``parts``: for each spatial axis truth values ``[o][i]``, the elements that a result looks at.
+    """
+    for k, seen in enumerate(parts):
+        places = iterators(x.rank + 1)
+        own, i = places[:-1], places[-1]
+        at = tuple(i if a == 2 + k else own[a] for a in range(x.rank))
+        least = lowest(x.type)
+
+        def part(inside: Expression, v: Expression, least: float = least) -> Expression:
+            return scalar.select(inside, v, scalar.number(least, v.type))
+
+        shape = [seen.shape[0] if a == 2 + k else n for a, n in enumerate(x.shape)]
+        terms = [Term(b.constant(seen), (own[2 + k], i)), Term(x, at)]
+        hint = "" if k == len(parts) - 1 else f"axis{k}"
+        x = b.statement([*shape, seen.shape[1]], terms, shape, own, part, Combine.MAXIMUM, hint)
+    return x
+
+
+def places_in_parts(b: Builder, x: Value, maxima: Value, parts: Sequence[NDArray]) -> Value:
+    """Return where the first maximum of each part is in the plane of its channel."""
+    rank = len(parts)
+    axes = iterators(2 + 2 * rank)
+    o, i = axes[2 : 2 + rank], axes[2 + rank :]
+    plane = prod(x.shape[2:])
+    numbers = b.constant(np.arange(plane, dtype=np.int64).reshape(x.shape[2:]))
+
+    def place(number: Expression, v: Expression, m: Expression, *seen: Expression) -> Expression:
+        found = scalar.select(scalar.compare(CompareOp.EQ, v, m), number, plane)
+        for inside in seen:
+            found = scalar.select(inside, found, scalar.number(plane, number.type))
+        return found
+
+    terms = [Term(numbers, i), Term(x, (*axes[:2], *i)), Term(maxima, axes[: 2 + rank])]
+    terms += [Term(b.constant(seen), (p, q)) for seen, p, q in zip(parts, o, i, strict=True)]
+    domain = (*maxima.shape, *x.shape[2:])
+    return b.statement(domain, terms, maxima.shape, axes[: 2 + rank], place, Combine.MINIMUM, "first")
+
+
 def unpooled(b: Builder, maxima: Value, places: Value, shape: Sequence[int]) -> Value:
     """Return data of a ``shape`` with maxima at their places in the plane of their channel, elsewhere 0."""
     planes = (prod(maxima.shape[:2]), prod(maxima.shape[2:]))

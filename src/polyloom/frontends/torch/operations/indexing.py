@@ -234,22 +234,38 @@ def _scatter_add(c: Call) -> Sequence[Value]:
 def _cross_entropy(c: Call) -> Sequence[Value]:
     """Cross entropy of scores ``(n, classes, ...)`` and labels: their logarithm of the softmax, negated."""
     x, target = c.tensor(), c.tensor("target")
-    if c.number("label_smoothing", 0) != 0:
-        raise Refused("smoothed labels")
+    smoothing = c.number("label_smoothing", 0)
     at = 0 if x.rank == 1 else 1
     logarithms = log_softmax(c.b, x, [at])
     if target.type.is_float:
-        if c.given("weight"):
-            raise Refused("weights of classes with probabilities")
-        part = lambda v, t: scalar.negate(scalar.multiply(v, t))  # noqa: E731
-        each = reduced(c.b, Combine.ADD, [logarithms, target], [at], part, keep=False, hint="each")
-        mode = c.integer("reduction", 1)
-        if mode == 0:
-            return only(each)
-        total = reduced(c.b, Combine.ADD, each, range(each.rank), keep=False, hint="total")
-        count = max(1, each.size) if mode == 1 else 1
-        return only(mapped(c.b, lambda s: scalar.divide(s, count), total))
-    return only(_label_loss(c, logarithms, target, at)[0])
+        return only(_probability_loss(c, logarithms, target, at, smoothing))
+    return only(_label_loss(c, logarithms, target, at, smoothing)[0])
+
+
+def _probability_loss(c: Call, scores: Value, target: Value, at: int, smoothing: float) -> Value:
+    """Return the loss of probabilities ``t`` of classes: ``-weight * scores * t``, mean, sum or each."""
+    share = smoothing / scores.shape[at]
+
+    def part(v: Expression, t: Expression, w: Expression) -> Expression:
+        smooth = scalar.add(scalar.multiply(t, 1 - smoothing), share) if smoothing else t
+        return scalar.negate(scalar.multiply(scalar.multiply(v, smooth), w))
+
+    operands = [scores, target, expanded(_class_weights(c, scores, at), scores.shape)]
+    each = reduced(c.b, Combine.ADD, operands, [at], part, keep=False, hint="each")
+    mode = c.integer("reduction", 1)
+    if mode == 0:
+        return each
+    total = reduced(c.b, Combine.ADD, each, range(each.rank), keep=False, hint="total")
+    count = max(1, each.size) if mode == 1 else 1
+    return mapped(c.b, lambda s: scalar.divide(s, count), total)
+
+
+def _class_weights(c: Call, scores: Value, at: int) -> Value:
+    """Return the weight of each class, along the scores' axis of classes; 1 where none is given."""
+    given = c.optional("weight")
+    if given is None:
+        return c.b.constant(np.ones((), scores.type.dtype))
+    return unsqueezed(given, [k for k in range(scores.rank) if k != at])
 
 
 def _negative_likelihood(c: Call) -> Sequence[Value]:
@@ -258,10 +274,13 @@ def _negative_likelihood(c: Call) -> Sequence[Value]:
     return (loss, weight) if c.results == 2 else (loss,)
 
 
-def _label_loss(c: Call, scores: Value, target: Value, at: int) -> tuple[Value, Value]:
+def _label_loss(
+    c: Call, scores: Value, target: Value, at: int, smoothing: float = 0.0
+) -> tuple[Value, Value]:
     """Return the mean (1), sum (2) or each (0) of ``-weight[target] * scores[target]``, and the weights' sum.
 
-    A label that is ``ignore_index`` has the weight 0.
+    A label that is ``ignore_index`` has the weight 0. ``smoothing``: the part of each that is the mean of all
+    classes instead.
     """
     ignored = c.integer("ignore_index", -100)
     kind = scores.type
@@ -276,12 +295,33 @@ def _label_loss(c: Call, scores: Value, target: Value, at: int) -> tuple[Value, 
     weights = mapped(c.b, counted, target, weights, hint="weights")
     every = range(target.rank)
     total_weight = reduced(c.b, Combine.ADD, weights, every, keep=False, hint="weight")
-    part = lambda v, w: scalar.negate(scalar.multiply(v, w))  # noqa: E731
+    operands = [picked, weights]
+    if smoothing:
+        operands.append(_over_classes(c, scores, target, at, ignored))
+
+    def part(v: Expression, w: Expression, s: Expression | None = None) -> Expression:
+        own = scalar.multiply(v, w)
+        if s is not None:
+            own = scalar.add(scalar.multiply(own, 1 - smoothing), scalar.multiply(s, smoothing))
+        return scalar.negate(own)
+
     mode = c.integer("reduction", 1)
     if mode == 0:
-        return mapped(c.b, part, picked, weights), total_weight
-    total = reduced(c.b, Combine.ADD, [picked, weights], every, part, keep=False, hint="total")
+        return mapped(c.b, part, *operands), total_weight
+    total = reduced(c.b, Combine.ADD, operands, every, part, keep=False, hint="total")
     return (total if mode == 2 else mapped(c.b, scalar.divide, total, total_weight)), total_weight
+
+
+def _over_classes(c: Call, scores: Value, target: Value, at: int, ignored: int) -> Value:
+    """Return the mean of all classes' weighted scores, 0 where the label is ignored."""
+    operands = [scores, expanded(_class_weights(c, scores, at), scores.shape)]
+    total = reduced(c.b, Combine.ADD, operands, [at], scalar.multiply, keep=False, hint="classes")
+
+    def kept(t: Expression, s: Expression) -> Expression:
+        share = scalar.divide(s, scores.shape[at])
+        return scalar.select(scalar.compare(CompareOp.EQ, t, ignored), scalar.number(0, s.type), share)
+
+    return mapped(c.b, kept, target, total, hint="class_mean")
 
 
 OPERATIONS = operations(

@@ -21,6 +21,8 @@ from polyloom.frontends.graph.operations.pooling import (
     flat_positions,
     max_pool,
     max_pool_gradient,
+    maxima_of_parts,
+    places_in_parts,
     pooled,
     unpooled,
     with_ceiling,
@@ -211,11 +213,16 @@ def _shares(old: int, new: int) -> np.ndarray[tuple[int, int], np.dtype[np.float
 def _adaptive_max(rank: int) -> Lowering:
     def lowering(c: Call) -> Sequence[Value]:
         x = _images(c.tensor(), rank)
-        window = _even(x, _shape(c, x, rank))
+        shape = _shape(c, x, rank)
+        window = _even(x, shape)
         if window is None:
-            raise Refused("parts of several sizes")
-        found = max_pool(c.b, x, window)
-        return _given(c, found, rank), _given(c, _places(c, x, window, found), rank)
+            parts = [_shares(old, new) > 0 for old, new in zip(x.shape[2:], shape, strict=True)]
+            found = maxima_of_parts(c.b, x, parts)
+            places = places_in_parts(c.b, x, found, parts)
+        else:
+            found = max_pool(c.b, x, window)
+            places = _places(c, x, window, found)
+        return _given(c, found, rank), _given(c, places, rank)
 
     return lowering
 
@@ -224,9 +231,11 @@ def _adaptive_gradient(rank: int) -> Lowering:
     def lowering(c: Call) -> Sequence[Value]:
         x, dy = _images(c.tensor(), rank), _images(c.tensor("grad_output"), rank)
         window = _even(x, dy.shape[2:])
-        if window is None:
-            raise Refused("parts of several sizes")
-        return only(_given(c, average_pool_gradient(c.b, x.shape, dy, window), rank))
+        if window is not None:
+            return only(_given(c, average_pool_gradient(c.b, x.shape, dy, window), rank))
+        for k, new in enumerate(dy.shape[2:]):
+            dy = along(c.b, dy, 2 + k, _shares(x.shape[2 + k], new).T)
+        return only(_given(c, dy, rank))
 
     return lowering
 

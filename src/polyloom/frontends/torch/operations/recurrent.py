@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import Builder
+from polyloom.frontends.graph.functions import relu
 from polyloom.frontends.graph.operations.contraction import einsum
 from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.operations.movement import concatenated, split_parts, stacked
 from polyloom.frontends.graph.operations.unrolling import check_steps
 from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, selected, transposed, unsqueezed
+from polyloom.frontends.graph.values import Value, selected, squeezed, transposed, unsqueezed
 from polyloom.frontends.torch.call import Call, Lowering, operations
 from polyloom.ir.expressions import Expression
 
@@ -59,9 +60,11 @@ def _run(
 ) -> tuple[list[Value], States]:
     """Return the results of one direction in the order of time, and its last states.
 
-    ``x``: time first. ``weights``: of data, of states, and the biases of both, or none.
+    ``x``: time first. ``weights``: of data, of states, the biases of both, or none; at last what the results
+    are multiplied with, or none.
     """
-    w, r, *biases = weights
+    w, r, *rest = weights
+    biases, projection = rest[: len(rest) // 2 * 2], rest[len(rest) // 2 * 2 :]
     xw = einsum(b, ["tni", "gi"], "tng", [x, w], hint="data")
     xw = mapped(b, scalar.add, xw, biases[0], hint="data_bias") if biases else xw
     results: list[Value] = []
@@ -71,6 +74,9 @@ def _run(
         hw = einsum(b, ["nh", "gh"], "ng", [states[0], r], hint="state")
         hw = mapped(b, scalar.add, hw, biases[1], hint="state_bias") if biases else hw
         states = step(b, selected(xw, 0, t), hw, states)
+        if projection:
+            projected = einsum(b, ["nh", "ph"], "np", [states[0], projection[0]], hint="projected")
+            states = (projected, *states[1:])
         results.append(states[0])
     return results[::-1] if backwards else results, states
 
@@ -84,21 +90,24 @@ def _layers(step: Step, kinds: int) -> Lowering:
         if c.flag("train") and c.number("dropout", 0) != 0:
             raise Refused("random numbers: export the module in `eval()` mode")
         x = c.tensor("input")
-        if x.rank == 2:
-            raise Refused("data without a batch")
-        x = transposed(x, [1, 0, 2]) if c.flag("batch_first") else x
         start = c.tensors("hx") if kinds == 2 else [c.tensor("hx")]
-        return _all_layers(c, step, x, start)
+        if x.rank == 2:
+            wide = [unsqueezed(v, [1]) for v in (x, *start)]
+            return [squeezed(v, [1]) for v in _all_layers(c, step, wide[0], wide[1:])]
+        turned = c.flag("batch_first")
+        found = _all_layers(c, step, transposed(x, [1, 0, 2]) if turned else x, start)
+        return [transposed(found[0], [1, 0, 2]) if turned else found[0], *found[1:]]
 
     return lowering
 
 
 def _all_layers(c: Call, step: Step, x: Value, start: Sequence[Value]) -> Sequence[Value]:
     weights, both = c.tensors("params"), c.flag("bidirectional")
-    each = 4 if c.flag("has_biases", True) else 2
     ways = 2 if both else 1
     layers = c.integer("num_layers")
-    if len(weights) != each * ways * layers or x.shape[0] == 0:
+    plain = 4 if c.flag("has_biases", True) else 2
+    each = len(weights) // max(1, ways * layers)
+    if len(weights) != each * ways * layers or each not in (plain, plain + 1) or x.shape[0] == 0:
         raise Refused(f"{len(weights)} weights of {layers} layers")
     ends: list[States] = []
     for layer in range(layers):
@@ -111,16 +120,32 @@ def _all_layers(c: Call, step: Step, x: Value, start: Sequence[Value]) -> Sequen
             sides.append(stacked(c.b, results, 0))
             ends.append(last)
         x = concatenated(c.b, sides, 2)
-    y = transposed(x, [1, 0, 2]) if c.flag("batch_first") else x
     last_states = [concatenated(c.b, [unsqueezed(e[k], [0]) for e in ends], 0) for k in range(len(start))]
-    return y, *last_states
+    return x, *last_states
+
+
+def _cell(step: Step, kinds: int) -> Lowering:
+    """Return the operation of one step of a cell with ``kinds`` states."""
+
+    def lowering(c: Call) -> Sequence[Value]:
+        x = c.tensor("input")
+        states = tuple(c.tensors("hx") if kinds == 2 else [c.tensor("hx")])
+        names = ("w_ih", "w_hh", "b_ih", "b_hh")
+        weights = [c.tensor(n) for n in names if c.given(n)]
+        return _run(c.b, step, unsqueezed(x, [0]), weights, states, backwards=False)[1]
+
+    return lowering
 
 
 OPERATIONS = operations(
     {
+        "lstm_cell": _cell(_lstm_step, 2),
+        "gru_cell": _cell(_gru_step, 1),
+        "rnn_tanh_cell": _cell(_plain_step(scalar.tanh), 1),
+        "rnn_relu_cell": _cell(_plain_step(relu), 1),
         "lstm": _layers(_lstm_step, 2),
         "gru": _layers(_gru_step, 1),
         "rnn_tanh": _layers(_plain_step(scalar.tanh), 1),
-        "rnn_relu": _layers(_plain_step(lambda x: scalar.maximum(x, 0)), 1),
+        "rnn_relu": _layers(_plain_step(relu), 1),
     }
 )

@@ -184,11 +184,19 @@ def _cumulative_extreme(*, largest: bool) -> Lowering:
 # -- losses: 0 none, 1 mean, 2 sum
 
 
-def _loss(function: Function) -> Lowering:
+def _loss(function: Function, *more: str) -> Lowering:
+    """Return a loss of ``self``, ``target`` and more operands, 1 where they are not given, ``weight``."""
+
     def lowering(c: Call) -> Sequence[Value]:
-        values = c.operand("self", c.type), c.operand("target", c.type)
+        values = [c.operand(n, c.type) for n in ("self", "target")]
+        values += [c.operand(n, c.type, 1) for n in (*more, "weight")]
+
+        def weighed(*operands: Expression) -> Expression:
+            found = function(*operands[:-1])
+            return scalar.multiply(found, operands[-1]) if c.given("weight") else found
+
         mode = c.integer("reduction", 1)
-        each = mapped(c.b, function, *values, hint="" if mode == 0 else "each")
+        each = mapped(c.b, weighed, *values, hint="" if mode == 0 else "each")
         if mode == 0:
             return only(each)
         every = range(each.rank)
@@ -220,8 +228,6 @@ def _smooth(c: Call) -> Sequence[Value]:
 
 def _binary_cross_entropy(c: Call) -> Sequence[Value]:
     """``-(t log(x) + (1 - t) log(1 - x))``; logarithms are at least -100."""
-    if c.given("weight"):
-        raise Refused("weights of elements")
 
     def function(x: Expression, t: Expression) -> Expression:
         yes = scalar.maximum(scalar.log(x), -100)
@@ -233,14 +239,16 @@ def _binary_cross_entropy(c: Call) -> Sequence[Value]:
 
 
 def _binary_cross_entropy_of_logits(c: Call) -> Sequence[Value]:
-    """``max(x, 0) - x t + log(1 + exp(-|x|))``."""
-    if c.given("weight") or c.given("pos_weight"):
-        raise Refused("weights of elements")
+    """``log(1 + exp(x)) - x t``; with ``pos_weight`` p ``(1 - t) x + (1 + (p - 1) t) log(1 + exp(-x))``."""
 
-    def function(x: Expression, t: Expression) -> Expression:
-        return scalar.subtract(softplus(x), scalar.multiply(x, t))
+    def function(x: Expression, t: Expression, p: Expression) -> Expression:
+        if not c.given("pos_weight"):
+            return scalar.subtract(softplus(x), scalar.multiply(x, t))
+        factor = scalar.add(scalar.multiply(scalar.subtract(p, 1), t), 1)
+        zeros = scalar.multiply(scalar.subtract(1, t), x)
+        return scalar.add(zeros, scalar.multiply(factor, softplus(scalar.negate(x))))
 
-    return _loss(function)(c)
+    return _loss(function, "pos_weight")(c)
 
 
 def _difference(x: Expression, y: Expression) -> Expression:
