@@ -374,6 +374,36 @@ function(
     torch.tensor([1, 0, 4, 4]),
 )
 function(
+    "not_finite",
+    lambda x, y: (
+        torch.nan_to_num(x / y.relu(), nan=2.0, posinf=3.0, neginf=-4.0),
+        torch.isinf(x / y.relu()),
+        torch.isfinite(x / y.relu()),
+        torch.signbit(-y.relu()),
+        torch.copysign(x, y),
+        torch.frac(x * 3),
+        torch.round(x, decimals=1),
+        torch.xlogy(y.relu(), y.relu()),
+        (x * 9).to(torch.int64) >> 1,
+        (x * 9).to(torch.int64) << 2,
+    ),
+    shape(3, 4),
+    shape(3, 4),
+)
+function(
+    "parts",
+    lambda x, y: (
+        x.unfold(1, 3, 2),
+        F.glu(x, 0),
+        F.channel_shuffle(x[None], 2),
+        torch.select_scatter(x, y, 1, -2),
+        torch.diagonal_scatter(x[:, :, 0], y[:4, 1], 0),
+        torch.diagonal_scatter(x[:, :, 0], y[:3, 1], -1),
+    ),
+    shape(4, 7, 3),
+    shape(4, 3),
+)
+function(
     "losses",
     lambda x, y: (
         F.mse_loss(x, y),

@@ -34,6 +34,31 @@ def is_nan(x: Expression) -> Expression:
     return scalar.compare(CompareOp.NE, x, x)
 
 
+def is_finite(x: Expression) -> Expression:
+    """Tell whether ``x - x`` is 0: of infinities and NaN it is NaN."""
+    return scalar.compare(CompareOp.EQ, scalar.subtract(x, x), 0)
+
+
+def is_infinite(x: Expression) -> Expression:
+    """Tell whether ``x`` is neither finite nor NaN."""
+    return scalar.logical(BinaryOp.AND, scalar.negation(is_finite(x)), scalar.negation(is_nan(x)))
+
+
+def is_negative(x: Expression) -> Expression:
+    """Tell whether the sign of ``x`` is set, also of -0."""
+    below = scalar.compare(CompareOp.LT, x, 0)
+    if not x.type.is_float:
+        return below
+    zero = scalar.compare(CompareOp.EQ, x, 0)
+    return scalar.select(zero, scalar.compare(CompareOp.LT, scalar.divide(1, x), 0), below)
+
+
+def times_log(a: Expression, b: Expression) -> Expression:
+    """Return ``a * log(b)``, 0 where ``a`` is 0."""
+    found = scalar.multiply(a, scalar.log(b))
+    return scalar.select(scalar.compare(CompareOp.EQ, a, 0), scalar.number(0, a.type), found)
+
+
 def relu(x: Expression) -> Expression:
     """Return ``max(x, 0)``."""
     return scalar.maximum(x, 0)

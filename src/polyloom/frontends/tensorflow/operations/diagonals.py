@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Term, check_constant
+from polyloom.frontends.graph.builder import check_constant
 from polyloom.frontends.graph.context import Context, Table, only
-from polyloom.frontends.graph.linear import Formula, iterators
-from polyloom.frontends.graph.operations.elementwise import mapped
-from polyloom.frontends.graph.operations.indexing import triangle
-from polyloom.frontends.graph.operations.movement import diagonal
+from polyloom.frontends.graph.operations.diagonals import diagonal_of, placed_on_diagonal, with_diagonal
 from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, expanded, sliced
-from polyloom.ir.expressions import BinaryOp
-from polyloom.ir.program import Combine
+from polyloom.frontends.graph.values import Value
 
 
 def _number(c: Context, position: int) -> int:
@@ -37,41 +31,17 @@ def _made(c: Context) -> Sequence[Value]:
         raise Refused("a matrix that is not 0 beside its diagonal")
     shape = [*d.shape[:-1], *sizes]
     check_constant(shape, d.type.size)
-    axes = iterators(d.rank)
-    write: list[Formula] = [*axes[:-1], axes[-1] + down, axes[-1] + right]
-    return only(b.statement(d.shape, [Term(d, axes)], shape, write, lambda x: x, Combine.ADD))
+    return only(placed_on_diagonal(b, d, shape, number))
 
 
 def _taken(c: Context) -> Sequence[Value]:
     """MatrixDiagPartV3(matrix, number, padding), a view."""
-    return only(_diagonal(c.input(), _number(c, 1)))
-
-
-def _diagonal(x: Value, number: int) -> Value:
-    if x.rank < 2:
-        raise Refused(f"a matrix of rank {x.rank}")
-    rows, columns = x.rank - 2, x.rank - 1
-    down, right = max(0, -number), max(0, number)
-    below = sliced(x, rows, down, 1, max(0, x.shape[rows] - down))
-    return diagonal(sliced(below, columns, right, 1, max(0, x.shape[columns] - right)), rows, columns)
+    return only(diagonal_of(c.input(), _number(c, 1)))
 
 
 def _set(c: Context) -> Sequence[Value]:
     """MatrixSetDiagV3(matrix, diagonal, number)."""
-    b, x, d, number = c.builder, c.input(0), c.input(1), _number(c, 2)
-    if _diagonal(x, number).shape != d.shape:
-        raise Refused(f"a diagonal of shape {list(d.shape)} of a matrix of shape {list(x.shape)}")
-    rows, columns = x.shape[-2:]
-    above, below = (triangle(b, rows, columns, number, upper=upper) for upper in (True, False))
-    on = mapped(b, lambda p, q: scalar.logical(BinaryOp.AND, p, q), above, below, hint="diagonal")
-    placed = _placed(c, d, x.shape, number)
-    return only(mapped(b, scalar.select, expanded(on, x.shape), placed, x))
-
-
-def _placed(c: Context, d: Value, shape: Sequence[int], number: int) -> Value:
-    axes = iterators(d.rank)
-    write: list[Formula] = [*axes[:-1], axes[-1] + max(0, -number), axes[-1] + max(0, number)]
-    return c.builder.statement(d.shape, [Term(d, axes)], shape, write, lambda x: x, Combine.ADD, "placed")
+    return only(with_diagonal(c.builder, c.input(0), c.input(1), _number(c, 2)))
 
 
 def _whole(c: Context) -> Sequence[Value]:
@@ -85,7 +55,7 @@ def _trace(c: Context) -> Sequence[Value]:
     """DiagPart of a matrix."""
     if c.input().rank != 2:
         raise Refused(f"the diagonal of rank {c.input().rank}")
-    return only(_diagonal(c.input(), 0))
+    return only(diagonal_of(c.input(), 0))
 
 
 OPERATIONS: Table = {

@@ -15,12 +15,15 @@ from polyloom.frontends.graph.functions import (
     elu,
     expm1,
     floor_remainder,
+    is_finite,
+    is_infinite,
     is_nan,
     leaky,
     log1p,
     relu,
     sign,
     softplus,
+    times_log,
 )
 from polyloom.frontends.graph.lists import Anything
 from polyloom.frontends.graph.maps import binary, compared, logical, of_integers, unary
@@ -48,24 +51,9 @@ def _multiply_no_nan(a: Expression, b: Expression) -> Expression:
     return scalar.select(scalar.compare(CompareOp.EQ, b, 0), scalar.number(0, a.type), scalar.multiply(a, b))
 
 
-def _times_log(a: Expression, b: Expression) -> Expression:
-    """Xlogy: 0 where ``a`` is 0."""
-    product = scalar.multiply(a, scalar.log(b))
-    return scalar.select(scalar.compare(CompareOp.EQ, a, 0), scalar.number(0, a.type), product)
-
-
 def _over(a: Expression, b: Expression) -> Expression:
     """Xdivy: 0 where ``a`` is 0."""
     return scalar.select(scalar.compare(CompareOp.EQ, a, 0), scalar.number(0, a.type), scalar.divide(a, b))
-
-
-def _is_finite(x: Expression) -> Expression:
-    """Tell whether ``x - x`` is 0: of infinities and NaN it is NaN."""
-    return scalar.compare(CompareOp.EQ, scalar.subtract(x, x), 0)
-
-
-def _is_infinite(x: Expression) -> Expression:
-    return scalar.logical(BinaryOp.AND, scalar.negation(_is_finite(x)), scalar.negation(is_nan(x)))
 
 
 def _times_log1p(a: Expression, b: Expression) -> Expression:
@@ -223,8 +211,8 @@ _UNARY: dict[str, Function] = {
     "Inv": lambda x: scalar.divide(1, x),
     "Sign": sign,
     "IsNan": is_nan,
-    "IsInf": _is_infinite,
-    "IsFinite": _is_finite,
+    "IsInf": is_infinite,
+    "IsFinite": is_finite,
     "Relu": relu,
     "Relu6": lambda x: scalar.minimum(relu(x), 6),
     "Elu": lambda x: elu(x, 1.0),
@@ -254,7 +242,7 @@ _BINARY: dict[str, Function] = {
     "TruncateMod": scalar.remainder,
     "DivNoNan": _divide_no_nan,
     "MulNoNan": _multiply_no_nan,
-    "Xlogy": _times_log,
+    "Xlogy": times_log,
     "Maximum": scalar.maximum,
     "Minimum": scalar.minimum,
     "SquaredDifference": _squared_difference,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import Function
 from polyloom.frontends.graph.context import only
@@ -16,12 +18,16 @@ from polyloom.frontends.graph.functions import (
     expm1,
     floor_remainder,
     gelu,
+    is_finite,
+    is_infinite,
     is_nan,
+    is_negative,
     leaky,
     log1p,
     relu,
     sign,
     softplus,
+    times_log,
 )
 from polyloom.frontends.graph.operations.elementwise import cast, filled, mapped
 from polyloom.frontends.graph.refusal import Refused
@@ -402,9 +408,38 @@ def _whole_numbers_stay(op: UnaryOp) -> Function:
 
 
 def _round(c: Call) -> Sequence[Value]:
-    if c.argument("decimals", 0) != 0:
-        raise Refused("rounding to decimals")
-    return unary(_whole_numbers_stay(UnaryOp.ROUND))(c)
+    factor = 10 ** c.integer("decimals", 0)
+
+    def rounded(x: Expression) -> Expression:
+        if factor == 1 or not x.type.is_float:
+            return _whole_numbers_stay(UnaryOp.ROUND)(x)
+        return scalar.divide(scalar.unary(UnaryOp.ROUND, scalar.multiply(x, factor)), factor)
+
+    return unary(rounded)(c)
+
+
+def _numbers_alone(c: Call) -> Sequence[Value]:
+    """``nan_to_num``: other numbers for NaN and the infinities; these are the largest of their type."""
+    largest = float(np.finfo(c.type.value).max) if c.type.is_float else 0.0
+    nan, high, low = (c.number(n, d) for n, d in (("nan", 0.0), ("posinf", largest), ("neginf", -largest)))
+
+    def function(x: Expression) -> Expression:
+        if not x.type.is_float:
+            return x
+        infinite = scalar.select(scalar.compare(CompareOp.GT, x, 0), scalar.number(high, x.type), low)
+        other = scalar.select(is_nan(x), scalar.number(nan, x.type), infinite)
+        return scalar.select(is_finite(x), x, other)
+
+    return unary(function)(c)
+
+
+def _of_sign(x: Expression, y: Expression) -> Expression:
+    size = scalar.absolute(x)
+    return scalar.select(is_negative(y), scalar.negate(size), size)
+
+
+def _shifted(op: BinaryOp) -> Lowering:
+    return binary(lambda x, n: scalar.bits(op, x, n))
 
 
 _UNARY: dict[str, Function] = {
@@ -439,6 +474,7 @@ _UNARY: dict[str, Function] = {
     "softsign": _softsign,
     "selu": lambda x: elu(x, 1.6732632423543772, 1.0507009873554805),
     "rad2deg": lambda x: scalar.multiply(x, 180 / math.pi),
+    "frac": lambda x: scalar.subtract(x, scalar.unary(UnaryOp.TRUNC, x)),
     "deg2rad": lambda x: scalar.multiply(x, math.pi / 180),
 }
 
@@ -450,6 +486,9 @@ _BINARY: dict[str, Function] = {
     "atan2": lambda y, x: scalar.bits(BinaryOp.ATAN2, y, x),
     "hypot": lambda x, y: scalar.bits(BinaryOp.HYPOT, x, y),
     "floor_divide": floor_divided,
+    "copysign": _of_sign,
+    "xlogy": times_log,
+    "special_xlogy": times_log,
 }
 
 _COMPARED = {
@@ -535,7 +574,13 @@ OPERATIONS = operations(
         **dict.fromkeys(("bitwise_or", "__or__"), bitwise(BinaryOp.BIT_OR)),
         **dict.fromkeys(("bitwise_xor", "__xor__"), bitwise(BinaryOp.BIT_XOR)),
         "bitwise_not": _bitwise_not,
+        **dict.fromkeys(("bitwise_left_shift", "__lshift__"), _shifted(BinaryOp.SHIFT_LEFT)),
+        **dict.fromkeys(("bitwise_right_shift", "__rshift__"), _shifted(BinaryOp.SHIFT_RIGHT)),
+        "nan_to_num": _numbers_alone,
         "isnan": _tested(is_nan),
+        "isinf": _tested(is_infinite),
+        "isfinite": _tested(is_finite),
+        "signbit": _tested(is_negative),
         "threshold_backward": _threshold_gradient,
         "sigmoid_backward": _of_gradient("output", _sigmoid_gradient),
         "tanh_backward": _of_gradient("output", _tanh_gradient),

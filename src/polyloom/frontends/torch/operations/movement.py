@@ -8,9 +8,12 @@ from operator import add, floordiv, mod, mul, sub
 
 import numpy as np
 
+from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import check_constant
 from polyloom.frontends.graph.context import axis, only
-from polyloom.frontends.graph.operations.elementwise import broadcast_shape, cast, filled
+from polyloom.frontends.graph.linear import Formula, iterators
+from polyloom.frontends.graph.operations.diagonals import with_diagonal
+from polyloom.frontends.graph.operations.elementwise import broadcast_shape, cast, filled, mapped
 from polyloom.frontends.graph.operations.indexing import masked, triangle
 from polyloom.frontends.graph.operations.movement import (
     concatenated,
@@ -31,8 +34,10 @@ from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import (
     Value,
     expanded,
+    reindexed,
     selected,
     sliced,
+    split,
     squeezed,
     transposed,
     unsqueezed,
@@ -45,6 +50,8 @@ from polyloom.frontends.torch.call import Call, Lowering, operation, operations
 def _reshaped(name: str) -> Lowering:
     def lowering(c: Call) -> Sequence[Value]:
         x = c.tensor()
+        if c.given("dtype"):
+            raise Refused("the bytes of elements as another type")
         return only(reshaped(c.b, x, with_rest(c.integers(name, ()), x.size)))
 
     return lowering
@@ -304,6 +311,53 @@ def _triangle(*, upper: bool) -> Lowering:
     return lowering
 
 
+def _windows(c: Call) -> Sequence[Value]:
+    """``unfold``: the windows of an axis in a new last axis, a view."""
+    x = c.tensor()
+    at, size, step = c.axis("dimension", x.rank), c.integer("size"), c.integer("step")
+    if not 0 < size <= x.shape[at] or step < 1:
+        raise Refused(f"windows of {size}, {step} apart, of {x.shape[at]} elements")
+    places: list[Formula] = [*iterators(x.rank)]
+    places[at] = step * iterators(x.rank)[at] + iterators(x.rank + 1)[-1]
+    count = (x.shape[at] - size) // step + 1
+    return only(reindexed(x, [count if k == at else n for k, n in enumerate((*x.shape, size))], places))
+
+
+def _halves_gated(c: Call) -> Sequence[Value]:
+    """``glu``: the first half of an axis times the sigmoid of the other."""
+    x = c.tensor()
+    at = c.axis("dim", x.rank, -1)
+    left, right = split_parts(x, at, [x.shape[at] // 2, x.shape[at] - x.shape[at] // 2])
+    return only(mapped(c.b, lambda v, w: scalar.multiply(v, scalar.sigmoid(w)), left, right))
+
+
+def _channels_shuffled(c: Call) -> Sequence[Value]:
+    x, groups = c.tensor(), c.integer("groups")
+    if x.rank < 3 or groups < 1 or x.shape[1] % groups:
+        raise Refused(f"{groups} groups of channels of the shape {list(x.shape)}")
+    wide = split(x, 1, (groups, x.shape[1] // groups))
+    return only(reshaped(c.b, transposed(wide, [0, 2, 1, *range(3, wide.rank)]), x.shape))
+
+
+def _select_replaced(c: Call) -> Sequence[Value]:
+    """``select_scatter``: one slice of an axis replaced."""
+    x, part = c.tensor(), c.tensor("src")
+    at = c.axis("dim", x.rank)
+    place = axis(c.integer("index"), x.shape[at])
+    after = x.shape[at] - place - 1
+    parts = [sliced(x, at, 0, 1, place), unsqueezed(part, [at]), sliced(x, at, place + 1, 1, after)]
+    return only(concatenated(c.b, parts, at))
+
+
+def _diagonal_replaced(c: Call) -> Sequence[Value]:
+    """``diagonal_scatter``, of a matrix or several."""
+    x, d, number = c.tensor(), c.tensor("src"), c.integer("offset", 0)
+    first, second = c.axis("dim1", x.rank, 0), c.axis("dim2", x.rank, 1)
+    order = [*(k for k in range(x.rank) if k not in (first, second)), first, second]
+    found = with_diagonal(c.b, transposed(x, order), d, number)
+    return only(transposed(found, [order.index(k) for k in range(x.rank)]))
+
+
 def _shuffled(c: Call) -> Sequence[Value]:
     """Pixel shuffle: ``(c r r, h, w)`` to ``(c, h r, w r)``."""
     x, r = c.tensor(), c.integer("upscale_factor")
@@ -455,6 +509,11 @@ OPERATIONS = operations(
         **dict.fromkeys(_PADS, _padded),
         "tril": _triangle(upper=False),
         "triu": _triangle(upper=True),
+        "unfold": _windows,
+        "glu": _halves_gated,
+        "channel_shuffle": _channels_shuffled,
+        "select_scatter": _select_replaced,
+        "diagonal_scatter": _diagonal_replaced,
         "pixel_shuffle": _shuffled,
         "pixel_unshuffle": _unshuffled,
         "copy": _copied,
