@@ -149,7 +149,9 @@ def test_writing_into_what_others_see_is_refused(tmp_path: Path) -> None:
                 node["target"] = "torch.ops.aten.relu_.default"
                 node["inputs"][0]["arg"] = {"as_tensor": {"name": "input"}}
 
-    assert "relu_" in str(refusal(tmp_path, changed("mlp", change)).diagnostics[0].notes)
+    (fault,) = refusal(tmp_path, changed("mlp", change)).diagnostics
+    assert "relu_" in str(fault.notes)
+    assert "run_decompositions" in fault.helps[0]
 
 
 def test_writing_into_a_result_is_refused(tmp_path: Path) -> None:

@@ -39,11 +39,11 @@ MOST_STATEMENTS = 200_000
 """Statements of a program at most: unrolled loops of a hostile file end there."""
 
 
-def lower(graph: Graph, find: Find, sizes: Sizes | None = None) -> Imported:
+def lower(graph: Graph, find: Find, sizes: Sizes | None = None, helps: Sequence[str] = ()) -> Imported:
     """Return the tensor program of a graph.
 
     ``sizes``: of dimensions that the graph leaves open, by the name of the dimension (one number) or of the
-    input (all of them).
+    input (all of them). ``helps``: what to do where nodes have no affine form.
 
     Errors: ``Unsupported`` with ``model-shape`` for inputs whose type or shape is open or is none that
     a program has, and with ``model-inexpressible`` for every node that has no affine form; ``model-outputs``
@@ -57,7 +57,7 @@ def lower(graph: Graph, find: Find, sizes: Sizes | None = None) -> Imported:
     walk.nodes(graph.nodes, scope)
     outputs = walk.outputs(graph.outputs, scope)
     if walk.refusals:
-        raise unsupported(graph.name or "the model", walk.refusals)
+        raise unsupported(graph.name or "the model", walk.refusals, helps)
     return _finished(program_name, builder, walk, bound, outputs)
 
 

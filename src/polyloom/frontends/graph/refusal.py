@@ -24,14 +24,14 @@ class Refusal:
         return f"{self.node} ({self.op}): {self.reason}"
 
 
-def unsupported(model: str, refusals: Sequence[Refusal]) -> Unsupported:
-    """Return the one error that lists every refusal."""
+def unsupported(model: str, refusals: Sequence[Refusal], helps: Sequence[str] = ()) -> Unsupported:
+    """Return the one error that lists every refusal. ``helps``: what a framework's users can do more."""
     count = "1 node" if len(refusals) == 1 else f"{len(refusals)} nodes"
     return Unsupported(
         error(
             "model-inexpressible",
             f"{count} of `{model}` cannot be expressed as affine statements",
             notes=[str(r) for r in refusals],
-            helps=["docs/models.md says what can be, and how a model is brought into that form"],
+            helps=[*helps, "docs/models.md says what can be, and how a model is brought into that form"],
         )
     )

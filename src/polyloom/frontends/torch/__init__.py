@@ -18,6 +18,11 @@ from polyloom.frontends.torch.in_memory import archive_of
 from polyloom.frontends.torch.read import graph_of_bytes
 from polyloom.frontends.torch.table import OPERATIONS, find_operation
 
+_HELPS = (
+    "save `program.run_decompositions()`: composed operations, and those that write into tensors (`add_`), "
+    "become simple ones",
+)
+
 
 def import_torch(path: Path, sizes: Sizes | None = None) -> Imported:
     """Return an archive of ``torch.export.save`` as a tensor program; PyTorch is not needed.
@@ -30,7 +35,7 @@ def import_torch(path: Path, sizes: Sizes | None = None) -> Imported:
         data = path.read_bytes()
     except OSError as fault:
         raise PolyloomError(unreadable(path, fault)) from fault
-    return lower(graph_of_bytes(data, path.stem, f"`{path}`"), find_operation, sizes)
+    return lower(graph_of_bytes(data, path.stem, f"`{path}`"), find_operation, sizes, _HELPS)
 
 
 def import_program(
