@@ -205,7 +205,7 @@ def _choice_faults(mapping: Mapping, program: Program) -> Iterator[Diagnostic]:
             helps = [f"leave `{old}` out of `iport_map`: it then lies in PE memory from the start"]
             yield error("map-state", message, mapping.span("state"), helps=helps)
     for statement, stream in mapping.trigger.items():
-        if stream not in mapping.inputs:
+        if stream is not None and stream not in mapping.inputs:
             message = f"`{stream}` has no port, so it cannot trigger `{statement}`"
             helps = [f"name a stream, or leave `trigger` out, or give `{stream}` a port"]
             yield error("map-trigger", message, mapping.span("trigger"), helps=helps)

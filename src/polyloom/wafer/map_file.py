@@ -12,6 +12,9 @@ from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Span, error
 
 KEYS = ("size", "compute_map", "iport_map", "oport_map", "sparse", "state", "trigger")
 
+NOTHING = "none"
+"""In ``trigger``: no stream drives the statement."""
+
 
 @dataclass(frozen=True)
 class Entry:

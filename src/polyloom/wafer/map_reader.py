@@ -16,7 +16,7 @@ from polyloom.ir.inputs import described
 from polyloom.ir.program import Program
 from polyloom.ir.relations import element_set, instance_set
 from polyloom.wafer.map_checks import check_mapping
-from polyloom.wafer.map_file import Entry, parse_relation, parse_set, read_entries
+from polyloom.wafer.map_file import NOTHING, Entry, parse_relation, parse_set, read_entries
 from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.sides import Grid
 
@@ -40,7 +40,7 @@ class Given:
     leaving: tuple[str, ...] | None
     sparse: tuple[str, ...] | None
     state: tuple[tuple[str, str], ...]
-    trigger: dict[str, str]
+    trigger: dict[str, str | None]
 
     def places_all(self, program: Program) -> bool:
         """Whether it says of every statement where it is."""
@@ -299,17 +299,18 @@ def _read_state(entry: Entry | None, program: Program) -> tuple[tuple[str, str],
     return tuple((old, new) for old, new, _ in pairs)
 
 
-def _read_trigger(entry: Entry | None, program: Program) -> dict[str, str]:
+def _read_trigger(entry: Entry | None, program: Program) -> dict[str, str | None]:
+    """Return the stream that drives a statement by its name; None where the map says `none`."""
     statements = {s.name: s for s in program.statements}
-    result: dict[str, str] = {}
+    result: dict[str, str | None] = {}
     for name, stream, span in _read_pairs(entry):
         assert entry is not None
         if name not in statements:
             raise PolyloomError(_unknown(entry, name, "statement", list(statements), span))
         read = [access.tensor for access in statements[name].reads]
-        if stream not in read:
+        if stream not in (*read, NOTHING):
             raise PolyloomError(_unknown(entry, stream, f"tensor read by `{name}`", read, span))
-        result[name] = stream
+        result[name] = stream if stream in read else None
     return result
 
 

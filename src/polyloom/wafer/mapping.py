@@ -19,7 +19,8 @@ class Mapping:
 
     ``placement``: statement name to ``{ S[i, j] -> PE[x, y] }``; ``inputs`` and ``outputs``: tensor name to
     ``{ x[i] -> [PE[x, y] -> index[k]] }`` with external PEs, in the order of the text; ``state``: pairs
-    (resident input, output that takes its place); ``trigger``: statement name to stream.
+    (resident input, output that takes its place); ``trigger``: statement name to stream, or None: its
+    streams are stored, and it runs when they have ended.
     """
 
     grid: Grid
@@ -28,7 +29,7 @@ class Mapping:
     outputs: dict[str, isl.Map]
     sparse: tuple[str, ...]
     state: tuple[tuple[str, str], ...]
-    trigger: dict[str, str]
+    trigger: dict[str, str | None]
     spans: dict[str, Span] = field(repr=False)
 
     def span(self, key: str) -> Span | None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops import IntExpression
-from polyloom.wafer.code import Code, Invoke, OperandRef
+from polyloom.polyhedra.loops import IntExpression, Number
+from polyloom.wafer.code import Code, Element, Invoke, OperandRef, SetBase
 from polyloom.wafer.instructions import move_instruction
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.role_context import (
@@ -22,6 +22,7 @@ from polyloom.wafer.role_context import (
 )
 from polyloom.wafer.segment_code import from_its_base, memory_operand, segment_code, sizes_of
 from polyloom.wafer.segments import Cut, Elements, Segment, cut
+from polyloom.wafer.selection import FIRST_TEMPORARY
 from polyloom.wafer.tree_code import InstanceCode
 
 
@@ -29,8 +30,9 @@ from polyloom.wafer.tree_code import InstanceCode
 class Passed:
     """Elements with one origin and the same targets: ``items``: ``[PE_X, PE_Y] -> { index[k] }``.
 
-    ``origin``: a queue, or None for memory; ``targets``: queues; ``kept``: whether memory is a target too;
-    ``local``: ``{ index[k] -> y_local[...] }`` where memory has to do with it.
+    ``origin``: a queue, or None for memory; ``targets``: queues; ``kept``: whether memory is a target too
+    (what has no target at all is taken off the queue and dropped); ``local``:
+    ``{ index[k] -> y_local[...] }`` where memory has to do with it.
     """
 
     name: str
@@ -43,7 +45,7 @@ class Passed:
     @property
     def works(self) -> bool:
         """Whether instructions can do it: what goes several ways comes from memory or stays there."""
-        return self.origin is None or self.kept or len(self.targets) == 1
+        return self.origin is None or self.kept or len(self.targets) <= 1
 
 
 def pass_instructions(
@@ -80,16 +82,17 @@ def _maker(
     """Declare a part's operands; return the function that makes its code at given outer indices."""
     sizes = sizes_of(builder, pieces, segment)
     memory = None if array is None else memory_operand(builder, part.name, segment, sizes, array)
-    code = _instructions(builder, part, count_of(sizes), memory, move_instruction(element).name)
+    code = _instructions(builder, part, count_of(sizes), memory, element)
     if memory is None or array is None:
         return lambda arguments: code
     return from_its_base(builder, pieces, segment, memory, array, code)
 
 
 def _instructions(
-    builder: RoleBuilder, part: Passed, count: IntExpression, memory: OperandRef | None, move: str
+    builder: RoleBuilder, part: Passed, count: IntExpression, memory: OperandRef | None, element: ElementType
 ) -> Code:
-    """From the queue to memory or on; from memory to every queue."""
+    """From the queue to memory, on, or nowhere; from memory to every queue."""
+    move = move_instruction(element).name
     outgoing = [
         builder.fabric_operand(f"{part.name}_{queue}", queue, count, output=True) for queue in part.targets
     ]
@@ -97,8 +100,18 @@ def _instructions(
     source = memory
     if part.origin is not None:
         source = builder.fabric_operand(f"{part.name}_{part.origin}", part.origin, count, output=False)
+        if not part.kept and not part.targets:
+            return (Invoke(move, _dropped(builder, part, count, element), (source,)),)
         if part.kept and memory is not None:
             code.append(Invoke(move, memory, (source,)))
             source = memory
     assert source is not None
     return (*code, *(Invoke(move, target, (source,)) for target in outgoing))
+
+
+def _dropped(builder: RoleBuilder, part: Passed, count: IntExpression, element: ElementType) -> OperandRef:
+    """Return an operand that writes all elements over one that nobody reads."""
+    unread = Element(builder.temporary(FIRST_TEMPORARY, element, 1), (Number(0),))
+    operand = builder.memory_operand(f"{part.name}_dropped", (count,), (0,))
+    builder.setup.append((SetBase(operand, unread),))
+    return operand

@@ -41,6 +41,7 @@ from polyloom.wafer.stream_code import (
     end_of_chunk,
     receive_all,
     store_instruction,
+    store_segments,
     whole_instruction,
 )
 from polyloom.wafer.units import BEGIN, Patience, Unit, parts_on, units_on
@@ -141,7 +142,7 @@ def _dense_tasks(builder: RoleBuilder, unit: Unit, here: StreamOnRole, done: Cod
     whole = store_instruction(builder, here, finished) or whole_instruction(builder, here, finished)
     if whole is not None:
         return [LocalTask(unit.name, whole, False), LocalTask(finished, done, False)]
-    body = receive_all(builder, here, element_body(builder, here))
+    body = store_segments(builder, here) or receive_all(builder, here, element_body(builder, here))
     return [LocalTask(unit.name, (*body, *done), True)]
 
 

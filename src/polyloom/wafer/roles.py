@@ -69,6 +69,8 @@ def _features(analysis: LayerAnalysis) -> Iterator[isl.Set]:
         yield task.pes
     for store in graph.stores:
         yield store.stored.domain()
+        if not store.stream.sparse and not any(task.stream is store.stream for task in graph.compute):
+            yield from (going.domain() for going in store.passing.values())
     for result in graph.results:
         for move in result.moves:
             for kind in move.kinds:

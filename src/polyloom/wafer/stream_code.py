@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyloom.ir.expressions import Read
-from polyloom.polyhedra.binding import unbind_domain
+from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain, unbind_domain
 from polyloom.polyhedra.functions import compose
 from polyloom.polyhedra.loops import IntExpression, Name, instances_in, operation_count
+from polyloom.polyhedra.simplify import settled
 from polyloom.wafer.chain_code import chunk_extents
 from polyloom.wafer.code import (
     Block,
@@ -34,6 +35,7 @@ from polyloom.wafer.compute_code import compute_code
 from polyloom.wafer.instructions import move_instruction
 from polyloom.wafer.matching import ACCUMULATOR
 from polyloom.wafer.nests import find_nest, linear_function
+from polyloom.wafer.pass_code import Passed, pass_instructions
 from polyloom.wafer.role_context import (
     RoleBuilder,
     coalesced,
@@ -175,6 +177,24 @@ def store_instruction(builder: RoleBuilder, here: StreamOnRole, then: str) -> Co
     start = nest.start.intersect_params(builder.role.context)
     builder.setup.append((SetBase(target, element_at_point(array, access, start, code)),))
     return (Invoke(move_instruction(here.stream.type).name, target, (source,), then),)
+
+
+def store_segments(builder: RoleBuilder, here: StreamOnRole) -> Code | None:
+    """Return instructions for a dense stream of which the PE keeps a part: what is kept, what goes by.
+
+    None where the stream also drives a statement, or where instructions would be for single elements.
+    """
+    if here.store is None or here.drives:
+        return None
+    to_local = _index_to_local(builder, here)
+    indices = here.stream.indices().intersect_params(builder.role.context)
+    kept = settled(to_local.domain().intersect(indices))
+    parts = [Passed(f"{here.label}_store", kept, here.queue, (), True, to_local)]
+    for name, going in here.store.passing.items():
+        if builder.role.overlaps(going.domain()):
+            items = bind_domain(going, PE_PARAMETERS).intersect_params(builder.role.context)
+            parts.append(Passed(f"{here.label}_{name}", items, here.queue, (), False, None))
+    return pass_instructions(builder, parts, here.stream.type, builder.array(here.stream.tensor))
 
 
 def _index_to_local(builder: RoleBuilder, here: StreamOnRole) -> isl.Map:

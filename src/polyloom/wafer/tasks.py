@@ -8,6 +8,7 @@ Source: dtg_codegen, Sec. 4.2.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Mapping as ReadOnly
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -18,10 +19,11 @@ from polyloom.diagnostics import Diagnostic, PolyloomError, error, remark
 from polyloom.ir.program import Access, Program, Statement
 from polyloom.ir.relations import access_relation
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_range
+from polyloom.polyhedra.simplify import settled
 from polyloom.wafer.chains import Results, build_results
 from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.sides import pes_of
-from polyloom.wafer.streams import Stream, build_streams
+from polyloom.wafer.streams import Stream, build_streams, parametric_universe
 from polyloom.wafer.zeros import Number, initial_value, zeros_may_be_dropped
 
 
@@ -79,6 +81,22 @@ class StoreTask:
     stream: Stream
     stored: isl.Map
 
+    @cached_property
+    def passing(self) -> ReadOnly[str, isl.Map]:
+        """Return ``{ PE[x, y] -> index[k] }`` by name: what comes to PEs before, between and after what they
+        keep, and is not kept.
+        """
+        carried = self.stream.carried.intersect_range(_at(self.stream.receivers, self.stream.index_rank))
+        kept = carried.uncurry().intersect_domain(self.stored.reverse().wrap()).domain_factor_range()
+        others = settled(carried.range().unwrap().subtract(kept))
+        later = isl.Map.lex_lt(kept.range().get_space())
+        behind, ahead = (others.intersect(kept.apply_range(m)) for m in (later, later.reverse()))
+        return {
+            "before": settled(ahead.subtract(behind)),
+            "between": settled(ahead.intersect(behind)),
+            "after": settled(behind.subtract(ahead)),
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class InitializeTask:
@@ -118,6 +136,11 @@ class TaskGraph:
         return next(r for r in self.results if r.tensor == tensor)
 
 
+def _at(pes: isl.Set, rank: int) -> isl.Set:
+    """Return ``{ [PE[x, y] -> index[k]] }`` at some PEs."""
+    return isl.Map.from_domain_and_range(pes, parametric_universe("index", rank)).wrap()
+
+
 def trigger_position(statement: Statement, tensor: str) -> int:
     """Return the position of the statement's read of a tensor."""
     return next(k for k, access in enumerate(statement.reads) if access.tensor == tensor)
@@ -149,12 +172,15 @@ def build_tasks(program: Program, mapping: Mapping) -> TaskGraph:
 def _trigger(program: Program, mapping: Mapping, statement: Statement) -> str | None:
     """Choose the stream that drives a statement: the stated one, else the last in ``iport_map``.
 
-    A stream cannot drive a statement that reads a tensor which is complete only after the stream's end.
+    None where the map says that nothing does: its streams are stored, and it runs when they have ended. A
+    stream cannot drive a statement that reads a tensor which is complete only after the stream's end.
     """
     read = {access.tensor for access in statement.reads}
     behind = _streams_behind(program, mapping, statement)
     moving = [tensor for tensor in mapping.inputs if tensor in read and tensor not in behind]
     stated = mapping.trigger.get(statement.name)
+    if _waits(mapping, statement):
+        return None
     if stated in behind:
         raise PolyloomError(_drives_too_early(mapping, statement, str(stated)))
     chosen = stated or (moving[-1] if moving else None)
@@ -164,6 +190,11 @@ def _trigger(program: Program, mapping: Mapping, statement: Statement) -> str | 
     if chosen in mapping.sparse and not zeros_may_be_dropped(statement, position):
         return None
     return chosen
+
+
+def _waits(mapping: Mapping, statement: Statement) -> bool:
+    """Whether the map says that no stream drives a statement."""
+    return mapping.trigger.get(statement.name, "") is None
 
 
 def _drives_too_early(mapping: Mapping, statement: Statement, stream: str) -> Diagnostic:
@@ -206,7 +237,7 @@ def _stored_remarks(
         sparse = [
             a.tensor for a in statement.reads if a.tensor in mapping.sparse and a.tensor in mapping.inputs
         ]
-        if sparse and triggers[statement.name] is None:
+        if sparse and triggers[statement.name] is None and not _waits(mapping, statement):
             yield remark(
                 "task-zero-matters",
                 f"`{statement.name}` waits for the end of `{sparse[-1]}`",

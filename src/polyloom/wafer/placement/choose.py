@@ -109,7 +109,7 @@ def _wishes(given: Given, program: Program) -> Iterator[tuple[Wishes, tuple[str,
     leaving = tuple(given.outputs) if given.outputs is not None else given.leaving or ()
     named = [
         *(n for n in sparse if n in program.inputs),
-        *given.trigger.values(),
+        *(n for n in given.trigger.values() if n is not None),
         *(given.streamed or ()),
     ]
     if given.inputs is None and not given.streamed and (not all_placed or "iport_map" in given.entries):
