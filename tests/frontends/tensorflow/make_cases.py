@@ -680,11 +680,33 @@ def write_saved_model(folder: Path) -> None:
     np.savez_compressed(folder / "saved_model.npz", **{"in/image": x, "out/scores": scores})
 
 
+class Unnamed(tf.Module):  # type: ignore[misc, name-defined]
+    """Four variables that have one name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.b, self.a = tf.Variable([1.0, 2.0]), tf.Variable([10.0, 20.0])
+        self.others = [tf.Variable([5.0, 6.0]), tf.Variable([7.0, 9.0])]
+
+    @tf.function(input_signature=[tf.TensorSpec((2,), tf.float32, name="x")])
+    def apply(self, x: Any) -> Any:
+        return {"y": (x * self.a + self.b) * self.others[1] - self.others[0]}
+
+
+def write_unnamed(folder: Path) -> None:
+    """Write a SavedModel whose variables have no names of their own."""
+    module, x = Unnamed(), np.asarray([0.5, -2.0], np.float32)
+    tf.saved_model.save(module, str(folder / "saved_model_unnamed"), signatures=module.apply)
+    y = module.apply(tf.constant(x))["y"].numpy()
+    np.savez_compressed(folder / "saved_model_unnamed.npz", **{"in/x": x, "out/y": y})
+
+
 def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     if not sys.argv[2:]:
         write_saved_model(folder)
+        write_unnamed(folder)
     keras_cases()
     networks()
     for case in CASES:

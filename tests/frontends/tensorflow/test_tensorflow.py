@@ -59,6 +59,11 @@ def test_a_saved_model_reads_its_checkpoint() -> None:
     assert "sequential/conv2d/kernel" in model.names.values()
 
 
+def test_variables_of_one_name_are_told_apart() -> None:
+    model = import_tensorflow(DATA / "saved_model_unnamed")
+    assert_computes(model, *stored("saved_model_unnamed"))
+
+
 def test_layers_keep_their_names() -> None:
     model = import_tensorflow(DATA / "keras_lenet.pb")
     nodes = {row.node: row for row in model.rows}

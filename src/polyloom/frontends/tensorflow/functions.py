@@ -6,7 +6,7 @@ In the graph itself a tensor is ``node`` or ``node:2``. Inside a function it is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -110,10 +110,10 @@ def tensor_name(node: str, output: int) -> str:
     return node if output == 0 else f"{node}:{output}"
 
 
-def flat_nodes(graph: Any) -> list[RawNode]:
-    """Return the nodes of a GraphDef with all calls inlined. Errors: ``model-broken``."""
+def flat_nodes(graph: Any, wanted: Callable[[Any], bool] = lambda node: True) -> list[RawNode]:
+    """Return the nodes of a GraphDef that are wanted, with all calls inlined. Errors: ``model-broken``."""
     library = {text(f.signature.name): f for f in graph.library.function}
-    nodes = [_raw(node) for node in graph.node]
+    nodes = [_raw(node) for node in graph.node if wanted(node)]
     return list(_Inliner(library, {node.name for node in nodes}).nodes(nodes, 0))
 
 

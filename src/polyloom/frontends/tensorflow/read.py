@@ -196,10 +196,9 @@ class _Reading:
         return replace(node, inputs=(handle,), outputs=(node.name,))
 
     def _declared(self, node: RawNode) -> None:
-        name = text(node.attributes["shared_name"].s) if "shared_name" in node.attributes else ""
         kind = TYPES.get(node.attributes["dtype"].type) if "dtype" in node.attributes else None
         shape = shape_of(node.attributes["shape"].shape) if "shape" in node.attributes else None
-        self._variable(node.name, name or node.name, kind, shape, reference=node.op != "VarHandleOp")
+        self._variable(node.name, variable_name(node), kind, shape, reference=node.op != "VarHandleOp")
 
     def _variable(
         self,
@@ -243,6 +242,12 @@ class _Reading:
             self.unreadable[node.name] = "a constant without a value"
         except Unreadable as reason:
             self.unreadable[node.name] = str(reason)
+
+
+def variable_name(handle: RawNode) -> str:
+    """Return the name of the variable that a node declares."""
+    shared = text(handle.attributes["shared_name"].s) if "shared_name" in handle.attributes else ""
+    return shared or handle.name
 
 
 def _body(name: str, body: RawBody) -> Graph:

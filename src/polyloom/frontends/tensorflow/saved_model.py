@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ from polyloom.frontends.graph.model import Graph
 from polyloom.frontends.protobuf.reading import broken, parse, read_bytes, text
 from polyloom.frontends.protobuf.tensorflow_schema import tensorflow_messages
 from polyloom.frontends.tensorflow.checkpoint import Checkpoint, read_checkpoint
-from polyloom.frontends.tensorflow.read import Selection, graph_of
+from polyloom.frontends.tensorflow.functions import RawNode, flat_nodes
+from polyloom.frontends.tensorflow.read import Selection, graph_of, variable_name
 from polyloom.frontends.tensorflow.tensors import Unreadable
 
 NDArray = npt.NDArray[Any]
@@ -22,6 +23,7 @@ NDArray = npt.NDArray[Any]
 FILE = "saved_model.pb"
 _OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _VALUE = "VARIABLE_VALUE"
+_RESTORE = "RestoreV2"
 
 
 def is_saved_model(folder: Path) -> bool:
@@ -88,7 +90,16 @@ def _variables(meta: Any, folder: Path) -> tuple[dict[str, NDArray], dict[str, s
 
 
 def _keys(meta: Any, checkpoint: Checkpoint) -> dict[str, str]:
-    """Return the key of each variable of a TensorFlow 2 model, by its name.
+    """Return the key of each variable of a TensorFlow 2 model, by the name of its handle.
+
+    The model has a function that restores variables. Keras' functions see others than those: these are known
+    by the names of the model's objects, unless several have one (`Variable`).
+    """
+    return _named(meta, checkpoint) | _restored(meta.graph_def)
+
+
+def _named(meta: Any, checkpoint: Checkpoint) -> dict[str, str]:
+    """Return the key of each variable whose name no other has.
 
     The model's and the checkpoint's graphs of objects are walked side by side from their roots.
     """
@@ -99,10 +110,11 @@ def _keys(meta: Any, checkpoint: Checkpoint) -> dict[str, str]:
     saved = meta.object_graph_def.nodes
     tracked = parse(tensorflow_messages()["TrackableObjectGraph"], data, "the checkpoint").nodes
     found: dict[str, str] = {}
+    names = Counter(text(n.variable.name) for n in saved if n.HasField("variable"))
     for ours, theirs in _pairs(saved, tracked):
-        if saved[ours].HasField("variable"):
+        name = text(saved[ours].variable.name)
+        if names[name] == 1:
             keys = [text(a.checkpoint_key) for a in tracked[theirs].attributes if text(a.name) == _VALUE]
-            name = text(saved[ours].variable.name)
             found |= {name: keys[0]} if keys else {}
     return found
 
@@ -123,3 +135,42 @@ def _pairs(saved: Any, tracked: Any) -> Iterator[tuple[int, int]]:
             if 0 <= child.node_id < len(saved) and 0 <= other < len(tracked):
                 seen.add(child.node_id)
                 waiting.append((child.node_id, other))
+
+
+def _restored(graph: Any) -> dict[str, str]:
+    """Return the keys by which a function of the graph restores variables, by the names of their handles."""
+    restoring = {
+        text(f.signature.name)
+        for f in graph.library.function
+        if any(text(n.op) == _RESTORE for n in f.node_def)
+    }
+
+    def is_restored(node: Any) -> bool:
+        called = "f" in node.attr and text(node.attr["f"].func.name) in restoring
+        return called or text(node.op) == "VarHandleOp"
+
+    nodes = {node.name: node for node in flat_nodes(graph, is_restored)}
+    found = {}
+    for node in nodes.values():
+        if node.op == "AssignVariableOp" and len(node.inputs) == 2:
+            handle, key = nodes.get(node.inputs[0]), _key(nodes, node.inputs[1])
+            if handle is not None and handle.op == "VarHandleOp" and key is not None:
+                found[variable_name(handle)] = key
+    return found
+
+
+def _key(nodes: Mapping[str, RawNode], tensor: str) -> str | None:
+    """Return the key in the checkpoint that a tensor is read under; None for other tensors."""
+    name, _, output = tensor.partition(":")
+    node = nodes.get(name)
+    while node is not None and node.op == "Identity" and node.inputs:
+        name, _, output = node.inputs[0].partition(":")
+        node = nodes.get(name)
+    if node is None or node.op != _RESTORE or len(node.inputs) < 2:
+        return None
+    names = nodes.get(node.inputs[1])
+    if names is None or "value" not in names.attributes:
+        return None
+    listed = names.attributes["value"].tensor.string_val
+    number = int(output or 0)
+    return text(listed[number]) if number < len(listed) else None
