@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from corpus import Layer, layers
 
-from polyloom.api import read_program, simulate
+from polyloom.api import read_mapping, read_program, simulate
 from polyloom.diagnostics import Source
 from polyloom.ir.program import Program
 from polyloom.pipeline import analyse_layer, complete_mapping
@@ -38,7 +38,8 @@ def test_a_guess_is_of_the_size_of_the_estimate(layer: Layer) -> None:
     wishes = Wishes(tuple(mapping.inputs), tuple(mapping.outputs), mapping.sparse)
     places = [place_of(s, mapping.placement[s.name]) for s in program.statements]
     compiled = compile_program(analyse_layer(program, mapping, SimdOptions(machine=CS2)), CS2)
-    assert 0.4 < Guesser(program, wishes, CS2).guess(places).cycles / estimated_cycles(compiled) < 1.3
+    guess = Guesser(program, wishes, CS2, may_wait=False).guess(places)
+    assert 0.4 < guess.cycles / estimated_cycles(compiled) < 1.3
 
 
 def box(*counts: int) -> LocalBox:
@@ -93,6 +94,28 @@ def test_a_direction_asks_for_blocks() -> None:
     )
     assert "mod 2, 0]" not in complete_mapping(source, read_program(STRIDED), CS2).text.split("iport_map")[0]
     assert "r//2" in complete_mapping(source, read_program(STRIDED), CS2).text
+
+
+@pytest.mark.parametrize(("name", "gain"), [("maxpool", 5), ("matmul_dense M=6 N=6 K=6", 1.5)])
+def test_dense_streams_are_stored_where_that_is_less_work(name: str, gain: float) -> None:
+    """One instruction takes what a PE keeps, another what goes by; then the statement runs as a whole."""
+    layer = next(x for x in layers() if x.name == name)
+    program = layer.program()
+    hand = layer.mapping(program)
+    given = f"size: {{ PE[{hand.grid.width}, {hand.grid.height}] }}\niport_map: auto {', '.join(hand.inputs)}"
+    choice = complete_mapping(Source("m", given), program, CS2)
+    assert f"trigger: {program.statements[0].name} = none" in choice.text
+    result = simulate(program, choice.mapping, check=True)
+    assert result.check is not None and result.check.passed
+    driven = choice.text[: choice.text.index("trigger:")]
+    assert gain * result.cycles < simulate(program, read_mapping(driven, program)).cycles
+
+
+def test_a_trigger_that_the_map_gives_stays() -> None:
+    layer = next(x for x in layers() if x.name == "maxpool")
+    given = "size: { PE[2, 2] }\niport_map: auto x\ntrigger: pool = x"
+    choice = complete_mapping(Source("m", given), layer.program(), CS2)
+    assert "trigger: pool = x" in choice.text and "none" not in choice.text
 
 
 def test_a_stream_does_not_drive_what_waits_for_its_end() -> None:

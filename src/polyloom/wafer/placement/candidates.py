@@ -149,7 +149,7 @@ def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tu
     for number, r in enumerate(_promising(tuple(_varied(ranked)), search.options.layouts)):
         if number >= search.options.least and r.guess.cycles > search.options.hopeless * best:
             break
-        plan = first_plan(search.problem, rectangle_of(search.problem, r.places), r.places)
+        plan = first_plan(search.problem, rectangle_of(search.problem, r.places), r.places, r.guess.waits)
         candidate = search.tried(plan)
         found.append((r, (plan, candidate)))
         best = min(best, candidate.cycles)

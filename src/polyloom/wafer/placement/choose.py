@@ -155,7 +155,7 @@ def _ranked(problem: Problem, limit: tuple[int, int], machine: Machine) -> list[
     def with_known(places: tuple[Place, ...]) -> tuple[Place, ...]:
         return tuple(known.get(n, place) for n, place in enumerate(places))
 
-    model = Guesser(program, problem.wishes, machine)
+    model = Guesser(program, problem.wishes, machine, problem.chooses_triggers)
 
     def guesser(places: tuple[Place, ...]) -> Guess:
         return model.guess(with_known(places))

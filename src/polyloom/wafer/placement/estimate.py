@@ -24,11 +24,15 @@ from polyloom.wafer.zeros import zeros_may_be_dropped
 
 @dataclass(frozen=True)
 class Guess:
-    """``memory``: the local arrays of a PE in bytes, by tensor; ``pes``: size of the rectangle."""
+    """``memory``: the local arrays of a PE in bytes, by tensor; ``pes``: size of the rectangle.
+
+    ``waits``: the statements whose streams are best stored first.
+    """
 
     cycles: float
     memory: tuple[tuple[str, int], ...]
     pes: int
+    waits: tuple[str, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -47,11 +51,12 @@ class _Driven:
 
 @dataclass(frozen=True, eq=False)
 class Guesser:
-    """Guesses what layouts of a program cost."""
+    """Guesses what layouts of a program cost. ``may_wait``: whether streams may be stored for statements."""
 
     program: Program
     wishes: Wishes
     machine: Machine
+    may_wait: bool = True
 
     @cached_property
     def _costs(self) -> BoxCosts:
@@ -63,19 +68,35 @@ class Guesser:
         return tuple(tuple(_drivers(self.program, s, self.wishes)) for s in self.program.statements)
 
     def guess(self, places: Sequence[Place]) -> Guess:
-        """Return what a layout might cost."""
+        """Return what a layout might cost, with streams that drive statements or all dense ones stored."""
+        driven = [self._driven(number, place) for number, place in enumerate(places)]
+        stored = [None if d is not None and self._may_wait(d) else d for d in driven]
+        guesses = [self._guess(places, driven)]
+        if stored != driven:
+            guesses.append(self._guess(places, stored, driven))
+        return min(guesses, key=lambda g: g.cycles)
+
+    def _may_wait(self, driven: _Driven) -> bool:
+        """Whether the stream may be stored instead: it does a task's work element by element."""
+        return self.may_wait and not driven.whole and driven.tensor not in self.wishes.sparse
+
+    def _guess(
+        self,
+        places: Sequence[Place],
+        driven: Sequence[_Driven | None],
+        instead: Sequence[_Driven | None] | None = None,
+    ) -> Guess:
         width, height = extent_of(places)
-        cycles, driven = 0.0, []
-        for number, statement in enumerate(self.program.statements):
-            place = places[number]
-            chosen = self._driven(number, place)
-            driven.append(chosen)
+        cycles = 0.0
+        for statement, place, by in zip(self.program.statements, places, driven, strict=True):
             box = local_box(statement, place.x, place.y)
-            cycles += self._costs.together(statement, box) if chosen is None else chosen.cycles
+            cycles += self._costs.together(statement, box) if by is None else by.cycles
             cycles += result_cycles(self.program, statement, place, places, self.wishes, self.machine)
         cycles += sum(self._stream_cycles(name, places, driven) for name in self.wishes.streamed)
-        memory = tuple(_memory(self.program, places, self.wishes))
-        return Guess(cycles + width + height, memory, width * height)
+        triples = zip(self.program.statements, driven, instead or driven, strict=True)
+        waits = tuple(s.name for s, by, other in triples if by is not other)
+        memory = tuple(_memory(self.program, places, self.wishes, waits))
+        return Guess(cycles + width + height, memory, width * height, waits)
 
     def _driven(self, number: int, place: Place) -> _Driven | None:
         """Return the stream that drives a statement for the fewest cycles; None where none can."""
@@ -109,9 +130,15 @@ class Guesser:
             each = machine.data_task_dispatch
         elif all(by.whole for by in mine) and len(mine) + bool(stored) < 2 and stored in (0, arriving):
             return machine.simd_launch + arriving
+        elif not mine:
+            return _SEGMENTS * machine.simd_launch + arriving
         else:
             each = machine.loop_iteration + machine.receive
         return arriving * each + stored * store_cycles(machine)
+
+
+_SEGMENTS = 3
+"""Instructions for a stream of which a PE keeps a part: what comes before, the part, what comes after."""
 
 
 def extent_of(places: Sequence[Place]) -> tuple[int, int]:
@@ -140,14 +167,17 @@ def _streams_behind(program: Program, statement: Statement, wishes: Wishes) -> s
     return found
 
 
-def _memory(program: Program, places: Sequence[Place], wishes: Wishes) -> Iterator[tuple[str, int]]:
+def _memory(
+    program: Program, places: Sequence[Place], wishes: Wishes, waits: Sequence[str]
+) -> Iterator[tuple[str, int]]:
     """Yield the bytes of each tensor on a PE: the largest box of its accesses. Drivers are not stored."""
     for tensor in program.tensors:
         sizes = [0]
         for statement, place in zip(program.statements, places, strict=True):
             moving = [a.tensor for a in statement.reads if a.tensor in wishes.streamed]
             for access in accesses(statement):
-                if access.tensor == tensor.name and moving != [tensor.name]:
+                drives = moving == [tensor.name] and statement.name not in waits
+                if access.tensor == tensor.name and not drives:
                     sizes.append(elements(access, local_box(statement, place.x, place.y)))
         if max(sizes):
             yield tensor.name, max(sizes) * tensor.type.size

@@ -11,6 +11,7 @@ import islpy as isl
 
 from polyloom.diagnostics import Source
 from polyloom.ir.program import Program
+from polyloom.wafer.map_file import NOTHING
 from polyloom.wafer.map_reader import Given
 from polyloom.wafer.mapping import Mapping as LairMap
 from polyloom.wafer.placement.boxes import Wishes, local_box, used_extents
@@ -38,6 +39,11 @@ class Problem:
         return self.given.inputs is None
 
     @property
+    def chooses_triggers(self) -> bool:
+        """Whether what drives statements is ours to choose."""
+        return self.chooses_inputs and "trigger" not in self.given.entries
+
+    @property
     def chooses_outputs(self) -> bool:
         """Whether the output ports are ours to choose."""
         return self.given.outputs is None
@@ -45,19 +51,22 @@ class Problem:
 
 @dataclass(frozen=True)
 class Plan:
-    """``places``: of the statements, as far as they are understood; ``inputs``: in the order of the map."""
+    """``places``: of the statements, as far as they are understood; ``inputs``: in the order of the map;
+    ``waits``: statements that no stream drives.
+    """
 
     grid: Grid
     places: tuple[Place, ...]
     inputs: tuple[tuple[str, Port], ...]
     outputs: tuple[tuple[str, Port], ...]
+    waits: tuple[str, ...] = ()
 
 
-def first_plan(problem: Problem, grid: Grid, places: tuple[Place, ...]) -> Plan:
+def first_plan(problem: Problem, grid: Grid, places: tuple[Place, ...], waits: tuple[str, ...] = ()) -> Plan:
     """Return the plan with the ports that bring, and take, the fewest wavelets through each."""
     inputs = tuple((n, _first_port(problem, places, n, inward=True)) for n in problem.wishes.streamed)
     outputs = tuple((n, _first_port(problem, places, n, inward=False)) for n in problem.wishes.leaving)
-    return Plan(grid, places, inputs, outputs)
+    return Plan(grid, places, inputs, outputs, waits)
 
 
 def _first_port(problem: Problem, places: Sequence[Place], name: str, *, inward: bool) -> Port:
@@ -114,6 +123,8 @@ def telling_neighbours(problem: Problem, plan: Plan) -> Iterator[Plan]:
     From which of two opposite sides a stream comes changes nothing, nor in which order results leave; nor
     where in an order those dimensions stand of which a line has one index only.
     """
+    if problem.chooses_triggers:
+        yield replace(plan, waits=() if plan.waits else _may_wait(problem))
     yield from _swapped(problem, plan)
     if problem.chooses_inputs:
         for n, (name, port) in enumerate(plan.inputs):
@@ -126,6 +137,14 @@ def telling_neighbours(problem: Problem, plan: Plan) -> Iterator[Plan]:
     if problem.chooses_inputs:
         for n, (_, port) in enumerate(plan.inputs):
             yield replace(plan, inputs=_with(plan.inputs, n, _turned(port)))
+
+
+def _may_wait(problem: Problem) -> tuple[str, ...]:
+    """Return the statements that read dense streams only, of those that they read."""
+    wishes = problem.wishes
+    dense = {name for name in wishes.streamed if name not in wishes.sparse}
+    read = [(s.name, {a.tensor for a in s.reads} & {*wishes.streamed}) for s in problem.program.statements]
+    return tuple(name for name, streams in read if streams and streams <= dense)
 
 
 def _swapped(problem: Problem, plan: Plan) -> Iterator[Plan]:
@@ -188,6 +207,8 @@ def plan_text(problem: Problem, plan: Plan) -> str:
     lines = [size, compute]
     lines += _ports_text(problem, plan, placed, inward=True)
     lines += _ports_text(problem, plan, placed, inward=False)
+    if plan.waits:
+        lines.append(f"trigger: {', '.join(f'{name} = {NOTHING}' for name in plan.waits)}")
     lines += [f"{key}: {given.entries[key].text}" for key in _KEPT if key in given.entries]
     return "\n".join(lines) + "\n"
 
