@@ -37,7 +37,7 @@ from polyloom.wafer.simulation import simulate_program
 from polyloom.wafer.simulator.machine import Machine, load_machine
 
 GOAL = 1.3
-MOST_INSTANCES = 2000
+MOST_INSTANCES = 300
 """Of a layer that is compared with random maps."""
 
 EFFORT = 3_000_000

@@ -1,7 +1,8 @@
 """Random maps of a layer on a rectangle of PEs: what automatic mapping is compared with.
 
 Iterators are tiled, dealt out cyclically, mirrored or left whole; a statement that reads another one's result
-follows it, or goes its own way; ports are on any side, in any order. What a check refuses is drawn again.
+follows it, or goes its own way; ports are on any side, in any order; streams drive statements or are stored.
+What a check refuses is drawn again.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ def random_map(random: Random, program: Program, like: Mapping) -> str:
     for key, names in (("sparse", like.sparse), ("state", tuple(f"{a} = {b}" for a, b in like.state))):
         if names:
             lines.append(f"{key}: {', '.join(names)}")
+    lines += _triggers(random, program, like)
     return head + "\n".join(lines) + "\n"
 
 
@@ -84,6 +86,14 @@ def _ports(random: Random, program: Program, placed: Mapping, like: Mapping) -> 
     ]
     if any(texts):
         yield f"oport_map: {{ {'; '.join(t for t in texts if t)} }}"
+
+
+def _triggers(random: Random, program: Program, like: Mapping) -> Iterator[str]:
+    """Store the streams of a statement now and then, in place of driving it."""
+    moving = [s.name for s in program.statements if {a.tensor for a in s.reads} & like.inputs.keys()]
+    waiting = [name for name in moving if random.random() < 0.25]
+    if waiting:
+        yield f"trigger: {', '.join(f'{name} = none' for name in waiting)}"
 
 
 def _with_order(random: Random, tensor: Tensor, lines: isl.Map) -> str:

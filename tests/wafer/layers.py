@@ -294,7 +294,8 @@ def _map(random: Random, program: Program, grid: tuple[int, int]) -> str:
     outputs = {name: ports for name, ports in outputs.items() if ports}
     lines = map_lines(random, program, placement, grid, inputs, outputs, 0.5)
     moving = {s.name: [a.tensor for a in s.reads if a.tensor in inputs] for s in program.statements}
-    triggers = [f"{s} = {random.choice(t)}" for s, t in moving.items() if t and random.random() < 0.3]
+    drivers = {name: [*streams, "none"] for name, streams in moving.items() if streams}
+    triggers = [f"{name} = {random.choice(d)}" for name, d in drivers.items() if random.random() < 0.3]
     if triggers:
         lines.append(f"trigger: {', '.join(triggers)}")
     return "\n".join(lines) + "\n"
