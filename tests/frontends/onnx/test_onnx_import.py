@@ -252,6 +252,38 @@ def test_sums_of_no_elements_of_data(tmp_path: Path) -> None:
     np.testing.assert_array_equal(outputs(found, x=x)["y"], x)
 
 
+def test_sequences_of_known_lengths(tmp_path: Path) -> None:
+    """What a loop puts into a sequence is joined, as exported loops over lists do."""
+    element = graph(
+        [
+            node("Identity", "go", "goes"),
+            node("Gather", "x k", "row", axis=0),
+            node("SequenceInsert", "list row", "longer"),
+        ],
+        {"k": declared("k", (), "int64"), "go": declared("go", (), "bool"), "list": ()},
+        ["goes", "longer"],
+    )
+    nodes = [
+        node("SequenceEmpty", "", "none"),
+        node("Loop", "three - none", "rows", body=element),
+        node("SequenceErase", "rows one", "shorter"),
+        node("ConcatFromSequence", "shorter", "y", axis=1, new_axis=1),
+        node("SplitToSequence", "x sizes", "parts", axis=0),
+        node("SequenceAt", "parts last", "z"),
+    ]
+    constants = {
+        "three": np.asarray(3),
+        "one": np.asarray(1),
+        "sizes": np.asarray([3, 1]),
+        "last": np.asarray(-1),
+    }
+    found = imported(tmp_path, model(graph(nodes, {"x": (4, 2)}, ["y", "z"], constants), 18))
+    x = floats(4, 2)
+    computed = outputs(found, x=x)
+    np.testing.assert_array_equal(computed["y"], x[[0, 2]].T)
+    np.testing.assert_array_equal(computed["z"], x[3:])
+
+
 def test_outputs_that_see_one_tensor(tmp_path: Path) -> None:
     """The first takes the name of the tensor that all of them see."""
     nodes = [

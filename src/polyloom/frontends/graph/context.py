@@ -59,18 +59,18 @@ class Context:
     @property
     def everything(self) -> list[Anything]:
         """All inputs, tensors and lists, none of which may be missing. Raises ``Refused``."""
-        found = [v for v in self.values if v is not None]
-        if len(found) != len(self.values):
+        return self.some(range(len(self.values)))
+
+    def some(self, positions: Sequence[int]) -> list[Anything]:
+        """Return inputs, tensors and lists, none of which may be missing. Raises ``Refused``."""
+        found = [v for v in map(self.anything, positions) if v is not None]
+        if len(found) != len(positions):
             raise Refused("an input is missing")
         return found
 
     def tensors(self, body: Graph, given: Mapping[str, Value]) -> list[Value]:
         """Lower a body whose results are tensors. Raises ``Refused``."""
-        found = self.subgraph(body, given)
-        kept = [v for v in found if isinstance(v, Value)]
-        if len(kept) != len(found):
-            raise Refused("a result of its body is a list of tensors")
-        return kept
+        return tensors_of(self.subgraph(body, given))
 
     def input(self, position: int = 0) -> Value:
         """Return an input that must be there. Raises ``Refused``."""
@@ -194,6 +194,14 @@ def axes(numbers: Sequence[int], rank: int) -> list[int]:
     if len({*found}) != len(found):
         raise Refused(f"axes {list(numbers)} name one twice")
     return found
+
+
+def tensors_of(results: Sequence[Anything]) -> list[Value]:
+    """Return results of a body that are tensors. Raises ``Refused`` for lists."""
+    kept = [v for v in results if isinstance(v, Value)]
+    if len(kept) != len(results):
+        raise Refused("a result of its body is a list of tensors")
+    return kept
 
 
 def only(value: Value) -> Sequence[Value]:

@@ -17,6 +17,7 @@ from polyloom.frontends.onnx.operations import (
     reductions,
     resize,
     sampling,
+    sequences,
     signal,
     training,
 )
@@ -34,6 +35,7 @@ OPERATIONS: Table = {
     **reductions.OPERATIONS,
     **resize.OPERATIONS,
     **sampling.OPERATIONS,
+    **sequences.OPERATIONS,
     **signal.OPERATIONS,
 }
 DOMAINS = {

@@ -6,28 +6,29 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from polyloom.frontends.graph.context import Context, Table, axis
+from polyloom.frontends.graph.context import Context, Table, axis, tensors_of
+from polyloom.frontends.graph.lists import Anything
 from polyloom.frontends.graph.operations.movement import stacked
 from polyloom.frontends.graph.operations.unrolling import MOST_STEPS, check_steps, either, known_condition
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, selected
 
 
-def _if(c: Context) -> Sequence[Value]:
+def _if(c: Context) -> Sequence[Anything]:
     """If: the branch that a known condition chooses; else both, and each result by a choice."""
     condition = known_condition(c.builder, c.input())
     if condition is not None:
-        return c.tensors(c.graph("then_branch" if condition else "else_branch"), {})
+        return c.subgraph(c.graph("then_branch" if condition else "else_branch"), {})
     branches = (c.tensors(c.graph(name), {}) for name in ("then_branch", "else_branch"))
     return either(c.builder, c.input(), *branches)
 
 
-def _loop(c: Context) -> Sequence[Value]:
+def _loop(c: Context) -> Sequence[Anything]:
     """Loop: unrolled, where the number of passes and the conditions are known."""
     body = c.graph("body")
     limited = c.whole(0, "its number of passes", MOST_STEPS + 1)
     goes = c.optional(1) is None or bool(c.one(1, "its condition"))
-    state = [c.input(k) for k in range(2, len(c.values))]
+    state = c.some(range(2, len(c.values)))
     names = [t.name for t in body.inputs]
     if len(names) != 2 + len(state) or len(body.outputs) < 1 + len(state):
         raise Refused(f"a body of {len(names)} inputs and {len(body.outputs)} outputs")
@@ -37,17 +38,17 @@ def _loop(c: Context) -> Sequence[Value]:
         check_steps(step)
         number = c.builder.constant(np.asarray(step, np.int64))
         again = c.builder.constant(np.asarray(True))
-        results = c.tensors(body, dict(zip(names, [number, again, *state], strict=True)))
+        results = c.subgraph(body, dict(zip(names, [number, again, *state], strict=True)))
         goes = _goes_on(c, results[0])
         state = results[1 : 1 + len(state)]
-        for parts, value in zip(collected, results[1 + len(state) :], strict=True):
+        for parts, value in zip(collected, tensors_of(results[1 + len(state) :]), strict=True):
             parts.append(value)
         step += 1
     return [*state, *(_collected(c, parts, 0) for parts in collected)]
 
 
-def _goes_on(c: Context, value: Value) -> bool:
-    found = known_condition(c.builder, value)
+def _goes_on(c: Context, value: Anything) -> bool:
+    found = known_condition(c.builder, *tensors_of([value]))
     if found is None:
         raise Refused("its condition is computed when the model runs")
     return found

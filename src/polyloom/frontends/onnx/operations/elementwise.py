@@ -27,6 +27,7 @@ from polyloom.frontends.graph.functions import (
     sign,
     softplus,
 )
+from polyloom.frontends.graph.lists import Anything
 from polyloom.frontends.graph.maps import binary, compared, logical, of_integers, unary, variadic
 from polyloom.frontends.graph.operations.elementwise import cast, mapped
 from polyloom.frontends.graph.refusal import Refused
@@ -174,8 +175,8 @@ def _cast_like(c: Context) -> Sequence[Value]:
     return only(cast(c.builder, c.input(0), c.input(1).type))
 
 
-def _identity(c: Context) -> Sequence[Value]:
-    return only(c.input())
+def _identity(c: Context) -> Sequence[Anything]:
+    return c.some([0])
 
 
 def _dropout(c: Context) -> Sequence[Value]:

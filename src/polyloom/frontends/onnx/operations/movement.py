@@ -10,7 +10,7 @@ import numpy as np
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import check_constant
 from polyloom.frontends.graph.context import Context, Table, axes, axis, only
-from polyloom.frontends.graph.operations.elementwise import broadcast_shape, mapped
+from polyloom.frontends.graph.operations.elementwise import broadcast_shape, filled, mapped
 from polyloom.frontends.graph.operations.indexing import (
     chosen,
     gathered_elements,
@@ -31,6 +31,7 @@ from polyloom.frontends.graph.operations.movement import (
     with_rest,
 )
 from polyloom.frontends.graph.operations.patches import columns_added
+from polyloom.frontends.graph.operations.reductions import iota
 from polyloom.frontends.graph.operations.scattering import (
     REDUCTIONS,
     elements_updated,
@@ -50,7 +51,9 @@ from polyloom.frontends.graph.values import (
 )
 from polyloom.frontends.onnx.operations.elementwise import type_of
 from polyloom.frontends.onnx.operations.linear import window_of
+from polyloom.ir.expressions import Expression
 from polyloom.ir.program import Combine
+from polyloom.ir.types import ElementType
 
 
 def _constant(c: Context) -> Sequence[Value]:
@@ -280,6 +283,24 @@ def _scatter_elements(c: Context) -> Sequence[Value]:
     return only(elements_updated(c.builder, x, at, positions, updates, _reduction(c)))
 
 
+def _tensor_scatter(c: Context) -> Sequence[Value]:
+    """TensorScatter(cache, update, places): each image's update from its place on, or round and round."""
+    b, x, update, first = c.builder, c.input(0), c.input(1), c.optional(2)
+    at, mode = c.axis("axis", x.rank, -2), c.text("mode", "linear")
+    if at == 0 or mode not in ("linear", "circular"):
+        raise Refused(f"the mode `{mode}` along axis {at}")
+    start = filled(b, (x.shape[0],), 0, ElementType.INT64) if first is None else first
+    numbers = unsqueezed(iota(b, update.shape[at], start.type), [0])
+
+    def place(p: Expression, k: Expression) -> Expression:
+        found = scalar.add(p, k)
+        return found if mode == "linear" else scalar.remainder(found, scalar.number(x.shape[at], p.type))
+
+    places = mapped(b, place, unsqueezed(start, [1]), numbers, hint="places")
+    wide = unsqueezed(places, [k for k in range(x.rank) if k not in (0, at)])
+    return only(elements_updated(b, x, at, expanded(wide, update.shape), update, None))
+
+
 def _one_hot(c: Context) -> Sequence[Value]:
     b, positions, values = c.builder, c.input(0), c.input(2)
     size = c.whole(1, "its depth")
@@ -433,6 +454,7 @@ OPERATIONS: Table = {
     "ScatterElements": _scatter_elements,
     "Scatter": _scatter_elements,
     "Col2Im": _col2im,
+    "TensorScatter": _tensor_scatter,
     "OneHot": _one_hot,
     "DepthToSpace": _depth_to_space,
     "SpaceToDepth": _space_to_depth,

@@ -1,0 +1,100 @@
+"""Sequences of tensors whose lengths and positions are known: a program has their elements alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from polyloom.frontends.graph.builder import check_constant
+from polyloom.frontends.graph.context import Context, Table, axis
+from polyloom.frontends.graph.lists import Anything, ValueList
+from polyloom.frontends.graph.operations.movement import concatenated, split_parts, stacked
+from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.graph.values import Value, squeezed
+
+
+def _made(c: Context) -> Sequence[Anything]:
+    return [ValueList(tuple(c.inputs))]
+
+
+def _empty(c: Context) -> Sequence[Anything]:
+    return [ValueList(())]
+
+
+def _elements(c: Context) -> list[Value]:
+    return c.listed().written()
+
+
+def _place(c: Context, position: int, count: int, default: int) -> int:
+    """Return a known place among ``count``, negative ones from the end. Raises ``Refused``."""
+    return axis(c.whole(position, "its position", default), count)
+
+
+def _element(c: Context) -> Sequence[Anything]:
+    found = _elements(c)
+    return [found[_place(c, 1, len(found), 0)]]
+
+
+def _with_element(c: Context) -> Sequence[Anything]:
+    """SequenceInsert: before an element; a negative place counts elements from the end, as Python's does."""
+    found = _elements(c)
+    count = len(found)
+    at = c.whole(2, "its position", count)
+    if not -count <= at <= count:
+        raise Refused(f"position {at} of {count}")
+    at = at + count if at < 0 else at
+    return [ValueList((*found[:at], c.input(1), *found[at:]))]
+
+
+def _without_element(c: Context) -> Sequence[Anything]:
+    found = _elements(c)
+    at = _place(c, 1, len(found), -1)
+    return [ValueList((*found[:at], *found[at + 1 :]))]
+
+
+def _length(c: Context) -> Sequence[Anything]:
+    return [c.builder.constant(np.asarray(len(c.listed()), np.int64))]
+
+
+def _joined(c: Context) -> Sequence[Anything]:
+    """ConcatFromSequence, along an axis that is there or new."""
+    parts = _elements(c)
+    if not parts or len({(p.type, p.rank) for p in parts}) != 1:
+        raise Refused("no parts, or parts of different types or ranks")
+    if c.integer("new_axis", 0):
+        return [stacked(c.builder, parts, c.axis("axis", parts[0].rank + 1))]
+    return [concatenated(c.builder, parts, c.axis("axis", parts[0].rank))]
+
+
+def _split(c: Context) -> Sequence[Anything]:
+    """SplitToSequence: parts of stated sizes, of one size, or slices, then without the axis if so wanted."""
+    x, at = c.input(), c.axis("axis", c.input().rank, 0)
+    size = x.shape[at]
+    stated = c.optional(1)
+    if stated is None:
+        sizes = [1] * size
+    elif stated.rank == 0:
+        each = c.whole(1, "its size")
+        if each < 1:
+            raise Refused(f"parts of {each} elements")
+        sizes = [min(each, size - start) for start in range(0, size, each)]
+    else:
+        sizes = c.integers(1, "its sizes")
+    check_constant([len(sizes)], 1000)
+    parts = split_parts(x, at, sizes)
+    if stated is None and not c.integer("keepdims", 1):
+        parts = [squeezed(part, [at]) for part in parts]
+    return [ValueList(tuple(parts))]
+
+
+OPERATIONS: Table = {
+    "SequenceConstruct": _made,
+    "SequenceEmpty": _empty,
+    "SequenceAt": _element,
+    "SequenceInsert": _with_element,
+    "SequenceErase": _without_element,
+    "SequenceLength": _length,
+    "ConcatFromSequence": _joined,
+    "SplitToSequence": _split,
+}
