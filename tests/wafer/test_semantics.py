@@ -16,7 +16,7 @@ from polyloom.wafer.extensions import without
 from polyloom.wafer.map_reader import read_mapping
 from polyloom.wafer.program import compile_program
 from polyloom.wafer.simd import SimdMode, SimdOptions, Strategy
-from polyloom.wafer.simulation import simulate_program
+from polyloom.wafer.simulation import Simulation, simulate_program
 from polyloom.wafer.simulator.machine import load_machine
 from polyloom.wafer.tasks import TaskKind
 
@@ -29,12 +29,18 @@ def analysed(lair: str, places: str, mode: SimdMode = SimdMode.AUTO) -> LayerAna
     return analyse_layer(program, read_mapping(Source("layer.map", places), program), SimdOptions(mode))
 
 
+def simulated(
+    lair: str, places: str, mode: SimdMode, invocations: int = 1, **inputs: npt.ArrayLike
+) -> Simulation:
+    program = compile_program(analysed(lair, places, mode), load_machine("cs2"))
+    arrays: dict[str, Half] = {name: np.array(v, np.float16) for name, v in inputs.items()}
+    return simulate_program(program, arrays, invocations=invocations)
+
+
 def outputs(
     lair: str, places: str, mode: SimdMode, invocations: int = 1, **inputs: npt.ArrayLike
 ) -> dict[str, Half]:
-    program = compile_program(analysed(lair, places, mode), load_machine("cs2"))
-    arrays: dict[str, Half] = {name: np.array(v, np.float16) for name, v in inputs.items()}
-    return simulate_program(program, arrays, invocations=invocations).outputs
+    return simulated(lair, places, mode, invocations, **inputs).outputs
 
 
 SUM = "lair f(): float16 x[6] -> float16 s { all (j) in (6) s += x[j] }"
@@ -149,6 +155,61 @@ def test_the_last_stream_of_the_map_drives_and_the_others_are_stored(
     (task,) = graph.compute
     assert task.stream is not None and task.stream.tensor == driving
     assert [store.stream.tensor for store in graph.stores] == [name for name in "ab" if name != driving]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("sparse", ["", "sparse: a"])
+def test_no_stream_drives_where_the_map_says_none(mode: SimdMode, sparse: str) -> None:
+    places = f"""size: {{ PE[1, 2] }}
+    compute_map: {{ f[i, j] -> PE[0, i//2] }}
+    iport_map: {{ a[i] -> [PE[1, i//2] -> index[i]]; b[i] -> [PE[0, -1] -> index[i]] }}
+    oport_map: {{ y[i, j] -> [PE[-1, i//2] -> index[i, j]] }}
+    trigger: f = none
+    {sparse}"""
+    found = analysed(OUTER, places)
+    (task,) = found.graph.compute
+    assert task.stream is None and not found.graph.remarks
+    assert [store.stream.tensor for store in found.graph.stores] == ["a", "b"]
+    got = outputs(OUTER, places, mode, a=[1, 0, 3, 4], b=[5, 6, 7, 8])
+    assert got["y"].tolist() == np.outer([1, 0, 3, 4], [5, 6, 7, 8]).tolist()
+
+
+def test_a_stream_called_none_may_drive() -> None:
+    lair = "lair f(): float16 none[4], float16 b[4] -> float16 y[4] { all (i) in (4) y[i] = none[i] * b[i] }"
+    places = """size: { PE[1, 1] }
+    compute_map: { f[i] -> PE[0, 0] }
+    iport_map: { none[i] -> [PE[0, -1] -> index[i]]; b[i] -> [PE[-1, 0] -> index[i]] }
+    trigger: f = none"""
+    (task,) = analysed(lair, places).graph.compute
+    assert task.stream is not None and task.stream.tensor == "none"
+
+
+KEEP = "lair f(): float16 x[3][4][8] -> float16 y[3] { all (p, i, j) in (3, 4, 8) y[p] += x[p][i][j] }"
+KEPT = """size: {{ PE[1, 3] }}
+compute_map: {{ f[p, i, j] -> PE[0, p] }}
+iport_map: {{ x[p, i, j] -> [PE[0, -1] -> index[{order}]] }}
+oport_map: {{ y[p] -> [PE[1, p] -> index[0]] }}
+trigger: f = none"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "order", ["p, i, j", "i, p, j", "i, j, p", "7 - j, i, p", "i, 8*p + j", "2 - p, j, i"]
+)
+def test_a_part_of_a_dense_stream_is_kept(mode: SimdMode, order: str) -> None:
+    x = np.arange(96).reshape(3, 4, 8) % 7
+    got = outputs(KEEP, KEPT.format(order=order), mode, x=x)
+    assert got["y"].tolist() == x.sum((1, 2)).tolist()
+
+
+def test_a_part_of_a_dense_stream_is_kept_by_instructions() -> None:
+    """The middle PE drops 32 elements, keeps 32 and drops 32; where they alternate, a loop sorts them."""
+    x = np.ones((3, 4, 8))
+    together, rows, alone = (
+        simulated(KEEP, KEPT.format(order=order), SimdMode.AUTO, x=x).cycles
+        for order in ("p, i, j", "i, p, j", "i, j, p")
+    )
+    assert 96 < together < 300 and together < rows < alone and alone > 96 * 8
 
 
 @pytest.mark.parametrize("mode", MODES)
