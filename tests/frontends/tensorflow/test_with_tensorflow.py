@@ -15,6 +15,8 @@ import pytest
 
 import polyloom
 from polyloom.frontends.tensorflow import import_tensorflow
+from polyloom.frontends.tensorflow.functions import OUTPUTS
+from polyloom.frontends.tensorflow.table import OPERATIONS
 from polyloom.ir.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
@@ -112,6 +114,19 @@ def test_a_variable_that_changes_in_a_loop_is_refused(tensorflow: Any) -> None:
     with pytest.raises(polyloom.Unsupported) as refused:
         polyloom.from_tensorflow(step.get_concrete_function(tf.TensorSpec((3,), tf.float32, name="x")))
     assert "a variable that changes inside a branch or loop" in refused.value.diagnostics[0].notes[0]
+
+
+def test_operations_with_several_results_name_them_as_tensorflow_does(tensorflow: Any) -> None:
+    from tensorflow.python.framework import op_def_registry
+
+    definitions = {name: op_def_registry.get(name) for name in OPERATIONS}
+    several = {
+        name: tuple(a.name for a in found.output_arg)
+        for name, found in definitions.items()
+        if len(found.output_arg) > 1
+    }
+    assert several
+    assert several == {name: OUTPUTS.get(name) for name in several}
 
 
 def test_basic_pitch() -> None:

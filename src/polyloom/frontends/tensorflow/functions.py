@@ -32,7 +32,7 @@ DEEPEST = 50
 MOST_NODES = 1_000_000
 """Nodes after inlining at most."""
 
-_OUTPUTS = {
+OUTPUTS = {
     "BroadcastGradientArgs": ("r0", "r1"),
     "FusedBatchNorm": ("y", "batch_mean", "batch_variance", "reserve_space_1", "reserve_space_2"),
     "FusedBatchNormV2": ("y", "batch_mean", "batch_variance", "reserve_space_1", "reserve_space_2"),
@@ -67,6 +67,7 @@ _OUTPUTS = {
     ),
     "SoftmaxCrossEntropyWithLogits": ("loss", "backprop"),
     "SparseSoftmaxCrossEntropyWithLogits": ("loss", "backprop"),
+    "ListDiff": ("out", "idx"),
     "MaxPoolWithArgmax": ("output", "argmax"),
     "TensorListPopBack": ("output_handle", "tensor"),
     "TensorListConcatV2": ("tensor", "lengths"),
@@ -252,6 +253,6 @@ class _Scope:
         node, _, rest = name.partition(":")
         output, _, position = rest.partition(":")
         number = int(position) if position.isdigit() else 0
-        outputs = _OUTPUTS.get(self.ops.get(node, ""), ())
+        outputs = OUTPUTS.get(self.ops.get(node, ""), ())
         number += outputs.index(output) if output in outputs else 0
         return tensor_name(self.names.get(node, f"{node} (missing)"), number)
