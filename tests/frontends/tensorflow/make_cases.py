@@ -365,6 +365,20 @@ def ordered(x: Any, numbers: Any) -> Any:
     }
 
 
+@case((1, 6, 5, 2))
+def images(x: Any) -> Any:
+    maxima, places = tf.nn.max_pool_with_argmax(x, 3, 2, "SAME")
+    scaled = tf.image.resize(x, (3, 7), antialias=True) + tf.image.resize(x, (3, 7), "lanczos3")
+    scaled += tf.image.resize(x, (3, 7), "gaussian") + tf.image.resize(x, (3, 7), "mitchellcubic")
+    return {
+        "maxima": maxima,
+        "places": places,
+        "scaled": scaled,
+        "contrast": tf.image.adjust_contrast(x, 0.5),
+        "repeated": tf.repeat(x[0, :3, :, 0], [1, 2, 0], 0),
+    }
+
+
 @case((3, 5))
 def counted(x: Any) -> Any:
     bounds = tf.raw_ops.Bucketize(input=x, boundaries=[-1.0, 0.0, 1.0])
@@ -535,6 +549,14 @@ def _(x: Any) -> Any:
         + tf.image.resize(x, (7, 8), "bicubic")
     )
     return squares(up)
+
+
+@training("images", (2, 6, 5, 2))
+def _(x: Any) -> Any:
+    boxes = [[0.1, 0.2, 0.7, 1.1], [-0.2, 0.0, 1.0, 0.5], [0.9, 0.8, 0.2, 0.1]]
+    crops = tf.image.crop_and_resize(x, boxes, [1, 0, 1], (3, 4))
+    maxima = tf.nn.max_pool_with_argmax(x, 2, 2, "VALID")[0]
+    return squares(crops) + squares(maxima) + squares(tf.image.resize(x, (3, 7), antialias=True))
 
 
 @training("positions", (4, 5, 3), (2, 3), (4, 3))

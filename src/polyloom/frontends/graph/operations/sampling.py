@@ -179,6 +179,45 @@ def boxes_averaged(b: Builder, x: Value, boxes: Sequence[Boxes], parts: Sequence
     return einsum(b, ["rcpj", "rqj"], "rcpq", [rows, weights[1]])
 
 
+def corners_sampled(
+    b: Builder, x: Value, corners: Sequence[tuple[Value, Value]], sizes: Sequence[int]
+) -> Value:
+    """Return ``x[box][c][i][j]`` at ``sizes`` points from corner to corner of each box, 0 beside the data.
+
+    ``corners``: first and last of each box along each axis, 0 and 1 at the first and last element.
+    """
+    weights = [_corner_weights(b, *ends, x.shape[2 + k], sizes[k]) for k, ends in enumerate(corners)]
+    rows = einsum(b, ["rcij", "rpi"], "rcpj", [x, weights[0]], hint="rows")
+    return einsum(b, ["rcpj", "rqj"], "rcpq", [rows, weights[1]])
+
+
+def corners_scattered(
+    b: Builder, dy: Value, corners: Sequence[tuple[Value, Value]], sizes: Sequence[int]
+) -> Value:
+    """Return the gradient of ``corners_sampled``, by the data of ``sizes`` that each box has seen."""
+    weights = [_corner_weights(b, *ends, sizes[k], dy.shape[2 + k]) for k, ends in enumerate(corners)]
+    rows = einsum(b, ["rcpq", "rqj"], "rcpj", [dy, weights[1]], hint="rows")
+    return einsum(b, ["rcpj", "rpi"], "rcij", [rows, weights[0]])
+
+
+def _corner_weights(b: Builder, first: Value, last: Value, size: int, count: int) -> Value:
+    """Return the weight of each element for each point of each box, ``[box][point][i]``."""
+    shares = np.linspace(0, 1, count) if count > 1 else np.full(1, 0.5)
+
+    def weight(low: Expression, high: Expression, share: Expression, k: Expression) -> Expression:
+        part = scalar.add(scalar.multiply(scalar.subtract(high, low), share), low)
+        at = scalar.multiply(part, size - 1)
+        found = hat(at, k)
+        for op, bound in ((CompareOp.LT, 0), (CompareOp.GT, size - 1)):
+            found = scalar.select(scalar.compare(op, at, bound), scalar.number(0, found.type), found)
+        return found
+
+    points = unsqueezed(b.constant(shares.astype(first.type.dtype)), [0, 2])
+    numbers = unsqueezed(iota(b, size, first.type), [0, 1])
+    ends = (unsqueezed(v, [1, 2]) for v in (first, last))
+    return mapped(b, weight, *ends, points, numbers, hint="weights")
+
+
 def _part_weights(b: Builder, boxes: Boxes, size: int, parts: int) -> Value:
     """Return the weight of each element for each part of each box, ``[box][part][i]``."""
     r, p, i, s = iterators(4)

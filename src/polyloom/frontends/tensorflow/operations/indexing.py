@@ -66,6 +66,12 @@ def _one_hot(c: Context) -> Sequence[Value]:
     return only(one_hot(b, positions, size, at, c.input(2), c.input(3)))
 
 
+def _where(c: Context) -> Sequence[Value]:
+    """Where: the positions of what is not 0, which must be known: how many there are decides the shape."""
+    found = np.argwhere(c.known(0, "its input, on which its result's shape depends,"))
+    return only(c.builder.constant(found.astype(np.int64)))
+
+
 # -- scattering
 
 
@@ -180,6 +186,7 @@ OPERATIONS: Table = {
     "GatherNd": _gather_nd,
     "ResourceGatherNd": _gather_nd,
     "OneHot": _one_hot,
+    "Where": _where,
     "ScatterNd": _scatter_nd,
     "TensorScatterUpdate": _updated(None),
     "TensorScatterAdd": _updated(Combine.ADD),

@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+import numpy as np
+
+from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.context import Context, Table, only
 from polyloom.frontends.graph.operations.convolution import Window
+from polyloom.frontends.graph.operations.elementwise import cast, mapped
 from polyloom.frontends.graph.operations.movement import reshaped
 from polyloom.frontends.graph.operations.patches import patches
 from polyloom.frontends.graph.operations.pooling import (
     average_pool,
     average_pool_gradient,
+    first_maximum,
+    flat_positions,
     max_pool,
     max_pool_gradient,
 )
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, transposed
+from polyloom.frontends.tensorflow.operations.elementwise import element_type_of
 from polyloom.frontends.tensorflow.operations.linear import (
     channels_first,
     channels_last,
@@ -27,6 +34,7 @@ from polyloom.frontends.tensorflow.operations.linear import (
     window_of,
     window_of_sizes,
 )
+from polyloom.ir.types import ElementType
 
 
 def _window(c: Context, shape: Sequence[int]) -> Window:
@@ -38,6 +46,34 @@ def _max_pool(c: Context) -> Sequence[Value]:
     b, x = c.builder, channels_first(c, c.input())
     with b.stored(memory_order(c)):
         return only(given_back(c, max_pool(b, x, _window(c, x.shape))))
+
+
+def _max_pool_with_places(c: Context) -> Sequence[Value]:
+    """MaxPoolWithArgmax: places are counted in an image with its channels last."""
+    b, x = c.builder, channels_first(c, c.input())
+    if x.rank != 4:
+        raise Refused(f"an image of rank {x.rank}")
+    window = _window(c, x.shape)
+    kind = element_type_of(c, "Targmax", ElementType.INT64)
+    with b.stored(memory_order(c)):
+        maxima = max_pool(b, x, window)
+        inside = first_maximum(b, x, window, maxima)
+        plane = flat_positions(b, inside, window, (1, 1, *x.shape[2:]), column_major=False)
+        channels = x.shape[1]
+        own = np.arange(channels, dtype=np.int64).reshape(1, -1, 1, 1)
+        if c.attribute("include_batch_in_index", False):
+            own = own + np.arange(x.shape[0]).reshape(-1, 1, 1, 1) * prod(x.shape[1:])
+        numbers = b.constant(own)
+        places = mapped(b, lambda p, k: scalar.add(scalar.multiply(p, channels), k), plane, numbers)
+    return given_back(c, maxima), cast(b, given_back(c, places), kind)
+
+
+def _max_pool_with_places_gradient(c: Context) -> Sequence[Value]:
+    """MaxPoolGradWithArgmax(x, dy, places)."""
+    b, x, dy = c.builder, channels_first(c, c.input(0)), channels_first(c, c.input(1))
+    window = _window(c, x.shape)
+    with b.stored(memory_order(c)):
+        return only(given_back(c, max_pool_gradient(b, x, max_pool(b, x, window), dy, window)))
 
 
 def _average_pool(c: Context) -> Sequence[Value]:
@@ -79,6 +115,8 @@ def _patches(c: Context) -> Sequence[Value]:
 OPERATIONS: Table = {
     "ExtractImagePatches": _patches,
     "MaxPool": _max_pool,
+    "MaxPoolWithArgmax": _max_pool_with_places,
+    "MaxPoolGradWithArgmax": _max_pool_with_places_gradient,
     "MaxPool3D": _max_pool,
     "AvgPool": _average_pool,
     "AvgPool3D": _average_pool,
