@@ -403,6 +403,7 @@ function(
     shape(4, 7, 3),
     shape(4, 3),
 )
+function("truths", lambda x: (*(x > 0).max(1), (x > 1).min(), *(x > -1).min(0)), shape(3, 4))
 function(
     "losses",
     lambda x, y: (
@@ -474,6 +475,16 @@ training("lstm", lambda: Recurrent(nn.LSTM), shape(2, 3, 3))
 training(
     "adaptive",
     lambda: nn.Sequential(nn.Conv2d(2, 3, 1), nn.AdaptiveAvgPool2d((2, 3)), nn.Flatten(), nn.Linear(18, 2)),
+    shape(2, 2, 5, 7),
+)
+training(
+    "adaptive_max",
+    lambda: nn.Sequential(
+        nn.Conv2d(2, 3, 1),
+        nn.ReplicationPad2d((1, 2, 0, 1)),
+        nn.ReflectionPad2d(1),
+        nn.AdaptiveMaxPool2d((2, 3)),
+    ),
     shape(2, 2, 5, 7),
 )
 training("attention", Attention, shape(2, 3, 8))

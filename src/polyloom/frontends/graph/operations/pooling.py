@@ -224,14 +224,19 @@ def places_in_parts(b: Builder, x: Value, maxima: Value, parts: Sequence[NDArray
     return b.statement(domain, terms, maxima.shape, axes[: 2 + rank], place, Combine.MINIMUM, "first")
 
 
-def unpooled(b: Builder, maxima: Value, places: Value, shape: Sequence[int]) -> Value:
-    """Return data of a ``shape`` with maxima at their places in the plane of their channel, elsewhere 0."""
+def unpooled(
+    b: Builder, maxima: Value, places: Value, shape: Sequence[int], combine: Combine | None = None
+) -> Value:
+    """Return data of a ``shape`` with maxima at their places in the plane of their channel, elsewhere 0.
+
+    Of several for one place the last counts, or they are combined.
+    """
     planes = (prod(maxima.shape[:2]), prod(maxima.shape[2:]))
     if maxima.shape != places.shape or tuple(shape[:2]) != maxima.shape[:2]:
         raise Refused(f"places {list(places.shape)} of maxima {list(maxima.shape)}")
     values, positions = (reshaped(b, v, planes) for v in (maxima, places))
     zeros = filled(b, (planes[0], prod(shape[2:])), 0, maxima.type)
-    return reshaped(b, elements_updated(b, zeros, 1, positions, values, None), shape)
+    return reshaped(b, elements_updated(b, zeros, 1, positions, values, combine), shape)
 
 
 def global_window(shape: Sequence[int]) -> Window:

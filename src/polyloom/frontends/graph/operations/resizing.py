@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor
 from typing import Any
@@ -13,7 +14,7 @@ from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import Builder, check_constant
 from polyloom.frontends.graph.operations.contraction import einsum
 from polyloom.frontends.graph.operations.elementwise import mapped
-from polyloom.frontends.graph.operations.movement import taken
+from polyloom.frontends.graph.operations.movement import pad_positions, taken
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, unsqueezed
 
@@ -160,6 +161,17 @@ def along(b: Builder, x: Value, k: int, matrix: NDArray, hint: str = "resized") 
         raise Refused(f"interpolation of {kind.value}")
     constant = b.constant(matrix.astype(kind.dtype))
     return einsum(b, [labels, f"z{labels[k]}"], labels.replace(labels[k], "z"), [x, constant], hint=hint)
+
+
+def padding_gradient(b: Builder, dy: Value, before: Sequence[int], after: Sequence[int], mode: str) -> Value:
+    """Return the gradient of ``padded_by_mode``: what each element was copied to, summed along each axis."""
+    for k, (low, high) in enumerate(zip(before, after, strict=True)):
+        if low or high:
+            size = dy.shape[k] - low - high
+            matrix = np.zeros((size, dy.shape[k]))
+            matrix[pad_positions(size, low, high, mode), range(dy.shape[k])] = 1
+            dy = along(b, dy, k, matrix)
+    return dy
 
 
 def _extrapolated(b: Builder, x: Value, k: int, inside: NDArray, outside: float) -> Value:

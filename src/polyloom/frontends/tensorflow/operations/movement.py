@@ -17,7 +17,6 @@ from polyloom.frontends.graph.operations.indexing import masked, reversed_sequen
 from polyloom.frontends.graph.operations.movement import (
     concatenated,
     flipped,
-    pad_positions,
     padded,
     padded_by_mode,
     reshaped,
@@ -27,7 +26,7 @@ from polyloom.frontends.graph.operations.movement import (
     unstacked,
     with_rest,
 )
-from polyloom.frontends.graph.operations.resizing import along
+from polyloom.frontends.graph.operations.resizing import padding_gradient
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import (
     Value,
@@ -368,19 +367,12 @@ def _mirror_pad(c: Context) -> Sequence[Value]:
 
 
 def _mirror_gradient(c: Context) -> Sequence[Value]:
-    """MirrorPadGrad: each element's gradients, summed by the matrix of the padding turned round."""
-    b, dy, pads = c.builder, c.input(), c.known(1, "its paddings")
+    """MirrorPadGrad."""
+    dy, pads = c.input(), c.known(1, "its paddings")
     if pads.shape != (dy.rank, 2):
         raise Refused(f"paddings of shape {list(pads.shape)} for {dy.rank} axes")
-    for k, (before, after) in enumerate(pads.tolist()):
-        if before or after:
-            size = dy.shape[k] - before - after
-            matrix = np.zeros((size, dy.shape[k]))
-            matrix[
-                pad_positions(size, before, after, c.text("mode", "REFLECT").lower()), range(dy.shape[k])
-            ] = 1
-            dy = along(b, dy, k, matrix)
-    return only(dy)
+    before, after = ([int(n) for n in pads[:, k]] for k in range(2))
+    return only(padding_gradient(c.builder, dy, before, after, c.text("mode", "REFLECT").lower()))
 
 
 # -- blocks

@@ -30,6 +30,7 @@ from polyloom.frontends.graph.operations.movement import (
     unstacked,
     with_rest,
 )
+from polyloom.frontends.graph.operations.resizing import padding_gradient
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import (
     Value,
@@ -276,19 +277,34 @@ def _rolled(c: Call) -> Sequence[Value]:
 
 def _padded(c: Call) -> Sequence[Value]:
     """Padding, given from the last axis on."""
-    x, pads = c.tensor(), c.integers("pad" if "pad" in c.arguments else "padding")
-    if len(pads) % 2 or len(pads) > 2 * x.rank:
-        raise Refused(f"{len(pads)} paddings of {x.rank} axes")
-    before, after = [0] * x.rank, [0] * x.rank
-    for k in range(len(pads) // 2):
-        before[x.rank - 1 - k], after[x.rank - 1 - k] = pads[2 * k], pads[2 * k + 1]
+    x, (before, after) = c.tensor(), _pads(c)
     mode = _pad_mode(c)
     if mode != "constant":
-        if min(pads, default=0) < 0:
-            raise Refused("negative padding with elements")
+        _check_not_cut(before, after)
         return only(padded_by_mode(c.b, x, before, after, mode))
     number = c.argument("value", 0)
     return only(padded(c.b, x, before, after, number if x.type.is_float else int(number)))
+
+
+def _pads(c: Call) -> tuple[list[int], list[int]]:
+    rank, pads = c.tensor().rank, c.integers("pad" if "pad" in c.arguments else "padding")
+    if len(pads) % 2 or len(pads) > 2 * rank:
+        raise Refused(f"{len(pads)} paddings of {rank} axes")
+    before, after = [0] * rank, [0] * rank
+    for k in range(len(pads) // 2):
+        before[rank - 1 - k], after[rank - 1 - k] = pads[2 * k], pads[2 * k + 1]
+    return before, after
+
+
+def _check_not_cut(before: Sequence[int], after: Sequence[int]) -> None:
+    if min((*before, *after), default=0) < 0:
+        raise Refused("negative padding with elements")
+
+
+def _padding_gradient(c: Call) -> Sequence[Value]:
+    before, after = _pads(c)
+    _check_not_cut(before, after)
+    return only(padding_gradient(c.b, c.tensor("grad_output"), before, after, _pad_mode(c)))
 
 
 def _pad_mode(c: Call) -> str:
@@ -460,6 +476,7 @@ def _of_sizes(function: Callable[[int, int], int]) -> Lowering:
     return lowering
 
 
+_PAD_GRADIENTS = [f"{kind}_pad{n}d_backward" for kind in ("reflection", "replication") for n in (1, 2, 3)]
 _PADS = [f"{kind}_pad{n}d" for kind in ("reflection", "replication", "constant") for n in (1, 2, 3)]
 
 OPERATIONS = operations(
@@ -507,6 +524,7 @@ OPERATIONS = operations(
         "pad": _padded,
         "constant_pad_nd": _padded,
         **dict.fromkeys(_PADS, _padded),
+        **dict.fromkeys(_PAD_GRADIENTS, _padding_gradient),
         "tril": _triangle(upper=False),
         "triu": _triangle(upper=True),
         "unfold": _windows,
@@ -522,7 +540,9 @@ OPERATIONS = operations(
         "full": _full(None),
         "zeros": _full(0),
         "ones": _full(1),
-        **dict.fromkeys(("empty", "empty_permuted", "empty_strided", "new_empty"), _full(0)),  # any number
+        **dict.fromkeys(
+            ("empty", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"), _full(0)
+        ),  # any number
         "new_zeros": _full(0),
         "new_ones": _full(1),
         "new_full": _full(None),

@@ -227,6 +227,16 @@ def _adaptive_max(rank: int) -> Lowering:
     return lowering
 
 
+def _adaptive_max_gradient(rank: int) -> Lowering:
+    """Each gradient goes to the place of its maximum; parts overlap, so they are added."""
+
+    def lowering(c: Call) -> Sequence[Value]:
+        x, dy, places = (_images(c.tensor(n), rank) for n in ("self", "grad_output", "indices"))
+        return only(_given(c, unpooled(c.b, dy, places, x.shape, Combine.ADD), rank))
+
+    return lowering
+
+
 def _adaptive_gradient(rank: int) -> Lowering:
     def lowering(c: Call) -> Sequence[Value]:
         x, dy = _images(c.tensor(), rank), _images(c.tensor("grad_output"), rank)
@@ -257,6 +267,7 @@ OPERATIONS = operations(
         **_for_ranks("adaptive_avg_pool{}d", _adaptive_average),
         **_for_ranks("_adaptive_avg_pool{}d", _adaptive_average),
         **_for_ranks("adaptive_max_pool{}d", _adaptive_max),
+        **_for_ranks("adaptive_max_pool{}d_backward", _adaptive_max_gradient),
         **_for_ranks("_adaptive_avg_pool{}d_backward", _adaptive_gradient),
     }
 )

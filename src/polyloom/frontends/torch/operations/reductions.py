@@ -52,16 +52,17 @@ def _extreme(*, largest: bool) -> Lowering:
             function = scalar.maximum if largest else scalar.minimum
             return only(mapped(c.b, function, c.operand("self", c.type), c.operand("other", c.type)))
         x = c.tensor()
-        if x.type is ElementType.BOOL:
-            raise Refused("an extreme of truth values")
+        kind = x.type
+        if kind is ElementType.BOOL:
+            x = cast(c.b, x, ElementType.UINT8, "digits")
         if not c.given("dim"):
-            return only(reduced(c.b, combine, x, range(x.rank), keep=False))
+            return only(cast(c.b, reduced(c.b, combine, x, range(x.rank), keep=False), kind))
         if x.rank == 0:
             raise Refused("an axis of a scalar")
         at = c.axis("dim", x.rank)
         found = reduced(c.b, combine, x, [at], keep=c.flag("keepdim"), hint="values")
         place = arg_extreme(c.b, x, at, largest=largest, last=False, kind=ElementType.INT64)
-        return found, place if c.flag("keepdim") else squeezed(place, [at])
+        return cast(c.b, found, kind), place if c.flag("keepdim") else squeezed(place, [at])
 
     return lowering
 
