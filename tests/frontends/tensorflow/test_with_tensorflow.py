@@ -116,6 +116,23 @@ def test_a_variable_that_changes_in_a_loop_is_refused(tensorflow: Any) -> None:
     assert "a variable that changes inside a branch or loop" in refused.value.diagnostics[0].notes[0]
 
 
+def test_variables_of_one_name_have_values_of_their_own(tensorflow: Any) -> None:
+    tf = tensorflow
+    first, second = (tf.Variable(np.asarray(v, np.float32), name="w") for v in ([1, 2], [10, 20]))
+
+    @tf.function
+    def step(x: Any) -> Any:
+        y = x * first - second
+        second.assign(y)
+        return {"y": y}
+
+    model = polyloom.from_tensorflow(step.get_concrete_function(tf.TensorSpec((2,), tf.float32, name="x")))
+    found = model.outputs(evaluate(model.program, model.inputs({"x": np.asarray([3, 4], np.float32)})))
+    assert set(found) == {"y", "w_1_new"}
+    for array in found.values():
+        np.testing.assert_array_equal(array, [-7, -12])
+
+
 def test_operations_with_several_results_name_them_as_tensorflow_does(tensorflow: Any) -> None:
     from tensorflow.python.framework import op_def_registry
 

@@ -5,9 +5,12 @@ The only module that meets TensorFlow's objects; it imports nothing of it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from polyloom.frontends.graph.model import Graph
 from polyloom.frontends.protobuf.reading import parse
@@ -15,27 +18,37 @@ from polyloom.frontends.protobuf.tensorflow_schema import tensorflow_messages
 from polyloom.frontends.tensorflow.read import Selection, graph_of
 
 
+NDArray = npt.NDArray[Any]
+
+
 def graph_of_function(function: Any) -> Graph:
     """Return the graph of a ``ConcreteFunction``.
 
     Inputs have the names of its arguments. The results of a function that returns a dictionary have its keys,
     others the names of their tensors. Variables and captured tensors have their values; a variable that the
-    function changes is a result too (``kernel_new``).
+    function changes is a result too (``kernel_new``). Of variables with one name the second has a number.
     """
     name = _name(function)
     data = function.graph.as_graph_def().SerializeToString()
     message = parse(tensorflow_messages()["GraphDef"], data, f"the function `{name}`")
     handles = {id(v.handle): v for v in function.variables}
-    variables, values, captured = {}, {}, {}
+    values: dict[str, NDArray] = {}
+    variables, captured = {}, {}
     for outside, inside in function.graph.captures:
         variable = handles.get(id(outside))
         if variable is None:
             captured[_tensor(inside)] = np.asarray(outside)
         else:
-            variables[_tensor(inside)] = known = _tensor(variable)
+            variables[_tensor(inside)] = known = _unlike(_tensor(variable), values)
             values[known] = np.asarray(variable)
     outputs = dict(zip(_keys(function), map(_tensor, function.outputs), strict=True))
     return graph_of(message, name, Selection({}, outputs, variables, values, captured=captured, changes=True))
+
+
+def _unlike(name: str, others: Collection[str]) -> str:
+    """Return a variable's name, or with a number where another variable has it: ``kernel_1``."""
+    names = chain([name], (f"{name}_{k}" for k in count(1)))
+    return next(n for n in names if n not in others)
 
 
 def _name(function: Any) -> str:
