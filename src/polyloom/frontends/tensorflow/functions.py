@@ -6,7 +6,7 @@ In the graph itself a tensor is ``node`` or ``node:2``. Inside a function it is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -111,14 +111,15 @@ def tensor_name(node: str, output: int) -> str:
     return node if output == 0 else f"{node}:{output}"
 
 
-def flat_nodes(graph: Any, wanted: Callable[[Any], bool] = lambda node: True) -> list[RawNode]:
-    """Return the nodes of a GraphDef that are wanted, with all calls inlined. Errors: ``model-broken``."""
+def flat_nodes(graph: Any) -> list[RawNode]:
+    """Return the nodes of a GraphDef with all calls inlined. Errors: ``model-broken``."""
     library = {text(f.signature.name): f for f in graph.library.function}
-    nodes = [_raw(node) for node in graph.node if wanted(node)]
+    nodes = [raw_node(node) for node in graph.node]
     return list(_Inliner(library, {node.name for node in nodes}).nodes(nodes, 0))
 
 
-def _raw(node: Any) -> RawNode:
+def raw_node(node: Any) -> RawNode:
+    """Return a node of a GraphDef with the names of tensors made plain."""
     inputs, after = _inputs([text(i) for i in node.input])
     return RawNode(text(node.name), text(node.op), tuple(map(_canonical, inputs)), tuple(after), node.attr)
 

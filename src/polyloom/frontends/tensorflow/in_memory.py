@@ -17,7 +17,6 @@ from polyloom.frontends.protobuf.reading import parse
 from polyloom.frontends.protobuf.tensorflow_schema import tensorflow_messages
 from polyloom.frontends.tensorflow.read import Selection, graph_of
 
-
 NDArray = npt.NDArray[Any]
 
 

@@ -14,7 +14,7 @@ from polyloom.frontends.graph.model import Graph
 from polyloom.frontends.protobuf.reading import broken, parse, read_bytes, text
 from polyloom.frontends.protobuf.tensorflow_schema import tensorflow_messages
 from polyloom.frontends.tensorflow.checkpoint import Checkpoint, read_checkpoint
-from polyloom.frontends.tensorflow.functions import RawNode, flat_nodes
+from polyloom.frontends.tensorflow.functions import raw_node
 from polyloom.frontends.tensorflow.read import Selection, graph_of, variable_name
 from polyloom.frontends.tensorflow.tensors import Unreadable
 
@@ -23,7 +23,6 @@ NDArray = npt.NDArray[Any]
 FILE = "saved_model.pb"
 _OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _VALUE = "VARIABLE_VALUE"
-_RESTORE = "RestoreV2"
 
 
 def is_saved_model(folder: Path) -> bool:
@@ -92,14 +91,36 @@ def _variables(meta: Any, folder: Path) -> tuple[dict[str, NDArray], dict[str, s
 def _keys(meta: Any, checkpoint: Checkpoint) -> dict[str, str]:
     """Return the key of each variable of a TensorFlow 2 model, by the name of its handle.
 
-    The model has a function that restores variables. Keras' functions see others than those: these are known
-    by the names of the model's objects, unless several have one (`Variable`).
+    Several variables may have one name (`Variable`), and their handles others: which is meant say the calls
+    of functions, whose objects are known in the order of their last operands. Names are for the rest.
     """
-    return _named(meta, checkpoint) | _restored(meta.graph_def)
+    keys = _keys_of_objects(meta, checkpoint)
+    objects = meta.object_graph_def.nodes
+    named = {number: text(objects[number].variable.name) for number in keys}
+    names = Counter(named.values())
+    found = {name: keys[number] for number, name in named.items() if names[name] == 1}
+    for handle, number in _bound(meta):
+        if number in keys:
+            found[handle] = keys[number]
+    return found
 
 
-def _named(meta: Any, checkpoint: Checkpoint) -> dict[str, str]:
-    """Return the key of each variable whose name no other has.
+def _bound(meta: Any) -> Iterator[tuple[str, int]]:
+    """Yield the name of each variable that a call of a function gets, and the number of its object."""
+    handles = {
+        text(n.name): variable_name(raw_node(n)) for n in meta.graph_def.node if text(n.op) == "VarHandleOp"
+    }
+    functions = meta.object_graph_def.concrete_functions
+    for node in map(raw_node, meta.graph_def.node):
+        name = text(node.attributes["f"].func.name) if "f" in node.attributes else ""
+        bound = list(functions[name].bound_inputs) if name in functions else []
+        if 0 < len(bound) <= len(node.inputs):
+            operands = node.inputs[-len(bound) :]
+            yield from ((handles[n], k) for n, k in zip(operands, bound, strict=True) if n in handles)
+
+
+def _keys_of_objects(meta: Any, checkpoint: Checkpoint) -> dict[int, str]:
+    """Return the key of each variable by the number of its object.
 
     The model's and the checkpoint's graphs of objects are walked side by side from their roots.
     """
@@ -109,13 +130,11 @@ def _named(meta: Any, checkpoint: Checkpoint) -> dict[str, str]:
         return {}
     saved = meta.object_graph_def.nodes
     tracked = parse(tensorflow_messages()["TrackableObjectGraph"], data, "the checkpoint").nodes
-    found: dict[str, str] = {}
-    names = Counter(text(n.variable.name) for n in saved if n.HasField("variable"))
+    found: dict[int, str] = {}
     for ours, theirs in _pairs(saved, tracked):
-        name = text(saved[ours].variable.name)
-        if names[name] == 1:
+        if saved[ours].HasField("variable"):
             keys = [text(a.checkpoint_key) for a in tracked[theirs].attributes if text(a.name) == _VALUE]
-            found |= {name: keys[0]} if keys else {}
+            found |= {ours: keys[0]} if keys else {}
     return found
 
 
@@ -135,42 +154,3 @@ def _pairs(saved: Any, tracked: Any) -> Iterator[tuple[int, int]]:
             if 0 <= child.node_id < len(saved) and 0 <= other < len(tracked):
                 seen.add(child.node_id)
                 waiting.append((child.node_id, other))
-
-
-def _restored(graph: Any) -> dict[str, str]:
-    """Return the keys by which a function of the graph restores variables, by the names of their handles."""
-    restoring = {
-        text(f.signature.name)
-        for f in graph.library.function
-        if any(text(n.op) == _RESTORE for n in f.node_def)
-    }
-
-    def is_restored(node: Any) -> bool:
-        called = "f" in node.attr and text(node.attr["f"].func.name) in restoring
-        return called or text(node.op) == "VarHandleOp"
-
-    nodes = {node.name: node for node in flat_nodes(graph, is_restored)}
-    found = {}
-    for node in nodes.values():
-        if node.op == "AssignVariableOp" and len(node.inputs) == 2:
-            handle, key = nodes.get(node.inputs[0]), _key(nodes, node.inputs[1])
-            if handle is not None and handle.op == "VarHandleOp" and key is not None:
-                found[variable_name(handle)] = key
-    return found
-
-
-def _key(nodes: Mapping[str, RawNode], tensor: str) -> str | None:
-    """Return the key in the checkpoint that a tensor is read under; None for other tensors."""
-    name, _, output = tensor.partition(":")
-    node = nodes.get(name)
-    while node is not None and node.op == "Identity" and node.inputs:
-        name, _, output = node.inputs[0].partition(":")
-        node = nodes.get(name)
-    if node is None or node.op != _RESTORE or len(node.inputs) < 2:
-        return None
-    names = nodes.get(node.inputs[1])
-    if names is None or "value" not in names.attributes:
-        return None
-    listed = names.attributes["value"].tensor.string_val
-    number = int(output or 0)
-    return text(listed[number]) if number < len(listed) else None
