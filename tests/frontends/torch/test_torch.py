@@ -56,7 +56,7 @@ def assert_same(found: list[Any], wanted: list[Any]) -> None:
 def test_the_corpus_is_there() -> None:
     training = [name for name in PROGRAMS if name.endswith(".train")]
     core = [name for name in PROGRAMS if name.endswith(".core")]
-    assert len(training) >= 13 and len(core) >= 60 and len(PROGRAMS) - len(core) - len(training) >= 60
+    assert len(training) >= 15 and len(core) >= 80 and len(PROGRAMS) - len(core) - len(training) >= 82
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
