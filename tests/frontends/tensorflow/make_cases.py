@@ -551,6 +551,11 @@ def _(x: Any) -> Any:
     return squares(up)
 
 
+@training("small_matrices", (2, 3, 3))
+def _(x: Any) -> Any:
+    return squares(tf.linalg.inv(x + 3 * tf.eye(3))) + squares(tf.linalg.det(x))
+
+
 @training("images", (2, 6, 5, 2))
 def _(x: Any) -> Any:
     boxes = [[0.1, 0.2, 0.7, 1.1], [-0.2, 0.0, 1.0, 0.5], [0.9, 0.8, 0.2, 0.1]]

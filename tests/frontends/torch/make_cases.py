@@ -405,6 +405,11 @@ function(
 )
 function("truths", lambda x: (*(x > 0).max(1), (x > 1).min(), *(x > -1).min(0)), shape(3, 4))
 function(
+    "small_matrices",
+    lambda x: (torch.det(x[:, :2, :2]), torch.det(x[0]), torch.det(x), torch.linalg.inv_ex(x)[0]),
+    shape(2, 4, 4),
+)
+function(
     "losses",
     lambda x, y: (
         F.mse_loss(x, y),

@@ -16,6 +16,7 @@ from polyloom.frontends.graph.operations.convolution import (
     with_bias,
 )
 from polyloom.frontends.graph.operations.elementwise import cast, mapped
+from polyloom.frontends.graph.operations.small_matrices import determinant
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, expanded, transposed, unsqueezed
 from polyloom.ir.expressions import Expression
@@ -152,7 +153,12 @@ def _conv_integer(c: Context) -> Sequence[Value]:
     return only(convolution(c.builder, x, w, window, c.integer("group", 1)))
 
 
+def _determinant(c: Context) -> Sequence[Value]:
+    return only(determinant(c.builder, c.input()))
+
+
 OPERATIONS: Table = {
+    "Det": _determinant,
     "Conv": _conv,
     "ConvTranspose": _conv_transpose,
     "Gemm": _gemm,

@@ -23,6 +23,7 @@ from polyloom.frontends.graph.operations.convolution import (
 from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.operations.movement import padded
 from polyloom.frontends.graph.operations.reductions import reduced
+from polyloom.frontends.graph.operations.small_matrices import determinant, inverse
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, transposed, unsqueezed
 from polyloom.frontends.tensorflow.operations import depthwise
@@ -243,7 +244,19 @@ def _bias_gradient(c: Context) -> Sequence[Value]:
     return only(reduced(c.builder, Combine.ADD, dy, [k for k in range(dy.rank) if k != at], keep=False))
 
 
+def _determinant(c: Context) -> Sequence[Value]:
+    return only(determinant(c.builder, c.input()))
+
+
+def _inverse(c: Context) -> Sequence[Value]:
+    found = inverse(c.builder, c.input())
+    turned = transposed(found, [*range(found.rank - 2), found.rank - 1, found.rank - 2])
+    return only(turned if c.attribute("adjoint", False) else found)
+
+
 OPERATIONS: Table = {
+    "MatrixDeterminant": _determinant,
+    "MatrixInverse": _inverse,
     "MatMul": _product("transpose_a", "transpose_b"),
     "BatchMatMul": _product("adj_x", "adj_y"),
     "BatchMatMulV2": _product("adj_x", "adj_y"),

@@ -15,8 +15,9 @@ from polyloom.frontends.graph.operations.convolution import (
     transposed_convolution,
     with_bias,
 )
-from polyloom.frontends.graph.operations.elementwise import mapped
+from polyloom.frontends.graph.operations.elementwise import filled, mapped
 from polyloom.frontends.graph.operations.reductions import reduced
+from polyloom.frontends.graph.operations.small_matrices import determinant, inverse
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, squeezed, transposed, unsqueezed
 from polyloom.frontends.torch.call import Call, Lowering, operations
@@ -200,8 +201,22 @@ def _trilinear(c: Call) -> Sequence[Value]:
     return only(einsum(c.b, [labels] * 3, output, wide))
 
 
+def _determinant(c: Call) -> Sequence[Value]:
+    """The determinant; not the matrices that PyTorch keeps of its way there."""
+    return only(determinant(c.b, c.tensor("A" if "A" in c.arguments else "self")))
+
+
+def _inverse(c: Call) -> Sequence[Value]:
+    """The inverse, and 0: the matrix has one."""
+    x = c.tensor("A" if "A" in c.arguments else "self")
+    fault = filled(c.b, x.shape[:-2], 0, ElementType.INT32)
+    return (inverse(c.b, x), fault)[: c.results]
+
+
 OPERATIONS = operations(
     {
+        **dict.fromkeys(("det", "linalg_det", "_linalg_det"), _determinant),
+        **dict.fromkeys(("inverse", "linalg_inv", "linalg_inv_ex"), _inverse),
         "linear": _linear,
         "mm": _product("mat2"),
         "bmm": _product("mat2"),
