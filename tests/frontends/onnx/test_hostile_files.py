@@ -168,6 +168,9 @@ CONSTANTS = {
     "many": np.ones(2**20, np.int64),
     "true": np.asarray([[True, False], [True, True]]),
     "weights": np.ones((1, 4, 3), np.float32),
+    "image": np.ones((1, 1, 2, 2), np.float32),
+    "boxes": np.ones((1, 4), np.float32),
+    "zero": np.zeros(1, np.int64),
 }
 UNFIT = {
     "two types": node("Gemm", "x i", "y", "odd"),
@@ -186,13 +189,18 @@ UNFIT = {
         "LSTM", "weights weights weights - - v", "y", "odd", hidden_size=1
     ),
     "scales that are no numbers": node("Resize", "v - nan", "y", "odd"),
+    "numbers of billions of elements": node("ArgMax", "huge", "y", "odd", axis=0),
+    "a sequence of billions": node("SplitToSequence", "huge", "y", "odd", keepdims=0),
+    "billions of points": node(
+        "RoiAlign", "image boxes zero", "y", "odd", sampling_ratio=2**30, output_height=1
+    ),
     "an attribute that divides by 0": node("Attention", "weights weights weights", "y", "odd", q_num_heads=0),
 }
 
 
 @pytest.mark.parametrize("name", UNFIT)
 def test_a_node_whose_operands_do_not_fit(name: str) -> None:
-    data = model(graph([UNFIT[name]], {"x": (2, 2)}, ["y"], CONSTANTS), opset=23)
+    data = model(graph([UNFIT[name]], {"x": (2, 2), "huge": (2**31,)}, ["y"], CONSTANTS), opset=23)
     with pytest.raises(Unsupported) as refused:
         lower(graph_of_bytes(data, "it", Place(None)), find_operation)
     assert any(note.startswith("odd (") for note in refused.value.diagnostics[0].notes)

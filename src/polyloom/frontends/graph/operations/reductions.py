@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder, Function, Term
+from polyloom.frontends.graph.builder import Builder, Function, Term, check_constant
 from polyloom.frontends.graph.linear import iterators
 from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.refusal import Refused
@@ -63,7 +63,8 @@ def variance(b: Builder, centred: Value, axes: Collection[int], correction: int 
 
 
 def iota(b: Builder, size: int, kind: ElementType) -> Value:
-    """Return the constant 0, 1, 2, ..."""
+    """Return the constant 0, 1, 2, ... Raises ``Refused`` for too many."""
+    check_constant([size], kind.size)
     name = f"iota_{size}_{kind.value}"
     return b.shared_constant(name, lambda: np.arange(size).astype(kind.dtype))
 

@@ -65,6 +65,7 @@ def _points(c: Context, lengths: Value, parts: int) -> tuple[Value, int]:
     """Return how many points a part of each box has along an axis, and the largest number."""
     count = c.integer("sampling_ratio", 0)
     if count > 0:
+        check_constant([count], 8)
         return filled(c.builder, lengths.shape, count, lengths.type), count
     known = c.builder.known(lengths)
     if known is None:

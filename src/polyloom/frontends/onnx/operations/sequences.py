@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from polyloom.frontends.graph.builder import check_constant
 from polyloom.frontends.graph.context import Context, Table, axis
 from polyloom.frontends.graph.lists import Anything, ValueList
-from polyloom.frontends.graph.operations.movement import concatenated, split_parts, stacked
+from polyloom.frontends.graph.operations.movement import MOST_PARTS, concatenated, split_parts, stacked
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, squeezed
 
@@ -70,22 +69,22 @@ def _joined(c: Context) -> Sequence[Anything]:
 def _split(c: Context) -> Sequence[Anything]:
     """SplitToSequence: parts of stated sizes, of one size, or slices, then without the axis if so wanted."""
     x, at = c.input(), c.axis("axis", c.input().rank, 0)
-    size = x.shape[at]
     stated = c.optional(1)
-    if stated is None:
-        sizes = [1] * size
-    elif stated.rank == 0:
-        each = c.whole(1, "its size")
-        if each < 1:
-            raise Refused(f"parts of {each} elements")
-        sizes = [min(each, size - start) for start in range(0, size, each)]
-    else:
+    if stated is not None and stated.rank:
         sizes = c.integers(1, "its sizes")
-    check_constant([len(sizes)], 1000)
+    else:
+        sizes = _equal_sizes(x.shape[at], 1 if stated is None else c.whole(1, "its size"))
     parts = split_parts(x, at, sizes)
     if stated is None and not c.integer("keepdims", 1):
         parts = [squeezed(part, [at]) for part in parts]
     return [ValueList(tuple(parts))]
+
+
+def _equal_sizes(size: int, each: int) -> list[int]:
+    """Return parts of ``each`` elements, of which the last may be smaller. Raises ``Refused``."""
+    if each < 1 or size > each * MOST_PARTS:
+        raise Refused(f"parts of {each} of {size} elements")
+    return [min(each, size - start) for start in range(0, size, each)]
 
 
 OPERATIONS: Table = {
