@@ -32,12 +32,15 @@ def elementwise_maximum(points: isl.Set) -> isl.Set:
 
 
 def box_between(minimum: isl.Set, maximum: isl.Set) -> isl.Set:
-    """Return ``{ x : minimum <= x <= maximum }``, in every dimension, at the parameters of ``minimum``."""
-    result = isl.Set.universe(minimum.get_space()).intersect_params(minimum.params())
-    for k in range(result.dim(_DIM.set)):
-        result = result.intersect(_compare(minimum, k, at_least=True))
-        result = result.intersect(_compare(maximum, k, at_least=False))
-    return result
+    """Return ``{ x : minimum <= x <= maximum }``, in every dimension, at the parameters of ``minimum``.
+
+    All dimensions at once: points in pieces, compared in one dimension after the other, would be multiplied
+    by each other.
+    """
+    not_below = isl.Map.universe(minimum.get_space().map_from_set())
+    for k in range(minimum.dim(_DIM.set)):
+        not_below = not_below.order_le(_DIM.in_, k, _DIM.out, k)
+    return minimum.apply(not_below).intersect(maximum.apply(not_below.reverse()))
 
 
 def extent_between(minimum: isl.Set, maximum: isl.Set) -> isl.Set:
@@ -46,10 +49,7 @@ def extent_between(minimum: isl.Set, maximum: isl.Set) -> isl.Set:
     Source: dtg_codegen, Sec. 5.1, eqs. (16) (21) (24).
     """
     difference = maximum.as_pw_multi_aff().sub(minimum.as_pw_multi_aff())
-    values = difference.to_multi_pw_aff()
-    for k in range(values.dim(_DIM.out)):
-        values = values.set_pw_aff(k, _plus_one(values.get_pw_aff(k)))
-    return isl.Set.from_multi_pw_aff(values)
+    return isl.Set.from_pw_multi_aff(difference.add_constant_val(isl.Val(1)))
 
 
 def is_dense_box(points: isl.Set, minimum: isl.Set, maximum: isl.Set) -> bool:
@@ -93,14 +93,3 @@ def _pointwise(points: isl.Set, of_dimension: Callable[[int], isl.PwAff]) -> isl
     for k in range(points.dim(_DIM.set)):
         result = result.set_pw_aff(k, of_dimension(k))
     return isl.Set.from_multi_pw_aff(result)
-
-
-def _compare(point: isl.Set, k: int, *, at_least: bool) -> isl.Set:
-    """Return ``{ x : x[k] >= point[k] }``, or ``<=``."""
-    order = isl.Map.universe(point.get_space().map_from_set())
-    order = order.order_le(_DIM.in_, k, _DIM.out, k) if at_least else order.order_ge(_DIM.in_, k, _DIM.out, k)
-    return point.apply(order)
-
-
-def _plus_one(value: isl.PwAff) -> isl.PwAff:
-    return value.add_constant_val(isl.Val(1))

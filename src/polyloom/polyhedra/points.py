@@ -10,8 +10,19 @@ _DIM = isl.dim_type
 
 
 def sample_of(points: isl.Set) -> str:
-    """Return one point of a set that is not empty, as ``ff[3, 0]``; parameters are given as well."""
-    return describe_point(points.lexmin() if points.is_bounded() else points)
+    """Return the first point of a set that is not empty, as ``ff[3, 0]``; of an unbounded set any one.
+
+    It is that of the first parameters for which there is one. To find these alone is little work; to find the
+    first point as a function of all of them may take minutes.
+    """
+    count = points.dim(_DIM.param)
+    parameters_first = points.move_dims(_DIM.set, 0, _DIM.param, 0, count)
+    if not parameters_first.is_bounded():
+        return describe_point(points)
+    first = parameters_first.lexmin().sample_point()
+    for k in range(count):
+        points = points.fix_val(_DIM.param, k, first.get_coordinate_val(_DIM.set, k))
+    return describe_point(points.lexmin())
 
 
 def describe_point(points: isl.Set) -> str:

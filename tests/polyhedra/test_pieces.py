@@ -1,0 +1,47 @@
+"""Points in pieces: what is made of them takes as many steps as there are pieces."""
+
+from __future__ import annotations
+
+import islpy as isl
+import pytest
+
+from polyloom.polyhedra.bounds import (
+    box_between,
+    elementwise_maximum,
+    elementwise_minimum,
+    extent_between,
+    is_dense_box,
+)
+from polyloom.polyhedra.effort import at_most
+from polyloom.polyhedra.points import sample_of
+
+FOUR = isl.Set(
+    "[p, q] -> { S[i, j, k, l] : exists (e : 0 <= p, q < 12 and 3e <= p + 2q < 3e + 2"
+    " and 0, 3p - 4q - e <= i <= 2p, 20 and 0, 3p - 5q - e <= j <= 2p + q, 21"
+    " and 0, 3p - 6q - e <= k <= 2p + 2q, 22 and 0, 3p - 7q - e <= l <= 2p + 3q, 23) }"
+)
+
+
+def test_dimensions_do_not_multiply_the_pieces_of_each_other() -> None:
+    low, high = elementwise_minimum(FOUR), elementwise_maximum(FOUR)
+    with at_most(20_000):
+        box = box_between(low, high)
+    with at_most(50_000):
+        size = extent_between(low, high)
+    assert box.is_equal(FOUR)
+    assert is_dense_box(FOUR, low, high)
+    assert size.params().is_equal(FOUR.params())
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("{ ff[i, j] : 3 < i < 9 and i <= j < 12 }", "ff[4, 4]"),
+        ("[p, q] -> { ff[i, j] : 2 <= p, q < 5 and p <= i < 7 and j = i + q }", "ff[2, 4]"),
+        ("[p] -> { y[] : 0 <= p < 4 }", "y[]"),
+        ("[p] -> { [PE[x, y] -> a[i]] : 0 <= x, y, i < 3 and x + y > p > 0 }", "[PE[0, 2] -> a[0]]"),
+        ("{ ff[i] : i >= 5 }", "ff[5]"),
+    ],
+)
+def test_the_sample_is_the_first_point(text: str, found: str) -> None:
+    assert sample_of(isl.Set(text)) == found
