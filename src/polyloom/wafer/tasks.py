@@ -327,7 +327,7 @@ def _compute_tasks(
     access = statement.reads[trigger_position(statement, trigger)]
     for stream in driving:
         wanted = stream.arriving().apply(access_relation(statement, access).reverse())
-        instances = placed.intersect(wanted).coalesce()  # eqs. (12) (17) (27) (32)
+        instances = settled(placed.intersect(wanted))  # eqs. (12) (17) (27) (32)
         name = statement.name if len(driving) == 1 else f"{statement.name}_{stream.side.value}"
         kind = TaskKind.SPARSE if stream.sparse else TaskKind.DENSE
         if not instances.is_empty():
