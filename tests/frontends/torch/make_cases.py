@@ -410,6 +410,18 @@ function(
     shape(2, 4, 4),
 )
 function(
+    "bags",
+    lambda words, starts, rows: (
+        F.embedding_bag(words, rows, starts, mode="sum"),
+        F.embedding_bag(words, rows, starts, mode="mean"),
+        F.embedding_bag(words, rows, torch.tensor([0, 1, 5]), mode="max"),
+        F.embedding_bag(words.view(3, 2), rows, mode="sum", per_sample_weights=rows.flatten()[:6].view(3, 2)),
+    ),
+    torch.tensor([1, 4, 1, 0, 3, 2]),
+    torch.tensor([0, 2, 2]),
+    shape(5, 3),
+)
+function(
     "losses",
     lambda x, y: (
         F.mse_loss(x, y),

@@ -9,11 +9,12 @@ import numpy as np
 
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.context import only
-from polyloom.frontends.graph.operations.elementwise import mapped
+from polyloom.frontends.graph.operations.elementwise import filled, mapped
 from polyloom.frontends.graph.operations.indexing import chosen, gathered_elements, one_hot, wrapped
 from polyloom.frontends.graph.operations.movement import reshaped
 from polyloom.frontends.graph.operations.normalisation import log_softmax
-from polyloom.frontends.graph.operations.reductions import reduced
+from polyloom.frontends.graph.operations.ranking import counted_before
+from polyloom.frontends.graph.operations.reductions import iota, reduced
 from polyloom.frontends.graph.operations.scattering import (
     elements_updated,
     gathered,
@@ -38,6 +39,44 @@ def _at(c: Call, x: Value, at: int, positions: Value) -> Value:
 
 def _embedding(c: Call) -> Sequence[Value]:
     return only(_at(c, c.tensor("weight"), 0, c.tensor("indices")))
+
+
+_BAG_MODES = (Combine.ADD, Combine.ADD, Combine.MAXIMUM)
+"""Sum, mean and maximum, by their numbers."""
+
+
+def _embedding_bag(c: Call) -> Sequence[Value]:
+    """Rows of each bag combined: the bag of a word is how many bags begin up to it, less one.
+
+    Its other results (what the gradient needs) are not given.
+    """
+    words, offsets, mode = c.tensor("indices"), c.tensor("offsets"), c.integer("mode", 0)
+    if words.rank != 1 or offsets.rank != 1 or not 0 <= mode < len(_BAG_MODES):
+        raise Refused(f"words {list(words.shape)} in bags {list(offsets.shape)}, mode {mode}")
+    if c.integer("padding_idx", -1) >= 0:
+        raise Refused("a word that does not count")
+    count = offsets.size - (1 if c.flag("include_last_offset") else 0)
+    rows = _at(c, c.tensor("weight"), 0, words)
+    if c.given("per_sample_weights"):
+        factors = unsqueezed(c.tensor("per_sample_weights"), [1])
+        rows = mapped(c.b, scalar.multiply, rows, factors, hint="weighed")
+    starts = sliced(offsets, 0, 0, 1, count)
+    before = counted_before(
+        c.b, starts, iota(c.b, words.size, starts.type), ElementType.INT32, equal_too=True
+    )
+    bags = mapped(c.b, lambda n: scalar.subtract(n, 1), before, hint="bags")
+    found = rows_combined(c.b, rows, bags, count, _BAG_MODES[mode])
+    if mode == 0:
+        return only(found)
+    ones = filled(c.b, bags.shape, 1, found.type)
+    held = unsqueezed(rows_combined(c.b, ones, bags, count, Combine.ADD), [1])
+
+    def finished(v: Expression, n: Expression) -> Expression:
+        empty = scalar.compare(CompareOp.EQ, n, 0)
+        whole = scalar.divide(v, scalar.maximum(n, 1)) if mode == 1 else v
+        return scalar.select(empty, scalar.number(0, v.type), whole)
+
+    return only(mapped(c.b, finished, found, held))
 
 
 def _index_select(c: Call) -> Sequence[Value]:
@@ -328,6 +367,7 @@ OPERATIONS = operations(
     {
         "embedding": _embedding,
         "embedding_dense_backward": _embedding_gradient,
+        **dict.fromkeys(("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only"), _embedding_bag),
         "index_select": _index_select,
         "index": _index,
         "_unsafe_index": _index,
