@@ -143,17 +143,32 @@ def by_placement(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
 
 
 def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tuple[Plan, Candidate]]]:
-    """Compile the best layouts with default ports, until what is left is too far behind by its guess."""
+    """Compile the best layouts with default ports, until what is left is too far behind by its guess.
+
+    Among them are some with at most one class on an axis: isl can do with those, and knows better than the
+    guess. It is their turn now and then once isl has given up on others, and at the end.
+    """
     found: list[tuple[Ranked, tuple[Plan, Candidate]]] = []
-    best = float("inf")
-    for number, r in enumerate(_promising(tuple(_varied(ranked)), search.options.layouts)):
-        if number >= search.options.least and r.guess.cycles > search.options.hopeless * best:
+    best, hard, simple = float("inf"), 0, 0
+    left = list(_varied(ranked))
+    while left and len(found) < search.options.layouts:
+        is_last = len(found) == search.options.layouts - 1 and not simple
+        r = _next(left, simple=is_last or hard > 1 + 2 * simple)
+        if len(found) >= search.options.least and r.guess.cycles > search.options.hopeless * best:
             break
+        left.remove(r)
         plan = first_plan(search.problem, rectangle_of(search.problem, r.places), r.places, r.guess.waits)
         candidate = search.tried(plan)
         found.append((r, (plan, candidate)))
         best = min(best, candidate.cycles)
+        hard += _was_too_hard(candidate)
+        simple += not r.digits
     return found
+
+
+def _next(left: Sequence[Ranked], *, simple: bool) -> Ranked:
+    """Return the best layout, or the best with at most one class on an axis, if there is any."""
+    return next((r for r in left if not (simple and r.digits)), left[0])
 
 
 _MOST_ALIKE = 2
@@ -166,15 +181,6 @@ def _varied(ranked: Sequence[Ranked]) -> Iterator[Ranked]:
         counts[r.guess.cycles] += 1
         if counts[r.guess.cycles] <= _MOST_ALIKE:
             yield r
-
-
-def _promising(fitting: Sequence[Ranked], most: int) -> list[Ranked]:
-    """Return the best layouts, and one with at most one class on an axis: isl can do with that."""
-    simple = next((r for r in fitting if not r.digits), None)
-    best = list(fitting[:most])
-    if simple is not None and simple not in best:
-        best[-1:] = [simple]
-    return best
 
 
 def _insist(
