@@ -394,6 +394,8 @@ function(
     "parts",
     lambda x, y: (
         x.unfold(1, 3, 2),
+        x.repeat_interleave(torch.tensor([2, 0, 1, 3]), 0),
+        F.rrelu(x),
         F.glu(x, 0),
         F.channel_shuffle(x[None], 2),
         torch.select_scatter(x, y, 1, -2),

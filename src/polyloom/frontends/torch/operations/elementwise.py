@@ -253,6 +253,15 @@ def _leaky(c: Call) -> Sequence[Value]:
     return only(mapped(c.b, lambda x: leaky(x, slope), c.tensor()))
 
 
+def _random_leaky(c: Call) -> Sequence[Value]:
+    """``rrelu``, whose slope is the mean of its bounds where it does not train."""
+    if c.flag("training"):
+        raise Refused("random numbers: export the module in `eval()` mode")
+    slope = (c.number("lower", 1 / 8) + c.number("upper", 1 / 3)) / 2
+    found = mapped(c.b, lambda x: leaky(x, slope), c.tensor())
+    return (found, c.tensor("noise")) if c.results == 2 else (found,)
+
+
 def _elu(c: Call) -> Sequence[Value]:
     alpha, scale, inner = c.number("alpha", 1), c.number("scale", 1), c.number("input_scale", 1)
     if inner == 0:
@@ -557,6 +566,7 @@ OPERATIONS = operations(
         "full_like": _like(None),
         "gelu": _gelu,
         "leaky_relu": _leaky,
+        **dict.fromkeys(("rrelu", "rrelu_with_noise_functional"), _random_leaky),
         "elu": _elu,
         "celu": lambda c: only(mapped(c.b, lambda x: _celu(x, c.number("alpha", 1)), c.tensor())),
         "softplus": _softplus,

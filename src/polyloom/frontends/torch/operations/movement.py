@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import ceil, prod
-from operator import add, floordiv, mod, mul, sub
+from operator import add, eq, floordiv, ge, gt, le, lt, mod, mul, ne, sub
 
 import numpy as np
 
@@ -246,12 +246,34 @@ def _tiled(c: Call) -> Sequence[Value]:
 
 
 def _repeated(c: Call) -> Sequence[Value]:
-    """``repeat_interleave`` by one number."""
-    x, times = c.tensor(), c.integer("repeats")
+    """``repeat_interleave`` by one number, or by known numbers, one for each slice.
+
+    Without data it gives the positions of what is repeated.
+    """
+    if "self" not in c.arguments:
+        count = c.tensor("repeats").size
+        return only(c.b.constant(np.repeat(np.arange(count), _times(c, count))))
+    x = c.tensor()
     if not c.given("dim"):
         x = reshaped(c.b, x, [x.size])
     at = c.axis("dim", x.rank, 0)
-    return only(taken(c.b, x, at, [k // times for k in range(times * x.shape[at])]))
+    places = np.repeat(np.arange(x.shape[at]), _times(c, x.shape[at]))
+    return only(taken(c.b, x, at, places.tolist()))
+
+
+def _times(c: Call, count: int) -> list[int]:
+    """Return how often each slice comes. Raises ``Refused``."""
+    if not c.is_tensor("repeats"):
+        times = [c.integer("repeats")] * count
+    else:
+        known = c.b.known(c.tensor("repeats"))
+        if known is None:
+            raise Refused("`repeats` is computed when the model runs: it decides the shape")
+        times = [int(n) for n in np.broadcast_to(known.reshape(-1), count)]
+    check_constant([sum(times)], 8)
+    if min(times, default=0) < 0:
+        raise Refused(f"repeats {times}")
+    return times
 
 
 def _flipped(c: Call) -> Sequence[Value]:
@@ -464,8 +486,8 @@ def _size_of(c: Call) -> Sequence[Value]:
     return only(c.b.constant(np.asarray(x.shape[c.axis("dim", x.rank)])))
 
 
-def _of_sizes(function: Callable[[int, int], int]) -> Lowering:
-    """Return arithmetic of symbolic sizes, which are known here."""
+def _of_sizes(function: Callable[[int, int], int | bool]) -> Lowering:
+    """Return arithmetic or a comparison of symbolic sizes, which are known here."""
 
     def lowering(c: Call) -> Sequence[Value]:
         left, right = (c.argument(name) for name in c.arguments)
@@ -557,4 +579,5 @@ OPERATIONS = operations(
     "_operator.mul": operation(_of_sizes(mul)),
     "_operator.floordiv": operation(_of_sizes(floordiv)),
     "_operator.mod": operation(_of_sizes(mod)),
+    **{f"_operator.{f.__name__}": operation(_of_sizes(f)) for f in (eq, ge, gt, le, lt, ne)},
 }
