@@ -102,24 +102,17 @@ def _max_unpool(rank: int) -> Lowering:
 # -- patches: windows as columns of a matrix
 
 
-def _patch_window(c: Call) -> Window:
-    sizes, strides, dilations, pads = (
-        c.spatial(name, 2, 1) for name in ("kernel_size", "stride", "dilation", "padding")
-    )
-    return Window(sizes, strides, dilations, pads, pads)
-
-
 def _to_columns(c: Call) -> Sequence[Value]:
     """im2col: ``y[n][c, r, s][i, j]``."""
     x = _images(c.tensor(), 2)
-    found = patches(c.b, x, _patch_window(c))
+    found = patches(c.b, x, _window(c, 2))
     shape = (x.shape[0], prod(found.shape[1:4]), prod(found.shape[4:]))
     return only(_without_batch(c, reshaped(c.b, found, shape)))
 
 
 def _from_columns(c: Call) -> Sequence[Value]:
     """col2im: what columns hold of an element is added."""
-    x, window, shape = c.tensor(), _patch_window(c), c.spatial("output_size", 2, 1)
+    x, window, shape = c.tensor(), _window(c, 2), c.spatial("output_size", 2, 1)
     x = x if x.rank == 3 else unsqueezed(x, [0])
     check_constant(shape, x.type.size)
     return only(_without_batch(c, columns_added(c.b, x, shape, window)))
