@@ -81,16 +81,18 @@ def _project_onto(points: isl.Set, k: int) -> isl.Set:
 def _candidates(line: isl.Set, hull: isl.BasicSet) -> Iterator[tuple[isl.Aff, int]]:
     """Yield offset and size for every bound that the hull shows: lower bounds, then upper ones.
 
-    The distance is measured on the points themselves, which may be fewer than the hull's.
+    Distances are measured on the points themselves, which may be fewer than the hull's: of those below an
+    upper bound none may be at it.
     """
     for lower in _bounds(hull, lower=True):
-        size = _largest(line, _from_bound(lower))
-        if size is not None:
-            yield lower, size + 1
+        distance = _largest(line, _from_bound(lower))
+        if distance is not None:
+            yield lower, distance + 1
     for upper in _bounds(hull, lower=False):
-        size = _largest(line, _from_bound(upper).neg())
-        if size is not None:
-            yield upper.add_constant_val(isl.Val(-size)), size + 1
+        distance = _largest(line, _from_bound(upper).neg())
+        if distance is not None:
+            offset = upper.add_constant_val(isl.Val(-distance))
+            yield offset, distance + 1 - _nearest(line, _from_bound(upper).neg())
 
 
 def _bounds(line: isl.BasicSet, *, lower: bool) -> Iterator[isl.Aff]:
@@ -132,6 +134,11 @@ def _from_bound(bound: isl.Aff) -> isl.Aff:
 def _largest(line: isl.Set, distance: isl.Aff) -> int | None:
     value = line.max_val(distance)
     return int(value.to_python()) if value.is_int() else None
+
+
+def _nearest(line: isl.Set, distance: isl.Aff) -> int:
+    """Return the smallest distance, where there is a largest one of points that are below a bound."""
+    return int(line.min_val(distance).to_python())
 
 
 def _interval(space: isl.Space, k: int, offset: isl.Aff, size: int) -> isl.Set:
