@@ -23,7 +23,7 @@ _FUNCTIONS = frozenset(
         BinaryOp.MINIMUM,
     }
 )
-"""The functions of ``pe.h``."""
+"""The functions of ``arithmetic.h``; select, comparisons and conversions are written out."""
 
 
 def check_expressible(program: Program) -> None:
@@ -52,7 +52,7 @@ def _statement_faults(statement: Statement) -> Iterator[Diagnostic]:
             yield error("wafer-function", message, statement.span, helps=[_HELP])
 
 
-_HELP = "its functions are those of LAIR: docs/interface.md lists them"
+_HELP = "it has those of LAIR, which docs/interface.md lists, and `exp2`, `log2`, `log10`, `cbrt`"
 
 
 def _missing(part: Expression) -> str | None:
