@@ -171,6 +171,7 @@ CONSTANTS = {
     "image": np.ones((1, 1, 2, 2), np.float32),
     "boxes": np.ones((1, 4), np.float32),
     "zero": np.zeros(1, np.int64),
+    "large": np.asarray([1, 1, 10**8, 1]),
 }
 UNFIT = {
     "two types": node("Gemm", "x i", "y", "odd"),
@@ -194,6 +195,7 @@ UNFIT = {
     "billions of points": node(
         "RoiAlign", "image boxes zero", "y", "odd", sampling_ratio=2**30, output_height=1
     ),
+    "an image of a hundred million rows": node("Resize", "image - - large", "y", "odd", mode="nearest"),
     "an attribute that divides by 0": node("Attention", "weights weights weights", "y", "odd", q_num_heads=0),
 }
 

@@ -21,6 +21,16 @@ from polyloom.frontends.graph.values import Value, unsqueezed
 NDArray = npt.NDArray[Any]
 
 
+MOST_PLACES = 2**20
+"""Elements of a resized axis at most: where each lies is worked out one by one."""
+
+
+def check_places(count: int) -> None:
+    """Raise ``Refused`` for an axis of more than ``MOST_PLACES`` elements."""
+    if count > MOST_PLACES:
+        raise Refused(f"an axis resized to {count} elements; more than {MOST_PLACES} are not")
+
+
 @dataclass(frozen=True)
 class Axis:
     """One axis: its size, the size wanted, the scale, and the part of it that is resized (0 to 1)."""
@@ -105,6 +115,8 @@ def cubic_weight(x: NDArray, a: float) -> NDArray:
 
 def weights(axis: Axis, method: Method) -> NDArray:
     """Return the matrix ``[wanted][size]`` of an axis; rows of positions outside (cropping) are NaN."""
+    check_places(axis.wanted)
+    check_constant([axis.wanted, axis.size], 8)
     found = np.zeros((axis.wanted, axis.size))
     for place in range(axis.wanted):
         x = position(place, axis, method.coordinates)
@@ -135,8 +147,8 @@ def resized(b: Builder, x: Value, axes: dict[int, Axis], method: Method, outside
         cropped = method.coordinates == "tf_crop_and_resize"
         if one.wanted == one.size and one.scale == 1.0 and not cropped:
             continue
-        check_constant([one.wanted, one.size], 8)
         if method.mode == "nearest":
+            check_places(one.wanted)
             places = [position(p, one, method.coordinates) for p in range(one.wanted)]
             inside = np.asarray([not cropped or 0 <= p <= one.size - 1 for p in places])
             x = taken(b, x, k, [nearest_position(p, one, method.nearest) for p in places])

@@ -16,7 +16,7 @@ from polyloom.frontends.graph.builder import check_constant
 from polyloom.frontends.graph.context import Context, Table, only
 from polyloom.frontends.graph.operations.elementwise import cast, mapped
 from polyloom.frontends.graph.operations.reductions import mean
-from polyloom.frontends.graph.operations.resizing import along, cubic_weight
+from polyloom.frontends.graph.operations.resizing import along, check_places, cubic_weight
 from polyloom.frontends.graph.operations.sampling import corners_sampled, corners_scattered
 from polyloom.frontends.graph.operations.scattering import gathered, rows_combined
 from polyloom.frontends.graph.refusal import Refused
@@ -55,6 +55,7 @@ def _weights(c: Context, old: int, new: int, scale: float, shift: float) -> Floa
     name = c.text("kernel_type", "lanczos3")
     if name not in _KERNELS or scale <= 0:
         raise Refused(f"the kernel `{name}` with the scale {scale}")
+    check_places(new)
     check_constant([new, old], 8)
     reach, kernel = _KERNELS[name]
     wide = max(1 / scale, 1.0) if c.attribute("antialias", True) else 1.0

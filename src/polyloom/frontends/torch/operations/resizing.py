@@ -10,7 +10,7 @@ import numpy as np
 from polyloom.frontends.graph.builder import check_constant
 from polyloom.frontends.graph.context import only
 from polyloom.frontends.graph.operations.movement import taken
-from polyloom.frontends.graph.operations.resizing import Axis, Method, along, weights
+from polyloom.frontends.graph.operations.resizing import Axis, Method, along, check_places, weights
 from polyloom.frontends.graph.operations.sampling import affine_grid, sampled
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value
@@ -47,6 +47,7 @@ def _nearest(half: float) -> Lowering:
     def lowering(c: Call) -> Sequence[Value]:
         x = _operand(c)
         for k, (new, scale) in enumerate(_sizes(c, x)):
+            check_places(new)
             at = (np.arange(new, dtype=np.float32) + np.float32(half)) * np.float32(scale)
             x = taken(c.b, x, 2 + k, [min(int(p), x.shape[2 + k] - 1) for p in np.floor(at)])
         return only(x)
