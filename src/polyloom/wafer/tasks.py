@@ -7,7 +7,7 @@ Source: dtg_codegen, Sec. 4.2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from collections.abc import Mapping as ReadOnly
 from dataclasses import dataclass
 from enum import Enum
@@ -176,7 +176,7 @@ def _trigger(program: Program, mapping: Mapping, statement: Statement) -> str | 
     stream cannot drive a statement that reads a tensor which is complete only after the stream's end.
     """
     read = {access.tensor for access in statement.reads}
-    behind = _streams_behind(program, mapping, statement)
+    behind = streams_behind(program, mapping.inputs, statement)
     moving = [tensor for tensor in mapping.inputs if tensor in read and tensor not in behind]
     stated = mapping.trigger.get(statement.name)
     if _waits(mapping, statement):
@@ -256,7 +256,7 @@ def _streams_before(
         trigger = triggers[statement.name]
         if trigger is not None:
             stored = {a.tensor for a in statement.reads if a.tensor in mapping.inputs}
-            stored |= _streams_behind(program, mapping, statement)
+            stored |= streams_behind(program, mapping.inputs, statement)
             before[trigger] |= stored - {trigger}
     return before
 
@@ -286,14 +286,14 @@ def _check_order(mapping: Mapping, before: dict[str, set[str]]) -> None:
         )
 
 
-def _streams_behind(program: Program, mapping: Mapping, statement: Statement) -> set[str]:
+def streams_behind(program: Program, streams: Collection[str], statement: Statement) -> set[str]:
     """Return the streams that must have ended before the statement's internal tensors are complete."""
     found: set[str] = set()
     for access in statement.reads:
         definition = program.definition(access.tensor)
         if definition is not None:
-            found |= {a.tensor for a in definition.reads if a.tensor in mapping.inputs}
-            found |= _streams_behind(program, mapping, definition)
+            found |= {a.tensor for a in definition.reads if a.tensor in streams}
+            found |= streams_behind(program, streams, definition)
     return found
 
 

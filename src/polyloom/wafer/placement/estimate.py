@@ -19,6 +19,7 @@ from polyloom.wafer.placement.classes import accesses
 from polyloom.wafer.placement.coordinates import Place
 from polyloom.wafer.placement.result_cost import result_cycles
 from polyloom.wafer.simulator.machine import Machine
+from polyloom.wafer.tasks import streams_behind
 from polyloom.wafer.zeros import zeros_may_be_dropped
 
 
@@ -149,22 +150,11 @@ def extent_of(places: Sequence[Place]) -> tuple[int, int]:
 def _drivers(program: Program, statement: Statement, wishes: Wishes) -> Iterator[int]:
     """Yield the positions of the streams that may drive a statement, by the rules of ``tasks``."""
     names = [access.tensor for access in statement.reads]
-    behind = _streams_behind(program, statement, wishes)
+    behind = streams_behind(program, wishes.streamed, statement)
     for k, name in enumerate(names):
         alone = name in wishes.streamed and name not in behind and names.count(name) == 1
         if alone and (name not in wishes.sparse or zeros_may_be_dropped(statement, k)):
             yield k
-
-
-def _streams_behind(program: Program, statement: Statement, wishes: Wishes) -> set[str]:
-    """Return the streams that must have ended before the statement's internal operands are complete."""
-    found: set[str] = set()
-    for access in statement.reads:
-        definition = program.definition(access.tensor)
-        if definition is not None:
-            found |= {a.tensor for a in definition.reads if a.tensor in wishes.streamed}
-            found |= _streams_behind(program, definition, wishes)
-    return found
 
 
 def _memory(
