@@ -69,33 +69,32 @@ class Guesser:
         return tuple(tuple(_drivers(self.program, s, self.wishes)) for s in self.program.statements)
 
     def guess(self, places: Sequence[Place]) -> Guess:
-        """Return what a layout might cost, with streams that drive statements or all dense ones stored."""
+        """Return what a layout might cost, with streams that drive statements or all dense ones stored.
+
+        What does not fit in memory is not the better one.
+        """
         driven = [self._driven(number, place) for number, place in enumerate(places)]
-        stored = [None if d is not None and self._may_wait(d) else d for d in driven]
-        guesses = [self._guess(places, driven)]
-        if stored != driven:
-            guesses.append(self._guess(places, stored, driven))
-        return min(guesses, key=lambda g: g.cycles)
+        pairs = zip(self.program.statements, driven, strict=True)
+        waits = tuple(s.name for s, by in pairs if by is not None and self._may_wait(by))
+        guesses = [self._guess(places, driven, chosen) for chosen in dict.fromkeys(((), waits))]
+        return min(guesses, key=lambda g: (g.bytes > self.machine.memory_bytes, g.cycles))
 
     def _may_wait(self, driven: _Driven) -> bool:
         """Whether the stream may be stored instead: it does a task's work element by element."""
         return self.may_wait and not driven.whole and driven.tensor not in self.wishes.sparse
 
     def _guess(
-        self,
-        places: Sequence[Place],
-        driven: Sequence[_Driven | None],
-        instead: Sequence[_Driven | None] | None = None,
+        self, places: Sequence[Place], drivers: Sequence[_Driven | None], waits: tuple[str, ...]
     ) -> Guess:
+        statements = self.program.statements
+        driven = [None if s.name in waits else by for s, by in zip(statements, drivers, strict=True)]
         width, height = extent_of(places)
         cycles = 0.0
-        for statement, place, by in zip(self.program.statements, places, driven, strict=True):
+        for statement, place, by in zip(statements, places, driven, strict=True):
             box = local_box(statement, place.x, place.y)
             cycles += self._costs.together(statement, box) if by is None else by.cycles
             cycles += result_cycles(self.program, statement, place, places, self.wishes, self.machine)
         cycles += sum(self._stream_cycles(name, places, driven) for name in self.wishes.streamed)
-        triples = zip(self.program.statements, driven, instead or driven, strict=True)
-        waits = tuple(s.name for s, by, other in triples if by is not other)
         memory = tuple(_memory(self.program, places, self.wishes, waits))
         return Guess(cycles + width + height, memory, width * height, waits)
 
