@@ -309,7 +309,7 @@ def _read_trigger(entry: Entry | None, program: Program) -> dict[str, str | None
             raise PolyloomError(_unknown(entry, name, "statement", list(statements), span))
         read = [access.tensor for access in statements[name].reads]
         if stream not in (*read, NOTHING):
-            raise PolyloomError(_unknown(entry, stream, f"tensor read by `{name}`", read, span))
+            raise PolyloomError(_unknown(entry, stream, f"tensor read by `{name}`", [*read, NOTHING], span))
         result[name] = stream if stream in read else None
     return result
 
