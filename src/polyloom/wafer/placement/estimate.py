@@ -43,10 +43,11 @@ class Guess:
 
 @dataclass(frozen=True)
 class _Driven:
-    """A statement's work where a stream drives it; ``whole``: one instruction takes the stream."""
+    """A statement's work where a stream of so many elements drives it; ``whole``: as one instruction."""
 
     tensor: str
     cycles: float
+    elements: int
     whole: bool
 
 
@@ -69,19 +70,28 @@ class Guesser:
         return tuple(tuple(_drivers(self.program, s, self.wishes)) for s in self.program.statements)
 
     def guess(self, places: Sequence[Place]) -> Guess:
-        """Return what a layout might cost, with streams that drive statements or all dense ones stored.
+        """Return what a layout might cost, with streams that drive statements or stored ones.
 
         What does not fit in memory is not the better one.
         """
         driven = [self._driven(number, place) for number, place in enumerate(places)]
-        pairs = zip(self.program.statements, driven, strict=True)
-        waits = tuple(s.name for s, by in pairs if by is not None and self._may_wait(by))
+        triples = zip(self.program.statements, places, driven, strict=True)
+        waits = tuple(s.name for s, place, by in triples if by is not None and self._may_wait(s, place, by))
         guesses = [self._guess(places, driven, chosen) for chosen in dict.fromkeys(((), waits))]
         return min(guesses, key=lambda g: (g.bytes > self.machine.memory_bytes, g.cycles))
 
-    def _may_wait(self, driven: _Driven) -> bool:
-        """Whether the stream may be stored instead: it does a task's work element by element."""
-        return self.may_wait and not driven.whole and driven.tensor not in self.wishes.sparse
+    def _may_wait(self, statement: Statement, place: Place, driven: _Driven) -> bool:
+        """Whether the stream may be stored instead: it does a task's work element by element.
+
+        A sparse one only if that is less work with half of its elements zero, too.
+        """
+        if not self.may_wait or driven.whole:
+            return False
+        if driven.tensor not in self.wishes.sparse:
+            return True
+        stored = driven.elements * store_cycles(self.machine)
+        together = self._costs.together(statement, local_box(statement, place.x, place.y))
+        return together < (driven.cycles - stored) / 2
 
     def _guess(
         self, places: Sequence[Place], drivers: Sequence[_Driven | None], waits: tuple[str, ...]
@@ -110,9 +120,9 @@ class Guesser:
         readers = sum(a.tensor == access.tensor for s in self.program.statements for a in s.reads)
         plain = access.tensor not in self.wishes.sparse and readers == 1
         if plain and work == used and match_instruction(statement, frozenset()) is not None:
-            return _Driven(access.tensor, 0, whole=True)
+            return _Driven(access.tensor, 0, used, whole=True)
         each = self._costs.one_arrival(statement, position, box)
-        return _Driven(access.tensor, min(used, work) * each, whole=False)
+        return _Driven(access.tensor, min(used, work) * each, used, whole=False)
 
     def _stream_cycles(self, name: str, places: Sequence[Place], driven: Sequence[_Driven | None]) -> float:
         """Return the cycles of taking a stream: a task for each element of a sparse one, a loop's iteration
