@@ -202,6 +202,21 @@ def test_a_part_of_a_dense_stream_is_kept(mode: SimdMode, order: str) -> None:
     assert got["y"].tolist() == x.sum((1, 2)).tolist()
 
 
+def test_a_stream_drives_on_some_pes_and_is_kept_in_part_on_others() -> None:
+    """Of the PEs that keep a part, one drops what comes before it and the other what comes after."""
+    lair = """lair A(): float16 x[2][8] -> float16 a[2] { all (p, j) in (2, 8) a[p] += x[p][j] }
+    lair B(): float16 x[2][8] -> float16 b[2] { all (p, j) in (2, 8) b[p] += x[p][j] * x[p][j] }
+    graph g: float16 x[2][8] -> float16 a[2], float16 b[2] { a = A()(x) b = B()(x) }"""
+    places = """size: { PE[1, 4] }
+    compute_map: { A[p, j] -> PE[0, p]; B[p, j] -> PE[0, 2 + p] }
+    iport_map: { x[p, j] -> [PE[0, -1] -> index[p, j]] }
+    oport_map: { a[p] -> [PE[1, p] -> index[0]]; b[p] -> [PE[1, 2 + p] -> index[0]] }"""
+    x = np.arange(16).reshape(2, 8) % 5
+    got = outputs(lair, places, SimdMode.AUTO, x=x)
+    assert got["a"].tolist() == x.sum(1).tolist()
+    assert got["b"].tolist() == (x * x).sum(1).tolist()
+
+
 def test_a_part_of_a_dense_stream_is_kept_by_instructions() -> None:
     """The middle PE drops 32 elements, keeps 32 and drops 32; where they alternate, a loop sorts them."""
     x = np.ones((3, 4, 8))

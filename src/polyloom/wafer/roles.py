@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import islpy as isl
 
@@ -69,8 +69,10 @@ def _features(analysis: LayerAnalysis) -> Iterator[isl.Set]:
         yield task.pes
     for store in graph.stores:
         yield store.stored.domain()
-        if not store.stream.sparse and not any(task.stream is store.stream for task in graph.compute):
-            yield from (going.domain() for going in store.passing.values())
+        if not store.stream.sparse:
+            driven = [task.pes for task in graph.compute if task.stream is store.stream]
+            for going in store.passing.values():
+                yield reduce(isl.Set.subtract, driven, going.domain())
     for result in graph.results:
         for move in result.moves:
             for kind in move.kinds:
