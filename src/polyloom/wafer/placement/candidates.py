@@ -82,17 +82,14 @@ class _Search:
     options: SearchOptions
     seen: dict[str, Candidate] = field(default_factory=dict)
 
-    def tried(self, plan: Plan, effort: int = 1) -> Candidate:
-        """Return what comes of a plan; it is compiled where no other one has its text."""
+    def tried(self, plan: Plan, effort: int = 1, *, again: bool = False) -> Candidate:
+        """Return what comes of a plan; it is compiled where no other one has its text, or once more."""
         text = plan_text(self.problem, plan)
+        if again:
+            del self.seen[text]
         if text not in self.seen:
             self.seen[text] = self._compiled(text, placement_text(self.problem, plan), effort)
         return self.seen[text]
-
-    def tried_again(self, plan: Plan, effort: int) -> Candidate:
-        """Forget what came of a plan and compile it with more effort."""
-        del self.seen[plan_text(self.problem, plan)]
-        return self.tried(plan, effort)
 
     def _compiled(self, text: str, placement: str, effort: int) -> Candidate:
         program = self.problem.program
@@ -198,7 +195,7 @@ def _insist(
             hard.append((ranked.digits, ranked.guess.cycles, plan))
     for _, expected, plan in sorted(hard, key=lambda entry: entry[:2])[: search.options.insisted]:
         if expected < best:
-            again = search.tried_again(plan, _MORE)
+            again = search.tried(plan, _MORE, again=True)
             best = min(best, again.cycles)
             yield plan, again
 

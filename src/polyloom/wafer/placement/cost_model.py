@@ -38,7 +38,7 @@ _INDEX_SAMPLES = 5
 @dataclass(frozen=True)
 class Estimate:
     """``setup``, ``work``: of the role with the most; ``feed``: wavelets and way of the slowest stream;
-    ``waiting``: latency of chains and moves; ``density``: the share of sparse elements that is sent.
+    ``waiting``: latency of chains and moves.
     """
 
     setup: float

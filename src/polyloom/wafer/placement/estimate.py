@@ -77,7 +77,11 @@ class Guesser:
         driven = [self._driven(number, place) for number, place in enumerate(places)]
         triples = zip(self.program.statements, places, driven, strict=True)
         waits = tuple(s.name for s, place, by in triples if by is not None and self._may_wait(s, place, by))
-        guesses = [self._guess(places, driven, chosen) for chosen in dict.fromkeys(((), waits))]
+        results = sum(
+            result_cycles(self.program, statement, place, places, self.wishes, self.machine)
+            for statement, place in zip(self.program.statements, places, strict=True)
+        )
+        guesses = [self._guess(places, driven, chosen, results) for chosen in dict.fromkeys(((), waits))]
         return min(guesses, key=lambda g: (g.bytes > self.machine.memory_bytes, g.cycles))
 
     def _may_wait(self, statement: Statement, place: Place, driven: _Driven) -> bool:
@@ -94,16 +98,19 @@ class Guesser:
         return together < (driven.cycles - stored) / 2
 
     def _guess(
-        self, places: Sequence[Place], drivers: Sequence[_Driven | None], waits: tuple[str, ...]
+        self,
+        places: Sequence[Place],
+        drivers: Sequence[_Driven | None],
+        waits: tuple[str, ...],
+        results: float,
     ) -> Guess:
         statements = self.program.statements
         driven = [None if s.name in waits else by for s, by in zip(statements, drivers, strict=True)]
         width, height = extent_of(places)
-        cycles = 0.0
+        cycles = results
         for statement, place, by in zip(statements, places, driven, strict=True):
             box = local_box(statement, place.x, place.y)
             cycles += self._costs.together(statement, box) if by is None else by.cycles
-            cycles += result_cycles(self.program, statement, place, places, self.wishes, self.machine)
         cycles += sum(self._stream_cycles(name, places, driven) for name in self.wishes.streamed)
         memory = tuple(_memory(self.program, places, self.wishes, waits))
         return Guess(cycles + width + height, memory, width * height, waits)
