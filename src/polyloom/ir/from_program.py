@@ -12,6 +12,7 @@ from math import prod
 from polyloom.ir.affine_change import gathered, solved
 from polyloom.ir.evaluate import neutral
 from polyloom.ir.expressions import Binary, Constant, Expression, Iterator, ParameterValue, Read
+from polyloom.ir.finishing_maps import with_finishing_maps
 from polyloom.ir.host import (
     Buffer,
     CombineOperator,
@@ -39,12 +40,13 @@ _DEAREST_GATHER = 4
 def host_program(program: Program) -> HostProgram:
     """Return the host program of a tensor program: its tensors as buffers, its statements as md_homs.
 
+    Maps end the md_homs before them (``finishing_maps``), whose results then are no buffers any more.
     The order in which terms of an element are added may differ from the evaluator's where writes overlap.
     """
     roles = {**dict.fromkeys(program.inputs, Role.INPUT), **dict.fromkeys(program.outputs, Role.OUTPUT)}
     buffers = tuple(_buffer(t, roles.get(t.name, Role.LOCAL)) for t in program.tensors)
     body = tuple(node for s in program.statements for node in _nodes(s, program.tensor(s.write.tensor)))
-    return HostProgram(program.name, (), buffers, body)
+    return with_finishing_maps(HostProgram(program.name, (), buffers, body))
 
 
 def _buffer(tensor: Tensor, role: Role) -> Buffer:

@@ -298,8 +298,8 @@ def _reads(expression: Expression) -> tuple[int, ...]:
 def risky_reads(hom: MdHom, buffers: Buffers) -> frozenset[int]:
     """Return the inputs that may lie outside their buffer at points where a choice does not take them."""
     found: set[int] = set()
-    for term in hom.terms:
-        found |= set(_reads(term)) - _certain(term)
+    for e in (*hom.terms, *hom.initial, *hom.finish):
+        found |= set() if e is None else set(_reads(e)) - _certain(e)
     if hom.written is not None:
         found |= {k for e in (*hom.initial, *hom.finish) if e is not None for k in _reads(e)}
     return frozenset(k for k in found if k < len(hom.inputs) and not _lies_inside(hom, k, buffers))

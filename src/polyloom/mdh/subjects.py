@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from polyloom.ir.fewer_dimensions import with_fewer_dimensions
 from polyloom.ir.host import Buffer, HostBranch, HostLoop, HostNode, HostProgram, MdHom, Role
 from polyloom.ir.integers import holds, integer
 from polyloom.ir.specialise import specialise_md_hom
@@ -48,7 +49,7 @@ def _targets(
             case MdHom():
                 launched = specialise_md_hom(node, names)
                 if all(integer(extent, {}) > 0 for extent in launched.extents):
-                    yield TuneTarget(node, launched, _buffers(node, program), executions)
+                    yield _target(node, launched, program, executions)
             case HostBranch(condition=condition, body=body, otherwise=otherwise):
                 taken = body if holds(condition, names) else otherwise
                 yield from _targets(taken, names, executions, program)
@@ -71,8 +72,20 @@ def _values(loop: HostLoop, names: Mapping[str, int]) -> list[int]:
     return values
 
 
-def _buffers(node: MdHom, program: HostProgram) -> tuple[Buffer, ...]:
+def _target(node: MdHom, launched: MdHom, program: HostProgram, executions: int) -> TuneTarget:
+    buffers = program.buffers
+    if launched == node:
+        node, buffers = flattened(node, buffers)
+        launched = node
     used = {view.buffer for view in (*node.inputs, *node.outputs)}
-    return tuple(
-        Buffer(b.name, b.type, b.shape, Role.UPDATED, b.span) for b in program.buffers if b.name in used
-    )
+    given = (Buffer(b.name, b.type, b.shape, Role.UPDATED, b.span) for b in buffers if b.name in used)
+    return TuneTarget(node, launched, tuple(given), executions)
+
+
+def flattened(node: MdHom, buffers: Sequence[Buffer]) -> tuple[MdHom, tuple[Buffer, ...]]:
+    """Return what is scheduled for an md_hom: itself over fewer dimensions, and its buffers' shapes for it.
+
+    Of an md_hom that changes from launch to launch, the dimensions must stay: the schedule is for all of them.
+    """
+    flat, shapes = with_fewer_dimensions(node, {b.name: b for b in buffers})
+    return flat, tuple(shapes.get(b.name, b) for b in buffers)

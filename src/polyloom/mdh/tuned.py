@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from polyloom.ir.host import HostProgram, MdHom, Nest
@@ -15,7 +16,7 @@ from polyloom.mdh.emit_nest import emit_nest
 from polyloom.mdh.kernel import Launch
 from polyloom.mdh.schedule import Schedule
 from polyloom.mdh.signature import Key, key_of
-from polyloom.mdh.subjects import tune_targets
+from polyloom.mdh.subjects import flattened, tune_targets
 
 
 class TunedEmitter:
@@ -42,7 +43,11 @@ class TunedEmitter:
             return emit_nest(node, program, device)
         if not has_tiles(node):
             return emit_md_hom(node, program, device, None)
-        choice = self._choice(node, program, device)
+        launched = self._launched(node, program)
+        if launched == node:
+            node, buffers = flattened(node, program.buffers)
+            launched, program = node, replace(program, buffers=buffers)
+        choice = self._choice(node, launched, program, device)
         self.choices[node.name] = choice
 
         def emit(hom: MdHom, around: HostProgram) -> Launch:
@@ -54,9 +59,10 @@ class TunedEmitter:
         """Ask again at the next call: schedules may have been tuned since."""
         self._known.clear()
 
-    def _choice(self, node: MdHom, program: HostProgram, device: DeviceModel) -> Choice[Schedule]:
+    def _choice(
+        self, node: MdHom, launched: MdHom, program: HostProgram, device: DeviceModel
+    ) -> Choice[Schedule]:
         """Return the schedule of an md_hom: the same for two that differ in names alone."""
-        launched = self._launched(node, program)
         key = (key_of(node, program.buffers, device.id), key_of(launched, program.buffers, device.id))
         if key not in self._known:
             space = seeded_space(launched, program, device)
