@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import struct
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +26,14 @@ from polyloom.mdh.devices import (
 )
 from polyloom.mdh.drivers import Surroundings, missing_drivers, show_drivers_to_loader
 from polyloom.mdh.kernel import Kernel
-from polyloom.mdh.pocl import name_field, needs_repair, processor_flags, processor_for, repair
+from polyloom.mdh.pocl import (
+    keep_threads_apart,
+    name_field,
+    needs_repair,
+    processor_flags,
+    processor_for,
+    repair,
+)
 from polyloom.polyhedra.loops_tree import Number
 
 
@@ -182,6 +191,20 @@ def test_flags_of_this_processor(tmp_path: Path) -> None:
     text.write_text("processor\t: 0\nflags\t\t: fpu avx2 fma\nflags: other\n")
     assert processor_flags(text) == {"fpu", "avx2", "fma"}
     assert processor_flags(tmp_path / "none") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("cores", "before", "after"),
+    [(range(os.cpu_count() or 1), None, "1"), (range(os.cpu_count() or 1), "0", "0"), ((9999,), None, None)],
+)
+def test_threads_stay_apart_where_all_cores_are_ours(
+    cores: Iterable[int], before: str | None, after: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POCL_AFFINITY", before or "")
+    if before is None:
+        monkeypatch.delenv("POCL_AFFINITY")
+    keep_threads_apart(frozenset(cores))
+    assert os.environ.get("POCL_AFFINITY") == after
 
 
 def test_when_a_repair_is_needed() -> None:

@@ -23,7 +23,7 @@ Buffers = Mapping[str, Buffer]
 
 
 def with_fewer_dimensions(hom: MdHom, buffers: Buffers) -> tuple[MdHom, dict[str, Buffer]]:
-    """Return an md_hom that does the same over as few dimensions as can be, and its buffers' shapes for it."""
+    """Return an md_hom that does the same over the fewest dimensions, and its buffers' shapes for it."""
     return _merged(*_without_single_points(hom, {name: buffers[name] for name in _used(hom)}))
 
 
@@ -33,7 +33,9 @@ def _used(hom: MdHom) -> tuple[str, ...]:
 
 def _free(hom: MdHom) -> tuple[int, ...]:
     """Return the dimensions that only affine indices speak of."""
-    speaks = {part.dimension for e in _expressions(hom) for part in walk(e) if isinstance(part, IteratorValue)}
+    speaks = {
+        part.dimension for e in _expressions(hom) for part in walk(e) if isinstance(part, IteratorValue)
+    }
     conditions = [e for e in (hom.guard, hom.written) if e is not None]
     named = frozenset[str]().union(*(names_in(e) for e in conditions))
     orders = (Order.CONCATENATE, Order.POINTWISE)
@@ -85,7 +87,9 @@ def _without(hom: MdHom, gone: set[int]) -> MdHom:
         return Index(tuple(found.coefficients[d] for d in stay), found.offset)
 
     def iterator(part: Expression) -> Expression | None:
-        return IteratorValue(stay.index(part.dimension), part.type) if isinstance(part, IteratorValue) else None
+        return (
+            IteratorValue(stay.index(part.dimension), part.type) if isinstance(part, IteratorValue) else None
+        )
 
     changed = _with_indices(hom, index, lambda e: rebuilt(e, iterator))
     return replace(
@@ -102,7 +106,9 @@ def _with_indices(
     """Return an md_hom with other affine indices and other scalar functions; its dimensions are to follow."""
 
     def view(found: View) -> View:
-        return replace(found, indices=tuple(index(i) if isinstance(i, Index) else value(i) for i in found.indices))
+        return replace(
+            found, indices=tuple(index(i) if isinstance(i, Index) else value(i) for i in found.indices)
+        )
 
     def each(found: tuple[Expression | None, ...]) -> tuple[Expression | None, ...]:
         return tuple(None if e is None else value(e) for e in found)
@@ -134,9 +140,13 @@ def _merged(hom: MdHom, buffers: dict[str, Buffer]) -> tuple[MdHom, dict[str, Bu
 
 
 def _may_merge(hom: MdHom, outer: int, inner: int) -> bool:
-    """Whether the operators allow it: they are one, and where they do not commute, points keep their order."""
+    """Whether operators allow it: they are one, and where it does not commute, points keep their order."""
     operator = hom.combine[outer]
-    if hom.combine[inner] != operator or _size(hom.extents[inner]) is None or _size(hom.extents[outer]) is None:
+    if (
+        hom.combine[inner] != operator
+        or _size(hom.extents[inner]) is None
+        or _size(hom.extents[outer]) is None
+    ):
         return False
     return operator.order is Order.CONCATENATE or inner == outer + 1
 
@@ -183,9 +193,7 @@ def _are_affine(hom: MdHom, axes: set[tuple[str, int]]) -> bool:
     return all(isinstance(index, Index) for pair in pairs for index in pair)
 
 
-def _flattened(
-    hom: MdHom, buffers: dict[str, Buffer], axes: Axes
-) -> tuple[MdHom, dict[str, Buffer]]:
+def _flattened(hom: MdHom, buffers: dict[str, Buffer], axes: Axes) -> tuple[MdHom, dict[str, Buffer]]:
     """Return the md_hom over buffers of which some axes are one with the next."""
     shapes = dict(buffers)
     for name, k in sorted(axes, reverse=True):

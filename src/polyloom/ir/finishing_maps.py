@@ -18,17 +18,17 @@ from polyloom.ir.expressions import Iterator as IteratorValue
 from polyloom.ir.fewer_dimensions import with_fewer_dimensions
 from polyloom.ir.host import (
     Buffer,
-    Copy,
     HostBranch,
     HostLoop,
     HostNode,
     HostProgram,
     Index,
     MdHom,
-    Nest,
     Order,
     Role,
     View,
+    buffers_read,
+    buffers_written,
     walk_host,
 )
 from polyloom.ir.rebuild import rebuilt
@@ -42,47 +42,17 @@ MOST_PARTS = 256
 
 
 def with_finishing_maps(program: HostProgram) -> HostProgram:
-    """Return the program with maps joined to what they finish; buffers that nobody needs any more are gone."""
-    nodes = list(walk_host(program.body))
-    reads = Counter(name for node in nodes for name in set(_read(node)))
-    writes = Counter(name for node in nodes for name in set(_written(node)))
+    """Return the program with maps joined to what they finish; buffers that are of no more use are gone."""
+    nodes = [node for node in walk_host(program.body) if not isinstance(node, HostLoop | HostBranch)]
+    reads = Counter(name for node in nodes for name in set(buffers_read(node)))
+    writes = Counter(name for node in nodes for name in set(buffers_written(node)))
     passing = {
-        b.name: b
-        for b in program.buffers
-        if b.role is Role.LOCAL and reads[b.name] == writes[b.name] == 1
+        b.name: b for b in program.buffers if b.role is Role.LOCAL and reads[b.name] == writes[b.name] == 1
     }
     body = _Joiner({b.name: b for b in program.buffers}, passing).nodes(program.body)
-    used = {name for node in walk_host(body) for name in (*_read(node), *_written(node))}
+    used = {name for node in body for name in (*buffers_read(node), *buffers_written(node))}
     buffers = tuple(b for b in program.buffers if b.name in used or b.name not in passing)
     return replace(program, body=body, buffers=buffers)
-
-
-def _read(node: HostNode) -> tuple[str, ...]:
-    match node:
-        case MdHom(inputs=inputs):
-            return tuple(view.buffer for view in inputs)
-        case Nest(assignments=assignments):
-            return tuple(view.buffer for a in assignments for view in a.reads)
-        case Copy(source=source):
-            return (source,)
-        case _:
-            return ()
-
-
-def _written(node: HostNode) -> tuple[str, ...]:
-    match node:
-        case MdHom(outputs=outputs):
-            return tuple(view.buffer for view in outputs)
-        case Nest(assignments=assignments):
-            return tuple(a.target.buffer for a in assignments)
-        case Copy(target=target):
-            return (target,)
-        case _:
-            return ()
-
-
-def _writes_inside(node: HostNode) -> set[str]:
-    return {name for inner in walk_host((node,)) for name in _written(inner)}
 
 
 @dataclass(frozen=True)
@@ -115,15 +85,22 @@ class _Joiner:
             before = done[k]
             if not isinstance(before, MdHom) or not self._passes(before, node):
                 continue
-            after = set[str]().union(*(_writes_inside(other) for other in done[k + 1 :]))
+            after = {name for other in done[k + 1 :] for name in buffers_written(other)}
             whole = _finished(before, node, self.buffers)
-            if after.isdisjoint(_read(before)) and whole is not None and self._stays_flat(before, whole):
+            if (
+                after.isdisjoint(buffers_read(before))
+                and whole is not None
+                and self._stays_flat(before, whole)
+            ):
                 del done[k]
                 return whole
         return node
 
     def _passes(self, before: MdHom, node: MdHom) -> bool:
-        return len(before.outputs) == 1 and before.outputs[0].buffer in {*_read(node)} & self.passing.keys()
+        return (
+            len(before.outputs) == 1
+            and before.outputs[0].buffer in {*buffers_read(node)} & self.passing.keys()
+        )
 
     def _stays_flat(self, before: MdHom, whole: MdHom) -> bool:
         """Whether the whole needs loops over no more dimensions than the part before the map."""
@@ -133,7 +110,9 @@ class _Joiner:
 
 
 def _is_map(node: MdHom) -> bool:
-    plain = node.guard is None and node.written is None and all(e is None for e in (*node.initial, *node.finish))
+    plain = (
+        node.guard is None and node.written is None and all(e is None for e in (*node.initial, *node.finish))
+    )
     return plain and len(node.outputs) == 1 and all(o.order is Order.CONCATENATE for o in node.combine)
 
 
@@ -146,7 +125,7 @@ def _finished(before: MdHom, node: MdHom, buffers: Mapping[str, Buffer]) -> MdHo
     if dimensions is None or apart or not _may_end(before, buffers[name].type):
         return None
     affine = all(isinstance(index, Index) for view in (*node.inputs, *node.outputs) for index in view.indices)
-    in_place = {v.buffer for v in node.outputs} & {*_read(before), *_read(node)}
+    in_place = {v.buffer for v in node.outputs} & {*buffers_read(before), *buffers_read(node)}
     whole = _Ending(before, node, tuple(through), dimensions).whole() if affine and not in_place else None
     return whole if whole is not None and _length(whole) <= MOST_PARTS else None
 
@@ -161,7 +140,12 @@ def _may_end(before: MdHom, kind: ElementType) -> bool:
     reduces = Order.POINTWISE in orders
     whole = before.written is None and (before.guard is None or reduces)
     types = {e.type for e in (*before.finish, *before.terms) if e is not None}
-    return whole and orders <= {Order.CONCATENATE, Order.POINTWISE} and types == {kind} and kind is not ElementType.FLOAT16
+    return (
+        whole
+        and orders <= {Order.CONCATENATE, Order.POINTWISE}
+        and types == {kind}
+        and kind is not ElementType.FLOAT16
+    )
 
 
 def _matching(before: MdHom, node: MdHom, view: View, buffer: Buffer) -> dict[int, int] | None:

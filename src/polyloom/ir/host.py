@@ -250,3 +250,27 @@ def walk_host(nodes: tuple[HostNode, ...]) -> Iterator_[HostNode]:
                 yield from walk_host((*body, *otherwise))
             case _:
                 pass
+
+
+def buffers_read(node: HostNode) -> Iterator_[str]:
+    """Yield the buffers that a node, or what is inside it, reads; some of them more than once."""
+    for inner in walk_host((node,)):
+        match inner:
+            case MdHom(inputs=inputs):
+                yield from (view.buffer for view in inputs)
+            case Nest(assignments=assignments):
+                yield from (view.buffer for each in assignments for view in each.reads)
+            case Copy(source=source):
+                yield source
+
+
+def buffers_written(node: HostNode) -> Iterator_[str]:
+    """Yield the buffers that a node, or what is inside it, writes; some of them more than once."""
+    for inner in walk_host((node,)):
+        match inner:
+            case MdHom(outputs=outputs):
+                yield from (view.buffer for view in outputs)
+            case Nest(assignments=assignments):
+                yield from (each.target.buffer for each in assignments)
+            case Copy(target=target):
+                yield target

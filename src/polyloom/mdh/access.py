@@ -130,6 +130,11 @@ def reads_in(expressions: Sequence[Expression | None]) -> tuple[int, ...]:
     return tuple(sorted({part.position for part in parts if isinstance(part, Read)}))
 
 
+def inner_reads(hom: MdHom) -> frozenset[int]:
+    """Return the inputs that the scalar function reads: at every point, not at kept points alone."""
+    return frozenset(reads_in(hom.terms))
+
+
 def iterators_in(expression: Expression) -> frozenset[int]:
     """Return the dimensions whose iterators an expression uses."""
     return frozenset(part.dimension for part in walk(expression) if isinstance(part, IteratorValue))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import product
 from math import ceil, gcd, prod
@@ -19,11 +19,12 @@ from math import ceil, gcd, prod
 import numpy as np
 
 from polyloom.ir.expressions import EXACT_UNARY, Binary, BinaryOp, Expression, Read, Unary, children, walk
-from polyloom.mdh.access import Access, Buffers, access_of, known
+from polyloom.mdh.access import Access, Buffers, access_of, inner_reads, known
 from polyloom.mdh.copies import CopyPlan, copy_plan
 from polyloom.mdh.devices import DeviceKind, DeviceModel
 from polyloom.mdh.emit_points import risky_reads
 from polyloom.mdh.legality import written_points
+from polyloom.mdh.schedule import Sizes
 from polyloom.mdh.tile_facts import TileFacts
 
 UNKNOWN = 256
@@ -58,21 +59,70 @@ def predicted_seconds(facts: TileFacts, buffers: Buffers, device: DeviceModel) -
     return model.on_gpu() if device.kind is DeviceKind.GPU else model.on_cpu()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Traffic:
-    """An array as the loops touch it: its access, bytes per element, the copy it is read from."""
+    """An array as the loops touch it, or several of one shape: the access, the copy it is read from."""
 
     access: Access
     plan: CopyPlan | None
     written: bool
+    count: int
 
     @cached_property
     def axes(self) -> list[list[tuple[int, int]]]:
         """Per axis the dimensions that move along it, and how far."""
         return [[(d, abs(step)) for d, step in enumerate(steps) if step] for steps in self.access.steps]
 
+    @property
+    def bytes(self) -> int:
+        """The size of an element."""
+        return self.access.buffer.type.size if self.plan is None else self.plan.element.size
 
-_Measure = Callable[[_Traffic, Sequence[int]], float]
+    def rows(self, box: Sequence[int]) -> list[tuple[int, int]]:
+        """Return how many elements a box has along each axis, and their distance, the nearest ones first."""
+        if self.plan is None:
+            return list(zip(reversed(box), reversed(self._distances), strict=True))
+        axes, strides, size = self.plan.axes, self.plan.strides, self.bytes
+        rows = [(box[axis], strides[axis] * size) for axis in reversed(axes)]
+        if self.plan.panel is None:
+            return rows
+        width = self.plan.panel[1]
+        panels = ceil(rows[0][0] / width)
+        return [(min(rows[0][0], width), size), *rows[1:], (panels, self.plan.rest * width * size)]
+
+    def distance(self, d: int) -> int:
+        """Return how many bytes a step along a dimension goes."""
+        if self.plan is None:
+            pairs = zip(self.access.steps, self._distances, strict=True)
+            return abs(sum(step[d] * far for step, far in pairs))
+        pairs = zip(self.access.steps, self.plan.strides, strict=True)
+        return abs(sum(step[d] * far for step, far in pairs)) * self.bytes
+
+    @cached_property
+    def _distances(self) -> list[int]:
+        """How far apart neighbours along each axis are."""
+        shape, found = self.access.buffer.shape, [self.bytes]
+        for extent in reversed(shape[1:]):
+            found.append(found[-1] * (known(extent) or UNKNOWN))
+        return found[::-1] if shape else []
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """Memory that is touched: pieces of ``bytes``, as many as ``apart`` says, at those distances."""
+
+    bytes: int
+    apart: tuple[tuple[int, int], ...]
+    aligned: bool
+
+    @property
+    def lines(self) -> float:
+        """The bytes of all lines that are touched."""
+        whole = self.bytes if self.aligned else self.bytes + 32.0
+        return prod(n for n, _ in self.apart) * max(64.0, whole)
+
+
+_Measure = Callable[[_Traffic, Sizes], float]
 
 
 @dataclass(frozen=True)
@@ -112,6 +162,12 @@ class _Model:
     def registers_per_value(self) -> int:
         """How many registers a vector takes."""
         return max(1, ceil(self.facts.schedule.width * self.element / self.device.vector_bytes))
+
+    @cached_property
+    def inner(self) -> list[tuple[int, Access | None]]:
+        """The accesses of every point; the others are of the results."""
+        reads = inner_reads(self.facts.hom)
+        return [(k, access) for k, access in self.accesses if k in reads]
 
     @cached_property
     def accesses(self) -> list[tuple[int, Access | None]]:
@@ -199,7 +255,7 @@ class _Model:
     @cached_property
     def _constants_in_memory(self) -> float:
         """Which part of the values that never change does not stay in registers."""
-        count = sum(self.distinct(a) for _, a in self.accesses if a is not None and self._is_constant(a))
+        count = sum(self.distinct(a) for _, a in self.inner if a is not None and self._is_constant(a))
         room = max(0, self._registers - 2 - self._needed)
         return max(0.0, 1.0 - room / max(count, 1))
 
@@ -218,7 +274,7 @@ class _Model:
     @cached_property
     def step_cycles(self) -> float:
         """Cycles of one step of the innermost loop, from the first cache."""
-        loads = sum(self._load_cost(k, access) for k, access in self.accesses)
+        loads = sum(self._load_cost(k, access) for k, access in self.inner)
         regs = self.registers_per_value
         compute = self.points * self.operations * regs / FMA_PER_CYCLE
         latency = LATENCY * self.points * len(self.facts.hom.outputs) / max(self.totals, 1)
@@ -239,7 +295,7 @@ class _Model:
         if self.facts.hom.guard is not None:
             return 0
         schedule, follow = self.facts.schedule, self.facts.schedule.follow
-        used = {k: a for k, a in self.accesses if a is not None and not self._is_constant(a)}
+        used = {k: a for k, a in self.inner if a is not None and not self._is_constant(a)}
         lead = None if follow is None or self.facts.combiner is None else self.accesses[follow][1]
         spots = tuple((self._private(d), self.facts.width(d)) for d in range(len(self.extents)))
         steps = tuple(access.steps for access in used.values())
@@ -278,82 +334,92 @@ class _Model:
             count *= prod(ceil(self.covered(d) / self.length(d)) for d in self.facts.reduced)
         return float(count)
 
-    def _inside(self, depth: int) -> list[int]:
-        """Return the points per dimension inside the loops from ``depth`` on."""
-        sizes = list(self.extents)
-        for d, _, inner in self.loops[:depth]:
+    @cached_property
+    def insides(self) -> tuple[Sizes, ...]:
+        """Points per dimension inside the outermost loops: inside none of them, one, two, ..., all."""
+        sizes, found = list(self.extents), [tuple(self.extents)]
+        for d, _, inner in self.loops:
             sizes[d] = min(sizes[d], inner)
-        return sizes
+            found.append(tuple(sizes))
+        return tuple(found)
 
-    def _box(self, item: _Traffic, sizes: Sequence[int]) -> list[int]:
+    def _box(self, item: _Traffic, sizes: Sizes) -> list[int]:
         """Return the box of elements that some points touch of an array."""
         return [1 + sum(step * (sizes[d] - 1) for d, step in axis) for axis in item.axes]
 
-    def _room(self, item: _Traffic, sizes: Sequence[int], period: int) -> float:
+    @cached_property
+    def _memo(self) -> dict[tuple[_Traffic, Sizes], _Pieces]:
+        return {}
+
+    def _room(self, item: _Traffic, sizes: Sizes, capacity: float, period: int) -> float:
         """Return the bytes of cache that some points need of an array.
 
-        More than they touch, where rows lie at multiples of a power of two and meet in few sets; ``period``:
-        the distance at which lines meet in a set, 0 where they are spread.
+        More than they touch, where rows lie at multiples of a power of two and more of them meet in a set than
+        it holds; ``period``: the distance at which lines meet in a set, 0 where they are spread.
         """
-        footprint = self._footprint(item, sizes)
-        box = self._box(item, sizes)
-        if not period or item.plan is not None or len(box) < 2:
+        pieces = self._pieces(item, sizes)
+        footprint = pieces.lines
+        if not period or not pieces.apart:
             return footprint
-        size = item.access.buffer.type.size
-        positions = 1
-        for axis, n in enumerate(box[:-1]):
-            row = self._row_bytes(item.access, axis)
-            positions *= min(n, period // gcd(row, period))
-        used = min(1.0, positions * max(64.0, box[-1] * size) / period)
-        return footprint / max(used, min(1.0, footprint / period)) if used < 1 else footprint
+        positions = prod(min(n, period // gcd(distance, period)) for n, distance in pieces.apart)
+        used = min(1.0, positions * max(64.0, pieces.bytes) / period)
+        return footprint / used if footprint / used > capacity else footprint
 
-    def _row_bytes(self, access: Access, axis: int) -> int:
-        """Return how far apart neighbours along an axis are."""
-        rows = (known(n) or UNKNOWN for n in access.buffer.shape[axis + 1 :])
-        return prod(rows) * access.buffer.type.size
-
-    def _pages(self, item: _Traffic, sizes: Sequence[int]) -> float:
-        """Return the pages that some points touch of an array."""
-        box, size = self._box(item, sizes), item.access.buffer.type.size
-        if item.plan is not None or len(box) < 2:
-            return self._footprint(item, sizes) / PAGE
-        rows = [self._row_bytes(item.access, axis) for axis in range(len(box) - 1)]
-        apart = next((axis for axis, row in enumerate(rows) if row < PAGE), len(rows))
-        together = box[apart] * rows[apart] if apart < len(rows) else box[-1] * size
-        return prod(box[:apart]) * max(1.0, together / PAGE)
-
-    def _footprint(self, item: _Traffic, sizes: Sequence[int]) -> float:
+    def _footprint(self, item: _Traffic, sizes: Sizes) -> float:
         """Return the bytes, in whole cache lines, that some points touch of an array."""
-        access, line = item.access, 64
-        extents = self._box(item, sizes)
-        if not extents:
-            return float(line)
-        size = access.buffer.type.size
-        if item.plan is not None:
-            return float(prod(extents) * size)
-        last = max(line, extents[-1] * size + line / 2)
-        return float(prod(extents[:-1]) * last)
+        return self._pieces(item, sizes).lines
+
+    def _pages(self, item: _Traffic, sizes: Sizes) -> float:
+        """Return the pages that some points touch of an array."""
+        pieces = self._pieces(item, sizes)
+        inside, count = pieces.bytes, 1
+        for n, distance in pieces.apart:
+            if distance < PAGE:
+                inside = max(inside, n * distance)
+            else:
+                count *= n
+        return count * max(1.0, inside / PAGE)
+
+    def _pieces(self, item: _Traffic, sizes: Sizes) -> _Pieces:
+        """Return the pieces of memory that some points touch of an array or of its copy."""
+        key = item, sizes
+        if key not in self._memo:
+            self._memo[key] = self._touched(item, sizes)
+        return self._memo[key]
+
+    def _touched(self, item: _Traffic, sizes: Sizes) -> _Pieces:
+        box = self._box(item, sizes)
+        size, run, apart = item.bytes, item.bytes, list[tuple[int, int]]()
+        for n, distance in item.rows(box):
+            if n == 1:
+                continue
+            if not apart and distance == run:
+                run *= n
+            else:
+                apart.append((n, distance))
+        return _Pieces(run if box else size, tuple(apart), aligned=item.plan is not None)
 
     @cached_property
     def arrays(self) -> list[_Traffic]:
-        hom, found = self.facts.hom, {}
-        for k, access in self.accesses:
-            if access is not None:
-                found[hom.inputs[k].buffer, access.steps] = _Traffic(access, self.plan(k), False)
-        for view in hom.outputs:
-            access = access_of(view, self.buffers, len(hom.extents))
-            if access is not None:
-                found[view.buffer, access.steps] = _Traffic(access, None, True)
-        return list(found.values())
+        hom = self.facts.hom
+        reads = [(hom.inputs[k].buffer, access, self.plan(k), False) for k, access in self.accesses]
+        outputs = ((v.buffer, access_of(v, self.buffers, len(hom.extents))) for v in hom.outputs)
+        every = [*reads, *((name, access, None, True) for name, access in outputs)]
+        single = {(n, a.steps): (a, plan, written) for n, a, plan, written in every if a is not None}
+        alike: dict[object, list[_Traffic]] = {}
+        for access, plan, written in single.values():
+            form = access.steps, access.buffer.shape, access.buffer.type, plan, written
+            alike.setdefault(form, []).append(_Traffic(access, plan, written, 1))
+        return [replace(same[0], count=len(same)) for same in alike.values()]
 
     def _traffic(self, capacity: float, ways: int = 0) -> float:
         """Return the bytes that come through from behind a cache of some size."""
         period = int(capacity) // ways if ways else 0
 
-        def need(item: _Traffic, sizes: Sequence[int]) -> float:
-            return self._room(item, sizes, period)
+        def need(item: _Traffic, sizes: Sizes) -> float:
+            return self._room(item, sizes, 0.8 * capacity, period)
 
-        def load(item: _Traffic, sizes: Sequence[int]) -> float:
+        def load(item: _Traffic, sizes: Sizes) -> float:
             return self._footprint(item, sizes) * (1.0 if ways else self._jumps(item))
 
         return self._through(0.8 * capacity, need, load)
@@ -365,7 +431,7 @@ class _Model:
         if not kept or not steps or item.plan is not None:
             return 1.0
         along = steps[-1][self.loops[kept[-1]][0]] != 0
-        piece = self._box(item, self._inside(kept[-1] if along else kept[-1] + 1))[-1]
+        piece = self._box(item, self.insides[kept[-1] if along else kept[-1] + 1])[-1]
         return min(3.0, 1.0 + 512 / (piece * item.access.buffer.type.size))
 
     @cached_property
@@ -375,25 +441,32 @@ class _Model:
 
     def _through(self, capacity: float, need: _Measure, load: _Measure, unit: int = 64) -> float:
         """Return what is loaded where the largest inner part stays whose needs fit."""
-        every = range(len(self.loops))
-        depth = bisect_left(every, True, key=lambda k: self._total(need, self._inside(k)) <= capacity)
-        sizes = self._inside(depth)
+        every = range(len(self.loops) + 1)
+        depth = bisect_left(every, True, key=lambda k: self._total(need, self.insides[k]) <= capacity)
+        stays, depth = depth < len(every), min(depth, len(self.loops))
+        sizes = self.insides[depth]
+
+        def part(item: _Traffic) -> float:
+            return self._part_of_unit(item, depth, sizes, unit) if stays else 1.0
+
         return sum(
-            self._reloaded(item, depth) * load(item, sizes) * self._part_of_unit(item, depth, sizes, unit)
-            for item in self.arrays
+            item.count * self._reloaded(item, depth) * load(item, sizes) * part(item) for item in self.arrays
         )
 
-    def _part_of_unit(self, item: _Traffic, depth: int, sizes: Sequence[int], unit: int) -> float:
-        """Return how much of a line or page counts where the next loop outside walks along it."""
-        steps = item.access.steps
-        if not depth or not steps or abs(steps[-1][self.loops[depth - 1][0]]) != 1:
+    def _part_of_unit(self, item: _Traffic, depth: int, sizes: Sizes, unit: int) -> float:
+        """Return how much of a line or page counts where the next loop outside walks to what comes behind."""
+        if not depth:
             return 1.0
-        size = item.access.buffer.type.size
-        exact = self._box(item, sizes)[-1] * size
-        return exact / max(float(unit), exact + (32.0 if unit == 64 else 0.0)) if item.plan is None else 1.0
+        d, _, points = self.loops[depth - 1]
+        box = self._box(item, sizes)
+        further = item.distance(d) * points
+        if not further:
+            return 1.0
+        exact = self._pieces(item, sizes).bytes if box else item.bytes
+        return min(1.0, max(exact, further) / max(float(unit), exact + (32.0 if unit == 64 else 0.0)))
 
-    def _total(self, need: _Measure, sizes: Sequence[int]) -> float:
-        return sum(need(item, sizes) for item in self.arrays)
+    def _total(self, need: _Measure, sizes: Sizes) -> float:
+        return sum(item.count * need(item, sizes) for item in self.arrays)
 
     def _reloaded(self, item: _Traffic, depth: int) -> float:
         """Return how often the part of an array inside some loops is loaded."""
@@ -466,7 +539,7 @@ class _Model:
         barriers = 1.0 if items == 1 else 2.5
         second = SECOND_KERNEL + self._partial_bytes * 3 / (CACHE_BYTES_PER_CYCLE[-1] * clock)
         second = second if self.facts.split else 0.0
-        cycles *= 1.0 + LINE * written_points(self.facts) * max(1, len(self.accesses))
+        cycles *= 1.0 + LINE * written_points(self.facts) * max(1, len(self.inner))
         return LAUNCH + second + cycles * share * barriers / clock + GROUP * groups / units
 
     @property
@@ -494,7 +567,7 @@ class _Model:
         items = self.facts.total_items
         width = self.facts.schedule.width
         per_item = self.steps / max(groups * items, 1)
-        loads = sum(self._load_cost(k, access) * self._coalescing(k) for k, access in self.accesses)
+        loads = sum(self._load_cost(k, access) * self._coalescing(k) for k, access in self.inner)
         work = self.points * self.operations * width
         cycles = per_item * (work + loads * 2.0 + 4.0) * ceil(items / lanes) * lanes
         busy = min(1.0, groups / units) * min(1.0, items * max(1.0, groups / units) / (8.0 * lanes))

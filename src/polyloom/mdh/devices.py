@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.mdh.drivers import show_drivers_to_loader
-from polyloom.mdh.pocl import needs_repair, processor_flags, processor_for, repair
+from polyloom.mdh.pocl import keep_threads_apart, needs_repair, processor_flags, processor_for, repair
 
 if TYPE_CHECKING:
     import pyopencl as cl
@@ -127,6 +127,7 @@ def _opened(wanted: str) -> OpenDevice:
 def _found() -> tuple[tuple[DeviceModel, cl.Device], ...]:
     """Ask every driver for its devices, once per process."""
     show_drivers_to_loader()
+    keep_threads_apart()
     import pyopencl as cl
 
     try:

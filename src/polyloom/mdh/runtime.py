@@ -30,6 +30,7 @@ from polyloom.mdh.kernel import (
     LocalArgument,
     TemporaryArgument,
 )
+from polyloom.mdh.lasting import lasting_fills
 from polyloom.polyhedra.loops_tree import IntExpression, Name, Number
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def prepare(
     special = with_fused_loops(special, device.model) if fuse else special
     builder = Builder(device)
     run = _Run(device)
-    step = _Steps(special, builder, emit, run).all_of(special.body)
+    lasting = lasting_fills(special) if not program.parameters else frozenset()
+    step = _Steps(special, builder, emit, run, lasting).all_of(special.body)
     return Prepared(special, device, step, run, dict(parameters))
 
 
@@ -133,6 +135,8 @@ class _Steps:
     builder: Builder
     emit: Emitter
     run: _Run
+    lasting: frozenset[int] = frozenset()
+    """Nodes that a run needs only where their buffer is another than in the run before."""
 
     def all_of(self, nodes: Sequence[HostNode]) -> Step:
         steps = [self._step(node) for node in nodes]
@@ -154,8 +158,10 @@ class _Steps:
             case Copy():
                 return self._copy(node)
             case MdHom() | Nest():
-                launch = self.emit(node, self.program, self.builder.device.model)
-                return self._launch(node.name, launch)
+                launch = self._launch(node.name, self.emit(node, self.program, self.builder.device.model))
+                if isinstance(node, MdHom) and id(node) in self.lasting:
+                    return self._once(node.outputs[0].buffer, launch)
+                return launch
 
     def _loop(self, node: HostLoop) -> Step:
         start, condition, step = (int_function(e) for e in (node.start, node.condition, node.step))
@@ -178,6 +184,19 @@ class _Steps:
             (body if condition(names) else otherwise)(names)
 
         return branch
+
+    def _once(self, buffer: str, launch: Step) -> Step:
+        """Return a step that happens once for a buffer's memory."""
+        run = self.run
+        done: list[cl.Buffer] = []
+
+        def start(names: dict[str, int]) -> None:
+            memory = run.buffers[buffer]
+            if not done or done[0] is not memory:
+                launch(names)
+                done[:] = [memory]
+
+        return start
 
     def _copy(self, node: Copy) -> Step:
         import pyopencl as cl

@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 from polyloom.ir.host import HostProgram, MdHom
-from polyloom.mdh.access import Access, Buffers, access_of
+from polyloom.mdh.access import Access, Buffers, access_of, inner_reads
 from polyloom.mdh.cost_model import UNKNOWN, predicted_seconds
 from polyloom.mdh.devices import DeviceKind, DeviceModel
 from polyloom.mdh.emit_points import risky_reads
@@ -25,8 +25,11 @@ from polyloom.mdh.legality import LARGEST_TILE, problems
 from polyloom.mdh.schedule import Caching, Memory, Schedule, plain_schedule
 from polyloom.mdh.tile_facts import TileFacts
 
-EFFORTS = ((2e5, 20, 2), (2e7, 60, 4), (float("inf"), 120, 8))
+EFFORTS = ((2e5, 20, 2), (2e7, 60, 8), (float("inf"), 120, 24))
 """Up to so many points: how many drafts and rounds of improvement ``default`` takes."""
+
+PATIENCE, LEADERS, ALIKE = 3, 6, 2
+"""Rounds without a better schedule, schedules that are improved, and how many of them may be of one kind."""
 
 _TILES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16)
 _UNROLLS = (1, 1, 1, 2, 4, 8)
@@ -80,15 +83,28 @@ class ScheduleSpace:
         """Return the schedule that the cost model prefers, the same in every call."""
         rng, points = Random(1), prod(map(self.extent, range(len(self.hom.extents))))
         count, climbs = next((n, c) for most, n, c in EFFORTS if points <= most)
-        drafts = [self.plain, *(self.sample(rng) for _ in range(count))]
-        best = sorted(drafts, key=self.predicted)[:4]
+        best = self._leaders([self.plain, *(self.sample(rng) for _ in range(count))])
+        calm = 0
         for _ in range(climbs):
             near = [n for each in best for n in self.neighbours(each, rng)]
-            better = sorted(dict.fromkeys([*best, *near]), key=self.predicted)[:4]
-            if better == best:
-                break
+            better = self._leaders([*best, *near])
+            calm = 0 if better[0] != best[0] else calm + 1
             best = better
+            if calm == PATIENCE:
+                break
         return best[0]
+
+    def _leaders(self, schedules: Sequence[Schedule]) -> list[Schedule]:
+        """Return the best schedules, the best one first: not all of them of one kind."""
+        kinds: dict[object, int] = {}
+        found = []
+        for schedule in sorted(dict.fromkeys(schedules), key=self.predicted):
+            copied = tuple(caching.memory for caching in schedule.inputs)
+            kind = schedule.vector, copied
+            kinds[kind] = kinds.get(kind, 0) + 1
+            if kinds[kind] <= ALIKE:
+                found.append(schedule)
+        return found[:LEADERS]
 
     def sample(self, rng: Random) -> Schedule:
         """Return a random schedule."""
@@ -119,6 +135,16 @@ class ScheduleSpace:
         return tuple(None if k in risky else access for k, access in enumerate(found))
 
     @cached_property
+    def inner(self) -> frozenset[int]:
+        """The inputs that are read at every point."""
+        return inner_reads(self.hom)
+
+    @cached_property
+    def inner_arrays(self) -> tuple[int, ...]:
+        """The inputs of known address, no scalars, that are read at every point."""
+        return tuple(k for k in sorted(self.inner) if (a := self.accesses[k]) is not None and a.steps)
+
+    @cached_property
     def width(self) -> int:
         """Elements of a vector register."""
         views = (*self.hom.inputs, *self.hom.outputs)
@@ -146,7 +172,8 @@ class ScheduleSpace:
     def _fitness(self, facts: TileFacts, d: int) -> int:
         """Return how well vectors run along a dimension: by how many arrays have neighbours there."""
         outputs = [access_of(v, self.buffers, len(self.hom.extents)) for v in self.hom.outputs]
-        views = [*self.accesses, *(outputs if d in facts.kept else [])]
+        inputs = [a for k, a in enumerate(self.accesses) if k in self.inner]
+        views = [*inputs, *(outputs if d in facts.kept else [])]
         good = all(a is not None and (a.is_unit(d) or a.is_fixed(d)) for a in views)
         fair = sum(1 for a in views if a is not None and a.is_unit(d))
         return 8 if good and fair else 2 if fair else 1
@@ -308,7 +335,7 @@ class _Draft:
 
     def with_copies(self, schedule: Schedule) -> Schedule:
         """Copy an input: its dimensions get cache tiles of a known size."""
-        usable = [k for k, a in enumerate(self.space.accesses) if a is not None and a.steps]
+        usable = self.space.inner_arrays
         if not usable or self.space.hom.guard is not None:
             return schedule
         k = self.rng.choice(usable)
@@ -381,7 +408,7 @@ class _Draft:
     def with_follow(self, schedule: Schedule) -> Schedule:
         """Let an input lead the unrolled points, where several of them read one element."""
         combiner = self.space.facts(schedule).combiner
-        usable = [k for k, a in enumerate(self.space.accesses) if a is not None and len(a.steps) > 0]
+        usable = self.space.inner_arrays
         if combiner is None or not combiner.commutative or not usable or self.rng.random() < 0.6:
             return replace(schedule, follow=None)
         return replace(schedule, follow=self.rng.choice(usable))

@@ -85,7 +85,7 @@ def _target(node: MdHom, launched: MdHom, program: HostProgram, executions: int)
 def flattened(node: MdHom, buffers: Sequence[Buffer]) -> tuple[MdHom, tuple[Buffer, ...]]:
     """Return what is scheduled for an md_hom: itself over fewer dimensions, and its buffers' shapes for it.
 
-    Of an md_hom that changes from launch to launch, the dimensions must stay: the schedule is for all of them.
+    Not for an md_hom that changes from launch to launch: all its launches have one schedule.
     """
     flat, shapes = with_fewer_dimensions(node, {b.name: b for b in buffers})
     return flat, tuple(shapes.get(b.name, b) for b in buffers)

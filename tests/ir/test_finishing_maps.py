@@ -1,0 +1,139 @@
+"""Maps as the end of md_homs: what joins, what does not, and that results stay what they were."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polyloom.diagnostics import Source
+from polyloom.frontends.lair import lower
+from polyloom.frontends.lair.parse import parse
+from polyloom.ir import Program, evaluate
+from polyloom.ir.from_program import host_program
+from polyloom.ir.host import MdHom
+from polyloom.ir.host_evaluate import evaluate_host
+from strategies import data, programs
+
+JOINED = {
+    "a sum and its scale": (
+        "float32 x[4][5], float32 s[4] -> float32 y[4]",
+        "float32 h[4] all (i, k) in (4, 5) h[i] += x[i][k] all (i) in (4) y[i] = h[i] * s[i]",
+        1,
+    ),
+    "several maps": (
+        "float32 x[4][5], float32 s[4] -> float32 y[4]",
+        "float32 h[4] float32 g[4] all (i, k) in (4, 5) h[i] += x[i][k] all (j) in (4) g[j] = h[j] * s[j]"
+        " all (i) in (4) y[i] = max(g[i], 0)",
+        1,
+    ),
+    "a result read twice": (
+        "float32 x[4] -> float32 y[4]",
+        "float32 h[4] all (i) in (4) h[i] = x[i] + 1 all (i) in (4) y[i] = h[i] * h[i]",
+        1,
+    ),
+    "the later of two": (
+        "float32 x[4][5], float32 z[4][6] -> float32 y[4]",
+        "float32 g[4] float32 h[4] all (i, k) in (4, 5) h[i] += x[i][k] all (i, k) in (4, 6) g[i] += z[i][k]"
+        " all (i) in (4) y[i] = h[i] + g[i]",
+        2,
+    ),
+    "turned": (
+        "float32 x[4][5], float32 w[5][3] -> float32 y[3][4]",
+        "float32 h[4][3] all (i, j, k) in (4, 3, 5) h[i][j] += x[i][k] * w[k][j]"
+        " all (j, i) in (3, 4) y[j][i] = h[i][j] * 2",
+        1,
+    ),
+    "not: turned where rows would break": (
+        "float32 x[4][3][5] -> float32 y[3][4]",
+        "float32 h[4][3] all (i, j, k) in (4, 3, 5) h[i][j] += x[i][j][k]"
+        " all (j, i) in (3, 4) y[j][i] = h[i][j] * 2",
+        2,
+    ),
+    "one point more": (
+        "float32 x[4][5] -> float32 y[1][4]",
+        "float32 h[4][1] all (i, k) in (4, 5) h[i][0] += x[i][k] all (b, i) in (1, 4) y[b][i] = h[i][b] + 1",
+        1,
+    ),
+    "into padding where rows stay rows": (
+        "float32 x[4][5] -> float32 y[6]",
+        "float32 h[4] all (i, k) in (4, 5) h[i] += x[i][k] all (i) in (4) y[i + 1] += h[i]",
+        2,
+    ),
+    "not: neighbours": (
+        "float32 x[4][5] -> float32 y[3]",
+        "float32 h[4] all (i, k) in (4, 5) h[i] += x[i][k] all (i) in (3) y[i] = h[i + 1]",
+        2,
+    ),
+    "not: a part": (
+        "float32 x[4][5] -> float32 y[3]",
+        "float32 h[4] all (i, k) in (4, 5) h[i] += x[i][k] all (i) in (3) y[i] = h[i]",
+        2,
+    ),
+    "not: read again": (
+        "float32 x[4][5] -> float32 y[4], float32 z[4]",
+        "float32 h[4] all (i, k) in (4, 5) h[i] += x[i][k] all (i) in (4) y[i] = h[i] + 1"
+        " all (i) in (4) z[i] = h[i] + 2",
+        3,
+    ),
+    "not: an output": (
+        "float32 x[4][5] -> float32 y[4], float32 z[4]",
+        "all (i, k) in (4, 5) z[i] += x[i][k] all (i) in (4) y[i] = z[i] + 1",
+        2,
+    ),
+    "not: spread": (
+        "float32 x[4][5] -> float32 y[4][2]",
+        "float32 h[4] all (i, k) in (4, 5) h[i] += x[i][k] all (i, j) in (4, 2) y[i][j] = h[i] + 1",
+        2,
+    ),
+    "not: a row would break": (
+        "float32 x[4][4], float32 w[3] -> float32 y[6][6]",
+        "float32 h[4][4] all (i, j, k) in (4, 4, 3) h[i][j] += x[i][j] * w[k]"
+        " all (i, j) in (4, 4) y[i + 1][j + 1] += h[i][j]",
+        3,
+    ),
+    "not: half precision is rounded in between": (
+        "float16 x[4][5] -> float16 y[4]",
+        "float16 h[4] all (i, k) in (4, 5) h[i] += x[i][k] all (i) in (4) y[i] = h[i] * h[i]",
+        2,
+    ),
+}
+
+
+def program_of(views: str, body: str) -> Program:
+    return lower(parse(Source("t.lair", f"lair n(): {views} {{ {body} }}")))
+
+
+@pytest.mark.parametrize("case", JOINED)
+def test_what_joins(case: str) -> None:
+    views, body, nodes = JOINED[case]
+    program = program_of(views, body)
+    host = host_program(program)
+    assert len(host.body) == nodes
+    left = {view.buffer for n in host.body if isinstance(n, MdHom) for view in (*n.inputs, *n.outputs)}
+    assert {b.name for b in host.buffers} == left
+    inputs = data(program, 5, integers=True)
+    expected = evaluate(program, inputs)
+    for name, array in evaluate_host(host, {}, inputs).items():
+        assert np.array_equal(array, expected[name])
+
+
+@settings(deadline=None, max_examples=200)
+@given(programs(guarded=True), st.integers(0, 2**32))
+def test_random_programs_keep_their_meaning(program: Program, seed: int) -> None:
+    inputs: dict[str, Any] = data(program, seed, integers=True)
+    expected = evaluate(program, inputs)
+    for name, array in evaluate_host(host_program(program), {}, inputs).items():
+        close = np.allclose if array.dtype.kind == "f" else np.array_equal
+        assert close(array, expected[name], **({"equal_nan": True} if array.dtype.kind == "f" else {})), name
+
+
+def test_long_ends_do_not_grow_without_bound() -> None:
+    maps = " ".join(f"all (i) in (4) h{k + 1}[i] = h{k}[i] * h{k}[i] + 1" for k in range(20))
+    local = " ".join(f"float32 h{k}[4]" for k in range(20))
+    body = f"{local} all (i) in (4) h0[i] = x[i] {maps} ".replace("h20[", "y[")
+    host = host_program(program_of("float32 x[4] -> float32 y[4]", body))
+    assert 1 < len(host.body) <= 10
