@@ -354,8 +354,8 @@ class _Model:
     def _room(self, item: _Traffic, sizes: Sizes, capacity: float, period: int) -> float:
         """Return the bytes of cache that some points need of an array.
 
-        More than they touch, where rows lie at multiples of a power of two and more of them meet in a set than
-        it holds; ``period``: the distance at which lines meet in a set, 0 where they are spread.
+        More than they touch, where rows lie at multiples of a power of two and more of them meet in a
+        set than it holds; ``period``: the distance at which lines meet in a set, 0 where they are spread.
         """
         pieces = self._pieces(item, sizes)
         footprint = pieces.lines
