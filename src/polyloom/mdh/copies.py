@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from math import prod
 
@@ -13,7 +14,10 @@ from polyloom.mdh.emit_state import State, plus
 from polyloom.mdh.expression_c import load, value_type
 from polyloom.mdh.schedule import Memory
 from polyloom.mdh.tile_facts import TileFacts
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, sum_of
+from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, product_of, sum_of
+
+SQUARE = 4
+"""Rows and columns of a square that turns in registers."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +157,8 @@ def write_copy(state: State, plan: CopyPlan, array: str) -> None:
         _shared_copy(state, plan, array)
     elif plan.panel is not None:
         _copy_in_panels(state, plan, array)
+    elif is_turned(plan):
+        _copy_turned(state, plan, array)
     else:
         _copy_rows(state, plan, array)
 
@@ -270,6 +276,9 @@ def _copy_in_panels(state: State, plan: CopyPlan, array: str) -> None:
             text = f"lesser({panel_width}, {length} - {panel})"
             state.lines.add(f"const {state.integer} {limit} = {text};")
             columns = Name(limit)
+        if is_turned(plan):
+            _turned(state, plan, array, f"{panel} * {plan.rest}", panel, columns)
+            return
         rows = [f"{at[axis]} * {plan.strides[axis]}" for axis in plan.axes[:-1]]
         target = " + ".join([f"{panel} * {plan.rest}", *rows, column])
         _panel_rows(state, plan, at, list(plan.axes[:-1]), (panel, column), columns, array, target)
@@ -296,6 +305,101 @@ def _panel_rows(
     rows = len(plan.access.steps) - 1 == last
     width = _copy_width(state, plan) if rows else 1
     _by_vectors(state, plan, inside, column, columns, width, array, target)
+
+
+def is_turned(plan: CopyPlan) -> bool:
+    """Whether neighbours in the copy are no neighbours in the buffer."""
+    whole = plan.access.buffer.type is not ElementType.FLOAT16
+    return whole and len(plan.axes) > 1 and plan.axes[-1] != len(plan.axes) - 1
+
+
+def _copy_turned(state: State, plan: CopyPlan, array: str) -> None:
+    _turned(state, plan, array, "", "", _length(state, plan, plan.axes[-1]))
+
+
+def _turned(state: State, plan: CopyPlan, array: str, start: str, first: str, columns: IntExpression) -> None:
+    """Write a copy whose columns are rows of the buffer: squares of a few elements turn in registers.
+
+    A row's cache line is used up before the next one: rows of a matrix often lie where lines meet in one set.
+    ``start``: where the columns begin in the copy, ``first``: in the buffer, ``columns``: how many there are.
+    """
+    run = _run(state, plan)
+    outer = [axis for axis in plan.axes[:-1] if axis not in run]
+    at = {axis: state.namer.fresh(f"at_{axis}") for axis in outer}
+    with ExitStack() as blocks:
+        for axis in outer:
+            length = state.c(_length(state, plan, axis))
+            head = f"for ({state.integer} {at[axis]} = 0; {at[axis]} < {length}; {at[axis]}++)"
+            blocks.enter_context(state.lines.block(head))
+        rows = {axis: state.c(row_length(plan.access.buffer, axis)) for axis in (*outer, plan.axes[-1])}
+        source = [state.signature.names[plan.access.buffer.name], state.c(_origin(state, plan))]
+        source += [f"{at[axis]} * ({rows[axis]})" for axis in outer]
+        source += [f"{first} * ({rows[plan.axes[-1]]})"] if first else []
+        target = [array, *([start] if start else [])]
+        target += [f"{at[axis]} * {plan.strides[axis]}" for axis in outer]
+        lengths = [_length(state, plan, axis) for axis in run]
+        square = _Squares(state, plan.access.buffer.type, rows[plan.axes[-1]], plan.strides[run[-1]])
+        square.write(" + ".join(source), " + ".join(target), product_of(lengths), columns)
+
+
+def _run(state: State, plan: CopyPlan) -> tuple[int, ...]:
+    """Return the last axes of the buffer along which both the buffer and the copy go at one pace."""
+    shape, count = plan.access.buffer.shape, len(plan.axes)
+    run = [count - 1]
+    while run[0] - 1 not in (-1, plan.axes[-1]):
+        inner, axis = run[0], run[0] - 1
+        whole = _length(state, plan, inner) == shape[inner] == Number(plan.extents[inner])
+        if not whole or plan.strides[axis] != plan.strides[inner] * plan.extents[inner]:
+            break
+        run.insert(0, axis)
+    return tuple(run)
+
+
+@dataclass(frozen=True)
+class _Squares:
+    """Writes the loops of a copy that turns a matrix; ``row``: of the buffer, ``stride``: of the copy."""
+
+    state: State
+    kind: ElementType
+    row: str
+    stride: int
+
+    def write(self, source: str, target: str, run: IntExpression, columns: IntExpression) -> None:
+        """Write the loops over ``run`` neighbours in the buffer and ``columns`` neighbours in the copy."""
+        lines, integer = self.state.lines, self.state.integer
+        along, column, inside = (self.state.namer.fresh(n) for n in ("along", "column", "inside"))
+        line, end, last = 64 // self.kind.size, self.state.c(run), self.state.c(columns)
+        with lines.block():
+            lines.add(f"{integer} {along} = 0;")
+            with lines.block(f"for (; {along} + {line} <= {end}; {along} += {line})"):
+                lines.add(f"{integer} {column} = 0;")
+                with lines.block(f"for (; {column} + {SQUARE} <= {last}; {column} += {SQUARE})"):
+                    head = f"for (int {inside} = {along}; {inside} < {along} + {line}; {inside} += {SQUARE})"
+                    with lines.block(head):
+                        self._square(source, target, inside, column)
+                with lines.block(f"for (; {column} < {last}; {column}++)"):
+                    head = f"for (int {inside} = {along}; {inside} < {along} + {line}; {inside}++)"
+                    with lines.block(head):
+                        self._single(source, target, inside, column)
+            each = f"for ({integer} {column} = 0; {column} < {last}; {column}++)"
+            with lines.block(f"for (; {along} < {end}; {along}++)"), lines.block(each):
+                self._single(source, target, along, column)
+
+    def _single(self, source: str, target: str, along: str, column: str) -> None:
+        read = f"({source})[{column} * ({self.row}) + {along}]"
+        self.state.lines.add(f"({target})[{along} * {self.stride} + {column}] = {read};")
+
+    def _square(self, source: str, target: str, along: str, column: str) -> None:
+        """Write a square: its rows loaded as vectors, its columns stored as vectors."""
+        kind = value_type(self.kind, SQUARE)
+        rows = [self.state.namer.fresh("row") for _ in range(SQUARE)]
+        for k, row in enumerate(rows):
+            address = f"{source} + ({column} + {k}) * ({self.row}) + {along}"
+            self.state.lines.add(f"const {kind} {row} = vload{SQUARE}(0, {address});")
+        for k in range(SQUARE):
+            parts = ", ".join(f"{row}.s{k}" for row in rows)
+            address = f"{target} + ({along} + {k}) * {self.stride} + {column}"
+            self.state.lines.add(f"vstore{SQUARE}(({kind})({parts}), 0, {address});")
 
 
 def _shared_copy(state: State, plan: CopyPlan, array: str) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from polyloom.ir.expressions import EXACT_UNARY, Binary, BinaryOp, Expression, Read, Unary, children, walk
 from polyloom.mdh.access import Access, Buffers, access_of, inner_reads, known
-from polyloom.mdh.copies import CopyPlan, copy_plan
+from polyloom.mdh.copies import CopyPlan, copy_plan, is_turned
 from polyloom.mdh.devices import DeviceKind, DeviceModel
 from polyloom.mdh.emit_points import risky_reads
 from polyloom.mdh.legality import written_points
@@ -501,7 +501,7 @@ class _Model:
             plan = self.plan(k)
             if plan is not None:
                 straight = plan.axes[-1] == len(plan.axes) - 1
-                total += plan.elements * count * (0.25 if straight else 2.0)
+                total += plan.elements * count * (0.25 if straight else 0.8 if is_turned(plan) else 2.0)
         return total
 
     @cached_property
