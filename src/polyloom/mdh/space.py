@@ -25,10 +25,10 @@ from polyloom.mdh.legality import LARGEST_TILE, problems
 from polyloom.mdh.schedule import Caching, Memory, Schedule, plain_schedule
 from polyloom.mdh.tile_facts import TileFacts
 
-EFFORTS = ((2e5, 20, 2), (2e7, 60, 8), (float("inf"), 120, 24))
+EFFORTS = ((2e5, 20, 2), (2e7, 60, 8), (float("inf"), 160, 24))
 """Up to so many points: how many drafts and rounds of improvement ``default`` takes."""
 
-PATIENCE, LEADERS, ALIKE = 3, 6, 2
+PATIENCE, LEADERS, ALIKE = 3, 8, 2
 """Rounds without a better schedule, schedules that are improved, and how many of them may be of one kind."""
 
 _TILES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16)
@@ -210,7 +210,7 @@ class _Draft:
         schedule = self.with_tile(schedule)
         schedule = self.with_unroll(schedule)
         schedule = self.with_items(schedule)
-        if self.rng.random() < 0.4:
+        if self.rng.random() < (0.8 if self._scattered(schedule) else 0.4):
             schedule = self.with_copies(schedule)
         if self.rng.random() < 0.3:
             schedule = self.with_local(schedule)
@@ -338,7 +338,8 @@ class _Draft:
         usable = self.space.inner_arrays
         if not usable or self.space.hom.guard is not None:
             return schedule
-        k = self.rng.choice(usable)
+        scattered = self._scattered(schedule)
+        k = self.rng.choice(scattered if scattered and self.rng.random() < 0.7 else usable)
         inputs, local = list(schedule.inputs), list(schedule.local)
         if inputs[k].memory is Memory.LOCAL and self.rng.random() < 0.5:
             inputs[k] = Caching()
@@ -351,6 +352,15 @@ class _Draft:
             if access.uses(d):
                 local[d] = self._copied_length(schedule, d)
         return self._fitting_groups(replace(schedule, inputs=tuple(inputs), local=tuple(local)))
+
+    def _scattered(self, schedule: Schedule) -> list[int]:
+        """Return the inputs whose elements in a vector are no neighbours in memory."""
+        d, found = schedule.vector, list[int]()
+        for k in self.space.inner_arrays:
+            access = self.space.accesses[k]
+            if d is not None and access is not None and access.uses(d) and not access.is_unit(d):
+                found.append(k)
+        return found
 
     def _copied_length(self, schedule: Schedule, d: int) -> int:
         step, known = self._step(schedule, d), self.space.facts(schedule).extent(d) is not None
@@ -435,10 +445,15 @@ class _Draft:
             max(1, size // 2),
             size * 2,
             *([count] if count <= 8 else []),
+            self.rng.choice([n for n in _TILES if count % n == 0]),
         ]
         private = list(schedule.private)
         private[d] = min(self.rng.choice(choice), count, LARGEST_TILE)
         return self._refit(schedule, replace(schedule, private=tuple(private)))
+
+    def other_tile(self, schedule: Schedule) -> Schedule:
+        """Draw the register tile anew."""
+        return self._refit(schedule, self.with_tile(schedule))
 
     def two_tiles(self, schedule: Schedule) -> Schedule:
         """Make the register tile longer along one dimension and shorter along another."""
@@ -513,6 +528,7 @@ _CHANGES = (
     _Draft.one_tile,
     _Draft.two_tiles,
     _Draft.two_tiles,
+    _Draft.other_tile,
     _Draft.one_group,
     _Draft.one_group,
     _Draft.one_local,
