@@ -63,6 +63,24 @@ JOINED = {
         "float32 h[4] all (i, k) in (4, 5) h[i] += x[i][k] all (i) in (4) y[i + 1] += h[i]",
         2,
     ),
+    "a map of all points feeds a sum": (
+        "float32 x[4][5], float32 s[5] -> float32 y[4]",
+        "float32 h[4][5] all (i, k) in (4, 5) h[i][k] = x[i][k] * s[k]"
+        " all (i, k) in (4, 5) y[i] += abs(h[i][k])",
+        1,
+    ),
+    "a sum, a map, a sum": (
+        "float32 x[4][5][2] -> float32 y[4]",
+        "float32 h[4][5] float32 g[4][5] all (i, j, k) in (4, 5, 2) h[i][j] += x[i][j][k]"
+        " all (i, j) in (4, 5) g[i][j] = h[i][j] + 1 all (i, j) in (4, 5) y[i] max= g[i][j]",
+        2,
+    ),
+    "not: each point is needed several times": (
+        "float32 x[4][5], float32 w[5][3] -> float32 y[4][3]",
+        "float32 h[4][5] all (i, k) in (4, 5) h[i][k] = x[i][k] + 1"
+        " all (i, j, k) in (4, 3, 5) y[i][j] += h[i][k] * w[k][j]",
+        2,
+    ),
     "not: neighbours": (
         "float32 x[4][5] -> float32 y[3]",
         "float32 h[4] all (i, k) in (4, 5) h[i] += x[i][k] all (i) in (3) y[i] = h[i + 1]",

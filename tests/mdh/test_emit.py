@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from homs import (
@@ -14,6 +15,7 @@ from homs import (
     ZOO,
     best_record,
     check,
+    convolution,
     device,
     dot,
     hom_of,
@@ -60,6 +62,24 @@ def test_the_default_schedule_is_right(name: str) -> None:
 def test_wild_schedules_are_right(name: str) -> None:
     program, parameters = ZOO[name]
     check(program, wild_schedule(program, Random(1)), parameters)
+
+
+TURNED = Caching(Memory.LOCAL, (1, 2, 3, 0))
+TURNINGS: dict[str, Any] = {
+    "whole": {"inputs": (Caching(), TURNED)},
+    "in panels": {"inputs": (Caching(), replace(TURNED, panel=True))},
+    "padded rows": {"inputs": (Caching(), replace(TURNED, padding=3))},
+    "both": {"inputs": (Caching(Memory.LOCAL, (0, 2, 1)), TURNED)},
+    "a part of the channels": {"inputs": (Caching(), TURNED), "local": (0, 0, 8, 0, 0, 6)},
+    "a part of the filter": {"inputs": (Caching(), TURNED), "local": (0, 0, 8, 0, 2, 0)},
+}
+
+
+@pytest.mark.parametrize("kind", [F32, ElementType.FLOAT64, ElementType.INT8], ids=lambda kind: kind.value)
+@pytest.mark.parametrize("turning", TURNINGS)
+def test_copies_that_turn_an_array(turning: str, kind: ElementType) -> None:
+    plain = replace(plain_schedule(6, 2), vector=2, width=4, private=(1, 2, 1, 1, 1, 1))
+    check(convolution(4, 5, 11, 7, 3, 3, kind), replace(plain, **TURNINGS[turning]), {})
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.value)

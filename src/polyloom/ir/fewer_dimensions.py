@@ -24,7 +24,7 @@ Buffers = Mapping[str, Buffer]
 
 def with_fewer_dimensions(hom: MdHom, buffers: Buffers) -> tuple[MdHom, dict[str, Buffer]]:
     """Return an md_hom that does the same over the fewest dimensions, and its buffers' shapes for it."""
-    return _merged(*_without_single_points(hom, {name: buffers[name] for name in _used(hom)}))
+    return _merged(without_single_points(hom), {name: buffers[name] for name in _used(hom)})
 
 
 def _used(hom: MdHom) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ def _number(expression: IntExpression) -> int:
 # Dimensions of one point
 
 
-def _without_single_points(hom: MdHom, buffers: dict[str, Buffer]) -> tuple[MdHom, dict[str, Buffer]]:
+def without_single_points(hom: MdHom) -> MdHom:
     """Leave out dimensions of one point; the last one stays, and so does the last of a reduction."""
     lost = [d for d, operator in enumerate(hom.combine) if operator.order is Order.POINTWISE]
     left, reducing = len(hom.extents), len(lost)
@@ -76,7 +76,7 @@ def _without_single_points(hom: MdHom, buffers: dict[str, Buffer]) -> tuple[MdHo
             gone.add(d)
             left -= 1
             reducing -= d in lost
-    return (_without(hom, gone), buffers) if gone else (hom, buffers)
+    return _without(hom, gone) if gone else hom
 
 
 def _without(hom: MdHom, gone: set[int]) -> MdHom:

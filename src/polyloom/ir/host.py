@@ -16,6 +16,7 @@ finishing maps.
 from __future__ import annotations
 
 from collections.abc import Iterator as Iterator_
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -252,25 +253,35 @@ def walk_host(nodes: tuple[HostNode, ...]) -> Iterator_[HostNode]:
                 pass
 
 
-def buffers_read(node: HostNode) -> Iterator_[str]:
-    """Yield the buffers that a node, or what is inside it, reads; some of them more than once."""
-    for inner in walk_host((node,)):
-        match inner:
-            case MdHom(inputs=inputs):
-                yield from (view.buffer for view in inputs)
-            case Nest(assignments=assignments):
-                yield from (view.buffer for each in assignments for view in each.reads)
-            case Copy(source=source):
-                yield source
+@dataclass(frozen=True)
+class Uses:
+    """The buffers that nodes read and write."""
+
+    read: frozenset[str]
+    written: frozenset[str]
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Every buffer that is touched."""
+        return self.read | self.written
 
 
-def buffers_written(node: HostNode) -> Iterator_[str]:
-    """Yield the buffers that a node, or what is inside it, writes; some of them more than once."""
-    for inner in walk_host((node,)):
-        match inner:
-            case MdHom(outputs=outputs):
-                yield from (view.buffer for view in outputs)
-            case Nest(assignments=assignments):
-                yield from (each.target.buffer for each in assignments)
-            case Copy(target=target):
-                yield target
+def uses(nodes: Sequence[HostNode]) -> Uses:
+    """Return the buffers that nodes read and write."""
+    read: set[str] = set()
+    written: set[str] = set()
+    for node in walk_host(tuple(nodes)):
+        match node:
+            case MdHom(inputs=inputs, outputs=outputs):
+                read |= {v.buffer for v in inputs}
+                written |= {v.buffer for v in outputs}
+            case Nest(assignments=assignments, private=private):
+                own = {b.name for b in private}
+                read |= {v.buffer for a in assignments for v in a.reads} - own
+                written |= {a.target.buffer for a in assignments} - own
+            case Copy(source=source, target=target):
+                read.add(source)
+                written.add(target)
+            case _:
+                pass
+    return Uses(frozenset(read), frozenset(written))

@@ -15,6 +15,7 @@ from polyloom.ir.expressions import (
     Read,
     Select,
     Unary,
+    walk,
 )
 
 
@@ -48,3 +49,16 @@ def rebuilt(expression: Expression, change: Callable[[Expression], Expression | 
 def with_reads(expression: Expression, positions: Callable[[int], int]) -> Expression:
     """Return the expression with other numbers for its reads."""
     return rebuilt(expression, lambda e: Read(positions(e.position), e.type) if isinstance(e, Read) else None)
+
+
+Leaf = Read | Iterator | Constant | ParameterValue
+
+
+def with_leaves(expression: Expression, leaf: Callable[[Leaf], Expression]) -> Expression:
+    """Replace every read, iterator, constant and parameter by what ``leaf`` gives for it."""
+    return rebuilt(expression, lambda part: leaf(part) if isinstance(part, Leaf) else None)
+
+
+def read_positions(expression: Expression) -> tuple[int, ...]:
+    """Return the positions that an expression reads, in increasing order."""
+    return tuple(sorted({e.position for e in walk(expression) if isinstance(e, Read)}))

@@ -10,16 +10,7 @@ the others are as the first run left them.
 from __future__ import annotations
 
 from polyloom.ir.expressions import Constant
-from polyloom.ir.host import (
-    HostNode,
-    HostProgram,
-    Index,
-    MdHom,
-    Order,
-    Role,
-    buffers_read,
-    buffers_written,
-)
+from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Order, Role, uses
 
 
 def lasting_fills(program: HostProgram) -> frozenset[int]:
@@ -31,15 +22,11 @@ def _lasts(node: MdHom, program: HostProgram) -> bool:
     if not _is_fill(node) or program.buffer(node.outputs[0].buffer).role is not Role.LOCAL:
         return False
     name, place = node.outputs[0].buffer, next(k for k, n in enumerate(program.body) if n is node)
-    users = [k for k, n in enumerate(program.body) if n is not node and _touches(n, name)]
+    users = [k for k, n in enumerate(program.body) if n is not node and name in uses([n]).all]
     if not users or users[0] < place:
         return False
     first, *later = (program.body[k] for k in users)
-    return _writes_always(first, name) and not any(name in buffers_written(n) for n in later)
-
-
-def _touches(node: HostNode, name: str) -> bool:
-    return name in buffers_read(node) or name in buffers_written(node)
+    return _writes_always(first, name) and name not in uses(later).written
 
 
 def _is_fill(node: MdHom) -> bool:
@@ -51,7 +38,7 @@ def _is_fill(node: MdHom) -> bool:
 
 def _writes_always(node: HostNode, name: str) -> bool:
     """Whether a node writes the same elements of a buffer in every run, whatever the data, and reads none."""
-    if not isinstance(node, MdHom) or name in buffers_read(node):
+    if not isinstance(node, MdHom) or name in uses([node]).read:
         return False
     indices = [index for view in node.outputs for index in view.indices]
     return all(isinstance(index, Index) for index in indices)

@@ -13,6 +13,7 @@ import islpy as isl
 
 from polyloom.ir.expressions import Expression, Read, Select
 from polyloom.ir.host import CombineOperator, Combiner, MdHom, Order, View
+from polyloom.ir.rebuild import read_positions
 from polyloom.polyhedra.binding import parameter_names
 from polyloom.polyhedra.elimination import eliminate
 from polyloom.polyhedra.functions import compose
@@ -22,7 +23,6 @@ from polyloom.polyhedra.loops_tree import IntExpression, Operation
 from polyloom.polyhedra.straighten import Box, straighten
 from polyloom.scop.model import ScopAccess, ScopStatement
 from polyloom.scop.naming import fresh_all
-from polyloom.scop.rewrite import read_positions
 from polyloom.scop.updates import Update
 from polyloom.scop.views import Frame, condition_of
 

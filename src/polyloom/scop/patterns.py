@@ -24,10 +24,11 @@ from polyloom.ir.expressions import (
     Read,
     Select,
 )
+from polyloom.ir.rebuild import read_positions
 from polyloom.scop.combiners import ASSOCIATIVE
 from polyloom.scop.hyperplanes import Edge
 from polyloom.scop.model import Origin, Scop, ScopAccess, ScopStatement
-from polyloom.scop.rewrite import moved_reads, read_positions
+from polyloom.scop.rewrite import moved_reads
 from polyloom.scop.updates import Update, peeled
 
 _DIM = isl.dim_type

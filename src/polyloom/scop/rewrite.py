@@ -14,25 +14,11 @@ from polyloom.ir.expressions import (
     Expression,
     Iterator,
     ParameterValue,
-    Read,
     Select,
-    walk,
 )
-from polyloom.ir.rebuild import rebuilt, with_reads
+from polyloom.ir.rebuild import with_reads
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation
-
-Leaf = Read | Iterator | Constant | ParameterValue
-
-
-def with_leaves(expression: Expression, leaf: Callable[[Leaf], Expression]) -> Expression:
-    """Replace every read, iterator, constant and parameter by what ``leaf`` gives for it."""
-    return rebuilt(expression, lambda part: leaf(part) if isinstance(part, Leaf) else None)
-
-
-def read_positions(expression: Expression) -> tuple[int, ...]:
-    """Return the positions that an expression reads, in increasing order."""
-    return tuple(sorted({e.position for e in walk(expression) if isinstance(e, Read)}))
 
 
 def moved_reads(expression: Expression, positions: Mapping[int, int]) -> Expression:

@@ -8,12 +8,12 @@ import islpy as isl
 
 from polyloom.ir.expressions import BinaryOp, Compare, CompareOp, Expression, Read, Select
 from polyloom.ir.host import CombineOperator, Combiner, Index, MdHom, Order, View
+from polyloom.ir.rebuild import Leaf, read_positions, with_leaves
 from polyloom.scop.combiners import combiner, neutral
 from polyloom.scop.homs import Inputs, NoHom, Shape, extents_of, guard_of, hom, shape_of, written_of
 from polyloom.scop.model import Scop, ScopStatement
 from polyloom.scop.nesting import direction
 from polyloom.scop.patterns import OrderedUpdate, Recurrence, RunningUpdate, Selection
-from polyloom.scop.rewrite import Leaf, read_positions, with_leaves
 from polyloom.scop.updates import Update
 from polyloom.scop.views import Frame
 

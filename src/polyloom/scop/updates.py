@@ -25,10 +25,11 @@ from polyloom.ir.expressions import (
     UnaryOp,
 )
 from polyloom.ir.host import Combiner
+from polyloom.ir.rebuild import read_positions
 from polyloom.ir.types import ElementType
 from polyloom.scop.combiners import ASSOCIATIVE, combiner, neutral
 from polyloom.scop.model import ScopAccess, ScopStatement
-from polyloom.scop.rewrite import moved_reads, read_positions
+from polyloom.scop.rewrite import moved_reads
 
 
 @dataclass(frozen=True, eq=False)

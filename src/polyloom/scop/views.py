@@ -13,12 +13,13 @@ import islpy as isl
 
 from polyloom.ir.expressions import Expression, Iterator, Read
 from polyloom.ir.host import Index, View
+from polyloom.ir.rebuild import Leaf, with_leaves
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.integer_values import affine_value
 from polyloom.polyhedra.loops import CodeBuilder
 from polyloom.polyhedra.loops_tree import IntExpression, Name, Operation
 from polyloom.scop.model import ScopAccess
-from polyloom.scop.rewrite import Leaf, integer_expression, with_leaves
+from polyloom.scop.rewrite import integer_expression
 
 _DIM = isl.dim_type
 

@@ -1,0 +1,66 @@
+"""Fills that only the first run needs: which they are, and that later runs are right without them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from polyloom.diagnostics import Source
+from polyloom.frontends.lair import lower
+from polyloom.frontends.lair.parse import parse
+from polyloom.ir.from_program import host_program
+from polyloom.ir.host import HostProgram, Parameter, Role
+from polyloom.ir.host_evaluate import evaluate_host
+from polyloom.ir.types import ElementType
+from polyloom.mdh.compiled import CompiledProgram
+from polyloom.mdh.devices import choose_device, open_device
+from polyloom.mdh.execution import plain_launch
+from polyloom.mdh.lasting import lasting_fills
+
+PADDED = """lair n(): float32 x[4][5] -> float32 y[4][5] {
+  float32 p[6][7]
+  all (i, j) in (4, 5) p[i + 1][j + 1] += x[i][j]
+  all (i, j, r, s) in (4, 5, 3, 3) y[i][j] += p[i + r][j + s]
+}"""
+
+
+def program_of(text: str) -> HostProgram:
+    return host_program(lower(parse(Source("t.lair", text))))
+
+
+def test_padding_is_filled_once() -> None:
+    program = program_of(PADDED)
+    compiled = CompiledProgram(program, open_device(choose_device("cpu")), plain_launch)
+    launches = []
+    for seed in range(3):
+        x = np.random.default_rng(seed).integers(-9, 10, (4, 5)).astype(np.float32)
+        run = compiled.run(x=x)
+        launches.append(run.timing.launches)
+        np.testing.assert_array_equal(run.arrays["y"], evaluate_host(program, {}, {"x": x})["y"])
+    assert launches[1:] == [launches[0] - 1] * 2
+
+
+def test_fills_that_last() -> None:
+    program = program_of(PADDED)
+    fill, pad, convolution = program.body
+    assert lasting_fills(program) == {id(fill)}
+    for body in (
+        (fill, convolution, pad),
+        (fill, pad, pad),
+        (pad, fill, convolution),
+        (fill,),
+        (pad, convolution),
+    ):
+        assert not lasting_fills(replace(program, body=body)), body
+    seen = tuple(replace(b, role=Role.UPDATED) if b.name == "p" else b for b in program.buffers)
+    assert not lasting_fills(replace(program, buffers=seen))
+
+
+@pytest.mark.parametrize("large", [5, 4])
+def test_a_program_with_parameters_fills_every_time(large: int) -> None:
+    program = replace(program_of(PADDED), parameters=(Parameter("n", ElementType.INT32),))
+    compiled = CompiledProgram(program, open_device(choose_device("cpu")), plain_launch)
+    x = np.ones((4, 5), np.float32)
+    assert compiled.run(n=1, x=x).timing.launches == compiled.run(n=large, x=x).timing.launches
