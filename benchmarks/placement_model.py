@@ -20,6 +20,7 @@ import numpy as np
 from automatic_map import EFFORT, Case, cases
 from corpus import inputs_of, together
 from random_maps import random_map
+from ranks import rank_correlation
 from rich.console import Console
 from rich.table import Table
 
@@ -79,21 +80,9 @@ def _point(case: Case, mapping: Mapping, machine: Machine) -> Point | None:
         return None
 
 
-def rank_correlation(points: Sequence[Point]) -> float:
-    """Return Spearman's coefficient; ties have their mean rank."""
-    pairs = np.array([(p.estimated, p.simulated) for p in points], dtype=np.float64)
-    ranks = np.stack([_ranks(column) for column in pairs.T])
-    if len(points) < 3 or (ranks.std(axis=1) == 0).any():
-        return float("nan")
-    return float(np.corrcoef(ranks)[0, 1])
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    unique, inverse = np.unique(values, return_inverse=True)
-    position = np.argsort(np.argsort(values, kind="stable"), kind="stable").astype(np.float64)
-    means = np.bincount(inverse, position) / np.bincount(inverse)
-    assert len(unique) == len(means)
-    return means[inverse]
+def correlation(points: Sequence[Point]) -> float:
+    """Return Spearman's coefficient of estimated and simulated cycles."""
+    return rank_correlation([p.estimated for p in points], [p.simulated for p in points])
 
 
 def loss(points: Sequence[Point]) -> float:
@@ -134,14 +123,14 @@ def spread(found: Sequence[Case], count: int) -> list[Case]:
 
 def _columns(points: Sequence[Point]) -> list[str]:
     ratios = [p.ratio for p in points]
-    figures = [min(ratios), max(ratios), rank_correlation(points), loss(points)]
+    figures = [min(ratios), max(ratios), correlation(points), loss(points)]
     return [str(len(points)), *(f"{f:.2f}" for f in figures)]
 
 
 def _summary(found: Sequence[Sequence[Point]]) -> list[str]:
     ratios = [p.ratio for points in found for p in points]
     losses = [loss(points) for points in found]
-    mean = np.nanmean([rank_correlation(points) for points in found])
+    mean = np.nanmean([correlation(points) for points in found])
     worst = f"{np.mean(losses):.2f} (at most {max(losses):.2f})"
     return [str(len(ratios)), f"{min(ratios):.2f}", f"{max(ratios):.2f}", f"{mean:.2f}", worst]
 

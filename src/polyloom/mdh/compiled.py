@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic
 from polyloom.ir.host import HostProgram, Role
-from polyloom.mdh.arguments import Signature, bind
+from polyloom.mdh.arguments import Bound, Signature, bind
 from polyloom.mdh.arrays import DeviceArray
 from polyloom.mdh.devices import DeviceModel, OpenDevice
 from polyloom.mdh.execution import Executable, Execution
@@ -43,6 +43,7 @@ class CompiledProgram:
         self.remarks = tuple(remarks)
         self.emitter = emit
         self._executable = Executable(program, device, emit)
+        self._last: tuple[dict[str, Any], Bound] | None = None
 
     @property
     def program(self) -> HostProgram:
@@ -67,7 +68,18 @@ class CompiledProgram:
         """
         given = self.signature.named(positional, named)
         used = {name: value for name, value in given.items() if name in self.signature.names}
-        return self._executable.run(bind(self.signature, used), timed=timed)
+        return self._executable.run(self._bound(used), timed=timed)
+
+    def _bound(self, used: dict[str, Any]) -> Bound:
+        """Check arguments; arrays on the device, which keep their shapes, only when they are others."""
+        if self._last is not None:
+            before, bound = self._last
+            if before.keys() == used.keys() and all(used[name] is before[name] for name in used):
+                return bound
+        bound = bind(self.signature, used)
+        stays = not self.signature.defaults and all(isinstance(v, DeviceArray) for v in used.values())
+        self._last = (used, bound) if stays else None
+        return bound
 
     def to_device(self, array: NDArray) -> DeviceArray:
         """Copy an array to the device, where it stays; calls take it in place of the NumPy array."""

@@ -116,7 +116,7 @@ class Executable:
         given = arrays.get(buffer.name)
         if isinstance(given, DeviceArray):
             return given.buffer
-        size = int(np.prod(prepared.shape(buffer.name), dtype=np.int64)) * buffer.type.size
+        size = prepared.sizes[buffer.name]
         kept = self._scratch.get(buffer.name)
         if kept is None or kept.size < size:
             kept = self._scratch[buffer.name] = allocated(self.device, size)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -125,6 +127,11 @@ class Prepared:
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the extents of a buffer."""
         return shape_of(self.program.buffer(name), {})
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """The bytes of every buffer."""
+        return {b.name: prod(self.shape(b.name)) * b.type.size for b in self.program.buffers}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,152 @@
+"""The cost model of schedules against the device: expected and measured times, and what its choice loses.
+
+    python benchmarks/schedule_model.py                       ResNet-50 and the workloads of benchmarks/opencl
+    python benchmarks/schedule_model.py --every 4 matmul_pp   every fourth kernel of ResNet-50, a workload
+
+For each md_hom: its default schedule, random ones, and small changes of the best of these in the model's
+opinion. Printed: how many; Spearman's rank correlation of expected and measured times; how much slower the
+default is than the best one measured. Nothing may run beside it: a core that is busy doubles a kernel's time.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import click
+import numpy as np
+from model_speed import resnet
+from ranks import rank_correlation
+from rich.console import Console
+from rich.table import Table
+
+from polyloom.ir.from_program import host_program
+from polyloom.ir.host import HostProgram, MdHom, Nest
+from polyloom.mdh.compiled import CompiledProgram
+from polyloom.mdh.devices import DeviceModel, choose_device, open_device
+from polyloom.mdh.emit import emit_md_hom, has_tiles
+from polyloom.mdh.kernel import Launch
+from polyloom.mdh.made_up import made_up_inputs
+from polyloom.mdh.schedule import Schedule
+from polyloom.mdh.signature import key_of
+from polyloom.mdh.space import ScheduleSpace, space_of
+from polyloom.mdh.subjects import TuneTarget, tune_targets
+from polyloom.mdh.tuned import TunedEmitter
+from polyloom.sources import Reading, load_host_programs, load_model
+
+sys.path.insert(0, str(Path(__file__).parent / "opencl"))
+from workloads import WORKLOADS, Workload
+
+RUNS = 5
+LONGEST = 0.1
+"""Schedules that are expected to take longer than so many seconds are not timed."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One schedule: seconds expected, seconds measured."""
+
+    expected: float
+    measured: float
+
+
+class _Fixed(TunedEmitter):
+    """Emits md_homs under one schedule."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        super().__init__()
+        self.schedule = schedule
+
+    def __call__(self, node: MdHom | Nest, program: HostProgram, device: DeviceModel) -> Launch:
+        assert isinstance(node, MdHom)
+        return emit_md_hom(node, program, device, self.schedule)
+
+
+def targets(chosen: Sequence[str], every: int, device: DeviceModel) -> Iterator[tuple[str, TuneTarget]]:
+    """Yield the md_homs, those that differ in names alone once."""
+    found = {}
+    if not chosen or every > 1:
+        for target in tune_targets(host_program(load_model(resnet(), {}).program)):
+            key = key_of(target.node, target.buffers, device.id)
+            found.setdefault(key, (f"ResNet-50 {target.node.name}", target))
+    yield from list(found.values())[::every]
+    for workload in WORKLOADS:
+        if workload.name in chosen or not chosen:
+            yield from ((workload.title, t) for t in tune_targets(_program(workload)))
+
+
+def _program(workload: Workload) -> HostProgram:
+    sizes = {name: str(value) for name, value in workload.sizes.items()}
+    reading = Reading(function=workload.kernel, defines=sizes)
+    return load_host_programs(workload.source, reading)[0].program
+
+
+def schedules(space: ScheduleSpace, count: int, rng: Random) -> list[Schedule]:
+    """Return the default first, then as many random schedules as changed ones."""
+    drawn = [space.sample(rng) for _ in range(4 * count)]
+    best = sorted(drawn, key=space.predicted)[:4]
+    near = [n for each in (space.default(), *best) for n in space.neighbours(each, rng)]
+    changed = sorted(near, key=space.predicted)
+    return list(dict.fromkeys([space.default(), *drawn[:count], *changed[:count]]))
+
+
+def points_of(target: TuneTarget, device: DeviceModel, count: int, seed: int) -> list[Point]:
+    """Time the schedules of an md_hom, the default first."""
+    program = target.program()
+    space, found = space_of(target.launched, program, device), []
+    arrays = made_up_inputs(program, {}, seed)
+    for schedule in schedules(space, count, Random(seed)):
+        expected = space.predicted(schedule)
+        if expected < LONGEST or not found:
+            compiled = CompiledProgram(program, open_device(device), _Fixed(schedule))
+            given = {name: compiled.to_device(array) for name, array in arrays.items()}
+            compiled.run(**given)
+            times = [compiled.run(timed=True, **given).timing.device for _ in range(RUNS)]
+            found.append(Point(expected, min(times)))
+    return found
+
+
+def loss(points: Sequence[Point]) -> float:
+    """Return how much slower the default is than the best one."""
+    return points[0].measured / min(p.measured for p in points)
+
+
+@click.command()
+@click.option(
+    "--schedules", "count", metavar="N", default=12, show_default=True, help="Random ones; as many changed."
+)
+@click.option("--every", metavar="N", default=1, show_default=True, help="Every Nth kernel of ResNet-50.")
+@click.option("--seed", default=0, show_default=True)
+@click.option("--device", "wanted", default="cpu", show_default=True)
+@click.argument("chosen", nargs=-1)
+def main(count: int, every: int, seed: int, wanted: str, chosen: tuple[str, ...]) -> None:
+    """Print a table of the md_homs."""
+    device = choose_device(wanted)
+    table = Table(
+        "md_hom", "sizes", "schedules", "rank correlation", "default, us", "best, us", "loss", box=None
+    )
+    correlations, losses = [], []
+    for name, target in targets(chosen, every, device):
+        if not has_tiles(target.node):
+            continue
+        points = points_of(target, device, count, seed)
+        sizes = " x ".join(str(getattr(n, "value", "?")) for n in target.launched.extents)
+        correlations.append(rank_correlation([p.expected for p in points], [p.measured for p in points]))
+        losses.append(loss(points))
+        times = [f"{1e6 * t:.4g}" for t in (points[0].measured, min(p.measured for p in points))]
+        row = [name, sizes, str(len(points)), f"{correlations[-1]:.2f}", *times, f"{losses[-1]:.2f}"]
+        table.add_row(*row)
+        click.echo("  ".join(row), err=True)
+    Console(width=140).print(table)
+    known = [c for c in correlations if not np.isnan(c)]
+    click.echo(
+        f"{len(losses)} md_homs: rank correlation {np.mean(known):.2f} (mean), {min(known):.2f} at least; "
+        f"loss {np.exp(np.mean(np.log(losses))):.2f} (geometric mean), {max(losses):.2f} at most"
+    )
+
+
+if __name__ == "__main__":
+    main()
