@@ -18,10 +18,11 @@ from typing import Any
 
 from polyloom.ir.host import HostProgram, MdHom
 from polyloom.mdh.access import Access, Buffers, access_of, inner_reads
-from polyloom.mdh.cost_model import UNKNOWN, predicted_seconds
+from polyloom.mdh.cost_model import predicted_seconds
 from polyloom.mdh.devices import DeviceKind, DeviceModel
 from polyloom.mdh.emit_points import risky_reads
 from polyloom.mdh.legality import LARGEST_TILE, problems
+from polyloom.mdh.loop_sizes import UNKNOWN
 from polyloom.mdh.schedule import Caching, Memory, Schedule, plain_schedule
 from polyloom.mdh.tile_facts import TileFacts
 
