@@ -51,9 +51,10 @@ class CopyPlan:
 def copy_plan(facts: TileFacts, position: int, buffers: Buffers) -> CopyPlan | None:
     """Return the plan of an input's copy; None where it has none, or none is possible."""
     caching = facts.schedule.inputs[position]
-    view = facts.hom.inputs[position]
-    access = access_of(view, buffers, len(facts.hom.extents))
-    if caching.memory is not Memory.LOCAL or access is None or not access.steps:
+    if caching.memory is not Memory.LOCAL:
+        return None
+    access = access_of(facts.hom.inputs[position], buffers, len(facts.hom.extents))
+    if access is None or not access.steps:
         return None
     if position not in reads_in(facts.hom.terms):
         return None

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, prod
 
-from polyloom.mdh.access import Buffers
 from polyloom.mdh.devices import DeviceKind, DeviceModel
 from polyloom.mdh.legality import written_points
-from polyloom.mdh.loop_sizes import LoopSizes
+from polyloom.mdh.loop_sizes import LoopSizes, Reads
 from polyloom.mdh.memory_model import CACHE_BYTES_PER_CYCLE, MemoryModel
 from polyloom.mdh.step_model import StepModel
 from polyloom.mdh.tile_facts import TileFacts
@@ -30,9 +29,9 @@ LAUNCH, GROUP, SECOND_KERNEL = 2e-6, 1.5e-7, 1e-5
 """Seconds of a launch, of a work-group, of the kernel that combines parts."""
 
 
-def predicted_seconds(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> float:
-    """Return the expected time of a valid schedule."""
-    model = _Model(LoopSizes(facts, buffers), device)
+def predicted_seconds(facts: TileFacts, reads: Reads, device: DeviceModel) -> float:
+    """Return the expected time of a valid schedule; ``reads``: of the md_hom."""
+    model = _Model(LoopSizes(facts, reads), device)
     return model.on_gpu() if device.kind is DeviceKind.GPU else model.on_cpu()
 
 
@@ -112,7 +111,7 @@ class _Model:
         """Return how many transactions neighbouring work-items need, compared with the best."""
         if self.sizes.plan(k) is not None:
             return 0.7
-        access = self.sizes.accesses[k][1]
+        access = self.sizes.reads.inputs[k]
         along = [d for d in self.facts.schedule.item_order if self.facts.schedule.items[d] > 1]
         if access is None or not along:
             return 8.0

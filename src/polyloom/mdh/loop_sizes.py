@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, prod
 
+from polyloom.ir.host import MdHom
 from polyloom.mdh.access import Access, Buffers, access_of, inner_reads
 from polyloom.mdh.copies import CopyPlan, copy_plan
 from polyloom.mdh.emit_points import risky_reads
@@ -16,12 +17,37 @@ UNKNOWN = 256
 """What an extent that is known only at launch is taken for."""
 
 
+@dataclass(frozen=True, eq=False)
+class Reads:
+    """What an md_hom reads and writes, whatever its schedule."""
+
+    hom: MdHom
+    buffers: Buffers
+
+    @cached_property
+    def inputs(self) -> tuple[Access | None, ...]:
+        """The inputs' accesses; None where an address is computed or an element may not be there."""
+        found = (access_of(view, self.buffers, len(self.hom.extents)) for view in self.hom.inputs)
+        risky = risky_reads(self.hom, self.buffers)
+        return tuple(None if k in risky else access for k, access in enumerate(found))
+
+    @cached_property
+    def inner(self) -> frozenset[int]:
+        """The inputs that are read at every point, not at kept points alone."""
+        return inner_reads(self.hom)
+
+    @cached_property
+    def outputs(self) -> tuple[Access | None, ...]:
+        """The outputs' accesses; None where an address is computed."""
+        return tuple(access_of(view, self.buffers, len(self.hom.extents)) for view in self.hom.outputs)
+
+
 @dataclass(frozen=True)
 class LoopSizes:
     """Extents, tiles, trips and accesses under a schedule."""
 
     facts: TileFacts
-    buffers: Buffers
+    reads: Reads
 
     @cached_property
     def extents(self) -> tuple[int, ...]:
@@ -57,20 +83,15 @@ class LoopSizes:
     @cached_property
     def inner(self) -> list[tuple[int, Access | None]]:
         """The accesses of every point; the others are of the results."""
-        reads = inner_reads(self.facts.hom)
-        return [(k, access) for k, access in self.accesses if k in reads]
-
-    @cached_property
-    def accesses(self) -> list[tuple[int, Access | None]]:
-        """The inputs' accesses; None where an address is computed or an element may not be there."""
-        hom = self.facts.hom
-        found = [access_of(view, self.buffers, len(hom.extents)) for view in hom.inputs]
-        risky = risky_reads(hom, self.buffers)
-        return [(k, None if k in risky else access) for k, access in enumerate(found)]
+        return [(k, access) for k, access in enumerate(self.reads.inputs) if k in self.reads.inner]
 
     def plan(self, k: int) -> CopyPlan | None:
         """Return the copy that an input is read from."""
-        return copy_plan(self.facts, k, self.buffers)
+        return self._plans[k]
+
+    @cached_property
+    def _plans(self) -> tuple[CopyPlan | None, ...]:
+        return tuple(copy_plan(self.facts, k, self.reads.buffers) for k in range(len(self.reads.inputs)))
 
     # Register tiles
 

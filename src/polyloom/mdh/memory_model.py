@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, gcd, prod
 
-from polyloom.mdh.access import Access, access_of, known
+from polyloom.mdh.access import Access, known
 from polyloom.mdh.copies import CopyPlan
 from polyloom.mdh.devices import DeviceModel
 from polyloom.mdh.loop_sizes import UNKNOWN, LoopSizes
@@ -163,9 +163,10 @@ class MemoryModel:
         """What the loops touch: each array and access once, those of one form together."""
         hom = self.sizes.facts.hom
         reads = [
-            (hom.inputs[k].buffer, access, self.sizes.plan(k), False) for k, access in self.sizes.accesses
+            (hom.inputs[k].buffer, access, self.sizes.plan(k), False)
+            for k, access in enumerate(self.sizes.reads.inputs)
         ]
-        outputs = ((v.buffer, access_of(v, self.sizes.buffers, len(hom.extents))) for v in hom.outputs)
+        outputs = zip((v.buffer for v in hom.outputs), self.sizes.reads.outputs, strict=True)
         every = [*reads, *((name, access, None, True) for name, access in outputs)]
         single = {(n, a.steps): (a, plan, written) for n, a, plan, written in every if a is not None}
         alike: dict[object, list[Traffic]] = {}

@@ -17,12 +17,11 @@ from random import Random
 from typing import Any
 
 from polyloom.ir.host import HostProgram, MdHom
-from polyloom.mdh.access import Access, Buffers, access_of, inner_reads
+from polyloom.mdh.access import Access, Buffers
 from polyloom.mdh.cost_model import predicted_seconds
 from polyloom.mdh.devices import DeviceKind, DeviceModel
-from polyloom.mdh.emit_points import risky_reads
 from polyloom.mdh.legality import LARGEST_TILE, problems
-from polyloom.mdh.loop_sizes import UNKNOWN
+from polyloom.mdh.loop_sizes import UNKNOWN, Reads
 from polyloom.mdh.schedule import Caching, Memory, Schedule, plain_schedule
 from polyloom.mdh.tile_facts import TileFacts
 
@@ -72,7 +71,7 @@ class ScheduleSpace:
     def predicted(self, schedule: Schedule) -> float:
         """Return the seconds that the cost model expects."""
         if schedule not in self._predictions:
-            self._predictions[schedule] = predicted_seconds(self.facts(schedule), self.buffers, self.device)
+            self._predictions[schedule] = predicted_seconds(self.facts(schedule), self.reads, self.device)
         return self._predictions[schedule]
 
     @cached_property
@@ -129,21 +128,15 @@ class ScheduleSpace:
     # What the md_hom allows
 
     @cached_property
-    def accesses(self) -> tuple[Access | None, ...]:
-        """The input views' addresses; None where they are computed or depend on a condition."""
-        count, risky = len(self.hom.extents), risky_reads(self.hom, self.buffers)
-        found = (access_of(view, self.buffers, count) for view in self.hom.inputs)
-        return tuple(None if k in risky else access for k, access in enumerate(found))
-
-    @cached_property
-    def inner(self) -> frozenset[int]:
-        """The inputs that are read at every point."""
-        return inner_reads(self.hom)
+    def reads(self) -> Reads:
+        """What the md_hom reads and writes."""
+        return Reads(self.hom, self.buffers)
 
     @cached_property
     def inner_arrays(self) -> tuple[int, ...]:
         """The inputs of known address, no scalars, that are read at every point."""
-        return tuple(k for k in sorted(self.inner) if (a := self.accesses[k]) is not None and a.steps)
+        inputs = self.reads.inputs
+        return tuple(k for k in sorted(self.reads.inner) if (a := inputs[k]) is not None and a.steps)
 
     @cached_property
     def width(self) -> int:
@@ -172,9 +165,8 @@ class ScheduleSpace:
 
     def _fitness(self, facts: TileFacts, d: int) -> int:
         """Return how well vectors run along a dimension: by how many arrays have neighbours there."""
-        outputs = [access_of(v, self.buffers, len(self.hom.extents)) for v in self.hom.outputs]
-        inputs = [a for k, a in enumerate(self.accesses) if k in self.inner]
-        views = [*inputs, *(outputs if d in facts.kept else [])]
+        inputs = [self.reads.inputs[k] for k in sorted(self.reads.inner)]
+        views = [*inputs, *(self.reads.outputs if d in facts.kept else [])]
         good = all(a is not None and (a.is_unit(d) or a.is_fixed(d)) for a in views)
         fair = sum(1 for a in views if a is not None and a.is_unit(d))
         return 8 if good and fair else 2 if fair else 1
@@ -314,9 +306,7 @@ class _Draft:
         return sorted(self.dimensions, key=lambda d: (-sum(a.is_unit(d) for a in views), self.rng.random()))
 
     def _views(self) -> list[Access | None]:
-        hom = self.space.hom
-        outputs = [access_of(v, self.space.buffers, len(hom.extents)) for v in hom.outputs]
-        return [*outputs, *self.space.accesses]
+        return [*self.space.reads.outputs, *self.space.reads.inputs]
 
     @staticmethod
     def _power(n: int) -> int:
@@ -345,7 +335,7 @@ class _Draft:
         if inputs[k].memory is Memory.LOCAL and self.rng.random() < 0.5:
             inputs[k] = Caching()
             return replace(schedule, inputs=tuple(inputs))
-        access = self.space.accesses[k]
+        access = self.space.reads.inputs[k]
         assert access is not None
         inputs[k] = self._caching(schedule, access)
         schedule = replace(schedule, streaming=False)
@@ -358,7 +348,7 @@ class _Draft:
         """Return the inputs whose elements in a vector are no neighbours in memory."""
         d, found = schedule.vector, list[int]()
         for k in self.space.inner_arrays:
-            access = self.space.accesses[k]
+            access = self.space.reads.inputs[k]
             if d is not None and access is not None and access.uses(d) and not access.is_unit(d):
                 found.append(k)
         return found

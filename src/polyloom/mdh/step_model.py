@@ -15,7 +15,7 @@ from math import ceil, prod
 import numpy as np
 
 from polyloom.ir.expressions import EXACT_UNARY, Binary, BinaryOp, Expression, Read, Unary, children, walk
-from polyloom.mdh.access import Access, access_of
+from polyloom.mdh.access import Access
 from polyloom.mdh.copies import CopyPlan, is_turned
 from polyloom.mdh.devices import DeviceModel
 from polyloom.mdh.loop_sizes import LoopSizes
@@ -147,7 +147,9 @@ class StepModel:
             return 0
         schedule, follow = self.sizes.facts.schedule, self.sizes.facts.schedule.follow
         used = {k: a for k, a in self.sizes.inner if a is not None and not self._is_constant(a)}
-        lead = None if follow is None or self.sizes.facts.combiner is None else self.sizes.accesses[follow][1]
+        lead = (
+            None if follow is None or self.sizes.facts.combiner is None else self.sizes.reads.inputs[follow]
+        )
         spots = tuple(
             (self.sizes.private(d), self.sizes.facts.width(d)) for d in range(len(self.sizes.extents))
         )
@@ -164,7 +166,7 @@ class StepModel:
         for d in self.sizes.facts.tiled_order:
             count *= ceil(self.sizes.covered(d) / self.sizes.length(d))
         total = 0.0
-        for k, _ in self.sizes.accesses:
+        for k in range(len(self.sizes.reads.inputs)):
             plan = self.sizes.plan(k)
             if plan is not None:
                 straight = plan.axes[-1] == len(plan.axes) - 1
@@ -188,9 +190,7 @@ class StepModel:
         vector = self.sizes.facts.schedule.vector
         if vector is None or vector not in self.sizes.facts.kept:
             return 0.0
-        views = [
-            access_of(v, self.sizes.buffers, len(self.sizes.extents)) for v in self.sizes.facts.hom.outputs
-        ]
+        views = self.sizes.reads.outputs
         apart = sum(1 for a in views if a is not None and not a.is_unit(vector))
         return apart * self.sizes.totals * width * 2.0
 

@@ -46,7 +46,11 @@ class TileFacts:
 
     def extent(self, d: int) -> int | None:
         """Return the extent of a dimension where it is a number."""
-        return known(self.hom.extents[d])
+        return self._extents[d]
+
+    @cached_property
+    def _extents(self) -> tuple[int | None, ...]:
+        return tuple(map(known, self.hom.extents))
 
     def groups(self, d: int) -> IntExpression:
         """Return how many work-groups there are along a dimension."""
@@ -67,8 +71,12 @@ class TileFacts:
 
     def covered(self, d: int) -> int | None:
         """Return how many points a group covers at most; None where that is not known."""
-        n, group = self.extent(d), self.schedule.group[d]
-        return n if not group else group if n is None else min(n, group)
+        return self._covered[d]
+
+    @cached_property
+    def _covered(self) -> tuple[int | None, ...]:
+        pairs = zip(self._extents, self.schedule.group, strict=True)
+        return tuple(n if not group else group if n is None else min(n, group) for n, group in pairs)
 
     def is_tiled(self, d: int) -> bool:
         """Whether a dimension has a loop over cache tiles."""
