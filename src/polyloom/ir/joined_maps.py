@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
+from types import MappingProxyType
 
 from polyloom.ir.expressions import Expression, Read
 from polyloom.ir.expressions import Iterator as Position
@@ -75,7 +76,7 @@ def _read_elsewhere(b: MdHom, place: int, output: int) -> bool:
 def with_finish(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
     """Return ``a`` finished by the map ``b``; None where that is not the same."""
     passed = a.outputs[0]
-    if lost_dimensions(b) or len(a.outputs) != 1 or any(not isinstance(i, Index) for i in passed.indices):
+    if lost_dimensions(b) or len(a.outputs) != 1:
         return None
     reading = [k for k, v in enumerate(b.inputs) if v.buffer == passed.buffer]
     target = b.outputs[0]
@@ -87,14 +88,29 @@ def with_finish(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
         return None
     if target.buffer != passed.buffer and target.buffer in uses([a]).all:
         return None
+    if lost_dimensions(a) and _is_place(b, reading):
+        return None
     turn = _turn(b, b.inputs[reading[0]], a, passed)
-    if turn is None or _turned_value(b.written, b, a, turn) != a.written:
+    if turn is None or not _is_affine(target) or _turned_value(b.written, b, a, turn) != a.written:
         return None
     return _finished(a, b, turn, reading)
 
 
+def _is_affine(view: View) -> bool:
+    return all(isinstance(i, Index) for i in view.indices)
+
+
+def _is_place(b: MdHom, inputs: Sequence[int]) -> bool:
+    """Whether some of the inputs say where others are read: those are read before anything is combined."""
+    computed = [i for view in b.inputs for i in view.indices if not isinstance(i, Index)]
+    return any(k in read_positions(e) for e in computed for k in inputs)
+
+
 MAXIMUM_TURNED = 6
 """Up to so many dimensions are tried in every order."""
+
+Reads = Mapping[int, Expression | int]
+"""What becomes of inputs: values, or inputs at other positions."""
 
 _RESULT = -1
 """The position of the combined value until the number of inputs is known."""
@@ -166,7 +182,7 @@ def _turn(
     """
     lost = lost_dimensions(b)
     kept = [k for k in range(len(b.extents)) if k not in lost] if among is None else list(among)
-    if len(kept) != len(a.extents):
+    if len(kept) != len(a.extents) or not _is_affine(mine):
         return None
     for order in permutations(kept) if len(kept) <= MAXIMUM_TURNED else [tuple(kept)]:
         turn = dict(enumerate(order))
@@ -176,13 +192,15 @@ def _turn(
     return None
 
 
-def _turned_view(view: View, b: MdHom, turn: Mapping[int, int]) -> View:
-    return View(view.buffer, tuple(_turned_index(i, b, turn) for i in view.indices), view.span)
+def _turned_view(view: View, b: MdHom, turn: Mapping[int, int], reads: Reads = MappingProxyType({})) -> View:
+    return View(view.buffer, tuple(_turned_index(i, b, turn, reads) for i in view.indices), view.span)
 
 
-def _turned_index(index: Index | Expression, b: MdHom, turn: Mapping[int, int]) -> Index | Expression:
+def _turned_index(
+    index: Index | Expression, b: MdHom, turn: Mapping[int, int], reads: Reads
+) -> Index | Expression:
     if not isinstance(index, Index):
-        return _turned(index, turn, {})
+        return _turned(index, turn, reads)
     coefficients = [0] * len(b.extents)
     for k, coefficient in enumerate(index.coefficients):
         coefficients[turn[k]] = coefficient
@@ -202,7 +220,7 @@ def _turned_value(
     return value
 
 
-def _turned(value: Expression, turn: Mapping[int, int], reads: Mapping[int, Expression | int]) -> Expression:
+def _turned(value: Expression, turn: Mapping[int, int], reads: Reads) -> Expression:
     def leaf(part: Leaf) -> Expression:
         match part:
             case Position(dimension=k, type=type_):
@@ -219,7 +237,7 @@ def _turned(value: Expression, turn: Mapping[int, int], reads: Mapping[int, Expr
 class _Moved:
     """Moves expressions of ``a`` to the iterators and inputs of ``b``."""
 
-    def __init__(self, turn: Mapping[int, int], reads: Mapping[int, Expression | int]) -> None:
+    def __init__(self, turn: Mapping[int, int], reads: Reads) -> None:
         self.turn = turn
         self.reads = reads
 
@@ -237,16 +255,19 @@ def _with_inputs(
     """Return the inputs with those of ``a`` added, and what moves its expressions there."""
     views = list(inputs)
     reads: dict[int, Expression | int] = dict(given)
-    for k, view in enumerate(a.inputs):
-        if k in given:
-            continue
-        indices = tuple(
-            i if isinstance(i, Index) else _turned(i, {d: d for d in turn}, reads) for i in view.indices
-        )
-        turned = _turned_view(View(view.buffer, indices, view.span), b, turn)
+
+    def add(k: int) -> None:
+        for place in (p for i in a.inputs[k].indices if not isinstance(i, Index) for p in read_positions(i)):
+            if place not in reads:
+                add(place)
+        turned = _turned_view(a.inputs[k], b, turn, reads)
         if turned not in views:
             views.append(turned)
         reads[k] = views.index(turned)
+
+    for k in range(len(a.inputs)):
+        if k not in reads:
+            add(k)
     return tuple(views), _Moved(turn, reads)
 
 
