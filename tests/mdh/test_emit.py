@@ -21,6 +21,8 @@ from homs import (
     hom_of,
     matmul,
     reduce_by,
+    row_maximum,
+    shifted,
     stencil,
     wild_schedule,
 )
@@ -62,6 +64,17 @@ def test_the_default_schedule_is_right(name: str) -> None:
 def test_wild_schedules_are_right(name: str) -> None:
     program, parameters = ZOO[name]
     check(program, wild_schedule(program, Random(1)), parameters)
+
+
+def test_vectors_of_halves_at_any_address() -> None:
+    given = row_maximum(24, 18, ElementType.FLOAT16, None)
+    plain = plain_schedule(2, 1)
+    check(given, replace(plain, private=(12, 1), vector=1, width=16), {})
+    check(given, replace(plain, private=(5, 1), vector=1, width=16, inputs=(Caching(Memory.LOCAL),)), {})
+    given = shifted(7, 40)
+    halves = replace(given, buffers=tuple(replace(b, type=ElementType.FLOAT16) for b in given.buffers))
+    for width in (2, 4, 8, 16):
+        check(halves, replace(plain, vector=1, width=width), {})
 
 
 TURNED = Caching(Memory.LOCAL, (1, 2, 3, 0))

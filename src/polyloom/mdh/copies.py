@@ -11,7 +11,7 @@ from polyloom.ir.types import ElementType
 from polyloom.mdh.access import Access, Buffers, access_of, reads_in, row_length, scaled
 from polyloom.mdh.emit_points import LocalCopy
 from polyloom.mdh.emit_state import State, plus
-from polyloom.mdh.expression_c import load, value_type
+from polyloom.mdh.expression_c import load_vector_of, value_type
 from polyloom.mdh.schedule import Memory
 from polyloom.mdh.tile_facts import TileFacts
 from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, product_of, sum_of
@@ -200,10 +200,7 @@ def _source(state: State, plan: CopyPlan, at: list[str]) -> str:
 
 def _value(plan: CopyPlan, name: str, address: str, width: int) -> str:
     """Return the load of elements of the buffer."""
-    if width == 1:
-        return load(name, address, plan.access.buffer.type)
-    family = "vload_half" if plan.access.buffer.type is ElementType.FLOAT16 else "vload"
-    return f"{family}{width}(0, {name} + {address})"
+    return load_vector_of(name, address, plan.access.buffer.type, width)
 
 
 def _copy_rows(state: State, plan: CopyPlan, array: str) -> None:

@@ -16,7 +16,7 @@ from polyloom.ir.types import ElementType
 from polyloom.mdh.access import ZERO, Access, Buffers, access_of, known, row_length, scaled
 from polyloom.mdh.emit_signature import Signature
 from polyloom.mdh.emit_text import Lines, Namer
-from polyloom.mdh.expression_c import Leaves, expression_c, integer_c, load, value_type
+from polyloom.mdh.expression_c import Leaves, expression_c, integer_c, load, load_vector_of, value_type
 from polyloom.polyhedra.loops_tree import IntExpression, Number, Operation, names_in, sum_of
 
 ScalarTypes = (ElementType.FLOAT32, ElementType.FLOAT64)
@@ -168,9 +168,9 @@ class Points:
     def _value(self, position: int, access: Access, place: Place, width: int, element: ElementType) -> str:
         pointer, address = self._address(position, access, place)
         if position in self.copies:
-            text = _vector_load(pointer, self.integer(address), _in_local(element), width)
+            text = load_vector_of(pointer, self.integer(address), _in_local(element), width)
         else:
-            text = _vector_load(pointer, self.integer(address), element, width)
+            text = load_vector_of(pointer, self.integer(address), element, width)
         scope = self._scope(position, address)
         return self.declare(element, width, f"{self.signature.names[access.buffer.name]}_0", text, scope)
 
@@ -273,15 +273,6 @@ class Points:
                 return f"fma({self.value(a, place)}, {self.value(b, place)}, {total})"
             case _:
                 return None
-
-
-def _vector_load(pointer: str, address: str, element: ElementType, width: int) -> str:
-    if width == 1:
-        return load(pointer, address, element)
-    family = "vload_half" if element is ElementType.FLOAT16 else "vload"
-    return (
-        f"{family}{width}(0, {pointer} + {address})" if address != "0" else f"{family}{width}(0, {pointer})"
-    )
 
 
 def _in_local(element: ElementType) -> ElementType:

@@ -69,7 +69,7 @@ def _whole_vector(state: State, access: Access, place: Place, value: str, stream
     name, width = state.signature.names[access.buffer.name], place.width
     where = address(state, access, place)
     if access.buffer.type is ElementType.FLOAT16:
-        state.lines.add(f"vstore_half{width}_rte({value}, 0, {name} + {where});")
+        state.lines.add(f"store_half{width}({value}, {name} + {where});")
         return
     plain = f"vstore{width}({value}, 0, {name} + {where});"
     if not (streams and _rows_are_aligned(state, access, place)):

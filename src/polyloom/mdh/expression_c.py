@@ -90,6 +90,17 @@ def memory_type(element: ElementType) -> str:
     return "half" if element is ElementType.FLOAT16 else _VALUE[element]
 
 
+def load_vector_of(pointer: str, address: str, element: ElementType, width: int) -> str:
+    """Return the value of neighbouring elements, from ``address`` on; halves as floats.
+
+    Not by ``vload_half16``: PoCL's reads from addresses that are multiples of 32 only.
+    """
+    start = f"{pointer} + {address}" if address != "0" else pointer
+    if width == 1:
+        return load(pointer, address, element)
+    return f"load_half{width}({start})" if element is ElementType.FLOAT16 else f"vload{width}(0, {start})"
+
+
 def load(pointer: str, index: str, element: ElementType) -> str:
     """Return the value of an element: ``A[i]``, or ``vload_half(i, A)``."""
     return f"vload_half({index}, {pointer})" if element is ElementType.FLOAT16 else f"{pointer}[{index}]"

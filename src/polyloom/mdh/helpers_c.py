@@ -26,7 +26,7 @@ _CALL = re.compile(
     r"\b(?:floor_div|lesser|greater"
     r"|(?:wrap_(?:add|sub|mul|neg)|safe_(?:div|rem|shl|shr)|nan_(?:max|min)|integer_pow|sigmoid)"
     r"_(?:u?char|u?short|u?int|u?long|float|double)(?:2|3|4|8|16)?"
-    r"|round_half(?:_double)?(?:2|3|4|8|16)?)(?=\()"
+    r"|round_half(?:_double)?(?:2|3|4|8|16)?|(?:load|store)_half(?:2|4|8|16))(?=\()"
 )
 
 
@@ -41,6 +41,8 @@ def _definition(name: str) -> str:
         return _FIXED[name]
     if name.startswith("round_half"):
         return _round_half(name)
+    if name.startswith(("load_half", "store_half")):
+        return _moved_half(name)
     family, _, kind = name.rpartition("_")
     element, width = _split(kind)
     if family.startswith("wrap"):
@@ -172,6 +174,23 @@ def _round_half(name: str) -> str:
         f"    ushort{vector} bits;\n"
         f"    vstore_half{vector}_rte(a, 0, (half *)&bits);\n"
         f"    return vload_half{vector}(0, (half *)&bits);\n}}\n"
+    )
+
+
+def _moved_half(name: str) -> str:
+    """Return the load or store of halves at any address, by way of their bits in a variable."""
+    width = name[len(name.rstrip("0123456789")) :]
+    if name.startswith("load"):
+        return (
+            f"static inline float{width} {name}(__global const half *from)\n{{\n"
+            f"    const ushort{width} bits = vload{width}(0, (__global const ushort *)from);\n"
+            f"    return vload_half{width}(0, (const half *)&bits);\n}}\n"
+        )
+    return (
+        f"static inline void {name}(float{width} a, __global half *to)\n{{\n"
+        f"    ushort{width} bits;\n"
+        f"    vstore_half{width}_rte(a, 0, (half *)&bits);\n"
+        f"    vstore{width}(bits, 0, (__global ushort *)to);\n}}\n"
     )
 
 
