@@ -11,9 +11,10 @@ from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.ir.from_program import host_program
-from polyloom.ir.host import HostProgram, Parameter, Role
+from polyloom.ir.host import HostProgram, Parameter, Role, uses
 from polyloom.ir.host_evaluate import evaluate_host
 from polyloom.ir.types import ElementType
+from polyloom.mdh import lasting
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.devices import choose_device, open_device
 from polyloom.mdh.execution import plain_launch
@@ -56,6 +57,19 @@ def test_fills_that_last() -> None:
         assert not lasting_fills(replace(program, body=body)), body
     seen = tuple(replace(b, role=Role.UPDATED) if b.name == "p" else b for b in program.buffers)
     assert not lasting_fills(replace(program, buffers=seen))
+
+
+def test_many_fills_do_not_look_at_every_node_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = "".join(
+        f"float32 p{k}[6] all (i) in (4) p{k}[i + 1] += x{k}[i]"
+        f" {f'float32 x{k + 1}[4]' if k < 49 else ''} all (i, r) in (4, 3) x{k + 1}[i] += p{k}[i + r] "
+        for k in range(50)
+    )
+    program = program_of(f"lair n(): float32 x0[4] -> float32 x50[4] {{ {parts} }}")
+    asked = []
+    monkeypatch.setattr(lasting, "uses", lambda nodes: asked.append(len(nodes)) or uses(nodes))
+    assert len(lasting_fills(program)) == 50
+    assert sum(asked) < 3 * len(program.body)
 
 
 @pytest.mark.parametrize("large", [5, 4])

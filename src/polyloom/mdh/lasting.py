@@ -9,23 +9,29 @@ the others are as the first run left them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from polyloom.ir.expressions import Constant
 from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Order, Role, uses
 
 
 def lasting_fills(program: HostProgram) -> frozenset[int]:
     """Return the ``id`` of each node of a program without parameters that only its first run needs."""
-    return frozenset(id(node) for node in program.body if isinstance(node, MdHom) and _lasts(node, program))
+    users: dict[str, list[int]] = {}
+    for place, node in enumerate(program.body):
+        for name in uses([node]).all:
+            users.setdefault(name, []).append(place)
+    fills = [node for node in program.body if isinstance(node, MdHom) and _is_fill(node)]
+    return frozenset(id(node) for node in fills if _lasts(node, program, users[node.outputs[0].buffer]))
 
 
-def _lasts(node: MdHom, program: HostProgram) -> bool:
-    if not _is_fill(node) or program.buffer(node.outputs[0].buffer).role is not Role.LOCAL:
+def _lasts(node: MdHom, program: HostProgram, users: Sequence[int]) -> bool:
+    """Whether a fill lasts; ``users``: where its buffer is used, in order."""
+    name = node.outputs[0].buffer
+    filling, *others = (program.body[k] for k in users)
+    if program.buffer(name).role is not Role.LOCAL or filling is not node or not others:
         return False
-    name, place = node.outputs[0].buffer, next(k for k, n in enumerate(program.body) if n is node)
-    users = [k for k, n in enumerate(program.body) if n is not node and name in uses([n]).all]
-    if not users or users[0] < place:
-        return False
-    first, *later = (program.body[k] for k in users)
+    first, *later = others
     return _writes_always(first, name) and name not in uses(later).written
 
 
