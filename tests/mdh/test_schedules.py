@@ -22,6 +22,7 @@ from homs import (
 )
 
 from polyloom.ir.host import HostProgram
+from polyloom.mdh.adapt import seeded_space
 from polyloom.mdh.devices import DeviceKind
 from polyloom.mdh.emit import emit_with_text, has_tiles
 from polyloom.mdh.legality import problems
@@ -109,6 +110,18 @@ def test_the_default_is_the_same_every_time() -> None:
     program = stencil(64, 64)
     first = space_of(hom_of(program), program, MODEL).default()
     assert space_of(hom_of(program), program, MODEL).default() == first
+
+
+def test_a_seed_is_where_the_choice_starts() -> None:
+    given = gemm(96, 80, 64)
+    space = space_of(hom_of(given), given, MODEL)
+    found = space.default()
+    alike = gemm(97, 80, 70)
+    seeded = seeded_space(hom_of(alike), alike, MODEL, [found.text(), "nonsense"])
+    seed = seeded.adapted(found.text())
+    assert seed is not None
+    assert seeded.predicted(seeded.default()) <= seeded.predicted(seed)
+    assert seeded.default() == seeded.space.default([seed])
 
 
 def test_vectors_run_where_neighbours_are() -> None:

@@ -16,13 +16,18 @@ from polyloom.mdh.space import ScheduleSpace, space_of
 
 @dataclass(frozen=True, eq=False)
 class SeededScheduleSpace:
-    """A ``ScheduleSpace`` that can read schedules from elsewhere; its default is worked out once."""
+    """A ``ScheduleSpace`` that can read schedules from elsewhere; its default is worked out once.
+
+    ``seeds``: JSON texts of schedules for alike md_homs, from which the default starts.
+    """
 
     space: ScheduleSpace
+    seeds: tuple[str, ...] = ()
 
     @cached_property
     def _default(self) -> Schedule:
-        return self.space.default()
+        found = (self.adapted(text) for text in self.seeds)
+        return self.space.default([schedule for schedule in found if schedule is not None])
 
     def default(self) -> Schedule:
         """Return the schedule that the cost model prefers."""
@@ -89,6 +94,8 @@ class SeededScheduleSpace:
         return replace(schedule, local=tuple(local), group=tuple(group))
 
 
-def seeded_space(hom: MdHom, program: HostProgram, device: DeviceModel) -> SeededScheduleSpace:
-    """Return the schedules of an md_hom of ``program``."""
-    return SeededScheduleSpace(space_of(hom, program, device))
+def seeded_space(
+    hom: MdHom, program: HostProgram, device: DeviceModel, seeds: Sequence[str] = ()
+) -> SeededScheduleSpace:
+    """Return the schedules of an md_hom of ``program``; ``seeds``: of alike md_homs, as JSON texts."""
+    return SeededScheduleSpace(space_of(hom, program, device), tuple(seeds))

@@ -287,13 +287,14 @@ def _distance(key: Key, other: Key) -> tuple[bool, float, bool, bool]:
     """Return what ``other`` is sorted by: device first, then sizes, options and generator."""
     return (
         key.device != other.device,
-        _size_distance(key.sizes, other.sizes),
+        size_distance(key.sizes, other.sizes),
         key.options != other.options,
         key.generator != other.generator,
     )
 
 
-def _size_distance(sizes: Sequence[int | str], others: Sequence[int | str]) -> float:
+def size_distance(sizes: Sequence[int | str], others: Sequence[int | str]) -> float:
+    """Return how far the sizes of two problems of one signature are apart: the sum of |log2(a / b)|."""
     return sum(_log_ratio(a, b) for a, b in zip(sizes, others, strict=False))
 
 

@@ -28,6 +28,9 @@ from polyloom.mdh.tile_facts import TileFacts
 EFFORTS = ((2e5, 20, 2), (2e7, 60, 8), (float("inf"), 160, 24))
 """Up to so many points: how many drafts and rounds of improvement ``default`` takes."""
 
+SEEDED = 3
+"""How many times fewer schedules are drawn and improved where there are seeds."""
+
 PATIENCE, LEADERS, ALIKE = 3, 8, 2
 """Rounds without a better schedule, schedules that are improved, and how many of them may be of one kind."""
 
@@ -79,23 +82,27 @@ class ScheduleSpace:
         """The schedule without any decision."""
         return plain_schedule(len(self.hom.extents), len(self.hom.inputs))
 
-    def default(self) -> Schedule:
-        """Return the schedule that the cost model prefers, the same in every call."""
+    def default(self, seeds: Sequence[Schedule] = ()) -> Schedule:
+        """Return the schedule that the cost model prefers, the same in every call.
+
+        ``seeds``: those of alike md_homs, where there are any: fewer others are drawn then.
+        """
         rng, points = Random(1), prod(map(self.extent, range(len(self.hom.extents))))
         count, climbs = next((n, c) for most, n, c in EFFORTS if points <= most)
-        best = self._leaders([self.plain, *(self.sample(rng) for _ in range(count))])
+        less = SEEDED if seeds else 1
+        best = self._leaders([self.plain, *seeds, *(self.sample(rng) for _ in range(count // less))], less)
         calm = 0
         for _ in range(climbs):
             near = [n for each in best for n in self.neighbours(each, rng)]
-            better = self._leaders([*best, *near])
+            better = self._leaders([*best, *near], less)
             calm = 0 if better[0] != best[0] else calm + 1
             best = better
-            if calm == PATIENCE:
+            if calm == PATIENCE or (seeds and calm == 2):
                 break
         return best[0]
 
-    def _leaders(self, schedules: Sequence[Schedule]) -> list[Schedule]:
-        """Return the best schedules, the best one first: not all of them of one kind."""
+    def _leaders(self, schedules: Sequence[Schedule], less: int) -> list[Schedule]:
+        """Return the best schedules, the best one first: not all of them of one kind; ``less`` as many."""
         kinds: dict[object, int] = {}
         found = []
         for schedule in sorted(dict.fromkeys(schedules), key=self.predicted):
@@ -104,7 +111,7 @@ class ScheduleSpace:
             kinds[kind] = kinds.get(kind, 0) + 1
             if kinds[kind] <= ALIKE:
                 found.append(schedule)
-        return found[:LEADERS]
+        return found[: LEADERS // less]
 
     def sample(self, rng: Random) -> Schedule:
         """Return a random schedule."""

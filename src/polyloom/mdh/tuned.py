@@ -9,7 +9,8 @@ from pathlib import Path
 from polyloom.ir.host import HostProgram, MdHom, Nest
 from polyloom.mdh.adapt import seeded_space
 from polyloom.mdh.alike import emit_unnamed
-from polyloom.mdh.choose import Choice, choose, tuning_results
+from polyloom.mdh.choose import Choice, Origin, choose, tuning_results
+from polyloom.mdh.database import size_distance
 from polyloom.mdh.devices import DeviceModel
 from polyloom.mdh.emit import emit_md_hom, has_tiles
 from polyloom.mdh.emit_nest import emit_nest
@@ -17,6 +18,9 @@ from polyloom.mdh.kernel import Launch
 from polyloom.mdh.schedule import Schedule
 from polyloom.mdh.signature import Key, key_of
 from polyloom.mdh.subjects import flattened, tune_targets
+
+SEEDS = 2
+"""How many schedules of alike md_homs a choice starts from."""
 
 
 class TunedEmitter:
@@ -65,10 +69,19 @@ class TunedEmitter:
         """Return the schedule of an md_hom: the same for two that differ in names alone."""
         key = (key_of(node, program.buffers, device.id), key_of(launched, program.buffers, device.id))
         if key not in self._known:
-            space = seeded_space(launched, program, device)
+            space = seeded_space(launched, program, device, self._alike(key[1]))
             with tuning_results(self._path) or nullcontext() as database:
                 self._known[key] = choose(node, program.buffers, device, space, database)
         return self._known[key]
+
+    def _alike(self, key: Key) -> list[str]:
+        """Return what the model chose for the md_homs that differ from one in sizes least."""
+        found = [
+            (size_distance(key.sizes, launched.sizes), choice.schedule.text())
+            for (_, launched), choice in self._known.items()
+            if launched.signature == key.signature and choice.origin is Origin.MODEL
+        ]
+        return [text for _, text in sorted(found)[:SEEDS]]
 
     def _launched(self, node: MdHom, program: HostProgram) -> MdHom:
         """Return an md_hom with the sizes of a middle launch, where host iterators decide them."""
