@@ -31,6 +31,9 @@ EFFORTS = ((2e5, 20, 2), (2e7, 60, 8), (float("inf"), 160, 24))
 SEEDED = 3
 """How many times fewer schedules are drawn and improved where there are seeds."""
 
+CHEAP = 1e-3
+"""Expected seconds of a kernel from which on its schedule is worth a whole search, seeds or not."""
+
 PATIENCE, LEADERS, ALIKE = 3, 8, 2
 """Rounds without a better schedule, schedules that are improved, and how many of them may be of one kind."""
 
@@ -85,11 +88,12 @@ class ScheduleSpace:
     def default(self, seeds: Sequence[Schedule] = ()) -> Schedule:
         """Return the schedule that the cost model prefers, the same in every call.
 
-        ``seeds``: those of alike md_homs, where there are any: fewer others are drawn then.
+        ``seeds``: those of alike md_homs, where there are any: fewer others are drawn then, but for kernels
+        that take long.
         """
         rng, points = Random(1), prod(map(self.extent, range(len(self.hom.extents))))
         count, climbs = next((n, c) for most, n, c in EFFORTS if points <= most)
-        less = SEEDED if seeds else 1
+        less = SEEDED if any(self.predicted(seed) < CHEAP for seed in seeds) else 1
         best = self._leaders([self.plain, *seeds, *(self.sample(rng) for _ in range(count // less))], less)
         calm = 0
         for _ in range(climbs):
@@ -97,7 +101,7 @@ class ScheduleSpace:
             better = self._leaders([*best, *near], less)
             calm = 0 if better[0] != best[0] else calm + 1
             best = better
-            if calm == PATIENCE or (seeds and calm == 2):
+            if calm == PATIENCE or (less > 1 and calm == 2):
                 break
         return best[0]
 
