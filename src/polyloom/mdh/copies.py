@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import prod
 
 from polyloom.ir.types import ElementType
-from polyloom.mdh.access import Access, Buffers, access_of, reads_in, row_length, scaled
+from polyloom.mdh.access import Access, Buffers, access_of, inner_reads, row_length, scaled
 from polyloom.mdh.emit_points import LocalCopy
 from polyloom.mdh.emit_state import State, plus
 from polyloom.mdh.expression_c import load_vector_of, value_type
@@ -56,7 +56,7 @@ def copy_plan(facts: TileFacts, position: int, buffers: Buffers) -> CopyPlan | N
     access = access_of(facts.hom.inputs[position], buffers, len(facts.hom.extents))
     if access is None or not access.steps:
         return None
-    if position not in reads_in(facts.hom.terms):
+    if position not in inner_reads(facts.hom):
         return None
     extents = _extents(facts, access)
     axes = caching.axes or tuple(range(len(access.steps)))

@@ -147,16 +147,15 @@ class MemoryModel:
         return self._memo[key]
 
     def _touched(self, item: Traffic, sizes: Sizes) -> Pieces:
-        box = self._box(item, sizes)
-        size, run, apart = item.bytes, item.bytes, list[tuple[int, int]]()
-        for n, distance in item.rows(box):
+        run, apart = item.bytes, list[tuple[int, int]]()
+        for n, distance in item.rows(self._box(item, sizes)):
             if n == 1:
                 continue
             if not apart and distance == run:
                 run *= n
             else:
                 apart.append((n, distance))
-        return Pieces(run if box else size, tuple(apart), aligned=item.plan is not None)
+        return Pieces(run, tuple(apart), aligned=item.plan is not None)
 
     @cached_property
     def arrays(self) -> list[Traffic]:
@@ -221,11 +220,10 @@ class MemoryModel:
         if not depth:
             return 1.0
         d, _, points = self.sizes.loops[depth - 1]
-        box = self._box(item, sizes)
         further = item.distance(d) * points
         if not further:
             return 1.0
-        exact = self._pieces(item, sizes).bytes if box else item.bytes
+        exact = self._pieces(item, sizes).bytes
         return min(1.0, max(exact, further) / max(float(unit), exact + (32.0 if unit == 64 else 0.0)))
 
     def _total(self, need: _Measure, sizes: Sizes) -> float:
