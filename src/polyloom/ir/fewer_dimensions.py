@@ -9,13 +9,13 @@ what is not stays as it is. Not in the papers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import permutations
 
 from polyloom.ir.expressions import Expression, walk
 from polyloom.ir.expressions import Iterator as IteratorValue
-from polyloom.ir.host import Buffer, Index, MdHom, Order, View
+from polyloom.ir.host import Buffer, Index, MdHom, Order, View, expressions_of, used_buffers
 from polyloom.ir.rebuild import rebuilt
 from polyloom.polyhedra.loops_tree import IntExpression, Number, names_in, sum_of
 
@@ -24,17 +24,13 @@ Buffers = Mapping[str, Buffer]
 
 def with_fewer_dimensions(hom: MdHom, buffers: Buffers) -> tuple[MdHom, dict[str, Buffer]]:
     """Return an md_hom that does the same over the fewest dimensions, and its buffers' shapes for it."""
-    return _merged(without_single_points(hom), {name: buffers[name] for name in _used(hom)})
-
-
-def _used(hom: MdHom) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(view.buffer for view in (*hom.inputs, *hom.outputs)))
+    return _merged(without_single_points(hom), {name: buffers[name] for name in used_buffers(hom)})
 
 
 def _free(hom: MdHom) -> tuple[int, ...]:
     """Return the dimensions that only affine indices speak of."""
     speaks = {
-        part.dimension for e in _expressions(hom) for part in walk(e) if isinstance(part, IteratorValue)
+        part.dimension for e in expressions_of(hom) for part in walk(e) if isinstance(part, IteratorValue)
     }
     conditions = [e for e in (hom.guard, hom.written) if e is not None]
     named = frozenset[str]().union(*(names_in(e) for e in conditions))
@@ -44,13 +40,6 @@ def _free(hom: MdHom) -> tuple[int, ...]:
         for d, operator in enumerate(hom.combine)
         if operator.order in orders and d not in speaks and hom.iterators[d] not in named
     )
-
-
-def _expressions(hom: MdHom) -> Iterator[Expression]:
-    yield from hom.terms
-    yield from (e for e in (*hom.initial, *hom.finish) if e is not None)
-    for view in (*hom.inputs, *hom.outputs):
-        yield from (index for index in view.indices if not isinstance(index, Index))
 
 
 def _size(expression: IntExpression) -> int | None:

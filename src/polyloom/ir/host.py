@@ -285,3 +285,19 @@ def uses(nodes: Sequence[HostNode]) -> Uses:
             case _:
                 pass
     return Uses(frozenset(read), frozenset(written))
+
+
+def expressions_of(hom: MdHom) -> Iterator_[Expression]:
+    """Yield the scalar functions of an md_hom, with those in indices and operators."""
+    yield from hom.terms
+    yield from (e for e in (*hom.initial, *hom.finish) if e is not None)
+    for view in (*hom.inputs, *hom.outputs):
+        yield from (index for index in view.indices if not isinstance(index, Index))
+    for operator in hom.combine:
+        if operator.combiner is not None:
+            yield from operator.combiner.results
+
+
+def used_buffers(hom: MdHom) -> tuple[str, ...]:
+    """Return the buffers of an md_hom, outputs first, each once."""
+    return tuple(dict.fromkeys(view.buffer for view in (*hom.outputs, *hom.inputs)))

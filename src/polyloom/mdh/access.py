@@ -8,7 +8,7 @@ from functools import cache
 
 from polyloom.ir.expressions import Expression, ParameterValue, Read, walk
 from polyloom.ir.expressions import Iterator as IteratorValue
-from polyloom.ir.host import Buffer, Index, MdHom, Order, View
+from polyloom.ir.host import Buffer, Index, MdHom, Order, View, expressions_of
 from polyloom.polyhedra.loops_tree import IntExpression, Number, names_in, product_of, sum_of
 
 Buffers = Mapping[str, Buffer]
@@ -113,17 +113,6 @@ def _integers(hom: MdHom, buffers: Buffers) -> Iterator[IntExpression]:
         yield from buffers[view.buffer].shape[:1]
 
 
-def expressions_of(hom: MdHom) -> Iterator[Expression]:
-    """Yield the scalar functions of an md_hom, with those in indices and operators."""
-    yield from hom.terms
-    yield from (e for e in (*hom.initial, *hom.finish) if e is not None)
-    for view in (*hom.inputs, *hom.outputs):
-        yield from (index for index in view.indices if not isinstance(index, Index))
-    for operator in hom.combine:
-        if operator.combiner is not None:
-            yield from operator.combiner.results
-
-
 def reads_in(expressions: Sequence[Expression | None]) -> tuple[int, ...]:
     """Return the positions that expressions read, sorted."""
     parts = [part for e in expressions if e is not None for part in walk(e)]
@@ -138,8 +127,3 @@ def inner_reads(hom: MdHom) -> frozenset[int]:
 def iterators_in(expression: Expression) -> frozenset[int]:
     """Return the dimensions whose iterators an expression uses."""
     return frozenset(part.dimension for part in walk(expression) if isinstance(part, IteratorValue))
-
-
-def used_buffers(hom: MdHom) -> tuple[str, ...]:
-    """Return the buffers of an md_hom, outputs first, each once."""
-    return tuple(dict.fromkeys(view.buffer for view in (*hom.outputs, *hom.inputs)))

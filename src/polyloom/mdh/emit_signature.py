@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from polyloom.ir.host import Buffer, MdHom
-from polyloom.mdh.access import Buffers, known, names_used, used_buffers
+from polyloom.ir.host import Buffer, MdHom, used_buffers
+from polyloom.mdh.access import Buffers, known, names_used
 from polyloom.mdh.expression_c import memory_type
 from polyloom.mdh.kernel import Argument, BufferArgument, IntegerArgument, TemporaryArgument
 from polyloom.mdh.names import c_names
