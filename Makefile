@@ -1,17 +1,21 @@
 # make demo    set everything up and run the main job
 # make test    set everything up and pass all tests
 # make lint    style and types
+# make races   kernels in GPU form on Oclgrind (apt-get install oclgrind): races and accesses out of bounds
+# make fuzz MINUTES=10   random programs, layers, models and files, with a new seed (docs/reliability.md)
 # make bench   the benchmarks behind the figures in the documents
 # make bench-opencl   OpenCL beside those libraries of requirements/benchmarks.txt that are installed
 
 PYTHON := $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 RUN := $(VENV)/bin
+MINUTES := 10
 
-.PHONY: demo test test-slow test-gpu lint bench bench-opencl clean
+.PHONY: demo test test-slow test-gpu races fuzz lint bench bench-opencl clean
 
 demo: $(VENV)/.installed
 	$(RUN)/polyloom explain examples/conv1d.lair --map examples/conv1d.map
+	rm -rf build/conv1d
 	$(RUN)/polyloom compile examples/conv1d.lair --map examples/conv1d.map --target wafer -o build/conv1d
 	cat build/conv1d/C_0.c
 	$(RUN)/polyloom simulate examples/conv1d.lair --map examples/conv1d.map --simd off --check
@@ -25,6 +29,9 @@ test: $(VENV)/.developed
 test-slow: $(VENV)/.developed
 	$(RUN)/python -m pytest -n 2 -rs -m "slow and not gpu"
 
+races: $(VENV)/.developed
+	$(RUN)/python -m pytest -rs -m slow tests/mdh/test_oclgrind.py
+
 test-gpu: $(VENV)/.developed
 	$(RUN)/python -m pytest -m gpu
 
@@ -32,6 +39,9 @@ lint: $(VENV)/.developed
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
 	$(RUN)/mypy
+
+fuzz: $(VENV)/.developed
+	$(RUN)/python tests/fuzz/run.py --minutes $(MINUTES)
 
 bench: $(VENV)/.installed
 	$(RUN)/python benchmarks/wafer_cycles.py

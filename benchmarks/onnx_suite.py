@@ -100,8 +100,12 @@ def data_folder() -> Path:
 
 def cases(kinds: Sequence[str] = FOLDERS) -> Iterator[Case]:
     for kind in kinds:
-        for model in sorted((data_folder() / kind).glob("*/model.onnx")):
-            yield Case(kind, model.parent)
+        yield from cases_in(data_folder() / kind, kind)
+
+
+def cases_in(folder: Path, kind: str) -> Iterator[Case]:
+    for model in sorted(folder.glob("*/model.onnx")):
+        yield Case(kind, model.parent)
 
 
 def run_case(case: Case, device: str | None = None) -> Outcome:
@@ -240,12 +244,14 @@ def main() -> int:
     )
     parser.add_argument("--device")
     parser.add_argument("--kind", action="append", choices=FOLDERS)
+    parser.add_argument("--data", type=Path, help="a folder of cases in place of the package's")
     parser.add_argument("-k", default="", help="only cases whose name holds this")
     parser.add_argument("--table", type=Path)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--min-cases", type=int, default=1)
     options = parser.parse_args()
-    chosen = [c for c in cases(options.kind or FOLDERS) if options.k in c.name]
+    found = cases_in(options.data, "node") if options.data else cases(options.kind or FOLDERS)
+    chosen = [c for c in found if options.k in c.name]
     if len(chosen) < options.min_cases:
         print(f"only {len(chosen)} cases found, {options.min_cases} wanted")
         return 2

@@ -23,14 +23,14 @@ def call(text: str, function: str, arguments: Mapping[str, Any]) -> dict[str, An
     """
     arrays = {n: np.array(a, order="C") for n, a in arguments.items() if isinstance(a, np.ndarray)}
     with tempfile.TemporaryDirectory() as folder:
-        library = ctypes.CDLL(str(_build(text, Path(folder))))
+        library = ctypes.CDLL(str(build(text, Path(folder))))
     getattr(library, function)(*(_passed(arrays.get(n, a)) for n, a in arguments.items()))
     return arrays
 
 
 def compiled(text: str, function: str, folder: Path) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
     """Compile once, to call several times; ``folder`` keeps the library."""
-    library = ctypes.CDLL(str(_build(text, folder)))
+    library = ctypes.CDLL(str(build(text, folder)))
 
     def run(arguments: Mapping[str, Any]) -> dict[str, Any]:
         arrays = {n: np.array(a, order="C") for n, a in arguments.items() if isinstance(a, np.ndarray)}
@@ -40,7 +40,7 @@ def compiled(text: str, function: str, folder: Path) -> Callable[[Mapping[str, A
     return run
 
 
-def _build(text: str, folder: Path) -> Path:
+def build(text: str, folder: Path) -> Path:
     (folder / "program.c").write_text(text)
     library = folder / "program.so"
     flags = ["-std=gnu11", "-O1", "-fwrapv", "-ffp-contract=off", "-w", "-shared", "-fPIC"]

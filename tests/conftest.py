@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from polyloom.ir.passes import verified
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-goldens", action="store_true", help="rewrite golden files with what comes out")
+
+
+@pytest.fixture(autouse=True)
+def verified_between_passes() -> Iterator[None]:
+    """Verify programs after every pass, in all tests."""
+    with verified():
+        yield
 
 
 @pytest.fixture
@@ -23,3 +32,11 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
         assert text == path.read_text()
 
     return compare
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_word_on_the_driver() -> None:
+    """On processors that PoCL does not know, the first test that uses it would find a remark on stderr."""
+    from polyloom.mdh import devices
+
+    devices.announce_patch = lambda model: None

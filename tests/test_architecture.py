@@ -20,20 +20,21 @@ ROOMS = (
     ("pipeline",),
     ("models",),
     ("wafer", "mdh", "sources"),
+    ("oracle",),
     ("frontends",),
     ("scop",),
     ("ir",),
     ("polyhedra",),
-    ("folders",),
-    ("files",),
+    ("folders", "caches"),
+    ("files", "programs"),
     ("diagnostics",),
 )
 """From the top to the bottom; the rooms of one floor do not import each other."""
 
-FORBIDDEN = {("wafer", "frontends"), ("mdh", "frontends"), ("wafer", "scop"), ("mdh", "scop")}
+FORBIDDEN = {(back, front) for back in ("wafer", "mdh") for front in ("frontends", "scop", "oracle")}
 """Arrows that lead down and are wrong all the same: a back end knows no front end."""
 
-ISL = ("polyhedra/", "ir/relations.py", "wafer/", "scop/", "frontends/c/")
+ISL = ("polyhedra/", "ir/relations.py", "wafer/", "scop/", "frontends/c/", "oracle/interpreter.py")
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,11 @@ def test_isl_is_spoken_in_few_rooms() -> None:
     assert [str(a) for a in arrows if not a.file.startswith(ISL)] == []
 
 
+def test_the_oracle_shares_nothing_with_the_transformations() -> None:
+    arrows = [a for a in imports() if a.file.startswith("oracle/") and ".scop" in a.module]
+    assert {a.module for a in arrows} == {"polyloom.scop.model"}
+
+
 @pytest.mark.parametrize(
     ("file", "text", "arrow"),
     [
@@ -139,3 +145,9 @@ def test_a_broken_arrow_is_named(tmp_path: Path, file: str, text: str, arrow: st
     path.write_text(text)
     (broken,) = broken_arrows(imports(tmp_path))
     assert broken.startswith(f"{file}:") and broken.endswith(f"({arrow})")
+
+
+def test_no_two_test_files_have_one_name() -> None:
+    """pytest imports them by their names alone: the second one of a name is an error, not a test."""
+    names = [path.name for path in Path(__file__).parent.rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # nothing is imported here: `python -m polyloom` still looks in the current folder
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from polyloom.api import (
         CompiledLayer,
         CompiledProgram,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         read_mapping,
         read_model,
         read_program,
+        read_reference,
         run,
         simulate,
         simulate_layers,
@@ -57,6 +59,7 @@ __all__ = [
     "read_mapping",
     "read_model",
     "read_program",
+    "read_reference",
     "run",
     "simulate",
     "simulate_layers",
@@ -68,6 +71,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'polyloom' has no attribute {name!r}")
+    from importlib import import_module
+
     home = "polyloom.diagnostics" if name in ("PolyloomError", "Unsupported") else "polyloom.api"
     return getattr(import_module(home), name)
 

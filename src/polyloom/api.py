@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 import pathlib
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,25 +25,30 @@ from polyloom.frontends.graph.imported import Imported
 from polyloom.ir import evaluate, random_inputs
 from polyloom.ir.layers import Layer, layers_of
 from polyloom.ir.program import Program
+from polyloom.ir.random_inputs import Scale
+from polyloom.ir.reference import Reference
+from polyloom.mdh.arguments import known_parameters
 from polyloom.mdh.arrays import DeviceArray
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.database import Database, default_path
 from polyloom.mdh.devices import DeviceModel, choose_device, find_devices
 from polyloom.mdh.dropin import DropIn
-from polyloom.mdh.running import RunResult, run_program
+from polyloom.mdh.running import RunResult, check_mismatch, run_program
 from polyloom.mdh.tune import Progress as TuneProgress
 from polyloom.mdh.tune import Tuned, TuneOptions
 from polyloom.pipeline import (
     analyse_layer,
+    check_tuned,
     compile_layer,
     compile_opencl,
     complete_mapping,
     load_opencl,
     tune_opencl,
 )
+from polyloom.polyhedra.effort import limited
 from polyloom.sources import Reading, is_c, load_host_programs, load_model, load_tensors, text_or_file
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.check import check_outputs, checked_batch, made_up
+from polyloom.wafer.check import MadeUpReals, Reals, check_outputs, checked_batch, made_up, made_up_reals
 from polyloom.wafer.collectives import ReductionShape
 from polyloom.wafer.explanation import explanation, resources_document
 from polyloom.wafer.extensions import Extension, without
@@ -77,6 +83,7 @@ __all__ = [
     "read_mapping",
     "read_model",
     "read_program",
+    "read_reference",
     "run",
     "simulate",
     "simulate_layers",
@@ -102,6 +109,7 @@ class Explanation:
         return self.analysis.remarks
 
     @cached_property
+    @limited("the roles of the PEs")
     def survey(self) -> Survey | Diagnostic:
         """What each role of PE takes of the machine; or why no routes or order were found."""
         try:
@@ -109,6 +117,7 @@ class Explanation:
         except Unsupported as refused:
             return refused.diagnostics[0]
 
+    @limited("the sets of the stages")
     def json(self) -> dict[str, Any]:
         """Return the document of ``explain --json``; isl objects are strings. Source: docs/interface.md."""
         found = self.survey
@@ -130,6 +139,7 @@ class CompiledLayer:
         return self.program.files
 
     @property
+    @limited("the manifest")
     def manifest(self) -> dict[str, Any]:
         """Which bytes lie where before the start, and what each port is fed and gives."""
         return manifest(self.program)
@@ -140,6 +150,7 @@ class CompiledLayer:
         return self.program.analysis.remarks
 
 
+@limited("the program")
 def read_program(
     source: Path,
     node: str | None = None,
@@ -159,6 +170,23 @@ def read_program(
     """
     values = {name: str(value) for name, value in (defines or {}).items()}
     return load_tensors(source, Reading(node, function, values), parameters).program
+
+
+def read_reference(
+    source: Path,
+    defines: Mapping[str, object] | None = None,
+    *,
+    function: str | None = None,
+    parameters: Mapping[str, int] | None = None,
+) -> Reference | None:
+    """Return what the results of a C file's tensor program (``read_program``) are compared with.
+
+    It runs the C program, built by the C compiler that there is. None for what is no C file.
+
+    Errors: those of ``read_program``.
+    """
+    values = {name: str(value) for name, value in (defines or {}).items()}
+    return load_tensors(source, Reading(None, function, values), parameters).reference
 
 
 def read_model(source: Path, sizes: Mapping[str, object] | None = None) -> Imported:
@@ -185,7 +213,9 @@ def from_tensorflow(function: Any, sizes: Mapping[str, Sequence[int]] | None = N
     """
     from polyloom.frontends.tensorflow import import_function
 
-    return import_function(function, sizes)
+    model = import_function(function, sizes)
+    model.check_sizes(sizes or {})
+    return model
 
 
 def from_torch(
@@ -205,9 +235,12 @@ def from_torch(
     """
     from polyloom.frontends.torch import import_program
 
-    return import_program(program, arguments, keywords, sizes)
+    model = import_program(program, arguments, keywords, sizes)
+    model.check_sizes(sizes or {})
+    return model
 
 
+@limited("the mapping")
 def read_mapping(source: Path, program: Program, machine: str = MACHINE) -> LairMap:
     """Read a LAIR map (a file, or text with a brace) for a program, and check it.
 
@@ -219,6 +252,7 @@ def read_mapping(source: Path, program: Program, machine: str = MACHINE) -> Lair
     return choose_mapping(program, source, machine=machine).mapping
 
 
+@limited("a mapping")
 def choose_mapping(
     program: Program,
     source: Path | None = None,
@@ -239,6 +273,7 @@ def choose_mapping(
     return complete_mapping(given, program, machine_model(machine, memory), size)
 
 
+@limited("the stages of the layer")
 def explain(
     program: Program,
     mapping: LairMap,
@@ -264,6 +299,7 @@ def explain(
     return Explanation(analyse_layer(program, mapping, options, _shape(reduction)))
 
 
+@limited("the code of the PEs")
 def compile_wafer(
     program: Program,
     mapping: LairMap,
@@ -288,6 +324,7 @@ def compile_wafer(
     return CompiledLayer(compile_layer(found.analysis, machine_model(machine, memory)))
 
 
+@limited("the code of the PEs")
 def simulate(
     program: Program,
     mapping: LairMap,
@@ -301,6 +338,8 @@ def simulate(
     density: float = 1.0,
     memory: int | None = None,
     check: bool = False,
+    reference: Reference | None = None,
+    reals: Callable[[Scale, int], dict[str, npt.NDArray[Any]] | None] | None = None,
     trace: bool = False,
     watch: Sequence[tuple[int, int]] | None = None,
     progress: Progress | None = None,
@@ -309,10 +348,12 @@ def simulate(
 
     ``inputs``: an array of the tensor's shape and type for every input; with ``invocations`` N > 1, streamed
     tensors have a leading axis N. None: small integers from a fixed seed, of which a fraction ``density`` is
-    not 0 in sparse tensors. ``check`` compares with the NumPy evaluator: made-up inputs exactly where the
-    order of sums does not decide the bits, others within n * eps * sum of |terms|. ``trace`` records what
-    happens when on all PEs; ``watch`` on all of a small rectangle, else on those that it names by (x, y) and
-    a few others. ``progress`` is called with events and cycle about every 0.2 s.
+    not 0 in sparse tensors. ``check`` compares with ``reference`` (``read_reference`` of a C file), else with
+    the NumPy evaluator: made-up inputs exactly where the order of sums does not decide the bits, others
+    within each element's error bound; made-up reals of mixed scale (``reals``: of a model,
+    whose ``inputs`` were made up) are simulated and compared besides.
+    ``trace`` records what happens when on all PEs; ``watch`` on all of a small rectangle, else on those that
+    it names by (x, y) and a few others. ``progress`` is called with events and cycle about every 0.2 s.
 
     Errors: those of ``compile_wafer``, ``input-...``, and ``simulation-...`` for what the simulator refuses.
     Not in the papers: their simulator is not public.
@@ -338,10 +379,34 @@ def simulate(
     exactly = inputs is None
     verdict = None
     if check:
-        verdict = check_outputs(program, mapping, arrays, run.outputs, invocations, exactly=exactly)
+        verdict = check_outputs(
+            program, mapping, arrays, run.outputs, invocations, exactly=exactly, reference=reference
+        )
+        if exactly or reals is not None:
+            drawn = made_up_reals(program, mapping, invocations, density, reals)
+            verdict = verdict.with_reals(_check_reals(program, mapping, code, invocations, drawn, reference))
     return SimulationResult(run, machine, simd, verdict, code, compiled.remarks)
 
 
+def _check_reals(
+    program: Program,
+    mapping: LairMap,
+    code: WaferProgram,
+    invocations: int,
+    made: MadeUpReals | None,
+    reference: Reference | None,
+) -> Reals | None:
+    """Simulate once more with made-up reals, and check; None where there are none."""
+    if made is None:
+        return None
+    outputs = simulate_program(code, made.arrays, invocations=invocations).outputs
+    check = check_outputs(
+        program, mapping, made.arrays, outputs, invocations, exactly=False, reference=reference
+    )
+    return Reals(check, made.decades, made.seed)
+
+
+@limited("the code of the layers")
 def simulate_layers(
     program: Program,
     inputs: Mapping[str, npt.NDArray[Any]] | None = None,
@@ -402,6 +467,7 @@ def devices() -> tuple[DeviceModel, ...]:
     return find_devices()
 
 
+@limited("the loops of the program")
 def compile(
     source: Path,
     *,
@@ -411,7 +477,10 @@ def compile(
     defines: Mapping[str, object] | None = None,
     include: Sequence[Path] = (),
     reductions: str = "detect",
+    fp: str = "reassociate",
     database: Path | None = None,
+    check: bool = False,
+    driver_patch: bool = True,
 ) -> CompiledProgram:
     """Make a Python function of a C function or a LAIR layer, which runs on an OpenCL device.
 
@@ -420,14 +489,22 @@ def compile(
 
     ``device``: as ``--device``; ``defines``: C macros or LAIR parameters; ``database``: tuned schedules, None
     for the user's own. What the arguments are, and how arrays stay on the device: ``CompiledProgram``.
+    ``check``: the first call for each set of sizes is compared with the C program, built by the C compiler
+    (a layer with the evaluator); it raises ``check-mismatch`` where an element is wrong.
+
+    ``driver_patch``: whether PoCL's memory may be changed where it does not know the processor
+    (docs/opencl_devices.md).
 
     Errors: those of the front ends, ``device-...``, ``function-several``, ``reductions``.
     """
-    reading = _reading(node, function, defines, include, reductions)
+    reading = _reading(node, function, defines, include, reductions, fp)
     results = None if database is None else pathlib.Path(database)
-    return load_opencl(source, reading, choose_device(device), results)
+    return load_opencl(
+        source, reading, choose_device(device, driver_patch=driver_patch), results, check=check
+    )
 
 
+@limited("the loops of the program")
 def drop_in(
     source: Path,
     values: Mapping[str, int] | None = None,
@@ -438,6 +515,7 @@ def drop_in(
     defines: Mapping[str, object] | None = None,
     include: Sequence[Path] = (),
     reductions: str = "detect",
+    fp: str = "reassociate",
     database: Path | None = None,
 ) -> DropIn:
     """Make a C program whose loops run on OpenCL of a C file, or a C function of a LAIR layer.
@@ -449,7 +527,7 @@ def drop_in(
     Errors: those of the front ends, ``device-...``, ``parameter-unknown``; ``Unsupported`` with
     ``drop-in-...``. Source: docs/drop_in.md.
     """
-    reading = _reading(node, function, defines, include, reductions)
+    reading = _reading(node, function, defines, include, reductions, fp)
     text = read_source(pathlib.Path(source)) if is_c(source) else None
     results = None if database is None else pathlib.Path(database)
     loaded = load_host_programs(source, reading)
@@ -462,13 +540,17 @@ def _reading(
     defines: Mapping[str, object] | None,
     include: Sequence[Path],
     reductions: str,
+    fp: str,
 ) -> Reading:
     if reductions not in ("detect", "stated", "ignore"):
         helps = ["there are detect, stated, ignore"]
         raise PolyloomError(error("reductions", f"there is no mode `{reductions}`", helps=helps))
+    if fp not in ("reassociate", "strict"):
+        helps = ["there are reassociate, strict"]
+        raise PolyloomError(error("fp", f"there is no mode `{fp}` of floating point", helps=helps))
     values = {name: str(value) for name, value in (defines or {}).items()}
     folders = tuple(pathlib.Path(folder) for folder in include)
-    return Reading(node, function, values, folders, None, reductions)
+    return Reading(node, function, values, folders, None, reductions, fp)
 
 
 def run(
@@ -502,9 +584,11 @@ def tune(
 
     ``inputs``: its integer parameters, or arrays whose shapes they follow from; what the arrays hold does not
     matter. ``budget``: seconds; ``evaluations``: schedules for each md_hom at most. ``database``: where the
-    results are kept; None: the user's own. ``progress`` is called after each schedule.
+    results are kept; None: the user's own. ``progress`` is called after each schedule. In the end a program
+    of C is compared with the C program, on made-up inputs; Python warns where that is not possible.
 
-    Errors: ``parameter-...``, ``device-...``, ``tuning-...``, ``database-...``. Source: docs/tuning.md.
+    Errors: ``check-mismatch``, ``parameter-...``, ``device-...``, ``tuning-...``, ``database-...``.
+    Source: docs/tuning.md.
     """
     if not 0 < budget < math.inf or (evaluations is not None and evaluations < 1):
         helps = ["a budget is a positive number of seconds; at least one evaluation is needed"]
@@ -514,7 +598,20 @@ def tune(
     with Database(path) as results:
         found = tune_opencl([program.program], inputs or {}, program.device, results, options, progress)
     program.refresh()
+    if found and not any(each.interrupted for each in found):
+        _check_tuned(program, known_parameters(program.program, inputs or {}))
     return found
+
+
+def _check_tuned(program: CompiledProgram, parameters: Mapping[str, int]) -> None:
+    try:
+        result = check_tuned(program, parameters)
+    except PolyloomError as fault:
+        reason = fault.diagnostics[0].message
+        warnings.warn(f"`{program.program.name}` was not checked: {reason}", stacklevel=3)
+        return
+    if result is not None and result.expected is not None and not result.passed:
+        raise check_mismatch(result.expected, result.mismatches)
 
 
 def _check_numbers(invocations: int, density: float) -> None:

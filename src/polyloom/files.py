@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import os
+import stat
+import sys
 import tempfile
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Span, error
+from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Span, error, visible_name
 
 NDArray = npt.NDArray[Any]
+
+LARGEST_ELEMENT = 16
+"""Bytes of an element of an array at most."""
+
+SMALL_ARRAYS = 2**26
+"""Bytes of arrays that are read whatever they are for."""
+
+LARGEST_TEXT = 2**26
+"""Bytes of a text that is read: no source, map or document that people write has as many."""
+
+_OPEN_ALREADY = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 
 _BROKEN = (
     OSError,
@@ -40,16 +53,76 @@ _BROKEN = (
 def read_source(path: Path) -> Source:
     """Return a text with its name.
 
-    Raises PolyloomError ``file-missing``, ``file-unreadable``, ``file-encoding``.
+    Raises PolyloomError ``file-missing``, ``file-unreadable``, ``file-irregular``, ``file-large``,
+    ``file-encoding``.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as fault:
-        raise PolyloomError(unreadable(path, fault)) from fault
+    data = read_regular(path, LARGEST_TEXT)
     try:
         return Source(str(path), data.decode("utf-8"))
     except UnicodeDecodeError as fault:
         raise PolyloomError(_not_utf8(path, data, fault.start)) from fault
+
+
+def read_regular(path: Path, most: int = sys.maxsize) -> bytes:
+    """Return the bytes of a file, ``most`` of them.
+
+    Raises PolyloomError ``file-large`` and those of ``open_regular``.
+    """
+    with open_regular(path) as file:
+        try:
+            data = file.read(most + 1 if most < sys.maxsize else -1)
+        except OSError as fault:
+            raise PolyloomError(unreadable(path, fault)) from fault
+        except MemoryError as fault:
+            raise PolyloomError(_too_large(path, "the memory")) from fault
+    if len(data) > most:
+        raise PolyloomError(_too_large(path, f"{most:,} bytes"))
+    return data
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file for reading: one that lies on a disk, or a pipe that is open already (``/dev/stdin``).
+
+    A pipe or device with a name may wait for ever, or never end.
+
+    Raises PolyloomError ``file-missing``, ``file-unreadable``, ``file-irregular``.
+    """
+    try:
+        kind = path.stat().st_mode
+        handed_over = stat.S_ISFIFO(kind) and str(path.absolute()).startswith(_OPEN_ALREADY)
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind) or handed_over):
+            raise PolyloomError(_irregular(path))
+        return path.open("rb")
+    except ValueError as fault:  # a null character
+        raise PolyloomError(unreadable(path, OSError(str(fault)))) from fault
+    except OSError as fault:
+        raise PolyloomError(unreadable(path, fault)) from fault
+
+
+def exists(path: Path) -> bool:
+    """Return whether there is a file or folder that can be reached; ``Path.exists`` may raise an error."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether there is a folder that can be reached."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _irregular(path: Path) -> Diagnostic:
+    helps = ["save what comes out of it as a file, and give that"]
+    return error("file-irregular", f"`{path}` is a device, a pipe or a socket, no file", helps=helps)
+
+
+def _too_large(path: Path, limit: str) -> Diagnostic:
+    helps = ["give a smaller file"]
+    return error("file-large", f"`{path}` is too large: more than {limit}", helps=helps)
 
 
 def unreadable(path: Path, fault: OSError) -> Diagnostic:
@@ -77,24 +150,72 @@ def _reason(fault: BaseException) -> str:
     return (text.splitlines() or [type(fault).__name__])[0]
 
 
-def read_arrays(path: Path) -> dict[str, NDArray]:
+def read_arrays(path: Path, most: int | None = None) -> dict[str, NDArray]:
     """Return the arrays of an ``.npz`` file by name, in the order of the file.
 
-    Raises PolyloomError ``file-missing``, ``file-unreadable``, ``npz-broken``.
+    ``most``: elements that all arrays together may have; None: any number. A file of far more is refused
+    before it is unpacked: few bytes may unpack to many. The caller refuses one that is little larger.
+
+    Raises PolyloomError ``file-missing``, ``file-unreadable``, ``npz-broken``, ``npz-large``.
     """
-    try:
-        file = path.open("rb")
-    except OSError as fault:
-        raise PolyloomError(unreadable(path, fault)) from fault
-    with file:
+    with _opened_archive(path) as file:
+        headers = [] if most is None else _headers(path, file)
+        space = sum(abs(prod(shape)) * kind.itemsize for _, shape, kind in headers)
+        if most is not None and space > max(most * LARGEST_ELEMENT, SMALL_ARRAYS):
+            raise PolyloomError(_too_many(path, headers, most))
+        file.seek(0)
+        with _broken_as_diagnostic(path), np.load(file, allow_pickle=False) as archive:
+            return {name: _array(path, name, archive[name]) for name in archive.files}
+
+
+def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the arrays of an ``.npz`` file, without unpacking it. Raises as above."""
+    with _opened_archive(path) as file:
+        return {name: shape for name, shape, _ in _headers(path, file)}
+
+
+Header = tuple[str, tuple[int, ...], np.dtype[Any]]
+
+
+@contextmanager
+def _opened_archive(path: Path) -> Iterator[BinaryIO]:
+    with open_regular(path) as file:
         if not zipfile.is_zipfile(file):
             raise PolyloomError(_broken(path, "it is no zip file, as every .npz is"))
         file.seek(0)
-        try:
-            with np.load(file, allow_pickle=False) as archive:
-                return {name: _array(path, name, archive[name]) for name in archive.files}
-        except _BROKEN as fault:
-            raise PolyloomError(_broken(path, _reason(fault))) from fault
+        yield file
+
+
+@contextmanager
+def _broken_as_diagnostic(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except _BROKEN as fault:
+        raise PolyloomError(_broken(path, _reason(fault))) from fault
+
+
+def _headers(path: Path, file: BinaryIO) -> list[Header]:
+    """Return the name, shape and type of each array."""
+    with _broken_as_diagnostic(path), zipfile.ZipFile(file) as archive:
+        return [_header(path, archive, name) for name in archive.namelist()]
+
+
+def _header(path: Path, archive: zipfile.ZipFile, member: str) -> Header:
+    with archive.open(member) as stream:
+        if stream.read(len(np.lib.format.MAGIC_PREFIX)) != np.lib.format.MAGIC_PREFIX:
+            raise PolyloomError(_broken(path, f"its member `{member}` is no array"))
+        major, _ = stream.read(2)
+        read = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
+        shape, _, kind = read(stream)
+        return member.removesuffix(".npy"), shape, kind
+
+
+def _too_many(path: Path, headers: Sequence[Header], most: int) -> Diagnostic:
+    listed = [f"`{visible_name(name)}`: {kind}{list(shape)}" for name, shape, kind in headers[:10]]
+    message = (
+        f"the arrays of `{path}` are larger than those of the program, which have {most:,} elements in all"
+    )
+    return error("npz-large", message, notes=listed, helps=["give arrays of the shapes of the program"])
 
 
 def _array(path: Path, name: str, found: object) -> NDArray:
@@ -153,7 +274,7 @@ def write_text(path: Path, text: str) -> None:
     """Write a text, whole or not at all. Errors: ``file-unwritable``."""
 
     def write(to: Path) -> None:
-        to.write_text(text, encoding="utf-8", newline="")
+        to.write_text(text, encoding="utf-8", newline="", errors="backslashreplace")  # names of files
 
     write_whole(path, write)
 
@@ -174,16 +295,3 @@ def umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-@cache
-def cache_folder() -> Path:
-    """Return a folder that can be written: that of the platform for caches, or a temporary one."""
-    try:
-        given = os.environ.get("XDG_CACHE_HOME", "")
-        folder = (Path(given) if Path(given).is_absolute() else Path.home() / ".cache") / "polyloom"
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except (OSError, RuntimeError):
-        return Path(tempfile.mkdtemp(prefix="polyloom-"))

@@ -12,7 +12,8 @@ from polyloom.frontends.graph.imported import Imported
 from polyloom.ir.compare import Difference, first_beyond
 from polyloom.ir.error_bound import error_bound
 from polyloom.ir.evaluate import evaluate
-from polyloom.ir.random_inputs import random_inputs
+from polyloom.ir.inputs import elements_of
+from polyloom.ir.random_inputs import Scale, random_inputs, random_reals
 
 NDArray = npt.NDArray[Any]
 
@@ -30,6 +31,19 @@ def model_inputs(model: Imported, given: Mapping[str, NDArray] | None) -> dict[s
     if given is not None:
         return model.inputs(given)
     made_up = random_inputs(model.program)
+    return model.inputs({name: made_up[name] for name in model.arguments})
+
+
+def elements_of_model(model: Imported) -> int:
+    """Return how many elements the tensors of a model have together, by which files of them are bounded."""
+    return sum(value.size for value in model.values.values()) + elements_of(model.program)
+
+
+def model_reals(model: Imported, scale: Scale, seed: int) -> dict[str, NDArray] | None:
+    """Return reals of mixed scale as inputs of a model, with its weights; None where none are floats."""
+    made_up = random_reals(model.program, scale, seed)
+    if made_up is None or not any(made_up[name].dtype.kind == "f" for name in model.arguments):
+        return None
     return model.inputs({name: made_up[name] for name in model.arguments})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import abc
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,19 @@ from polyloom.frontends.graph.imported import Imported
 from polyloom.ir.from_program import host_program
 from polyloom.ir.host import HostProgram, MdHom, Role
 from polyloom.ir.program import Program
+from polyloom.ir.reference import Reference
 from polyloom.ir.specialise import specialise
 from polyloom.mdh.arguments import Signature, known_parameters
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.database import Database
 from polyloom.mdh.devices import DeviceModel, open_device
+from polyloom.mdh.drivers import pip_library
 from polyloom.mdh.dropin import DropIn, Maker, check_values
 from polyloom.mdh.dropin_source import Place, Variable
+from polyloom.mdh.running import CheckedProgram, RunResult, run_program
 from polyloom.mdh.tune import Observer, Tuned, TuneOptions
 from polyloom.mdh.tuned import TunedEmitter
+from polyloom.polyhedra.effort import refusing
 from polyloom.scop.model import Origin, Scop, ScopArray
 from polyloom.sources import LoadedHost, Reading, load_host_programs, load_macros, only_program
 from polyloom.wafer.analysis import LayerAnalysis
@@ -30,17 +35,20 @@ from polyloom.wafer.border import peel_border
 from polyloom.wafer.collectives import ReductionShape, plan_reductions
 from polyloom.wafer.expressible import check_expressible
 from polyloom.wafer.mapping import Mapping
-from polyloom.wafer.memory import allocate
+from polyloom.wafer.memory import LocalArray, allocate
 from polyloom.wafer.placement.candidates import SearchOptions
 from polyloom.wafer.placement.choose import Choice, complete
 from polyloom.wafer.placement.cost_model import estimated_cycles
 from polyloom.wafer.program import WaferProgram, compile_program
-from polyloom.wafer.simd import SimdMode, SimdOptions, extension_remarks, missed_remark
+from polyloom.wafer.simd import SimdAnalysis, SimdMode, SimdOptions, extension_remarks, missed_remark
 from polyloom.wafer.simulator.machine import Machine
 from polyloom.wafer.strategies import enlarge
-from polyloom.wafer.tasks import build_tasks
+from polyloom.wafer.tasks import ComputeTask, TaskGraph, build_tasks
 from polyloom.wafer.vectorise import vectorise
 from polyloom.wafer.whole_stream import whole_stream
+
+CHECK_SECONDS = 60.0
+"""How long a C program may run with which tuned results are compared."""
 
 
 def analyse_layer(
@@ -56,7 +64,7 @@ def analyse_layer(
     with_simd = options.mode is not SimdMode.OFF
     graph, reductions = plan_reductions(simple, border, options.machine, reduction, simd=with_simd)
     arrays = allocate(graph)
-    simd = tuple(vectorise(task, arrays, options, whole_stream(task, graph)) for task in graph.compute)
+    simd = tuple(_vectorised(task, arrays, options, graph) for task in graph.compute)
     laid_out = lay_out(enlarge(arrays, simd), simd, border.compute.state, options)
     wanted = simd if options.mode is not SimdMode.OFF else ()
     missed = [r for a in wanted if (r := missed_remark(a)) is not None]
@@ -65,6 +73,17 @@ def analyse_layer(
     return LayerAnalysis(
         program, border.compute, border, options, graph, reductions, arrays, laid_out, simd, remarks, beyond
     )
+
+
+def _vectorised(
+    task: ComputeTask, arrays: abc.Mapping[str, LocalArray], options: SimdOptions, graph: TaskGraph
+) -> SimdAnalysis:
+    with refusing(f"the SIMD instructions of `{task.statement.name}`", _STATEMENT, task.statement.span):
+        return vectorise(task, arrays, options, whole_stream(task, graph))
+
+
+_STATEMENT = 100_000_000
+"""What isl may spend on the SIMD instructions of one statement; most take a thousandth."""
 
 
 def complete_mapping(
@@ -108,7 +127,7 @@ def compile_opencl(
     Errors: ``parameter-unknown``; ``Unsupported`` with ``drop-in-...``.
     """
     check_values(values, [part.program for part in loaded])
-    maker = Maker(device, TunedEmitter(database), values)
+    maker = Maker(device, TunedEmitter(database), values, pip_library())
     if source is None:
         return maker.of_program(loaded[0].program)
     parts = [(_place(part), part.program) for part in loaded]
@@ -118,27 +137,49 @@ def compile_opencl(
 
 
 def load_opencl(
-    source: str | os.PathLike[str], reading: Reading, device: DeviceModel, database: Path | None = None
+    source: str | os.PathLike[str],
+    reading: Reading,
+    device: DeviceModel,
+    database: Path | None = None,
+    *,
+    check: bool = False,
 ) -> CompiledProgram:
     """Make a callable program of a C function or a LAIR layer; kernels are made when sizes are known.
 
-    ``database``: of tuned schedules; None for the user's own.
+    ``database``: of tuned schedules; None for the user's own. ``check``: whether the first call for each set
+    of sizes is compared with the program's reference.
 
     Errors: those of the front ends; ``function-several``; ``Unsupported`` with ``function-parts``.
     """
-    loaded = only_program(source, load_host_programs(source, reading))
-    signature = None if loaded.scop is None else _signature(loaded.program, loaded.scop)
-    return CompiledProgram(
-        loaded.program, open_device(device), TunedEmitter(database), signature, loaded.remarks
+    return open_program(
+        only_program(source, load_host_programs(source, reading)), device, database, check=check
     )
 
 
-def open_model(model: Imported, device: DeviceModel, database: Path | None = None) -> CompiledProgram:
-    """Make a callable program of an imported model; its weights are arguments like its inputs."""
+def open_program(
+    loaded: LoadedHost, device: DeviceModel, database: Path | None = None, *, check: bool = False
+) -> CompiledProgram:
+    """Make a callable program of one that was read; the arguments are those of ``load_opencl``."""
+    signature = None if loaded.scop is None else _signature(loaded.program, loaded.scop)
+    make = CheckedProgram if check else CompiledProgram
+    emitter = TunedEmitter(database)
+    return make(loaded.program, open_device(device), emitter, signature, loaded.remarks, loaded.reference)
+
+
+def open_model(
+    model: Imported,
+    device: DeviceModel,
+    database: Path | None = None,
+    reference: Reference | None = None,
+) -> CompiledProgram:
+    """Make a callable program of an imported model; its weights are arguments like its inputs.
+
+    ``reference``: what its results are compared with; None: the evaluator's.
+    """
     program = host_program(model.program)
     looped = not all(isinstance(node, MdHom) for node in program.body)
     emitter = TunedEmitter(database, unnamed=not looped)
-    return CompiledProgram(program, open_device(device), emitter)
+    return CompiledProgram(program, open_device(device), emitter, reference=reference)
 
 
 def tune_opencl(
@@ -157,6 +198,21 @@ def tune_opencl(
 
     special = [specialise(program, known_parameters(program, given)) for program in programs]
     return tune_programs(special, device, database, options, observer)
+
+
+def check_tuned(program: CompiledProgram, given: abc.Mapping[str, Any]) -> RunResult | None:
+    """Run a C program once with the schedules that are known, and compare with the C compiler's; else None.
+
+    ``given``: values of parameters and scalars, among others; arrays are made up. Errors: those of
+    ``run_program``; a C program that takes more than ``CHECK_SECONDS`` is given up.
+    """
+    from polyloom.oracle.c_reference import CReference
+
+    if not isinstance(program.reference, CReference):
+        return None
+    known = {name: value for name, value in given.items() if name in program.signature.names}
+    limited = replace(program.reference, seconds=CHECK_SECONDS)
+    return run_program(program.with_reference(limited), known, check=True)
 
 
 def _signature(program: HostProgram, scop: Scop) -> Signature:
@@ -180,7 +236,7 @@ def _place(part: LoadedHost) -> Place:
         scop.name,
         scop.source,
         (start, end),
-        frozenset(parameter.name for parameter in scop.parameters),
+        {parameter.name: parameter.text for parameter in scop.parameters},
         {array.name: _variable(array) for array in scop.arrays},
         scop.escaping,
     )
@@ -188,4 +244,4 @@ def _place(part: LoadedHost) -> Place:
 
 def _variable(array: ScopArray) -> Variable:
     path = array.record or (array.variable or array.name,)
-    return Variable(path, array.levels or (len(array.shape),), array.span)
+    return Variable(path, array.levels or (len(array.shape),), array.span, array.hidden)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, error
-from polyloom.files import read_source
+from polyloom.files import exists, read_source
 from polyloom.ir.host import HostProgram
 from polyloom.ir.program import Program
+from polyloom.ir.reference import Reference
 from polyloom.scop.model import Scop
 
 if TYPE_CHECKING:
@@ -25,11 +26,16 @@ NDArray = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Loaded:
-    """A program, and what the front end remarked on it; ``model``: the model that it was."""
+    """A program, and what the front end remarked on it; ``model``: the model that it was.
+
+    ``reference``: what the results of a model, or of a C function with the values of its parameters, are
+    compared with.
+    """
 
     program: Program
     warnings: tuple[Diagnostic, ...]
     model: Imported | None = None
+    reference: Reference | None = None
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,7 @@ class Reading:
 
     ``node``: of LAIR; ``function``: of C. ``defines``: LAIR's parameters, C's macros, or sizes of a model.
     ``include`` and ``preprocessor``: as ``-I`` and ``--cpp``. ``reductions``: ``detect``, ``stated`` or
-    ``ignore``.
+    ``ignore``. ``fp``: ``reassociate`` or ``strict``, of C alone.
     """
 
     node: str | None = None
@@ -47,15 +53,20 @@ class Reading:
     include: Sequence[Path] = ()
     preprocessor: str | None = None
     reductions: str = "detect"
+    fp: str = "reassociate"
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedHost:
-    """A host program, the SCoP that it was (None for a layer), and what there is to remark on it."""
+    """A host program, the SCoP that it was (None for a layer), and what there is to remark on it.
+
+    ``reference``: what its results are compared with; None: the evaluator's.
+    """
 
     program: HostProgram
     scop: Scop | None
     remarks: tuple[Diagnostic, ...]
+    reference: Reference | None = None
 
 
 def load_host_programs(source: str | os.PathLike[str], reading: Reading) -> tuple[LoadedHost, ...]:
@@ -64,11 +75,13 @@ def load_host_programs(source: str | os.PathLike[str], reading: Reading) -> tupl
     A text in place of a path holds a brace and is LAIR. Errors: those of ``load_program`` and ``read_c``.
     """
     from polyloom.ir.from_program import host_program
+    from polyloom.ir.reference import as_read
 
     if is_c(source):
-        return tuple(_host_of_scop(scop, reading) for scop in load_scops(source, reading))
+        return tuple(_host_of_part(part, reading) for part in _computed_parts(source, reading))
     loaded = load_tensors(source, reading)
-    return (LoadedHost(host_program(loaded.program), None, loaded.warnings),)
+    program = host_program(loaded.program)
+    return (LoadedHost(program, None, loaded.warnings, as_read(loaded.program)),)
 
 
 def only_program(source: str | os.PathLike[str], loaded: Sequence[LoadedHost]) -> LoadedHost:
@@ -104,17 +117,20 @@ def load_tensors(
     """
     from polyloom.ir.host_inputs import check_parameters
     from polyloom.ir.specialise import specialise
-    from polyloom.ir.tensor_program import tensor_program
+    from polyloom.ir.tensor_program import tensor_program, tensor_reference
 
     if is_model(source):
         model = load_model(source, reading.defines, None, reading.function)
-        return Loaded(model.program, (), model)
+        return Loaded(model.program, (), model, model_reference(model, source, reading.function))
     if not is_c(source):
         return load_program(source, reading.node, reading.defines)
     loaded = only_program(source, load_host_programs(source, reading))
     values = parameters or {}
     check_parameters(loaded.program, values)
-    return Loaded(tensor_program(specialise(loaded.program, values)), loaded.remarks)
+    program = tensor_program(specialise(loaded.program, values))
+    assert loaded.reference is not None
+    reference = tensor_reference(loaded.program, values, loaded.reference, program)
+    return Loaded(program, loaded.remarks, reference=reference)
 
 
 def load_scops(source: str | os.PathLike[str], reading: Reading) -> tuple[Scop, ...]:
@@ -150,25 +166,31 @@ def is_model(source: str | os.PathLike[str]) -> bool:
     if isinstance(source, str) and "{" in source:
         return False
     path = Path(source)
-    return path.suffix.lower() in (".onnx", ".pb", ".pt2") or (path / "saved_model.pb").exists()
+    return path.suffix.lower() in (".onnx", ".pb", ".pt2") or exists(path / "saved_model.pb")
 
 
 def load_model(
     source: str | os.PathLike[str],
     defines: Mapping[str, str] | None = None,
-    given: Mapping[str, NDArray] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
     function: str | None = None,
 ) -> Imported:
     """Read a model. ``defines``: sizes that it leaves open, ``8`` of a dimension or ``1x3x32`` of an input.
 
-    ``given``: arrays of inputs, whose shapes are taken where the model leaves them open. ``function``: a
+    ``shapes``: of arrays that are given for inputs, taken where the model leaves them open. ``function``: a
     signature of a SavedModel.
 
     Errors: ``model-size``, ``file-...``, ``model-...``; ``Unsupported`` for what has no affine form.
     """
-    shapes = {name: tuple(array.shape) for name, array in (given or {}).items()}
     stated = {name: _extents(name, text) for name, text in (defines or {}).items()}
-    sizes = {**shapes, **stated}
+    model = _imported(source, {**(shapes or {}), **stated}, function)
+    model.check_sizes(stated)
+    return model
+
+
+def _imported(
+    source: str | os.PathLike[str], sizes: Mapping[str, tuple[int, ...]], function: str | None
+) -> Imported:
     if Path(source).suffix.lower() == ".onnx":
         from polyloom.frontends.onnx import import_onnx
 
@@ -182,6 +204,15 @@ def load_model(
     return import_tensorflow(Path(source), sizes, function)
 
 
+def model_reference(
+    model: Imported, source: str | os.PathLike[str], function: str | None = None
+) -> Reference:
+    """Return what the results of a model are compared with: its framework's, where that is installed."""
+    from polyloom.oracle.model_reference import ModelReference
+
+    return ModelReference(model, Path(source), function)
+
+
 def _extents(name: str, text: str) -> tuple[int, ...]:
     parts = text.split("x")
     if not all(p.isascii() and p.isdigit() for p in parts):
@@ -190,11 +221,24 @@ def _extents(name: str, text: str) -> tuple[int, ...]:
     return tuple(int(p) for p in parts)
 
 
-def _host_of_scop(scop: Scop, reading: Reading) -> LoadedHost:
+def _computed_parts(source: str | os.PathLike[str], reading: Reading) -> tuple[Part, ...]:
+    from polyloom.frontends.c import read_computed
+
+    text = read_source(Path(source))
+    return read_computed(text, reading.function, reading.defines, reading.include, reading.preprocessor)
+
+
+def _host_of_part(part: Part, reading: Reading) -> LoadedHost:
+    from polyloom.frontends.c.read import scop_of
+    from polyloom.oracle.c_reference import CReference
+    from polyloom.oracle.compiled_c import compiler_options
     from polyloom.scop.transform import ReductionMode, host_program
 
-    found = host_program(scop, ReductionMode(reading.reductions))
-    return LoadedHost(found.program, scop, (*scop.remarks, *found.remarks))
+    scop = scop_of(part)
+    found = host_program(scop, ReductionMode(reading.reductions), strict=reading.fp == "strict")
+    options = compiler_options(scop.source, reading.defines, reading.include, reading.preprocessor)
+    reference = CReference(part, scop, options)
+    return LoadedHost(found.program, scop, (*scop.remarks, *found.remarks), reference)
 
 
 def load_program(

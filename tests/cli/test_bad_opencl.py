@@ -111,7 +111,7 @@ def test_a_full_disk_leaves_no_half_folder(
     folder: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "f.c").write_text(GOOD)
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     err = failure(capsys, ["compile", "f.c", *VERBS["compile"][1:]], 1)
     assert err.startswith("error[file-unwritable]: `out` cannot be written: No space left on device")
     assert [path.name for path in folder.iterdir()] == ["f.c"]
@@ -128,7 +128,7 @@ def test_a_full_disk_leaves_the_folder_before_it(
     before = {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
     (folder / "f.c").write_text(GOOD.replace("2 *", "3 *"))
     capsys.readouterr()
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     failure(capsys, arguments, 1)
     assert {path.name: path.read_bytes() for path in (folder / "out").iterdir()} == before
     assert sorted(path.name for path in folder.iterdir()) == ["f.c", "out"]

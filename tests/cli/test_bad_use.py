@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import subprocess
 import sys
 import zipfile
@@ -32,6 +34,8 @@ from polyloom.cli.main import run
         ["simulate", *MAPPED, "--density", "1.5"],
         ["simulate", *MAPPED, "--density", "nan"],
         ["simulate", *MAPPED, "--memory", "-1"],
+        ["simulate", *MAPPED, "--param", "M=3"],
+        ["trace", *FF, "--param", "M=3"],
     ],
 )
 def test_wrong_usage(capsys: Captured, arguments: list[str]) -> None:
@@ -152,6 +156,59 @@ def test_broken_archives(capsys: Captured, tmp_path: Path) -> None:
         assert err.count("error[") == 1
 
 
+MODEL = str(Path(__file__).parents[1] / "data" / "torch" / "mlp.pt2")
+
+
+def bomb(path: Path, name: str, shape: tuple[int, ...], dtype: str) -> str:
+    """Write an archive whose one array of zeros is said to be large, and return its path."""
+    header = io.BytesIO()
+    described = {"descr": dtype, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(header, described)
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open(f"{name}.npy", "w") as member,
+    ):
+        member.write(header.getvalue() + bytes(2**20))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "dtype"),
+    [
+        ("x", (2**30,), "<f4"),
+        ("x", (1,), f"<U{2**25}"),
+        ("x", (2**20, 100), "|u1"),
+        ("other", (2**27,), "<f4"),
+        ("x", (-1, 2**40), "<f4"),
+    ],
+)
+def test_an_archive_that_unpacks_to_much_is_refused_before(
+    capsys: Captured,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    shape: tuple[int, ...],
+    dtype: str,
+) -> None:
+    path = bomb(tmp_path / "bomb.npz", name, shape, dtype)
+
+    def unpack(*arguments: object, **options: object) -> None:
+        raise AssertionError("it is unpacked")
+
+    monkeypatch.setattr(np, "load", unpack)
+    for command in (
+        ["simulate", *MAPPED, "--inputs", path],
+        ["trace", *CONV, "--inputs", path],
+        ["trace", *CONV, "--compare", path],
+        ["run", *CONV, "--inputs", path],
+        ["run", MODEL, "--inputs", path],
+        ["trace", MODEL, "--inputs", path],
+        ["simulate", MODEL, "--inputs", path, "--per-layer"],
+    ):
+        err = failure(capsys, command, 1)
+        assert "error[npz-large]" in err and f"`{name}`" in err
+
+
 def test_nothing_is_left_of_outputs_that_cannot_be_written(capsys: Captured, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     for option in ("--outputs", "--trace"):
@@ -188,6 +245,18 @@ def test_a_fault_of_ours_is_not_the_users(capsys: Captured, monkeypatch: pytest.
     assert "Traceback" in capsys.readouterr().err
 
 
+def test_a_program_that_needs_more_memory_than_there_is(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object, **options: object) -> None:
+        raise MemoryError("Unable to allocate 24.0 GiB")
+
+    monkeypatch.setattr(explain_verb, "load_chosen", fail)
+    err = failure(capsys, ["explain", *MAPPED], 1)
+    assert "error[memory]" in err
+    assert "24.0 GiB" in err
+
+
 def test_an_interruption(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
@@ -204,3 +273,38 @@ def test_whoever_reads_may_go_away() -> None:
     assert b"Traceback" not in process.stderr.read()
     process.stderr.close()
     assert process.wait() in (0, 1)
+
+
+@pytest.mark.parametrize("name", [b"\xff", b"a\nb", b"-x"])
+def test_files_may_be_called_anything(
+    capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: bytes
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = os.fsdecode(name) + ".lair"
+    Path(source).write_text(Path(CONV[0]).read_text())
+    assert run(["compile", "--target", "opencl", "-o", f"out{source}", "--", source]) == 0
+    assert run(["simulate", "--report", f"r{source}.html", "--trace", f"t{source}.json", "--", source]) == 0
+    Path(source).write_text(Path(CONV[0]).read_text().replace("+=", "+= &"))
+    capsys.readouterr()
+    assert "error[lair-syntax]" in failure(capsys, ["show", "--", source], 1)
+
+
+LONG = "a" * 300
+"""No file system has such a name: to ask whether it is there is an error already."""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(["show", f"{LONG}{ending}"] for ending in (".c", ".lair", ".onnx", ".pb", ".pt2", "", "/a.c")),
+        ["explain", *CONV, "--map", LONG],
+        ["simulate", *MAPPED, "--inputs", LONG],
+        ["compile", *CONV, "--target", "opencl", "-o", f"{LONG}/b"],
+        ["compile", *MAPPED, "--target", "wafer", "-o", LONG],
+        ["run", *CONV, "--database", LONG],
+        ["tune", "--export", LONG, "--database", LONG],
+    ],
+)
+def test_names_that_are_too_long(capsys: Captured, arguments: list[str]) -> None:
+    assert run(arguments) == 1
+    assert "error[" in capsys.readouterr().err

@@ -9,6 +9,7 @@ import pytest
 from command_line import Captured, document, failure, run
 
 from polyloom.api import read_program
+from polyloom.scop import transform
 
 LAYER = """
 #define M 32
@@ -39,7 +40,8 @@ def layer(tmp_path: Path) -> list[str]:
 def test_simulate(layer: list[str], capsys: Captured, tmp_path: Path) -> None:
     place = ["--map", str(tmp_path / "layer.map")]
     found = document(capsys, ["simulate", *layer, *place, "--check", "--outputs", str(tmp_path / "y.npz")])
-    assert found["check"]["passed"]
+    assert found["check"]["passed"] and found["check"]["reading_checked"]
+    assert found["check"]["reference"].startswith("the C program, built by ")
     assert np.load(tmp_path / "y.npz")["y"].shape == (32,)
     explained = document(capsys, ["explain", *layer, *place])
     assert [t["statement"] for t in explained["tasks"] if t["kind"] == "dense"] == ["ff"]
@@ -85,3 +87,17 @@ def test_functions_that_the_machine_lacks_are_named(tmp_path: Path, capsys: Capt
     )
     arguments = ["simulate", str(tmp_path / "wave.c"), "--map", str(tmp_path / "wave.map")]
     assert "the machine does not compute `%`" in failure(capsys, arguments, 3)
+
+
+def test_the_check_sees_a_wrong_order(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loops = "for (int i = 0; i < 8; i++) y[i] = 2 * y[i]; for (int i = 0; i < 8; i++) y[i] += x[i];"
+    (tmp_path / "two.c").write_text(f"void two(float y[8], float x[8]) {{ {loops} }}")
+    command = ["simulate", str(tmp_path / "two.c"), "--check"]
+    assert document(capsys, command)["check"]["passed"]
+    whole = transform.arrange
+    monkeypatch.setattr(transform, "arrange", lambda *arguments: tuple(reversed(whole(*arguments))))
+    assert run(command) == 1
+    text = capsys.readouterr().err
+    assert "error[check-mismatch]" in text and "the C program, built by" in text

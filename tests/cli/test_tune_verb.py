@@ -60,7 +60,7 @@ def command(product: str, database: str, *more: str) -> list[str]:
 
 def test_what_tuning_finds_is_what_runs(product: str, database: str, capsys: Captured) -> None:
     found = document(capsys, command(product, database, "--budget", "60", "--evaluations", "4"))
-    assert set(found) == {"device", "database", "interrupted", "md_homs"}
+    assert set(found) == {"device", "database", "interrupted", "md_homs", "checks"}
     (hom,) = found["md_homs"]
     assert hom["evaluations"] == 4 and hom["sizes"] == [20, 20, 20] and hom["seconds"] > 0
     emitter = TunedEmitter(Path(database))
@@ -181,14 +181,16 @@ def test_kill_9_while_tuning(product: str, database: str) -> None:
     tuner = start(product, database, "--budget", "600")
     wait_for(database, 3, tuner)
     before = measurements(database)
+    (inside,) = Path(f"/proc/{tuner.pid}/task/{tuner.pid}/children").read_text().split()
+    assert list(workers(int(inside)))
     os.kill(tuner.pid, signal.SIGKILL)
     tuner.communicate()
     check_whole(database)
     assert measurements(database) >= before
     deadline = time.monotonic() + 10
-    while list(workers(tuner.pid)) and time.monotonic() < deadline:
+    while list(workers(int(inside))) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert list(workers(tuner.pid)) == []
+    assert list(workers(int(inside))) == []
 
 
 def test_ctrl_c_keeps_and_prints_what_was_found(product: str, database: str) -> None:

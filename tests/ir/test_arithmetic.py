@@ -156,3 +156,10 @@ def test_truth_values_and_parameters() -> None:
     )
     assert expression_text(Unary(UnaryOp.COMPLEMENT, bits), ["x"]) == "~(x & (x << 1))"
     assert expression_text(Convert(ElementType.INT8, bits), ["x"]) == "int8(x & (x << 1))"
+
+
+def test_a_power_of_one_half_is_no_root() -> None:
+    """C's pow(-0, 0.5) is 0 and pow(-inf, 0.5) is inf."""
+    bases = np.array([-0.0, -np.inf, 4.0])
+    found = arithmetic.binary(BinaryOp.POWER, bases, np.asarray(0.5), ElementType.FLOAT64)
+    assert np.array_equal(found, [0, np.inf, 2]) and not np.signbit(found).any()

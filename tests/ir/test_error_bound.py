@@ -30,7 +30,7 @@ def test_one_product_per_term(kind: str) -> None:
     inputs = data(node, 1)
     terms = np.abs(inputs["W"].astype(float) * inputs["x"].astype(float))
     expected = 300 * np.finfo(kind).eps * terms.sum(1)
-    assert np.allclose(error_bound(node, inputs)["y"], expected, rtol=1e-12)
+    assert np.allclose(error_bound(node, inputs)["y"], expected, rtol=2 * np.finfo(kind).eps)
 
 
 def test_overlapping_writes_count_their_own_terms() -> None:
@@ -39,7 +39,7 @@ def test_overlapping_writes_count_their_own_terms() -> None:
     )
     bound = error_bound(node, {"d": np.ones(4, "float32"), "W": np.ones(3, "float32")})["x"]
     count = np.array([1, 2, 3, 3, 2, 1, 0, 0])
-    assert np.array_equal(bound, count * np.finfo("float32").eps * count)
+    assert np.allclose(bound, count * np.finfo("float32").eps * count, rtol=1e-6)
 
 
 def test_integers_are_exact() -> None:

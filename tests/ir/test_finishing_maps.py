@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 from typing import Any
 
 import numpy as np
@@ -155,3 +156,15 @@ def test_long_ends_do_not_grow_without_bound() -> None:
     body = f"{local} all (i) in (4) h0[i] = x[i] {maps} ".replace("h20[", "y[")
     host = host_program(program_of("float32 x[4] -> float32 y[4]", body))
     assert 1 < len(host.body) <= 10
+
+
+def test_long_chains_of_maps_are_joined_in_time() -> None:
+    """Calls of functions are counted, not seconds: expressions are as deep as they are long."""
+    maps = 150
+    lines = [f"  all (i) in (8)\n    t{k}[i] = t{k - 1}[i] + b{k}[i]" for k in range(1, maps)]
+    given = ", ".join(f"float32 b{k}[8]" for k in range(1, maps))
+    text = f"lair f(): float32 t0[8], {given} -> float32 t{maps - 1}[8]\n{{\n" + "\n".join(lines) + "\n}\n"
+    program = lower(parse(Source("f.lair", text)), "f", {})
+    profile = cProfile.Profile()
+    profile.runcall(host_program, program)
+    assert sum(entry.callcount for entry in profile.getstats()) < 20_000 * maps

@@ -185,3 +185,18 @@ BROKEN = {
 def test_broken_rules_are_named(fault: str) -> None:
     with pytest.raises(InvalidProgram, match=fault):
         verify_host(BROKEN[fault])
+
+
+def shifted(name: str) -> Assignment:
+    """Return the assignment with a read whose place is moved by an iterator of a loop of the nest."""
+    reads = (ASSIGNMENT.reads[0], View("y", (Index((1,), Name(name)),)))
+    return replace(ASSIGNMENT, reads=reads)
+
+
+def test_assignments_speak_of_the_loops_around_all_of_their_instances() -> None:
+    """Launches that are joined become loops of a nest, whose iterators stay in the views."""
+    verify_host(nest(assignments=(shifted("c0"),)))
+    outside = (*NEST.body, Instance("S2", (Number(0),)))
+    for broken in (nest(assignments=(shifted("c1"),)), nest(assignments=(shifted("c0"),), body=outside)):
+        with pytest.raises(InvalidProgram, match="an index of `y` speaks of"):
+            verify_host(broken)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -40,8 +42,8 @@ from polyloom.ir.types import ElementType
 from polyloom.mdh.devices import OpenDevice, choose_device, open_device
 from polyloom.mdh.emit import emit_md_hom
 from polyloom.mdh.legality import problems
-from polyloom.mdh.runtime import prepare
-from polyloom.mdh.schedule import Caching, Memory, Schedule
+from polyloom.mdh.runtime import Prepared, prepare
+from polyloom.mdh.schedule import Caching, Memory, Schedule, plain_schedule
 from polyloom.mdh.tile_facts import TileFacts
 from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation
 
@@ -228,15 +230,15 @@ def turned(n: int, m: int) -> HostProgram:
     return program(hom, buffer("x", kind, (n, 2 * m)), buffer("y", kind, (m, n), Role.OUTPUT))
 
 
-def shifted(n: int, m: int) -> HostProgram:
+def shifted(n: int, m: int, element: ElementType = F32) -> HostProgram:
     """``y[i][j] = j > 0 ? x[i][j - 1] : 7``: what is not chosen lies outside."""
     whole = ElementType.INT32
     inside = Compare(CompareOp.GT, Iterator(1, whole), Constant(0, whole))
-    term = Select(inside, read(0), Constant(7, F32))
+    term = Select(inside, read(0, element), Constant(7, element))
     x, y = View("x", (at(1, 0), at(0, 1, plus=-1))), View("y", (at(1, 0), at(0, 1)))
     extents = (Number(n), Number(m))
     hom = MdHom("shifted", ("i", "j"), extents, (x,), (y,), (term,), (KEEP, KEEP), (None,), (None,))
-    return program(hom, buffer("x", F32, (n, m)), buffer("y", F32, (n, m), Role.OUTPUT))
+    return program(hom, buffer("x", element, (n, m)), buffer("y", element, (n, m), Role.OUTPUT))
 
 
 def gather(n: int, m: int) -> HostProgram:
@@ -290,7 +292,7 @@ def hom_of(given: HostProgram) -> MdHom:
 
 
 def device() -> OpenDevice:
-    return open_device(choose_device("cpu"))
+    return open_device(choose_device(os.environ.get("POLYLOOM_TEST_DEVICE", "cpu")))
 
 
 def made_up(given: HostProgram, parameters: Mapping[str, int], seed: int) -> dict[str, NDArray]:
@@ -310,10 +312,15 @@ def run_on_device(
     arrays: Mapping[str, NDArray],
 ) -> dict[str, NDArray]:
     """Return what is in the buffers that the program writes, after a run on the device."""
-    opened = device()
     prepared = prepare(
-        given, parameters, opened, lambda node, whole, model: emit_md_hom(node, whole, model, schedule)
+        given, parameters, device(), lambda node, whole, model: emit_md_hom(node, whole, model, schedule)
     )
+    return run_program(prepared, given, arrays)
+
+
+def run_program(prepared: Prepared, given: HostProgram, arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
+    """Return what is in the buffers that a prepared program writes, after a run."""
+    opened = device()
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
     one = np.zeros(1)  # no buffer of OpenCL is empty
     held = {name: array if array.size else one for name, array in arrays.items()}
@@ -351,6 +358,14 @@ def wild_schedule(given: HostProgram, rng: Random) -> Schedule:
         schedule = _wild(hom, count, rng)
         if not problems(TileFacts(hom, schedule), buffers_of(given), device().model):
             return schedule
+
+
+def copying_schedule(given: HostProgram) -> Schedule:
+    """Return a schedule of several work-items that share a copy of each input."""
+    hom = hom_of(given)
+    plain = plain_schedule(len(hom.extents), len(hom.inputs))
+    copies = (Caching(Memory.LOCAL),) * len(hom.inputs)
+    return replace(plain, items=(2, 2, *plain.items[2:]), local=(8,) * len(hom.extents), inputs=copies)
 
 
 def _wild(hom: MdHom, count: int, rng: Random) -> Schedule:

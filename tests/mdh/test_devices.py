@@ -100,7 +100,7 @@ def test_the_driver_refuses_a_kernel() -> None:
     [
         ("warning: x\n<source>:3:5: error: use of `y`\n  y\nerror: z", "<source>:3:5: error: use of `y`"),
         ("\n  ptxas fatal\n", "ptxas fatal"),
-        ("", "the driver gives no reason"),
+        ("", "no reason is given"),
     ],
 )
 def test_the_first_error_of_a_log(log: str, line: str) -> None:

@@ -111,12 +111,12 @@ def test_loops_branches_copies_temporaries_and_arguments(tmp_path: Path) -> None
 def test_the_library_may_be_loaded_at_run_time(tmp_path: Path) -> None:
     library = f'-DPOLYLOOM_OPENCL_LIBRARY="{opencl_library()}"'
     folder = write(tmp_path, files())
-    program_ = build(folder, ["main.c", "polyloom_host.c"], ["-DPOLYLOOM_DLOPEN", library], opencl=False)
+    program_ = build(folder, ["main.c", "polyloom_host.c"], [library, "-ldl"], opencl=False)
     assert run(program_).stdout == "equal\n"
 
 
 def test_a_library_that_is_not_there_is_one_message(tmp_path: Path) -> None:
-    options = ["-DPOLYLOOM_DLOPEN", '-DPOLYLOOM_OPENCL_LIBRARY="libNoSuchThing.so"']
+    options = ["-ldl", '-DPOLYLOOM_OPENCL_LIBRARY="libNoSuchThing.so"']
     program_ = build(write(tmp_path, files()), ["main.c", "polyloom_host.c"], options, opencl=False)
     done = run(program_)
     assert done.returncode == 1 and done.stdout == ""

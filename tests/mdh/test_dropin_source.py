@@ -35,7 +35,7 @@ VARIABLES = {b.name: Variable((b.name,), (len(b.shape),)) for b in BUFFERS}
 
 def place(text: str = TEXT) -> Place:
     start = text.index("SCOP")
-    return Place("f", Source("f.c", text), (start - 2, start + 4), frozenset({"n"}), VARIABLES)
+    return Place("f", Source("f.c", text), (start - 2, start + 4), {"n": "n"}, VARIABLES)
 
 
 def replaced(text: str, macros: dict[str, str] | None = None) -> str:

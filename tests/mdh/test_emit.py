@@ -71,10 +71,9 @@ def test_vectors_of_halves_at_any_address() -> None:
     plain = plain_schedule(2, 1)
     check(given, replace(plain, private=(12, 1), vector=1, width=16), {})
     check(given, replace(plain, private=(5, 1), vector=1, width=16, inputs=(Caching(Memory.LOCAL),)), {})
-    given = shifted(7, 40)
-    halves = replace(given, buffers=tuple(replace(b, type=ElementType.FLOAT16) for b in given.buffers))
+    given = shifted(7, 40, ElementType.FLOAT16)
     for width in (2, 4, 8, 16):
-        check(halves, replace(plain, vector=1, width=width), {})
+        check(given, replace(plain, vector=1, width=width), {})
 
 
 TURNED = Caching(Memory.LOCAL, (1, 2, 3, 0))

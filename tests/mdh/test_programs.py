@@ -22,7 +22,7 @@ from polyloom.mdh.execution import Executable, plain_launch
 from polyloom.mdh.made_up import made_up_inputs
 from polyloom.mdh.runtime import Emitter
 from polyloom.mdh.tuned import TunedEmitter
-from polyloom.mdh.verdict import check_run, wanted_results
+from polyloom.mdh.verdict import check_run, evaluated
 from polyloom.scop.transform import ReductionMode, host_program
 from random_c import PARAMETERS, CProgram, c_programs
 
@@ -58,9 +58,8 @@ def assert_right(
     copies = {name: array.copy() for name, array in inputs.items()}
     bound = bind(Signature(program, ()), {**parameters, **copies})
     execution = Executable(program, device(), emit, fuse=fuse).run(bound)
-    steps = execution.timing.launches
-    wanted = wanted_results(program, parameters, inputs)
-    verdict = check_run(program, parameters, inputs, wanted, execution.arrays, steps, made_up=True)  # type: ignore[arg-type]
+    expected = evaluated(program)(parameters, inputs)
+    verdict = check_run(program, parameters, inputs, expected, execution.arrays, made_up=True)  # type: ignore[arg-type]
     assert verdict.passed, (verdict.mismatches, parameters)
 
 

@@ -34,6 +34,7 @@ from polyloom.ir.host import (
     View,
 )
 from polyloom.ir.host_evaluate import evaluate_host
+from polyloom.ir.reference import Expected
 from polyloom.ir.specialise import specialise
 from polyloom.ir.types import ElementType
 from polyloom.mdh.arguments import Signature, bind
@@ -137,7 +138,7 @@ def test_a_loop_over_tiny_launches_is_one_kernel(n: int, launches: int) -> None:
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(md_homs(extras=True), st.integers(0, 2**16))
 def test_every_md_hom_inside_of_a_fused_loop(case: Case, seed: int) -> None:
-    loop = HostLoop("i", Number(0), Operation("<", (Name("i"), Number(3))), Number(1), (case.node,))
+    loop = HostLoop("t", Number(0), Operation("<", (Name("t"), Number(3))), Number(1), (case.node,))
     program = replace(case.program, body=(loop,))
     assert_right(program, {}, case.data(seed))
 
@@ -385,12 +386,14 @@ def test_the_check_finds_what_is_wrong() -> None:
     program, parameters = stepped(0, 2), {"n": 6}
     inputs = {"a": integers(6), "b": integers(6)}
     right = evaluate_host(program, parameters, inputs)
-    assert check_run(program, parameters, inputs, right, right, 4, made_up=True).passed
+    expected = Expected(right, "the evaluator", reading_checked=False)
+    assert check_run(program, parameters, inputs, expected, right, made_up=True).passed
     wrong = {**right, "a": right["a"] + np.eye(1, 6, 2, dtype=np.int32)[0]}
-    verdict = check_run(program, parameters, inputs, right, wrong, 4, made_up=True)
+    verdict = check_run(program, parameters, inputs, expected, wrong, made_up=True)
     assert not verdict.passed and verdict.exact
     assert verdict.mismatches[0].startswith("a[2] is ") and verdict.mismatches[0].endswith("1 of 6 are wrong")
-    assert verdict.json() == {"passed": False, "exact": True, "max_error": None}
+    found = verdict.json()
+    assert (found["passed"], found["exact"], found["max_error"]) == (False, True, None)
 
 
 # -- what people read
@@ -411,6 +414,13 @@ def test_the_kernel_of_a_fused_loop(golden: Callable[[Path, str], None]) -> None
     golden(GOLDEN / "fused_loop.cl", emit_nest(node, program, a_processor()).kernels[0].source)
 
 
+def test_fused_loops_over_one_iterator_are_different_nodes() -> None:
+    (loop,) = stepped(0, 6).body
+    program = replace(stepped(0, 6), body=(loop, replace(loop, start=Number(2)), loop))
+    fused = with_fused_loops(specialise(program, {"n": 16}), a_processor())
+    assert [node.name for node in fused.body if isinstance(node, Nest)] == ["loop_t", "loop_t_1", "loop_t_2"]
+
+
 def a_processor() -> DeviceModel:
     return replace(device().model, kind=DeviceKind.CPU, max_group_size=4096)
 
@@ -419,6 +429,6 @@ def test_the_check_of_real_numbers_finds_what_is_wrong() -> None:
     program = doubling().program
     inputs = {"s": np.asarray(0.3, np.float32), "x": np.linspace(1, 2, 6, dtype=np.float32)}
     right = evaluate_host(program, {"n": 6}, inputs)
-    for error, passed in ((1e-7, True), (1e-4, False)):
-        found = {"y": right["y"] * np.float32(1 + error)}
-        assert check_run(program, {"n": 6}, inputs, right, found, 1, made_up=False).passed is passed
+    for found, passed in (({"y": np.nextafter(right["y"], 9)}, True), ({"y": right["y"] * 1.0001}, False)):
+        expected = Expected(right, "the evaluator", reading_checked=False)
+        assert check_run(program, {"n": 6}, inputs, expected, found, made_up=False).passed is passed

@@ -17,6 +17,7 @@ from test_html_packing import unpacked
 from polyloom.diagnostics import PolyloomError
 from polyloom.ir.program import Program
 from polyloom.report.html import page_text, write_report
+from polyloom.report.html.page import _shown
 from polyloom.wafer.simulation_result import SimulationResult
 
 VOID = {"meta", "input", "br", "path", "rect", "i"}
@@ -78,7 +79,7 @@ def test_figures_of_the_summary(conv1d: SimulationResult) -> None:
     s = conv1d.simulation
     for figure in (s.cycles, s.limit.cycles, s.simd_operations, s.wavelets, s.memory_bytes):
         assert f"{figure:,}" in page.text["summary"]
-    assert "the same bits as the NumPy evaluator" in page.text["verdict"]
+    assert "the same bits as the evaluator's results" in page.text["verdict"]
 
 
 def test_every_task_is_decided_and_every_role_is_listed() -> None:
@@ -134,6 +135,18 @@ def test_names_cannot_end_the_script_or_the_page(conv1d: SimulationResult) -> No
     page = Page(page_text(result))
     assert json.loads(page.text["data"])["roles"]
     assert "<blink>" not in page_text(result) and "</script><blink>&\"'" in page.text["program"]
+
+
+@pytest.mark.parametrize("character", ["\x1b", "\x07", "\x9b", "\x00", "\u202e", "\u2066", "\ud800"])
+def test_control_characters_of_names_are_shown_as_escapes(conv1d: SimulationResult, character: str) -> None:
+    text = page_text(replaced_name(conv1d, f"a{character}b"))
+    escape = character.encode("unicode_escape").decode()
+    assert character not in text
+    assert f"a{escape}b" in Page(text).text["program"]
+
+
+def test_control_characters_of_data_are_shown_as_escapes() -> None:
+    assert _shown({"a\x1b": ["\u202e", ("\x07\n", 3)]}) == {"a\\x1b": ["\\u202e", ["\\x07\n", 3]]}
 
 
 def replaced_name(result: SimulationResult, name: str) -> SimulationResult:

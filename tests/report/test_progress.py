@@ -44,3 +44,18 @@ def test_a_failure_stops_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "DELAY", 0.0)
     with pytest.raises(KeyError), progress.progress_bar():
         raise KeyError("inside")
+
+
+def status_shown(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, delay: float) -> str:
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress, "SHORT_DELAY", delay)
+    with progress.status_line("building"):
+        time.sleep(0.2)
+    return stream.getvalue()
+
+
+def test_the_status_of_what_takes_long_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "building" in status_shown(monkeypatch, Terminal(), 0.0)
+    assert status_shown(monkeypatch, Terminal(), 60.0) == ""
+    assert status_shown(monkeypatch, io.StringIO(), 0.0) == ""

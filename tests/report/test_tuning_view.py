@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -41,6 +42,19 @@ def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     )
     print_tuning([], "a device")
     assert "nothing to tune" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("character", ["\x1b", "\x07", "\x9b", "\u202e", "\u2066"])
+def test_control_characters_of_names_are_shown_as_escapes(
+    capsys: pytest.CaptureFixture[str], character: str
+) -> None:
+    name = f"a{character}[red]b"
+    print_tuning([replace(TUNED, name=name)], name)
+    shown = name.encode("unicode_escape").decode()
+    out = capsys.readouterr().out
+    assert character not in out and out.count(shown) == 2
+    line = progress_text(Progress(name, 1, 2, 40, 4, 5e-6, 2e-6, 31.4))
+    assert line.startswith(shown)
 
 
 def test_the_document() -> None:

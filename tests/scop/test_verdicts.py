@@ -65,6 +65,15 @@ def test_explanation_for_a_person_and_for_a_program() -> None:
     assert loops[0]["witness"]["array"] == "A" and loops[0]["line"] == 5
 
 
+def test_how_far_the_order_of_a_sum_moves_it_is_said() -> None:
+    scop = read((KERNELS / "centred_products.c").read_text())
+    free, strict = host_program(scop), host_program(scop, strict=True)
+    (first, *_) = document(scop, free)["reassociated"]
+    assert first["epsilon"] == float(np.finfo(np.float64).eps)
+    assert f"its {first['terms']} terms in any order" in text(scop, free)
+    assert document(scop, strict)["reassociated"] == [] and "rounding:" not in text(scop, strict)
+
+
 def errors(operators: str, mode: ReductionMode = ReductionMode.STATED) -> list[str]:
     scop = read(MATRICES.replace("OPERATORS", operators))
     with pytest.raises(PolyloomError) as caught:

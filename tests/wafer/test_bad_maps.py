@@ -116,6 +116,20 @@ def survives(text: str) -> None:
         assert all(render(d) for d in refused.diagnostics)
 
 
+def test_the_index_of_a_port_needs_no_name() -> None:
+    text = """# lair: pad.lair
+size: { PE[2, 2] }
+compute_map: { pad[i] -> PE[i//4, 1] }
+iport_map: { x[i = 0:7] -> [PE[0, -1] -> [i]] }
+oport_map: { xp[i = 1:8] -> [PE[2, 1] -> index[i]]; xp[i] -> [PE[2, 0] -> index[i]] : i = 0 or i > 8 }
+"""
+    codes = [
+        {d.code for d in refused.diagnostics} if (refused := outcome("ports.map", t)) is not None else set()
+        for t in (text, text.replace("-> [i]]", "-> index[i]]"))
+    ]
+    assert codes[0] == codes[1]
+
+
 @settings(deadline=None, max_examples=150)
 @given(st.integers(0, 2**32))
 def test_token_soup(seed: int) -> None:

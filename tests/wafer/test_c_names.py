@@ -12,12 +12,14 @@ from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.ir import evaluate, random_inputs
+from polyloom.ir.expressions import Binary, BinaryOp, Constant, Expression, Unary, UnaryOp
+from polyloom.ir.types import ElementType
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.c_names import is_reserved
 from polyloom.wafer.instructions import instructions
 from polyloom.wafer.map_reader import read_mapping
 from polyloom.wafer.program import compile_program
-from polyloom.wafer.scalar_code import function_names
+from polyloom.wafer.scalar_code import function_names, scalar_code
 from polyloom.wafer.simd import SimdMode, SimdOptions
 from polyloom.wafer.simulation import simulate_program
 from polyloom.wafer.simulator.machine import load_machine
@@ -124,3 +126,13 @@ def test_what_the_headers_define_is_reserved() -> None:
     assert not {name for name in unguarded if not name.startswith("SIMD_INSTRUCTION")}
     assert made <= function_names()
     assert all("_" not in entry.name for entry in instructions())
+
+
+@pytest.mark.parametrize("element", [ElementType[n] for n in ("FLOAT16", "FLOAT32", "INT16", "INT32")])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_a_negated_negative_number_is_no_decrement(element: ElementType, depth: int) -> None:
+    """C reads ``--3`` as another operator."""
+    expression: Expression = Constant(-3, element)
+    for _ in range(depth):
+        expression = Unary(UnaryOp.NEGATE, expression)
+    assert "--" not in scalar_code(Binary(BinaryOp.SUBTRACT, expression, expression), {})

@@ -8,7 +8,7 @@ import pytest
 from polyloom import read_mapping, read_program
 from polyloom.ir import evaluate
 from polyloom.ir.any_order import digits_of
-from polyloom.wafer.check import check_outputs
+from polyloom.wafer.check import Check, Reals, check_outputs, made_up_reals
 
 SCALE = read_program(
     "lair scale(): float16 W[1], float16 x[1] -> float16 W1[1] { all (i) in (1) W1[i] = W[i] * x[i] }"
@@ -97,3 +97,44 @@ def test_what_a_state_may_be_off_is_carried_over(invocations: int) -> None:
 
 def test_a_number_that_is_none_is_wrong() -> None:
     assert verdict(np.nan, 1) == (False, np.inf)
+
+
+DOT = read_program(
+    "lair dot(): float16 a[64], float16 b[64] -> float16 s { all (i) in (64) s += a[i] * b[i] }"
+)
+DOT_MAP = read_mapping(
+    """size: { PE[1, 1] }
+    compute_map: { dot[i] -> PE[0, 0] }
+    iport_map: { a[i] -> [PE[0, -1] -> index[i]] }""",
+    DOT,
+)
+
+
+def test_made_up_reals_leave_room_in_halves_and_say_their_scale() -> None:
+    made = made_up_reals(DOT, DOT_MAP, 1, 1.0)
+    assert made is not None
+    assert np.isfinite(evaluate(DOT, made.arrays)["s"])
+    sizes = np.abs(made.arrays["a"].astype(float))
+    assert sizes.max() / sizes.min() > 5
+    again = made_up_reals(DOT, DOT_MAP, 1, 1.0)
+    assert again is not None and np.array_equal(made.arrays["a"], again.arrays["a"])
+
+
+def test_reals_in_another_order_pass_and_zeros_fail() -> None:
+    made = made_up_reals(DOT, DOT_MAP, 1, 1.0)
+    assert made is not None
+    products = made.arrays["a"] * made.arrays["b"]
+    pairwise = products.reshape(8, 8).sum(axis=1, dtype=np.float16).sum(dtype=np.float16)
+    judged = [
+        check_outputs(DOT, DOT_MAP, made.arrays, {"s": np.asarray(v)}, 1, exactly=False)
+        for v in (pairwise, np.float16(0) if abs(pairwise) > 100 else np.float16(1000))
+    ]
+    assert [c.passed for c in judged] == [True, False]
+
+
+def test_a_failure_with_reals_fails_the_check() -> None:
+    passed = Check(True, 0.0, ())
+    failed = Check(False, 9.0, ("y[0] is 1, not 2; 1 of 1 are wrong",))
+    both = passed.with_reals(Reals(failed, 3, 1))
+    assert not both.passed and both.mismatches == failed.mismatches
+    assert both.json()["reals"]["passed"] is False

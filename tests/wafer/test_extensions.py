@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from corpus import EXAMPLES
 
 from polyloom.api import explain, read_mapping, read_program, simulate
-from polyloom.cli.main import polyloom
+from polyloom.cli.verbs import polyloom
 from polyloom.diagnostics import PolyloomError
 from polyloom.wafer.extensions import Extension
 

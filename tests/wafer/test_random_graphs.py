@@ -17,7 +17,7 @@ from polyloom.wafer.simulator import build
 POSSIBLE = {"right", *REFUSED, "map-trigger", "map-state"}
 
 
-@pytest.mark.parametrize("start", [0, 12])
+@pytest.mark.parametrize("start", [0, pytest.param(12, marks=(pytest.mark.slow, pytest.mark.ci))])
 def test_some_graphs(start: int) -> None:
     outcomes = Counter(outcome(graph_layer(seed), MODES[:1]) for seed in range(start, start + 12))
     assert outcomes["right"] >= 6, outcomes

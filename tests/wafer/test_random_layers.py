@@ -28,8 +28,12 @@ from polyloom.wafer.simd import SimdAnalysis, SimdOptions, Strategy
 from polyloom.wafer.simulator import build
 from polyloom.wafer.simulator.machine import load_machine
 
+LATER = (pytest.mark.slow, pytest.mark.ci)
 
-@pytest.mark.parametrize("start", range(0, 160, 16))
+
+@pytest.mark.parametrize(
+    "start", [*range(0, 64, 16), *(pytest.param(start, marks=LATER) for start in range(64, 160, 16))]
+)
 def test_some_layers(start: int) -> None:
     outcomes = Counter(
         outcome(random_layer(seed), (MODES[0], MODES[1 + seed % 4]), _check_sets)

@@ -14,6 +14,7 @@ from polyloom.cli.options import (
     c_options,
     database_option,
     device_option,
+    fp_option,
     machine_option,
     map_option,
     parameter_option,
@@ -40,6 +41,7 @@ from polyloom.sources import Reading
 @device_option
 @parameter_option
 @reductions_option
+@fp_option
 @database_option
 def command(source: Path, target: str, folder: Path, **options: Any) -> None:
     """Write compiled files into DIR.
@@ -76,7 +78,7 @@ def _opencl(source: Path, folder: Path, options: Mapping[str, Any]) -> tuple[str
     from polyloom.pipeline import compile_opencl
     from polyloom.sources import is_c, load_host_programs
 
-    keys = ("node", "function", "defines", "include", "preprocessor", "reductions")
+    keys = ("node", "function", "defines", "include", "preprocessor", "reductions", "fp")
     reading = Reading(**{key: options[key] for key in keys})
     loaded = load_host_programs(source, reading)
     text = read_source(source) if is_c(source) else None

@@ -12,6 +12,7 @@ from polyloom.cli.loading import load_chosen
 from polyloom.cli.messages import print_remarks
 from polyloom.cli.options import (
     c_options,
+    fp_option,
     json_option,
     machine_option,
     map_option,
@@ -31,6 +32,7 @@ from polyloom.sources import Reading, is_c, load_scops
 @parameter_option
 @map_option
 @reductions_option
+@fp_option
 @simd_option
 @reduction_option
 @machine_option
@@ -77,7 +79,10 @@ def _explain_loops(source: Path, options: dict[str, Any], *, as_json: bool) -> N
 
     reading = Reading(**{name: options[name] for name in _READING})
     scops = load_scops(source, reading)
-    found = [(scop, host_program(scop, ReductionMode(reading.reductions))) for scop in scops]
+    found = [
+        (scop, host_program(scop, ReductionMode(reading.reductions), strict=reading.fp == "strict"))
+        for scop in scops
+    ]
     if as_json:
         documents = [document(scop, transformation) for scop, transformation in found]
         click.echo(json.dumps(documents[0] if len(documents) == 1 else documents, indent=1))
@@ -85,4 +90,4 @@ def _explain_loops(source: Path, options: dict[str, Any], *, as_json: bool) -> N
     click.echo("\n".join(text(scop, transformation) for scop, transformation in found), nl=False)
 
 
-_READING = ("function", "defines", "include", "preprocessor", "reductions")
+_READING = ("function", "defines", "include", "preprocessor", "reductions", "fp")

@@ -11,7 +11,7 @@ import click
 
 from polyloom.cli.loading import load_whole
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.files import read_arrays, write_text
+from polyloom.files import exists, is_folder, read_arrays, write_text
 
 if TYPE_CHECKING:
     from polyloom.ir.layers import Layer
@@ -33,15 +33,18 @@ def run_layers(
     Raises what the layers were refused for, when all of them have been printed.
     """
     from polyloom.api import simulate_layers
+    from polyloom.ir.inputs import elements_of
     from polyloom.ir.layers import layers_of
-    from polyloom.models import model_inputs
+    from polyloom.models import elements_of_model, model_inputs
     from polyloom.report.layers_view import print_layers
     from polyloom.report.progress import layer_status
 
     loaded = load_whole(source, options, quiet=as_json)
-    arrays = None if inputs is None else read_arrays(inputs)
-    if loaded.model is not None:
-        arrays = model_inputs(loaded.model, arrays)
+    model = loaded.model
+    most = elements_of(loaded.program) if model is None else elements_of_model(model)
+    arrays = None if inputs is None else read_arrays(inputs, most)
+    if model is not None:
+        arrays = model_inputs(model, arrays)
     layers = layers_of(loaded.program)
     maps = {} if folder is None else _maps(folder, layers)
     with layer_status(len(layers)) as progress:
@@ -58,12 +61,12 @@ def run_layers(
 
 def _maps(folder: Path, layers: Iterable[Layer]) -> Mapping[str, Path]:
     """Return the maps that there are."""
-    if not folder.is_dir():
+    if not is_folder(folder):
         message = f"`{folder}` is no folder"
         helps = ["with `--per-layer`, `--map` names a folder that holds NAME.map for some layers"]
         raise PolyloomError(error("map-folder", message, helps=helps))
     files = {layer.name: folder / _file(layer) for layer in layers}
-    return {name: path for name, path in files.items() if path.exists()}
+    return {name: path for name, path in files.items() if exists(path)}
 
 
 def _write_maps(folder: Path | None, run: ModelRun) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 
@@ -27,6 +28,6 @@ def print_remarks(diagnostics: Iterable[Diagnostic], *, quiet: bool) -> None:
 def _text(diagnostic: Diagnostic) -> str:
     head, line, rest = render(diagnostic).partition("\n")
     label, _, message = head.partition(": ")
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or os.environ.get("NO_COLOR"):  # no-color.org
         return head + line + rest
     return click.style(label, fg=_COLORS[diagnostic.severity], bold=True) + f": {message}" + line + rest

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from polyloom.sources import is_model
 from polyloom.wafer.extensions import Extension
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -40,7 +41,7 @@ def _with_source(function: _F, *, required: bool) -> _F:
                 metavar="NAME=VALUE",
                 multiple=True,
                 callback=_defines,
-                help="A LAIR size or type parameter (-D M=32 -D T=float32), or a C macro.",
+                help="A LAIR size or type parameter (-D M=32 -D T=float32), a C macro, or a size of a model.",
             ),
             click.option("--debug", is_flag=True, expose_value=False, hidden=True),
         )
@@ -159,6 +160,15 @@ def device_option(function: _F) -> _F:
     return click.option("--device", metavar="D", help=help_)(function)
 
 
+def driver_patch_option(function: _F) -> _F:
+    """Add ``--no-driver-patch``."""
+    help_ = "Leave the driver's memory alone: PoCL on a processor that it does not know is no device then."
+    option = click.option(
+        "--no-driver-patch", "driver_patch", is_flag=True, default=True, flag_value=False, help=help_
+    )
+    return option(function)
+
+
 def parameter_option(function: _F) -> _F:
     """Add ``--param``."""
     option = click.option(
@@ -188,7 +198,23 @@ def scalar_option(function: _F) -> _F:
 def _scalars(
     ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, int | float]:
+    if values:
+        _check_not_of_model(ctx, parameter)
     return {name: _scalar(ctx, parameter, text) for name, text in _defines(ctx, parameter, values).items()}
+
+
+def _check_not_of_model(ctx: click.Context, parameter: click.Parameter) -> None:
+    """Refuse arguments of a function where the source is a model, whose inputs are tensors."""
+    source = ctx.params.get("source")
+    if source is not None and is_model(source):
+        raise click.BadParameter("a model has no such arguments: give sizes with `-D NAME=8`", ctx, parameter)
+
+
+def _check_of_c(ctx: click.Context, parameter: click.Parameter) -> None:
+    """Refuse integer arguments of a function where the source is none of C."""
+    _check_not_of_model(ctx, parameter)
+    if ctx.params.get("source") is not None and not _is_c(ctx):
+        raise click.BadParameter("it is of C: give sizes of a layer with `-D NAME=8`", ctx, parameter)
 
 
 def _scalar(ctx: click.Context, parameter: click.Parameter, text: str) -> int | float:
@@ -218,7 +244,21 @@ def reductions_option(function: _F) -> _F:
     return option(function)
 
 
+def fp_option(function: _F) -> _F:
+    """Add ``--fp``."""
+    option = click.option(
+        "--fp",
+        type=click.Choice(["reassociate", "strict"]),
+        default="reassociate",
+        show_default=True,
+        help="Of C: sums of floats in any order, or in the source's, each rounded as the C compiler rounds.",
+    )
+    return option(function)
+
+
 def _parameters(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
+    if values:
+        _check_of_c(ctx, parameter)
     found: dict[str, int] = {}
     for text in values:
         name, equals, value = (part.strip() for part in text.partition("="))

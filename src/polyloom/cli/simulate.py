@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,11 @@ def _refuse_with_layers(**given: object) -> None:
 @click.option(
     "--memory", metavar="BYTES", type=click.IntRange(min=0), help="What the data of a PE may fill at most."
 )
-@click.option("--check", is_flag=True, help="Compare with the NumPy evaluator; exit with 1 on a mismatch.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Compare with the C program, or the NumPy evaluator; exit with 1 on a mismatch.",
+)
 @click.option("--trace", metavar="T", type=_FILE, help="Write what happened when, for a timeline viewer.")
 @click.option("--report", metavar="R.html", type=_FILE, help="Write everything as one HTML page.")
 @click.option(
@@ -125,13 +130,16 @@ def command(
         return
     from polyloom.api import simulate
     from polyloom.files import read_arrays, write_arrays, write_whole
-    from polyloom.models import model_inputs
+    from polyloom.ir.inputs import elements_of
+    from polyloom.models import elements_of_model, model_inputs, model_reals
     from polyloom.report.progress import progress_bar
     from polyloom.report.simulation_view import print_simulation
 
     loaded, choice = load_placed(source, options, map_file, quiet=as_json)
     program, model = loaded.program, loaded.model
-    arrays = None if inputs is None else read_arrays(inputs)
+    most = elements_of(program) if model is None else elements_of_model(model)
+    arrays = None if inputs is None else read_arrays(inputs, most * invocations)
+    reals = partial(model_reals, model) if model is not None and arrays is None and invocations == 1 else None
     if model is not None:
         arrays = model_inputs(model, arrays)
     with progress_bar() as progress:
@@ -143,6 +151,8 @@ def command(
             trace=trace is not None,
             watch=None if report is None else watch,
             progress=progress,
+            reference=loaded.reference,
+            reals=reals,
             **common,
         )
     if outputs is not None:
@@ -162,5 +172,5 @@ def command(
         print_simulation(result)
         print_remarks(result.remarks, quiet=False)
     if result.check is not None and not result.check.passed:
-        message = "the simulation and the evaluator do not agree"
+        message = f"the simulation does not give {result.check.by}"
         raise PolyloomError(error("check-mismatch", message, notes=result.check.mismatches))

@@ -42,6 +42,7 @@ def command(
     from polyloom.api import random_inputs, trace_tensors
     from polyloom.files import read_arrays, write_arrays
     from polyloom.ir.compare import first_difference
+    from polyloom.ir.inputs import elements_of
     from polyloom.report.trace_view import trace_document
 
     if is_model(source):
@@ -49,9 +50,12 @@ def command(
         _print(document, found, as_json=as_json)
         return
     program = load(source, options, quiet=as_json)
-    given = random_inputs(program) if inputs is None else read_arrays(inputs)
+    given = random_inputs(program) if inputs is None else read_arrays(inputs, elements_of(program))
     tensors = trace_tensors(program, given)
-    found = None if compare is None else first_difference(program, given, tensors, read_arrays(compare))
+    found = None
+    if compare is not None:
+        wanted = read_arrays(compare, elements_of(program, every=True))
+        found = first_difference(program, given, tensors, wanted)
     if output is not None:
         write_arrays(output, tensors)
     _print(trace_document(program, tensors, found), found, as_json=as_json)
@@ -61,14 +65,16 @@ def _traced_model(
     source: Path, options: dict[str, Any], inputs: Path | None, output: Path | None, compare: Path | None
 ) -> tuple[dict[str, Any], Difference | None]:
     """Evaluate a model; its tensors have the names that they have in its file."""
-    from polyloom.files import read_arrays, write_arrays
-    from polyloom.models import trace_model
+    from polyloom.files import read_arrays, read_shapes, write_arrays
+    from polyloom.models import elements_of_model, trace_model
     from polyloom.report.trace_view import model_trace_document
     from polyloom.sources import load_model
 
-    given = None if inputs is None else read_arrays(inputs)
-    model = load_model(source, options["defines"], given, options.get("function"))
-    traced = trace_model(model, given, None if compare is None else read_arrays(compare))
+    shapes = None if inputs is None else read_shapes(inputs)
+    model = load_model(source, options["defines"], shapes, options.get("function"))
+    most = elements_of_model(model)
+    given = None if inputs is None else read_arrays(inputs, most)
+    traced = trace_model(model, given, None if compare is None else read_arrays(compare, most))
     if output is not None:
         write_arrays(output, traced.tensors)
     return model_trace_document(model, traced.tensors, traced.difference), traced.difference

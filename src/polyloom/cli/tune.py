@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,13 +13,20 @@ from polyloom.cli.options import (
     c_options,
     database_option,
     device_option,
+    driver_patch_option,
+    fp_option,
     json_option,
     number,
     optional_source_options,
     reductions_option,
     scalar_option,
 )
+from polyloom.diagnostics import PolyloomError, warning
 from polyloom.sources import Reading
+
+if TYPE_CHECKING:
+    from polyloom.mdh.compiled import CompiledProgram
+    from polyloom.mdh.devices import DeviceModel
 
 _FILE = click.Path(path_type=Path)
 INTERRUPTED = 130
@@ -29,8 +36,10 @@ INTERRUPTED = 130
 @optional_source_options
 @c_options
 @device_option
+@driver_patch_option
 @scalar_option
 @reductions_option
+@fp_option
 @database_option
 @click.option(
     "--budget",
@@ -51,6 +60,7 @@ INTERRUPTED = 130
 def command(
     source: Path | None,
     device: str | None,
+    driver_patch: bool,
     parameters: dict[str, int | float],
     database: Path | None,
     budget: float,
@@ -70,6 +80,7 @@ def command(
         raise click.UsageError("Missing argument 'SOURCE' (or --export, --import).")
     from polyloom.cli.tuning import exported_to, imported_from
     from polyloom.mdh.database import Database, default_path
+    from polyloom.mdh.devices import choose_device
 
     path = default_path() if database is None else database
     document: dict[str, Any] = {}
@@ -79,11 +90,16 @@ def command(
             document |= imported_from(results, origin, quiet=as_json)
         if source is not None:
             settings = {"budget": budget, "evaluations": evaluations, "seed": seed}
-            found = _tuned(source, device, parameters, results, settings, Reading(**options), as_json)
+            model = choose_device(device, driver_patch=driver_patch)
+            found = _tuned(source, model, parameters, results, settings, Reading(**options), as_json)
             document |= found
             interrupted = found["interrupted"]
         if target is not None:
             document |= exported_to(results, target, quiet=as_json)
+        damaged = results.damaged
+    if damaged:
+        message = f"{damaged} entries of `{path}` hold nothing that Polyloom writes, and were passed over"
+        print_remarks([warning("database-damaged", message)], quiet=as_json)
     if as_json:
         click.echo(json.dumps(document, indent=1))
     return INTERRUPTED if interrupted else 0
@@ -91,20 +107,18 @@ def command(
 
 def _tuned(
     source: Path,
-    device: str | None,
+    model: DeviceModel,
     parameters: dict[str, int | float],
     results: Any,
     settings: dict[str, Any],
     reading: Reading,
     quiet: bool,
 ) -> dict[str, Any]:
-    from polyloom.mdh.devices import choose_device
     from polyloom.mdh.tune import TuneOptions
-    from polyloom.pipeline import tune_opencl
+    from polyloom.pipeline import open_program, tune_opencl
     from polyloom.report.tuning_view import print_tuning, tuning_document, tuning_progress
     from polyloom.sources import load_host_programs
 
-    model = choose_device(device)
     loaded = load_host_programs(source, reading)
     print_remarks([remark for part in loaded for remark in part.remarks], quiet=quiet)
     with tuning_progress(quiet=quiet) as observer:
@@ -112,4 +126,34 @@ def _tuned(
         found = tune_opencl([p.program for p in loaded], parameters, model, results, options, observer)
     if not quiet:
         print_tuning(found, model.id)
-    return tuning_document(found, model.id, str(results.path))
+    document = {**tuning_document(found, model.id, str(results.path)), "checks": []}
+    if found and not document["interrupted"]:
+        programs = [open_program(part, model, results.path) for part in loaded]
+        document["checks"] = [_checked(program, parameters, quiet) for program in programs]
+    return document
+
+
+def _checked(program: CompiledProgram, parameters: dict[str, int | float], quiet: bool) -> dict[str, Any]:
+    """Compare a tuned program with its reference; say so where that cannot be done.
+
+    Errors: ``check-mismatch``.
+    """
+    from polyloom.mdh.running import check_mismatch
+    from polyloom.pipeline import check_tuned
+    from polyloom.report.run_view import check_rows
+    from polyloom.report.terminal import print_pairs
+
+    name = program.program.name
+    try:
+        found = check_tuned(program, parameters)
+    except PolyloomError as fault:
+        reason = fault.diagnostics[0].message
+        print_remarks([warning("tuning-unchecked", f"`{name}` was not checked: {reason}")], quiet=quiet)
+        return {"function": name, "check": None, "reason": reason}
+    if found is None or found.expected is None:
+        return {"function": name, "check": None, "reason": "there is nothing to compare with"}
+    if not found.passed:
+        raise check_mismatch(found.expected, found.mismatches)
+    if not quiet:
+        print_pairs(check_rows(found))
+    return {"function": name, "check": found.json()["check"]}

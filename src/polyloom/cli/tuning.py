@@ -22,7 +22,7 @@ def imported_from(database: Database, path: Path, *, quiet: bool) -> dict[str, A
     text = read_source(path).text
     try:
         document = json.loads(text)
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         message = f"`{path}` holds no tuning results"
         helps = ["give a file that `polyloom tune --export FILE` wrote"]
         diagnostic = error("tuning-document", message, notes=[f"it is no JSON: {fault}"], helps=helps)

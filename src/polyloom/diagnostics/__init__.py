@@ -11,6 +11,7 @@ from polyloom.diagnostics.messages import (
 )
 from polyloom.diagnostics.render import render
 from polyloom.diagnostics.span import Source, Span
+from polyloom.diagnostics.visible import visible, visible_name
 
 __all__ = [
     "Diagnostic",
@@ -22,5 +23,7 @@ __all__ = [
     "error",
     "remark",
     "render",
+    "visible",
+    "visible_name",
     "warning",
 ]

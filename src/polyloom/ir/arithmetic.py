@@ -216,7 +216,7 @@ def _shift(function: np.ufunc) -> Function:
     return lambda a, b: function(a, b & b.dtype.type(8 * a.dtype.itemsize - 1))
 
 
-def _both_in_float64(function: np.ufunc) -> Function:
+def _both_in_float64(function: Callable[[NDArray, NDArray], NDArray]) -> Function:
     return lambda a, b: function(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype)
 
 
@@ -230,9 +230,16 @@ def _power_integers(a: NDArray, b: NDArray) -> NDArray:
     return result
 
 
+def _power(a: NDArray, b: NDArray) -> NDArray:
+    """Return C's ``pow``; for one exponent of 0.5 NumPy alone takes the root, even of -0."""
+    bases, exponents = (np.array(x, ndmin=1) for x in np.broadcast_arrays(a, b))
+    found: NDArray = np.power(bases, exponents).reshape(np.broadcast_shapes(a.shape, b.shape))
+    return found
+
+
 _OF_TWO_FLOATS: dict[BinaryOp, Function] = {
     BinaryOp.DIVIDE: np.true_divide,
-    BinaryOp.POWER: _both_in_float64(np.power),
+    BinaryOp.POWER: _both_in_float64(_power),
     BinaryOp.REMAINDER: np.fmod,
     BinaryOp.ATAN2: _both_in_float64(np.arctan2),
     BinaryOp.HYPOT: _both_in_float64(np.hypot),

@@ -53,12 +53,13 @@ def combined(combiner: Combiner, left: Partial, right: Partial, names: Mapping[s
     reads = [*left.values, *right.values]
     values = []
     for result, a, b in zip(combiner.results, left.values, right.values, strict=True):
-        found = value(result, reads, _no_iterators, names)
+        found = value(result, reads, no_iterators, names)
         values.append(np.where(both, found, np.where(left.present, a, b)))
     return Partial(tuple(values), left.present | right.present)
 
 
-def _no_iterators(dimension: int) -> NDArray:
+def no_iterators(dimension: int) -> NDArray:
+    """Refuse iterators: an operator combines values only."""
     raise LookupError("a combine operator uses an iterator")
 
 
@@ -66,8 +67,9 @@ def reduced(
     combiner: Combiner, points: Partial, axis: int, names: Mapping[str, int], start: Partial | None = None
 ) -> Partial:
     """Combine the points along an axis, which stays with length 1; ``start`` comes before the first."""
-    line = points if start is None else joined([start, points], axis)
     function = ufunc_of(combiner)
+    points = points if function is not None else entered(combiner, points, names)
+    line = points if start is None else joined([start, points], axis)
     if function is not None and (line.present.all() or combiner.neutral[0] is not None):
         present = np.logical_or.reduce(line.present, axis=axis, keepdims=True)
         (values,) = with_neutral(combiner, line).values
@@ -103,6 +105,7 @@ def scanned(combiner: Combiner, points: Partial, axis: int, names: Mapping[str, 
         (values,) = with_neutral(combiner, points).values
         sums = function.accumulate(values, axis=axis, dtype=values.dtype)
         return Partial((sums,), np.logical_or.accumulate(points.present, axis=axis))
+    points = entered(combiner, points, names)
     steps = [points.take(slice(0, 1), axis)]
     for k in range(1, points.present.shape[axis]):
         steps.append(combined(combiner, steps[-1], points.take(slice(k, k + 1), axis), names))
@@ -122,6 +125,14 @@ def joined(parts: Sequence[Partial], axis: int) -> Partial:
     count = len(parts[0].values)
     values = tuple(along([p.values[o] for p in parts]) for o in range(count))
     return Partial(values, along([p.present for p in parts]))
+
+
+def entered(combiner: Combiner, points: Partial, names: Mapping[str, int]) -> Partial:
+    """Return terms as they come in: ``neutral op term``, if the operator has a neutral element."""
+    if any(n is None for n in combiner.neutral):
+        return points
+    everywhere = with_neutral(combiner, nothing(combiner, points.present.shape))
+    return Partial(combined(combiner, everywhere, points, names).values, points.present)
 
 
 def with_neutral(combiner: Combiner, result: Partial) -> Partial:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.ir.error_bound import error_bound
+from polyloom.ir.error_rules import Floats
 from polyloom.ir.program import Program
 
 NDArray = npt.NDArray[Any]
@@ -27,6 +28,84 @@ class Difference:
     tensor: str
     max_error: float
     text: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Arrays that were compared with others, element by element within bounds.
+
+    ``max_error``: in units of the bound, infinite where nothing may differ. ``mismatches``: a line for each
+    array that is wrong. ``tight``: the share of elements that must be equal, or whose bound is below
+    ``TIGHT`` of their value. ``unknown``: the number of elements that differ, and that no bound judges.
+    """
+
+    max_error: float
+    mismatches: tuple[str, ...]
+    tight: float
+    unknown: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether no element is further off than its bound."""
+        return not self.mismatches
+
+
+TIGHT = 0.01
+"""The share of a value below which its bound says much."""
+
+
+def compared(
+    found: Mapping[str, NDArray], wanted: Mapping[str, NDArray], bounds: Mapping[str, Floats]
+) -> Comparison:
+    """Compare arrays by name; elements without a bound must be equal.
+
+    An infinite bound judges nothing.
+    """
+    worst, mismatches, tight, unknown = 0.0, [], 0, 0
+    for name, array in wanted.items():
+        if found[name].shape != array.shape:
+            mismatches.append(f"{name} is {list(found[name].shape)}, not {list(array.shape)}")
+            worst = float("inf")
+            continue
+        bound = np.broadcast_to(bounds.get(name, np.zeros(())), array.shape)
+        known = np.isfinite(bound)
+        units = in_units(found[name], array, bound)
+        tight += int(np.count_nonzero(_is_tight(bound, array)))
+        unknown += int(np.count_nonzero(~known & (in_units(found[name], array, 1.0) > 0)))
+        units = np.where(known, units, 0.0)
+        worst = max(worst, float(units.max(initial=0.0)))
+        if (units > 1).any():
+            mismatches.append(mismatch_text(name, found[name], array, units > 1))
+    count = sum(array.size for array in wanted.values())
+    return Comparison(worst, tuple(mismatches), tight / count if count else 1.0, unknown)
+
+
+MUCH = 0.5
+"""The share of elements with a tight bound from which on a comparison says much."""
+
+
+def said(tight: float, unknown: int) -> str:
+    """Return what bounds say, in words: the share of elements with a tight one, and how many have none."""
+    share = f"for {tight:.0%} of the elements the bound is below {TIGHT:.0%} of the value"
+    unjudged = f", {unknown:,} differ that have none" if unknown else ""
+    return f"{'the bound says little: ' if tight < MUCH else ''}{share}{unjudged}"
+
+
+def _is_tight(bound: Floats, wanted: NDArray) -> npt.NDArray[np.bool_]:
+    """Return where a bound says much of an element: it is none, or small beside the value."""
+    with np.errstate(all="ignore"):
+        sizes = np.abs(wanted.astype(np.float64))
+    least = float(np.finfo(wanted.dtype).smallest_normal) if wanted.dtype.kind == "f" else 0.0
+    return np.isfinite(bound) & (bound <= np.maximum(TIGHT * np.where(np.isfinite(sizes), sizes, 0.0), least))
+
+
+def mismatch_text(
+    name: str, found: NDArray, wanted: NDArray, wrong: npt.NDArray[np.bool_], when: str = ""
+) -> str:
+    """Return ``y[3] is 2.0, not 3.0; 2 of 14 are wrong``, of the first that is wrong."""
+    at = tuple(int(k) for k in np.argwhere(wrong)[0])
+    element = name + "".join(f"[{k}]" for k in at)
+    return f"{element} is {found[at]}, not {wanted[at]}{when}; {int(wrong.sum())} of {wrong.size} are wrong"
 
 
 def first_difference(
@@ -59,7 +138,8 @@ def first_beyond(
         raise PolyloomError(*faults)
     for name, wanted in tensors.items():
         if name in given:
-            units = in_units(given[name], wanted, bounds.get(name, np.zeros(wanted.shape)))
+            bound = bounds.get(name, np.zeros(wanted.shape))
+            units = np.where(np.isfinite(bound), in_units(given[name], wanted, bound), 0.0)
             if (units > 1).any():
                 return _difference(name, given[name], wanted, units)
     return None

@@ -10,7 +10,7 @@ than the md_hom alone (``fewer_dimensions``). Not in the papers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from polyloom.ir.expressions import walk
@@ -29,6 +29,7 @@ from polyloom.ir.host import (
 )
 from polyloom.ir.joined_maps import with_finish, with_term
 from polyloom.ir.types import ElementType
+from polyloom.ir.written import verify_writes
 
 MOST_PARTS = 256
 """How long the scalar functions of an md_hom may get: who reads a result twice has what made it twice."""
@@ -38,6 +39,8 @@ def with_finishing_maps(program: HostProgram) -> HostProgram:
     """Return the program with maps joined to what they finish or feed, without buffers of no more use.
 
     Half precision is rounded when it is stored, so its maps stay apart.
+
+    Errors: ``InvalidProgram`` where a node would write other elements than those that it joins.
     """
     leaves = [uses([n]) for n in walk_host(program.body) if not isinstance(n, HostLoop | HostBranch)]
     reads = Counter(name for leaf in leaves for name in leaf.read)
@@ -98,16 +101,21 @@ class _Joiner:
 
     def _whole(self, before: MdHom, node: MdHom) -> MdHom | None:
         """Return two nodes in one; None where that is not the same, or no gain."""
+        if _length(before) + _length(node) > MOST_PARTS + 2:
+            return None
         a, b = without_single_points(before), without_single_points(node)
-        choices = []
-        if _is_map(b) and _writes_all(a):
-            choices.append((with_finish(a, b, self.passing), a))
-        if _is_map(a):
-            choices.append((with_term(a, b, self.passing), b))
-        for made, alone in choices:
+        for made, alone in self._choices(a, b):
             if made is not None and _length(made) <= MOST_PARTS and self._rank(made) <= self._rank(alone):
+                verify_writes((before, node), (made,), self.passing)
                 return replace(made, name=node.name, span=node.span)
         return None
+
+    def _choices(self, a: MdHom, b: MdHom) -> Iterator[tuple[MdHom | None, MdHom]]:
+        """Yield the ways in which two nodes may be one, each with the node that it is like."""
+        if _is_map(b) and _writes_all(a):
+            yield with_finish(a, b, self.passing), a
+        if _is_map(a):
+            yield with_term(a, b, self.passing), b
 
     def _rank(self, hom: MdHom) -> int:
         return len(with_fewer_dimensions(hom, self.buffers)[0].extents)

@@ -27,6 +27,7 @@ from polyloom.ir.host import (
     View,
 )
 from polyloom.ir.order import Loop, loops
+from polyloom.ir.passes import after_pass, at_the_end
 from polyloom.ir.program import Access, Affine, Combine, Program, Statement, Tensor
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.relations import first_unwritten, first_written_twice
@@ -46,7 +47,8 @@ def host_program(program: Program) -> HostProgram:
     roles = {**dict.fromkeys(program.inputs, Role.INPUT), **dict.fromkeys(program.outputs, Role.OUTPUT)}
     buffers = tuple(_buffer(t, roles.get(t.name, Role.LOCAL)) for t in program.tensors)
     body = tuple(node for s in program.statements for node in _nodes(s, program.tensor(s.write.tensor)))
-    return with_finishing_maps(HostProgram(program.name, (), buffers, body))
+    made = after_pass("making md_homs", HostProgram(program.name, (), buffers, body))
+    return at_the_end("joining maps", with_finishing_maps(made))
 
 
 def _buffer(tensor: Tensor, role: Role) -> Buffer:

@@ -65,13 +65,18 @@ class Role(Enum):
 
 @dataclass(frozen=True)
 class Buffer:
-    """An array in memory, row by row; rank 0 is a scalar. Extents are over the parameters."""
+    """An array in memory, row by row; rank 0 is a scalar. Extents are over the parameters.
+
+    ``rows``: the program touches no others than from the first of these numbers, in the first dimension, to
+    before the second; both are in the array, or the first is not less than the second. None: not known.
+    """
 
     name: str
     type: ElementType
     shape: tuple[IntExpression, ...]
     role: Role
     span: Span | None = field(default=None, compare=False, repr=False)
+    rows: tuple[IntExpression, IntExpression] | None = field(default=None, compare=False, repr=False)
 
 
 class Order(Enum):
@@ -92,13 +97,17 @@ class Combiner:
 
     ``results[o]`` is over reads: position ``p`` < n is output p of the left operand, position n + p that of
     the right one. ``neutral[o]`` is None where there is no neutral element: then the first term starts.
-    ``commutative`` tells whether operands may change places.
+    Where there is one, parts start from it: a term t comes in as ``neutral op t``, and it is on such values
+    that the operator is associative (``e > x ? e : x`` is on numbers; a NaN comes in as -inf).
+    ``commutative`` tells whether operands may change places. Where ``associative`` is false the terms are
+    combined one by one into the initial value, in their order, as floats are under ``--fp strict``.
     """
 
     name: str
     results: tuple[Expression, ...]
     neutral: tuple[float | int | None, ...]
     commutative: bool = True
+    associative: bool = True
 
 
 @dataclass(frozen=True)
@@ -223,13 +232,17 @@ class Parameter:
 
 @dataclass(frozen=True)
 class HostProgram:
-    """Host nodes in order over buffers; what is known of the parameters is ``context`` (a condition)."""
+    """Host nodes in order over buffers; what is known of the parameters is ``context`` (a condition).
+
+    ``strict``: every operation on floats is rounded as it is written, and none is contracted.
+    """
 
     name: str
     parameters: tuple[Parameter, ...]
     buffers: tuple[Buffer, ...]
     body: tuple[HostNode, ...]
     context: IntExpression | None = None
+    strict: bool = False
 
     @cached_property
     def _by_name(self) -> dict[str, Buffer]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from polyloom.ir.md_hom_evaluate import run_md_hom
 from polyloom.ir.nest_evaluate import run_nest
 
 NDArray = npt.NDArray[Any]
+Leaf = MdHom | Nest | Copy
+Carrier = Callable[[Leaf, Mapping[str, int]], None]
 
 
 def evaluate_host(
@@ -31,7 +34,7 @@ def evaluate_host(
     """
     arrays = initial_arrays(program, parameters, inputs)
     with np.errstate(all="ignore"):
-        _run(program.body, arrays, dict(parameters))
+        carried_out(program.body, dict(parameters), partial(_leaf, arrays))
     written = (b.name for b in program.buffers if b.role in (Role.OUTPUT, Role.UPDATED))
     return {name: arrays[name] for name in written}
 
@@ -49,23 +52,33 @@ def initial_arrays(
     }
 
 
-def _run(nodes: tuple[HostNode, ...], arrays: dict[str, NDArray], names: dict[str, int]) -> None:
+def _leaf(arrays: Mapping[str, NDArray], node: Leaf, names: Mapping[str, int]) -> None:
+    match node:
+        case MdHom():
+            run_md_hom(node, arrays, names)
+        case Nest():
+            run_nest(node, arrays, names)
+        case Copy(source=source, target=target):
+            arrays[target][...] = arrays[source]
+
+
+def carried_out(nodes: tuple[HostNode, ...], names: Mapping[str, int], leaf: Carrier) -> None:
+    """Walk host loops and branches in order; ``leaf`` carries out what is inside.
+
+    ``names``: parameters and the iterators of host loops around the nodes.
+    """
     for node in nodes:
         match node:
-            case MdHom():
-                run_md_hom(node, arrays, names)
-            case Nest():
-                run_nest(node, arrays, names)
-            case Copy(source=source, target=target):
-                arrays[target][...] = arrays[source]
             case HostBranch(condition=condition, body=body, otherwise=otherwise):
-                _run(body if holds(condition, names) else otherwise, arrays, names)
+                carried_out(body if holds(condition, names) else otherwise, names, leaf)
             case HostLoop():
-                _loop(node, arrays, names)
+                _loop(node, names, leaf)
+            case _:
+                leaf(node, names)
 
 
-def _loop(loop: HostLoop, arrays: dict[str, NDArray], names: dict[str, int]) -> None:
+def _loop(loop: HostLoop, names: Mapping[str, int], leaf: Carrier) -> None:
     inner = {**names, loop.iterator: integer(loop.start, names)}
     while holds(loop.condition, inner):
-        _run(loop.body, arrays, inner)
+        carried_out(loop.body, inner, leaf)
         inner[loop.iterator] += integer(loop.step, inner)

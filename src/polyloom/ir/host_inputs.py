@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,15 @@ NDArray = npt.NDArray[Any]
 def shape_of(buffer: Buffer, parameters: Mapping[str, int]) -> tuple[int, ...]:
     """Return a buffer's extents for given parameters; none is negative."""
     return tuple(max(0, integer(n, parameters)) for n in buffer.shape)
+
+
+def elements_of(program: HostProgram, parameters: Mapping[str, Any]) -> int | None:
+    """Return how many elements the arguments of a program have together; None where that is open."""
+    try:
+        known = {name: value for name, value in parameters.items() if isinstance(value, int)}
+        return len(program.parameters) + sum(prod(shape_of(b, known)) for b in program.buffers)
+    except KeyError:
+        return None
 
 
 def input_buffers(program: HostProgram) -> tuple[Buffer, ...]:

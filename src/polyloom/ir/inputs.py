@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,11 @@ def checked_inputs(program: Program, inputs: Mapping[str, NDArray]) -> dict[str,
     if faults:
         raise PolyloomError(*faults)
     return arrays
+
+
+def elements_of(program: Program, *, every: bool = False) -> int:
+    """Return how many elements the inputs of a program have together; ``every``: all of its tensors."""
+    return sum(prod(t.shape) for t in program.tensors if every or t.name in program.inputs)
 
 
 def described(tensor: Tensor) -> str:

@@ -32,7 +32,9 @@ def with_initial(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
         return None
     started = [o for o, start in enumerate(b.initial) if isinstance(start, Read) and _of(b, start, given)]
     places = [k for k, v in enumerate(b.inputs) if v.buffer == given.buffer]
-    if len(started) != 1 or len(places) != 1 or not _replaces(b, started[0], given, passing):
+    if len(started) != 1 or len(places) != 1:
+        return None
+    if not _replaces(b, started[0], places[0], passing):
         return None
     turn = _turn(a, given, b, b.inputs[places[0]])
     if turn is None or _read_elsewhere(b, places[0], started[0]):
@@ -60,9 +62,12 @@ def _of(b: MdHom, start: Read, given: View) -> bool:
     return b.inputs[start.position].buffer == given.buffer
 
 
-def _replaces(b: MdHom, output: int, given: View, passing: frozenset[str]) -> bool:
-    """Whether what the buffer held before is needed no more once ``b`` has run."""
-    return b.outputs[output].buffer == given.buffer or given.buffer in passing
+def _replaces(b: MdHom, output: int, start: int, passing: frozenset[str]) -> bool:
+    """Whether ``b`` writes every element that it starts from, or nobody asks for those again.
+
+    A scan ``s[j] = s[j - 1] + a[j]`` starts from ``s[0]``, which it does not write.
+    """
+    return b.outputs[output] == b.inputs[start] or b.inputs[start].buffer in passing
 
 
 def _read_elsewhere(b: MdHom, place: int, output: int) -> bool:
@@ -253,7 +258,10 @@ def _with_inputs(
     given: Mapping[int, Expression],
 ) -> tuple[tuple[View, ...], _Moved]:
     """Return the inputs with those of ``a`` added, and what moves its expressions there."""
-    views = list(inputs)
+    views: dict[View, int] = {}
+    for k, view in enumerate(inputs):
+        views.setdefault(view, k)
+    found = list(inputs)
     reads: dict[int, Expression | int] = dict(given)
 
     def add(k: int) -> None:
@@ -262,13 +270,14 @@ def _with_inputs(
                 add(place)
         turned = _turned_view(a.inputs[k], b, turn, reads)
         if turned not in views:
-            views.append(turned)
-        reads[k] = views.index(turned)
+            views[turned] = len(found)
+            found.append(turned)
+        reads[k] = views[turned]
 
     for k in range(len(a.inputs)):
         if k not in reads:
             add(k)
-    return tuple(views), _Moved(turn, reads)
+    return tuple(found), _Moved(turn, reads)
 
 
 def _tidy(node: MdHom) -> MdHom:

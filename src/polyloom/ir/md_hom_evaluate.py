@@ -30,11 +30,16 @@ NDArray = npt.NDArray[Any]
 def run_md_hom(node: MdHom, arrays: Mapping[str, NDArray], names: Mapping[str, int]) -> None:
     """Carry out an md_hom: its output buffers among ``arrays`` change."""
     launch = Launch(node, arrays, names)
+    for whole in serial_boxes(launch):
+        _run_box(launch, whole)
+
+
+def serial_boxes(launch: Launch) -> Iterator[Box]:
+    """Yield the domain in boxes that are carried out one after another: one for each serial point."""
     serial = launch.dimensions(Order.SERIAL)
     for point in product(*(range(launch.extents[k]) for k in serial)):
         at = dict(zip(serial, point, strict=True))
-        whole = tuple(range(at[k], at[k] + 1) if k in at else range(n) for k, n in enumerate(launch.extents))
-        _run_box(launch, whole)
+        yield tuple(range(at[k], at[k] + 1) if k in at else range(n) for k, n in enumerate(launch.extents))
 
 
 def run_box(node: MdHom, arrays: Mapping[str, NDArray], names: Mapping[str, int], box: Box) -> None:
@@ -48,25 +53,25 @@ def run_box(node: MdHom, arrays: Mapping[str, NDArray], names: Mapping[str, int]
 
 def _run_box(launch: Launch, whole: Box) -> None:
     """Carry out the points of a box, whose serial dimensions have one value."""
-    if _scatters(launch):
+    if scatters(launch):
         if all(whole):
             scatter(launch, whole)
         return
-    stores = [(box, *_results(launch, box)) for box in _kept_boxes(launch, whole)]
+    stores = [(box, *_results(launch, box)) for box in kept_boxes(launch, whole)]
     for box, values, where in stores:
         for view, found in zip(launch.node.outputs, values, strict=True):
             places = written_places(launch, view, Reads(launch, box), where)
             assign(launch.arrays[view.buffer], places, found[where])
 
 
-def _scatters(launch: Launch) -> bool:
+def scatters(launch: Launch) -> bool:
     """Whether points that reduced dimensions tell apart may write different elements."""
     lost = launch.dimensions(Order.POINTWISE)
     indices = [index for view in launch.node.outputs for index in view.indices]
     return any(not isinstance(i, Index) or any(i.coefficients[k] for k in lost) for i in indices)
 
 
-def _kept_boxes(launch: Launch, whole: Box) -> Iterator[Box]:
+def kept_boxes(launch: Launch, whole: Box) -> Iterator[Box]:
     """Yield boxes of kept points; reduced dimensions have length 1, prefix dimensions stay whole."""
     lost = launch.dimensions(Order.POINTWISE)
     room = max(1, LARGEST_BOX // max(1, prod(len(whole[k]) for k in launch.dimensions(Order.PREFIX))))
@@ -86,18 +91,21 @@ def _cut(whole: range, size: int) -> list[range]:
 def _results(launch: Launch, kept: Box) -> tuple[tuple[NDArray, ...], Mask]:
     """Return the finished values of a box of kept points, and which of them are stored."""
     node = launch.node
-    start = _initial(launch, kept)
-    result = _combined(launch, kept, start)
-    combiner = launch.outermost
-    if combiner is not None:
-        result = with_neutral(combiner, result)
+    result = combined_at(launch, kept)
     reads = Reads(launch, kept, result.values)
     pairs = zip(node.finish, result.values, strict=True)
     values = tuple(v if f is None else launch.values(f, reads) for f, v in pairs)
     return values, result.present & launch.holds(node.written, kept)
 
 
-def _initial(launch: Launch, kept: Box) -> Partial | None:
+def combined_at(launch: Launch, kept: Box) -> Partial:
+    """Return what the points above a box of kept points combine to, before it is finished."""
+    result = combined_points(launch, kept, start_of(launch, kept))
+    combiner = launch.outermost
+    return result if combiner is None else with_neutral(combiner, result)
+
+
+def start_of(launch: Launch, kept: Box) -> Partial | None:
     """Return what the reduction starts from at kept points; None where it starts from nothing."""
     combiner = launch.outermost
     given = launch.node.initial
@@ -111,7 +119,7 @@ def _initial(launch: Launch, kept: Box) -> Partial | None:
     return Partial(values, np.ones(shape, np.bool_))
 
 
-def _combined(launch: Launch, kept: Box, start: Partial | None) -> Partial:
+def combined_points(launch: Launch, kept: Box, start: Partial | None) -> Partial:
     """Return what the points above a box of kept points combine to."""
     lost = launch.dimensions(Order.POINTWISE)
     combiners = {launch.node.combine[k].combiner for k in lost}
@@ -122,14 +130,15 @@ def _combined(launch: Launch, kept: Box, start: Partial | None) -> Partial:
         return _in_order(launch, kept, combiner, start)
     points = terms(launch, tuple(range(launch.extents[k]) if k in lost else r for k, r in enumerate(kept)))
     for k in reversed(range(len(kept))):
-        points = _along(launch, points, k)
+        points = along(launch, points, k)
     outermost = launch.outermost
     if start is None or outermost is None:
         return points
     return combined(outermost, start, points, launch.names)
 
 
-def _along(launch: Launch, points: Partial, dimension: int) -> Partial:
+def along(launch: Launch, points: Partial, dimension: int) -> Partial:
+    """Combine points along a dimension by its operator; ``++`` leaves them as they are."""
     operator = launch.node.combine[dimension]
     if operator.combiner is None:
         return points
@@ -145,35 +154,37 @@ def _in_order(launch: Launch, kept: Box, combiner: Combiner, start: Partial | No
     """Combine points of one operator one after another, chunks of them at a time."""
     lost = launch.dimensions(Order.POINTWISE)
     total = start
-    for chunk in _chunks([launch.extents[k] for k in lost], max(1, prod(map(len, kept)))):
+    for chunk in chunks([launch.extents[k] for k in lost], max(1, prod(map(len, kept)))):
         at = dict(zip(lost, chunk, strict=True))
         box = tuple(at.get(k, r) for k, r in enumerate(kept))
-        line = _as_line(terms(launch, box), lost)
-        before = None if total is None else _as_line(total, lost)
-        result = reduced(combiner, line, 0, launch.names, before)
-        total = Partial(tuple(v.reshape(_shape(kept)) for v in result.values), _shaped(result, kept))
-    return nothing(combiner, _shape(kept)) if total is None else total
+        points = as_line(terms(launch, box), lost)
+        before = None if total is None else as_line(total, lost)
+        result = reduced(combiner, points, 0, launch.names, before)
+        total = Partial(tuple(v.reshape(shape_of(kept)) for v in result.values), _shaped(result, kept))
+    return nothing(combiner, shape_of(kept)) if total is None else total
 
 
-def _shape(box: Box) -> tuple[int, ...]:
+def shape_of(box: Box) -> tuple[int, ...]:
+    """Return the lengths of a box."""
     return tuple(map(len, box))
 
 
 def _shaped(result: Partial, box: Box) -> Mask:
-    return result.present.reshape(_shape(box))
+    return result.present.reshape(shape_of(box))
 
 
-def _as_line(points: Partial, lost: Sequence[int]) -> Partial:
+def as_line(points: Partial, lost: Sequence[int]) -> Partial:
     """Bring the lost dimensions together as the first axis, in lexicographic order."""
-
-    def line(array: NDArray) -> NDArray:
-        moved = np.moveaxis(array, lost, range(len(lost)))
-        return moved.reshape(-1, *moved.shape[len(lost) :])
-
-    return Partial(tuple(line(v) for v in points.values), line(points.present))
+    return Partial(tuple(line(v, lost) for v in points.values), line(points.present, lost))
 
 
-def _chunks(extents: Sequence[int], width: int) -> Iterator[Box]:
+def line(array: NDArray, lost: Sequence[int]) -> NDArray:
+    """Return an array whose first axis is the lost dimensions, in lexicographic order."""
+    moved = np.moveaxis(array, lost, range(len(lost)))
+    return moved.reshape(-1, *moved.shape[len(lost) :])
+
+
+def chunks(extents: Sequence[int], width: int) -> Iterator[Box]:
     """Yield boxes that cover a rectangle in lexicographic order, of about LARGEST_BOX / width points."""
     room = max(1, LARGEST_BOX // width)
     ranges: list[list[range]] = []

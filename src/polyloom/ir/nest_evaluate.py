@@ -49,10 +49,11 @@ def _one_by_one(
 ) -> None:
     run = serial_function(node)
     for point in product(*map(range, extents)):
-        run({**arrays, **_private(node, names, ())}, names, point)
+        run({**arrays, **private_arrays(node, names, ())}, names, point)
 
 
-def _private(node: Nest, names: Mapping[str, int], lanes: tuple[int, ...]) -> dict[str, NDArray]:
+def private_arrays(node: Nest, names: Mapping[str, int], lanes: tuple[int, ...]) -> dict[str, NDArray]:
+    """Return the private buffers of a nest, with an axis of lanes in front."""
     shapes = {b.name: (*lanes, *(max(0, integer(n, names)) for n in b.shape)) for b in node.private}
     return {b.name: garbage(shapes[b.name], b.type) for b in node.private}
 
@@ -60,22 +61,27 @@ def _private(node: Nest, names: Mapping[str, int], lanes: tuple[int, ...]) -> di
 def _together(
     node: Nest, arrays: Mapping[str, NDArray], names: Mapping[str, int], extents: tuple[int, ...]
 ) -> None:
-    count = prod(extents)
-    lanes = np.indices(extents, dtype=np.int64).reshape(len(extents), count)
-    private = _private(node, names, (count,))
-    points = dict(zip(node.iterators, lanes, strict=True))
-    run = _Run(node, {**arrays, **private}, frozenset(private), dict(names))
-    run.tree(node.body, points, np.arange(count))
+    private = private_arrays(node, names, (prod(extents),))
+    NestRun(node, {**arrays, **private}, frozenset(private), dict(names)).all_lanes(extents)
 
 
 @dataclass(frozen=True, eq=False)
-class _Run:
+class NestRun:
+    """The body of a nest at work on lanes; ``private`` buffers among ``arrays`` have an axis of lanes."""
+
     node: Nest
     arrays: Mapping[str, NDArray]
     private: frozenset[str]
     names: Mapping[str, int]
 
+    def all_lanes(self, extents: tuple[int, ...]) -> None:
+        """Carry out the body at all points of a rectangle."""
+        count = prod(extents)
+        lanes = np.indices(extents, dtype=np.int64).reshape(len(extents), count)
+        self.tree(self.node.body, dict(zip(self.node.iterators, lanes, strict=True)), np.arange(count))
+
     def tree(self, tree: Tree, points: Names, lanes: NDArray) -> None:
+        """Carry out a part of the body at some lanes."""
         for node in tree:
             match node:
                 case Loop():
@@ -111,14 +117,18 @@ class _Run:
     def _instance(self, instance: Instance, points: Names, lanes: NDArray) -> None:
         assignment = next(a for a in self.node.assignments if a.name == instance.statement)
         coordinates = [self._integers(a, points, lanes) for a in instance.arguments]
-        _Step(self, assignment, coordinates, points, lanes).run()
+        self.step(NestStep(self, assignment, coordinates, points, lanes))
+
+    def step(self, step: NestStep) -> None:
+        """Carry out an assignment at some lanes."""
+        step.run()
 
 
-class _Step(Sequence[NDArray]):
+class NestStep(Sequence[NDArray]):
     """An assignment at some lanes; as a sequence, what its views read there."""
 
     def __init__(
-        self, run: _Run, assignment: Assignment, coordinates: list[NDArray], points: Names, lanes: NDArray
+        self, run: NestRun, assignment: Assignment, coordinates: list[NDArray], points: Names, lanes: NDArray
     ) -> None:
         self.within = run
         self.assignment = assignment
@@ -134,7 +144,7 @@ class _Step(Sequence[NDArray]):
         if position not in self.found:
             view = self.assignment.reads[position]
             array = self.within.arrays[view.buffer]
-            places = zip(self._places(view), array.shape, strict=True)
+            places = zip(self.places(view), array.shape, strict=True)
             self.found[position] = array[tuple(np.clip(p, 0, max(0, n - 1)) for p, n in places)]
         return self.found[position]
 
@@ -146,7 +156,7 @@ class _Step(Sequence[NDArray]):
         if condition is not None:
             where = self._values(condition).astype(np.bool_)
         array = self.within.arrays[target.buffer]
-        places = tuple(p[where] for p in self._places(target))
+        places = tuple(p[where] for p in self.places(target))
         check_inside(self.assignment.name, target.buffer, array.shape, places)
         assign(array, places, values[where])
 
@@ -154,7 +164,8 @@ class _Step(Sequence[NDArray]):
         found = value(expression, self, self.coordinates.__getitem__, self.within.names)
         return np.broadcast_to(found, self.lanes.shape)
 
-    def _places(self, view: View) -> tuple[NDArray, ...]:
+    def places(self, view: View) -> tuple[NDArray, ...]:
+        """Return the index of each dimension of a buffer at every lane."""
         own = (self.lanes,) if view.buffer in self.within.private else ()
         return (*own, *(self._place(i) for i in view.indices))
 

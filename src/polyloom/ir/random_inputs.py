@@ -1,4 +1,4 @@
-"""Made-up inputs: small integers, so that every order of summation gives the same bits.
+"""Made-up inputs: small integers, all orders of summation give the same bits; reals, so that they differ.
 
 Sums of integers are exact in float16 up to 2048. The range of the values shrinks with the number of
 terms; where even -1 and 1 could add up to more, signs at random keep the sums small in all likelihood.
@@ -7,7 +7,8 @@ terms; where even -1 and 1 could add up to more, signs at random keep the sums s
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,42 @@ EXACT = 2048
 
 _OF_POSITIVE = frozenset({UnaryOp.LOG, UnaryOp.LOG2, UnaryOp.LOG10, UnaryOp.SQRT, UnaryOp.RSQRT})
 _GROWING = frozenset({UnaryOp.EXP, UnaryOp.EXP2, UnaryOp.SINH, UnaryOp.COSH})
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Real numbers from ``10**-decades`` to ``10**decades`` (a half of the decades for float16).
+
+    ``dominant``: square matrices have a diagonal that outweighs their rows, which factorisations need.
+    """
+
+    decades: float
+    dominant: bool = False
+
+
+SCALES = (Scale(3), Scale(1), Scale(1, dominant=True))
+"""From what shows most to what keeps the results of most programs finite."""
+
+
+def of_scale(signed: NDArray, scale: Scale, seed: Sequence[int]) -> NDArray:
+    """Return real numbers of a scale with the signs of an array; zeros stay."""
+    generator = np.random.default_rng(seed)
+    decades = scale.decades / 2 if signed.dtype == np.float16 else scale.decades
+    values = np.sign(signed) * 10 ** generator.uniform(-decades, decades, signed.shape)
+    if scale.dominant and values.ndim == 2 and values.shape[0] == values.shape[1]:
+        np.fill_diagonal(values, 2 * np.abs(values).sum(axis=1))
+    return np.asarray(values).astype(signed.dtype)
+
+
+def random_reals(
+    program: Program, scale: Scale, seed: int = 0, density: Mapping[str, float] | float = 1.0
+) -> dict[str, NDArray] | None:
+    """Return inputs whose floats are reals of mixed scale; None where no input has floats."""
+    arrays = random_inputs(program, seed, density)
+    reals = [name for name, array in arrays.items() if array.dtype.kind == "f"]
+    return (
+        {**arrays, **{n: of_scale(arrays[n], scale, [seed, *n.encode()]) for n in reals}} if reals else None
+    )
 
 
 def random_inputs(

@@ -28,7 +28,7 @@ def scatter(launch: Launch, box: Box) -> None:
     places = [written_places(launch, view, reads, where) for view in launch.node.outputs]
     if not where.any():
         return
-    first, group = _groups(places[0], launch.arrays[launch.node.outputs[0].buffer].shape)
+    first, group = groups(places[0], launch.arrays[launch.node.outputs[0].buffer].shape)
     proper = Partial(tuple(v[where] for v in points.values), where[where])
     result = _meeting(launch, proper, _start(reads, where, first), group)
     finished = _finished(launch, result, reads, where, first)
@@ -36,7 +36,7 @@ def scatter(launch: Launch, box: Box) -> None:
         launch.arrays[view.buffer][tuple(p[first] for p in place)] = values
 
 
-def _groups(places: tuple[NDArray, ...], shape: tuple[int, ...]) -> tuple[NDArray, NDArray]:
+def groups(places: tuple[NDArray, ...], shape: tuple[int, ...]) -> tuple[NDArray, NDArray]:
     """Return the first point of each element that is written, and the element's number of each point."""
     flat = np.ravel_multi_index(places, shape)
     _, first, group = np.unique(flat, return_index=True, return_inverse=True)

@@ -10,7 +10,6 @@ from polyloom.ir.host import (
     Assignment,
     Buffer,
     CombineOperator,
-    Combiner,
     Copy,
     HostBranch,
     HostLoop,
@@ -134,7 +133,8 @@ def _assignment(assignment: Assignment, values: Values) -> Assignment:
 
 def _buffer(buffer: Buffer, values: Values) -> Buffer:
     """Fold the extents; none is negative (``t[n - 3]`` for n = 1)."""
-    return replace(buffer, shape=tuple(_at_least_zero(fold(n, values)) for n in buffer.shape))
+    rows = None if buffer.rows is None else (fold(buffer.rows[0], values), fold(buffer.rows[1], values))
+    return replace(buffer, shape=tuple(_at_least_zero(fold(n, values)) for n in buffer.shape), rows=rows)
 
 
 def _at_least_zero(extent: IntExpression) -> IntExpression:
@@ -156,9 +156,7 @@ def _operator(operator: CombineOperator, values: Values) -> CombineOperator:
         return operator
     combiner = operator.combiner
     results = tuple(with_parameters(r, values) for r in combiner.results)
-    return CombineOperator(
-        operator.order, Combiner(combiner.name, results, combiner.neutral, combiner.commutative)
-    )
+    return replace(operator, combiner=replace(combiner, results=results))
 
 
 def _optional(expression: Expression | None, values: Values) -> Expression | None:

@@ -22,8 +22,12 @@ from dataclasses import dataclass, field, replace
 from polyloom.diagnostics import Span
 from polyloom.ir.evaluate import neutral
 from polyloom.ir.expressions import Constant, Expression, Read
+from polyloom.ir.garbage import garbage
 from polyloom.ir.host import Buffer, Copy, HostBranch, HostLoop, HostNode, HostProgram, MdHom, Nest, Role
+from polyloom.ir.host_inputs import input_buffers, shape_of
+from polyloom.ir.passes import at_the_end
 from polyloom.ir.program import Access, Affine, Combine, Program, Statement, Tensor
+from polyloom.ir.reference import Expected, NDArray, Reference
 from polyloom.ir.relations import first_unwritten, first_written_twice
 from polyloom.ir.tensor_parts import Parts, check_form, number, refuse, unit
 from polyloom.ir.unused_statements import without_unused
@@ -43,7 +47,38 @@ def tensor_program(program: HostProgram) -> Program:
         writer.write(node)
     if not writer.statements:
         refuse("empty", f"`{program.name}` computes nothing", None, "give sizes for which something is done")
-    return without_unused(writer.program())
+    return at_the_end("making a tensor program", without_unused(writer.program()))
+
+
+def input_tensors(program: HostProgram) -> dict[str, str]:
+    """Return the buffers that a caller gives, by the names of the tensors that hold what is given."""
+    names = {b.name for b in program.buffers}
+    return {
+        b.name if b.role is Role.INPUT else _free(f"{b.name}_in", names): b.name
+        for b in input_buffers(program)
+    }
+
+
+def tensor_reference(
+    program: HostProgram, parameters: Mapping[str, int], reference: Reference, tensors: Program
+) -> Reference:
+    """Return the reference of a host program as one of ``tensors``, its tensor program for these parameters.
+
+    It takes tensors by name. What the tensor program does not read holds garbage, and what it does not write
+    is expected only where it changes.
+    """
+    names = input_tensors(program)
+
+    def results(_: Mapping[str, int], given: Mapping[str, NDArray]) -> Expected:
+        outer = [b for b in program.buffers if b.role is not Role.LOCAL]
+        arrays = {b.name: garbage(shape_of(b, parameters), b.type) for b in outer}
+        arrays |= {names[tensor]: array for tensor, array in given.items()}
+        found = reference(parameters, arrays)
+        changed = {n: a for n, a in found.arrays.items() if a.tobytes() != arrays[n].tobytes()}
+        wanted = {name: found.arrays.get(name, arrays[name]) for name in tensors.outputs}
+        return replace(found, arrays={**changed, **wanted})
+
+    return results
 
 
 @dataclass
@@ -59,12 +94,8 @@ class _Writer:
     """Tensors all of whose elements are one constant."""
 
     def __post_init__(self) -> None:
-        names = {b.name for b in self.source.buffers}
-        for buffer in self.source.buffers:
-            if buffer.role is Role.INPUT:
-                self._define(buffer, buffer.name)
-            elif buffer.role is Role.UPDATED:
-                self._define(buffer, _free(f"{buffer.name}_in", names))
+        for name, buffer in input_tensors(self.source).items():
+            self._define(self.source.buffer(buffer), name)
 
     def _define(self, buffer: Buffer, name: str) -> str:
         shape = tuple(number(n, f"the shape of `{buffer.name}`", buffer.span) for n in buffer.shape)

@@ -42,3 +42,18 @@ class ElementType(Enum):
 
 
 Array = npt.NDArray[np.generic]
+
+C_TYPES = {
+    ElementType.FLOAT16: "_Float16",
+    ElementType.FLOAT32: "float",
+    ElementType.FLOAT64: "double",
+    ElementType.INT8: "signed char",
+    ElementType.INT16: "short",
+    ElementType.INT32: "int",
+    ElementType.INT64: "long long",
+    ElementType.UINT8: "unsigned char",
+    ElementType.UINT16: "unsigned short",
+    ElementType.UINT32: "unsigned int",
+    ElementType.UINT64: "unsigned long long",
+}
+"""Types that C has without a header; whoever has ``_Float16`` elements has a compiler that knows it."""

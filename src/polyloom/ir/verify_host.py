@@ -24,9 +24,19 @@ from polyloom.ir.host import (
     View,
 )
 from polyloom.ir.integers import OPERATORS, names_in_tree
+from polyloom.ir.node_names import shared_names
 from polyloom.ir.types import ElementType
 from polyloom.ir.verify import InvalidProgram, type_faults
-from polyloom.polyhedra.loops_tree import IntExpression, Operation, instances_in, names_in
+from polyloom.polyhedra.loops_tree import (
+    Branch,
+    Instance,
+    IntExpression,
+    Loop,
+    Operation,
+    Tree,
+    instances_in,
+    names_in,
+)
 
 
 def verify_host(program: HostProgram) -> None:
@@ -37,6 +47,7 @@ def verify_host(program: HostProgram) -> None:
     faults += [f for b in program.buffers for f in _buffer(b, known)]
     faults += _integers((program.context,) if program.context else (), known, "the context")
     faults += _nodes(program.body, known)
+    faults += [f"different nodes are called `{name}`" for name in shared_names(program)]
     if faults:
         raise InvalidProgram(f"host program {program.name}: " + "; ".join(faults))
 
@@ -53,7 +64,7 @@ class _Known:
 
 
 def _buffer(buffer: Buffer, known: _Known) -> Iterator[str]:
-    yield from _integers(buffer.shape, known, f"the shape of `{buffer.name}`")
+    yield from _integers((*buffer.shape, *(buffer.rows or ())), known, f"the shape of `{buffer.name}`")
     if buffer.type is ElementType.BOOL:
         yield f"`{buffer.name}` has type bool"
 
@@ -245,8 +256,27 @@ def _nest(node: Nest, known: _Known) -> Iterator[str]:
     for instance in instances_in(node.body):
         if arities.get(instance.statement) != len(instance.arguments):
             yield f"no assignment `{instance.statement}` of {len(instance.arguments)} iterators"
+    around = _loops_around(node.body)
     for assignment in node.assignments:
-        yield from (f"{assignment.name}: {fault}" for fault in _assignment(assignment, inside))
+        there = inside.with_names(around.get(assignment.name, frozenset()))
+        yield from (f"{assignment.name}: {fault}" for fault in _assignment(assignment, there))
+
+
+def _loops_around(tree: Tree, outer: frozenset[str] = frozenset()) -> dict[str, frozenset[str]]:
+    """Return for each assignment the iterators of the loops around all of its instances."""
+    found: dict[str, frozenset[str]] = {}
+    for part in tree:
+        inner: dict[str, frozenset[str]]
+        match part:
+            case Loop(iterator=iterator, body=body):
+                inner = _loops_around(body, outer | {iterator})
+            case Branch(body=body, otherwise=otherwise):
+                inner = _loops_around((*body, *otherwise), outer)
+            case Instance(statement=statement):
+                inner = {statement: outer}
+        for name, names in inner.items():
+            found[name] = found.get(name, names) & names
+    return found
 
 
 def _assignment(assignment: Assignment, known: _Known) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 from polyloom.ir.expressions import Expression, ParameterValue, Read, walk
 from polyloom.ir.expressions import Iterator as IteratorValue
@@ -46,7 +46,7 @@ def access_of(view: View, buffers: Buffers, dimensions: int) -> Access | None:
     return _access(view, buffers[view.buffer], dimensions)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _access(view: View, buffer: Buffer, dimensions: int) -> Access | None:
     affine = [index for index in view.indices if isinstance(index, Index)]
     if len(affine) < len(view.indices):

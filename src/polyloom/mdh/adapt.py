@@ -58,7 +58,7 @@ class SeededScheduleSpace:
         try:
             schedule = schedule_from_text(text)
             return next((s for s in self._relaxed(schedule) if self.space.is_valid(s)), None)
-        except (ValueError, TypeError, KeyError, IndexError):
+        except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError):
             return None
 
     def _relaxed(self, schedule: Schedule) -> Iterator[Schedule]:

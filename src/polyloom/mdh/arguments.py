@@ -17,7 +17,7 @@ from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.ir.host import Buffer, HostProgram, Role
 from polyloom.ir.host_inputs import shape_of
 from polyloom.ir.inputs import shape_text
-from polyloom.ir.integers import holds
+from polyloom.ir.integers import holds, integer
 from polyloom.mdh.arrays import DeviceArray
 from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation, names_in
 
@@ -66,10 +66,15 @@ class Signature:
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """Values of all parameters, and arrays of the right shapes and types for the buffers that were given."""
+    """Values of all parameters, and arrays of the right shapes and types for the buffers that were given.
+
+    ``beside``: arrays that overlap another one in memory, of which the program touches other rows than of
+    that one, and these rows.
+    """
 
     parameters: dict[str, int]
     arrays: dict[str, NDArray | DeviceArray]
+    beside: Mapping[str, slice] = field(default_factory=dict)
 
 
 def bind(signature: Signature, given: Mapping[str, Any]) -> Bound:
@@ -86,7 +91,7 @@ def bind(signature: Signature, given: Mapping[str, Any]) -> Bound:
             arrays[buffer.name] = as_array(given[buffer.name], buffer)
     parameters = _stated(program, given, faults)
     parameters |= inferred(program, arrays, parameters)
-    faults += _parameter_faults(program, parameters)
+    faults += [*_parameter_faults(program, parameters), *_negative_extents(signature, parameters)]
     if faults:
         raise PolyloomError(*faults)
     for name in signature.defaults:
@@ -96,10 +101,12 @@ def bind(signature: Signature, given: Mapping[str, Any]) -> Bound:
     for name, array in arrays.items():
         arrays[name], more = _fitted(program.buffer(name), array, parameters, name in signature.open_ended)
         faults += more
-    faults += _aliases(program, arrays)
+    overlapping = list(_overlapping(program, arrays))
+    rows = {n: _rows(program.buffer(n), parameters) for pair in overlapping for n in pair}
+    faults += _aliases(program, arrays, overlapping, rows)
     if faults:
         raise PolyloomError(*faults)
-    return Bound(parameters, arrays)
+    return Bound(parameters, arrays, rows)
 
 
 def check_names(signature: Signature, given: Mapping[str, Any]) -> None:
@@ -208,6 +215,16 @@ def _solved(extent: IntExpression, size: int) -> tuple[str, int] | None:
             return None
 
 
+def _negative_extents(signature: Signature, parameters: Mapping[str, int]) -> Iterator[Diagnostic]:
+    """Find arrays that are declared with an extent that is negative."""
+    for buffer in signature.program.buffers:
+        declared = buffer.shape[1:] if buffer.name in signature.open_ended else buffer.shape
+        for name, value in parameters.items():
+            if value < 0 and buffer.role is not Role.LOCAL and Name(name) in declared:
+                message = f"`{buffer.name}` cannot have `{name}` = {value} elements in a dimension"
+                yield error("parameter-value", message, helps=[f"give 0 or more: `--param {name}=10`"])
+
+
 def _parameter_faults(program: HostProgram, parameters: Mapping[str, int]) -> Iterator[Diagnostic]:
     for parameter in program.parameters:
         value, limits = parameters.get(parameter.name, 0), np.iinfo(parameter.type.value)
@@ -266,21 +283,48 @@ def _shape_help(buffer: Buffer, shape: tuple[int, ...]) -> str:
     return f"give an array of shape {shape_text(shape)}{where}"
 
 
-def _aliases(program: HostProgram, arrays: Mapping[str, NDArray | DeviceArray]) -> Iterator[Diagnostic]:
-    """Yield a fault for each pair of arrays that overlap in memory where one of them is written."""
+def _overlapping(
+    program: HostProgram, arrays: Mapping[str, NDArray | DeviceArray]
+) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of arrays that overlap in memory where one of them is written."""
     changed = {n for n in arrays if program.buffer(n).role in (Role.OUTPUT, Role.UPDATED)}
     order = list(arrays)
     later = [n for n in order if n in changed]
     for k, a in enumerate(order):
         later = [n for n in later if n != a]
         for b in order[k + 1 :] if a in changed else later:
-            if not overlap(arrays[a], arrays[b]):
-                continue
-            written = a if a in changed else b
-            notes = [f"`{written}` is written, so the order of the loops would matter"]
-            yield error(
-                "input-alias", f"`{a}` and `{b}` overlap in memory", notes=notes, helps=[f"copy `{b}`"]
-            )
+            if overlap(arrays[a], arrays[b]):
+                yield a, b
+
+
+def _rows(buffer: Buffer, parameters: Mapping[str, int]) -> slice:
+    """Return the rows of a buffer that the program touches."""
+    if buffer.rows is None:
+        return slice(None)
+    first, end = (integer(row, parameters) for row in buffer.rows)
+    return slice(first, end) if first < end else slice(0, 0)
+
+
+def _aliases(
+    program: HostProgram,
+    arrays: Mapping[str, NDArray | DeviceArray],
+    overlapping: Sequence[tuple[str, str]],
+    rows: Mapping[str, slice],
+) -> Iterator[Diagnostic]:
+    """Yield a fault for each pair of arrays of which what is touched overlaps."""
+    for a, b in overlapping:
+        if _apart(arrays[a], rows[a], arrays[b], rows[b]):
+            continue
+        written = b if program.buffer(a).role is Role.INPUT else a
+        notes = [f"`{written}` is written, so the order of the loops would matter"]
+        yield error("input-alias", f"`{a}` and `{b}` overlap in memory", notes=notes, helps=[f"copy `{b}`"])
+
+
+def _apart(a: NDArray | DeviceArray, of_a: slice, b: NDArray | DeviceArray, of_b: slice) -> bool:
+    """Whether rows of arrays that overlap lie apart; never those of arrays on a device."""
+    if isinstance(a, DeviceArray) or isinstance(b, DeviceArray):
+        return False
+    return not overlap(a[of_a] if a.ndim else a, b[of_b] if b.ndim else b)
 
 
 def overlap(a: NDArray | DeviceArray, b: NDArray | DeviceArray) -> bool:

@@ -82,12 +82,20 @@ def download(device: OpenDevice, buffer: cl.Buffer, array: NDArray) -> None:
 class Borrowed:
     """A NumPy array that a run uses: in place where the device can, else through a copy.
 
-    ``written``: the run changes it. ``finish`` brings the results into the array.
+    ``written``: the run changes it. ``finish`` brings the results into the array. ``rows``: those that the
+    run touches, where the others are another array's; then it works on a copy.
     """
 
-    def __init__(self, device: OpenDevice, array: NDArray, *, written: bool) -> None:
-        self.device, self.target, self.written = device, array, written
-        usable = array.flags.c_contiguous and array.flags.aligned and (not written or array.flags.writeable)
+    def __init__(
+        self, device: OpenDevice, array: NDArray, *, written: bool, rows: slice | None = None
+    ) -> None:
+        self.device, self.target, self.written, self.rows = device, array, written, rows
+        usable = (
+            rows is None
+            and array.flags.c_contiguous
+            and array.flags.aligned
+            and (not written or array.flags.writeable)
+        )
         self.array = array if usable else np.array(array, order="C")
         self.shared = device.model.shares_memory and self.array.nbytes > 0
         self.buffer = self._buffer()
@@ -110,7 +118,9 @@ class Borrowed:
             self._synchronise()
         else:
             download(self.device, self.buffer, self.array)
-        if self.array is not self.target:
+        if self.rows is not None and self.target.ndim:
+            self.target[self.rows] = self.array[self.rows]
+        elif self.array is not self.target:
             self.target[...] = self.array
 
     def _synchronise(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.mdh.devices import OpenDevice
 from polyloom.mdh.kernel import Kernel
+from polyloom.programs import first_error
 
 if TYPE_CHECKING:
     import pyopencl as cl
@@ -57,13 +57,6 @@ def _built(device: OpenDevice, kernel: Kernel) -> cl.Program:
                 helps=["another device may do: `--device`; `polyloom devices` lists them"],
             )
         ) from fault
-
-
-def first_error(log: str) -> str:
-    """Return the first line of a build log that names an error, else the first that says anything."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    named = (line for line in lines if re.search(r"\berror\b(?! code)", line, re.IGNORECASE))
-    return next(named, lines[0] if lines else "the driver gives no reason")
 
 
 @contextmanager

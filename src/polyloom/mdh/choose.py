@@ -61,10 +61,11 @@ def choose(
     device: DeviceModel,
     space: Choices[S],
     database: Database | None,
+    options: str = "",
 ) -> Choice[S]:
-    """Return the schedule of an md_hom whose parameters are folded."""
+    """Return the schedule of an md_hom whose parameters are folded. ``options``: those of its key."""
     if database is not None:
-        key = key_of(hom, buffers, device.id)
+        key = key_of(hom, buffers, device.id, options)
         best = database.best(key)
         found = None if best is None else space.adapted(best.schedule)
         if best is not None and found is not None:
@@ -90,12 +91,21 @@ def tuning_results(path: Path | None = None) -> Database | None:
     ``path``: another one than the user's own. A broken database of the user's own is as none: it must not
     keep a program from running. Errors: ``database-...`` where ``path`` is broken.
     """
-    chosen = default_path() if path is None else path
-    if not chosen.exists():
-        return None
     try:
-        return Database(chosen, readonly=True)
+        chosen = default_path() if path is None else path
+        return None if _is_missing(chosen) else Database(chosen, readonly=True)
     except PolyloomError:
         if path is None:
             return None
         raise
+
+
+def _is_missing(path: Path) -> bool:
+    """Whether there is no such file; one that cannot be reached may be there."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False

@@ -10,12 +10,14 @@ import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic
 from polyloom.ir.host import HostProgram, Role
+from polyloom.ir.reference import Reference
 from polyloom.mdh.arguments import Bound, Signature, bind
 from polyloom.mdh.arrays import DeviceArray
 from polyloom.mdh.devices import DeviceModel, OpenDevice
 from polyloom.mdh.execution import Executable, Execution
 from polyloom.mdh.runtime import Emitter
 from polyloom.mdh.tuned import TunedEmitter
+from polyloom.mdh.verdict import evaluated
 
 NDArray = npt.NDArray[Any]
 Array = NDArray | DeviceArray
@@ -38,10 +40,13 @@ class CompiledProgram:
         emit: Emitter,
         signature: Signature | None = None,
         remarks: Sequence[Diagnostic] = (),
+        reference: Reference | None = None,
     ) -> None:
+        """``reference``: what its results are compared with; None: the evaluator's of ``program``."""
         self.signature = signature or Signature(program, _arguments(program))
         self.remarks = tuple(remarks)
         self.emitter = emit
+        self.reference = reference or evaluated(program)
         self._executable = Executable(program, device, emit)
         self._last: tuple[dict[str, Any], Bound] | None = None
 
@@ -68,7 +73,11 @@ class CompiledProgram:
         """
         given = self.signature.named(positional, named)
         used = {name: value for name, value in given.items() if name in self.signature.names}
-        return self._executable.run(self._bound(used), timed=timed)
+        return self.execute(self._bound(used), timed=timed)
+
+    def execute(self, bound: Bound, *, timed: bool = False) -> Execution:
+        """Run once on arguments that were checked."""
+        return self._executable.run(bound, timed=timed)
 
     def _bound(self, used: dict[str, Any]) -> Bound:
         """Check arguments; arrays on the device, which keep their shapes, only when they are others."""
@@ -84,6 +93,11 @@ class CompiledProgram:
     def to_device(self, array: NDArray) -> DeviceArray:
         """Copy an array to the device, where it stays; calls take it in place of the NumPy array."""
         return DeviceArray(self._executable.device, np.asarray(array))
+
+    def with_reference(self, reference: Reference) -> CompiledProgram:
+        """Return the same program, compared with another reference."""
+        device, emitter = self._executable.device, self.emitter
+        return CompiledProgram(self.program, device, emitter, self.signature, self.remarks, reference)
 
     def refresh(self) -> None:
         """Make kernels anew at the next call: schedules may have been tuned since."""

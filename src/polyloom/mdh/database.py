@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
+from polyloom.caches import cache_home
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.mdh.outcome import Outcome, Status
 from polyloom.mdh.signature import Key
@@ -32,6 +32,11 @@ MAX_DISTANCE = 1e6
 
 WAIT = 20.0
 """Seconds that a writer waits for another one."""
+
+READER_WAIT = 5.0
+"""Seconds that a reader waits for a writer."""
+
+T = TypeVar("T")
 
 _TABLES = """
 CREATE TABLE problems (
@@ -70,13 +75,17 @@ class Entry:
 def default_path(environment: Mapping[str, str] | None = None) -> Path:
     """Return where the database lies when nobody says so.
 
-    ``$XDG_CACHE_HOME/polyloom/tuning.sqlite``, else what the platform has for caches.
-    """
-    from platformdirs import user_cache_path
+    ``$XDG_CACHE_HOME/polyloom/tuning.sqlite``, else in what the platform has for caches.
 
-    given = (os.environ if environment is None else environment).get("XDG_CACHE_HOME", "")
-    folder = Path(given) / "polyloom" if Path(given).is_absolute() else user_cache_path("polyloom", False)
-    return folder / "tuning.sqlite"
+    Errors: ``database-unusable`` where there is no such place.
+    """
+    given = Path("" if environment is None else environment.get("XDG_CACHE_HOME", ""))
+    home = given if given.is_absolute() else cache_home()
+    if home is None:
+        message = "there is no folder for the results of tuning: this user has none"
+        helps = ["name a file with `--database`"]
+        raise PolyloomError(error("database-unusable", message, helps=helps))
+    return home / "polyloom" / "tuning.sqlite"
 
 
 class Database:
@@ -88,12 +97,18 @@ class Database:
 
     def __init__(self, path: Path, *, readonly: bool = False) -> None:
         self.path = path
+        self.damaged = 0
+        """How many rows were passed over because they hold nothing that Polyloom writes."""
         with self._refusing():
             if not readonly:
                 path.parent.mkdir(parents=True, exist_ok=True)
+            if path.exists() and not path.is_file():
+                raise OSError("it is no file")
             mode = "ro" if readonly else "rwc"
             uri = f"{path.absolute().as_uri()}?mode={mode}"
-            self._connection = sqlite3.connect(uri, uri=True, timeout=WAIT, isolation_level=None)
+            wait = READER_WAIT if readonly else WAIT
+            self._connection = sqlite3.connect(uri, uri=True, timeout=wait, isolation_level=None)
+            self._connection.text_factory = lambda data: data.decode("utf-8", errors="replace")
             try:
                 self._prepare(readonly)
             except BaseException:
@@ -134,7 +149,7 @@ class Database:
                 _columns(key),
             ).fetchone()
             rows = self._connection.execute(_BEST, found).fetchall() if found else []
-        return tuple(_entry(key, row) for row in rows)
+        return tuple(self._sound(_entry(key, row) for row in rows))
 
     def best(self, key: Key) -> Entry | None:
         """Return the best right schedule of a key; None where there is none."""
@@ -148,7 +163,8 @@ class Database:
             "AND m.status != 'verified'"
         )
         with self._refusing():
-            return {text: Status(status) for text, status in self._connection.execute(query, _columns(key))}
+            rows = self._connection.execute(query, _columns(key)).fetchall()
+        return dict(self._sound(_rejection(row) for row in rows))
 
     def nearest(self, key: Key, limit: int = 4, within: float = math.inf) -> tuple[Entry, ...]:
         """Return the best schedule of each of the nearest problems: other sizes, generators, drivers.
@@ -162,7 +178,8 @@ class Database:
                 "SELECT signature, sizes, device, generator, options FROM problems WHERE signature = ?",
                 (key.signature,),
             ).fetchall()
-        others = sorted({_key(row) for row in rows} - {key}, key=lambda other: _distance(key, other))
+        found = set(self._sound(_key(row) for row in rows))
+        others = sorted(found - {key}, key=lambda other: _distance(key, other))
         near = (other for other in others if _farthest(key.sizes, other.sizes) <= min(within, MAX_DISTANCE))
         best = (self.best(other) for other in near)
         return tuple(entry for entry in best if entry is not None)[:limit]
@@ -171,7 +188,16 @@ class Database:
         """Return every key with the name of the program that it was first tuned for."""
         query = "SELECT signature, sizes, device, generator, options, program FROM problems ORDER BY id"
         with self._refusing():
-            return tuple((_key(row[:5]), row[5]) for row in self._connection.execute(query).fetchall())
+            rows = self._connection.execute(query).fetchall()
+        return tuple(self._sound(_problem(row) for row in rows))
+
+    def _sound(self, found: Iterable[T | None]) -> Iterator[T]:
+        """Yield what rows say, and count those that say nothing that Polyloom writes."""
+        for each in found:
+            if each is None:
+                self.damaged += 1
+            else:
+                yield each
 
     def merge(self, problems: Sequence[tuple[Key, str, Sequence[Entry]]]) -> None:
         """Take over results from elsewhere, all or nothing; an entry that is there stays unless slower."""
@@ -272,15 +298,64 @@ def _columns(key: Key) -> tuple[str, str, str, str, str]:
     return key.signature, json.dumps(key.sizes), key.device, key.generator, key.options
 
 
-def _key(row: Sequence[str]) -> Key:
+def _key(row: Sequence[Any]) -> Key | None:
+    """Return the key that a row says; None where it says none, as for the following."""
     signature, sizes, device, generator, options = row
-    return Key(signature, tuple(json.loads(sizes)), device, generator, options)
+    found = _array(sizes)
+    texts = (signature, device, generator, options)
+    if found is None or not all(_is_text(text) for text in texts):
+        return None
+    if not all(_is_text(size) or (type(size) is int and 0 <= size < 2**63) for size in found):
+        return None
+    return Key(signature, tuple(found), device, generator, options)
 
 
-def _entry(key: Key, row: Sequence[Any]) -> Entry:
+def _problem(row: Sequence[Any]) -> tuple[Key, str] | None:
+    key, program = _key(row[:5]), row[5]
+    return (key, program) if key is not None and _is_text(program) else None
+
+
+def _entry(key: Key, row: Sequence[Any]) -> Entry | None:
     schedule, status, seconds, times, reason, max_error, confirmed, at = row
-    outcome = Outcome(Status(status), seconds, tuple(json.loads(times)), reason, max_error)
+    found = _array(times)
+    sound = (
+        found is not None
+        and all(map(_is_time, (seconds, *found)))
+        and _is_text(schedule)
+        and _is_text(reason)
+        and (max_error is None or _is_finite(max_error))
+        and _is_finite(at)
+    )
+    if not sound or found is None:
+        return None
+    outcome = Outcome(Status(status), seconds, tuple(found), reason, max_error)
     return Entry(key, schedule, outcome, bool(confirmed), at)
+
+
+def _rejection(row: Sequence[Any]) -> tuple[str, Status] | None:
+    schedule, status = row
+    known = status in {each.value for each in Status} and _is_text(schedule)
+    return (schedule, Status(status)) if known else None
+
+
+def _array(text: object) -> list[Any] | None:
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, list) else None
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, float | int) and abs(value) < math.inf
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, float | int) and 0 < value < math.inf
 
 
 def _distance(key: Key, other: Key) -> tuple[bool, float, bool, bool]:
@@ -306,5 +381,5 @@ def _farthest(sizes: Sequence[int | str], others: Sequence[int | str]) -> float:
 
 def _log_ratio(a: int | str, b: int | str) -> float:
     if isinstance(a, int) and isinstance(b, int):
-        return abs(math.log2(max(a, 1) / max(b, 1)))
+        return abs(math.log2(max(a, 1)) - math.log2(max(b, 1)))
     return 0.0 if a == b else 4.0

@@ -6,16 +6,26 @@ another process, written down, or made up in a test; the open device itself neve
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyloom.diagnostics import Diagnostic, PolyloomError, error
-from polyloom.mdh.drivers import show_drivers_to_loader
-from polyloom.mdh.pocl import keep_threads_apart, needs_repair, processor_flags, processor_for, repair
+from polyloom.caches import lend_libraries_a_cache
+from polyloom.diagnostics import Diagnostic, PolyloomError, error, remark, render
+from polyloom.mdh.drivers import installed_drivers, show_drivers_to_loader
+from polyloom.mdh.pocl import (
+    is_repairable,
+    keep_threads_apart,
+    needs_repair,
+    processor_flags,
+    processor_for,
+    repair,
+)
 
 if TYPE_CHECKING:
     import pyopencl as cl
@@ -36,7 +46,7 @@ class DeviceModel:
     ``index``: its number in the list of ``find_devices``. ``vector_bytes``: the width of its registers that
     one instruction works on (64: AVX-512); ``lanes``: work-items that run in step (a warp), 1 on CPUs.
     ``caches``: from the innermost level outwards, per core on CPUs; empty where the driver does not say.
-    ``processor``: LLVM's name for a CPU where Polyloom had to choose it, else empty.
+    ``processor``: LLVM's name for a CPU that PoCL does not know, given to it when it is opened; else empty.
     """
 
     index: int
@@ -75,12 +85,38 @@ class DeviceModel:
 
 @dataclass(frozen=True, eq=False)
 class OpenDevice:
-    """A device with its context and an in-order queue that records times."""
+    """A device with its context and an in-order queue that records times.
+
+    Only the process that opened it can use it. Errors of its properties elsewhere: ``device-forked``.
+    """
 
     model: DeviceModel
-    device: cl.Device
-    context: cl.Context
-    queue: cl.CommandQueue
+    _context: cl.Context
+    _queue: cl.CommandQueue
+    _process: int = field(default_factory=os.getpid)
+
+    @property
+    def context(self) -> cl.Context:
+        """The context of this device alone."""
+        _refuse_fork(self._process)
+        return self._context
+
+    @property
+    def queue(self) -> cl.CommandQueue:
+        """The queue."""
+        _refuse_fork(self._process)
+        return self._queue
+
+
+def _refuse_fork(process: int) -> None:
+    """Refuse what another process has opened: the driver's threads are not in a child that was forked."""
+    if process != os.getpid():
+        message = "OpenCL was started before this process was forked, and does not work in it"
+        helps = [
+            "start processes by `spawn`: `multiprocessing.get_context('spawn')`",
+            "or fork before Polyloom is used first",
+        ]
+        raise PolyloomError(error("device-forked", message, helps=helps))
 
 
 def find_devices() -> tuple[DeviceModel, ...]:
@@ -88,15 +124,39 @@ def find_devices() -> tuple[DeviceModel, ...]:
     return tuple(model for model, _ in _found())
 
 
-def choose_device(wanted: str | None = None) -> DeviceModel:
+def choose_device(wanted: str | None = None, *, driver_patch: bool = True) -> DeviceModel:
     """Return the device that a user means: a number of the list, ``cpu``, ``gpu``, or a part of its name.
 
-    None is the first of the list. Errors: ``device-none``, ``device-missing``.
+    None is the first of the list. ``driver_patch``: whether it may be one whose driver works only with a
+    change in its memory (``pocl``). Errors: ``device-none``, ``device-missing``, ``device-unpatched``.
     """
     models = find_devices()
     if not models:
         raise PolyloomError(no_device())
-    return models[0] if wanted is None else _matching(wanted, models)
+    allowed = [model for model in models if driver_patch or not model.processor]
+    fitting = [model for model in allowed if wanted is None or _is_called(model, wanted)]
+    if fitting:
+        return fitting[0]
+    refused = models[0] if wanted is None else _matching(wanted, models)
+    raise PolyloomError(_unpatched(refused))
+
+
+def announce_patch(model: DeviceModel) -> None:
+    """Say on stderr that a driver's memory was changed."""
+    helps = ["`--no-driver-patch`, or `driver_patch=False` in Python, forbids that"]
+    print(render(remark("driver-patch", patch_note(model), helps=helps)), file=sys.stderr, flush=True)
+
+
+def patch_note(model: DeviceModel) -> str:
+    """Return what is done to the driver of a device with a ``processor``."""
+    what = "PoCL does not know this processor and would build nothing"
+    return f"{what}; in its memory it is called `{model.processor}`"
+
+
+def _unpatched(model: DeviceModel) -> Diagnostic:
+    message = f"`{model.name}` works only with a change in its driver's memory, which is not allowed"
+    helps = ["another device may do: `polyloom devices` lists them", "or leave `--no-driver-patch` out"]
+    return error("device-unpatched", message, notes=[patch_note(model)], helps=helps)
 
 
 def open_device(model: DeviceModel) -> OpenDevice:
@@ -104,6 +164,8 @@ def open_device(model: DeviceModel) -> OpenDevice:
 
     Errors: ``device-missing`` where this process does not see it; ``device-broken`` where it cannot be used.
     """
+    _found()
+    _refuse_fork(_loaded[0])
     return _opened(model.id)
 
 
@@ -113,20 +175,28 @@ def _opened(wanted: str) -> OpenDevice:
 
     for model, device in _found():
         if model.id == wanted:
+            if model.processor and repair(device.int_ptr, model.processor):
+                announce_patch(model)
             try:
                 context = cl.Context([device])
                 properties = cl.command_queue_properties.PROFILING_ENABLE
-                return OpenDevice(model, device, context, cl.CommandQueue(context, properties=properties))
+                return OpenDevice(model, context, cl.CommandQueue(context, properties=properties))
             except cl.Error as fault:
                 message = f"the OpenCL device `{model.name}` cannot be opened"
                 raise PolyloomError(error("device-broken", message, notes=[str(fault)])) from fault
     raise PolyloomError(_missing(wanted, find_devices()))
 
 
+_loaded: list[int] = []
+"""The process that has loaded the drivers, once one has."""
+
+
 @cache
 def _found() -> tuple[tuple[DeviceModel, cl.Device], ...]:
     """Ask every driver for its devices, once per process."""
     show_drivers_to_loader()
+    lend_libraries_a_cache()
+    _loaded.append(os.getpid())
     keep_threads_apart()
     import pyopencl as cl
 
@@ -193,16 +263,14 @@ def _model(index: int, device: cl.Device) -> DeviceModel:
         has_half="cl_khr_fp16" in extensions,
         shares_memory=kind is DeviceKind.CPU or bool(device.host_unified_memory),
         build_options=_build_options(device),
-        processor=_repaired(device),
+        processor=_name_for_unknown(device),
     )
 
 
-def _repaired(device: cl.Device) -> str:
-    """Repair PoCL on a processor that it does not know; return the name that it was given."""
-    if not _is_pocl(device) or not needs_repair(device.version):
-        return ""
-    name = processor_for(processor_flags())
-    return name if repair(device.int_ptr, name) else ""
+def _name_for_unknown(device: cl.Device) -> str:
+    """Return the name that a processor gets which PoCL does not know, if it can be given one."""
+    unknown = _is_pocl(device) and needs_repair(device.version) and is_repairable(device.int_ptr)
+    return processor_for(processor_flags()) if unknown else ""
 
 
 def _vector_bytes(device: cl.Device, kind: DeviceKind) -> int:
@@ -250,12 +318,16 @@ def _bytes(text: str) -> int:
 
 
 def _matching(wanted: str, models: Sequence[DeviceModel]) -> DeviceModel:
-    text = wanted.strip().lower()
     for model in models:
-        named = text and text in model.id.lower()
-        if text in (str(model.index), model.kind.value) or (named and not text.isdecimal()):
+        if _is_called(model, wanted):
             return model
     raise PolyloomError(_missing(wanted, models))
+
+
+def _is_called(model: DeviceModel, wanted: str) -> bool:
+    text = wanted.strip().lower()
+    named = bool(text) and text in model.id.lower()
+    return text in (str(model.index), model.kind.value) or (named and not text.isdecimal())
 
 
 def _missing(wanted: str, models: Sequence[DeviceModel]) -> Diagnostic:
@@ -268,12 +340,11 @@ def _missing(wanted: str, models: Sequence[DeviceModel]) -> Diagnostic:
 
 
 def no_device() -> Diagnostic:
-    """Return the message that there is no device."""
-    return error(
-        "device-none",
-        "no OpenCL device was found",
-        helps=[
-            "on Linux x86-64, `pip install pocl-binary-distribution` brings one that runs on the processor",
-            "elsewhere, install an OpenCL driver; the folder /etc/OpenCL/vendors names those of the system",
-        ],
-    )
+    """Return the message that there is no device, with the drivers that are installed and show none."""
+    drivers = installed_drivers()
+    helps = [] if any("PoCL" in driver for driver in drivers) else [_HELP_POCL]
+    helps.append("an OpenCL driver of the system is named in the folder /etc/OpenCL/vendors")
+    return error("device-none", "no OpenCL device was found", notes=drivers, helps=helps)
+
+
+_HELP_POCL = "on Linux x86-64, `pip install pocl-binary-distribution` brings one that runs on the processor"

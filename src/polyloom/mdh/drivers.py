@@ -10,14 +10,17 @@ is missing.
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from polyloom.files import cache_folder
+from polyloom.caches import cache_folder, unusable_pocl_cache
+from polyloom.files import exists, is_folder
 
 VARIABLE = "OCL_ICD_VENDORS"
 SYSTEM = Path("/etc/OpenCL/vendors")
@@ -44,8 +47,8 @@ class Surroundings:
     def here() -> Surroundings:
         """Look around on this machine."""
         extra = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
-        folders = (*filter(None, extra), *_NVIDIA_FOLDERS)
-        return Surroundings(libraries=tuple(map(Path, folders)), intel=intel_library())
+        folders = map(Path, (*extra, *_NVIDIA_FOLDERS))
+        return Surroundings(libraries=tuple(f for f in folders if f.is_absolute()), intel=intel_library())
 
 
 def intel_library() -> Path | None:
@@ -55,7 +58,15 @@ def intel_library() -> Path | None:
     except metadata.PackageNotFoundError:
         return None
     found = (Path(str(f.locate())).resolve() for f in files if f.name == "libintelocl.so")
-    return next((path for path in found if path.exists()), None)
+    return next((path for path in found if exists(path)), None)
+
+
+def pip_library() -> Path | None:
+    """Return the OpenCL library that came with PyOpenCL, which finds the drivers of other wheels."""
+    found = importlib.util.find_spec("pyopencl")
+    folders = [] if found is None else found.submodule_search_locations or []
+    libraries = (path for folder in folders for path in Path(folder).glob(".libs/libOpenCL*.so*"))
+    return next(iter(sorted(libraries)), None)
 
 
 def missing_drivers(around: Surroundings) -> dict[str, str]:
@@ -64,7 +75,7 @@ def missing_drivers(around: Surroundings) -> dict[str, str]:
     found: dict[str, str] = {}
     if around.intel is not None and str(around.intel) not in named:
         found["polyloom-intel.icd"] = str(around.intel)
-    nvidia = next((folder / _NVIDIA for folder in around.libraries if (folder / _NVIDIA).exists()), None)
+    nvidia = next((folder / _NVIDIA for folder in around.libraries if exists(folder / _NVIDIA)), None)
     if nvidia is not None and "libnvidia-opencl" not in named:
         found["polyloom-nvidia.icd"] = str(nvidia)
     return found
@@ -72,7 +83,7 @@ def missing_drivers(around: Surroundings) -> dict[str, str]:
 
 def system_drivers(folder: Path) -> dict[str, str]:
     """Return the ``.icd`` files of a folder, name to content; those that cannot be read are left out."""
-    return dict(_readable(sorted(folder.glob("*.icd")) if folder.is_dir() else []))
+    return dict(_readable(sorted(folder.glob("*.icd")) if is_folder(folder) else []))
 
 
 def _readable(paths: list[Path]) -> Iterator[tuple[str, str]]:
@@ -99,6 +110,22 @@ def show_drivers_to_loader(around: Surroundings | None = None) -> Path | None:
     if folder is not None:
         os.environ[VARIABLE] = str(folder)
     return folder
+
+
+def installed_drivers() -> list[str]:
+    """Return a sentence on each driver that is installed, and what may keep it from showing devices."""
+    found = []
+    with suppress(metadata.PackageNotFoundError):
+        found.append(f"PoCL {metadata.version('pocl-binary-distribution')} is installed and shows no device")
+        cache = unusable_pocl_cache()
+        if cache:
+            found.append(f"PoCL needs its cache folder, and `{cache}` (POCL_CACHE_DIR) cannot be written")
+    if VARIABLE in os.environ:
+        found.append(f"{VARIABLE} is set: the loader looks for drivers in `{os.environ[VARIABLE]}`")
+    else:
+        named = system_drivers(SYSTEM).items()
+        found += [f"`{name}` in {SYSTEM} names `{library}`, which shows no device" for name, library in named]
+    return found
 
 
 def _written(drivers: Mapping[str, str]) -> Path | None:

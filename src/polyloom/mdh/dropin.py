@@ -17,16 +17,17 @@ from importlib.resources import files
 from pathlib import Path, PurePath
 from typing import Any
 
-from polyloom.diagnostics import PolyloomError, Source, error
+from polyloom.diagnostics import PolyloomError, Source, Unsupported, error
 from polyloom.folders import write_folder
 from polyloom.ir.host import HostProgram, MdHom, Nest
+from polyloom.ir.passes import after_pass
 from polyloom.ir.specialise import specialise
 from polyloom.mdh.devices import DeviceKind, DeviceModel
 from polyloom.mdh.dropin_host import Signature, Variant, host_function, signature
-from polyloom.mdh.dropin_kernels import KernelTable
+from polyloom.mdh.dropin_kernels import KernelTable, quoted
 from polyloom.mdh.dropin_source import Place, replacement, with_calls
 from polyloom.mdh.fuse import with_fused_loops
-from polyloom.mdh.kernel import Launch
+from polyloom.mdh.kernel import Launch, uncontracted
 from polyloom.mdh.names import c_names
 
 HOST, HEADER, OPENCL, BUILD = "polyloom_host.c", "polyloom_host.h", "polyloom_opencl.h", "build.txt"
@@ -55,11 +56,13 @@ class Maker:
     """Makes drop-ins for a device.
 
     ``values``: of parameters for which there are kernels of their own, beside those for all values.
+    ``library``: an OpenCL library of this machine, for programs that find none of the system when they run.
     """
 
     device: DeviceModel
     emit: Emitter
     values: Mapping[str, int] = field(default_factory=dict)
+    library: Path | None = None
 
     def of_source(
         self,
@@ -81,6 +84,11 @@ class Maker:
         ranges = [replacement(source, place, call) for (place, _), call in zip(parts, calls, strict=True)]
         name = PurePath(source.name).name
         host = self._host([(call, program) for call, (_, program) in zip(calls, parts, strict=True)])
+        if name in host:
+            helps = ["give the file another name"]
+            raise Unsupported(
+                error("drop-in-name", f"a file of the host side is called `{name}`", helps=helps)
+            )
         if any(part.before for part in ranges):
             host[HOST] += _MEMORY
         program = with_calls(source.text, ranges, macros or {})
@@ -89,7 +97,7 @@ class Maker:
     def of_program(self, program: HostProgram) -> DropIn:
         """Return a host program, such as a layer's, as a C function without a file around it."""
         call = signature(program, next(iter(c_names([f"polyloom_{program.name}"]).values())))
-        command = f"cc -O2 YOUR_FILE.c {HOST} -lOpenCL -lm"
+        command = f"cc -O2 YOUR_FILE.c {HOST} -ldl -lm"
         return self._complete(self._host([(call, program)]), command, [call])
 
     def _host(self, functions: Sequence[tuple[Signature, HostProgram]]) -> dict[str, str]:
@@ -97,17 +105,24 @@ class Maker:
         is_gpu = self.device.kind is DeviceKind.GPU
         table = KernelTable(self.device.name, is_gpu, self.device.build_options)
         definitions = [host_function(call, self._variants(program), table) for call, program in functions]
-        return host_files([call for call, _ in functions], definitions, table)
+        return host_files([call for call, _ in functions], definitions, table, self.library)
 
     def _variants(self, program: HostProgram) -> list[Variant]:
         """Return the program for the given values, if it has such parameters, and for all values."""
         known = {p.name: self.values[p.name] for p in program.parameters if p.name in self.values}
-        special = [self._variant(known, specialise(program, known))] if known else []
-        return [*special, self._variant({}, program)]
+        if not known:
+            return [self._variant({}, program)]
+        special = after_pass("specialisation", specialise(program, known))
+        return [self._variant(known, special), self._variant({}, program)]
 
     def _variant(self, values: Mapping[str, int], program: HostProgram) -> Variant:
         fused = with_fused_loops(program, self.device)
-        return Variant(values, fused, lambda node: self.emit(node, fused, self.device))
+
+        def emit(node: MdHom | Nest) -> Launch:
+            made = self.emit(node, fused, self.device)
+            return uncontracted(made) if program.strict else made
+
+        return Variant(values, fused, emit)
 
     def _complete(self, texts: dict[str, str], command: str, calls: Sequence[Signature]) -> DropIn:
         document = {
@@ -133,10 +148,16 @@ def check_values(values: Mapping[str, int], programs: Sequence[HostProgram]) -> 
         raise PolyloomError(*found)
 
 
-def host_files(calls: Sequence[Signature], definitions: Sequence[str], table: KernelTable) -> dict[str, str]:
+def host_files(
+    calls: Sequence[Signature],
+    definitions: Sequence[str],
+    table: KernelTable,
+    library: Path | None = None,
+) -> dict[str, str]:
     """Return the host side, name to text, of functions whose kernels are in ``table``."""
     includes = f'#include "{HEADER}"\n#include "{OPENCL}"\n'
-    host = f"{_HOST_COMMENT}{includes}\n{table.definitions()}\n" + "\n".join(definitions)
+    fallback = "" if library is None else _LIBRARY.format(path=quoted(str(library)))
+    host = f"{_HOST_COMMENT}{fallback}{includes}\n{table.definitions()}\n" + "\n".join(definitions)
     prototypes = "".join(f"{call.prototype};\n" for call in calls)
     header = f"{_HEADER_COMMENT}#ifndef POLYLOOM_HOST_H\n#define POLYLOOM_HOST_H\n\n{prototypes}\n#endif\n"
     runtime = (files("polyloom.mdh") / "native" / OPENCL).read_text(encoding="utf-8")
@@ -152,7 +173,9 @@ def _functions(parts: Sequence[tuple[Place, HostProgram]]) -> list[str]:
 
 
 def _build_command(name: str, options: Sequence[str]) -> str:
-    return " ".join(["cc", "-O2", *map(shlex.quote, options), shlex.quote(name), HOST, "-lOpenCL", "-lm"])
+    """Return the command for a shell; a name that begins with a dash is no option."""
+    file = f"./{name}" if name.startswith("-") else name
+    return " ".join(["cc", "-O2", *map(shlex.quote, options), shlex.quote(file), HOST, "-ldl", "-lm"])
 
 
 _HOST_COMMENT = """\
@@ -162,6 +185,11 @@ _HOST_COMMENT = """\
 """
 _HEADER_COMMENT = """\
 /* What polyloom_host.c offers: integers first, then pointers to the first elements of arrays, row by row. */
+"""
+_LIBRARY = """\
+#ifndef POLYLOOM_PIP_LIBRARY
+#define POLYLOOM_PIP_LIBRARY {path}
+#endif
 """
 _MEMORY = """
 /* Memory for elements that are members of structures, side by side. */
@@ -177,6 +205,6 @@ void polyloom_give(void *memory) { free(memory); }
 _BUILD = """\
 {command}
 
-Where no libOpenCL.so is there to link with, the program can look for one when it runs:
-add -DPOLYLOOM_DLOPEN and -ldl in place of -lOpenCL. The head of polyloom_opencl.h says what else can be set.
+The program looks for an OpenCL library when it runs. To link it with one, add -DPOLYLOOM_LINK -lOpenCL.
+The head of polyloom_opencl.h says what else can be set.
 """

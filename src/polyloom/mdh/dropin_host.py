@@ -9,7 +9,7 @@ Not in the papers: md_poly stops at the kernels.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from polyloom.ir.host import (
     Buffer,
@@ -139,18 +139,27 @@ def _context(program: HostProgram, function: str, names: Mapping[str, str]) -> l
 
 
 def _entering(call: Signature, names: Mapping[str, str]) -> list[str]:
-    """Bring the arguments to the device, unless two of them overlap."""
+    """Bring the arguments to the device, unless what is touched of two of them overlaps."""
     lines = []
     for buffer in call.buffers:
         name = names[buffer.name]
         host = f"(void *){name}" if _qualifier(buffer) else name
         reads, writes = int(buffer.role is not Role.OUTPUT), int(buffer.role is not Role.INPUT)
-        entered = f"polyloom_enter({quoted(buffer.name)}, {host}, {_bytes(buffer, names)}, {reads}, {writes})"
-        lines += [f"  struct polyloom_array {name}_device =", f"      {entered};"]
-    if len(call.buffers) > 1:
-        arrays = ", ".join(f"{names[b.name]}_device" for b in call.buffers)
-        lines.append(f"  polyloom_apart((struct polyloom_array[]){{{arrays}}}, {len(call.buffers)});")
+        sizes = _bytes(buffer, names), *_touched(buffer, names)
+        lines += [f"  struct polyloom_array {name}_device = polyloom_argument({quoted(buffer.name)}, {host},"]
+        lines += [*(f"      {size}," for size in sizes), f"      {reads}, {writes});"]
+    if call.buffers:
+        arrays = ", ".join(f"&{names[b.name]}_device" for b in call.buffers)
+        lines.append(f"  polyloom_enter((struct polyloom_array *[]){{{arrays}}}, {len(call.buffers)});")
     return lines
+
+
+def _touched(array: Buffer, names: Mapping[str, str]) -> tuple[str, str]:
+    """Return from which byte of a buffer to before which one the program touches it, in C."""
+    if array.rows is None:
+        return "0", _bytes(array, names)
+    first, end = (replace(array, shape=(row, *array.shape[1:])) for row in array.rows)
+    return _bytes(first, names), _bytes(end, names)
 
 
 def _bytes(array: Buffer, names: Mapping[str, str]) -> str:

@@ -7,32 +7,22 @@ from dataclasses import dataclass, field
 
 from polyloom.diagnostics import Diagnostic, Source, Span, Unsupported, error
 from polyloom.ir.host import Buffer, Role
-from polyloom.ir.types import ElementType
+from polyloom.ir.types import C_TYPES
 from polyloom.mdh.dropin_host import Signature
 from polyloom.mdh.expression_c import integer_c
-
-_SCALAR = {
-    ElementType.FLOAT32: "float",
-    ElementType.FLOAT64: "double",
-    ElementType.INT8: "signed char",
-    ElementType.INT16: "short",
-    ElementType.INT32: "int",
-    ElementType.INT64: "long long",
-    ElementType.UINT8: "unsigned char",
-    ElementType.UINT16: "unsigned short",
-    ElementType.UINT32: "unsigned int",
-    ElementType.UINT64: "unsigned long long",
-}
-"""Types that C has without a header."""
 
 
 @dataclass(frozen=True)
 class Variable:
-    """What C calls a buffer: ``p[i].x[j]`` is path ``("p", "x")``, levels ``(1, 1)``."""
+    """What C calls a buffer: ``p[i].x[j]`` is path ``("p", "x")``, levels ``(1, 1)``.
+
+    ``hidden``: where the call stands another variable has its name.
+    """
 
     path: tuple[str, ...]
     levels: tuple[int, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
+    hidden: bool = False
 
     @property
     def is_dense(self) -> bool:
@@ -53,14 +43,15 @@ class Variable:
 class Place:
     """Where a host program stood in a C file, and what its names are there.
 
-    ``extent``: a range of characters of ``source``. ``parameters``: integers that C knows by that name.
+    ``extent``: a range of characters of ``source``. ``parameters``: what C calls the integers, by their names
+    in the host program; empty where another variable has that name.
     ``variables``: by the names of buffers. ``escaping``: iterators that C reads afterwards.
     """
 
     name: str
     source: Source
     extent: tuple[int, int]
-    parameters: frozenset[str]
+    parameters: Mapping[str, str]
     variables: Mapping[str, Variable]
     escaping: tuple[str, ...] = ()
 
@@ -69,13 +60,15 @@ class Place:
 class Replacement:
     """A range of characters of the source, and the call that takes its place.
 
-    ``pointers``: for each buffer of the call, the C expression of its first element's address. ``before`` and
-    ``after`` the call: statements that bring elements together which do not lie side by side.
+    ``integers``: the C expressions of the call's parameters. ``pointers``: for each of its buffers, that of
+    its first element's address. ``before`` and ``after`` the call: statements that bring elements together
+    which do not lie side by side.
     """
 
     start: int
     end: int
     call: Signature
+    integers: tuple[str, ...]
     pointers: tuple[str, ...]
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
@@ -92,9 +85,10 @@ def replacement(source: Source, place: Place, call: Signature) -> Replacement:
     start, end = place.extent
     text = source.text[start:end]
     start, end = start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
+    integers = tuple(place.parameters[name] for name in call.parameters)
     pointers = tuple(_pointer(buffer, place.variables[buffer.name]) for buffer in call.buffers)
     before, after = _statements(place, call)
-    return Replacement(start, max(start, end), call, pointers, before, after)
+    return Replacement(start, max(start, end), call, integers, pointers, before, after)
 
 
 def _obstacles(source: Source, place: Place, call: Signature) -> Iterator[Diagnostic]:
@@ -116,13 +110,19 @@ def _obstacles(source: Source, place: Place, call: Signature) -> Iterator[Diagno
 
 
 def _nameless(place: Place, call: Signature) -> Iterator[Diagnostic]:
-    """Find two buffers of one name in C: only one of them can be seen from the call."""
+    """Find what cannot be seen from the call: of two variables of one name in C only one can."""
+    helps = ["give one of them another name"]
+    for name in call.parameters:
+        if place.parameters.get(name) == "":
+            yield error(
+                "drop-in-names", f"another variable hides `{name}` where the SCoP stands", helps=helps
+            )
     seen: dict[tuple[str, ...], str] = {}
     for buffer in call.buffers:
         variable = place.variables[buffer.name]
-        if variable.path in seen:
-            message = f"two arrays are called `{'.'.join(variable.path)}`"
-            yield error("drop-in-names", message, variable.span, helps=["give one of them another name"])
+        if variable.hidden or variable.path in seen:
+            message = f"two variables are called `{'.'.join(variable.path)}` where the SCoP stands"
+            yield error("drop-in-names", message, variable.span, helps=helps)
         seen[variable.path] = buffer.name
 
 
@@ -133,8 +133,8 @@ def _pointer(buffer: Buffer, variable: Variable) -> str:
     name = variable.element(())
     if buffer.shape:
         return f"({'const ' if buffer.role is Role.INPUT else ''}void *){name}"
-    if buffer.role is Role.INPUT and buffer.type in _SCALAR:
-        return f"({_SCALAR[buffer.type]}[1]){{{name}}}"
+    if buffer.role is Role.INPUT and buffer.type in C_TYPES:
+        return f"({C_TYPES[buffer.type]}[1]){{{name}}}"
     return f"&{name}"
 
 
@@ -149,28 +149,28 @@ def _statements(place: Place, call: Signature) -> tuple[tuple[str, ...], tuple[s
         variable = place.variables[buffer.name]
         if variable.is_dense:
             continue
-        copy, kind = _gathered(buffer), _SCALAR[buffer.type]
-        count = " * ".join(f"({integer_c(extent)})" for extent in buffer.shape)
+        copy, kind = _gathered(buffer), C_TYPES[buffer.type]
+        count = " * ".join(f"({integer_c(extent, place.parameters)})" for extent in buffer.shape)
         before.append(f"{kind} *{copy} = polyloom_take((long long)sizeof({kind}) * {count});")
         if buffer.role is not Role.OUTPUT:
-            before.append(_for_all(buffer, variable, "{copy} = {element};"))
+            before.append(_for_all(buffer, place, "{copy} = {element};"))
         if buffer.role is not Role.INPUT:
-            after.append(_for_all(buffer, variable, "{element} = {copy};"))
+            after.append(_for_all(buffer, place, "{element} = {copy};"))
         after.append(f"polyloom_give({copy});")
     if before:
         before[:0] = ["extern void *polyloom_take(long long);", "extern void polyloom_give(void *);"]
     return tuple(before), tuple(after)
 
 
-def _for_all(buffer: Buffer, variable: Variable, statement: str) -> str:
+def _for_all(buffer: Buffer, place: Place, statement: str) -> str:
     """Return loops over all elements, and their places in the copy."""
     indices = [f"polyloom_{k}" for k in range(len(buffer.shape))]
-    extents = [integer_c(extent) for extent in buffer.shape]
+    extents = [integer_c(extent, place.parameters) for extent in buffer.shape]
     loops = [f"for (long long {i} = 0; {i} < {n}; {i}++)" for i, n in zip(indices, extents, strict=True)]
     position = indices[0]
     for index, extent in zip(indices[1:], extents[1:], strict=True):
         position = f"({position}) * ({extent}) + {index}"
-    element = variable.element(indices)
+    element = place.variables[buffer.name].element(indices)
     return " ".join([*loops, statement.format(copy=f"{_gathered(buffer)}[{position}]", element=element)])
 
 
@@ -190,7 +190,7 @@ def with_calls(text: str, replacements: Sequence[Replacement], macros: Mapping[s
 
 
 def _block(part: Replacement, macros: Mapping[str, str], margin: str) -> list[str]:
-    integers = [f"(long long){name}" for name in part.call.parameters]
+    integers = [f"(long long){text}" for text in part.integers]
     call = f"{part.call.function}({', '.join([*integers, *part.pointers])});"
     statements = [f"extern {part.call.declaration};", *part.before, call, *part.after]
     inside = [f"{margin}  {statement}" for statement in statements]

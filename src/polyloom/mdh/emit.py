@@ -72,7 +72,8 @@ def has_tiles(hom: MdHom) -> bool:
     if any(o.order not in (Order.CONCATENATE, Order.POINTWISE) for o in hom.combine):
         return False
     lost = reduced_dimensions(hom)
-    if len({hom.combine[d].combiner for d in lost}) > 1 or not hom.extents:
+    combiners = {operator for d in lost if (operator := hom.combine[d].combiner) is not None}
+    if len(combiners) > 1 or not all(c.associative for c in combiners) or not hom.extents:
         return False
     indices = [index for view in hom.outputs for index in view.indices]
     return all(isinstance(i, Index) and not any(i.coefficients[d] for d in lost) for i in indices)

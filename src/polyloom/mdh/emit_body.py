@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 
@@ -93,8 +94,15 @@ class RegisterTile:
         values = [(spots, *self._terms(spots)) for spots in self.spots()]
         for spots, names, condition in values:
             place = self.kept_place(spots)
-            finished = self._finished(place, names)
-            store_results(self.state, self.views, place, finished, condition)
+            around, stored = (condition, None) if self._reads_what_is_written() else (None, condition)
+            with self._where(around):
+                finished = self._finished(place, names)
+                store_results(self.state, self.views, place, finished, stored)
+
+    def _reads_what_is_written(self) -> bool:
+        """Return whether a read of a place outside may meet the store of the work-item whose place it is."""
+        hom = self.state.hom
+        return self.facts.total_items > 1 and any(v.buffer in self.points.written for v in hom.inputs)
 
     def _terms(self, spots: Spots) -> tuple[tuple[str, ...], str | None]:
         """Return variables that hold the terms, and the condition under which they are stored."""
@@ -104,11 +112,11 @@ class RegisterTile:
             self.state.namer.fresh(f"{self.state.signature.names[v.buffer]}_value") for v in hom.outputs
         )
         kinds = [value_type(t.type, place.width) for t in hom.terms]
-        if hom.guard is None:
+        if guard is None or (hom.guard is None and not self._reads_what_is_written()):
             texts = [self.points.value(t, place) for t in hom.terms]
             declared = zip(kinds, names, texts, strict=True)
             self.state.lines.add(*(f"const {kind} {name} = {text};" for kind, name, text in declared))
-            return names, self.inside(spots)
+            return names, guard
         zeros = [literal(0, t.type, place.width) for t in hom.terms]
         declared = zip(kinds, names, zeros, strict=True)
         self.state.lines.add(*(f"{kind} {name} = {zero};" for kind, name, zero in declared))
@@ -315,18 +323,36 @@ class RegisterTile:
 
     def _finish(self, combining: Combining, joined: dict[Spots, Total]) -> None:
         for spots, total in joined.items():
-            place, values = self.kept_place(spots), total.values
-            condition = conditions([self.inside(spots), total.started])
-            hom = self.state.hom
+            place = self.kept_place(spots)
             if not self.finishing or self._is_plain():
-                store_results(self.state, self.views, place, values, condition)
+                condition = conditions([self.inside(spots), total.started])
+                store_results(self.state, self.views, place, total.values, condition)
             else:
-                with self.state.lines.block(), self.points.scope(self.state.lines):
-                    if any(e is not None for e in hom.initial):
-                        values = self._with_initial(combining, total, place)
-                        condition = self.inside(spots)
-                    finished = self._finished(place, values)
-                    store_results(self.state, self.views, place, finished, condition)
+                self._finish_from_memory(combining, total, place, self.inside(spots))
+
+    def _finish_from_memory(
+        self, combining: Combining, total: Total, place: Place, inside: str | None
+    ) -> None:
+        """Finish with values that are read only where the result is this work-item's own.
+
+        Outside, the place is another work-item's, which may be writing what would be read.
+        """
+        values, condition = total.values, total.started
+        head = "" if inside is None else f"if ({inside})"
+        with self.state.lines.block(head), self.points.scope(self.state.lines):
+            if any(e is not None for e in self.state.hom.initial):
+                values, condition = self._with_initial(combining, total, place), None
+            finished = self._finished(place, values)
+            store_results(self.state, self.views, place, finished, condition)
+
+    @contextmanager
+    def _where(self, condition: str | None) -> Iterator[None]:
+        """Put what is written inside under a condition, if there is one; loads stay with it."""
+        if condition is None:
+            yield
+        else:
+            with self.state.lines.block(f"if ({condition})"), self.points.scope(self.state.lines):
+                yield
 
     def _is_plain(self) -> bool:
         hom = self.state.hom
@@ -340,7 +366,7 @@ class RegisterTile:
             hom.outputs, hom.initial, combining.combiner.results, combining.combiner.neutral, strict=True
         ):
             variable = namer.fresh(f"{self.state.signature.names.get(view.buffer, view.buffer)}_start")
-            value = literal(neutral or 0, result.type, place.width)
+            value = literal(0 if neutral is None else neutral, result.type, place.width)
             value = value if e is None else self.points.value(e, place)
             lines.add(f"{value_type(result.type, place.width)} {variable} = {value};")
             names.append(variable)
@@ -370,13 +396,14 @@ class RegisterTile:
         last = " && ".join(f"{state.c(state.high[d])} == {state.c(whole[d][1])}" for d in tiled)
         with state.lines.block(f"if (!({first}))"):
             for spots, total in joined.items():
-                self._take_up(combining, total, self.kept_place(spots))
+                with self._where(self.inside(spots)):
+                    self._take_up(combining, total, self.kept_place(spots))
         with state.lines.block(f"if ({last})"):
             self._finish(combining, joined)
         with state.lines.block("else"):
             for spots, total in joined.items():
-                place, inside = self.kept_place(spots), self.inside(spots)
-                self._put_down(place, total.values, inside)
+                with self._where(self.inside(spots)):
+                    self._put_down(self.kept_place(spots), total.values)
 
     @property
     def whole(self) -> dict[int, tuple[IntExpression, IntExpression]]:
@@ -400,14 +427,9 @@ class RegisterTile:
     def _waiting_value(self, view: View, place: Place) -> str:
         return load_vector(self.state, view, place)
 
-    def _put_down(self, place: Place, values: tuple[str, ...], inside: str | None) -> None:
-        lines = self.state.lines
+    def _put_down(self, place: Place, values: tuple[str, ...]) -> None:
         for view, value in zip(self.waiting, values, strict=True):
-            if inside is None:
-                store_vector(self.state, view, place, value)
-            else:
-                with lines.block(f"if ({inside})"):
-                    store_vector(self.state, view, place, value)
+            store_vector(self.state, view, place, value)
 
     # Work-items that share a reduction
 

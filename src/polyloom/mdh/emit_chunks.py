@@ -290,7 +290,10 @@ class _Cut:
         if all(e is None for e in starts):
             return tuple(carried)
         results = self.combiner.results
-        neutral = [Constant(n or 0, r.type) for n, r in zip(self.combiner.neutral, results, strict=True)]
+        neutral = [
+            Constant(0 if n is None else n, r.type)
+            for n, r in zip(self.combiner.neutral, results, strict=True)
+        ]
         left = [n if e is None else e for e, n in zip(starts, neutral, strict=True)]
         operands = [*left, *carried]
         return tuple(

@@ -86,6 +86,7 @@ class Points:
         count = len(hom.extents)
         self.accesses = [access_of(view, self.signature.buffers, count) for view in hom.inputs]
         self.risky = risky_reads(hom, self.signature.buffers)
+        self.written = frozenset(view.buffer for view in hom.outputs)
 
     @property
     def hom(self) -> MdHom:
@@ -175,9 +176,13 @@ class Points:
         return self.declare(element, width, f"{self.signature.names[access.buffer.name]}_0", text, scope)
 
     def _scope(self, position: int, address: IntExpression) -> Scope:
-        """Return the outermost scope where an address is known; copies change with the cache tile."""
+        """Return the outermost scope where an address is known; copies change with the cache tile.
+
+        What the md_hom also writes is read where it is needed: further out, its element may be that of
+        another work-item, which writes it meanwhile.
+        """
         innermost = self.scopes[-1]
-        if self.hom.guard is not None:
+        if self.hom.guard is not None or self.hom.inputs[position].buffer in self.written:
             return innermost
         needed = names_in(address)
         allowed = self.scopes[1:] if position in self.copies else self.scopes

@@ -33,6 +33,7 @@ from polyloom.mdh.tile_facts import TileFacts
 from polyloom.polyhedra.loops_tree import IntExpression, Name, Number
 
 BARRIER = "barrier(CLK_LOCAL_MEM_FENCE);"
+BARRIER_OF_ALL_MEMORY = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,12 @@ class _Tiles:
         for plan, array in self.plans.values():
             write_copy(state, plan, array)
         if self.plans and self.facts.total_items > 1:
-            state.lines.add(BARRIER)
+            state.lines.add(BARRIER_OF_ALL_MEMORY if self._copies_what_is_written() else BARRIER)
+
+    def _copies_what_is_written(self) -> bool:
+        """Return whether a work-item may store where another one has read for a copy."""
+        hom = self.state.hom
+        return any(hom.inputs[k].buffer in self.state.points.written for k in self.plans)
 
     def _after_copies(self) -> None:
         if self.plans and self.facts.total_items > 1:

@@ -24,7 +24,7 @@ def exported(database: Database) -> dict[str, Any]:
         {
             **_key_json(key),
             "program": program,
-            "measurements": [_entry_json(e) for e in database.entries(key)],
+            "measurements": [_entry_json(e) for e in database.entries(key) if _is_object(e.schedule)],
         }
         for key, program in database.problems()
     ]
@@ -63,6 +63,13 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
     }
 
 
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
 def _checked_document(document: object, name: str) -> Problems:
     try:
         if not isinstance(document, dict) or document.get("format") != FORMAT:
@@ -70,7 +77,7 @@ def _checked_document(document: object, name: str) -> Problems:
         if document["version"] != VERSION:
             raise ValueError(f"its version is {document['version']}, not {VERSION}")
         return [_problem_of(problem) for problem in document["problems"]]
-    except (KeyError, TypeError, ValueError, AttributeError) as fault:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as fault:
         reason = f"it lacks {fault}" if isinstance(fault, KeyError) else str(fault)
         message = f"`{name}` holds no tuning results"
         helps = ["give a file that `polyloom tune --export FILE` wrote"]
@@ -78,7 +85,7 @@ def _checked_document(document: object, name: str) -> Problems:
 
 
 def _problem_of(problem: Mapping[str, Any]) -> tuple[Key, str, list[Entry]]:
-    sizes = tuple(_checked(size, (int, str)) for size in problem["sizes"])
+    sizes = tuple(_size(size) for size in problem["sizes"])
     texts = [_checked(problem[part], (str,)) for part in ("signature", "device", "generator", "options")]
     key = Key(texts[0], sizes, *texts[1:])
     found = [_entry_of(key, measurement) for measurement in problem["measurements"]]
@@ -88,10 +95,10 @@ def _problem_of(problem: Mapping[str, Any]) -> tuple[Key, str, list[Entry]]:
 def _entry_of(key: Key, measurement: Mapping[str, Any]) -> Entry:
     seconds = _positive(measurement["seconds"])
     times = tuple(_positive(each) for each in measurement["times"])
-    max_error = None if measurement["max_error"] is None else float(measurement["max_error"])
+    max_error = None if measurement["max_error"] is None else _finite(measurement["max_error"])
     outcome = Outcome(Status.VERIFIED, seconds, times, "", max_error)
     schedule = canonical_json(_checked(measurement["schedule"], (dict,)))
-    return Entry(key, schedule, outcome, bool(measurement["confirmed"]), float(measurement["at"]))
+    return Entry(key, schedule, outcome, bool(measurement["confirmed"]), _finite(measurement["at"]))
 
 
 def _positive(value: object) -> float:
@@ -100,7 +107,22 @@ def _positive(value: object) -> float:
     return float(value)
 
 
+def _finite(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{value!r} is no number")
+    return float(value)
+
+
+def _size(value: Any) -> int | str:
+    size: int | str = _checked(value, (int, str))
+    if isinstance(size, int) and not 0 <= size < 2**63:
+        raise ValueError(f"{size!r} is no size")
+    return size
+
+
 def _checked(value: Any, types: tuple[type, ...]) -> Any:
     if isinstance(value, bool) or not isinstance(value, types):
         raise ValueError(f"{value!r} is not of type {' or '.join(t.__name__ for t in types)}")
+    if isinstance(value, str):
+        value.encode()  # half of a surrogate pair is no text
     return value

@@ -89,7 +89,11 @@ class Executable:
             for buffer in self.program.buffers:
                 if buffer.role is Role.OUTPUT and buffer.name not in arrays:
                     arrays[buffer.name] = np.zeros(prepared.shape(buffer.name), buffer.type.dtype)
-            lent = {n: self._lent(n, a) for n, a in arrays.items() if isinstance(a, np.ndarray)}
+            lent = {
+                n: self._lent(n, a, bound.beside.get(n))
+                for n, a in arrays.items()
+                if isinstance(a, np.ndarray)
+            }
             memory = {b.name: self._memory(b, arrays, lent, prepared) for b in self.program.buffers}
             events = prepared.run(memory, timed=timed)
             for borrowed in lent.values():
@@ -100,8 +104,8 @@ class Executable:
         written = {b.name: arrays[b.name] for b in self.program.buffers if _written(b)}
         return Execution(written, timing, tuple(events))
 
-    def _lent(self, name: str, array: NDArray) -> Borrowed:
-        return Borrowed(self.device, array, written=_written(self.program.buffer(name)))
+    def _lent(self, name: str, array: NDArray, rows: slice | None) -> Borrowed:
+        return Borrowed(self.device, array, written=_written(self.program.buffer(name)), rows=rows)
 
     def _memory(
         self,

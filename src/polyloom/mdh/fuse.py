@@ -29,6 +29,7 @@ from polyloom.ir.host import (
     Nest,
     View,
 )
+from polyloom.ir.node_names import with_unique_names
 from polyloom.mdh.devices import DeviceKind, DeviceModel
 from polyloom.mdh.host_code import Environment, int_function
 from polyloom.mdh.plain import plain_nest
@@ -66,7 +67,7 @@ def with_fused_loops(program: HostProgram, device: DeviceModel) -> HostProgram:
     ``program`` has no parameters left.
     """
     fuser = _Fuser(program, _CPU if device.kind is DeviceKind.CPU else _GPU, count())
-    return replace(program, body=fuser.nodes(program.body, {}))
+    return with_unique_names(replace(program, body=fuser.nodes(program.body, {})))
 
 
 @dataclass(frozen=True)

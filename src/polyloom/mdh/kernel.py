@@ -6,7 +6,7 @@ Every integer expression here is over the parameters and the host iterators arou
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops_tree import IntExpression
@@ -78,3 +78,12 @@ class Launch:
 
     kernels: tuple[Kernel, ...]
     temporaries: tuple[Temporary, ...] = ()
+
+
+UNCONTRACTED = "#pragma OPENCL FP_CONTRACT OFF\n"
+
+
+def uncontracted(launch: Launch) -> Launch:
+    """Return the kernels for which no product and sum become one operation with one rounding."""
+    kernels = (replace(k, source=UNCONTRACTED + k.source) for k in launch.kernels)
+    return replace(launch, kernels=tuple(kernels))

@@ -1,7 +1,8 @@
-"""Made-up inputs of a host program: small integers that are not 0, so that every order of summation agrees.
+"""Made-up inputs of a host program.
 
-What is used as a subscript lies inside of the array that it selects from; what stands under a root or
-logarithm is positive.
+Small integers that are not 0, so that every order of summation agrees; and real numbers of mixed scale, for
+which order and rounding show. What is used as a subscript lies inside of the array that it selects from; what
+stands under a root or logarithm is positive.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.ir.expressions import Convert, Expression, Read, Unary, UnaryOp, walk
+from polyloom.ir.expressions import Constant, Convert, Expression, Read, Select, Unary, UnaryOp, walk
 from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Nest, View, walk_host
 from polyloom.ir.host_inputs import input_buffers, shape_of
+from polyloom.ir.random_inputs import Scale, of_scale
 
 NDArray = npt.NDArray[Any]
 
@@ -44,6 +46,22 @@ def made_up_inputs(
             values = values * generator.choice([-1, 1], shape)
         arrays[buffer.name] = np.asarray(values).astype(buffer.type.dtype)
     return arrays
+
+
+def mixed_inputs(
+    program: HostProgram, parameters: Mapping[str, int], scale: Scale, seed: int
+) -> dict[str, NDArray] | None:
+    """Return inputs whose floats are reals of mixed scale; None where no floats are given.
+
+    Integers, subscripts and what must be positive are as ``made_up_inputs`` has them.
+    """
+    arrays = made_up_inputs(program, parameters, seed)
+    nodes = list(walk_host(program.body))
+    kept = _subscripts(nodes, {b.name: shape_of(b, parameters) for b in program.buffers})
+    reals = [name for name, array in arrays.items() if array.dtype.kind == "f" and name not in kept]
+    for name in reals:
+        arrays[name] = of_scale(arrays[name], scale, [seed, *name.encode()])
+    return arrays if reals else None
 
 
 def _expressions(node: HostNode) -> Iterator[tuple[Expression, Sequence[View]]]:
@@ -92,7 +110,12 @@ def _subscripts(nodes: Sequence[HostNode], shapes: Mapping[str, tuple[int, ...]]
 
 
 def _unconverted(expression: Expression) -> Expression:
-    return _unconverted(expression.operand) if isinstance(expression, Convert) else expression
+    """Return an index without conversions, and without the condition under which it counts."""
+    match expression:
+        case Convert(operand=inner) | Select(then=inner, otherwise=Constant()):
+            return _unconverted(inner)
+        case _:
+            return expression
 
 
 def _read(expression: Expression, views: Sequence[View]) -> Iterator[str]:

@@ -323,6 +323,8 @@ class _Result:
         self.kinds = kinds
         self.values = tuple(values) if values is not None else builder.outputs(name, kinds)
         self.neutral = tuple(_neutral(combiner, o) for o in range(len(kinds)))
+        self.points = self._nowhere() if values is None else None
+        """Where variables are combined: they are the same at every point, elements are not."""
         needs_flag = values is None and any(n is None for n in self.neutral)
         self.flag = builder.variable(f"{name}_any", _FLAG) if needs_flag else None
 
@@ -368,12 +370,12 @@ class _Result:
             value = _substituted(self.combiner.results[o], operands)
             if self.flag is not None:
                 value = Select(_is_set(first + 2 * count), value, operands[count + o])
-            instances.append(assign(new, value, reads, condition))
+            instances.append(assign(new, value, reads, condition, self.points))
         for new, old, kind in zip(news, self.values, self.kinds, strict=True):
-            instances.append(assign(old, Read(first, kind), (new, *other), asked))
+            instances.append(assign(old, Read(first, kind), (new, *other), asked, self.points))
         if self.flag is not None:
             set_ = _is_set(first) if flag else None
-            instances.append(assign(self.flag, Constant(1, _FLAG), other, set_))
+            instances.append(assign(self.flag, Constant(1, _FLAG), other, set_, self.points))
         return tuple(instances)
 
 

@@ -4,7 +4,8 @@ The PoCL wheel brings LLVM 14. On a newer processor it asks LLVM for the name, i
 every build fails ("unknown target CPU"), although the processor runs code for older ones. There is no setting
 for the name, so the one that PoCL has stored is replaced in its device structure: the pointer to the text
 ``generic`` that stands right behind the pointer to the target triple. The memory is read through
-``/proc/self/mem``, where a wrong address is an error and no crash. Nothing is touched where PoCL knows the
+``/proc/self/mem``, where a wrong address is an error and no crash. That happens when the device is opened, is
+said on stderr, and can be refused (``--no-driver-patch``). Nothing is touched where PoCL knows the
 processor, or where the structure does not look exactly so.
 
 Short kernels end before the system has spread PoCL's threads over the cores: some launches then run on one
@@ -83,6 +84,21 @@ def needs_repair(device_version: str) -> bool:
 
 def repair(device_address: int, name: str) -> bool:
     """Give PoCL's device at ``device_address`` another processor name; return whether that was possible."""
+    field = _field(device_address)
+    if field is None:
+        return False
+    text = ctypes.create_string_buffer(name.encode())
+    _kept.append(text)
+    ctypes.c_uint64.from_address(field).value = ctypes.addressof(text)
+    return True
+
+
+def is_repairable(device_address: int) -> bool:
+    """Return whether ``repair`` would find what it changes."""
+    return _field(device_address) is not None
+
+
+def _field(device_address: int) -> int | None:
     try:
         with Path("/proc/self/mem").open("rb", buffering=0) as memory:
 
@@ -93,15 +109,9 @@ def repair(device_address: int, name: str) -> bool:
                 except (OSError, OverflowError, ValueError):
                     return b""
 
-            field = name_field(device_address, read)
+            return name_field(device_address, read)
     except OSError:
-        return False
-    if field is None:
-        return False
-    text = ctypes.create_string_buffer(name.encode())
-    _kept.append(text)
-    ctypes.c_uint64.from_address(field).value = ctypes.addressof(text)
-    return True
+        return None
 
 
 def name_field(structure: int, read: ReadMemory) -> int | None:

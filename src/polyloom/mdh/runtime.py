@@ -17,6 +17,7 @@ import numpy as np
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.ir.host import Copy, HostBranch, HostLoop, HostNode, HostProgram, MdHom, Nest
 from polyloom.ir.host_inputs import shape_of
+from polyloom.ir.passes import after_pass, at_the_end
 from polyloom.ir.specialise import specialise
 from polyloom.ir.types import ElementType
 from polyloom.mdh.build import Builder, device_errors
@@ -31,6 +32,7 @@ from polyloom.mdh.kernel import (
     Launch,
     LocalArgument,
     TemporaryArgument,
+    uncontracted,
 )
 from polyloom.mdh.lasting import lasting_fills
 from polyloom.polyhedra.loops_tree import IntExpression, Name, Number
@@ -59,8 +61,9 @@ def prepare(
 
     Errors: ``device-build``, and what ``emit`` raises.
     """
-    special = specialise(program, parameters)
+    special = after_pass("specialisation", specialise(program, parameters))
     special = with_fused_loops(special, device.model) if fuse else special
+    at_the_end("joining launches", special)
     builder = Builder(device)
     run = _Run(device)
     lasting = lasting_fills(special) if not program.parameters else frozenset()
@@ -165,7 +168,8 @@ class _Steps:
             case Copy():
                 return self._copy(node)
             case MdHom() | Nest():
-                launch = self._launch(node.name, self.emit(node, self.program, self.builder.device.model))
+                made = self.emit(node, self.program, self.builder.device.model)
+                launch = self._launch(node.name, uncontracted(made) if self.program.strict else made)
                 if isinstance(node, MdHom) and id(node) in self.lasting:
                     return self._once(node.outputs[0].buffer, launch)
                 return launch

@@ -52,6 +52,11 @@ def key_of(hom: MdHom, buffers: Sequence[Buffer], device: str, options: str = ""
     return Key(digest, sizes, device, generator_version(), options)
 
 
+def options_of(*, strict: bool) -> str:
+    """Return the options of a key: how a program's floats are rounded."""
+    return "strict" if strict else ""
+
+
 def canonical(hom: MdHom, buffers: Sequence[Buffer]) -> tuple[str, tuple[int | str, ...]]:
     """Return the text of an md_hom without names and sizes, and its sizes."""
     names = _Names({name: f"i{k}" for k, name in enumerate(hom.iterators)})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from math import ceil, prod
 
@@ -195,7 +195,7 @@ class StepModel:
         return apart * self.sizes.totals * width * 2.0
 
 
-@cache
+@lru_cache(maxsize=4096)
 def live_values(
     spots: tuple[tuple[int, int], ...],
     order: tuple[int, ...],

@@ -30,10 +30,11 @@ class TuneTarget:
     launched: MdHom
     buffers: tuple[Buffer, ...]
     executions: int
+    strict: bool = False
 
     def program(self) -> HostProgram:
         """Return a program of this md_hom alone."""
-        return HostProgram(self.node.name, (), self.buffers, (self.launched,))
+        return HostProgram(self.node.name, (), self.buffers, (self.launched,), strict=self.strict)
 
 
 def tune_targets(program: HostProgram) -> tuple[TuneTarget, ...]:
@@ -79,7 +80,7 @@ def _target(node: MdHom, launched: MdHom, program: HostProgram, executions: int)
         launched = node
     used = {view.buffer for view in (*node.inputs, *node.outputs)}
     given = (Buffer(b.name, b.type, b.shape, Role.UPDATED, b.span) for b in buffers if b.name in used)
-    return TuneTarget(node, launched, tuple(given), executions)
+    return TuneTarget(node, launched, tuple(given), executions, program.strict)
 
 
 def flattened(node: MdHom, buffers: Sequence[Buffer]) -> tuple[MdHom, tuple[Buffer, ...]]:

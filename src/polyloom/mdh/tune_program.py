@@ -18,7 +18,7 @@ from polyloom.mdh.devices import DeviceModel
 from polyloom.mdh.emit import has_tiles
 from polyloom.mdh.operations import operation_count
 from polyloom.mdh.schedule import Schedule
-from polyloom.mdh.signature import Key, key_of
+from polyloom.mdh.signature import Key, key_of, options_of
 from polyloom.mdh.subjects import TuneTarget, tune_targets
 from polyloom.mdh.timing import DeviceMeasure
 from polyloom.mdh.tune import Clock, Observer, Subject, Tuned, TuneOptions, tune
@@ -52,7 +52,9 @@ def _distinct(targets: Sequence[TuneTarget], device: DeviceModel) -> list[tuple[
     found: dict[Key, TuneTarget] = {}
     for target in targets:
         if has_tiles(target.node):
-            found.setdefault(key_of(target.node, target.buffers, device.id), target)
+            found.setdefault(
+                key_of(target.node, target.buffers, device.id, options_of(strict=target.strict)), target
+            )
     return list(found.items())
 
 

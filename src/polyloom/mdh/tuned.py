@@ -6,8 +6,9 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+from polyloom.diagnostics import PolyloomError
 from polyloom.ir.host import HostProgram, MdHom, Nest
-from polyloom.mdh.adapt import seeded_space
+from polyloom.mdh.adapt import SeededScheduleSpace, seeded_space
 from polyloom.mdh.alike import emit_unnamed
 from polyloom.mdh.choose import Choice, Origin, choose, tuning_results
 from polyloom.mdh.database import size_distance
@@ -16,7 +17,7 @@ from polyloom.mdh.emit import emit_md_hom, has_tiles
 from polyloom.mdh.emit_nest import emit_nest
 from polyloom.mdh.kernel import Launch
 from polyloom.mdh.schedule import Schedule
-from polyloom.mdh.signature import Key, key_of
+from polyloom.mdh.signature import Key, key_of, options_of
 from polyloom.mdh.subjects import flattened, tune_targets
 
 SEEDS = 2
@@ -33,6 +34,7 @@ class TunedEmitter:
     def __init__(self, path: Path | None = None, *, unnamed: bool = False) -> None:
         self._path = path
         self._unnamed = unnamed
+        self._is_broken = False
         self.choices: dict[str, Choice[Schedule]] = {}
         self._program: HostProgram | None = None
         self._targets: dict[int, MdHom] = {}
@@ -67,12 +69,30 @@ class TunedEmitter:
         self, node: MdHom, launched: MdHom, program: HostProgram, device: DeviceModel
     ) -> Choice[Schedule]:
         """Return the schedule of an md_hom: the same for two that differ in names alone."""
-        key = (key_of(node, program.buffers, device.id), key_of(launched, program.buffers, device.id))
+        options = options_of(strict=program.strict)
+        key = (
+            key_of(node, program.buffers, device.id, options),
+            key_of(launched, program.buffers, device.id, options),
+        )
         if key not in self._known:
             space = seeded_space(launched, program, device, self._alike(key[1]))
-            with tuning_results(self._path) or nullcontext() as database:
-                self._known[key] = choose(node, program.buffers, device, space, database)
+            self._known[key] = self._chosen(node, program, device, space)
         return self._known[key]
+
+    def _chosen(
+        self, node: MdHom, program: HostProgram, device: DeviceModel, space: SeededScheduleSpace
+    ) -> Choice[Schedule]:
+        """Ask the database. The user's own is not asked again once it was broken or locked for long."""
+        try:
+            results = None if self._is_broken else tuning_results(self._path)
+            with results or nullcontext() as database:
+                options = options_of(strict=program.strict)
+                return choose(node, program.buffers, device, space, database, options)
+        except PolyloomError:
+            if self._path is not None or self._is_broken:
+                raise
+            self._is_broken = True
+            return choose(node, program.buffers, device, space, None)
 
     def _alike(self, key: Key) -> list[str]:
         """Return what the model chose for the md_homs that differ from one in sizes least."""

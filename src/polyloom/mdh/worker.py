@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import pickle
 import queue
-import signal
 import subprocess
 import sys
 import tempfile
@@ -19,9 +18,12 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any
 
+import polyloom
 from polyloom.diagnostics import Diagnostic, PolyloomError, Unsupported, error
+from polyloom.programs import python_module, signal_name
 
 HEADER = 8
 """Bytes that hold the length of a pickled message."""
@@ -113,14 +115,14 @@ class _Child:
 
     def __init__(self) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
-        command = [sys.executable, "-m", "polyloom.mdh.worker_main", str(os.getpid())]
+        command = [*python_module("polyloom.mdh.worker_main"), str(os.getpid())]
         own_group = {"process_group": 0} if os.name == "posix" else {}
         self._process: subprocess.Popen[bytes] = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(_search_path())},
             **own_group,  # type: ignore[call-overload]
         )
         self._answers: queue.SimpleQueue[tuple[str, Any] | None] = queue.SimpleQueue()
@@ -170,7 +172,7 @@ class _Child:
 
     def _epitaph(self, stage: str) -> str:
         code = self._wait()
-        how = f"exit status {code}" if code >= 0 else _signal_name(-code)
+        how = f"exit status {code}" if code >= 0 else signal_name(-code)
         last = self._last_line()
         return f"the process died ({how}){' during ' + stage if stage else ''}{': ' + last if last else ''}"
 
@@ -188,11 +190,14 @@ class _Child:
         return said[-1][:200] if said else ""
 
 
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+def _search_path() -> list[str]:
+    """Return where the child finds modules: as this process, but for the current folder.
+
+    Polyloom itself may lie there; then it comes last, behind Python's own modules.
+    """
+    here = Path.cwd()
+    own = Path(polyloom.__file__).resolve().parents[1]
+    return [*(path for path in sys.path if path and Path(path).resolve() != here), str(own)]
 
 
 def write_message(pipe: IO[bytes] | None, message: Any) -> None:

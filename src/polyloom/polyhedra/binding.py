@@ -8,7 +8,7 @@ set with the same names has.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import TypeVar
 
 import islpy as isl
@@ -23,7 +23,7 @@ def parametric_point(tuple_name: str, parameters: Sequence[str]) -> isl.Set:
     return _parsed_point(tuple_name, ", ".join(parameters))
 
 
-@cache
+@lru_cache(maxsize=256)
 def _parsed_point(tuple_name: str, names: str) -> isl.Set:
     return isl.Set(f"[{names}] -> {{ {tuple_name}[{names}] }}")
 

@@ -1,47 +1,145 @@
-"""A limit on what isl spends on a question that may be left unanswered.
+"""Limits on what isl spends on a question. No question goes to isl without one.
 
-Counted in isl's own operations, not in seconds: the same question is given up on every machine, or on none.
+Counted in isl's own operations, not in seconds: the same question is given up on every machine, or on none. A
+million takes a quarter of a second, or a few seconds where numbers get long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 import islpy as isl
 
+from polyloom.diagnostics import Span, Unsupported, error
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
 
 class TooHardError(Exception):
-    """isl did more operations than allowed."""
+    """isl did more operations than allowed; the text is the question."""
+
+
+class _Limits:
+    """``stack``: at how many operations each scope ends, outermost first.
+
+    ``outside``: the limit where there is no scope, 0 for none.
+    """
+
+    stack: tuple[int, ...] = ()
+    outside: int = 0
 
 
 @contextmanager
-def at_most(operations: int) -> Iterator[None]:
-    """Let isl do so many operations inside. Raises TooHardError where it would take more.
+def at_most(operations: int, question: str = "isl") -> Iterator[None]:
+    """Let isl do so many operations inside. Raises TooHardError, naming the question, where it takes more.
 
-    Without operations left, some of isl's functions raise, and some return None, printing among them: what
-    follows from that is any exception, or none.
+    Inside another such scope, only what that one has left. Without operations left, some of isl's functions
+    raise, and some return None, printing among them: what follows from that is any exception, or none.
     """
-    context = isl.DEFAULT_CONTEXT
-    context.set_max_operations(operations)
-    context.reset_operations()
+    around = _Limits.stack
+    limit = min(around[-1], spent() + operations) if around else operations
+    _Limits.stack = (*around, limit)
+    if not around:
+        isl.DEFAULT_CONTEXT.reset_operations()
+    isl.DEFAULT_CONTEXT.set_max_operations(limit)
     try:
         yield
         if _exhausted():
-            raise TooHardError
+            raise TooHardError(question)
+    except TooHardError:
+        raise
     except Exception as fault:
         if _exhausted():
-            raise TooHardError from fault
+            raise TooHardError(question) from fault
         raise
     finally:
-        context.set_max_operations(0)
-        context.reset_operations()
+        _Limits.stack = around
+        isl.DEFAULT_CONTEXT.set_max_operations(around[-1] if around else _Limits.outside)
+        if not around:
+            isl.DEFAULT_CONTEXT.reset_operations()
+            if _Limits.outside:
+                _exhausted()
+
+
+@contextmanager
+def refusing(question: str, operations: int = 0, span: Span | None = None) -> Iterator[None]:
+    """Do the same where there is nothing to fall back to; without a number, as a whole command may take.
+
+    Errors: ``Unsupported`` with ``isl-effort``; inside another scope TooHardError, for whoever opened that.
+    """
+    inside = bool(_Limits.stack)
+    try:
+        with at_most(operations or WHOLE, question):
+            yield
+    except TooHardError as fault:
+        if inside:
+            raise
+        message = f"it takes too long to find {fault}"
+        notes = [f"isl was given up on after {operations or WHOLE:,} of its operations"]
+        helps = ["simplify bounds, subscripts or the map, or divide the program"]
+        raise Unsupported(error("isl-effort", message, span, notes=notes, helps=helps)) from fault
+
+
+WHOLE = 4_000_000_000
+"""What isl may spend on one command, or one call of the API: a quarter of an hour."""
+
+
+def limited(question: str) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+    """Let a function ask isl so much as a whole command may, at each call. Errors: those of ``refusing``."""
+
+    def decorated(function: Callable[_P, _T]) -> Callable[_P, _T]:
+        @wraps(function)
+        def bounded(*arguments: _P.args, **named: _P.kwargs) -> _T:
+            with refusing(question):
+                return function(*arguments, **named)
+
+        return bounded
+
+    return decorated
+
+
+@contextmanager
+def none_outside() -> Iterator[None]:
+    """Let isl do nothing where no scope is open: a test that every question has its limit."""
+    before = _Limits.outside
+    _Limits.outside = 1
+    isl.DEFAULT_CONTEXT.set_max_operations(_Limits.stack[-1] if _Limits.stack else 1)
+    try:
+        _exhausted()
+        yield
+    finally:
+        _Limits.outside = before
+        isl.DEFAULT_CONTEXT.set_max_operations(_Limits.stack[-1] if _Limits.stack else before)
+
+
+def spent() -> int:
+    """Return how many operations isl has done since the outermost scope began.
+
+    isl tells no one, but whether a given number is reached can be asked.
+    """
+    low, high = 0, 1024
+    while _reached(high):
+        low, high = high, 4 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _reached(middle) else (low, middle)
+    isl.DEFAULT_CONTEXT.set_max_operations(_Limits.stack[-1] if _Limits.stack else _Limits.outside)
+    return high
+
+
+def _reached(operations: int) -> bool:
+    isl.DEFAULT_CONTEXT.set_max_operations(operations)
+    return _exhausted()
 
 
 def _exhausted() -> bool:
     """Tell whether isl has used up its operations."""
     try:
-        isl.Set("{ [i] : 0 <= i < 2 }").coalesce()
+        isl.Val(2)
     except isl.Error:
         return True
     return False

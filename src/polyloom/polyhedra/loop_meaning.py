@@ -6,12 +6,13 @@ few sets with large coefficients, so its result is compared with what was asked 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
 import islpy as isl
 
+from polyloom.polyhedra.effort import TooHardError, at_most
 from polyloom.polyhedra.loops_tree import (
     Branch,
     Instance,
@@ -50,6 +51,32 @@ def visited(tree: Tree, context: isl.Set, renamed: Mapping[str, str]) -> isl.Uni
     parameters = {renamed.get(name, name): name for name in _parameter_names(context)}
     scope = _Scope(isl.Set.from_params(context), (), parameters)
     return _visited(tree, scope)
+
+
+OPERATIONS = 2_000_000
+"""What isl may spend on comparing what two trees visit."""
+
+
+def visit_the_same(a: Tree, b: Tree, parameters: Iterable[str]) -> str | None:
+    """Return an instance that only one of two trees visits; None where they visit the same.
+
+    None, too, where isl cannot express it or not in ``OPERATIONS``.
+    """
+    context = isl.Set(f"[{', '.join(sorted(parameters))}] -> {{ : }}")
+    try:
+        with at_most(OPERATIONS):
+            return only_in_one(visited(a, context, {}), visited(b, context, {}))
+    except (isl.Error, TooHardError, KeyError):
+        return None
+
+
+def only_in_one(a: isl.UnionSet, b: isl.UnionSet) -> str | None:
+    """Return a point, as text, of one of two sets that is not in the other; None where they are equal."""
+    if a.is_equal(b):
+        return None
+    lost = a.subtract(b)
+    lost, which = (b.subtract(a), "new") if lost.is_empty() else (lost, "lost")
+    return f"{which}: {lost.sample_point()}"
 
 
 def _parameter_names(context: isl.Set) -> list[str]:

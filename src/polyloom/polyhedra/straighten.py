@@ -6,7 +6,7 @@ what to do with other domains is left open.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import islpy as isl
@@ -29,11 +29,13 @@ class Box:
     points: isl.Set
     extents: tuple[tuple[isl.Aff, ...], ...]
 
-    def rectangle(self) -> isl.Set:
-        """Return ``{ [y] : 0 <= y < extents }``."""
+    def rectangle(self, free: Collection[int] = ()) -> isl.Set:
+        """Return ``{ [y] : 0 <= y < extents }``, the dimensions ``free`` without bounds."""
         result = isl.Set.universe(self.points.get_space())
         local = isl.LocalSpace.from_space(result.get_space())
         for k, extent in enumerate(self.extents):
+            if k in free:
+                continue
             coordinate = isl.Aff.var_on_domain(local, _DIM.set, k)
             result = result.intersect(_at_least(coordinate, isl.Aff.zero_on_domain(local)))
             for end in extent:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from polyloom.mdh.devices import DeviceModel
+from polyloom.mdh.devices import DeviceModel, patch_note
 from polyloom.report.terminal import console
 
 
@@ -24,6 +24,11 @@ def print_devices(models: Sequence[DeviceModel]) -> None:
         sizes = (_size(m.local_memory), _size(m.global_memory))
         table.add_row(str(m.index), m.kind.value, m.name, platform, units, vector, *sizes, _types(m))
     console().print(table)
+    for m in models:
+        if m.processor:
+            console().print(
+                f"{m.index}: {patch_note(m)} when it is used (`--no-driver-patch` forbids that)", markup=False
+            )
 
 
 def _types(model: DeviceModel) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from polyloom.ir.error_rules import epsilon
+from polyloom.ir.reassociation import Reassociated, reassociated
 from polyloom.report.mdh_view import document as md_hom_document
 from polyloom.report.mdh_view import text as md_hom_text
 from polyloom.scop.model import Scop
@@ -21,6 +23,10 @@ def document(scop: Scop, found: Transformation) -> dict[str, Any]:
         "function": scop.name,
         "loops": [_loop(loop) for loop in found.loops],
         "md_homs": md_hom_document([found.program]),
+        "reassociated": [
+            {"md_hom": r.name, "type": r.type.value, "terms": r.terms, "epsilon": epsilon(r.type)}
+            for r in reassociated(found.program)
+        ],
     }
 
 
@@ -52,6 +58,7 @@ def text(scop: Scop, found: Transformation) -> str:
     """Return the explanation for a person."""
     parts = ["\n".join(_annotated(scop, found.loops)), "\n".join(_reasons(found.loops))]
     parts.append(f"becomes:\n{md_hom_text([found.program])}")
+    parts.append("\n".join(map(_rounding, reassociated(found.program))))
     return "\n\n".join(part for part in parts if part.strip())
 
 
@@ -67,6 +74,16 @@ def _annotated(scop: Scop, loops: Sequence[LoopVerdict]) -> Iterator[str]:
         here = ", ".join(_short(loop) for loop in loops if loop.span is not None and loop.span.line == line)
         shown = scop.source.line(line).expandtabs(4)
         yield f"{line:{digits}} | {shown:{width}}{'  <- ' + here if here else ''}".rstrip()
+
+
+def _rounding(found: Reassociated) -> str:
+    """Say how far the order of a sum or product may move it. Source: docs/semantics.md, floating point."""
+    what = "product of them" if found.product else "sum of their sizes"
+    terms = found.terms
+    return (
+        f"rounding: an element of `{found.name}` combines its {terms} terms in any order, which moves it by\n"
+        f"  at most {terms} * {epsilon(found.type):.1e} * the {what} and its start (not with `--fp strict`)"
+    )
 
 
 def _lines(scop: Scop, loops: Sequence[LoopVerdict]) -> range:

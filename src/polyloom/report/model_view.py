@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
+from polyloom.diagnostics import visible_name
 from polyloom.frontends.graph.imported import Imported
 from polyloom.report.program_view import document as program_document
 from polyloom.report.terminal import console
@@ -44,7 +45,9 @@ def print_model(model: Imported) -> None:
     for row in model.rows:
         if row.op != "Constant":
             count = str(len(row.statements) or "-")
-            table.add_row(row.node, row.op, count, f"{row.instances:,}" if row.instances else "-", row.became)
+            instances = f"{row.instances:,}" if row.instances else "-"
+            names = (visible_name(row.node), visible_name(row.op))
+            table.add_row(*names, count, instances, visible_name(row.became))
     console().print(table)
     console().print(_totals(model))
 

@@ -1,4 +1,4 @@
-"""A progress bar for what takes longer than two seconds."""
+"""What is shown on a terminal of work that takes long."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
 
+from polyloom.diagnostics import visible_name
+
 DELAY = 2.0
+SHORT_DELAY = 0.5
 
 
 @contextmanager
@@ -41,6 +44,26 @@ def progress_bar() -> Iterator[Callable[[int, int], None] | None]:
 
 
 @contextmanager
+def status_line(text: str) -> Iterator[None]:
+    """Show on stderr what is done, from half a second on; nothing where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    line = Console(stderr=True).status(text)
+    timer = Timer(SHORT_DELAY, line.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        line.stop()
+
+
+@contextmanager
 def layer_status(count: int) -> Iterator[Callable[[str], None] | None]:
     """Give a function that takes the name of a layer before it is simulated, and show it on stderr.
 
@@ -58,6 +81,6 @@ def layer_status(count: int) -> Iterator[Callable[[str], None] | None]:
         def show(name: str) -> None:
             nonlocal done
             done += 1
-            status.update(f"{escape(name)} ({done} of {count})")
+            status.update(f"{escape(visible_name(name))} ({done} of {count})")
 
         yield show

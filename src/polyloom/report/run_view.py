@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from polyloom.mdh.running import RunResult
 from polyloom.mdh.verdict import Verdict
 from polyloom.report.terminal import print_pairs
@@ -38,7 +36,7 @@ def _rows(result: RunResult) -> list[tuple[str, str]]:
         rows.append(("", f"and {len(kernels) - _MOST_KERNELS} more"))
     for name, array in result.outputs.items():
         rows.append(("output", f"{array.dtype.name} {name}" + "".join(f"[{n}]" for n in array.shape)))
-    return rows if result.check is None else [*rows, ("check", _verdict(result.check))]
+    return [*rows, *check_rows(result)]
 
 
 def _launches(count: int) -> str:
@@ -52,10 +50,27 @@ def _seconds(value: float) -> str:
     return f"{value / 1e-6:.3g} us"
 
 
-def _verdict(check: Verdict) -> str:
+def check_rows(result: RunResult) -> list[tuple[str, str]]:
+    """Return what a table says of a run's check, nothing where there was none."""
+    check, expected = result.check, result.expected
+    if check is None:
+        return []
+    by = "the evaluator's results" if expected is None else expected.by
+    rows = [("check", _verdict(check, by))]
+    if result.reals is not None:
+        reals, verdict = result.reals, _verdict(result.reals.verdict, by)
+        scale = f"reals of 1e-{reals.decades:g} to 1e{reals.decades:g} (seed {reals.seed})"
+        rows.append(("", f"{scale}: {verdict}"))
+    if expected is not None and not expected.reading_checked:
+        rows.append(("", "the reading of the file was not checked"))
+        rows += [("", note) for note in expected.notes]
+    return rows
+
+
+def _verdict(check: Verdict, by: str) -> str:
     if not check.passed:
-        return "FAILED"
-    if check.max_error == 0:
-        return "passed: equal to the evaluator's results"
-    error = f"{check.max_error:.3g}" if math.isfinite(check.max_error) else "unbounded"
-    return f"passed: error at most {error} n eps max|element|"
+        return f"FAILED: not equal to {by}"
+    if check.max_error == 0 and not check.unknown:
+        return f"passed: equal to {by}"
+    error = f"error at most {check.max_error:.2g} of each element's bound"
+    return f"passed: {error}, compared with {by}; {check.says}"

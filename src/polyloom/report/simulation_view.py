@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
+from polyloom.ir.compare import said
 from polyloom.ir.program import Tensor
 from polyloom.ir.text import tensor_text
 from polyloom.ir.types import ElementType
 from polyloom.report.terminal import print_pairs
-from polyloom.wafer.check import Check
+from polyloom.wafer.check import Check, Reals
 from polyloom.wafer.simulation_result import SimulationResult
 
 
@@ -32,7 +31,9 @@ def _rows(result: SimulationResult) -> list[tuple[str, str]]:
         ("events", f"{s.events:,}"),
         *(("output", _output(name, array.dtype.name, array.shape)) for name, array in s.outputs.items()),
     ]
-    return rows if result.check is None else [*rows, ("check", _verdict(result.check))]
+    if result.check is None:
+        return rows
+    return [*rows, *_check(result.check)]
 
 
 def _output(name: str, dtype: str, shape: tuple[int, ...]) -> str:
@@ -43,10 +44,24 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
-def _verdict(check: Check) -> str:
+def _check(check: Check) -> list[tuple[str, str]]:
+    rows = [("check", verdict_text(check))]
+    if check.reals is not None:
+        rows.append(("", reals_text(check.reals)))
+    return [*rows, *(("", note) for note in check.notes)]
+
+
+def verdict_text(check: Check) -> str:
+    """Return what a check found, and how much that says."""
     if not check.passed:
-        return "FAILED"
-    if check.max_error == 0:
-        return "passed: the same bits as the evaluator"
-    error = f"{check.max_error:.3g}" if math.isfinite(check.max_error) else "unbounded"
-    return f"passed: error at most {error} n eps sum|terms|"
+        return f"FAILED: not equal to {check.by}"
+    if check.max_error == 0 and not check.unknown:
+        return f"passed: the same bits as {check.by}"
+    error = f"error at most {check.max_error:.2g} of each element's bound"
+    return f"passed: {error}, compared with {check.by}; {said(check.tight, check.unknown)}"
+
+
+def reals_text(reals: Reals) -> str:
+    """Return what the check with made-up reals found."""
+    scale = f"reals of 1e-{reals.decades:g} to 1e{reals.decades:g} (seed {reals.seed})"
+    return f"{scale}: {verdict_text(reals.check)}"

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
+
+from polyloom.diagnostics import visible
 
 WIDEST = 120
 PIPED = 100
@@ -17,7 +21,14 @@ def console(piped: int = PIPED) -> Console:
     """Return a console on stdout: as wide as the terminal, at most 120; ``piped`` where there is none."""
     found = Console(highlight=False, soft_wrap=False, emoji=False, markup=False)
     width = min(found.width, WIDEST) if found.is_terminal else piped
-    return Console(width=width, highlight=False, emoji=False, markup=False)
+    return _Console(width=width, highlight=False, emoji=False, markup=False)
+
+
+class _Console(Console):
+    """A console that shows control characters of what it is given as escapes."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(visible(text), **options)
 
 
 def print_pairs(rows: Iterable[tuple[str, str]]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy.typing as npt
 from rich.table import Table
 
+from polyloom.diagnostics import visible_name
 from polyloom.frontends.graph.imported import Imported
 from polyloom.ir.compare import Difference
 from polyloom.ir.program import Program
@@ -47,7 +48,7 @@ def print_trace(document: dict[str, Any]) -> None:
     for name, entry in document["tensors"].items():
         shape = " x ".join(map(str, entry["shape"])) or "scalar"
         extremes = (_number(entry["smallest"]), _number(entry["largest"]))
-        table.add_row(name, entry["role"], entry["dtype"], shape, *extremes)
+        table.add_row(visible_name(name), entry["role"], entry["dtype"], shape, *extremes)
     console().print(table)
 
 

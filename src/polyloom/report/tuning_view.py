@@ -12,7 +12,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from polyloom.diagnostics import visible_name
 from polyloom.mdh.tune import Progress, Tuned
+from polyloom.report.terminal import console
 
 WIDTH = 120
 """Characters of a line where stdout is no terminal."""
@@ -27,7 +29,8 @@ def tuning_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], Non
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
 
-    bar = Bar(TextColumn("{task.description}"), BarColumn(20), console=Console(stderr=True), transient=True)
+    text = TextColumn("{task.description}", markup=False)
+    bar = Bar(text, BarColumn(20), console=Console(stderr=True), transient=True)
     task = bar.add_task("starting the process that times candidates", total=None)
     budget = 0.0
 
@@ -50,22 +53,22 @@ def progress_text(progress: Progress) -> str:
         best += f", {progress.first / progress.best:.2f}x the first" if progress.first > progress.best else ""
     rejected = f", {progress.rejected} rejected" if progress.rejected else ""
     evaluated = f"{progress.evaluations} evaluated{rejected}"
-    return f"{progress.name}{of}: {best}; {evaluated}; {progress.left:.0f} s left"
+    return f"{visible_name(progress.name)}{of}: {best}; {evaluated}; {progress.left:.0f} s left"
 
 
 def print_tuning(results: Sequence[Tuned], device: str) -> None:
     """Print a table of what was found."""
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+    out = console(piped=WIDTH)
     if not results:
-        console.print("there is nothing to tune: no md_hom of this program has schedules")
+        out.print("there is nothing to tune: no md_hom of this program has schedules")
         return
     table = Table(box=None, pad_edge=False)
     for title in ("md_hom", "sizes", "model's choice", "tuned", "gain", "GFLOP/s", "evaluated", "rejected"):
         table.add_column(title, justify="left" if title in ("md_hom", "sizes") else "right")
     for each in results:
         table.add_row(*_row(each))
-    console.print(f"tuned for {device}")
-    console.print(table)
+    out.print(f"tuned for {device}")
+    out.print(table)
 
 
 def _row(tuned: Tuned) -> tuple[str, ...]:

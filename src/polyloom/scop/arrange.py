@@ -36,10 +36,14 @@ def arrange(
     """
     by_name = {s.name: s for s in statements}
     groups = components([s.name for s in statements], ((e.source, e.sink) for e in edges if not e.relaxed))
+    group_of = {name: k for k, group in enumerate(groups) for name in group}
+    inside: list[list[Edge]] = [[] for _ in groups]
+    for e in edges:
+        if group_of.get(e.source, -1) == group_of.get(e.sink, -2):
+            inside[group_of[e.source]].append(e)
     result: list[Plan] = []
-    for group in groups:
-        inside = [e for e in edges if e.source in group and e.sink in group]
-        result += _component([by_name[name] for name in group], inside, patterns, around)
+    for group, own in zip(groups, inside, strict=True):
+        result += _component([by_name[name] for name in group], own, patterns, around)
     return tuple(result)
 
 
@@ -77,7 +81,7 @@ def _divided(statements: Statements, edges: Sequence[Edge], patterns: Patterns) 
     """Return the plans of the statement in pieces, where the pieces are all parallel."""
     if len(statements) > 1:
         return None
-    found = split(statements[0], edges)
+    found = split(statements[0], edges, patterns.names)
     if found is None:
         return None
     plans = arrange(*found, patterns)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from functools import reduce
 
 import islpy as isl
 
 from polyloom.ir.host import Buffer, Parameter, Role
+from polyloom.ir.integers import fold
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops import CodeBuilder
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, sum_of
+from polyloom.polyhedra.effort import TooHardError, at_most
+from polyloom.polyhedra.loops import CodeBuilder, WrongLoops
+from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation, sum_of
 from polyloom.scop.model import Origin, Scop, ScopAccess, ScopArray, ScopStatement
 
 
-def buffers(scop: Scop, exposed: Mapping[str, isl.Set]) -> tuple[Buffer, ...]:
-    """Return a buffer for every array; ``exposed``: elements that are read before they are written."""
-    return tuple(
-        Buffer(array.name, array.type, shape(scop, array), _role(scop, array, exposed), array.span)
-        for array in scop.arrays
-    )
+def buffers(scop: Scop, exposed: Collection[str]) -> tuple[Buffer, ...]:
+    """Return a buffer for every array; ``exposed``: those of which elements are read before they are written.
+
+    Raises TooHardError where isl does not find how far the statements reach into an array.
+    """
+    return tuple(_buffer(scop, array, _role(scop, array, exposed)) for array in scop.arrays)
+
+
+def _buffer(scop: Scop, array: ScopArray, role: Role) -> Buffer:
+    extents = shape(scop, array)
+    rows = _rows(scop, array, extents[0]) if extents and role is not Role.LOCAL else None
+    return Buffer(array.name, array.type, extents, role, array.span, rows)
 
 
 def parameters(scop: Scop) -> tuple[Parameter, ...]:
@@ -77,34 +86,67 @@ def _needs_extent(scop: Scop, array: ScopArray) -> bool:
     return unknown and any(0 in dict(a.computed) for _, a in accesses_to(scop, array.name))
 
 
-def _reached(scop: Scop, array: ScopArray) -> IntExpression:
-    """Return the largest first index that is accessed, plus one."""
+def _touched(scop: Scop, array: ScopArray) -> isl.Set | None:
+    """Return the elements that are accessed; None where there are none."""
     touched = [
         access.relation.intersect_domain(statement.domain).range()
         for statement, access in accesses_to(scop, array.name)
     ]
     if not touched:
-        return Number(0)
-    elements = touched[0]
-    for more in touched[1:]:
-        elements = elements.union(more)
-    elements = elements.intersect_params(scop.context).coalesce()
-    if elements.is_empty():
-        return Number(0)
-    last = CodeBuilder(scop.context, {}).value(elements.dim_max(0))
+        return None
+    elements = reduce(isl.Set.union, touched).intersect_params(scop.context).coalesce()
+    return None if elements.is_empty() else elements
+
+
+def _rows(scop: Scop, array: ScopArray, extent: IntExpression) -> tuple[IntExpression, IntExpression] | None:
+    """Return from which row to before which one elements are accessed; None where data decide."""
+    if any(0 in dict(access.computed) for _, access in accesses_to(scop, array.name)):
+        return None
+    try:
+        with at_most(_limit(scop, array), f"which rows of `{array.name}` are accessed"):
+            elements = _touched(scop, array)
+            if elements is None:
+                return Number(0), Number(0)
+            builder = CodeBuilder(scop.context, {})
+            first, last = builder.value(elements.dim_min(0)), builder.value(elements.dim_max(0))
+    except (isl.Error, TooHardError, WrongLoops):
+        return None
+    end = sum_of([(1, last), (1, Number(1))])
+    return fold(Operation("max", (first, Number(0))), {}), fold(Operation("min", (end, extent)), {})
+
+
+def _limit(scop: Scop, array: ScopArray) -> int:
+    """Return what isl may spend on one question about an array."""
+    return 200_000 + 2000 * sum(1 for _ in accesses_to(scop, array.name))
+
+
+def _reached(scop: Scop, array: ScopArray) -> IntExpression:
+    """Return the largest first index that is accessed, plus one."""
+    with at_most(_limit(scop, array), f"how far the statements reach into `{array.name}`"):
+        elements = _touched(scop, array)
+        if elements is None:
+            return Number(0)
+        last = CodeBuilder(scop.context, {}).value(elements.dim_max(0))
     return sum_of([(1, last), (1, Number(1))])
 
 
-def _role(scop: Scop, array: ScopArray, exposed: Mapping[str, isl.Set]) -> Role:
+def _role(scop: Scop, array: ScopArray, exposed: Collection[str]) -> Role:
     if array.origin is Origin.INNER:
         return Role.LOCAL
     writers = [s for s in scop.statements if s.target.array == array.name]
     if not writers:
         return Role.INPUT
-    read = exposed.get(array.name)
-    if read is not None and not read.is_empty():
+    if array.name in exposed:
         return Role.UPDATED
-    return Role.OUTPUT if _written_whole(scop, array, writers) else Role.UPDATED
+    return Role.OUTPUT if _surely_written_whole(scop, array, writers) else Role.UPDATED
+
+
+def _surely_written_whole(scop: Scop, array: ScopArray, writers: Sequence[ScopStatement]) -> bool:
+    try:
+        with at_most(_limit(scop, array), f"whether all of `{array.name}` is written"):
+            return _written_whole(scop, array, writers)
+    except (TooHardError, isl.Error):
+        return False
 
 
 def _written_whole(scop: Scop, array: ScopArray, writers: Sequence[ScopStatement]) -> bool:

@@ -1,10 +1,34 @@
-"""The combine operators that C has signs or functions for."""
+"""The combine operators that C has signs or functions for, and those that its choices are.
+
+``e > x ? e : x`` is no ``fmax``: where ``e`` is NaN it keeps ``x``, and an ``x`` that is NaN stays. So with x
+the accumulator and e the terms, in their order, there are two operators beside ``fmax``:
+
+- a term is *taken where a comparison holds* (``if (e > x) x = e;``): terms that are NaN are passed over.
+  Among numbers the operator is that of ``max``, with -inf in place of a term that is NaN, and an x that is
+  NaN to begin with comes out. The operator is a ``CompareOp``.
+- the accumulator is *kept where a comparison holds* (``x = x > e ? x : e;``): a term that is NaN is taken,
+  and so is the one after it. What comes out is the largest of the terms behind the last NaN. As a function
+  of two numbers this is not associative. With the knowledge whether a NaN was met it is (``resetting``).
+
+Not in the papers.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from polyloom.ir.expressions import Binary, BinaryOp, Read
+from polyloom.ir.expressions import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Constant,
+    Expression,
+    Read,
+    Select,
+)
 from polyloom.ir.host import Combiner
 from polyloom.ir.types import ElementType
 
@@ -23,17 +47,70 @@ ASSOCIATIVE = frozenset(
 )
 """Floating-point sums and products are reassociated, as md_poly does."""
 
+LARGER = frozenset({CompareOp.GT, CompareOp.GE})
+NAN = float("nan")
+"""One object, so that operators with this neutral element are equal."""
 
-def combiner(op: BinaryOp, type_: ElementType) -> Combiner:
-    """Return an operator on one value, with its neutral element."""
-    return Combiner(op.value, (Binary(op, Read(0, type_), Read(1, type_)),), (neutral(op, type_),))
+MET = ElementType.INT32
+"""The type of what was met among terms: nothing, numbers, or a NaN."""
+NOTHING, NUMBERS, NOT_A_NUMBER = (Constant(k, MET) for k in range(3))
 
 
-def neutral(op: BinaryOp, type_: ElementType) -> float | int:
-    """Return the value that changes nothing: 0 for sums, the lowest value for ``max``."""
-    if op in (BinaryOp.MAXIMUM, BinaryOp.FMAX):
+def combiner(op: BinaryOp | CompareOp, type_: ElementType) -> Combiner:
+    """Return an operator on one value, with its neutral element.
+
+    A ``CompareOp`` takes a term on the right where ``term op accumulator``.
+    """
+    left, right = Read(0, type_), Read(1, type_)
+    if isinstance(op, CompareOp):
+        return Combiner(name_of(op), (Select(Compare(op, right, left), right, left),), (neutral(op, type_),))
+    return Combiner(op.value, (Binary(op, left, right),), (neutral(op, type_),))
+
+
+def in_order(operator: Combiner, op: BinaryOp | CompareOp) -> Combiner:
+    """Return an operator on floats whose operands keep their places; one that rounds is not associative."""
+    return replace(operator, commutative=False, associative=isinstance(op, CompareOp))
+
+
+def name_of(op: CompareOp) -> str:
+    """Return how the operator that takes terms by a comparison is called."""
+    return "greater" if op in LARGER else "less"
+
+
+def resetting(keeps: CompareOp, type_: ElementType) -> Combiner:
+    """Return the operator that keeps the accumulator where ``term keeps accumulator``, else takes the term.
+
+    It has two values: the result, and what was met (``met``). What was met on the right decides whether the
+    left one counts: beyond a NaN it does not.
+    """
+    left, right = Read(0, type_), Read(2, type_)
+    met_left, met_right = Read(1, MET), Read(3, MET)
+    kept = Binary(BinaryOp.AND, _is(met_right, NUMBERS), Compare(keeps, right, left))
+    value = Select(Binary(BinaryOp.OR, _is(met_right, NOTHING), kept), left, right)
+    met = Binary(BinaryOp.MAXIMUM, met_left, met_right)
+    name = "less or NaN" if keeps in LARGER else "greater or NaN"
+    opposite = BinaryOp.MINIMUM if keeps in LARGER else BinaryOp.MAXIMUM
+    return Combiner(name, (value, met), (neutral(opposite, type_), NOTHING.value), commutative=False)
+
+
+def met(term: Expression) -> Expression:
+    """Return what is met at a term."""
+    return Select(Compare(CompareOp.EQ, term, term), NUMBERS, NOT_A_NUMBER)
+
+
+def _is(what: Expression, constant: Constant) -> Expression:
+    return Compare(CompareOp.EQ, what, constant)
+
+
+def neutral(op: BinaryOp | CompareOp, type_: ElementType) -> float | int:
+    """Return the value that changes nothing: -0 for sums of floats, the lowest value for ``max``."""
+    if op is BinaryOp.ADD and type_.is_float:
+        return -0.0
+    if op in (BinaryOp.FMAX, BinaryOp.FMIN):
+        return NAN
+    if op is BinaryOp.MAXIMUM or op in LARGER:
         return -np.inf if type_.is_float else int(np.iinfo(type_.value).min)
-    if op in (BinaryOp.MINIMUM, BinaryOp.FMIN):
+    if op is BinaryOp.MINIMUM or isinstance(op, CompareOp):
         return np.inf if type_.is_float else int(np.iinfo(type_.value).max)
     if op is BinaryOp.BIT_AND:
         return -1 if type_.value.startswith("int") else int(np.iinfo(type_.value).max)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from polyloom.ir.host import Buffer, Role
+from polyloom.ir.naming import Names
 from polyloom.scop.expand import Axis, Expansion
 from polyloom.scop.model import ScopAccess, ScopStatement
 from polyloom.scop.plan import Block, Hyperplane, Plan, Row, Sequential, statements_of
@@ -33,25 +34,31 @@ class Storage:
 
 
 def contracted(
-    plans: Sequence[Plan], expansions: Sequence[Expansion]
+    plans: Sequence[Plan], expansions: Sequence[Expansion], names: Names
 ) -> tuple[tuple[Plan, ...], tuple[Storage, ...]]:
-    """Return the plans without copies that are not needed, and how each array is stored."""
+    """Return the plans without copies that are not needed, and how each array is stored.
+
+    ``names``: gives private arrays theirs.
+    """
     storages = []
     result = tuple(plans)
     for expansion in expansions:
-        result, storage = _contract(result, expansion)
+        result, storage = _contract(result, expansion, names)
         storages.append(storage)
     return result, tuple(storages)
 
 
-def _contract(plans: tuple[Plan, ...], expansion: Expansion) -> tuple[tuple[Plan, ...], Storage]:
+def _contract(
+    plans: tuple[Plan, ...], expansion: Expansion, names: Names
+) -> tuple[tuple[Plan, ...], Storage]:
     copies = {name for name, _ in expansion.copies}
     users = {s.name for p in plans for s in statements_of(p) if _uses(s, expansion.name)} - copies
     times, container = _container(plans, users)
     original = expansion.array.name
     if isinstance(container, Block) and container.parallel:
         moved = _with_copies_inside(plans, container, expansion)
-        return moved, Storage(expansion, f"{expansion.name}_here", (), private=True)
+        name = names.of((expansion.name,), f"{expansion.name}_here")
+        return moved, Storage(expansion, name, (), private=True)
     left = tuple(axis for axis in expansion.axes if not any(_is_axis(t, axis, users) for t in times))
     if isinstance(container, Block):
         left = ()

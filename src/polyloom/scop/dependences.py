@@ -19,9 +19,9 @@ from functools import reduce
 
 import islpy as isl
 
-from polyloom.ir.expressions import BinaryOp
+from polyloom.polyhedra.effort import at_most
 from polyloom.scop.model import Scop, ScopAccess, ScopStatement
-from polyloom.scop.updates import Update
+from polyloom.scop.updates import Operator, Update
 
 _DIM = isl.dim_type
 
@@ -46,7 +46,7 @@ class Dependence:
     kind: Kind
     array: str
     relation: isl.Map
-    relaxed: BinaryOp | None = None
+    relaxed: Operator | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +73,17 @@ def dependences(
         use = _Use(scop, array.name, updates)
         if not use.writes or (only is not None and array.name not in only):
             continue
-        edges += use.edges()
-        elements = use.exposed()
+        with at_most(_limit(use.count), f"the dependences through `{array.name}`"):
+            edges += use.edges()
+            elements = use.exposed()
         if elements is not None:
             exposed[array.name] = elements
     return Dependences(tuple(edges), exposed)
+
+
+def _limit(accesses: int) -> int:
+    """Return what isl may spend on an array: most take a tenth. Each access meets each other one."""
+    return 20_000 * (20 + accesses) + 60 * accesses**2
 
 
 class _Use:
@@ -88,6 +94,7 @@ class _Use:
         self.array = array
         self.updates = updates
         self.writes = [s for s in scop.statements if s.target.array == array]
+        self.count = len(self.writes) + sum(r.array == array for s in scop.statements for r in s.reads)
 
     def edges(self) -> Iterator[Dependence]:
         """Yield every dependence through the array."""
@@ -130,12 +137,12 @@ class _Use:
             relaxed = self._operator(source, sink) if accumulating else None
             yield Dependence(source, sink, kind, self.array, relation.coalesce(), relaxed)
 
-    def _operator(self, source: str, sink: str) -> BinaryOp | None:
+    def _operator(self, source: str, sink: str) -> Operator | None:
         """Return the operator of both statements, if they are updates of the array by one operator."""
         a, b = self.updates.get(source), self.updates.get(sink)
-        if a is None or b is None or a.op is not b.op:
+        if a is None or b is None or a.op is not b.op or isinstance(a.op, str):
             return None
-        return a.op if isinstance(a.op, BinaryOp) else None
+        return a.op
 
     def _writes(self, *, surely: bool) -> isl.UnionMap:
         found = [(s, s.target) for s in self.writes if self._surely(s) is surely]

@@ -9,7 +9,9 @@ from itertools import groupby
 
 import islpy as isl
 
-from polyloom.ir.host import Buffer, Copy, HostBranch, HostLoop, HostNode, MdHom, Role, View
+from polyloom.ir.host import Buffer, Copy, HostBranch, HostLoop, HostNode, Index, MdHom, Order, Role, View
+from polyloom.ir.naming import fresh
+from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import bind_range, parameter_names
 from polyloom.polyhedra.bounds import box_between, elementwise_maximum, elementwise_minimum
 from polyloom.polyhedra.elimination import eliminate
@@ -26,14 +28,15 @@ from polyloom.polyhedra.loops_tree import (
     rename_iterator,
 )
 from polyloom.polyhedra.straighten import NoBox, straighten
+from polyloom.scop.combiners import MET
+from polyloom.scop.dependences import maps_of
 from polyloom.scop.homs import NoHom, extents_of, hom
 from polyloom.scop.hyperplanes import rows_map
 from polyloom.scop.model import Scop, ScopStatement
-from polyloom.scop.naming import fresh
 from polyloom.scop.nests import ParallelDimension, nest
 from polyloom.scop.patterns import OrderedUpdate, Recurrence, RunningUpdate, Selection
 from polyloom.scop.plan import Block, Group, Hyperplane, Leaf, Plan, Sequential, row_of, statements_of
-from polyloom.scop.scans import ordered_hom, recurrence_hom, running_homs, selection_hom
+from polyloom.scop.scans import ordered_hom, recurrence_hom, reduces, running_homs, selection_hom, with_met
 from polyloom.scop.updates import Update
 
 _DIM = isl.dim_type
@@ -58,7 +61,7 @@ class Place:
         """Return the instances of a statement that run here, parametric in the host iterators."""
         result = statement.domain
         for plane, name in self.times:
-            time = rows_map(result.get_space(), row_of(plane, statement.name))
+            time = rows_map(result.get_space(), row_of(plane, statement))
             result = result.intersect(bind_range(time, [name]))
         return result.intersect_params(self.context).coalesce()
 
@@ -141,7 +144,7 @@ class Emitter:
                 return self._group(plan, place)
 
     def _leaf(self, statement: ScopStatement, snapshot: frozenset[str], place: Place) -> tuple[HostNode, ...]:
-        update = self.updates.get(_origin(statement.name, self.updates))
+        update = self.updates.get(statement.root)
         domain = place.domain(statement)
         if domain.is_empty():
             return ()
@@ -159,7 +162,10 @@ class Emitter:
 
     def _group(self, plan: Group, place: Place) -> tuple[HostNode, ...]:
         try:
-            return self._together(plan, place)
+            nodes = self._together(plan, place)
+            if any(_scatters(node) for node in nodes):
+                raise NoHom("what a scan leaves at its points has to be stored at affine elements")
+            return nodes
         except (NoHom, NoBox):
             block = plan.otherwise
             return (self._block(block.statements, block.parallel, place),)
@@ -171,7 +177,8 @@ class Emitter:
             case Selection(moves=moves, best=best):
                 domain = place.domain(moves[best])
                 stored = replace(form, moves=tuple(self.rewrite(move) for move in moves))
-                return (selection_hom(stored, self.scop, domain, place.context),)
+                beside = [self._beside(move, place.domain(move), place) for move in stored.moves]
+                return (selection_hom(stored, self.scop, domain, place.context, beside),)
             case RunningUpdate(update=statement, readers=readers):
                 stored_readers = tuple(self.rewrite(reader) for reader in readers)
                 found = RunningUpdate(self.rewrite(statement), stored_readers)
@@ -179,22 +186,35 @@ class Emitter:
                 return running_homs(found, self.scop, update, place.domain(statement), place.context)
             case OrderedUpdate(statement=statement):
                 ordered = replace(form, statement=self.rewrite(statement))
-                return (ordered_hom(ordered, self.scop, place.domain(statement), place.context),)
+                node = ordered_hom(ordered, self.scop, place.domain(statement), place.context)
+                resets = len(form.update.combiner.results) > 1 and reduces(node)
+                return (self._with_met(node) if resets else node,)
             case Recurrence(statement=statement):
                 found_one = replace(form, statement=self.rewrite(statement))
                 return (recurrence_hom(found_one, self.scop, place.domain(statement), place.context),)
 
     def _snapshot(self, array: str) -> str:
-        name = fresh(f"{array}_before", self.used)
+        return self._beside_of(array, "before", self.shapes[array].type)
+
+    def _beside_of(self, array: str, what: str, kind: ElementType) -> str:
+        """Add a local buffer of an array's shape and return its name."""
+        name = fresh(f"{array}_{what}", self.used)
         self.used.add(name)
-        self.locals.append(replace(self.shapes[array], name=name, role=Role.LOCAL))
+        self.locals.append(replace(self.shapes[array], name=name, type=kind, role=Role.LOCAL))
         return name
+
+    def _with_met(self, node: MdHom) -> MdHom:
+        """Return the md_hom of an update beyond whose NaNs nothing counts."""
+        (view,) = node.outputs
+        if any(not isinstance(i, Index) for i in view.indices):
+            raise NoHom("elements that data choose have one value each")
+        return with_met(node, self._beside_of(view.buffer, "met", MET))
 
     def _block(
         self, statements: Sequence[ScopStatement], parallel: Sequence[Hyperplane], place: Place
     ) -> HostNode:
         domains = [place.domain(s) for s in statements]
-        schedule = self.scop.schedule.intersect_domain(_union(domains))
+        schedule = self._schedule(statements, domains)
         context, dimensions = place.context, []
         for plane in parallel:
             found = self._dimension(statements, domains, plane, context)
@@ -207,6 +227,15 @@ class Emitter:
         names = {view.buffer for a in made.assignments for view in (a.target, *a.reads)}
         return replace(made, private=tuple(b for n, b in self.private.items() if n in names))
 
+    def _schedule(self, statements: Sequence[ScopStatement], domains: Sequence[isl.Set]) -> isl.UnionMap:
+        """Return when the instances run in the source, a piece's when those of its statement do."""
+        result = isl.UnionMap.empty(self.scop.schedule.get_space())
+        for statement, domain in zip(statements, domains, strict=True):
+            whole = isl.UnionSet.from_set(domain.set_tuple_name(statement.root))
+            for times in maps_of(self.scop.schedule.intersect_domain(whole)):
+                result = result.union(isl.UnionMap.from_map(times.set_tuple_name(_DIM.in_, statement.name)))
+        return result
+
     def _dimension(
         self,
         statements: Sequence[ScopStatement],
@@ -216,7 +245,7 @@ class Emitter:
     ) -> tuple[ParallelDimension, isl.Set] | None:
         """Return a parallel dimension and the context with its iterator as a parameter."""
         pairs = list(zip(statements, domains, strict=True))
-        values = [rows_map(d.get_space(), row_of(plane, s.name)).intersect_domain(d) for s, d in pairs]
+        values = [rows_map(d.get_space(), row_of(plane, s)).intersect_domain(d) for s, d in pairs]
         line = reduce(isl.Set.union, (v.range() for v in values)).coalesce()
         try:
             box = straighten(line, context)
@@ -232,7 +261,7 @@ class Emitter:
     def _sequential(self, plan: Sequential, place: Place) -> tuple[HostNode, ...]:
         statements = statements_of(plan)
         values = [
-            rows_map(s.domain.get_space(), row_of(plan.time, s.name)).intersect_domain(place.domain(s))
+            rows_map(s.domain.get_space(), row_of(plan.time, s)).intersect_domain(place.domain(s))
             for s in statements
         ]
         line = reduce(isl.Set.union, (v.range() for v in values)).coalesce()
@@ -250,6 +279,13 @@ class Emitter:
         context = isl.Set.params(inside).intersect_params(place.context)
         body = self.nodes(plan.body, Place((*place.times, (plan.time, name)), context))
         return _host_nodes(tree, name, body)
+
+
+def _scatters(node: HostNode) -> bool:
+    """Whether a scan stores at elements that are no affine function: each would combine what it holds."""
+    if not isinstance(node, MdHom) or all(o.order is not Order.PREFIX for o in node.combine):
+        return False
+    return any(not isinstance(i, Index) for view in node.outputs for i in view.indices)
 
 
 def _host_nodes(tree: Tree, name: str, body: tuple[HostNode, ...]) -> tuple[HostNode, ...]:
@@ -289,21 +325,11 @@ def _named(loop: Loop, name: str) -> Loop:
 def _time_name(statements: Sequence[ScopStatement], plane: Hyperplane) -> str:
     """Name a hyperplane after the iterator that it is, else ``w`` for wavefront."""
     for statement in statements:
-        row = row_of(plane, statement.name)
+        row = row_of(plane, statement)
         moving = [k for k, c in enumerate(row) if c]
         if len(moving) == 1 and moving[0] < len(statement.iterators):
             return statement.iterators[moving[0]]
     return "w"
-
-
-def _origin(name: str, known: Mapping[str, object]) -> str:
-    while name not in known and "_" in name:
-        name = name.rpartition("_")[0]
-    return name
-
-
-def _union(domains: Sequence[isl.Set]) -> isl.UnionSet:
-    return reduce(isl.UnionSet.union, (isl.UnionSet.from_set(d) for d in domains))
 
 
 def _reading_copy(node: MdHom, array: str, copy: str) -> MdHom:

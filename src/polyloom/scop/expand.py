@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from polyloom.ir.expressions import Read
+from polyloom.ir.naming import fresh
 from polyloom.polyhedra.loops_tree import IntExpression
 from polyloom.polyhedra.straighten import NoBox, straighten
 from polyloom.scop.buffers import accesses, accesses_to, shape
 from polyloom.scop.dependences import Dependence, Dependences, Kind
 from polyloom.scop.homs import least_of
 from polyloom.scop.model import Origin, Scop, ScopAccess, ScopArray, ScopStatement
-from polyloom.scop.naming import fresh
 from polyloom.scop.nesting import Entries, direction, last_position, schedules, shared_loops
 
 _DIM = isl.dim_type
@@ -224,8 +224,7 @@ def _copies(
                 last = last.subtract(edge.relation.domain())
         if last.is_empty():
             continue
-        label = fresh(f"{array.name}_last", [s.name for s in scop.statements])
-        label = f"{label}_of_{writer.name}"
+        label = fresh(f"{array.name}_last_of_{writer.name}", [s.name for s in scop.statements])
         yield _copy(writer, label, last.coalesce(), array, name, axes), writer.name
 
 

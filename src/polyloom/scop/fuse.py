@@ -10,12 +10,15 @@ from dataclasses import replace
 
 from polyloom.ir.host import HostBranch, HostLoop, HostNode, MdHom, uses, walk_host
 from polyloom.ir.joined_maps import with_finish, with_initial, with_term
+from polyloom.ir.written import verify_writes
 
 
 def fused(body: tuple[HostNode, ...], passing: frozenset[str]) -> tuple[HostNode, ...]:
     """Return the nodes with maps fused into reductions; ``passing``: local buffers.
 
     A local buffer that only passes values from a reduction to one map disappears.
+
+    Errors: ``InvalidProgram`` where a fused node would write other elements than the two.
     """
     before: tuple[HostNode, ...] = ()
     while body != before:
@@ -75,6 +78,7 @@ def _fused(body: tuple[HostNode, ...], passing: frozenset[str]) -> tuple[HostNod
             assert isinstance(b, MdHom)
             made = with_initial(a, b, passing) or with_finish(a, b, passing) or with_term(a, b, passing)
             if made is not None:
+                verify_writes((a, b), (made,), passing)
                 nodes[second] = made
                 del nodes[first]
                 changed = True

@@ -92,36 +92,51 @@ def _sunk(
     Before: ``s_each[i] = 0`` for all i, then for each i a sum into ``s_each[i]``. After: both for each i.
     """
     result = list(plans)
+    leaving = _leaving(edges)
     for k in reversed(range(len(plans))):
         leaf = result[k]
         if not isinstance(leaf, Leaf):
             continue
-        reached = [j for j in range(k + 1, len(result)) if _between(leaf, result[j], edges, patterns)]
-        loop = result[reached[0]] if reached else None
-        if isinstance(loop, Sequential):
-            made = _with_leaf(leaf.statement, loop, edges, patterns, around)
+        found = leaving.get(leaf.statement.name, [])
+        sinks = {e.sink for e in found}
+        reached = next((j for j in range(k + 1, len(result)) if sinks & _roots(result[j])), None)
+        loop = None if reached is None else result[reached]
+        if reached is not None and isinstance(loop, Sequential):
+            made = _with_leaf(leaf.statement, loop, found, edges, patterns, around)
             if made is not None:
-                result[reached[0]] = made
+                result[reached] = made
                 del result[k]
     return result
 
 
-def _between(leaf: Leaf, plan: Plan, edges: Sequence[Edge], patterns: Patterns) -> list[Edge]:
-    """Return the edges from a leaf to the statements of a plan."""
-    names = {patterns.root(s.name) for s in statements_of(plan)}
-    return [e for e in edges if e.source == leaf.statement.name and e.sink in names and not e.relaxed]
+def _leaving(edges: Sequence[Edge]) -> dict[str, list[Edge]]:
+    """Return the edges by the statement that they leave, without those that may be turned round."""
+    result: dict[str, list[Edge]] = {}
+    for edge in edges:
+        if not edge.relaxed:
+            result.setdefault(edge.source, []).append(edge)
+    return result
+
+
+def _roots(plan: Plan) -> set[str]:
+    return {s.root for s in statements_of(plan)}
 
 
 def _with_leaf(
     statement: ScopStatement,
     loop: Sequential,
+    leaving: Sequence[Edge],
     edges: Sequence[Edge],
     patterns: Patterns,
     around: tuple[Hyperplane, ...],
 ) -> Sequential | None:
-    """Return the loop with the statement inside; None where its values last longer than an iteration."""
+    """Return the loop with the statement inside; None where its values last longer than an iteration.
+
+    ``leaving``: the edges that leave the statement.
+    """
     size = len(statement.iterators)
-    found = _between(Leaf(statement), loop, edges, patterns)
+    roots = _roots(loop)
+    found = [e for e in leaving if e.sink in roots]
     inside = statements_of(loop)
     if any(s.name not in loop.time for s in inside):
         return None
@@ -183,7 +198,7 @@ def _spoils(plan: Plan, parallel: int, patterns: Patterns, around: tuple[Hyperpl
 
     Pieces of a statement, whose dependences are not among the edges, stay as they are.
     """
-    if any(s.name not in patterns.names for s in statements_of(plan)):
+    if any(s.origins for s in statements_of(plan)):
         return True
     if isinstance(plan, Leaf):
         return len(plan.statement.iterators) - len(around) > parallel

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
-from polyloom.ir.expressions import Expression, Read, Select
-from polyloom.ir.host import CombineOperator, Combiner, MdHom, Order, View
+from polyloom.ir.expressions import Constant, Expression, Read, Select
+from polyloom.ir.host import CombineOperator, Combiner, Index, MdHom, Order, View
+from polyloom.ir.naming import fresh_all
 from polyloom.ir.rebuild import read_positions
 from polyloom.polyhedra.binding import parameter_names
 from polyloom.polyhedra.elimination import eliminate
@@ -22,7 +23,6 @@ from polyloom.polyhedra.lattice import column_echelon
 from polyloom.polyhedra.loops_tree import IntExpression, Operation
 from polyloom.polyhedra.straighten import Box, straighten
 from polyloom.scop.model import ScopAccess, ScopStatement
-from polyloom.scop.naming import fresh_all
 from polyloom.scop.updates import Update
 from polyloom.scop.views import Frame, condition_of
 
@@ -37,14 +37,16 @@ class NoHom(Exception):  # a statement that has no form as an md_hom; it becomes
 class Shape:
     """The coordinates of an md_hom: ``frame`` of all its dimensions; ``lost``: those that are reduced.
 
-    ``rectangle``: ``{ [y] }``, all points of the box, where the context holds. ``stored``: over the kept
-    dimensions, where results are stored; None: where there is something to combine.
+    ``rectangle``: ``{ [y] }``, all points of the box, where the context holds. ``results``: over the kept
+    dimensions, their rectangle, also where there is nothing to combine. ``stored``: over the kept dimensions,
+    where results are stored; None: where there is something to combine.
     """
 
     frame: Frame
     box: Box
     rectangle: isl.Set
     lost: frozenset[int]
+    results: isl.Set
     stored: isl.Set | None = None
 
     @property
@@ -117,11 +119,19 @@ def shape_of(
         box = straighten(points, context)
     stored = _stored(statement.target, coordinates, points, lost, neighbours)
     if stored is not None:
-        box, stored = _wider(points, stored, lost, context)
+        box, stored = _with_room(box, points, stored, lost, context)
     coordinates = compose(box.coordinates, coordinates)
     names = _names(statement, coordinates, parameter_names(context))
     frame = Frame(coordinates, box.points.intersect_params(context), names)
-    return Shape(frame, box, box.rectangle().intersect_params(context), lost, stored)
+    rectangle = box.rectangle().intersect_params(context)
+    results = _onto_kept(box.rectangle(lost).intersect_params(context), lost)
+    return Shape(frame, box, rectangle, lost, results, stored)
+
+
+def _onto_kept(points: isl.Set, lost: frozenset[int]) -> isl.Set:
+    for k in sorted(lost, reverse=True):
+        points = points.project_out(_DIM.set, k, 1)
+    return points
 
 
 def _stored(
@@ -131,24 +141,36 @@ def _stored(
     lost: frozenset[int],
     neighbours: isl.Set | None,
 ) -> isl.Set | None:
-    """Return the kept points whose element is among ``neighbours``, where they are more than ``points``."""
+    """Return the kept points whose element is among ``neighbours``, and ``points``."""
     if neighbours is None or not lost or target.computed:
         return None
-    everywhere = target.relation.gist_domain(target.relation.domain())
-    kept = everywhere.apply_domain(isl.Map.from_multi_aff(coordinates).reverse())
+    kept = everywhere(target).apply_domain(isl.Map.from_multi_aff(coordinates).reverse())
     for k in sorted(lost, reverse=True):
-        kept, points = kept.project_out(_DIM.in_, k, 1), points.project_out(_DIM.set, k, 1)
+        kept = kept.project_out(_DIM.in_, k, 1)
     wanted = kept.intersect_range(neighbours).domain()
-    if not wanted.is_bounded() or wanted.intersect_params(points.params()).is_subset(points):
-        return None
-    return wanted.union(points).coalesce()
+    return wanted.union(_onto_kept(points, lost)).coalesce() if wanted.is_bounded() else None
 
 
-def _wider(points: isl.Set, stored: isl.Set, lost: frozenset[int], context: isl.Set) -> tuple[Box, isl.Set]:
+def everywhere(access: ScopAccess) -> isl.Map:
+    """Return the access for all instances there could be."""
+    return access.relation.gist_domain(access.relation.domain())
+
+
+def _with_room(
+    box: Box, points: isl.Set, stored: isl.Set, lost: frozenset[int], context: isl.Set
+) -> tuple[Box, isl.Set]:
     """Return a box that has room for the stored points too, and those in its coordinates."""
-    room, others = stored, points
+    room = stored
     for k in sorted(lost):
         room = room.insert_dims(_DIM.set, k, 1)
+    if not stored.intersect_params(points.params()).is_subset(_onto_kept(points, lost)):
+        box = _wider(points, room, lost, context)
+    return box, _onto_kept(room.preimage_multi_aff(box.coordinates), lost)
+
+
+def _wider(points: isl.Set, room: isl.Set, lost: frozenset[int], context: isl.Set) -> Box:
+    """Return a box for points, and for those of ``room`` on the same lines along the kept dimensions."""
+    others = points
     for k in reversed(range(points.dim(_DIM.set))):
         if k not in lost:
             others = others.project_out(_DIM.set, k, 1)
@@ -156,11 +178,7 @@ def _wider(points: isl.Set, stored: isl.Set, lost: frozenset[int], context: isl.
         if k not in lost:
             others = others.insert_dims(_DIM.set, k, 1)
     box = straighten(points.union(room.intersect(others)).coalesce(), context)
-    inside = points.preimage_multi_aff(box.coordinates)
-    whole = room.preimage_multi_aff(box.coordinates)
-    for k in sorted(lost, reverse=True):
-        whole = whole.project_out(_DIM.set, k, 1)
-    return replace(box, points=inside), whole
+    return replace(box, points=points.preimage_multi_aff(box.coordinates))
 
 
 def _names(statement: ScopStatement, coordinates: isl.MultiAff, taken: Sequence[str]) -> tuple[str, ...]:
@@ -246,7 +264,13 @@ def _target_rows(
 
 
 def _map(statement: ScopStatement, shape: Shape) -> MdHom:
-    """Return the md_hom of a statement whose instances write different elements."""
+    """Return the md_hom of a statement whose instances write different elements; raises ``NoHom``.
+
+    Where a condition of the data decides, every point stores: its new value or the old one. An index that is
+    computed from data may be none of the array's then.
+    """
+    if statement.condition is not None and statement.target.computed:
+        raise NoHom("the target may not exist where the condition does not hold")
     inputs = Inputs(shape.frame)
     needed = [*read_positions(statement.value), *_condition_reads(statement)]
     places = inputs.positions(statement, needed)
@@ -320,9 +344,24 @@ def least_of(values: Sequence[isl.Aff]) -> IntExpression:
 
 
 def _output(statement: ScopStatement, shape: Shape, inputs: Inputs) -> View:
-    """Return the output view; what its indices read becomes an input."""
+    """Return the output view; what its indices read becomes an input.
+
+    An index that is computed from data counts only where the statement's condition holds. Elsewhere it is 0:
+    what is combined there is the neutral element, and the index may be none of the array's.
+    """
     needed = [p for _, e in statement.target.computed for p in read_positions(e)]
-    return shape.frame.view(statement.target, inputs.positions(statement, needed))
+    condition = statement.condition if statement.target.computed else None
+    tested = () if condition is None else read_positions(condition)
+    if condition is None or any(statement.reads[p].array == statement.target.array for p in tested):
+        return shape.frame.view(statement.target, inputs.positions(statement, needed))
+    places = inputs.positions(statement, [*needed, *tested])
+    view, holds = shape.frame.view(statement.target, places), shape.frame.expression(condition, places)
+    indices = (i if isinstance(i, Index) else _where(holds, i) for i in view.indices)
+    return replace(view, indices=tuple(indices))
+
+
+def _where(holds: Expression, index: Expression) -> Expression:
+    return Select(holds, index, Constant(0, index.type))
 
 
 def guard_of(shape: Shape) -> IntExpression | None:
@@ -331,13 +370,13 @@ def guard_of(shape: Shape) -> IntExpression | None:
 
 
 def written_of(shape: Shape) -> IntExpression | None:
-    """Return at which kept points results are stored."""
-    points, rectangle = shape.frame.points, shape.rectangle
-    for k in sorted(shape.lost, reverse=True):
-        points, rectangle = points.project_out(_DIM.set, k, 1), rectangle.project_out(_DIM.set, k, 1)
-    points = points if shape.stored is None else shape.stored
+    """Return at which kept points results are stored.
+
+    Where there is nothing to combine the element may not exist: ``for (j = 0; j < m; j++) s[m] += x[j]``.
+    """
+    points = _onto_kept(shape.frame.points, shape.lost) if shape.stored is None else shape.stored
     names = [shape.frame.names[k] for k in shape.kept]
-    return condition_of(points.coalesce(), rectangle, names)
+    return condition_of(points.coalesce(), shape.results, names)
 
 
 def _condition_reads(statement: ScopStatement) -> tuple[int, ...]:

@@ -42,7 +42,8 @@ class ScopStatement:
     ``Read`` positions in ``value`` and ``condition`` index ``reads``; ``Iterator(k)`` is the k-th dimension
     of the domain; ``ParameterValue`` is a parameter. A compound assignment has its target among the reads.
     ``iterators``: the names in the source of the loops around it, outermost first. ``loops``: for
-    each of them the span of the ``for``, which statements of one loop share.
+    each of them the span of the ``for``, which statements of one loop share. ``origins``: the names of the
+    statements of which this is a piece, the nearest first.
     """
 
     name: str
@@ -54,6 +55,12 @@ class ScopStatement:
     value: Expression
     condition: Expression | None = None
     span: Span | None = None
+    origins: tuple[str, ...] = ()
+
+    @property
+    def root(self) -> str:
+        """The name of the statement of the source: its own, or that of which it is a piece."""
+        return self.origins[-1] if self.origins else self.name
 
 
 class Origin(Enum):
@@ -78,6 +85,7 @@ class ScopArray:
     whole in memory, and a caller may give it flat. ``record``: for a member of a structure, the variable and
     the path (``("p", "x")`` for ``p[i].x``), else empty; ``levels``: how many subscripts stand behind each of
     them (``(1, 0)``). ``variable``: the name in the source, which another array may share.
+    ``hidden``: where the SCoP stands another variable has its name.
     ``undefined``: a local in which nothing is stored before the part; ``initial``: the number that its
     declaration stores, None where another one may be there.
     """
@@ -93,6 +101,7 @@ class ScopArray:
     linear: bool = False
     levels: tuple[int, ...] = ()
     variable: str = ""
+    hidden: bool = False
     undefined: bool = False
     initial: float | int | None = None
 
@@ -116,10 +125,13 @@ class StatedParallel:
 
 @dataclass(frozen=True, eq=False)
 class ScopParameter:
-    """An integer that the SCoP does not change."""
+    """An integer that the SCoP does not change. ``text``: what C calls it where the SCoP stands,
+    ``p[0].n`` or a name; empty where that name is another variable's there.
+    """
 
     name: str
     type: ElementType
+    text: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,3 +160,5 @@ class Scop:
     """Iterators that are declared before the part and read after it: it leaves their last values to C."""
     remarks: tuple[Diagnostic, ...] = ()
     """What the front end has to remark."""
+    fused: tuple[Span | None, ...] = ()
+    """Where ``fma`` is called, which is a product and a sum here, each rounded."""

@@ -19,6 +19,28 @@ def schedules(scop: Scop) -> dict[str, Entries]:
     return {m.get_tuple_name(_DIM.in_) or "": _entries(m) for m in maps_of(scop.schedule)}
 
 
+def times_of(scop: Scop) -> dict[str, tuple[int | tuple[int, int], ...]]:
+    """Return the schedule of every statement: constants, and iterators by number with their sign.
+
+    Every second dimension is an iterator; where that follows from others, isl writes it by those.
+    """
+    maps = {m.get_tuple_name(_DIM.in_) or "": m for m in maps_of(scop.schedule)}
+    return {s.name: _times(maps[s.name]) for s in scop.statements if s.name in maps}
+
+
+def _times(schedule: isl.Map) -> tuple[int | tuple[int, int], ...]:
+    loops = schedule.dim(_DIM.in_)
+
+    def time(place: int, aff: isl.Aff) -> int | tuple[int, int]:
+        loop, inside = divmod(place, 2)
+        if not inside or loop >= loops:
+            return int(aff.get_constant_val().to_python())
+        upwards = isl.Map.universe(schedule.get_space()).equate(_DIM.in_, loop, _DIM.out, place)
+        return loop, 1 if schedule.is_subset(upwards) else -1
+
+    return tuple(time(place, aff) for place, aff in enumerate(_affs(schedule)))
+
+
 def _entries(schedule: isl.Map) -> Entries:
     return tuple(_entry(aff) for aff in _affs(schedule))
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyloom.ir.host import Assignment, Nest
+from polyloom.ir.naming import fresh_all
 from polyloom.polyhedra.binding import parameter_names
 from polyloom.polyhedra.loops import CodeBuilder
-from polyloom.polyhedra.loops_tree import IntExpression
+from polyloom.polyhedra.loops_tree import IntExpression, Tree
 from polyloom.scop.model import ScopStatement
-from polyloom.scop.naming import fresh_all
 from polyloom.scop.views import Frame
 
 _DIM = isl.dim_type
@@ -47,6 +47,17 @@ def nest(
     as parameters, the iterators of ``parallel`` with their ranges.
     """
     tree = CodeBuilder(context, {}).loops(_at_points(schedule, parallel))
+    return nest_of(name, statements, tree, context, parallel)
+
+
+def nest_of(
+    name: str,
+    statements: Sequence[ScopStatement],
+    tree: Tree,
+    context: isl.Set,
+    parallel: Sequence[ParallelDimension] = (),
+) -> Nest:
+    """Return the instances that loops visit as one node."""
     taken = set(parameter_names(context))
     span = statements[0].span if statements else None
     return Nest(

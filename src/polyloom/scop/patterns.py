@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyloom.ir.expressions import (
-    Binary,
     BinaryOp,
     Compare,
     CompareOp,
@@ -24,12 +23,12 @@ from polyloom.ir.expressions import (
     Read,
     Select,
 )
+from polyloom.ir.naming import Names
 from polyloom.ir.rebuild import read_positions
-from polyloom.scop.combiners import ASSOCIATIVE
 from polyloom.scop.hyperplanes import Edge
 from polyloom.scop.model import Origin, Scop, ScopAccess, ScopStatement
 from polyloom.scop.rewrite import moved_reads
-from polyloom.scop.updates import Update, peeled
+from polyloom.scop.updates import Operator, Update, combined, first_reads, peeled
 
 _DIM = isl.dim_type
 
@@ -202,10 +201,13 @@ def _stores(update: ScopStatement, reader: ScopStatement, array: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Recurrence:
-    """``y[i] = y[i - 1] op term``: ``previous`` is the position of the read one step back."""
+    """``y[i] = y[i - 1] op term``: ``previous`` is the position of the read one step back.
+
+    The term may read ``y[i]``, what the element holds before: prefix sums in place.
+    """
 
     statement: ScopStatement
-    op: BinaryOp
+    op: Operator
     term: Expression
     previous: int
     dimension: int
@@ -216,22 +218,18 @@ def recurrence(statement: ScopStatement, edges: Sequence[Edge]) -> Recurrence | 
     target = statement.target
     if statement.condition is not None or target.computed or any(e.array != target.array for e in edges):
         return None
-    places = [k for k, read in enumerate(statement.reads) if read.array == target.array]
-    found = _last_operand(statement.value, places)
-    if found is None or len(places) != 1:
+    first = first_reads(statement)
+    previous = {
+        first[k]
+        for k, read in enumerate(statement.reads)
+        if read.array == target.array and not same_element(statement, target, statement, read)
+    }
+    if len(previous) != 1:
         return None
-    dimension = _step_back(statement, statement.reads[places[0]])
-    return None if dimension is None else Recurrence(statement, *found, places[0], dimension)
-
-
-def _last_operand(value: Expression, places: Sequence[int]) -> tuple[BinaryOp, Expression] | None:
-    match value:
-        case Binary(op=op, left=Read(position=p), right=term) if op in ASSOCIATIVE and p in places:
-            return (op, term) if p not in read_positions(term) else None
-        case Binary(op=op, left=term, right=Read(position=p)) if op in ASSOCIATIVE and p in places:
-            return (op, term) if p not in read_positions(term) else None
-        case _:
-            return None
+    (place,) = previous
+    found = combined(moved_reads(statement.value, first), frozenset({place}))
+    dimension = _step_back(statement, statement.reads[place])
+    return None if found is None or dimension is None else Recurrence(statement, *found, place, dimension)
 
 
 def _step_back(statement: ScopStatement, read: ScopAccess) -> int | None:
@@ -260,18 +258,17 @@ class OrderedUpdate:
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """What is known of the statements of a part, for the recognition of groups. ``names``: of all of them."""
+    """What is known of the statements of a part, for the recognition of groups.
 
-    names: frozenset[str]
+    ``names``: gives pieces of statements theirs. ``strict``: sums and products of floats are no scans, as
+    their parts would be added in another order.
+    """
+
+    names: Names
     updates: Mapping[str, Update]
     selections: tuple[Selection, ...]
     ordered: Mapping[str, Update]
-
-    def root(self, name: str) -> str:
-        """Return the name of the statement that a piece is of, or the name itself."""
-        while name not in self.names:
-            name = name.rpartition("_")[0]
-        return name
+    strict: bool = False
 
     def group(self, statements: Sequence[ScopStatement], edges: Sequence[Edge]) -> Form | None:
         """Return what a strongly connected component is; None where it is nothing of these."""
@@ -288,11 +285,17 @@ class Patterns:
     def _alone(self, statement: ScopStatement, edges: Sequence[Edge]) -> Form | None:
         update = self.ordered.get(statement.name)
         if update is None:
-            return recurrence(statement, edges)
+            found = recurrence(statement, edges)
+            return None if found is None or (self.strict and _rounds(found)) else found
         array = statement.target.array
         others = [r for k, r in enumerate(statement.reads) if k not in update.accumulators]
         clean = all(e.array == array for e in edges) and all(r.array != array for r in others)
         return OrderedUpdate(statement, update) if clean else None
+
+
+def _rounds(found: Recurrence) -> bool:
+    """Whether a scan adds or multiplies floats."""
+    return found.term.type.is_float and found.op in (BinaryOp.ADD, BinaryOp.MULTIPLY)
 
 
 Form = Selection | RunningUpdate | Recurrence | OrderedUpdate

@@ -91,7 +91,7 @@ class Part(Enum):
 
 
 def parts(plans: Iterable[Plan]) -> dict[str, tuple[Part, ...]]:
-    """Return for every statement what becomes of its iterators."""
+    """Return for every statement what becomes of its iterators; of one in pieces, of its first piece."""
     result: dict[str, tuple[Part, ...]] = {}
     for plan in plans:
         _add_parts(plan, (), result)
@@ -105,12 +105,12 @@ def _add_parts(plan: Plan, times: tuple[Hyperplane, ...], result: dict[str, tupl
         return
     for statement in statements_of(plan):
         size = len(statement.iterators)
-        rows = [row_of(time, statement.name) for time in times]
-        along = [row_of(p, statement.name) for p in plan.parallel] if isinstance(plan, Block) else None
+        rows = [row_of(time, statement) for time in times]
+        along = [row_of(p, statement) for p in plan.parallel] if isinstance(plan, Block) else None
         found = [_part(k, rows, along) for k in range(size)]
         if isinstance(plan, Group):
             found = [Part.TOGETHER if part is Part.PARALLEL else part for part in found]
-        result[statement.name] = tuple(found)
+        result.setdefault(statement.root, tuple(found))
 
 
 def _part(k: int, times: Iterable[Row], parallel: Iterable[Row] | None) -> Part:
@@ -129,14 +129,12 @@ class NoRow(Exception):  # an internal fault: a plan holds a statement that was 
     """The text is the statement."""
 
 
-def row_of(plane: Hyperplane, statement: str) -> Row:
-    """Return the row of a statement, or of the one that it is a piece of."""
-    name = statement
-    while name not in plane:
-        if not name:
-            raise NoRow(statement)
-        name = name.rpartition("_")[0]
-    return plane[name]
+def row_of(plane: Hyperplane, statement: ScopStatement) -> Row:
+    """Return the row of a statement, or of the nearest one that it is a piece of."""
+    found = next((name for name in (statement.name, *statement.origins) if name in plane), None)
+    if found is None:
+        raise NoRow(statement.name)
+    return plane[found]
 
 
 Score = tuple[int, int]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import islpy as isl
@@ -9,8 +10,18 @@ import islpy as isl
 from polyloom.ir.expressions import BinaryOp, Compare, CompareOp, Expression, Read, Select
 from polyloom.ir.host import CombineOperator, Combiner, Index, MdHom, Order, View
 from polyloom.ir.rebuild import Leaf, read_positions, with_leaves
-from polyloom.scop.combiners import combiner, neutral
-from polyloom.scop.homs import Inputs, NoHom, Shape, extents_of, guard_of, hom, shape_of, written_of
+from polyloom.scop.combiners import NUMBERS, combiner, met, neutral
+from polyloom.scop.homs import (
+    Inputs,
+    NoHom,
+    Shape,
+    everywhere,
+    extents_of,
+    guard_of,
+    hom,
+    shape_of,
+    written_of,
+)
 from polyloom.scop.model import Scop, ScopStatement
 from polyloom.scop.nesting import direction
 from polyloom.scop.patterns import OrderedUpdate, Recurrence, RunningUpdate, Selection
@@ -21,15 +32,22 @@ _DIM = isl.dim_type
 _OP = {CompareOp.GT: BinaryOp.MAXIMUM, CompareOp.LT: BinaryOp.MINIMUM}
 
 
-def selection_hom(found: Selection, scop: Scop, domain: isl.Set, context: isl.Set) -> MdHom:
+def selection_hom(
+    found: Selection,
+    scop: Scop,
+    domain: isl.Set,
+    context: isl.Set,
+    neighbours: Sequence[isl.Set | None],
+) -> MdHom:
     """Return ``if (x[i] > best) { best = x[i]; place = i; }`` as one md_hom with two results.
 
     The operator takes the right operand where its ``best`` is better, so ties go to the first point.
+    ``neighbours``: for each result, its elements that maps beside the selection write (see ``homs.hom``).
     """
     best = found.moves[found.best]
     operator = _selecting(found)
     update = Update(_OP[found.op], operator, best.value, frozenset())
-    shape = shape_of(best, domain, update, context)
+    shape = shape_of(best, domain, update, context, _common(found, neighbours))
     for k in shape.lost:
         _check_order(scop, best.name, shape.frame, k)
     inputs = Inputs(shape.frame)
@@ -54,6 +72,16 @@ def selection_hom(found: Selection, scop: Scop, domain: isl.Set, context: isl.Se
     )
 
 
+def _common(found: Selection, neighbours: Sequence[isl.Set | None]) -> isl.Set | None:
+    """Return the neighbours of the best value, where those of all results belong to the same instances."""
+    name, stored = found.moves[found.best].name, []
+    for move, elements in zip(found.moves, neighbours, strict=True):
+        if elements is None:
+            return None
+        stored.append(everywhere(move.target).intersect_range(elements).domain().set_tuple_name(name))
+    return neighbours[found.best] if all(stored[0].is_equal(s) for s in stored) else None
+
+
 def _result(move: ScopStatement, shape: Shape, inputs: Inputs) -> tuple[View, Expression, Expression]:
     """Return the output view, the term and the start of one result; raises ``NoHom``."""
     frame = _frame_for(shape.frame, move)
@@ -65,11 +93,31 @@ def _result(move: ScopStatement, shape: Shape, inputs: Inputs) -> tuple[View, Ex
 
 
 def ordered_hom(found: OrderedUpdate, scop: Scop, domain: isl.Set, context: isl.Set) -> MdHom:
-    """Return an update by a function of the source, its terms in the order of the source."""
+    """Return an update whose terms combine in their order; of a ``resetting`` one the first value alone."""
     shape = shape_of(found.statement, domain, found.update, context)
     for k in shape.lost:
         _check_order(scop, found.statement.name, shape.frame, k)
     return hom(found.statement, domain, found.update, context)
+
+
+def reduces(node: MdHom) -> bool:
+    """Whether any dimension of an md_hom is combined into one value."""
+    return any(operator.order is Order.POINTWISE for operator in node.combine)
+
+
+def with_met(node: MdHom, buffer: str) -> MdHom:
+    """Return the md_hom of a ``resetting`` update with its second value, which goes to ``buffer``.
+
+    ``buffer`` has the shape of the buffer that the update writes.
+    """
+    (view,), (term,), (start,) = node.outputs, node.terms, node.initial
+    return replace(
+        node,
+        outputs=(view, View(buffer, view.indices)),
+        terms=(term, met(term)),
+        initial=(start, NUMBERS),
+        finish=(None, None),
+    )
 
 
 def _selecting(found: Selection) -> Combiner:

@@ -12,6 +12,7 @@ from itertools import product
 
 import islpy as isl
 
+from polyloom.ir.naming import Names
 from polyloom.scop.hyperplanes import Edge, edge
 from polyloom.scop.model import ScopAccess, ScopStatement
 
@@ -21,12 +22,17 @@ _Sign = Callable[[isl.PwAff], isl.Set]
 _SIGNS: tuple[_Sign, ...] = (lambda f: f.neg().pos_set(), lambda f: f.zero_set(), lambda f: f.pos_set())
 
 
-def split(statement: ScopStatement, edges: Sequence[Edge]) -> tuple[list[ScopStatement], list[Edge]] | None:
+def split(
+    statement: ScopStatement, edges: Sequence[Edge], names: Names
+) -> tuple[list[ScopStatement], list[Edge]] | None:
     """Return the pieces and the edges between them; None where subscripts give no place to split."""
     differences = _differences(statement)
     if not differences or 3 ** len(differences) > MAXIMUM_PIECES:
         return None
-    pieces = [_piece(statement, domain, k) for k, domain in enumerate(_parts(statement, differences), 1)]
+    pieces = [
+        _piece(statement, domain, names.of((statement.name, k), f"{statement.name}_{k}"))
+        for k, domain in enumerate(_parts(statement, differences), 1)
+    ]
     if len(pieces) < 2:
         return None
     found = []
@@ -76,9 +82,7 @@ def _parts(statement: ScopStatement, differences: Sequence[isl.PwAff]) -> Iterat
             yield domain.coalesce()
 
 
-def _piece(statement: ScopStatement, domain: isl.Set, number: int) -> ScopStatement:
-    name = f"{statement.name}_{number}"
-
+def _piece(statement: ScopStatement, domain: isl.Set, name: str) -> ScopStatement:
     def moved(access: ScopAccess) -> ScopAccess:
         return replace(access, relation=access.relation.set_tuple_name(_DIM.in_, name))
 
@@ -88,4 +92,5 @@ def _piece(statement: ScopStatement, domain: isl.Set, number: int) -> ScopStatem
         domain=domain.set_tuple_name(name),
         target=moved(statement.target),
         reads=tuple(moved(read) for read in statement.reads),
+        origins=(statement.name, *statement.origins),
     )

@@ -10,24 +10,27 @@ from collections.abc import Iterator, Mapping, Sequence
 import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, error
-from polyloom.ir.expressions import BinaryOp
+from polyloom.ir.expressions import BinaryOp, CompareOp
 from polyloom.scop.dependences import Dependences
 from polyloom.scop.functions import function_errors, functions_of
 from polyloom.scop.model import Scop, ScopStatement, StatedParallel
-from polyloom.scop.updates import Update
+from polyloom.scop.updates import Operator, Update
 from polyloom.scop.verdicts import SourceLoop, carried, loops_of, witness_of
 
-SIGNS = {
-    "+": (BinaryOp.ADD,),
-    "*": (BinaryOp.MULTIPLY,),
-    "max": (BinaryOp.MAXIMUM, BinaryOp.FMAX),
-    "min": (BinaryOp.MINIMUM, BinaryOp.FMIN),
-    "fmax": (BinaryOp.FMAX, BinaryOp.MAXIMUM),
-    "fmin": (BinaryOp.FMIN, BinaryOp.MINIMUM),
+_LARGER = (CompareOp.GT, CompareOp.GE, "greater", "greater or NaN")
+_SMALLER = (CompareOp.LT, CompareOp.LE, "less", "less or NaN")
+SIGNS: Mapping[str, tuple[Operator | str, ...]] = {
+    "+": (BinaryOp.ADD, "+"),
+    "*": (BinaryOp.MULTIPLY, "*"),
+    "max": (BinaryOp.MAXIMUM, BinaryOp.FMAX, *_LARGER),
+    "min": (BinaryOp.MINIMUM, BinaryOp.FMIN, *_SMALLER),
+    "fmax": (BinaryOp.FMAX, BinaryOp.MAXIMUM, *_LARGER),
+    "fmin": (BinaryOp.FMIN, BinaryOp.MINIMUM, *_SMALLER),
     "&": (BinaryOp.BIT_AND,),
     "|": (BinaryOp.BIT_OR,),
     "^": (BinaryOp.BIT_XOR,),
 }
+"""What the signs of a pragma stand for: operators, and the names of those that keep the order."""
 CONCATENATE = "++"
 
 
@@ -96,7 +99,7 @@ def _contradiction(
         if edge.relaxed in allowed and edge.relaxed is not None:
             continue
         own = ordered.get(edge.source)
-        if own is not None and edge.source == edge.sink and own.op == sign:
+        if own is not None and edge.source == edge.sink and own.op in (sign, *allowed):
             continue
         message = f"`{sign}` is stated for the loop over `{iterator}`, whose iterations depend on each other"
         notes = [str(witness_of(edge, relation))]
@@ -115,7 +118,7 @@ def _keeps(statement: ScopStatement, depth: int) -> bool:
     return bool(relation.involves_dims(isl.dim_type.in_, depth, 1))
 
 
-def _ways(found: BinaryOp | None) -> Sequence[str]:
+def _ways(found: Operator | None) -> Sequence[str]:
     if found is None:
         return ["leave the pragma out: `--reductions detect` finds what is parallel"]
     return [f"the loop combines with `{found.value}`: state `{found.value}`"]

@@ -12,8 +12,15 @@ from functools import reduce
 
 import islpy as isl
 
-from polyloom.diagnostics import Diagnostic, PolyloomError, remark
+from polyloom.diagnostics import Diagnostic, PolyloomError, Span, Unsupported, error, remark
 from polyloom.ir.host import Buffer, Copy, HostBranch, HostNode, HostProgram, MdHom, Nest, Role, walk_host
+from polyloom.ir.library_functions import library_functions
+from polyloom.ir.naming import Names
+from polyloom.ir.node_names import with_unique_names
+from polyloom.ir.passes import after_pass, at_the_end, is_on
+from polyloom.ir.verify import InvalidProgram
+from polyloom.polyhedra.effort import TooHardError, at_most
+from polyloom.polyhedra.guarded_loops import NoBounds, Timed, guarded_loops
 from polyloom.polyhedra.loops import CodeBuilder, WrongLoops
 from polyloom.scop.arrange import arrange
 from polyloom.scop.automatic import automatic
@@ -27,12 +34,14 @@ from polyloom.scop.fuse import fused, without_dead
 from polyloom.scop.gather import gathered
 from polyloom.scop.hyperplanes import Edge, edge
 from polyloom.scop.model import Scop
-from polyloom.scop.nests import nest
+from polyloom.scop.nesting import times_of
+from polyloom.scop.nests import nest, nest_of
 from polyloom.scop.patterns import Patterns, selections, together
 from polyloom.scop.plan import NoRow
 from polyloom.scop.stated import stated_errors, stated_updates
 from polyloom.scop.updates import Update, update_of
 from polyloom.scop.verdicts import LoopVerdict, Verdict, verdicts
+from polyloom.scop.written import WrongWrites, check_written
 
 
 class ReductionMode(Enum):
@@ -55,21 +64,81 @@ class Transformation:
     remarks: tuple[Diagnostic, ...] = ()
 
 
-def host_program(scop: Scop, mode: ReductionMode = ReductionMode.DETECT) -> Transformation:
+def host_program(
+    scop: Scop, mode: ReductionMode = ReductionMode.DETECT, *, strict: bool = False
+) -> Transformation:
     """Return the host program of a static control part; every one has one.
 
-    Errors: ``PolyloomError`` where a stated reduction contradicts the dependences.
+    ``strict``: sums and products of floats keep the order of the source.
+
+    Errors: ``PolyloomError`` where a stated reduction contradicts the dependences; ``Unsupported`` with
+    ``fp-fma`` for what has no exact form.
     Source: md_poly, Sec. 3.2.2. Not in the papers: the transformation of arbitrary parts.
     """
-    scop = with_parameters(scop)
+    if strict and scop.fused:
+        raise Unsupported(*(_rounded_twice(span) for span in scop.fused))
+    found = _transformation(scop, mode, strict=strict)
+    found = replace(found, program=_in_context(found.program, scop))
+    found = _marked(found) if strict else found
+    at_the_end(f"the transformation of `{scop.name}`", found.program)
+    return found
+
+
+def _in_context(program: HostProgram, scop: Scop) -> HostProgram:
+    """Return the program with what was taken for granted of the parameters: it is checked before each run."""
+    with at_most(_CONTEXT, f"what is known of the parameters of `{scop.name}`"):
+        context = scop.context.params()
+        condition = CodeBuilder(isl.Set.universe(context.get_space()), {}).condition(context)
+    return replace(program, context=condition)
+
+
+def _transformation(scop: Scop, mode: ReductionMode, *, strict: bool) -> Transformation:
     if not scop.statements:
         return Transformation(serial_program(scop))
     try:
-        return _automatic(scop) if mode is ReductionMode.IGNORE else _transformed(scop, mode)
-    except (isl.Error, WrongLoops, NoRow) as fault:
+        with at_most(_PARALLEL * (8 + len(scop.statements)), f"the parallel form of `{scop.name}`"):
+            return _parallel(with_parameters(scop), mode, strict=strict)
+    except TooHardError as fault:
+        notes = [f"isl was given up on a question: {fault}"]
+    except (isl.Error, WrongLoops, NoRow, WrongWrites, InvalidProgram) as fault:
+        if isinstance(fault, InvalidProgram) and is_on():
+            raise
         notes = [str(fault).partition(" in ")[0]]
-        message = f"`{scop.name}` runs sequentially: no loops were found for its parallel form"
-        return Transformation(serial_program(scop), (), (remark("scop-fallback", message, notes=notes),))
+    message = f"`{scop.name}` runs sequentially: no loops were found for its parallel form"
+    return Transformation(serial_program(scop), (), (remark("scop-fallback", message, notes=notes),))
+
+
+_PARALLEL = 250_000
+"""What isl may spend on one statement of the parallel form; most take a fifth."""
+_SERIAL = 100_000
+"""The same for the sequential form."""
+_CONTEXT = 50_000
+"""The same for the condition on the parameters, once."""
+
+
+def _parallel(scop: Scop, mode: ReductionMode, *, strict: bool) -> Transformation:
+    found = _automatic(scop) if mode is ReductionMode.IGNORE else _transformed(scop, mode, strict)
+    check_written(scop, found.program)
+    return replace(found, program=with_unique_names(found.program))
+
+
+def _marked(found: Transformation) -> Transformation:
+    """Say in the program that floats keep their order, and name what may have other bits than in C."""
+    program = replace(found.program, strict=True)
+    return replace(found, program=program, remarks=(*found.remarks, *_rounded_by_libraries(program)))
+
+
+def _rounded_twice(span: Span | None) -> Diagnostic:
+    message = "`fma` is a product and a sum here, each rounded: not the bits of C"
+    return error("fp-fma", message, span, helps=["write the product and the sum, or leave out `--fp strict`"])
+
+
+def _rounded_by_libraries(program: HostProgram) -> Iterator[Diagnostic]:
+    names = library_functions(program)
+    if names:
+        message = f"the last bits of {', '.join(names)} are the device's, not those of C's library"
+        notes = ["no standard says how these functions are rounded; all else has the bits of the C compiler"]
+        yield remark("fp-library", message, notes=notes)
 
 
 def _automatic(scop: Scop) -> Transformation:
@@ -89,26 +158,32 @@ def _automatic(scop: Scop) -> Transformation:
     return replace(general, program=HostProgram(scop.name, parameters(scop), _used(held, body), body))
 
 
-def _transformed(scop: Scop, mode: ReductionMode) -> Transformation:
-    updates = _updates(scop, mode)
+def _transformed(scop: Scop, mode: ReductionMode, strict: bool = False) -> Transformation:
+    updates = _updates(scop, mode, strict)
     before = dependences(scop, updates)
     larger, expansions = expanded(scop, before)
     after = _again(before, larger, updates, expansions)
-    ordered = {} if mode is ReductionMode.IGNORE else ordered_updates(larger)
+    ordered = {**_ordered(larger, mode, strict), **_by_functions(larger, mode)}
     wrong = tuple(stated_errors(scop, after, ordered))
     if wrong and mode is not ReductionMode.IGNORE:
         raise PolyloomError(*wrong)
     edges = edges_of(after)
-    patterns = _patterns(larger, updates, ordered, mode)
+    patterns = _patterns(larger, updates, ordered, mode, strict)
     edges += [edge(a, b, "", False, False, pairs) for s in patterns.selections for a, b, pairs in together(s)]
     arranged = gathered(arrange(larger.statements, edges, patterns), expansions, edges, patterns)
-    plans, storages = contracted(arranged, expansions)
+    plans, storages = contracted(arranged, expansions, Names({a.name for a in larger.arrays}))
     held = {b.name: b for b in _buffers(larger, before, storages)}
     emitter = Emitter(larger, updates, held, rewriting(storages), private_buffers(storages, held))
     passing = frozenset(b.name for b in held.values() if b.role is Role.LOCAL)
-    body = fused(without_dead(emitter.nodes(plans), passing), passing)
-    found = _used((*held.values(), *emitter.locals), body)
-    program = HostProgram(scop.name, parameters(scop), found, body)
+    nodes = emitter.nodes(plans)
+
+    def made(last: str, body: tuple[HostNode, ...]) -> HostProgram:
+        used = _used((*held.values(), *emitter.locals), body)
+        program = with_unique_names(HostProgram(scop.name, parameters(scop), used, body))
+        return after_pass(f"{last} of `{scop.name}`", program)
+
+    alive = without_dead(made("emission", nodes).body, passing)
+    program = made("fusion", fused(made("the removal of dead nodes", alive).body, passing))
     loops = verdicts(larger, after, expansions, updates, arranged, ordered)
     return Transformation(program, loops, tuple(_remarks(loops)))
 
@@ -164,18 +239,38 @@ def _used(held: Sequence[Buffer], body: tuple[HostNode, ...]) -> tuple[Buffer, .
     return tuple(b for b in held if b.role is not Role.LOCAL or b.name in names)
 
 
-def _updates(scop: Scop, mode: ReductionMode) -> dict[str, Update]:
+def _updates(scop: Scop, mode: ReductionMode, strict: bool) -> dict[str, Update]:
+    """Return the updates whose terms may change places."""
+    found = _found_updates(scop, mode, strict)
+    return {name: u for name, u in found.items() if not isinstance(u.op, str)}
+
+
+def _ordered(scop: Scop, mode: ReductionMode, strict: bool) -> dict[str, Update]:
+    """Return the updates whose terms combine in their order."""
+    found = _found_updates(scop, mode, strict)
+    return {name: u for name, u in found.items() if isinstance(u.op, str)}
+
+
+def _by_functions(scop: Scop, mode: ReductionMode) -> dict[str, Update]:
+    return {} if mode is ReductionMode.IGNORE else ordered_updates(scop)
+
+
+def _found_updates(scop: Scop, mode: ReductionMode, strict: bool) -> dict[str, Update]:
     if mode is ReductionMode.IGNORE:
         return {}
-    found = {s.name: update for s in scop.statements if (update := update_of(s)) is not None}
+    found = {s.name: u for s in scop.statements if (u := update_of(s, strict=strict)) is not None}
     return stated_updates(scop, found) if mode is ReductionMode.STATED else found
 
 
 def _patterns(
-    scop: Scop, updates: Mapping[str, Update], ordered: Mapping[str, Update], mode: ReductionMode
+    scop: Scop,
+    updates: Mapping[str, Update],
+    ordered: Mapping[str, Update],
+    mode: ReductionMode,
+    strict: bool,
 ) -> Patterns:
     found = selections(scop) if mode is ReductionMode.DETECT else ()
-    return Patterns(frozenset(s.name for s in scop.statements), updates, found, ordered)
+    return Patterns(Names({s.name for s in scop.statements}), updates, found, ordered, strict)
 
 
 def edges_of(found: Dependences) -> list[Edge]:
@@ -196,12 +291,36 @@ def with_parameters(scop: Scop) -> Scop:
 
 
 def serial_program(scop: Scop) -> HostProgram:
-    """Return the whole part as one sequential program: always right, never parallel."""
-    scop = with_parameters(scop)
-    schedule = scop.schedule.intersect_domain(instances(scop))
-    body = (nest(scop.name, scop.statements, schedule, scop.context),) if scop.statements else ()
-    exposed = dependences(scop, {}).exposed
-    return HostProgram(scop.name, parameters(scop), buffers(scop, exposed), body)
+    """Return the whole part as one sequential program: always right, never parallel.
+
+    Every array that is read counts as read before it is written, so that nothing has to be asked of isl to
+    which there might be no answer. Errors: ``Unsupported`` with ``scop-too-hard`` where even then
+    isl does not find how large an array is, or where a loop ends.
+    """
+    try:
+        with at_most(2 * _SERIAL * (8 + len(scop.statements)), f"the loops of `{scop.name}`"):
+            full = with_parameters(scop)
+            read = {access.array for s in scop.statements for access in s.reads}
+            body = (_serial(full),) if scop.statements else ()
+            return HostProgram(scop.name, parameters(full), buffers(full, read), body)
+    except (TooHardError, NoBounds, isl.Error) as fault:
+        message = f"`{scop.name}` is too hard to analyse"
+        span = scop.statements[0].span if scop.statements else None
+        notes = [f"isl was given up on a question: {str(fault).partition(' in ')[0]}"]
+        helps = ["divide it into several SCoPs, or simplify its bounds and subscripts"]
+        raise Unsupported(error("scop-too-hard", message, span, notes=notes, helps=helps)) from fault
+
+
+def _serial(scop: Scop) -> Nest:
+    """Return all instances in their order: by isl's loops, else by those that constraints give."""
+    try:
+        with at_most(_SERIAL * (8 + len(scop.statements)), f"the loops of `{scop.name}`"):
+            schedule = scop.schedule.intersect_domain(instances(scop))
+            return nest(scop.name, scop.statements, schedule, scop.context)
+    except (TooHardError, WrongLoops, isl.Error):
+        times = times_of(scop)
+        timed = [Timed(s.domain, times[s.name]) for s in scop.statements]
+        return nest_of(scop.name, scop.statements, guarded_loops(timed, scop.context), scop.context)
 
 
 def instances(scop: Scop) -> isl.UnionSet:

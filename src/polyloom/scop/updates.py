@@ -8,8 +8,8 @@ Not in the papers: md_poly leaves the recognition of combine operators to the us
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from polyloom.ir.expressions import (
     Binary,
@@ -27,38 +27,55 @@ from polyloom.ir.expressions import (
 from polyloom.ir.host import Combiner
 from polyloom.ir.rebuild import read_positions
 from polyloom.ir.types import ElementType
-from polyloom.scop.combiners import ASSOCIATIVE, combiner, neutral
+from polyloom.scop.combiners import ASSOCIATIVE, LARGER, combiner, in_order, neutral, resetting
 from polyloom.scop.model import ScopAccess, ScopStatement
 from polyloom.scop.rewrite import moved_reads
+
+Operator = BinaryOp | CompareOp
+"""A sign of C, or the comparison with which a term takes the accumulator's place."""
 
 
 @dataclass(frozen=True, eq=False)
 class Update:
     """``target = target op term``; ``accumulators``: the positions that read the target.
 
-    ``op``: a sign of C, or the name of a function of the source.
+    ``op``: an operator whose terms may change places; else the name of one, or of a function of the source.
     """
 
-    op: BinaryOp | str
+    op: Operator | str
     combiner: Combiner
     term: Expression
     accumulators: frozenset[int]
 
 
-def update_of(statement: ScopStatement) -> Update | None:
-    """Return what a statement combines into its target; None where it is no update."""
-    places = _places(statement)
+def update_of(statement: ScopStatement, *, strict: bool = False) -> Update | None:
+    """Return what a statement combines into its target; None where it is no update.
+
+    ``strict``: operations on floats in the order and the form of the source alone.
+    """
+    places = first_reads(statement)
     accumulators = frozenset(k for k in places if same_element(statement, statement.reads[k]))
     if not accumulators:
         return None
     mine = frozenset(places[k] for k in accumulators)
     value = moved_reads(statement.value, places)
     condition = None if statement.condition is None else moved_reads(statement.condition, places)
-    found = _match(value, condition, mine)
-    if found is None:
-        return None
-    op, term = found
-    return Update(op, combiner(op, term.type), term, accumulators)
+    found = _match(value, condition, mine, _as_written if strict and value.type.is_float else _of_value)
+    return None if found is None else _update(found, accumulators, strict=strict)
+
+
+def _update(found: _Found, accumulators: frozenset[int], *, strict: bool) -> Update:
+    op, term, kind = found.op, found.term, found.term.type
+    if found.keeps:
+        assert isinstance(op, CompareOp)
+        operator = resetting(op, kind)
+        return Update(operator.name, operator, term, accumulators)
+    if strict and kind.is_float and op not in (BinaryOp.FMAX, BinaryOp.FMIN):
+        operator = in_order(combiner(op, kind), op)
+        return Update(operator.name, operator, term, accumulators)
+    if isinstance(op, CompareOp):
+        op = CompareOp.GT if op in LARGER else CompareOp.LT
+    return Update(op, combiner(op, kind), term, accumulators)
 
 
 def same_element(statement: ScopStatement, read: ScopAccess) -> bool:
@@ -87,7 +104,7 @@ def _same_value(statement: ScopStatement, a: Expression, b: Expression) -> bool:
     return moved_reads(b, dict(zip(second, first, strict=True))) == a
 
 
-def _places(statement: ScopStatement) -> dict[int, int]:
+def first_reads(statement: ScopStatement) -> dict[int, int]:
     """Return for each read the first one of the same element."""
     result: dict[int, int] = {}
     for k, read in enumerate(statement.reads):
@@ -96,35 +113,58 @@ def _places(statement: ScopStatement) -> dict[int, int]:
     return result
 
 
-_Found = tuple[BinaryOp, Expression]
+@dataclass(frozen=True)
+class _Found:
+    """``keeps``: ``op`` tells where the accumulator is kept, and the term is taken everywhere else."""
+
+    op: Operator
+    term: Expression
+    keeps: bool = False
 
 
-def _match(value: Expression, condition: Expression | None, mine: frozenset[int]) -> _Found | None:
+Matcher = Callable[[Expression, frozenset[int]], _Found | None]
+
+
+def _match(
+    value: Expression, condition: Expression | None, mine: frozenset[int], of_value: Matcher
+) -> _Found | None:
     if condition is None:
-        return _of_value(value, mine)
+        return of_value(value, mine)
     if _reads(condition, mine):
         return None if _reads(value, mine) else _guarded(value, condition, mine)
-    found = _of_value(value, mine)
-    if found is None:
+    found = of_value(value, mine)
+    if found is None or found.keeps:
         return None
-    op, term = found
-    return op, Select(condition, term, Constant(neutral(op, term.type), term.type))
+    nothing = Constant(neutral(found.op, found.term.type), found.term.type)
+    return replace(found, term=Select(condition, found.term, nothing))
 
 
 def _guarded(value: Expression, condition: Expression, mine: frozenset[int]) -> _Found | None:
-    """``if (e > m) m = e``."""
-    if not isinstance(condition, Compare):
-        return None
-    op = _extremum(condition, value, mine)
-    return None if op is None else (op, value)
+    """``if (e > m) m = e``, and ``if (!(m >= e)) m = e``."""
+    match condition:
+        case Compare():
+            return _extremum(condition, value, mine, kept=False)
+        case Unary(op=UnaryOp.NOT, operand=Compare() as compare):
+            return _extremum(compare, value, mine, kept=True)
+        case _:
+            return None
+
+
+def combined(value: Expression, mine: frozenset[int]) -> tuple[Operator, Expression] | None:
+    """Return the operator and the term where a value is ``accumulator op term``, in any order.
+
+    ``mine``: the positions that read the accumulator; the term does not.
+    """
+    found = _of_value(value, mine)
+    return None if found is None or found.keeps else (found.op, found.term)
 
 
 def _of_value(value: Expression, mine: frozenset[int]) -> _Found | None:
     match value:
         case Convert(type=type_, operand=inner):
             return _narrowed(type_, _of_value(inner, mine), inner)
-        case Select(condition=Compare() as compare, then=then, otherwise=otherwise):
-            return _selected(compare, then, otherwise, mine)
+        case Select(condition=condition, then=then, otherwise=otherwise):
+            return _selected(condition, then, otherwise, mine)
         case Binary(op=BinaryOp.SUBTRACT | BinaryOp.ADD):
             return _sum(value, mine)
         case Binary(op=op) if op in ASSOCIATIVE:
@@ -133,50 +173,77 @@ def _of_value(value: Expression, mine: frozenset[int]) -> _Found | None:
             return None
 
 
+def _as_written(value: Expression, mine: frozenset[int]) -> _Found | None:
+    """Return an update of floats whose term is, as it stands, the other operand of one operation."""
+    match value:
+        case Binary(op=BinaryOp.ADD | BinaryOp.MULTIPLY as op, left=a, right=b):
+            own, term = (a, b) if _is_mine(a, mine) else (b, a)
+        case Binary(op=BinaryOp.SUBTRACT, left=own, right=b):
+            op, term = BinaryOp.ADD, Unary(UnaryOp.NEGATE, b)
+        case Convert():
+            return None
+        case _:
+            return _of_value(value, mine)
+    return _Found(op, term) if _is_mine(own, mine) and not _reads(term, mine) else None
+
+
 def _narrowed(type_: ElementType, found: _Found | None, inner: Expression) -> _Found | None:
     """``c = (char)((int)c + e)``: the operation in a wider type; integers wrap, floats are reassociated."""
     if found is None:
         return None
-    op, term = found
+    term = found.term
     if type_.is_float:
-        return (op, Convert(type_, term)) if inner.type.is_float else None
+        return replace(found, term=Convert(type_, term)) if inner.type.is_float else None
     if inner.type.is_float or inner.type.size < type_.size:
         return None
-    if op in (BinaryOp.MAXIMUM, BinaryOp.MINIMUM):
+    if found.op in (BinaryOp.MAXIMUM, BinaryOp.MINIMUM):
         exact = isinstance(term, Convert) and term.operand.type is type_
-        return (op, term.operand) if exact and isinstance(term, Convert) else None
-    return op, Convert(type_, term)
+        return replace(found, term=term.operand) if exact and isinstance(term, Convert) else None
+    return replace(found, term=Convert(type_, term))
 
 
 def _selected(
-    compare: Compare, then: Expression, otherwise: Expression, mine: frozenset[int]
+    condition: Expression, then: Expression, otherwise: Expression, mine: frozenset[int]
 ) -> _Found | None:
     """``e > m ? e : m`` and ``m > e ? m : e``."""
+    if isinstance(condition, Unary) and condition.op is UnaryOp.NOT:
+        return _selected(condition.operand, otherwise, then, mine)
+    if not isinstance(condition, Compare):
+        return None
     if _is_mine(otherwise, mine) and not _reads(then, mine):
-        op = _extremum(compare, then, mine)
-        return None if op is None else (op, then)
+        return _extremum(condition, then, mine, kept=False)
     if _is_mine(then, mine) and not _reads(otherwise, mine):
-        op = _extremum(compare, otherwise, mine)
-        opposite = {BinaryOp.FMAX: BinaryOp.FMIN, BinaryOp.FMIN: BinaryOp.FMAX}
-        opposite |= {BinaryOp.MAXIMUM: BinaryOp.MINIMUM, BinaryOp.MINIMUM: BinaryOp.MAXIMUM}
-        return None if op is None else (opposite[op], otherwise)
+        return _extremum(condition, otherwise, mine, kept=True)
     return None
 
 
-def _extremum(compare: Compare, term: Expression, mine: frozenset[int]) -> BinaryOp | None:
-    """Return which of max and min keeps ``term`` where the comparison holds."""
+def _extremum(compare: Compare, term: Expression, mine: frozenset[int], *, kept: bool) -> _Found | None:
+    """Return the update by a comparison of ``term`` with the accumulator.
+
+    ``kept``: where it holds the accumulator is kept, else the term is taken. For integers that is the
+    opposite comparison; for floats it is none, as a NaN compares with nothing.
+    """
     left, right = peeled(compare.left), peeled(compare.right)
     if left == peeled(term) and _is_mine(right, mine):
-        larger = compare.op in (CompareOp.GT, CompareOp.GE)
+        op = compare.op
     elif right == peeled(term) and _is_mine(left, mine):
-        larger = compare.op in (CompareOp.LT, CompareOp.LE)
+        op = _TURNED.get(compare.op, compare.op)
     else:
         return None
-    if compare.op in (CompareOp.EQ, CompareOp.NE):
+    if op in (CompareOp.EQ, CompareOp.NE):
         return None
     if term.type.is_float:
-        return BinaryOp.FMAX if larger else BinaryOp.FMIN
-    return BinaryOp.MAXIMUM if larger else BinaryOp.MINIMUM
+        return _Found(op, term, keeps=kept)
+    larger = (op in LARGER) is not kept
+    return _Found(BinaryOp.MAXIMUM if larger else BinaryOp.MINIMUM, term)
+
+
+_TURNED = {
+    CompareOp.LT: CompareOp.GT,
+    CompareOp.GT: CompareOp.LT,
+    CompareOp.LE: CompareOp.GE,
+    CompareOp.GE: CompareOp.LE,
+}
 
 
 def _sum(value: Expression, mine: frozenset[int]) -> _Found | None:
@@ -187,7 +254,7 @@ def _sum(value: Expression, mine: frozenset[int]) -> _Found | None:
         return None
     if not others or any(_reads(part, mine) for _, part in others):
         return None
-    return BinaryOp.ADD, _sum_of(others)
+    return _Found(BinaryOp.ADD, _sum_of(others))
 
 
 def _signed_terms(value: Expression, sign: int) -> list[tuple[int, Expression]]:
@@ -218,7 +285,7 @@ def _product(value: Binary, op: BinaryOp, mine: frozenset[int]) -> _Found | None
     result = others[0]
     for part in others[1:]:
         result = Binary(op, result, part)
-    return op, result
+    return _Found(op, result)
 
 
 def _operands(value: Expression, op: BinaryOp) -> list[Expression]:

@@ -12,7 +12,6 @@ from enum import Enum
 import islpy as isl
 
 from polyloom.diagnostics import Span
-from polyloom.ir.expressions import BinaryOp
 from polyloom.scop.dependences import Dependence, Dependences, Kind
 from polyloom.scop.expand import Expansion
 from polyloom.scop.model import Scop, ScopStatement
@@ -129,17 +128,26 @@ def verdicts(
     own = replace(scop, statements=tuple(s for s in scop.statements if s.name not in copies))
     roles = parts(plans)
     known = {**updates, **ordered}
-    return tuple(_verdict(loop, found, expansions, known, roles) for loop in loops_of(own))
+    leaving: dict[str, list[tuple[int, Dependence]]] = {}
+    for k, edge in enumerate(found.edges):
+        leaving.setdefault(edge.source, []).append((k, edge))
+    return tuple(_verdict(loop, _of(loop, leaving), expansions, known, roles) for loop in loops_of(own))
+
+
+def _of(loop: SourceLoop, leaving: Mapping[str, Sequence[tuple[int, Dependence]]]) -> list[Dependence]:
+    """Return the dependences that leave the statements of a loop, in their order."""
+    found = (entry for s in loop.statements for entry in leaving.get(s.name, ()))
+    return [edge for _, edge in sorted(found, key=lambda entry: entry[0])]
 
 
 def _verdict(
     loop: SourceLoop,
-    found: Dependences,
+    edges: Sequence[Dependence],
     expansions: Sequence[Expansion],
     updates: Mapping[str, Update],
     roles: Mapping[str, Sequence[Part]],
 ) -> LoopVerdict:
-    here = list(carried(loop, found.edges))
+    here = list(carried(loop, edges))
     combined = {id(e): sign for e, _ in here if (sign := combining(e, updates)) is not None}
     binding = [(e, r) for e, r in here if id(e) not in combined and not _by_copy(loop, e)]
     operators = sorted(set(combined.values()))
@@ -151,7 +159,7 @@ def _verdict(
         Verdict.REDUCTION if operators else Verdict.PARALLEL,
         ", ".join(operators) or None,
         notes=tuple(_expanded(loop, expansions)),
-        parts=tuple(_part(s.name, loop.depth, roles) for s in loop.statements),
+        parts=tuple(roles[s.name][loop.depth] for s in loop.statements),
     )
     if not binding:
         copied = sorted({e.array for e, _ in here if id(e) not in combined})
@@ -167,13 +175,6 @@ def _with_source_names(witness: Witness, expansions: Sequence[Expansion]) -> Wit
     """Let a witness speak of the array as the source does."""
     names = {e.name: e.array.name for e in expansions}
     return replace(witness, array=names.get(witness.array, witness.array))
-
-
-def _part(name: str, depth: int, roles: Mapping[str, Sequence[Part]]) -> Part:
-    """Return what becomes of a statement's loop; of one in pieces, of its first piece."""
-    if name not in roles:
-        name = next(piece for piece in roles if piece.rpartition("_")[0] == name)
-    return roles[name][depth]
 
 
 def _how(loop: LoopVerdict) -> Iterator[str]:
@@ -192,11 +193,11 @@ def _how(loop: LoopVerdict) -> Iterator[str]:
 
 def combining(edge: Dependence, updates: Mapping[str, Update]) -> str | None:
     """Return the operator that a dependence between updates combines by; None for any other dependence."""
-    if edge.relaxed is not None:
-        return edge.relaxed.value
     update = updates.get(edge.source)
-    own = edge.source == edge.sink and update is not None and not isinstance(update.op, BinaryOp)
-    return str(update.op) if own and update is not None else None
+    if update is None:
+        return None
+    alone = edge.source == edge.sink and isinstance(update.op, str)
+    return update.combiner.name if alone or edge.relaxed is not None else None
 
 
 def _order(edge: Dependence) -> int:

@@ -112,6 +112,7 @@ def _share_out(
     where there is no line for an element.
     """
     free = [line for line in (BorderLine(given.grid, side) for side in Side) if _is_free(given, line)]
+    schedule = named_index(schedule)
     while not missing.is_empty():
         fitting = [
             line for line in free if not missing.range().is_disjoint(_reached(schedule, line).domain())
@@ -132,7 +133,7 @@ def _reached(schedule: isl.Map, line: BorderLine) -> isl.Map:
     k = ", ".join(numbered("k", rank))
     index = isl.Set(f"{{ index[{k}] }}")
     external = isl.Map.from_domain_and_range(line.port_positions().domain(), index).wrap()
-    return named_index(schedule).intersect_range(external)
+    return schedule.intersect_range(external)
 
 
 def _is_free(given: Mapping, line: BorderLine) -> bool:

@@ -108,11 +108,22 @@ class Chain:
 
     def members(self) -> isl.Set:
         """Return the PEs that run code for the chain: from the first contributor of a line to the last."""
+        return self._members
+
+    @cached_property
+    def _members(self) -> isl.Set:
         forwarding = self.upstream.domain().subtract(self.trailing())
         return self.contributors.union(forwarding).coalesce()
 
     def positions(self, part: Part) -> isl.Set:
         """Return ``[PE_X, PE_Y] -> { index[k] }``: the indices of the elements of one kind."""
+        return self._positions[part]
+
+    @cached_property
+    def _positions(self) -> ReadOnly[Part, isl.Set]:
+        return {part: self._positions_of(part) for part in Part}
+
+    def _positions_of(self, part: Part) -> isl.Set:
         elements = {
             Part.COMBINE: self.own.intersect(self.upstream),
             Part.OWN: self.own.subtract(self.upstream),

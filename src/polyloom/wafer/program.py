@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from polyloom.diagnostics import Unsupported, error
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.bindings import border_bindings, compute_bindings
+from polyloom.wafer.bindings import Bindings, border_bindings, compute_bindings
 from polyloom.wafer.border_code import border_role_code, border_roles
 from polyloom.wafer.descriptors import with_reloads
 from polyloom.wafer.emit_c import INTEGERS_H, role_file
@@ -64,7 +64,7 @@ def survey(analysis: LayerAnalysis, machine: Machine) -> Survey:
     found, border = find_roles(analysis), border_roles(analysis, routing.adapters)
     patience = choose_patience(analysis, found, border, routing.adapters)
     roles = (
-        *(_role_program(analysis, machine, routing, role, patience) for role in found),
+        *(_role_program(analysis, machine, role, patience) for role in found),
         *(_border_program(analysis, machine, routing, role) for role in border),
     )
     return Survey(roles, resources_of(machine, routing, roles), patience, routing)
@@ -81,7 +81,7 @@ def compile_program(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
     check_fits(analysis.mapping, machine, found.resources)
     roles, routing = found.roles, found.routing
     files = {f"{p.code.name}.c": role_file(p.code) for p in roles}
-    parts = tuple((p.pes, p.code, p.origin, p.bindings) for p in roles)
+    parts = tuple((p.pes, p.code, p.origin, _bindings(analysis, routing, p)) for p in roles)
     files["layout.c"] = layout_file(analysis.border.given.grid, parts, routing)
     files["integers.h"] = INTEGERS_H
     inputs, outputs = inputs_of(analysis, routing), outputs_of(analysis, routing)
@@ -90,20 +90,23 @@ def compile_program(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
     )
 
 
-def _role_program(
-    analysis: LayerAnalysis, machine: Machine, routing: Routing, role: Role, patience: Patience
-) -> RoleProgram:
+def _role_program(analysis: LayerAnalysis, machine: Machine, role: Role, patience: Patience) -> RoleProgram:
     code = with_reloads(role_code(analysis, role, patience), machine.operand_descriptors)
-    origin = analysis.border.origin
-    bindings = compute_bindings(routing, streams_on(RoleBuilder(analysis, role)), role, origin)
-    return RoleProgram(role, code, origin, bindings, memory_fields(code))
+    return RoleProgram(role, code, analysis.border.origin, memory_fields(code), are_adapters=False)
 
 
 def _border_program(analysis: LayerAnalysis, machine: Machine, routing: Routing, role: Role) -> RoleProgram:
     code = border_role_code(analysis, routing.adapters, role)
     code = with_reloads(code, machine.operand_descriptors)
-    bindings = border_bindings(analysis.border, routing, role)
-    return RoleProgram(role, code, (0, 0), bindings, memory_fields(code))
+    return RoleProgram(role, code, (0, 0), memory_fields(code), are_adapters=True)
+
+
+def _bindings(analysis: LayerAnalysis, routing: Routing, program: RoleProgram) -> Bindings:
+    """Return the color of each queue of a role, which only the layout needs."""
+    if program.are_adapters:
+        return border_bindings(analysis.border, routing, program.role)
+    streams = streams_on(RoleBuilder(analysis, program.role))
+    return compute_bindings(routing, streams, program.role, program.origin)
 
 
 def _check_grid(analysis: LayerAnalysis, machine: Machine) -> None:

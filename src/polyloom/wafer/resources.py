@@ -69,7 +69,7 @@ def _resources(machine: Machine, routing: Routing, program: RoleProgram) -> Role
     code, pes = program.code, program.pes.coalesce()
     descriptors = descriptor_use(code, machine.operand_descriptors)
     fields = sorted((f for f in program.memory if f.bytes > 2), key=lambda f: -f.bytes)
-    colors = tuple(text for color, text in routing.colors if _passes(routing, color, pes))
+    colors = tuple(text for color, text in routing.colors if not routing.passed[color].is_disjoint(pes))
     beside = tuple(_started(code))
     tasks = (*(t.name for t in code.data_tasks), *(t.name for t in code.local_tasks))
     amounts = (
@@ -89,10 +89,6 @@ def _resources(machine: Machine, routing: Routing, program: RoleProgram) -> Role
 
 def _sizes(fields: Sequence[MemoryField]) -> tuple[str, ...]:
     return tuple(f"{f.name}: {f.bytes}" for f in fields)
-
-
-def _passes(routing: Routing, color: int, pes: isl.Set) -> bool:
-    return any(route.color == color and not route.pes.is_disjoint(pes) for route in routing.routes)
 
 
 def _started(code: RoleCode) -> Iterator[str]:

@@ -72,10 +72,13 @@ def role_code(analysis: LayerAnalysis, role: Role, patience: Patience) -> RoleCo
 
 def _reduced(needs: dict[str, set[str]]) -> dict[str, set[str]]:
     """Drop what is implied: if C waits for B and B for A, C need not wait for A."""
+    known: dict[str, set[str]] = {}
 
     def ancestors(name: str) -> set[str]:
-        direct = needs.get(name, set())
-        return direct | {a for n in direct for a in ancestors(n)}
+        if name not in known:
+            direct = needs.get(name, set())
+            known[name] = direct.union(*(ancestors(n) for n in direct))
+        return known[name]
 
     return {
         name: {n for n in direct if not any(n in ancestors(m) for m in direct if m != n)}

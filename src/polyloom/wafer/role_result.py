@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyloom.polyhedra.loops import IntExpression
 from polyloom.wafer.code import RoleCode, array_offsets
 from polyloom.wafer.roles import Role
 
@@ -25,15 +24,14 @@ class RoleProgram:
     """One role: its PEs, its program, and its memory by C's rules of alignment.
 
     ``role``: on PEs of the compute rectangle, or, for adapters, of the given one; ``origin``: where PE (0, 0)
-    of that rectangle is in the given one; ``bindings``: the color of each queue, as an expression of PE_X and
-    PE_Y in the given rectangle.
+    of that rectangle is in the given one.
     """
 
     role: Role
     code: RoleCode
     origin: tuple[int, int]
-    bindings: dict[str, IntExpression]
     memory: tuple[MemoryField, ...]
+    are_adapters: bool
 
     @property
     def pes(self) -> isl.Set:

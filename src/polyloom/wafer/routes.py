@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import islpy as isl
 
@@ -59,12 +60,21 @@ class Routing:
         named += traffic_colors(self.traffic, self.neighbours)
         return tuple(named)
 
-    @property
+    @cached_property
     def colors(self) -> tuple[tuple[int, str], ...]:
         """Each color that any router has a route for, and all that it carries, in their order."""
         routed = sorted({route.color for route in self.routes})
         texts = {c: dict.fromkeys(what for color, what in self.uses if color == c) for c in routed}
         return tuple((color, "; ".join(texts[color])) for color in routed)
+
+    @cached_property
+    def passed(self) -> Mapping[int, isl.Set]:
+        """The PEs ``{ PE[x, y] }`` on whose routers each color has a route."""
+        pes: dict[int, isl.Set] = {}
+        for route_ in self.routes:
+            known = pes.get(route_.color)
+            pes[route_.color] = route_.pes if known is None else known.union(route_.pes)
+        return {color: pes[color].coalesce() for color in sorted(pes)}
 
     def recolored(self, colors: Mapping[int, int]) -> Routing:
         """Return the same with other colors: ``colors`` says which one each becomes."""
@@ -137,12 +147,8 @@ def _numbered(graph: TaskGraph, border: Border) -> Routing:
 
 def _uses(numbered: Routing) -> dict[int, Use]:
     """Return what passes any router, by its number."""
-    pes: dict[int, isl.Set] = {}
-    for route_ in numbered.routes:
-        known = pes.get(route_.color)
-        pes[route_.color] = route_.pes if known is None else known.union(route_.pes)
     texts = dict(reversed(numbered.uses))
-    return {number: Use(texts[number], pes[number].coalesce()) for number in sorted(pes)}
+    return {number: Use(texts[number], pes) for number, pes in numbered.passed.items()}
 
 
 def _too_many(graph: TaskGraph, uses: Sequence[Use], colors: int) -> Unsupported:

@@ -82,6 +82,8 @@ def scalar_code(expression: Expression, reads: Mapping[int, str]) -> str:
 
 def literal(value: float | int, element: ElementType) -> str:
     """Return a constant, rounded to its type, as a C literal of that type."""
+    if element.is_float and math.isnan(value):
+        return f"({C_TYPES[element]})NAN"
     if element.is_float and math.isinf(value):
         return f"({C_TYPES[element]}){'-' if value < 0 else ''}INFINITY"
     if element.is_float:
@@ -107,7 +109,8 @@ def _is_float32(value: float) -> bool:
 
 def _unary(op: UnaryOp, operand: str, element: ElementType) -> str:
     if op is UnaryOp.NEGATE:
-        return f"({C_TYPES[element]})(-{operand})"
+        inner = f"({operand})" if operand.startswith("-") else operand  # `--` is another operator
+        return f"({C_TYPES[element]})(-{inner})"
     return f"{op.value}_{_SUFFIX[element]}({operand})"
 
 

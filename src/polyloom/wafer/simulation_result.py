@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,7 +59,7 @@ class SimulationResult:
             "fabric": {"wavelets": s.wavelets, "hops": s.hops, "max_link_use": s.max_link_use},
             "events": s.events,
             "limit": {"cycles": s.limit.cycles, "by": s.limit.by},
-            "check": None if self.check is None else _check(self.check),
+            "check": None if self.check is None else self.check.json(),
         }
 
     def _busy(self) -> dict[str, float]:
@@ -69,9 +68,3 @@ class SimulationResult:
         if not busy.size:
             return {"min": 0, "mean": 0.0, "max": 0}
         return {"min": int(busy.min()), "mean": float(busy.mean()), "max": int(busy.max())}
-
-
-def _check(check: Check) -> dict[str, Any]:
-    """``max_error`` is null where the error has no bound: a wrong integer, an infinity."""
-    finite = math.isfinite(check.max_error)
-    return {"passed": check.passed, "max_error": check.max_error if finite else None}

@@ -10,6 +10,7 @@ import pytest
 
 from polyloom.diagnostics import PolyloomError, Source, Unsupported, render
 from polyloom.frontends.c import read_c
+from polyloom.ir.expressions import Constant
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops_tree import Name, Number
 from polyloom.scop.model import Origin
@@ -202,3 +203,129 @@ def test_a_parameter_may_stand_in_a_computed_subscript_alone() -> None:
     text = "void f(int n, int ld, int *a, int b[n]) { for (int i = 0; i < n; i++) b[i] = a[i * ld]; }"
     (scop,) = read_c(Source("f.c", text))
     assert [p.name for p in scop.parameters] == ["n", "ld"]
+
+
+NUMBERS = ("1e-4", "1.0e-4", ".5e+1", "1.E-4f", "0x1e", "12e0", "0x1.ep-3", "1e4L")
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_number_is_one_token_for_the_preprocessor(number: str) -> None:
+    """Macros that are called like an exponent, a suffix or a digit of a hexadecimal number."""
+    macros = "".join(f"#define {name} y\n" for name in ("e", "E", "f", "p", "x", "xe", "ep", "L", "x1e"))
+    text = f"{macros}void f(double a[4], double y[4]) {{ a[0] = {number}; a[1] = e[1]; }}"
+    (scop,) = read_c(Source("f.c", text))
+    value = scop.statements[0].value
+    digits = number.rstrip("L") if number.startswith("0x") else number.rstrip("fL")
+    wanted = float.fromhex(digits) if number.startswith("0x") else float(digits)
+    assert isinstance(value, Constant) and value.value == pytest.approx(wanted, rel=1e-7)
+
+
+HEADERS = [
+    "pthread",
+    "complex",
+    "getopt",
+    "fcntl",
+    "malloc",
+    "string",
+    "strings",
+    "memory",
+    "signal",
+    "locale",
+    "fenv",
+    "tgmath",
+    "immintrin",
+    "emmintrin",
+    "stdarg",
+    "setjmp",
+    "alloca",
+    "sys/types",
+    "sys/stat",
+    "sys/mman",
+    "sys/wait",
+    "sys/time",
+    "math",
+    "stdio",
+    "stdlib",
+    "time",
+    "unistd",
+]
+LOOP = """void f(int n, double x[n])
+{
+#pragma scop
+  for (int i = 0; i < n; i++)
+    x[i] = 1;
+#pragma endscop
+}
+"""
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_headers_without_a_compiler(header: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    (scop,) = read_c(Source("f.c", f"#include <{header}.h>\n{LOOP}"))
+    assert scop.statements[0].span is not None and scop.statements[0].span.line == 6
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+@pytest.mark.parametrize("header", ["regex", "dirent", "netdb", "search", "pthread", "stdio", "tgmath"])
+def test_headers_of_the_system(header: str) -> None:
+    """What our headers lack comes from the system: lines and columns stay those of the file."""
+    text = f"#include <ucontext.h>\n#include <{header}.h>\n#define N 7\n{LOOP.replace('< n', '< N')}"
+    (scop,) = read_c(Source("f.c", text))
+    span = scop.statements[0].span
+    assert span is not None and (span.line, span.text) == (8, "x[i] = 1")
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_a_pragma_of_ours_is_expanded_by_the_systems_preprocessor() -> None:
+    loop = LOOP.replace("  for", "#mdh parallel(HOW)\n  for")
+    (scop,) = read_c(Source("f.c", f"#include <regex.h>\n#define HOW ++\n{loop}"))
+    assert scop.stated[0].operators == ("++",)
+
+
+def test_what_is_wrong_is_said_of_the_users_text_although_the_system_was_asked(tmp_path: Path) -> None:
+    path = tmp_path / "f.c"
+    path.write_text(f"#include <no_such_header.h>\n{LOOP}")
+    with pytest.raises(PolyloomError) as caught:
+        read_c(Source(str(path), path.read_text()))
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == "c-preprocessor" and "no_such_header" in diagnostic.message
+    assert diagnostic.span is not None and diagnostic.span.line == 1
+
+
+@pytest.mark.parametrize("name", ['a"b.c', "a\nb.c", "a\\b.c", "a\x07.c", "-Dx.c", " .c", "é.c"])
+def test_odd_names_of_files(name: str, tmp_path: Path) -> None:
+    (tmp_path / "size.h").write_text("#define SIZE n\n")
+    text = '#include "size.h"\n' + LOOP.replace("< n", "< SIZE")
+    for preprocessor in (None, "gcc -E") if shutil.which("gcc") else (None,):
+        source = Source(str(tmp_path / name), text)
+        (scop,) = read_c(source, preprocessor=preprocessor)
+        span = scop.statements[0].span
+        assert span is not None and span.source is source and span.text == "x[i] = 1"
+
+
+def test_odd_bytes_in_a_header(tmp_path: Path) -> None:
+    (tmp_path / "odd.h").write_bytes(b"/* \xd6 */\n#define SIZE n\n")
+    (scop,) = read_c(Source(str(tmp_path / "f.c"), f'#include "odd.h"\n{LOOP.replace("< n", "< SIZE")}'))
+    assert len(scop.statements) == 1
+
+
+def test_names_with_dollars_and_members_beside_alike_names() -> None:
+    text = """
+struct s { double x$[9]; };
+static double h$(double a$) { return a$ + 1; }
+void f(int n$, double a$b[9], double a_b[9], struct s p, double p_x_[9])
+{
+  for (int i$ = 0; i$ < n$; i$++) { double t$ = h$(a_b[i$]); a$b[i$] = t$ + p.x$[i$] + p_x_[i$]; }
+}
+"""
+    (scop,) = read_c(Source("f.c", text), "f")
+    assert len({a.name for a in scop.arrays if a.shape}) == 4
+    assert {p.text for p in scop.parameters} == {"n$"}
+
+
+@pytest.mark.parametrize("line", ["#pragma", "  # pragma  ", "#pragma // nothing", "#pragma /* nothing */"])
+def test_a_pragma_without_words_is_passed_over(line: str) -> None:
+    head = f"void f(int n, double a[n]) {{\n{line}\n"
+    (scop,) = read_c(Source("f.c", f"{head}#pragma scop\na[0] = 1;\n#pragma endscop\n}}\n"))
+    assert len(scop.statements) == 1

@@ -102,7 +102,7 @@ def test_an_open_dimension_is_one_diagnostic(dense: Path, capsys: Any) -> None:
     assert run(["show", str(dense)]) == 3
     err = capsys.readouterr().err
     assert "note: `in/x` has the shape [batch, 3]" in err
-    assert "help: give each a size: `-D NAME=8`" in err
+    assert "help: give it a size: `-D batch=8`" in err
     assert run(["show", str(dense), "-D", "batch=two"]) == 1
 
 

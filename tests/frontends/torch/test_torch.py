@@ -252,3 +252,85 @@ def test_a_changed_program_is_read_or_refused(tmp_path: Path, seed: int) -> None
 
 def test_the_table_has_no_operation_that_writes_into_its_operand() -> None:
     assert [name for name in OPERATIONS if name.endswith("_") and not name.endswith("__")] == ["aten.detach_"]
+
+
+# -- arguments that nobody knows
+
+
+def with_argument(name: str, operation: str, argument: str, value: dict[str, Any]) -> bytes:
+    """Return an archive in which all calls of an operation have a further argument."""
+
+    def change(model: dict[str, Any]) -> None:
+        for node in nodes_of(model):
+            if node["target"].split(".")[3] == operation:
+                node["inputs"].append({"name": argument, "arg": value, "kind": 2})
+
+    return changed(name, change)
+
+
+@pytest.mark.parametrize(("name", "operation"), [("mlp", "linear"), ("mlp", "relu"), ("conv2d", "conv2d")])
+@pytest.mark.parametrize(
+    "value",
+    [{"as_int": 1}, {"as_bool": False}, {"as_string": "new"}, {"as_float": 0.5}, {"as_weights": 3}],
+)
+def test_an_unknown_argument_is_refused_by_name(
+    name: str, operation: str, value: dict[str, Any], tmp_path: Path
+) -> None:
+    fault = refusal(tmp_path, with_argument(name, operation, "tomorrow", value))
+    assert isinstance(fault, Unsupported) and fault.exit_status == 3
+    for note in fault.diagnostics[0].notes:
+        assert f"argument `tomorrow` is not known of aten.{operation}.default" in note
+
+
+def test_an_argument_that_is_not_given_or_of_the_memory_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "program.pt2"
+    for argument, value in (("tomorrow", {"as_none": True}), ("pin_memory", {"as_bool": True})):
+        path.write_bytes(with_argument("mlp", "relu", argument, value))
+        assert import_torch(path).rows
+
+
+@pytest.mark.parametrize(
+    ("name", "operation", "argument", "value"),
+    [("conv2d.core", "convolution", "output_padding", {"as_ints": [1, 1]})],
+)
+def test_only_the_neutral_value_is_taken(
+    name: str, operation: str, argument: str, value: dict[str, Any], tmp_path: Path
+) -> None:
+    def change(model: dict[str, Any]) -> None:
+        for node in nodes_of(model):
+            for given in node["inputs"] if f".{operation}." in node["target"] else []:
+                if given["name"] == argument:
+                    given["arg"] = value
+
+    assert f"`{argument}`" in refusal(tmp_path, changed(name, change)).diagnostics[0].notes[0]
+
+
+def test_the_type_of_a_result_has_to_be_the_stated_one(tmp_path: Path) -> None:
+    def change(model: dict[str, Any]) -> None:
+        for node in nodes_of(model):
+            if node["target"].endswith("aten.linear.default"):
+                name = node["outputs"][0]["as_tensor"]["name"]
+                model["graph_module"]["graph"]["tensor_values"][name]["dtype"] = 8  # float64
+
+    assert "the file says float64" in refusal(tmp_path, changed("mlp", change)).diagnostics[0].notes[0]
+
+
+# -- sizes that are of nothing
+
+
+def test_a_size_of_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(Unsupported) as caught:
+        import_torch(DATA / "dynamic.pt2")
+    symbol = caught.value.diagnostics[0].notes[0].partition("[")[2].partition(",")[0]
+    right = ["-D", f"{symbol}=2"]
+    assert run(["show", str(DATA / "dynamic.pt2"), *right]) == 0
+    capsys.readouterr()
+    assert run(["show", str(DATA / "dynamic.pt2"), *right, "-D", "wrong=2"]) == 1
+    message = capsys.readouterr().err
+    assert "model-size" in message and "`wrong`" in message and f"`{symbol}`, `input`" in message
+
+
+@pytest.mark.parametrize("verb", ["show", "run", "trace", "simulate"])
+def test_arguments_of_c_functions_are_none_of_models(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([verb, str(DATA / "mlp.pt2"), "--param", "batch=2"]) == 2
+    assert "-D NAME=8" in capsys.readouterr().err

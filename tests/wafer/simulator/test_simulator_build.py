@@ -18,7 +18,7 @@ from test_simulator_programs import chain, summary
 
 from polyloom.diagnostics import PolyloomError
 from polyloom.wafer.simulator.build import BuildFailure, build_program
-from polyloom.wafer.simulator.compilers import choose_compiler, find_compiler, try_compiler
+from polyloom.wafer.simulator.compilers import NATIVE, choose_compiler, find_compiler, try_compiler
 from polyloom.wafer.simulator.machine import MACHINES, load_machine
 
 SMALL = {"P.c": role_text("half a[1];", "static void main(void) {}"), "layout.c": ONE_PE}
@@ -69,6 +69,28 @@ def test_code_that_does_not_compile_is_an_internal_fault(tmp_path: Path) -> None
     with pytest.raises(BuildFailure, match="undeclared"):
         build_program(broken, INSTRUCTIONS, folder=tmp_path)
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("new-")]
+
+
+NOT_FOR_THIS_PROCESSOR = """#!/bin/sh
+case "$*" in
+  *-march=native*-c\\ P.c*) echo "P.s:1: Error: unsupported masking for \\`vmovsh'" >&2; exit 1 ;;
+esac
+exec {} "$@"
+"""
+
+
+def test_where_code_for_this_processor_cannot_be_assembled_code_for_any_is_built(tmp_path: Path) -> None:
+    script = tmp_path / "compiler"
+    script.write_text(NOT_FOR_THIS_PROCESSOR.format(" ".join(find_compiler().command)))
+    script.chmod(0o755)
+    compiler = try_compiler((str(script),))
+    assert compiler is not None
+    if NATIVE not in compiler.flags:
+        pytest.skip("the compiler makes code for any processor")
+    assert build_program(SMALL, INSTRUCTIONS, folder=tmp_path, compiler=compiler).exists()
+    broken = SMALL | {"P.c": role_text("half a[1];", "static void main(void) { undeclared(1); }")}
+    with pytest.raises(BuildFailure, match="undeclared"):
+        build_program(broken, INSTRUCTIONS, folder=tmp_path, compiler=compiler)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,6 @@ Import it where a C file is read and not before: it needs ``pcpp`` and ``pycpars
 Source: md_poly, Sec. 3.2.1.
 """
 
-from polyloom.frontends.c.read import read_c, read_parts
+from polyloom.frontends.c.read import read_c, read_computed, read_parts
 
-__all__ = ["read_c", "read_parts"]
+__all__ = ["read_c", "read_computed", "read_parts"]

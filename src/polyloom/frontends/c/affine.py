@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import islpy as isl
 from pycparser import c_ast
 
+from polyloom.diagnostics import PolyloomError
 from polyloom.frontends.c.c_types import Scalar, common, is_unsigned, promoted, value_range
 from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.faults import NotAffine
@@ -59,6 +60,8 @@ def typed(node: c_ast.Node, state: State) -> Affine:
         case c_ast.FuncCall():
             return _call(node, state)
         case c_ast.ArrayRef() | c_ast.StructRef():
+            if (stays := _staying(node, state)) is not None:
+                return stays
             raise NotAffine(state.span(node), f"`{state.text(node)}` reads memory")
         case _:
             raise NotAffine(state.span(node), f"`{state.text(node)}` is no integer arithmetic")
@@ -111,8 +114,10 @@ def _name(name: str, node: c_ast.Node, state: State) -> Affine:
     match found:
         case EnumConstant(value=value):
             return Affine(constant_affine(value), INT32)
-        case Variable(type=Scalar(element=element)) if found in state.known:
-            return Affine(state.known[found].affine, element)
+        case Variable(type=Scalar(element=element)) if (fact := state.fact(found)) is not None:
+            if fact.affine is None:
+                raise NotAffine(state.span(node), f"the value of `{name}` is no affine function")
+            return Affine(fact.affine, element)
         case Variable(type=Scalar(element=element)) if element.is_float:
             raise NotAffine(state.span(node), f"`{name}` is no integer")
         case Variable(type=Scalar()):
@@ -137,10 +142,27 @@ def _unary(node: c_ast.UnaryOp, state: State) -> Affine:
             element = promoted(inner.type)
             value = inner.value.neg() if node.op == "-" else inner.value
             return _checked(Affine(value, element), node, state)
+        case "sizeof":
+            return _size(node, state)
         case "*":
+            if (stays := _staying(node, state)) is not None:
+                return stays
             raise NotAffine(state.span(node), f"`{state.text(node)}` reads memory")
         case _:
             raise NotAffine(state.span(node), f"`{node.op.strip('p')}` is no affine operation")
+
+
+def _staying(node: c_ast.Node, state: State) -> Affine | None:
+    """Return an integer in memory that is a parameter."""
+    known = state.above.staying(node, state)
+    return None if known is None else Affine(known.affine, known.value.type)
+
+
+def _size(node: c_ast.UnaryOp, state: State) -> Affine:
+    try:
+        return Affine(state.above.size(node.expr, state), ElementType.UINT64)
+    except PolyloomError as fault:
+        raise NotAffine(state.span(node), fault.diagnostics[0].message) from fault
 
 
 def _truth(where: isl.Set) -> Affine:

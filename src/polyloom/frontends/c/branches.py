@@ -9,7 +9,7 @@ from polyloom.frontends.c.conditions import conjuncts, kept_condition
 from polyloom.frontends.c.convert import both, no
 from polyloom.frontends.c.drafts import Stops
 from polyloom.frontends.c.faults import NotAffine
-from polyloom.frontends.c.names import Known, Scope, Variable
+from polyloom.frontends.c.names import Fact, Formula, Scope, Variable
 from polyloom.frontends.c.sets import everywhere
 from polyloom.frontends.c.state import State
 from polyloom.frontends.c.values import truth
@@ -24,7 +24,7 @@ def walk_if(node: c_ast.If, state: State) -> Stops:
         return _data_if(node, state)
     before = dict(state.known)
     stops = Stops()
-    merged: list[dict[Variable, Known]] = []
+    merged: list[dict[Variable, Fact]] = []
     for part, branch in ((where, node.iftrue), (where.complement(), node.iffalse)):
         if state.path.intersect(state.context).intersect(part).is_empty():
             continue
@@ -44,7 +44,7 @@ def walk_branch(branch: c_ast.Node | None, state: State) -> Stops:
         return state.above.walk([branch], state)
 
 
-def _merged(sides: list[dict[Variable, Known]], before: dict[Variable, Known]) -> dict[Variable, Known]:
+def _merged(sides: list[dict[Variable, Fact]], before: dict[Variable, Fact]) -> dict[Variable, Fact]:
     """Keep what is the same on all sides."""
     if not sides:
         return before
@@ -56,7 +56,9 @@ def _merged(sides: list[dict[Variable, Known]], before: dict[Variable, Known]) -
     }
 
 
-def _same(first: Known, second: Known) -> bool:
+def _same(first: Fact, second: Fact) -> bool:
+    if isinstance(first, Formula) or isinstance(second, Formula):
+        return first is second
     return first is second or bool(first.affine.is_equal(second.affine))
 
 

@@ -130,6 +130,29 @@ def common(left: ElementType, right: ElementType) -> ElementType:
     return a if is_unsigned(a) else b
 
 
+def is_same(one: CType, other: CType) -> bool:
+    """Whether two types describe the same bytes in the same way; arrays have known, equal extents."""
+    match one, other:
+        case Scalar(), Scalar():
+            return (one.element, one.boolean) == (other.element, other.boolean)
+        case Array(element=first, extent=length), Array(element=second, extent=wanted):
+            return is_same(first, second) and _is_same_extent(length, wanted)
+        case Pointer(target=first), Pointer(target=second):
+            return is_same(first, second)
+        case Record(), Record():
+            return one is other or (bool(one.name) and (one.name, one.union) == (other.name, other.union))
+        case _:
+            return type(one) is type(other)
+
+
+def _is_same_extent(one: Extent | None, other: Extent | None) -> bool:
+    if one is None or other is None:
+        return False
+    if one.affine is None or other.affine is None:
+        return one.expression == other.expression
+    return bool(one.affine.is_equal(other.affine))
+
+
 def spelling(ctype: CType) -> str:
     """Return a type as C writes it, without extents."""
     match ctype:

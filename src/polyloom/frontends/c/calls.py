@@ -41,6 +41,9 @@ def known_call(node: c_ast.FuncCall, state: State, value: Evaluate) -> Expressio
     """Return the value of a call of a function that Polyloom knows; None where it does not know it."""
     name = node.name.name if isinstance(node.name, c_ast.ID) else ""
     arguments = list(node.args.exprs) if node.args is not None else []
+    if name == "__builtin_tgmath":
+        return _of_any_type(arguments, node, state, value)
+    name = name if name in _CONSTANTS else name.removeprefix("__builtin_")
     plain = name if name in _MATHEMATICAL else name.removesuffix("f")
     if name in ("abs", "labs") and len(arguments) == 1:
         element = ElementType.INT32 if name == "abs" else ElementType.INT64
@@ -55,6 +58,21 @@ def known_call(node: c_ast.FuncCall, state: State, value: Evaluate) -> Expressio
         element = ElementType.FLOAT64 if plain == name else ElementType.FLOAT32
         return _mathematical(plain, element, [value(a, state) for a in arguments], node, state)
     return None
+
+
+def _of_any_type(
+    nodes: list[c_ast.Node], node: c_ast.FuncCall, state: State, value: Evaluate
+) -> Expression | None:
+    """Return a call of ``tgmath.h``: ``__builtin_tgmath(sqrtf, sqrt, sqrtl, x)``. Source: ISO C99, 7.22."""
+    known = {f"{n}{end}" for n in _MATHEMATICAL for end in ("", "f", "l")}
+    names = [n.name for n in nodes if isinstance(n, c_ast.ID) and n.name in known]
+    if len(names) < 2 or names[1] not in _MATHEMATICAL:
+        return None
+    wanted = 1 if names[1] in UNARY or names[1] == "round" else 3 if names[1] == "fma" else 2
+    arguments = [value(n, state) for n in nodes[-wanted:]]
+    kinds = {a.type if a.type.is_float else ElementType.FLOAT64 for a in arguments}
+    element = ElementType.FLOAT64 if ElementType.FLOAT64 in kinds else ElementType.FLOAT32
+    return _mathematical(names[1], element, arguments, node, state)
 
 
 def _quotient(name: str, first: Expression, second: Expression) -> Expression:
@@ -89,6 +107,8 @@ def _mathematical(
         return Unary(UNARY[name], operands[0])
     if name in BINARY:
         return Binary(BINARY[name], operands[0], operands[1])
+    if name == "fma":
+        state.fused.append(state.span(node))
     return _special(name, operands)
 
 
@@ -98,7 +118,7 @@ def _special(name: str, operands: list[Expression]) -> Expression:
     zero, one = Constant(0, first.type), Constant(1, first.type)
     if name == "fdim":
         difference = Binary(BinaryOp.SUBTRACT, first, operands[1])
-        return Select(comparison(CompareOp.GT, first, operands[1]), difference, zero)
+        return Select(comparison(CompareOp.LE, first, operands[1]), zero, difference)
     if name == "fma":
         return Binary(BinaryOp.ADD, Binary(BinaryOp.MULTIPLY, first, operands[1]), operands[2])
     down = Unary(UnaryOp.TRUNC, first)

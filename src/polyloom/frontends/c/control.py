@@ -11,17 +11,16 @@ from pycparser import c_ast
 from polyloom.diagnostics import PolyloomError
 from polyloom.frontends.c.branches import walk_branch, walk_if
 from polyloom.frontends.c.convert import both
-from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.drafts import Frame, Stops
 from polyloom.frontends.c.effects import declare, effect, jump, leave
+from polyloom.frontends.c.evolution import evolutions
 from polyloom.frontends.c.faults import refuse, worst
-from polyloom.frontends.c.loops import Header, after, loop_header
+from polyloom.frontends.c.loops import Header, declare_iterator, gone_after, loop_header
 from polyloom.frontends.c.names import Scope, Variable
 from polyloom.frontends.c.pragmas import check_followed, stated_parallel
 from polyloom.frontends.c.sets import everywhere
 from polyloom.frontends.c.state import State
 from polyloom.frontends.c.written import contains, first_change, names_in, written_names
-from polyloom.scop.model import Origin
 
 
 def walk_all(nodes: Sequence[c_ast.Node], state: State) -> Stops:
@@ -61,8 +60,7 @@ def _statement(node: c_ast.Node, state: State, label: str | None = None) -> Stop
             with state.inside(Scope(state.scope)):
                 return walk_all(items or [], state)
         case c_ast.For():
-            _assign_first(node, state)
-            return _for(node, state)
+            return _for(_assign_first(node, state), state)
         case c_ast.If():
             return walk_if(node, state)
         case c_ast.Label(name=name, stmt=stmt):
@@ -90,17 +88,21 @@ def _statement(node: c_ast.Node, state: State, label: str | None = None) -> Stop
     return Stops()
 
 
-def _assign_first(node: c_ast.For, state: State) -> None:
-    """Draft what a head assigns to variables that it does not move: ``for (s = 0, i = 0; ...)``."""
+def _assign_first(node: c_ast.For, state: State) -> c_ast.For:
+    """Draft what a head assigns to variables that it does not move: ``for (s = 0, i = 0; ...)``.
+
+    Return the loop without that.
+    """
+    if not isinstance(node.init, c_ast.ExprList):
+        return node
     moved = {name for part in (node.cond, node.next) if part is not None for name in names_in(part)}
-    if isinstance(node.init, c_ast.ExprList):
-        rest = []
-        for part in node.init.exprs:
-            if isinstance(part, c_ast.Assignment) and not moved & names_in(part.lvalue):
-                effect(part, state, None)
-            else:
-                rest.append(part)
-        node.init = c_ast.ExprList(rest, node.init.coord)
+    rest = []
+    for part in node.init.exprs:
+        if isinstance(part, c_ast.Assignment) and not moved & names_in(part.lvalue):
+            effect(part, state, None)
+        else:
+            rest.append(part)
+    return c_ast.For(c_ast.ExprList(rest, node.init.coord), node.cond, node.next, node.stmt, node.coord)
 
 
 def _for(node: c_ast.For, state: State) -> Stops:
@@ -109,18 +111,21 @@ def _for(node: c_ast.For, state: State) -> Stops:
     state.pending.clear()
     with state.inside(Scope(state.scope)):
         if isinstance(node.init, c_ast.DeclList):
-            _declare_iterator(node.init, state)
+            declare_iterator(node.init, state)
         header = loop_header(node, state)
         changed = written_names(node.stmt, state.scope)
         for variable in (header.variable, *(other for other, _ in header.others)):
             if variable.name in changed:
                 _refuse_changed(variable, node, state)
+        inside, after = evolutions(node, header, changed, state)
         _forget(changed, state)
         before = dict(state.known)
+        state.known.update(inside)
         state.known.update({header.variable: header.value, **dict(header.others)})
         stops = _iterations(node, header, state)
         state.known = {v: k for v, k in before.items() if state.known.get(v) is k}
         _forget(changed, state)
+        state.known.update(after)
         _leave(header, stops, state)
     _check_returns(stops.returns, node, state)
     return Stops()
@@ -154,7 +159,7 @@ def _iterations(node: c_ast.For, header: Header, state: State) -> Stops:
         state.position.pop()
         state.frames.pop()
     if stops.breaks is not None:
-        gone = after(stops.breaks, header)
+        gone = gone_after(stops.breaks, header)
         for one in state.drafts[first:]:
             one.domain = one.domain.subtract(gone).coalesce()
     state.position[-1] += 1
@@ -169,13 +174,6 @@ def _check_returns(returns: isl.Set | None, node: c_ast.For, state: State) -> No
             state.span(contains(node, (c_ast.Return,))),
             helps=["return after the loop"],
         )
-
-
-def _declare_iterator(node: c_ast.DeclList, state: State) -> None:
-    for decl in node.decls:
-        ctype = type_of_name(decl, state)
-        variable = Variable(decl.name, decl.name, ctype, Origin.INNER, False, state.span(decl))
-        state.scope.names[decl.name] = variable
 
 
 def _forget(names: frozenset[str], state: State) -> None:

@@ -87,7 +87,7 @@ def _record(node: c_ast.Struct | c_ast.Union, state: State, extents: Extents | N
             continue
         ctype = type_of_name(declaration, state, extents)
         if declaration.name is None and isinstance(ctype, Record):
-            members += ctype.members
+            members += () if ctype.union else ctype.members  # those of a union share their memory
         else:
             members.append((declaration.name or "", ctype))
     record = Record(name, tuple(members), isinstance(node, c_ast.Union))

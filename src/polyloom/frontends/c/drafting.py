@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import islpy as isl
 from pycparser import c_ast
 
@@ -11,8 +13,8 @@ from polyloom.frontends.c.convert import stored
 from polyloom.frontends.c.drafts import Draft, Touched
 from polyloom.frontends.c.faults import NotAffine, fail, refuse
 from polyloom.frontends.c.memory import accessed
-from polyloom.frontends.c.names import Known, Place
-from polyloom.frontends.c.state import State
+from polyloom.frontends.c.names import Formula, Known, Place
+from polyloom.frontends.c.state import Mode, State
 from polyloom.ir.expressions import Expression, Read, walk
 
 
@@ -70,21 +72,30 @@ def begin(
     result = stored(source, target.type)
     position = accessed(target, state, state.span(node))
     draft(position, result, node, state, label)
-    learn(target, known, state)
+    learn(target, source, known, state)
 
 
-def learn(target: Place, known: Known | None, state: State) -> None:
-    """Remember what is known of a scalar from now on; None: nothing."""
+_LONGEST = 100
+"""How many operations a value has that stands in the place of its variable."""
+
+
+def learn(target: Place, source: Expression, known: Known | None, state: State) -> None:
+    """Remember what is known of a scalar from now on: that it is ``known``, or is ``source``."""
     if target.members or target.indices or not isinstance(target.type, Scalar):
         return
     variable = target.variable
     state.forget([variable])
     state.lost.pop(variable, None)
-    if known is None or state.condition is not None or target.type.boolean:
+    if state.condition is not None or target.type.boolean or target.type.element.is_float:
         return
-    value = stored(known.value, target.type)
-    reads = any(isinstance(part, Read) for part in walk(value))
-    if not reads and fits_in(known.affine, value.type, state):
+    value = stored(source if known is None else known.value, target.type)
+    parts = list(islice(walk(value), _LONGEST + 1))
+    if len(parts) > _LONGEST or any(isinstance(part, Read) for part in parts):
+        return
+    if known is None:
+        if state.mode is Mode.COMPUTE:
+            state.known[variable] = Formula(value)
+    elif fits_in(known.affine, value.type, state):
         state.known[variable] = Known(known.affine, value)
 
 

@@ -109,9 +109,9 @@ def assign(node: c_ast.Assignment, state: State, label: str | None = None) -> Pl
     if isinstance(node.rvalue, c_ast.Assignment):
         inner = assign(node.rvalue, state)
         target = place(node.lvalue, state)
-        known = state.known.get(inner.variable) if not inner.members else None
+        known = state.fact(inner.variable) if not inner.members and not inner.indices else None
         source = known.value if known is not None else read(inner, node.rvalue.lvalue, state)
-        write(target, source, known, node, state, label)
+        write(target, source, known if isinstance(known, Known) else None, node, state, label)
         return target
     target = place(node.lvalue, state)
     source = value(node.rvalue, state)
@@ -123,14 +123,15 @@ def assign(node: c_ast.Assignment, state: State, label: str | None = None) -> Pl
 def _compound(
     op: str, left: c_ast.Node, right: c_ast.Node, node: c_ast.Node, state: State, label: str | None
 ) -> Place:
-    """Draft ``left op= right``. The left side is read from memory, also where its value is known."""
+    """Draft ``left op= right``. In the text's form memory is read also where the value is known."""
     target = place(left, state)
     by = value(right, state)
     found = affine_of(c_ast.BinaryOp(op, left, right, node.coord), target, state)
     known = None
     if found is not None:
         known = Known(found, combined(op, value(left, state), by, node, state))
-    result = combined(op, read(target, left, state), by, node, state)
+    before = value(left, state) if state.mode is Mode.COMPUTE else read(target, left, state)
+    result = combined(op, before, by, node, state)
     write(target, result, known, node, state, label)
     return target
 
@@ -153,7 +154,7 @@ def declare(node: c_ast.Node, state: State) -> None:
             helps=["declare it outside"],
         )
     if isinstance(ctype, Pointer) and node.init is not None:
-        state.scope.names[node.name] = steady(node.init, state)
+        state.scope.names[node.name] = steady(node.init, ctype, state)
         return
     constant = "const" in (node.quals or [])
     variable = Variable(node.name, state.local(node.name), ctype, Origin.INNER, constant, state.span(node))

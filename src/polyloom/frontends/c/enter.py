@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import islpy as isl
 from pycparser import c_ast
 
 from polyloom.diagnostics import PolyloomError
 from polyloom.frontends.c.affine import affine, constant_of, fits_in
-from polyloom.frontends.c.c_types import Array, Scalar, value_range
+from polyloom.frontends.c.c_types import Array, Pointer, Scalar, value_range
 from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.enumerations import enumerate_members
 from polyloom.frontends.c.extents import extent_of
 from polyloom.frontends.c.faults import NotAffine
 from polyloom.frontends.c.from_isl import expression_of
+from polyloom.frontends.c.initial import initial
+from polyloom.frontends.c.lvalues import steady
 from polyloom.frontends.c.names import Defined, Known, Scope, TypeName, Unusable, Variable
+from polyloom.frontends.c.parameters import new_parameter
 from polyloom.frontends.c.places import Places
-from polyloom.frontends.c.regions import Region
-from polyloom.frontends.c.sets import constant_affine, everywhere, parameter_affine
-from polyloom.frontends.c.state import Mode, State
-from polyloom.frontends.c.written import repeated_names, written_names
-from polyloom.ir.expressions import Constant, ParameterValue
+from polyloom.frontends.c.regions import Region, runs_once_after
+from polyloom.frontends.c.sets import constant_affine, everywhere
+from polyloom.frontends.c.state import Hooks, Mode, State
+from polyloom.frontends.c.written import names_in, repeated_names, written_names
+from polyloom.ir.expressions import Constant
 from polyloom.scop.model import Origin
 
-_LARGE = 2**62
-"""What no parameter of 64 bits is taken to exceed."""
 
-
-def enter(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> State:
+def enter(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode, hooks: Hooks) -> State:
     """Return the state before the first statement of a part.
 
     Integers that the part does not write are its parameters; ``const`` ones with a constant are folded. Where
-    the part is to be computed, locals that are functions of parameters, and stay so, are no parameters.
+    the part is to be computed, locals that are constants, functions of parameters, or pointers into arrays,
+    and stay so, are these.
     """
-    state = State(places, Scope(), everywhere(), everywhere(), set(), mode=mode)
+    state = State(places, Scope(), everywhere(), everywhere(), set(), hooks, mode=mode)
+    state.inner_names = frozenset(_own_names(region))
     own = tree.ext.index(region.function)
     later = [node for node in tree.ext[own:] if isinstance(node, c_ast.FuncDef)]
     for node in (*tree.ext[:own], *later):
@@ -51,7 +55,18 @@ def enter(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> St
                 _follow(decl, changed, state)
     state.scope = Scope(state.scope)
     _forget_written(region, state)
+    if mode is Mode.COMPUTE:
+        _begin_with_constants(region, state)
     return state
+
+
+def _own_names(region: Region) -> Iterator[str]:
+    """Yield the names of the function's arguments, and of the variables that it declares before the part."""
+    listed = region.function.decl.type.args
+    declared = [d for n in region.before for d in (n.decls if isinstance(n, c_ast.DeclList) else [n])]
+    for node in (*(listed.params if listed is not None else ()), *declared):
+        if isinstance(node, c_ast.Decl) and node.name:
+            yield node.name
 
 
 def _declare_outside(node: c_ast.Node, state: State, origin: Origin) -> None:
@@ -88,7 +103,8 @@ def _variable(node: c_ast.Decl, state: State, origin: Origin) -> None:
     if node.name is None:
         return
     constant = "const" in (node.quals or []) or _points_to_const(node.type)
-    name = state.fresh(node.name)
+    hidden = origin is Origin.GLOBAL and node.name in state.inner_names
+    name = state.fresh(f"{node.name}_global" if hidden else node.name)
     variable = Variable(node.name, name, ctype, origin, constant, state.span(node))
     state.scope.names[node.name] = variable
     if isinstance(ctype, Array) or not isinstance(ctype, Scalar) or ctype.element.is_float:
@@ -98,36 +114,68 @@ def _variable(node: c_ast.Decl, state: State, origin: Origin) -> None:
         if value is not None:
             state.known[variable] = Known(constant_affine(value), Constant(value, ctype.element))
             return
-    state.parameters[name] = ctype.element
-    state.known[variable] = Known(parameter_affine(name), ParameterValue(name, ctype.element))
-    least, greatest = value_range(ctype.element)
-    low, high = max(-_LARGE, least), min(_LARGE, greatest)
-    bounds = isl.Set(f"[{name}] -> {{ [] : {low} <= {name} <= {high} }}")
-    state.limits = state.limits.intersect(bounds)
+    state.known[variable] = new_parameter(name, ctype.element, state)
 
 
 def _follow(node: c_ast.Node, changed: frozenset[str], state: State) -> None:
     """A local that nothing changes, and that is made of such parameters (``int p = h - r + 1``), is
-    their function.
+    their function; a pointer into an array is that place.
     """
     variable = state.scope.names.get(getattr(node, "name", None) or "")
-    if not isinstance(variable, Variable) or variable.unique not in state.parameters:
+    if not isinstance(variable, Variable) or node.init is None or "volatile" in (node.quals or []):
         return
     ctype = variable.type
-    if node.init is None or not isinstance(ctype, Scalar) or ctype.boolean:
+    if isinstance(ctype, Pointer) and not names_in(node.init) & (changed | _shared(state)):
+        _follow_pointer(variable, node.init, ctype, state)
+    if variable.unique not in state.parameters or not isinstance(ctype, Scalar) or ctype.boolean:
         return
     try:
         found = affine(node.init, state)
     except NotAffine:
         return
-    around = state.scope.names_around().values()
-    shared = {v.unique for v in around if isinstance(v, Variable) and v.origin is Origin.GLOBAL}
+    shared = {v.unique for v in state.scope.variables(_shared(state))}
     names = set(found.get_var_names(isl.dim_type.param))
-    if not names or names & (changed | shared) or not fits_in(found, ctype.element, state):
+    if names & (changed | shared) or not fits_in(found, ctype.element, state):
         return
     value = expression_of(found, state.type_of, ctype.element)
     state.known[variable] = Known(found, value)
     state.parameters.pop(variable.unique)
+
+
+def _shared(state: State) -> frozenset[str]:
+    """Return the names of variables of the file that other functions may change, which arrays are not."""
+    found = state.scope.names_around().items()
+    shared = {n: v for n, v in found if isinstance(v, Variable) and v.origin is Origin.GLOBAL}
+    return frozenset(name for name, variable in shared.items() if not isinstance(variable.type, Array))
+
+
+def _follow_pointer(variable: Variable, node: c_ast.Node, ctype: Pointer, state: State) -> None:
+    """Let a pointer be the place that it points to, where that holds elements of its type."""
+    try:
+        found = steady(node, ctype, state)
+    except PolyloomError:
+        return
+    if isinstance(ctype.target, Scalar):
+        state.scope.names[variable.name] = found
+
+
+def _begin_with_constants(region: Region, state: State) -> None:
+    """What the part writes holds the constant of its declaration until then, if nothing names it before."""
+    for name in written_names(list(region.body), state.scope):
+        variable = state.scope.names_around().get(name)
+        if not isinstance(variable, Variable) or variable.origin is not Origin.OUTER:
+            continue
+        ctype, value = variable.type, initial(name, region, state).value
+        if (
+            not isinstance(ctype, Scalar)
+            or ctype.boolean
+            or not isinstance(value, int)
+            or ctype.element.is_float
+        ):
+            continue
+        low, high = value_range(ctype.element)
+        if isinstance(value, int) and low <= value <= high and runs_once_after(region, name):
+            state.known[variable] = Known(constant_affine(value), Constant(value, ctype.element))
 
 
 def _first_value(node: c_ast.Decl, ctype: Scalar, state: State) -> int | None:

@@ -19,6 +19,26 @@ def escaping_iterators(region: Region) -> tuple[str, ...]:
     return tuple(name for name in names if _sequence(rest, name))
 
 
+def is_read_after(region: Region, name: str) -> bool:
+    """Whether a local's value is read after a part, before it is written again, or may be read unseen."""
+    if region.closing is None or _given_away(region.function.body, name):
+        return True
+    return bool(_sequence(list(_after(region.function.body, region.closing)), name))
+
+
+def _given_away(node: c_ast.Node, name: str) -> bool:
+    """Whether something may read or write a variable by its address, or from an earlier call."""
+    match node:
+        case c_ast.UnaryOp(op="&", expr=c_ast.ID(name=found)) if found == name:
+            return True
+        case c_ast.Decl(name=found, storage=storage) if found == name and "static" in (storage or []):
+            return True
+        case c_ast.Goto():
+            return True
+        case _:
+            return any(_given_away(child, name) for _, child in node.children())
+
+
 def _assigned_by_loops(node: c_ast.Node) -> Iterator[str]:
     """Yield the variables that ``for`` loops set without declaring them."""
     if isinstance(node, c_ast.For) and isinstance(node.init, c_ast.Assignment | c_ast.ExprList):

@@ -112,11 +112,34 @@ def parameters_of(defined: Defined) -> list[c_ast.Decl]:
 
 
 def returned(defined: Defined) -> c_ast.Node | None:
-    """Return ``e`` where the function's body is ``{ return e; }``, else None."""
+    """Return ``e`` where the function's body is ``{ return e; }``, else None.
+
+    ``if (c) return a; return b;`` and its like are ``{ return c ? (T)a : (T)b; }``, T being the type that the
+    function returns.
+    """
     if defined.body is None:
         return None
     items = defined.body.body.block_items or []
-    if len(items) == 1 and isinstance(items[0], c_ast.Return) and items[0].expr is not None:
-        expression: c_ast.Node = items[0].expr
-        return expression
-    return None
+    if len(items) == 1 and isinstance(items[0], c_ast.Return):
+        return items[0].expr
+    result = c_ast.Typename(None, [], None, defined.declaration.type)
+    return _chosen(items, result)
+
+
+def _chosen(items: Sequence[c_ast.Node], result: c_ast.Typename) -> c_ast.Node | None:
+    """Return what a block returns that holds nothing but choices and returns; None for others."""
+    first = next((n for n in items if not isinstance(n, (c_ast.EmptyStatement, c_ast.Pragma))), None)
+    rest = items[items.index(first) + 1 :] if first is not None else ()
+    match first:
+        case c_ast.Return(expr=expr) if expr is not None:
+            return c_ast.Cast(result, expr, expr.coord)
+        case c_ast.Compound(block_items=inner):
+            return _chosen([*(inner or ()), *rest], result)
+        case c_ast.If(cond=cond, iftrue=then, iffalse=otherwise):
+            before = _chosen([then], result)
+            after = _chosen([*([] if otherwise is None else [otherwise]), *rest], result)
+            if before is None or after is None:
+                return None
+            return c_ast.TernaryOp(cond, before, after, first.coord)
+        case _:
+            return None

@@ -58,7 +58,7 @@ def _taken(
     variable = state.scope.find(name)
     if not isinstance(variable, Variable):
         refuse_head(f"`{name}` is no variable", node.init or node, state)
-    if name not in starts and variable not in state.known:
+    if name not in starts and state.fact(variable) is None:
         refuse_head(f"the first value of `{name}` is not known", node, state)
     if name not in starts:
         return variable, c_ast.ID(name, node.coord)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pycparser import c_ast
 
 from polyloom.frontends.c.affine import affine, fits_in
-from polyloom.frontends.c.c_types import INT, Array, Pointer, Scalar, Void
+from polyloom.frontends.c.c_types import INT, Array, CType, Pointer, Scalar, Void
 from polyloom.frontends.c.calls import passed
 from polyloom.frontends.c.convert import stored
 from polyloom.frontends.c.declarations import type_of_name
@@ -15,7 +15,7 @@ from polyloom.frontends.c.lvalues import steady
 from polyloom.frontends.c.memory import place_of
 from polyloom.frontends.c.names import Address, Binding, Defined, Known, Place, Scope, Variable
 from polyloom.frontends.c.state import Mode, State
-from polyloom.frontends.c.values import read, value
+from polyloom.frontends.c.values import parameter_type, read, value
 from polyloom.frontends.c.written import contains_early_return, written_names
 from polyloom.ir.expressions import Expression
 from polyloom.scop.model import Origin
@@ -46,7 +46,7 @@ def inlined(found: Defined, node: c_ast.FuncCall, state: State) -> Expression | 
             state.known = {v: k for v, k in before.items() if state.known.get(v) is k}
         if result is None:
             return None
-        known = state.known.get(result.variable)
+        known = state.fact(result.variable)
         return known.value if known is not None else read(result, node, state)
 
 
@@ -70,14 +70,16 @@ def bound_scope(found: Defined, node: c_ast.FuncCall, state: State) -> Scope:
     scope = Scope(state.scope.file)
     changed = written_names(found.body, scope) if found.body is not None else frozenset()
     for declaration, argument in passed(found, node, state):
-        scope.names[declaration.name] = _bound(declaration, argument, changed, state)
+        ctype = parameter_type(declaration, scope, state)
+        scope.names[declaration.name] = _bound(declaration, ctype, argument, changed, state)
     return scope
 
 
-def _bound(declaration: c_ast.Decl, argument: c_ast.Node, changed: frozenset[str], state: State) -> Binding:
-    ctype = type_of_name(declaration, state)
+def _bound(
+    declaration: c_ast.Decl, ctype: CType, argument: c_ast.Node, changed: frozenset[str], state: State
+) -> Binding:
     if isinstance(ctype, (Pointer, Array)):
-        return _pointer(argument, state)
+        return _pointer(argument, ctype, state)
     if not isinstance(ctype, Scalar):
         refuse(
             "c-record",
@@ -112,9 +114,9 @@ def _constant(declaration: c_ast.Decl, ctype: Scalar, argument: c_ast.Node, stat
     return variable
 
 
-def _pointer(argument: c_ast.Node, state: State) -> Address:
+def _pointer(argument: c_ast.Node, ctype: CType, state: State) -> Address:
     """Return a pointer argument; in the text's form the indices of a variable element are statements."""
-    found = steady(argument, state)
+    found = steady(argument, ctype, state)
     if state.mode is Mode.TEXT:
         for index in found.place.indices[: _said(argument)]:
             name = state.numbered("arg")

@@ -11,6 +11,7 @@ from pycparser import c_ast
 from polyloom.diagnostics import Span
 from polyloom.frontends.c.affine import check_conversion, constant_of, holds, typed
 from polyloom.frontends.c.c_types import Scalar, is_unsigned, value_range
+from polyloom.frontends.c.declarations import type_of_name
 from polyloom.frontends.c.faults import NotAffine, refuse
 from polyloom.frontends.c.from_isl import expression_of
 from polyloom.frontends.c.heads import ACCEPTED, Head, changed_to, parts_of, refuse_head
@@ -21,6 +22,7 @@ from polyloom.frontends.c.values import truth
 from polyloom.frontends.c.written import contains
 from polyloom.ir.expressions import Expression, ParameterValue
 from polyloom.ir.types import ElementType
+from polyloom.scop.model import Origin
 
 _DIM = isl.dim_type
 _WIDE = 8
@@ -33,7 +35,7 @@ class Header:
     """A loop's head. ``domain`` holds the values that the iterator takes, as the parameter ``iterator``.
 
     ``others``: variables that the head moves along with the iterator, by name, as functions of it.
-    ``last``: the iterator's value after the loop, where it is known.
+    ``last``: the iterator's value after the loop, where it is known. ``first``, ``step``: as in C.
     """
 
     variable: Variable
@@ -46,10 +48,17 @@ class Header:
     """What else must hold, where the head's condition depends on data."""
     others: tuple[tuple[Variable, Known], ...] = ()
     last: Known | None = None
+    first: isl.PwAff | None = None
+    step: int = 1
 
 
 def loop_header(node: c_ast.For, state: State) -> Header:
     """Return what a loop's head says. Errors: ``c-loop``, ``c-bound``."""
+    with state.head():
+        return _header(node, state)
+
+
+def _header(node: c_ast.For, state: State) -> Header:
     head = parts_of(node, state)
     variable = head.variable
     element = _integer(variable, node, state)
@@ -72,7 +81,15 @@ def loop_header(node: c_ast.For, state: State) -> Header:
             _check_ending(loop, going, iterator, state.span(node), state)
     domain = _until(loop, going, iterator, descending=step < 0)
     last = None if condition is not None else _last(reached, going, here, step, state)
-    return Header(variable, iterator, element, here, domain, step < 0, condition, others, last)
+    return Header(variable, iterator, element, here, domain, step < 0, condition, others, last, first, step)
+
+
+def declare_iterator(node: c_ast.DeclList, state: State) -> None:
+    """Bring the variables that a loop's head declares into the scope."""
+    for decl in node.decls:
+        ctype = type_of_name(decl, state)
+        variable = Variable(decl.name, decl.name, ctype, Origin.INNER, False, state.span(decl))
+        state.scope.names[decl.name] = variable
 
 
 def _integer(variable: Variable, node: c_ast.For, state: State) -> ElementType:
@@ -279,6 +296,6 @@ def _later(points: isl.Set, iterator: str, *, descending: bool) -> isl.Set:
     return moved.apply(order)
 
 
-def after(breaks: isl.Set, header: Header) -> isl.Set:
+def gone_after(breaks: isl.Set, header: Header) -> isl.Set:
     """Return the iterations that come after one that breaks off the loop."""
     return _later(breaks, header.iterator, descending=header.descending)

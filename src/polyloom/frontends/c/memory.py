@@ -14,6 +14,7 @@ from polyloom.frontends.c.convert import operation
 from polyloom.frontends.c.drafts import Access, FoundArray
 from polyloom.frontends.c.faults import refuse
 from polyloom.frontends.c.names import Address, Index, Place, Variable
+from polyloom.frontends.c.rows import in_rows
 from polyloom.frontends.c.sets import constant_affine as number
 from polyloom.frontends.c.state import State
 from polyloom.ir.expressions import BinaryOp, Constant
@@ -107,10 +108,13 @@ def array_of(place: Place, state: State) -> FoundArray:
 
 def found_array(full: Place, state: State) -> FoundArray:
     """Return the array that a place is an element of, which may be a whole structure."""
-    name = "_".join((full.variable.unique, *full.members))
-    if name not in state.arrays:
+    key = (full.variable, full.members)
+    if key not in state.array_names:
+        unique = full.variable.unique
+        name = state.fresh("_".join((unique, *full.members))) if full.members else unique
+        state.array_names[key] = name
         state.arrays[name] = FoundArray(name, full.type, full.extents, full.levels, full)
-    return state.arrays[name]
+    return state.arrays[state.array_names[key]]
 
 
 def refuse_type(place: Place, state: State) -> None:
@@ -132,12 +136,12 @@ def whole(place: Place) -> Place:
 
 
 def accessed(place: Place, state: State, span: Span | None, *, records: bool = False) -> int:
-    """Remember a reference to an element here; return its position in the pool.
+    """Remember a reference to an element here; return its position in the pool. Errors: ``c-row``.
 
     A place with fewer indices than dimensions is a whole row or array; with ``records`` also whole
     structures.
     """
     found = found_array(whole(place), state) if records else array_of(place, state)
     rest = len(found.extents) - len(place.indices)
-    state.pool.append(Access(found.name, place.indices, state.path, span, rest))
+    state.pool.append(Access(found.name, in_rows(place, state, span), state.path, span, rest))
     return len(state.pool) - 1

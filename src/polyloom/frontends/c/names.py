@@ -37,6 +37,22 @@ class Known:
 
 
 @dataclass(frozen=True, eq=False)
+class Formula:
+    """An integer whose value is an expression over iterators and parameters, where ``where`` holds.
+
+    ``affine``: the same as a function, where it is affine. Elsewhere memory has the value.
+    """
+
+    value: Expression
+    where: isl.Set | None = None
+    affine: isl.PwAff | None = None
+
+
+Fact = Known | Formula
+"""What is known of an integer variable."""
+
+
+@dataclass(frozen=True, eq=False)
 class Index:
     """A subscript; ``affine`` is None where it is no affine function, for the ``reason`` at ``span``."""
 
@@ -51,6 +67,7 @@ class Place:
     """Something in memory: ``variable[indices]``, then for each member its name and its indices.
 
     ``indices`` holds those of all levels; ``levels`` says how many belong to the variable and to each member.
+    ``by_pointer``: a pointer with a name, or one that was cast, led there, and may have left its row.
     """
 
     variable: Variable
@@ -59,6 +76,7 @@ class Place:
     members: tuple[str, ...] = ()
     levels: tuple[int, ...] = (0,)
     extents: tuple[Extent | None, ...] = ()
+    by_pointer: bool = False
 
 
 @dataclass(frozen=True, eq=False)

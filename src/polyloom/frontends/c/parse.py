@@ -6,7 +6,7 @@ import re
 
 from pycparser import c_ast, c_parser
 
-from polyloom.diagnostics import Span
+from polyloom.diagnostics import PolyloomError, Span
 from polyloom.frontends.c.faults import fail, line_span
 from polyloom.frontends.c.places import Places
 
@@ -27,10 +27,20 @@ def parse(text: str, places: Places) -> c_ast.FileAST:
     return fail("c-syntax", f"syntax error, {_said(found['message'], span)}", span, helps=[_HELP])
 
 
+def parsed(text: str, places: Places) -> c_ast.FileAST | None:
+    """Return the syntax tree; None where there is none."""
+    try:
+        found = _fault(text, places)
+    except PolyloomError:
+        return None
+    return found if isinstance(found, c_ast.FileAST) else None
+
+
 def _fault(text: str, places: Places) -> c_ast.FileAST | str:
     """Return the syntax tree, or what the parser says."""
     try:
-        return c_parser.CParser().parse(text, places.source.name)
+        tree = c_parser.CParser().parse(f'{_BUILTIN}#line 1 "{places.name}"\n{text}', places.name)
+        return c_ast.FileAST(tree.ext[_BUILTIN.count(";") :])
     except c_parser.ParseError as fault:
         return str(fault)
     except RecursionError:
@@ -54,6 +64,7 @@ def _explain_pragma(text: str, message: str, places: Places) -> None:
         without = "\n".join([*lines[:k], "", *lines[k + 1 :]])
         if _fault(without, places) == message:
             continue
+        _explain_semicolon(lines, k, places)
         span = line_span(places.source, _line_of(lines, k, places))
         fail(
             "c-pragma-place",
@@ -63,12 +74,30 @@ def _explain_pragma(text: str, message: str, places: Places) -> None:
         )
 
 
+def _explain_semicolon(lines: list[str], k: int, places: Places) -> None:
+    """Raise an error where the statement before a pragma does not end, and everything is well if it does."""
+    before = [n for n in range(k) if lines[n].strip() and not lines[n].lstrip().startswith("#")]
+    if not before or not isinstance(_fault(_ended(lines, before[-1]), places), c_ast.FileAST):
+        return
+    line = _line_of(lines, before[-1], places)
+    fail(
+        "c-syntax",
+        f"a `;` is missing at the end of line {line}" if line else "a `;` is missing before a pragma",
+        line_span(places.source, line),
+        helps=["end the statement before the pragma"],
+    )
+
+
+def _ended(lines: list[str], k: int) -> str:
+    return "\n".join([*lines[:k], f"{lines[k]} ;", *lines[k + 1 :]])
+
+
 def _line_of(lines: list[str], k: int, places: Places) -> int:
     """Return the line of the source that a line of preprocessed text comes from."""
     for back in range(k, -1, -1):
         found = _LINE.match(lines[back])
         if found:
-            return int(found["line"]) + k - back - 1 if found["file"] == places.source.name else 0
+            return int(found["line"]) + k - back - 1 if found["file"] == places.name else 0
     return k + 1
 
 
@@ -78,7 +107,7 @@ def _explain_type(text: str, message: str, places: Places) -> None:
     candidates = dict.fromkeys(found["word"] for found in _DECLARES.finditer(text))
     unknown = [word for word in candidates if word not in _KEYWORDS and word not in defined]
     for word in unknown[:_TRIED]:
-        if _fault(f'typedef int {word};\n#line 1 "{places.source.name}"\n{text}', places) == message:
+        if _fault(f'typedef int {word};\n#line 1 "{places.name}"\n{text}', places) == message:
             continue
         at = re.search(rf"\b{word}\b(?=\s*[\w*])", places.source.text)
         fail(
@@ -89,6 +118,12 @@ def _explain_type(text: str, message: str, places: Places) -> None:
         )
 
 
+_BUILTIN = (
+    "typedef struct __va_list_tag *__builtin_va_list; typedef float _Float16; typedef float __fp16; "
+    "typedef float _Float32; typedef double _Float64; typedef double _Float32x; "
+    "typedef long double _Float64x; typedef long double _Float128; typedef long double __float128;\n"
+)
+"""Types that compilers know without a declaration, for the parser: ``c_types`` says which of them count."""
 _HELP = "Polyloom reads C99; does the file compile?"
 _TRIED = 20
 """How many words are tried as types."""

@@ -20,12 +20,19 @@ _TOKEN = re.compile(r"[A-Za-z_]\w*|\.?\d[\w.]*|\S")
 _SKIPPED = re.compile(r"[\s()]*")
 
 
+def name_in_text(source: Source) -> str:
+    """Return what ``#line`` directives call a source: its name, or another where that cannot stand in one."""
+    plain = source.name.isprintable() and not set(source.name) & set('"\\')
+    return source.name if plain else "source.c"
+
+
 class Places:
     """Spans of nodes; other files than ``source`` are read when they are asked for."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self._sources: dict[str, Source] = {source.name: source}
+        self.name = name_in_text(source)
+        self._sources: dict[str, Source] = {self.name: source}
         self._generator = c_generator.CGenerator()
 
     def span(self, node: c_ast.Node | None) -> Span | None:

@@ -6,33 +6,38 @@ preprocess -> parse -> regions -> (enter -> walk -> finish) for each part
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import islpy as isl
 from pycparser import c_ast
 
-from polyloom.diagnostics import Diagnostic, Source, Unsupported
+from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported
 from polyloom.frontends.c.c_types import Scalar, is_unsigned
 from polyloom.frontends.c.control import walk_all
 from polyloom.frontends.c.drafts import FoundArray
 from polyloom.frontends.c.enter import enter
-from polyloom.frontends.c.escaping import escaping_iterators
+from polyloom.frontends.c.escaping import escaping_iterators, is_read_after
 from polyloom.frontends.c.faults import fail, worst
 from polyloom.frontends.c.finish import Statement, schedule_of, statements_of
 from polyloom.frontends.c.initial import initial
 from polyloom.frontends.c.inlining import inlined
 from polyloom.frontends.c.linearised import delinearise
-from polyloom.frontends.c.parse import parse
+from polyloom.frontends.c.lvalues import place, staying
+from polyloom.frontends.c.names import Variable
+from polyloom.frontends.c.parse import parse, parsed
 from polyloom.frontends.c.places import Places
-from polyloom.frontends.c.preprocess import preprocess
-from polyloom.frontends.c.regions import Region, extent_in, regions
-from polyloom.frontends.c.state import Hooks, Mode, State
+from polyloom.frontends.c.preprocess import preprocess, preprocess_with_system
+from polyloom.frontends.c.regions import Region, extent_in, loop_lines, regions
+from polyloom.frontends.c.sizes import size_of
+from polyloom.frontends.c.spots import check_spots, next_walk
+from polyloom.frontends.c.state import Hooks, Mode, Spots, State
 from polyloom.frontends.c.summaries import summarised
 from polyloom.frontends.c.values import value
 from polyloom.ir.expressions import ParameterValue, walk
+from polyloom.polyhedra.effort import refusing
 from polyloom.polyhedra.loops_tree import names_in
-from polyloom.scop.model import Origin, Scop, ScopArray, ScopParameter
+from polyloom.scop.model import Origin, Scop, ScopArray, ScopParameter, ScopStatement
 
 _DIM = isl.dim_type
 
@@ -46,6 +51,7 @@ class Part:
     statements: tuple[Statement, ...]
     schedule: isl.UnionMap
     extent: tuple[int, int]
+    tree: c_ast.FileAST
     remarks: tuple[Diagnostic, ...] = ()
 
     @property
@@ -69,8 +75,18 @@ def read_c(
     Errors: ``PolyloomError`` where the program is wrong, ``Unsupported`` where it is no static control part.
     Source: md_poly, Sec. 3.2.1.
     """
-    parts = read_parts(source, function, defines, include, preprocessor, Mode.COMPUTE)
-    return tuple(scop_of(part) for part in parts)
+    return tuple(map(scop_of, read_computed(source, function, defines, include, preprocessor)))
+
+
+def read_computed(
+    source: Source,
+    function: str | None = None,
+    defines: Mapping[str, str] | None = None,
+    include: Sequence[Path] = (),
+    preprocessor: str | None = None,
+) -> tuple[Part, ...]:
+    """Return the parts of which ``scop_of`` gives the model. Errors: those of ``read_c``."""
+    return read_parts(source, function, defines, include, preprocessor, Mode.COMPUTE)
 
 
 def read_parts(
@@ -86,31 +102,86 @@ def read_parts(
     Errors: those of ``read_c``, but for calls of functions that Polyloom does not know.
     """
     places = Places(source)
-    tree = parse(preprocess(source, defines or {}, include, preprocessor), places)
+    tree = _tree(places, defines or {}, include, preprocessor)
     try:
-        return tuple(_part(region, tree, places, mode) for region in regions(tree, function, places))
+        with refusing(f"the loops of `{source.name}`", _limit(source)):
+            return tuple(_explained(region, tree, places, mode) for region in regions(tree, function, places))
     except RecursionError:
         fail("c-syntax", "an expression or a statement is nested too deeply", None, helps=["take it apart"])
 
 
+def _limit(source: Source) -> int:
+    """Return what isl may spend on reading a text: most take a hundredth."""
+    return 20_000_000 + 20_000 * len(source.text)
+
+
+def _tree(
+    places: Places, defines: Mapping[str, str], include: Sequence[Path], preprocessor: str | None
+) -> c_ast.FileAST:
+    """Return the syntax tree. What our own headers lack, those of the system may have."""
+    text = preprocess(places.source, defines, include, preprocessor)
+    try:
+        return parse(text, places)
+    except PolyloomError:
+        other = None
+        if preprocessor is None:
+            other = preprocess_with_system(places.source, defines, include)
+        tree = None if other is None else parsed(other, places)
+        if tree is None:
+            raise
+        return tree
+
+
+def _explained(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> Part:
+    """Return a part; where a whole function is none, say which lines of it may be."""
+    try:
+        return _part(region, tree, places, mode)
+    except PolyloomError as fault:
+        lines = [] if region.marked else loop_lines(region)
+        outside = [d for d in fault.diagnostics if d.span is not None and d.span.line not in lines]
+        if not lines or not outside:
+            raise
+        first, last = lines[0], lines[-1]
+        marks = f"put `#pragma scop` before line {first} and `#pragma endscop` after line {last}"
+        raise type(fault)(*(replace(d, helps=(*d.helps, marks)) for d in fault.diagnostics)) from fault
+
+
 def _part(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> Part:
-    state = enter(region, tree, places, mode)
-    state.hooks = Hooks(walk_all, inlined, summarised, value)
-    walk_all(region.body, state)
+    state, spots = _walked(region, tree, places, mode, Spots()), None
+    while (spots := next_walk(state)) is not None:
+        state = _walked(region, tree, places, mode, spots)
     if state.refused:
         raise worst(state.refused)
+    check_spots(state)
     remarks = delinearise(state)
     statements = statements_of(state)
-    return Part(region, state, statements, schedule_of(statements), extent_in(region, places), remarks)
+    extent = extent_in(region, places)
+    return Part(region, state, statements, schedule_of(statements), extent, tree, remarks)
+
+
+def _walked(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode, spots: Spots) -> State:
+    hooks = Hooks(walk_all, inlined, place, size_of, staying, summarised, value)
+    state = enter(region, tree, places, mode, hooks)
+    state.spots = spots
+    walk_all(region.body, state)
+    return state
 
 
 def scop_of(part: Part) -> Scop:
     """Return the model of a part. Errors: ``Unsupported`` with every statement that cannot be computed."""
+    with refusing(f"the model of `{part.name}`", _limit(part.state.places.source)):
+        return _scop_of(part)
+
+
+def _scop_of(part: Part) -> Scop:
     state = part.state
     refused = [d for s in part.statements for d in s.draft.refused]
     if refused:
         raise Unsupported(*dict.fromkeys(refused))
+    arrays = tuple(_array(a, part) for a in state.arrays.values() if isinstance(a.type, Scalar))
     models = tuple(s.model for s in part.statements if s.model is not None and not s.domain.is_empty())
+    unread = _unread(arrays, models)
+    models = tuple(m for m in models if m.target.array not in unread)
     names = {m.name for m in models}
     kept = [s for s in part.statements if s.name in names]
     arguments = part.region.function.decl.type.args
@@ -121,14 +192,23 @@ def scop_of(part: Part) -> Scop:
         context=context_of(part),
         statements=models,
         schedule=schedule_of(kept),
-        arrays=tuple(_array(a, part) for a in state.arrays.values() if isinstance(a.type, Scalar)),
+        arrays=tuple(a for a in arrays if a.name not in unread),
         stated=tuple(state.stated),
         assumed=(*state.assumed, *_assumed(part)),
         extent=part.extent,
         remarks=part.remarks,
         arguments=tuple(d.name for d in (arguments.params if arguments else ()) if getattr(d, "name", None)),
         escaping=escaping_iterators(part.region),
+        fused=tuple(dict.fromkeys(state.fused)),
     )
+
+
+def _unread(arrays: Sequence[ScopArray], statements: Sequence[ScopStatement]) -> frozenset[str]:
+    """Return the integers of the part whose values stand wherever they were read."""
+    read = {access.array for s in statements for access in s.reads}
+    inner = (a for a in arrays if a.origin is Origin.INNER and not a.shape and not a.type.is_float)
+    unread = frozenset(a.name for a in inner if a.name not in read)
+    return unread if any(s.target.array not in unread for s in statements) else frozenset()
 
 
 def _assumed(part: Part) -> list[str]:
@@ -154,16 +234,29 @@ def _array(found: FoundArray, part: Part) -> ScopArray:
         name=found.name,
         type=found.type.element,
         shape=tuple(None if e is None else e.expression for e in found.extents),
-        origin=variable.origin,
+        origin=_origin(found, part),
         constant=variable.constant,
         restrict=getattr(variable.type, "restrict", False),
         record=(variable.name, *found.place.members) if found.place.members else (),
         span=variable.span,
         levels=found.levels if found.place.members else (),
         variable=variable.name,
+        hidden=variable.origin is not Origin.INNER and not _seen(variable, part),
         undefined=start.undefined,
         initial=start.value,
     )
+
+
+def _origin(found: FoundArray, part: Part) -> Origin:
+    """Return where an array comes from. A local integer that nothing reads is as one of the part itself."""
+    variable = found.place.variable
+    kind = variable.type
+    if variable.origin is not Origin.OUTER or not isinstance(kind, Scalar) or kind.element.is_float:
+        return variable.origin
+    read = any(a.array == found.name for s in part.statements for a in s.reads)
+    if read or is_read_after(part.region, variable.name):
+        return variable.origin
+    return Origin.INNER
 
 
 def context_of(part: Part) -> isl.Set:
@@ -190,4 +283,28 @@ def parameters_of(part: Part) -> tuple[ScopParameter, ...]:
                 used |= {p.name for p in walk(expression) if isinstance(p, ParameterValue)}
     for array in state.arrays.values():
         used |= {n for e in array.extents if e is not None for n in names_in(e.expression)}
-    return tuple(ScopParameter(name, element) for name, element in state.parameters.items() if name in used)
+    texts = _texts(part)
+    found = ((name, element) for name, element in state.parameters.items() if name in used)
+    return tuple(ScopParameter(name, element, texts.get(name, "")) for name, element in found)
+
+
+def _texts(part: Part) -> dict[str, str]:
+    """Return what C calls integers where the part stands, by their names in the model."""
+    spots = part.state.spots.integers.items()
+    in_memory = {spot.variable.unique: path for path, spot in spots if _seen(spot.place.variable, part)}
+    return {v.unique: v.name for v in _visible(part)} | in_memory
+
+
+def _visible(part: Part) -> list[Variable]:
+    """Return the variables that have their names where the part stands."""
+    around = part.state.scope.outer
+    assert around is not None
+    return [found for found in around.names_around().values() if isinstance(found, Variable)]
+
+
+def _seen(variable: Variable, part: Part) -> bool:
+    """Whether a variable, or the one in which a pointer is kept, has its name where the part stands."""
+    kept = {spot.variable: spot.place.variable for spot in part.state.spots.pointers.values()}
+    while variable in kept:
+        variable = kept[variable]
+    return variable in _visible(part)

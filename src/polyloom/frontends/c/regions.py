@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pycparser import c_ast
 
@@ -42,7 +43,7 @@ def regions(tree: c_ast.FileAST, function: str | None, places: Places) -> tuple[
     Errors: ``c-no-function``, ``c-which-function``, ``c-scop-pragma``.
     """
     functions = [node for node in tree.ext if isinstance(node, c_ast.FuncDef)]
-    own = [f for f in functions if f.coord.file == places.source.name] or functions
+    own = [f for f in functions if f.coord.file == places.name] or functions
     if function is not None:
         own = [f for f in own if f.decl.name == function] or _unknown(function, own, places)
     marked = [region for f in own for region in _marked(f, places)]
@@ -170,6 +171,53 @@ def _blocks_or_one(node: c_ast.Node) -> list[list[c_ast.Node]]:
     return _blocks(node) or [[node]]
 
 
+def loop_lines(region: Region) -> range:
+    """Return the lines of the first loops that follow one another, if a part holds other statements too."""
+    loops = [isinstance(node, c_ast.For) for node in region.body]
+    if all(loops) or not any(loops):
+        return range(0)
+    first = loops.index(True)
+    last = next((k for k in range(first, len(loops)) if not loops[k]), len(loops))
+    lines = [c.line for node in region.body[first:last] for c in _places(node)]
+    return range(min(lines), max(lines) + 1)
+
+
+def _places(node: c_ast.Node) -> list[Any]:
+    own = [node.coord] if node.coord is not None else []
+    return [*own, *(c for _, child in node.children() for c in _places(child))]
+
+
+def runs_once_after(region: Region, name: str) -> bool:
+    """Whether the part runs once after each run of the declaration of a local, which is not ``static``."""
+    node, declared = region.function.body, None
+    mark = region.opening if region.opening is not None else region.body[0] if region.body else None
+    while node is not None and node is not mark:
+        if isinstance(node, (c_ast.For, c_ast.While, c_ast.DoWhile)):
+            declared = None
+        children = [child for _, child in node.children()]
+        inner = next((k for k, child in enumerate(children) if child is mark or _holds(child, mark)), None)
+        if inner is None:
+            return False
+        found = [d for child in children[:inner] for d in _declarations(child) if d.name == name]
+        declared = found[-1] if found else declared
+        node = children[inner]
+    jumps = _any(region.function.body, (c_ast.Label, c_ast.Switch))
+    return declared is not None and "static" not in (declared.storage or []) and not jumps
+
+
+def _declarations(node: c_ast.Node) -> list[c_ast.Decl]:
+    listed = node.decls if isinstance(node, c_ast.DeclList) else [node]
+    return [d for d in listed if isinstance(d, c_ast.Decl)]
+
+
+def _holds(node: c_ast.Node, mark: c_ast.Node | None) -> bool:
+    return any(child is mark or _holds(child, mark) for _, child in node.children())
+
+
+def _any(node: c_ast.Node, kinds: tuple[type, ...]) -> bool:
+    return isinstance(node, kinds) or any(_any(child, kinds) for _, child in node.children())
+
+
 def extent_in(region: Region, places: Places) -> tuple[int, int]:
     """Return the byte range of a part in the source: from pragma to pragma, or between the function's
     braces.
@@ -183,7 +231,7 @@ def extent_in(region: Region, places: Places) -> tuple[int, int]:
     if span is None or span.source is not source:
         return (0, 0)
     start = source.text.find("{", span.start)
-    return _bytes(source, start + 1), _bytes(source, _closing_brace(source, start))
+    return _bytes(source, start + 1), _bytes(source, closing_brace(source, start))
 
 
 def _line_start(source: Source, line: int) -> int:
@@ -201,7 +249,8 @@ def _bytes(source: Source, offset: int) -> int:
 _LEXEME = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[{}]", re.DOTALL)
 
 
-def _closing_brace(source: Source, start: int) -> int:
+def closing_brace(source: Source, start: int) -> int:
+    """Return where the brace at ``start`` is closed."""
     depth = 0
     for lexeme in _LEXEME.finditer(source.text, start):
         depth += {"{": 1, "}": -1}.get(lexeme.group(), 0)
@@ -210,4 +259,4 @@ def _closing_brace(source: Source, start: int) -> int:
     return len(source.text)
 
 
-__all__ = ["Region", "extent_in", "regions"]
+__all__ = ["Region", "closing_brace", "extent_in", "regions"]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 
 import islpy as isl
@@ -16,7 +17,7 @@ from pycparser import c_ast
 
 from polyloom.diagnostics import PolyloomError, Span
 from polyloom.frontends.c.drafts import Access, Draft, FoundArray, Frame, Stops, Touched
-from polyloom.frontends.c.names import Defined, Known, Place, Scope, Variable
+from polyloom.frontends.c.names import Defined, Fact, Formula, Known, Place, Scope, Variable
 from polyloom.frontends.c.places import Places
 from polyloom.frontends.c.sets import without_set
 from polyloom.ir.expressions import Expression
@@ -61,8 +62,34 @@ class Hooks:
 
     walk: Callable[[Sequence[c_ast.Node], State], Stops]
     inline: Callable[[Defined, c_ast.FuncCall, State], Expression | None]
+    place: Callable[[c_ast.Node, State], Place]
+    size: Callable[[c_ast.Node, State], isl.PwAff]
+    staying: Callable[[c_ast.Node, State], Known | None]
     summarise: Callable[[Defined | None, c_ast.FuncCall, State], Expression]
     value: Callable[[c_ast.Node, State], Expression]
+
+
+@dataclass
+class Spots:
+    """Places in memory whose values are taken to stay as they are while the part runs, by their paths.
+
+    ``integers``: those that are parameters. ``pointers``: those that are arrays of their own. ``wanted``: of
+    an earlier walk, so that every read of one place is the same parameter. ``refused``: the part writes them.
+    """
+
+    wanted: frozenset[str] = frozenset()
+    refused: frozenset[str] = frozenset()
+    integers: dict[str, Spot] = field(default_factory=dict)
+    pointers: dict[str, Spot] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Spot:
+    """A place whose value stays; ``variable``: what it is in the model. ``known``: an integer's value."""
+
+    place: Place
+    variable: Variable
+    known: Known | None = None
 
 
 @dataclass
@@ -74,9 +101,10 @@ class State:
     path: isl.Set
     context: isl.Set
     taken: set[str]
+    above: Hooks
     limits: isl.Set = field(default_factory=lambda: isl.Set("{ [] }"))
     """What the types of parameters say about their values."""
-    known: dict[Variable, Known] = field(default_factory=dict)
+    known: dict[Variable, Fact] = field(default_factory=dict)
     lost: dict[Variable, str] = field(default_factory=dict)
     """Variables that cannot be read, and why."""
     frames: list[Frame] = field(default_factory=list)
@@ -84,6 +112,8 @@ class State:
     condition: Expression | None = None
     pool: list[Access] = field(default_factory=list)
     arrays: dict[str, FoundArray] = field(default_factory=dict)
+    array_names: dict[tuple[Variable, tuple[str, ...]], str] = field(default_factory=dict)
+    """The names of ``arrays``, by the variable and the path of members in it."""
     drafts: list[Draft] = field(default_factory=list)
     parameters: dict[str, ElementType] = field(default_factory=dict)
     stated: list[StatedParallel] = field(default_factory=list)
@@ -100,19 +130,19 @@ class State:
     iterators: set[str] = field(default_factory=set)
     touched: Touched = field(default_factory=lambda: Touched())
     """What the calls inside the expression that is being read touch."""
-    hooks: Hooks | None = None
     results: list[Place | None] = field(default_factory=list)
     """Where the functions that are being inlined put what they return."""
     assuming: bool = False
     """Whether the parameters may be taken to have values for which unsigned arithmetic does not wrap."""
     calls: list[str] = field(default_factory=list)
     """The functions that are being inlined."""
-
-    @property
-    def above(self) -> Hooks:
-        """The hooks, which are there from the start of the walk."""
-        assert self.hooks is not None
-        return self.hooks
+    spots: Spots = field(default_factory=lambda: Spots())
+    heading: bool = False
+    """Whether a loop's head is being read."""
+    fused: list[Span | None] = field(default_factory=list)
+    """Where ``fma`` was called."""
+    inner_names: frozenset[str] = frozenset()
+    """Names of the function's own variables, which keep them where a variable of the file is called alike."""
 
     def span(self, node: c_ast.Node | None) -> Span | None:
         """Return where a node stands."""
@@ -130,7 +160,8 @@ class State:
         return self.parameters.get(name, ElementType.INT32)
 
     def fresh(self, name: str) -> str:
-        """Return ``name``, or ``name_0``, ``name_1``, ... if that is taken, and take it."""
+        """Return ``name`` as isl can read it, or ``name_0``, ... if that is taken, and take it."""
+        name = name.replace("$", "_")
         name = f"{name}_" if name in _ISL_WORDS else name
         found, count = name, 0
         while found in self.taken:
@@ -142,6 +173,7 @@ class State:
         """Return the name in the model of a variable that is declared inside the SCoP."""
         if name not in self.taken and name not in self.repeated:
             return self.fresh(name)
+        name = name.replace("$", "_")
         while f"{name}_{self.renamed}" in self.taken:
             self.renamed += 1
         self.renamed += 1
@@ -167,6 +199,25 @@ class State:
         self.context = context
         return True
 
+    def fact(self, variable: Variable) -> Fact | None:
+        """Return what is known of a variable here."""
+        found = self.known.get(variable)
+        usable = not isinstance(found, Formula) or found.where is None or self.always(found.where)
+        return found if usable else None
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """Look at what comes; nothing of what is found out meanwhile is kept."""
+        kept = {f.name: copy(getattr(self, f.name)) for f in fields(self) if f.name != "scope"}
+        kept["spots"] = replace(
+            self.spots, integers=dict(self.spots.integers), pointers=dict(self.spots.pointers)
+        )
+        try:
+            yield
+        finally:
+            for name, value in kept.items():
+                setattr(self, name, value)
+
     def always(self, holds: isl.Set) -> bool:
         """Whether a condition holds wherever the walk now is."""
         return bool(self.path.intersect(self.context).intersect(self.limits).is_subset(holds))
@@ -188,6 +239,15 @@ class State:
             yield
         finally:
             self.scope = before
+
+    @contextmanager
+    def head(self) -> Iterator[None]:
+        """Read a loop's head: what it needs of memory is a parameter."""
+        before, self.heading = self.heading, True
+        try:
+            yield
+        finally:
+            self.heading = before
 
     @contextmanager
     def plain_arithmetic(self) -> Iterator[None]:

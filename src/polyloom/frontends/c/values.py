@@ -11,7 +11,7 @@ from typing import NoReturn
 from pycparser import c_ast
 
 from polyloom.frontends.c.affine import affine, fits_in, holds
-from polyloom.frontends.c.c_types import Array, Pointer, Scalar, common
+from polyloom.frontends.c.c_types import Array, CType, Pointer, Scalar, common
 from polyloom.frontends.c.calls import known_call, passed
 from polyloom.frontends.c.convert import (
     arithmetic,
@@ -24,10 +24,12 @@ from polyloom.frontends.c.convert import (
     truth_of,
 )
 from polyloom.frontends.c.declarations import type_of_name
+from polyloom.frontends.c.extents import extent_of
 from polyloom.frontends.c.faults import NotAffine, fail, refuse
+from polyloom.frontends.c.from_isl import expression_of
 from polyloom.frontends.c.functions import returned
 from polyloom.frontends.c.literals import literal
-from polyloom.frontends.c.lvalues import address, place, refuse_pointer
+from polyloom.frontends.c.lvalues import address, place, refuse_pointer, seen_as
 from polyloom.frontends.c.memory import accessed, place_of
 from polyloom.frontends.c.names import (
     Address,
@@ -41,6 +43,7 @@ from polyloom.frontends.c.names import (
     Variable,
 )
 from polyloom.frontends.c.sizes import size_of
+from polyloom.frontends.c.spots import integer_at
 from polyloom.frontends.c.state import Mode, State
 from polyloom.ir.expressions import (
     Binary,
@@ -143,8 +146,8 @@ def _name(name: str, node: c_ast.Node, state: State) -> Expression:
         case Value(value=expression):
             return expression
         case Variable(type=Scalar()):
-            if found in state.known:
-                return state.known[found].value
+            if (fact := state.fact(found)) is not None:
+                return fact.value
             if found in state.lost:
                 refuse(
                     "c-iterator",
@@ -170,6 +173,9 @@ def read(found: Place, node: c_ast.Node, state: State) -> Expression:
     """Return the element at a place."""
     if isinstance(found.type, (Array, Pointer)):
         refuse_pointer(node, state)
+    stays = integer_at(found, state)
+    if stays is not None:
+        return stays.value
     position = accessed(found, state, state.span(node))
     element = found.type
     if not isinstance(element, Scalar):
@@ -193,7 +199,7 @@ def _unary(node: c_ast.UnaryOp, state: State) -> Expression:
         case "~":
             return Unary(UnaryOp.COMPLEMENT, arithmetic(value(node.expr, state)))
         case "sizeof":
-            return Constant(size_of(node.expr, state), ElementType.UINT64)
+            return expression_of(size_of(node.expr, state), state.type_of, ElementType.UINT64)
         case "&":
             return refuse_pointer(node, state)
         case _:
@@ -293,7 +299,8 @@ def _substituted(found: Defined, result: c_ast.Node, node: c_ast.FuncCall, state
     """Return ``result`` with the arguments of the call in place of the parameters."""
     scope = Scope(state.scope.file)
     for declaration, argument in passed(found, node, state):
-        scope.names[declaration.name] = bound(declaration, argument, state)
+        ctype = parameter_type(declaration, scope, state)
+        scope.names[declaration.name] = bound(declaration, ctype, argument, state)
     target = type_of_name(found.declaration.type, state)
     if not isinstance(target, Scalar):
         refuse_pointer(node, state)
@@ -301,11 +308,21 @@ def _substituted(found: Defined, result: c_ast.Node, node: c_ast.FuncCall, state
         return stored(value(result, state), target)
 
 
-def bound(declaration: c_ast.Decl, argument: c_ast.Node, state: State) -> Binding:
+def parameter_type(declaration: c_ast.Decl, scope: Scope, state: State) -> CType:
+    """Return the type of a parameter of an inlined function, whose extents speak of those before it.
+
+    The first extent of an array means nothing. Errors: ``c-type``, ``c-extent``.
+    """
+    with state.inside(scope):
+        if isinstance(declaration.type, c_ast.ArrayDecl):
+            return Array(type_of_name(declaration.type.type, state, extent_of), None)
+        return type_of_name(declaration, state, extent_of)
+
+
+def bound(declaration: c_ast.Decl, ctype: CType, argument: c_ast.Node, state: State) -> Binding:
     """Return what a parameter of an inlined expression stands for."""
-    ctype = type_of_name(declaration, state)
     if isinstance(ctype, (Pointer, Array)):
-        return address(argument, state)
+        return seen_as(ctype, address(argument, state), argument, state)
     if not isinstance(ctype, Scalar):
         refuse_pointer(argument, state)
     expression = stored(value(argument, state), ctype)

@@ -37,6 +37,15 @@ __all__ = ["Builder", "Function", "Term", "check_constant", "check_size"]
 FOLD_POINTS = 2**22
 """Points of a statement that is carried out at import; a larger one stays in the program."""
 
+MOST_FOLDED = 2**28
+"""Points of all statements that are carried out at import: later ones stay in the program."""
+
+MOST_MADE = 2**28
+"""Bytes of the constants that are made at import, beside three times those that the file holds."""
+
+MOST_POSITIONS = 2**20
+"""Elements of a known tensor that are looked at one by one."""
+
 LARGEST_TENSOR = 2**34
 """Bytes of a tensor at most: what a hostile file declares is refused before it is allocated."""
 
@@ -65,6 +74,8 @@ class Builder:
     constants: dict[str, NDArray] = field(default_factory=dict)
     shared: dict[str, Value] = field(default_factory=dict)
     _order: Callable[[int], Sequence[int]] | None = None
+    _room: int = MOST_MADE
+    _folded: int = 0
 
     # -- values ------------------------------------------------------------------------------------------
 
@@ -74,10 +85,17 @@ class Builder:
         return values.whole(tensor, kind, shape)
 
     def constant(self, array: NDArray, name: str | None = None) -> Value:
-        """Return an array as a value. Raises ``Refused`` for types that the IR has not."""
+        """Return an array as a value; one with a name is held by the file.
+
+        Raises ``Refused`` for types that the IR has not, and for too many bytes made at import.
+        """
         kind = element_type(array.dtype)
         if kind is None:
             raise Refused(f"elements of type {array.dtype}")
+        if name:
+            self._room += 3 * array.nbytes
+        else:
+            self.take_room(array.size, array.itemsize)
         tensor = self.names.new(name or f"{self.result}_constant", name or None)
         stored = array.astype(np.uint8) if kind is ElementType.BOOL else array
         self.constants[tensor] = np.ascontiguousarray(stored).reshape(array.shape)
@@ -87,6 +105,7 @@ class Builder:
         """Return the constant with this name, made when it is first used."""
         if name not in self.shared:
             array = make()
+            self.take_room(array.size, array.itemsize)
             kind = _type_of(array)
             tensor = self.names.new(name)
             self.constants[tensor] = array
@@ -99,7 +118,23 @@ class Builder:
         if source is None:
             return None
         found = np.empty(value.shape, source.dtype) if 0 in value.shape else _seen(source, value)
-        return found.astype(np.bool_) if value.type is ElementType.BOOL else found
+        return found.view(np.bool_) if value.type is ElementType.BOOL else found
+
+    def known_few(self, value: Value) -> NDArray | None:
+        """Return a value's elements if they are known and few enough to be looked at one by one."""
+        return self.known(value) if value.size <= MOST_POSITIONS else None
+
+    def known_for(self, value: Value, count: int) -> NDArray | None:
+        """Return a value's elements if they are known and a constant of ``count`` of them may be made."""
+        return self.known(value) if count * _stored(value.type).size <= self._room else None
+
+    def take_room(self, count: int, bytes_each: int) -> None:
+        """Count a constant that is made at import. Raises ``Refused`` where these are too many bytes."""
+        if count * bytes_each > self._room:
+            raise Refused(
+                f"a constant of {count} elements, beside those before, is too large to be made at import"
+            )
+        self._room -= count * bytes_each
 
     # -- statements --------------------------------------------------------------------------------------
 
@@ -166,7 +201,7 @@ class Builder:
         tensor = self._declare(self.names.new(_joined(self.result, draft.hint)), kind, shape)
         made = self._statement(draft, read, tensor, scalar.convert(expression, _stored(kind)))
         self._check_places(made)
-        if draft.fold and known and prod(draft.domain) <= FOLD_POINTS:
+        if draft.fold and known and self._folds(prod(draft.domain), prod(shape), kind):
             self._fold(made)
         else:
             self._add(made)
@@ -260,6 +295,19 @@ class Builder:
             kind = element_type(array.dtype)
             assert kind is not None
             self.tensors[tensor] = Tensor(tensor, kind, array.shape)
+
+    def _folds(self, points: int, elements: int, kind: ElementType) -> bool:
+        """Tell whether a statement may be carried out at import, and count it."""
+        bytes_made = elements * _stored(kind).size
+        if (
+            max(points, elements) > FOLD_POINTS
+            or self._folded + points > MOST_FOLDED
+            or bytes_made > self._room
+        ):
+            return False
+        self._folded += points
+        self._room -= bytes_made
+        return True
 
     def _fold(self, statement: Statement) -> None:
         """Carry a statement out; its tensor becomes a constant."""

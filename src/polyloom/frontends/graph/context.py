@@ -17,6 +17,9 @@ from polyloom.frontends.graph.values import Value
 
 NDArray = npt.NDArray[Any]
 
+MOST_KNOWN = 2**24
+"""Elements of an operand on which the shape of a result depends at most."""
+
 MOST_INTEGERS = 10_000
 """Elements of an operand that is a shape, an order or sizes at most."""
 
@@ -89,6 +92,8 @@ class Context:
         found = self.builder.known(self.input(position))
         if found is None:
             raise Refused(f"{what} is computed when the model runs: it must be a constant")
+        if found.size > MOST_KNOWN:
+            raise Refused(f"{what} has {found.size} elements, too many to be looked at")
         return found
 
     def known_or(self, position: int, what: str) -> NDArray | None:
@@ -97,9 +102,10 @@ class Context:
 
     def integers(self, position: int, what: str) -> list[int]:
         """Return a known input of integers as a list. Raises ``Refused``."""
-        found = self.known(position, what).reshape(-1)
+        found = self.known(position, what)
         if found.size > MOST_INTEGERS:
             raise Refused(f"{what} has {found.size} elements")
+        found = found.reshape(-1)
         if not np.isfinite(found).all():
             raise Refused(f"{what} is no integer: {found.tolist()}")
         return [int(n) for n in found]

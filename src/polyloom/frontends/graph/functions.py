@@ -34,6 +34,12 @@ def is_nan(x: Expression) -> Expression:
     return scalar.compare(CompareOp.NE, x, x)
 
 
+def is_extreme(x: Expression, extreme: Expression) -> Expression:
+    """Tell whether ``x`` is the largest or smallest of its elements, which is NaN where one of them is."""
+    same = scalar.compare(CompareOp.EQ, x, extreme)
+    return scalar.logical(BinaryOp.OR, same, is_nan(x)) if x.type.is_float else same
+
+
 def is_finite(x: Expression) -> Expression:
     """Tell whether ``x - x`` is 0: of infinities and NaN it is NaN."""
     return scalar.compare(CompareOp.EQ, scalar.subtract(x, x), 0)
@@ -65,9 +71,9 @@ def relu(x: Expression) -> Expression:
 
 
 def softplus(x: Expression) -> Expression:
-    """Return ``log(exp(x) + 1)``, without overflow."""
+    """Return ``log(exp(x) + 1)``, without overflow, and right where it is small."""
     small = scalar.exp(scalar.negate(scalar.absolute(x)))
-    return scalar.add(scalar.maximum(x, 0), scalar.log(scalar.add(small, 1)))
+    return scalar.add(scalar.maximum(x, 0), log1p(small))
 
 
 def expm1(x: Expression) -> Expression:

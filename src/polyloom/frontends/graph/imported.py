@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.diagnostics import Diagnostic, PolyloomError, error
+from polyloom.diagnostics import Diagnostic, PolyloomError, error, visible_name
 from polyloom.frontends.graph.values import Value
 from polyloom.ir.program import Access, Program
 from polyloom.ir.sweep import view
@@ -40,6 +40,7 @@ class Imported:
     - ``values``: every tensor of the model, by its name there, as a view of one in the program.
     - ``rows``: the table of the import.
     - ``unused``: inputs of the model that nothing depends on.
+    - ``sized``: what may be given a size: the model's inputs, and the dimensions that it leaves open.
     """
 
     program: Program
@@ -50,6 +51,16 @@ class Imported:
     values: Mapping[str, Value]
     rows: tuple[Row, ...]
     unused: frozenset[str]
+    sized: tuple[str, ...] = ()
+
+    def check_sizes(self, names: Iterable[str]) -> None:
+        """Check what sizes are given for. Errors: ``model-size``."""
+        unknown = [name for name in names if name not in self.sized]
+        if unknown:
+            listed = ", ".join(f"`{visible_name(n)}`" for n in self.sized) or "none"
+            helps = [f"its open dimensions and inputs: {listed}"]
+            stated = [f"the model has no open dimension and no input `{visible_name(n)}`" for n in unknown]
+            raise PolyloomError(*(error("model-size", text, helps=helps) for text in stated))
 
     def inputs(self, given: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return an array for every input of the program: those given, and constants for the others.

@@ -11,8 +11,9 @@ from math import prod
 
 import numpy as np
 
-from polyloom.diagnostics import PolyloomError, Unsupported, error
-from polyloom.frontends.graph.builder import LARGEST_TENSOR, Builder
+from polyloom.diagnostics import PolyloomError, Unsupported, error, visible_name
+from polyloom.frontends.graph.builder import LARGEST_TENSOR, MOST_AXES, Builder
+from polyloom.frontends.graph.consistency import check_declared, undefined
 from polyloom.frontends.graph.context import Context, Operation
 from polyloom.frontends.graph.imported import Imported, Row
 from polyloom.frontends.graph.lists import Anything, ValueList
@@ -35,6 +36,12 @@ assert that no node of theirs is refused so."""
 
 Scope = dict[str, Anything | None]
 
+MOST_LOWERED = 100_000
+"""Operations at most, those of a loop's body counted in each pass: what a hostile file nests ends there."""
+
+MOST_BODIES = 20_000
+"""Passes of all loops at most, and branches taken."""
+
 MOST_STATEMENTS = 200_000
 """Statements of a program at most: unrolled loops of a hostile file end there."""
 
@@ -47,7 +54,8 @@ def lower(graph: Graph, find: Find, sizes: Sizes | None = None, helps: Sequence[
 
     Errors: ``Unsupported`` with ``model-shape`` for inputs whose type or shape is open or is none that
     a program has, and with ``model-inexpressible`` for every node that has no affine form; ``model-outputs``
-    where nothing is computed.
+    where nothing is computed; ``model-broken`` for a tensor that nothing computes, or of which the file
+    declares a type or shape that it has not.
     """
     builder = Builder()
     program_name = builder.names.new(graph.name or "model")
@@ -58,7 +66,15 @@ def lower(graph: Graph, find: Find, sizes: Sizes | None = None, helps: Sequence[
     outputs = walk.outputs(graph.outputs, scope)
     if walk.refusals:
         raise unsupported(graph.name or "the model", walk.refusals, helps)
-    return _finished(program_name, builder, walk, bound, outputs)
+    held = {n: v for n, v in {**scope, **outputs}.items() if isinstance(v, Value)}
+    check_declared(graph, {**held, **walk.values})
+    return replace(_finished(program_name, builder, walk, bound, outputs), sized=_sized(graph.inputs))
+
+
+def _sized(inputs: Sequence[GraphTensor]) -> tuple[str, ...]:
+    """Return the names of the open dimensions, and of the inputs."""
+    extents = [n for tensor in inputs for n in tensor.shape or () if isinstance(n, str) and n]
+    return tuple(dict.fromkeys((*extents, *(tensor.name for tensor in inputs))))
 
 
 def _bind_inputs(graph: Graph, builder: Builder, sizes: Sizes) -> dict[str, Value]:
@@ -76,24 +92,61 @@ def _bind_inputs(graph: Graph, builder: Builder, sizes: Sizes) -> dict[str, Valu
 
 def _shapes(inputs: Sequence[GraphTensor], sizes: Sizes) -> list[Shape]:
     """Return the inputs' shapes with every open dimension filled. Raises one error for all that are not."""
-    shapes, faults = [], []
-    for tensor in inputs:
-        shape = _shape(tensor, sizes)
-        if tensor.type is None:
-            faults.append(f"`{tensor.name}` has a type that tensor programs have not")
-        elif shape is None:
-            faults.append(f"`{tensor.name}` has the shape {_described(tensor)}")
-        elif min(shape, default=1) < 0:
-            faults.append(f"`{tensor.name}` has a negative extent: {_described(tensor)}")
-        elif prod(shape) * tensor.type.size > LARGEST_TENSOR:
-            faults.append(f"`{tensor.name}` is larger than 16 GiB: {_described(tensor)}")
-        else:
-            shapes.append(shape)
-    if faults:
-        helps = ["give each a size: `-D NAME=8` for a dimension, `-D INPUT=1x3x224x224` for an input"]
-        message = "not all inputs have a type and shape that a tensor program can have"
-        raise Unsupported(error("model-shape", message, notes=faults, helps=helps))
-    return shapes
+    found = [(tensor, _shape(tensor, sizes)) for tensor in inputs]
+    types = [_untyped(tensor) for tensor, _ in found if tensor.type is None]
+    faults = [(tensor, _contradicted(tensor, sizes) or _unshaped(tensor, shape)) for tensor, shape in found]
+    wrong = [(tensor, reason) for tensor, reason in faults if reason]
+    problems = []
+    if types:
+        message = "not all inputs have a type that a tensor program can have"
+        problems.append(error("model-type", message, notes=list(map(visible_name, types))))
+    if wrong:
+        message = "not all inputs have a shape that a tensor program can have"
+        helps = list(dict.fromkeys(h for tensor, _ in wrong for h in _size_helps(tensor)))
+        problems.append(
+            error("model-shape", message, notes=[visible_name(reason) for _, reason in wrong], helps=helps)
+        )
+    if problems:
+        raise Unsupported(*problems)
+    return [shape for _, shape in found if shape is not None]
+
+
+def _untyped(tensor: GraphTensor) -> str:
+    if tensor.other_type:
+        return f"`{tensor.name}` is declared as {tensor.other_type}, which tensor programs have not"
+    return f"the type of `{tensor.name}` is not stated"
+
+
+def _contradicted(tensor: GraphTensor, sizes: Sizes) -> str:
+    given = sizes.get(tensor.name)
+    if given is None or tensor.shape is None or _fits(tensor.shape, given):
+        return ""
+    return f"`{tensor.name}` is given the shape {list(given)}, the model says {_described(tensor)}"
+
+
+def _unshaped(tensor: GraphTensor, shape: Shape | None) -> str:
+    if shape is None:
+        return "" if tensor.type is None else f"`{tensor.name}` has the shape {_described(tensor)}"
+    if min(shape, default=1) < 0:
+        return f"`{tensor.name}` has a negative extent: {list(shape)}"
+    if len(shape) > MOST_AXES:
+        return f"`{tensor.name}` has {len(shape)} axes"
+    if tensor.type is not None and prod(shape) * tensor.type.size > LARGEST_TENSOR:
+        return f"`{tensor.name}` is larger than 16 GiB: {list(shape)}"
+    return ""
+
+
+def _size_helps(tensor: GraphTensor) -> list[str]:
+    """Return how the open dimensions of an input are given: by their names where they have some."""
+    if tensor.shape is None:
+        return [f"give it a shape: `-D {tensor.name}=1x3x224x224`"]
+    names = [n for n in tensor.shape if not isinstance(n, int)]
+    if not names:
+        return []
+    if all(n.isidentifier() for n in names):
+        return [f"give it a size: `-D {n}=8`" for n in names]
+    whole = "x".join(str(n) if isinstance(n, int) else "8" for n in tensor.shape)
+    return [f"give it a shape: `-D {tensor.name}={whole}`"]
 
 
 def _shape(tensor: GraphTensor, sizes: Sizes) -> Shape | None:
@@ -135,6 +188,8 @@ class _Walk:
     refusals: list[Refusal] = field(default_factory=list)
     values: dict[str, Value] = field(default_factory=dict)
     depth: int = 0
+    lowered: int = 0
+    bodies: int = 0
 
     def constants(self, graph: Graph) -> dict[str, Value | None]:
         """Return the graph's constants as values; those that cannot be used are None, and no fault yet."""
@@ -154,6 +209,9 @@ class _Walk:
     def nodes(self, nodes: Sequence[Node], scope: Scope) -> None:
         """Lower nodes; ``scope`` gets what they define (None where a node could not be lowered)."""
         for node in nodes:
+            unknown = [n for n in node.inputs if n and n not in scope]
+            if unknown and self.find(node) is not None:
+                raise undefined(node, unknown[0], nodes)
             results = self._node(node, scope)
             for name, value in zip(node.outputs, results, strict=False):
                 if name:
@@ -164,6 +222,10 @@ class _Walk:
                 scope[name] = None
 
     def _node(self, node: Node, scope: Mapping[str, Anything | None]) -> Sequence[Anything | None]:
+        self.lowered += 1
+        if self.lowered > MOST_LOWERED:
+            reason = f"more than {MOST_LOWERED} operations, with those of loops counted in each pass"
+            raise unsupported("the model", [Refusal(layer_name(node), node.op, reason)])
         operation = self.find(node)
         title = f"{node.domain}.{node.op}" if node.domain else node.op
         if operation is None:
@@ -193,9 +255,6 @@ class _Walk:
 
     def _faults(self, node: Node, scope: Mapping[str, Anything | None]) -> str | None:
         """Return why a node's operands cannot be used: None if they can, "" if that was said before."""
-        unknown = [n for n in node.inputs if n and n not in scope]
-        if unknown:
-            return f"`{unknown[0]}` is not defined before it is used"
         absent = [n for n in node.inputs if n and scope[n] is None]
         reasons = [f"`{n}`: {self._reasons[n]}" for n in absent if n in self._reasons]
         return None if not absent else "; ".join(reasons)
@@ -211,8 +270,11 @@ class _Walk:
         layer, result = self.builder.layer, self.builder.result
         inner = {**scope, **self.constants(graph)}
         self.depth += 1
+        self.bodies += 1
         if self.depth > 50:
             raise Refused("bodies nested too deep")
+        if self.bodies > MOST_BODIES:
+            raise Refused(f"its loops make more than {MOST_BODIES} passes in all")
         try:
             self.nodes(graph.nodes, inner)
         finally:

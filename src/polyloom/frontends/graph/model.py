@@ -39,13 +39,15 @@ class Node:
 class GraphTensor:
     """A graph's input or output as the file declares it.
 
-    ``type``: None where it is not stated. ``shape``: None where the rank is not known; a dimension is its
-    size, or the name that stands for it (``""``: none).
+    ``type``: None where it is not stated, or is none that programs have: then ``other_type`` says what it is.
+    ``shape``: None where the rank is not known; a dimension is its size, or the name that stands for it
+    (``""``: none).
     """
 
     name: str
     type: ElementType | None
     shape: tuple[int | str, ...] | None
+    other_type: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Graph:
 
     ``inputs`` are bound by name and ``outputs`` read by name. ``constants``: the tensors whose elements the
     file holds. ``unreadable``: constants that cannot be used, with the reason; a fault where one is used.
+    ``declared``: what the file says of other tensors, which has to be true.
     """
 
     name: str
@@ -62,6 +65,7 @@ class Graph:
     outputs: tuple[GraphTensor, ...]
     constants: Mapping[str, NDArray] = field(default_factory=dict)
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    declared: tuple[GraphTensor, ...] = ()
 
 
 def element_type(dtype: np.dtype[Any]) -> ElementType | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from polyloom.diagnostics import Unsupported, error
+from polyloom.diagnostics import Unsupported, error, visible_name
 
 
 class Refused(Exception):
@@ -21,7 +21,7 @@ class Refusal:
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.node} ({self.op}): {self.reason}"
+        return f"{visible_name(self.node)} ({visible_name(self.op)}): {visible_name(self.reason)}"
 
 
 def unsupported(model: str, refusals: Sequence[Refusal], helps: Sequence[str] = ()) -> Unsupported:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 
 from polyloom.diagnostics import Unsupported, error
+from polyloom.frontends.graph.consistency import check_names
 from polyloom.frontends.graph.model import Graph, GraphTensor, Node
-from polyloom.frontends.onnx.tensors import TYPES, Place, Unreadable, array_of
+from polyloom.frontends.graph.refusal import Refusal, unsupported
+from polyloom.frontends.onnx.tensors import TYPES, Place, Unreadable, array_of, type_name
 from polyloom.frontends.protobuf.onnx_schema import onnx_messages
 from polyloom.frontends.protobuf.reading import broken, parse, read_bytes, text
 
@@ -21,6 +23,9 @@ OLDEST = 6
 
 DEEPEST = 20
 """How deep functions of the file may call each other."""
+
+UNSTATED = 0
+"""The version of an operation whose domain the file gives no opset."""
 
 MOST_NODES = 100_000
 """Nodes after inlining at most."""
@@ -45,7 +50,7 @@ def graph_of_bytes(data: bytes, what: str, place: Place) -> Graph:
     if not model.HasField("graph"):
         raise broken(what, "it has no graph: it is no ONNX model")
     opsets = _opsets(model.opset_import)
-    default = opsets.get("", OLDEST)
+    default = opsets.get("", OLDEST if opsets else 1)
     if default < OLDEST:
         helps = ["convert it: `onnx.version_converter.convert_version(model, 13)`"]
         message = f"{what} is of opset {default}; Polyloom reads {OLDEST} and later"
@@ -56,7 +61,12 @@ def graph_of_bytes(data: bytes, what: str, place: Place) -> Graph:
 
 
 def _opsets(entries: Any) -> dict[str, int]:
-    return {_domain(e.domain): e.version for e in entries}
+    """Return the opset of each domain that a model or function names. Errors: ``model-broken``."""
+    found: dict[str, int] = {}
+    for entry in entries:
+        if found.setdefault(_domain(entry.domain), entry.version) != entry.version:
+            raise broken("the model", f"it is of two opsets of the domain `{text(entry.domain)}`")
+    return found
 
 
 def _domain(name: bytes) -> str:
@@ -70,6 +80,7 @@ class _Reader:
     functions: Mapping[tuple[str, str, str], Any]
     count: int = 0
     calls: int = 0
+    prefixes: set[str] = field(default_factory=set)
     depth: int = 0
 
     def graph(self, graph: Any, opsets: Mapping[str, int], given: Mapping[str, Any]) -> Graph:
@@ -77,14 +88,20 @@ class _Reader:
         constants: dict[str, NDArray] = {}
         unreadable: dict[str, str] = {}
         for tensor in graph.initializer:
+            if text(tensor.name) in constants or text(tensor.name) in unreadable:
+                raise broken("the model", f"it has two constants `{text(tensor.name)}`")
             self._constant(text(tensor.name), tensor, constants, unreadable)
         for sparse in graph.sparse_initializer:
             unreadable[text(sparse.values.name)] = "a sparse constant"
         nodes = self.nodes(graph.node, opsets, given)
         held = {*constants, *unreadable}
-        inputs = tuple(_tensor(v) for v in graph.input if text(v.name) not in held)
-        outputs = tuple(_tensor(v) for v in graph.output)
-        return Graph(text(graph.name), nodes, inputs, outputs, constants, unreadable)
+        stated = tuple(map(_tensor, graph.input))
+        inputs = tuple(t for t in stated if t.name not in held)
+        outputs = tuple(map(_tensor, graph.output))
+        declared = (*(t for t in stated if t.name in held), *map(_tensor, graph.value_info))
+        found = Graph(text(graph.name), nodes, inputs, outputs, constants, unreadable, declared)
+        check_names(found)
+        return found
 
     def _constant(
         self, name: str, tensor: Any, constants: dict[str, NDArray], unreadable: dict[str, str]
@@ -111,6 +128,8 @@ class _Reader:
         attributes = {}
         for attribute in node.attribute:
             name, reference = text(attribute.name), text(attribute.ref_attr_name)
+            if name in attributes:
+                raise broken("the model", f"the node `{text(node.name)}` has two attributes `{name}`")
             if reference:
                 if reference in given:
                     attributes[name] = given[reference]
@@ -123,7 +142,7 @@ class _Reader:
             tuple(map(text, node.output)),
             attributes,
             domain,
-            opsets.get(domain, 1),
+            opsets.get(domain, UNSTATED),
         )
 
     def _attribute(self, attribute: Any, opsets: Mapping[str, int], given: Mapping[str, Any]) -> Any:
@@ -163,13 +182,35 @@ class _Reader:
         self.depth += 1
         if self.depth > DEEPEST:
             raise broken("the model", f"the function `{call.op}` calls itself, or calls go too deep")
-        given = {text(a.name): self._attribute(a, {}, {}) for a in function.attribute_proto}
+        opsets = _opsets(function.opset_import)
+        given = {text(a.name): self._attribute(a, opsets, {}) for a in function.attribute_proto}
+        _check_call(function, call, {*given, *map(text, function.attribute)})
         given |= call.attributes
-        body = self.nodes(function.node, _opsets(function.opset_import), given)
+        body = self.nodes(function.node, opsets, given)
         self.depth -= 1
         names = _call_names(function, call)
         prefix = f"{call.name or call.op + str(self.calls)}/"
+        if prefix in self.prefixes:
+            prefix = f"{call.name or call.op}_{self.calls}/"
+        self.prefixes.add(prefix)
         return [_renamed(node, names, prefix) for node in body]
+
+
+def _check_call(function: Any, call: Node, known: set[str]) -> None:
+    """Raise ``Unsupported`` for a call that gives or takes what the function does not know."""
+    faults = [
+        f"attribute `{name}` is not known of this function" for name in call.attributes if name not in known
+    ]
+    for what, formal, actual in (
+        ("inputs", function.input, call.inputs),
+        ("outputs", function.output, call.outputs),
+    ):
+        if len(actual) > len(formal):
+            faults.append(f"{len(actual)} {what}, at most {len(formal)} are known")
+    if faults:
+        label = call.name or next((f"-> {o}" for o in call.outputs if o), "")
+        refused = Refusal(label, f"{call.domain}.{call.op}", faults[0])
+        raise unsupported("the model", [refused])
 
 
 def _call_names(function: Any, call: Node) -> dict[str, str]:
@@ -227,12 +268,21 @@ def _tensor(info: Any) -> GraphTensor:
     """Return a declared input or output; sequences, maps and optionals have no type."""
     name = text(info.name)
     if not info.type.HasField("tensor_type"):
-        return GraphTensor(name, None, None)
+        others = [what for field, what in _NO_TENSORS.items() if info.type.HasField(field)]
+        return GraphTensor(name, None, None, next(iter(others), ""))
     tensor = info.type.tensor_type
     kind = TYPES.get(tensor.elem_type)
-    if not tensor.HasField("shape"):
-        return GraphTensor(name, kind, None)
-    return GraphTensor(name, kind, tuple(_dimension(d) for d in tensor.shape.dim))
+    other = f"tensors of {type_name(tensor.elem_type)}" if kind is None and tensor.elem_type else ""
+    shape = tuple(_dimension(d) for d in tensor.shape.dim) if tensor.HasField("shape") else None
+    return GraphTensor(name, kind, shape, other)
+
+
+_NO_TENSORS = {
+    "sequence_type": "sequences",
+    "map_type": "maps",
+    "sparse_tensor_type": "sparse tensors",
+    "optional_type": "optional values",
+}
 
 
 def _dimension(dimension: Any) -> int | str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from polyloom.frontends.graph.context import Operation, Table
 from polyloom.frontends.graph.model import Node
+from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.onnx.operations import (
     attention,
     control,
@@ -21,6 +24,7 @@ from polyloom.frontends.onnx.operations import (
     signal,
     training,
 )
+from polyloom.frontends.onnx.operators import fault
 
 OPERATIONS: Table = {
     **attention.OPERATIONS,
@@ -47,5 +51,13 @@ DOMAINS = {
 
 
 def find_operation(node: Node) -> Operation | None:
-    """Return the function that lowers a node; None where there is none."""
+    """Return the function that lowers a node, or one that says why it is refused; None where none is."""
+    reason = fault(node)
+    if reason is not None:
+        return lambda _: refuse(reason)
     return DOMAINS.get(node.domain, {}).get(node.op)
+
+
+def refuse(reason: str) -> NoReturn:
+    """Raise ``Refused`` with a reason."""
+    raise Refused(reason)

@@ -77,16 +77,16 @@ def array_of(tensor: Any, place: Place) -> NDArray:
     shape = tuple(tensor.dims)
     if min(shape, default=0) < 0:
         raise Unreadable(f"a negative extent: {list(shape)}")
-    flat = _elements(tensor, kind, place)
+    flat = _elements(tensor, kind, place, prod(shape) * kind.dtype.itemsize)
     if flat.size != prod(shape):
         raise Unreadable(f"it has {flat.size} elements, not the {prod(shape)} of its shape {list(shape)}")
     return flat.reshape(shape)
 
 
-def _elements(tensor: Any, kind: ElementType, place: Place) -> NDArray:
+def _elements(tensor: Any, kind: ElementType, place: Place, size: int) -> NDArray:
     little = kind.dtype.newbyteorder("<")
     if tensor.data_location == 1:
-        return _of_bytes(_external(tensor, place), little)
+        return _of_bytes(_external(tensor, place, size), little)
     if tensor.HasField("raw_data"):
         return _of_bytes(tensor.raw_data, little)
     stored = getattr(tensor, _FIELDS.get(tensor.data_type, "int32_data"))
@@ -102,22 +102,27 @@ def _of_bytes(data: bytes, dtype: np.dtype[Any]) -> NDArray:
     return np.frombuffer(data, dtype).astype(dtype.newbyteorder("="), copy=False)
 
 
-def _external(tensor: Any, place: Place) -> bytes:
-    """Return the bytes of a tensor that lie in a file beside the model, and nowhere else."""
+def _external(tensor: Any, place: Place, wanted: int) -> bytes:
+    """Return the ``wanted`` bytes of a tensor that lie in a file beside the model, and nowhere else."""
     entries = {text(e.key): text(e.value) for e in tensor.external_data}
     name = entries.get("location", "")
     if place.folder is None or not name:
         raise Unreadable("its elements are in another file, which is not given")
-    path = (place.folder / name).resolve()
-    if not path.is_relative_to(place.folder.resolve()):
-        raise Unreadable(f"its elements are outside the model's folder: `{name}`")
     try:
+        path = (place.folder / name).resolve()
+        if not path.is_relative_to(place.folder.resolve()):
+            raise Unreadable(f"its elements are outside the model's folder: `{name}`")
+        if not path.is_file():
+            raise Unreadable(f"its elements are in `{name}`, which is no file")
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", -1))
         with path.open("rb") as file:
             size = path.stat().st_size
             if offset < 0 or offset > size or length > size - offset:
                 raise Unreadable(f"`{name}` is too short")
+            given = length if length >= 0 else size - offset
+            if given != wanted:
+                raise Unreadable(f"it has {given} bytes in `{name}`, its elements have {wanted}")
             file.seek(offset)
-            return file.read(length if length >= 0 else size - offset)
-    except (OSError, ValueError) as fault:
+            return file.read(given)
+    except (OSError, RuntimeError, ValueError) as fault:
         raise Unreadable(f"its elements are in `{name}`, which cannot be read: {fault}") from fault

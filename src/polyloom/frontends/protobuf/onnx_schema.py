@@ -22,6 +22,7 @@ ONNX = {
         "initializer": "5 TensorProto*",
         "input": "11 ValueInfoProto*",
         "output": "12 ValueInfoProto*",
+        "value_info": "13 ValueInfoProto*",
         "sparse_initializer": "15 SparseTensorProto*",
     },
     "NodeProto": {

@@ -7,13 +7,14 @@ message *says* about sizes (a tensor's shape) is checked by those who use it.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.files import unreadable
+from polyloom.files import open_regular, read_regular
 from polyloom.frontends.protobuf.counting import MOST_FIELDS, is_modest
 
 LARGEST_FILE = 2**31 - 1
@@ -21,15 +22,13 @@ LARGEST_FILE = 2**31 - 1
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return a file's bytes. Errors: ``file-missing``, ``file-unreadable``, ``model-large``."""
-    try:
-        if path.stat().st_size > LARGEST_FILE:
+    """Return a file's bytes. Errors: ``model-large`` and those of ``open_regular``."""
+    with open_regular(path) as file:
+        if os.fstat(file.fileno()).st_size > LARGEST_FILE:
             message = f"`{path}` has more than {LARGEST_FILE} bytes, which no protobuf message has"
             helps = ["keep the weights in a file of their own (external data)"]
             raise PolyloomError(error("model-large", message, helps=helps))
-        return path.read_bytes()
-    except OSError as fault:
-        raise PolyloomError(unreadable(path, fault)) from fault
+    return read_regular(path, LARGEST_FILE)
 
 
 def parse(kind: Any, data: bytes, what: str) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from polyloom.files import is_folder
 from polyloom.frontends.graph.imported import Imported
 from polyloom.frontends.graph.lowering import Sizes, lower
 from polyloom.frontends.graph.model import Graph
@@ -36,7 +37,7 @@ def import_function(function: Any, sizes: Sizes | None = None) -> Imported:
 
 def _read(path: Path, signature: str | None) -> Graph:
     try:
-        return read_saved_model(path, signature) if path.is_dir() else read_graph_def(path)
+        return read_saved_model(path, signature) if is_folder(path) else read_graph_def(path)
     except UnicodeDecodeError as fault:
         raise broken(f"`{path}`", "a name in it is no text") from fault
 

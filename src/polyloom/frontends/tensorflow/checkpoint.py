@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from polyloom.files import exists
 from polyloom.frontends.protobuf.reading import broken, parse, read_bytes, text
 from polyloom.frontends.protobuf.tensorflow_schema import tensorflow_messages
 from polyloom.frontends.tensorflow.tensors import STRING, TYPES, Unreadable, known_shape, of_bytes, type_name
@@ -65,6 +66,8 @@ class Checkpoint:
     def _data(self, entry: Any) -> bytes:
         name = f"{self.prefix.name}.data-{entry.shard_id:05d}-of-{self.shards:05d}"
         path = self.prefix.parent / name
+        if exists(path) and not path.is_file():  # a pipe may wait for ever
+            raise Unreadable(f"`{name}` is no file")
         try:
             with path.open("rb") as file:
                 size = path.stat().st_size

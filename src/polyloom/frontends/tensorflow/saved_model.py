@@ -10,6 +10,7 @@ from typing import Any
 import numpy.typing as npt
 
 from polyloom.diagnostics import PolyloomError, error
+from polyloom.files import exists
 from polyloom.frontends.graph.model import Graph
 from polyloom.frontends.protobuf.reading import broken, parse, read_bytes, text
 from polyloom.frontends.protobuf.tensorflow_schema import tensorflow_messages
@@ -27,7 +28,7 @@ _VALUE = "VARIABLE_VALUE"
 
 def is_saved_model(folder: Path) -> bool:
     """Tell whether a folder is a SavedModel."""
-    return (folder / FILE).is_file()
+    return exists(folder / FILE)
 
 
 def read_saved_model(folder: Path, signature: str | None = None) -> Graph:
@@ -75,7 +76,7 @@ def _signature(meta: Any, wanted: str | None, what: str) -> tuple[str, Any]:
 def _variables(meta: Any, folder: Path) -> tuple[dict[str, NDArray], dict[str, str]]:
     """Return the arrays of variables by name, and those that cannot be read with the reason."""
     prefix = folder / "variables" / "variables"
-    if not prefix.with_name("variables.index").exists():
+    if not exists(prefix.with_name("variables.index")):
         return {}, {}
     checkpoint = read_checkpoint(prefix)
     keys = {name: name for name in checkpoint.entries} | _keys(meta, checkpoint)

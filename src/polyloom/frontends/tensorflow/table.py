@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from polyloom.frontends.graph.context import Operation, Table
+from collections.abc import Sequence
+from dataclasses import replace
+
+from polyloom.frontends.graph.context import Context, Operation, Table
+from polyloom.frontends.graph.lists import Anything
+from polyloom.frontends.graph.lookups import Recorded
 from polyloom.frontends.graph.model import Node
+from polyloom.frontends.tensorflow.ignored import refuse_ignored
 from polyloom.frontends.tensorflow.operations import (
     control,
     diagonals,
@@ -39,4 +45,17 @@ OPERATIONS: Table = {
 
 def find_operation(node: Node) -> Operation | None:
     """Return the function that lowers a node; None where there is none."""
-    return OPERATIONS.get(node.op)
+    operation = OPERATIONS.get(node.op)
+    return None if operation is None else _strict(operation)
+
+
+def _strict(operation: Operation) -> Operation:
+    """Return an operation that refuses attributes that nobody asks for."""
+
+    def lowered(context: Context) -> Sequence[Anything]:
+        attributes = Recorded(context.node.attributes)
+        results = operation(replace(context, node=replace(context.node, attributes=attributes)))
+        refuse_ignored(context.node.op, attributes.unasked)
+        return results
+
+    return lowered

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from polyloom.diagnostics import PolyloomError
-from polyloom.files import unreadable
+from polyloom.files import read_regular
 from polyloom.frontends.graph.imported import Imported
 from polyloom.frontends.graph.lowering import Sizes, lower
 from polyloom.frontends.torch.in_memory import archive_of
@@ -31,11 +30,7 @@ def import_torch(path: Path, sizes: Sizes | None = None) -> Imported:
 
     Errors: ``file-...``, ``model-...``; ``Unsupported`` with every node that has no affine form.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as fault:
-        raise PolyloomError(unreadable(path, fault)) from fault
-    return lower(graph_of_bytes(data, path.stem, f"`{path}`"), find_operation, sizes, _HELPS)
+    return lower(graph_of_bytes(read_regular(path), path.stem, f"`{path}`"), find_operation, sizes, _HELPS)
 
 
 def import_program(

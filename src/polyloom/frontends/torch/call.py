@@ -6,7 +6,7 @@ What an archive leaves out has the schema's default, which the function of the t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,12 @@ import numpy.typing as npt
 
 from polyloom.frontends.graph.builder import Builder
 from polyloom.frontends.graph.context import Context, Operation, axes, axis
+from polyloom.frontends.graph.lists import Anything
+from polyloom.frontends.graph.lookups import Recorded
 from polyloom.frontends.graph.operations.elementwise import cast
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value
+from polyloom.frontends.torch.ignored import refuse_ignored
 from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
@@ -201,8 +204,26 @@ Lowering = Callable[[Call], Sequence[Value]]
 
 
 def operation(function: Lowering) -> Operation:
-    """Return a function of calls as one of the neutral table."""
-    return lambda context: function(Call(context))
+    """Return a function of calls as one of the neutral table; it refuses arguments that nobody asks for."""
+
+    def lowered(context: Context) -> Sequence[Anything]:
+        given = context.node.attributes
+        arguments = Recorded(given[ARGUMENTS])
+        node = replace(context.node, attributes={**given, ARGUMENTS: arguments})
+        results = function(Call(replace(context, node=node)))
+        scalars = all(isinstance(v, Value) and v.rank == 0 for v in context.values)
+        refuse_ignored(node.op, arguments.unasked, scalars=scalars)
+        _check_types(results, given[TYPES_OF_RESULTS])
+        return results
+
+    return lowered
+
+
+def _check_types(results: Sequence[Value], stated: Sequence[ElementType | None]) -> None:
+    """Raise ``Refused`` where a result has not the type that the archive states."""
+    for number, (result, kind) in enumerate(zip(results, stated, strict=False)):
+        if kind is not None and result.type is not kind:
+            raise Refused(f"result number {number} is {result.type.value}, the file says {kind.value}")
 
 
 def operations(functions: Mapping[str, Lowering]) -> dict[str, Operation]:

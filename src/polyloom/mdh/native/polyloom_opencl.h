@@ -2,8 +2,10 @@
  *
  * Needs nothing but a C11 compiler and an OpenCL library: where <CL/cl.h> is missing, the few declarations
  * that are used here stand below. Macros that one may define when compiling:
- *   POLYLOOM_DLOPEN          load the OpenCL library when it is needed first, in place of -lOpenCL
- *   POLYLOOM_OPENCL_LIBRARY  its name then; "libOpenCL.so.1" without it
+ *   POLYLOOM_OPENCL_LIBRARY  the OpenCL library that is loaded when it is needed first; without it libOpenCL.so.1
+ *                            of the system or, where that has no driver, the one that pip brought with Polyloom
+ *   POLYLOOM_LINK            do not load it: the program is linked with -lOpenCL
+ *   POLYLOOM_NO_DRIVER_PATCH leave PoCL's memory alone where it does not know the processor
  *   POLYLOOM_KERNELS         a folder, "out" say: kernels are read from its .cl files in place of the built-in text
  *   POLYLOOM_ALIGNMENT       arrays at multiples of so many bytes are used in place by devices that are CPUs
  * The variable POLYLOOM_DEVICE of the environment chooses a device by a part of its name or its platform's.
@@ -20,6 +22,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 #endif
+extern int setenv(const char *, const char *, int);
 
 #define CL_TARGET_OPENCL_VERSION 120
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -96,10 +99,17 @@ typedef struct _cl_event *cl_event;
   F(cl_int, clFinish, (cl_command_queue))
 
 #define POLYLOOM_POINTER(result, name, parameters) result(*name) parameters;
-#ifdef POLYLOOM_DLOPEN
+#ifndef POLYLOOM_LINK
+#include <dirent.h>
 #include <dlfcn.h>
-#ifndef POLYLOOM_OPENCL_LIBRARY
-#define POLYLOOM_OPENCL_LIBRARY "libOpenCL.so.1"
+#if defined(POLYLOOM_OPENCL_LIBRARY)
+#define POLYLOOM_LIBRARIES POLYLOOM_OPENCL_LIBRARY
+#elif defined(__APPLE__)
+#define POLYLOOM_LIBRARIES "/System/Library/Frameworks/OpenCL.framework/OpenCL"
+#elif defined(POLYLOOM_PIP_LIBRARY)
+#define POLYLOOM_LIBRARIES "libOpenCL.so.1", "libOpenCL.so", POLYLOOM_PIP_LIBRARY
+#else
+#define POLYLOOM_LIBRARIES "libOpenCL.so.1", "libOpenCL.so"
 #endif
 static struct { POLYLOOM_OPENCL_FUNCTIONS(POLYLOOM_POINTER) } polyloom_cl;
 #define POLYLOOM_CL(name) polyloom_cl.name
@@ -141,8 +151,9 @@ struct polyloom_array {
   const char *name;
   void *host; /* NULL: the device alone has it */
   size_t bytes;
-  int written;
-  int shared; /* the device works in the caller's memory */
+  size_t first, end; /* the kernels touch no other bytes than from `first` to before `end` */
+  int read, written; /* whether its values matter, whether it changes */
+  int shared;        /* the device works in the caller's memory */
 };
 
 static void polyloom_fail(const char *what, const char *why) {
@@ -181,17 +192,80 @@ static void polyloom_check(cl_int code, const char *what) {
   polyloom_fail(what, name ? name : number);
 }
 
-#ifdef POLYLOOM_DLOPEN
+#ifndef POLYLOOM_LINK
 #define POLYLOOM_LOAD(result, name, parameters)                                                               \
   *(void **)&polyloom_cl.name = dlsym(library, #name);                                                        \
-  if (!polyloom_cl.name)                                                                                      \
-    polyloom_fail(POLYLOOM_OPENCL_LIBRARY, "it lacks " #name);
+  whole = whole && polyloom_cl.name;
+
+/* Whether a text ends so. */
+static int polyloom_ends(const char *text, const char *end) {
+  size_t length = strlen(text), last = strlen(end);
+  return length >= last && strcmp(text + length - last, end) == 0;
+}
+
+/* Load the driver that a file NAME.icd names: one beside it, without a path, which no loader would find. */
+static void polyloom_load_driver(const char *folder, const char *name) {
+  char path[8192], driver[1024] = "";
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "r");
+  if (!file)
+    return;
+  if (fgets(driver, sizeof driver, file) && !strchr(driver, '/')) {
+    driver[strcspn(driver, " \t\r\n")] = 0;
+    snprintf(path, sizeof path, "%s/%s", folder, driver);
+    dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  }
+  fclose(file);
+}
+
+/* The library that pip brings with PyOpenCL lies in PYOPENCL_HOME/.libs, a variable that Python sets, and so do
+ * its drivers. */
+static void polyloom_show_drivers(const char *library) {
+  char folder[4096];
+  const char *end = strstr(library, "/.libs/");
+  if (!end || (size_t)(end - library) + 8 > sizeof folder)
+    return;
+  snprintf(folder, sizeof folder, "%.*s", (int)(end - library), library);
+  const char *given = getenv("PYOPENCL_HOME");
+  if (!given || !*given)
+    setenv("PYOPENCL_HOME", folder, 1);
+  strcat(folder, "/.libs");
+  DIR *directory = opendir(folder);
+  for (struct dirent *entry; directory && (entry = readdir(directory));)
+    if (polyloom_ends(entry->d_name, ".icd"))
+      polyloom_load_driver(folder, entry->d_name);
+  if (directory)
+    closedir(directory);
+}
+
+/* Take the functions from a library: 0 where it cannot be loaded or lacks one, 1 where it has no platform. */
+static int polyloom_load_from(const char *name) {
+  cl_uint platforms = 0;
+  int whole = 1;
+  polyloom_show_drivers(name);
+  void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return 0;
+  POLYLOOM_OPENCL_FUNCTIONS(POLYLOOM_LOAD)
+  return !whole ? 0 : polyloom_cl.clGetPlatformIDs(0, NULL, &platforms) == CL_SUCCESS && platforms ? 2 : 1;
+}
 
 static void polyloom_load(void) {
-  void *library = dlopen(POLYLOOM_OPENCL_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    polyloom_fail("the OpenCL library cannot be loaded", dlerror());
-  POLYLOOM_OPENCL_FUNCTIONS(POLYLOOM_LOAD)
+  static const char *const libraries[] = {POLYLOOM_LIBRARIES};
+  char reason[1024] = "";
+  int best = 0;
+  for (size_t k = 0; k < sizeof libraries / sizeof *libraries; k++) {
+    int found = polyloom_load_from(libraries[k]);
+    if (found == 2)
+      return;
+    best = found ? found : best;
+    const char *said = found ? NULL : dlerror();
+    if (!*reason)
+      snprintf(reason, sizeof reason, "%s", said ? said : libraries[k]);
+  }
+  if (best)
+    polyloom_check(-1001, "no device");
+  polyloom_fail("the OpenCL library cannot be loaded", reason);
 }
 #else
 static void polyloom_load(void) {}
@@ -242,7 +316,7 @@ static cl_device_id polyloom_choose(const char *made_for, int for_gpu) {
   return best;
 }
 
-#if defined(__linux__) && defined(__x86_64__) && defined(__GNUC__)
+#if defined(__linux__) && defined(__x86_64__) && defined(__GNUC__) && !defined(POLYLOOM_NO_DRIVER_PATCH)
 /* The best processor name of LLVM 14 whose instructions this processor has: one for each of PoCL's libraries. */
 static const char *polyloom_llvm_cpu(void) {
   __builtin_cpu_init();
@@ -296,6 +370,10 @@ static int polyloom_repair_pocl(cl_device_id device) {
     return 0;
   strcpy(name, polyloom_llvm_cpu());
   *place = name;
+  fprintf(stderr,
+          "polyloom: PoCL does not know this processor: in its memory it is now called %s "
+          "(-DPOLYLOOM_NO_DRIVER_PATCH forbids that)\n",
+          name);
   return 1;
 }
 #else
@@ -372,6 +450,8 @@ static inline void polyloom_open(const char *made_for, int for_gpu) {
   cl_ulong type = 0;
   if (polyloom.queue)
     return;
+  if (!getenv("PYOPENCL_HOME")) /* without it the library that pip brings crashes where it finds no driver */
+    setenv("PYOPENCL_HOME", "", 1);
   polyloom_load();
   polyloom.device = polyloom_choose(made_for, for_gpu);
   POLYLOOM_CL(clGetDeviceInfo)(polyloom.device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
@@ -397,33 +477,63 @@ static inline cl_kernel polyloom_ready(struct polyloom_kernel *kernel) {
 /* Return memory on the device that the host never sees. */
 static inline struct polyloom_array polyloom_local(const char *name, size_t bytes) {
   cl_int code;
-  struct polyloom_array array = {NULL, name, NULL, bytes, 0, 0};
+  struct polyloom_array array = {NULL, name, NULL, bytes, 0, bytes, 0, 0, 0};
   array.memory =
       POLYLOOM_CL(clCreateBuffer)(polyloom.context, CL_MEM_READ_WRITE, bytes ? bytes : 1, NULL, &code);
   polyloom_check(code, name);
   return array;
 }
 
-/* Bring an array to the device: `read` says whether its values matter, `written` whether it changes. */
-static inline struct polyloom_array polyloom_enter(const char *name, void *host, size_t bytes, int read, int written) {
-  cl_int code;
-  if (bytes && !host)
+/* Describe an array of the caller, of which the kernels touch the bytes from `first` to before `end`. */
+static inline struct polyloom_array polyloom_argument(const char *name, void *host, size_t bytes, size_t first,
+                                                      size_t end, int read, int written) {
+  if (first >= end)
+    first = end = 0;
+  if (end && !host)
     polyloom_fail(name, "the pointer is NULL");
-  if (!(polyloom.is_cpu && bytes && (uintptr_t)host % POLYLOOM_ALIGNMENT == 0)) {
-    struct polyloom_array array = polyloom_local(name, bytes);
-    array.host = host;
-    array.written = written;
-    if (read && bytes) {
-      code = POLYLOOM_CL(clEnqueueWriteBuffer)(polyloom.queue, array.memory, CL_TRUE, 0, bytes, host, 0, NULL, NULL);
-      polyloom_check(code, name);
-    }
-    return array;
-  }
-  struct polyloom_array array = {NULL, name, host, bytes, written, 1};
-  array.memory = POLYLOOM_CL(clCreateBuffer)(polyloom.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes,
-                                             host, &code);
-  polyloom_check(code, name);
+  struct polyloom_array array = {NULL, name, host, bytes, first, end, read, written, 0};
   return array;
+}
+
+/* Whether any byte from `p` to before `q` is one from `r` to before `s`. */
+static inline int polyloom_meet(const char *p, const char *q, const char *r, const char *s) {
+  return p < s && r < q;
+}
+
+/* Bring an array to the device; `beside`: whether its memory is that of another one in part. */
+static inline void polyloom_bring(struct polyloom_array *array, int beside) {
+  cl_int code = CL_SUCCESS;
+  char *host = array->host;
+  array->shared = polyloom.is_cpu && array->end && !beside && (uintptr_t)host % POLYLOOM_ALIGNMENT == 0;
+  array->memory = POLYLOOM_CL(clCreateBuffer)(
+      polyloom.context, array->shared ? CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR : CL_MEM_READ_WRITE,
+      array->bytes ? array->bytes : 1, array->shared ? host : NULL, &code);
+  polyloom_check(code, array->name);
+  if (!array->shared && array->read && array->end)
+    code = POLYLOOM_CL(clEnqueueWriteBuffer)(polyloom.queue, array->memory, CL_TRUE, array->first,
+                                             array->end - array->first, host + array->first, 0, NULL, NULL);
+  polyloom_check(code, array->name);
+}
+
+/* Bring arrays to the device. Kernels may run at the same time as others only on memory of their own: arrays whose
+   bytes that are touched overlap are refused; others may be parts of one array of the caller. */
+static inline void polyloom_enter(struct polyloom_array *const *arrays, int count) {
+  for (int a = 0; a < count; a++) {
+    int beside = 0;
+    for (int b = 0; b < count; b++) {
+      const struct polyloom_array *one = arrays[a], *other = arrays[b];
+      const char *p = one->host, *q = other->host;
+      if (a == b || !(one->written || other->written) || !p || !q)
+        continue;
+      if (polyloom_meet(p + one->first, p + one->end, q + other->first, q + other->end)) {
+        char what[512];
+        snprintf(what, sizeof what, "`%s` and `%s` share memory", arrays[a < b ? a : b]->name, arrays[a < b ? b : a]->name);
+        polyloom_fail(what, "the code was compiled for arrays that lie apart");
+      }
+      beside |= polyloom_meet(p, p + one->bytes, q, q + other->bytes);
+    }
+    polyloom_bring(arrays[a], beside);
+  }
 }
 
 /* Give memory on the device free, once the kernels in the queue are done with it. */
@@ -443,34 +553,20 @@ static inline void polyloom_temporary(struct polyloom_array *array, const char *
 /* Bring back what was written, and give the device's memory free. */
 static inline void polyloom_leave(struct polyloom_array *array) {
   cl_int code = CL_SUCCESS;
-  if (array->written && array->bytes && array->shared) {
+  if (array->written && array->shared) {
     void *mapped = POLYLOOM_CL(clEnqueueMapBuffer)(polyloom.queue, array->memory, CL_TRUE, CL_MAP_READ, 0,
                                                    array->bytes, 0, NULL, NULL, &code);
     polyloom_check(code, array->name);
     code = POLYLOOM_CL(clEnqueueUnmapMemObject)(polyloom.queue, array->memory, mapped, 0, NULL, NULL);
     if (code == CL_SUCCESS)
       code = POLYLOOM_CL(clFinish)(polyloom.queue);
-  } else if (array->written && array->bytes) {
-    code = POLYLOOM_CL(clEnqueueReadBuffer)(polyloom.queue, array->memory, CL_TRUE, 0, array->bytes, array->host,
-                                            0, NULL, NULL);
+  } else if (array->written && array->end) {
+    code = POLYLOOM_CL(clEnqueueReadBuffer)(polyloom.queue, array->memory, CL_TRUE, array->first,
+                                            array->end - array->first, (char *)array->host + array->first, 0, NULL,
+                                            NULL);
   }
   polyloom_check(code, array->name);
   polyloom_release(array);
-}
-
-/* Kernels may run at the same time as others only on memory of their own: arrays that overlap are refused. */
-static inline void polyloom_apart(const struct polyloom_array *arrays, int count) {
-  for (int a = 0; a < count; a++)
-    for (int b = 0; b < a; b++) {
-      const char *p = arrays[a].host, *q = arrays[b].host;
-      if (!p || !q || !(arrays[a].written || arrays[b].written))
-        continue;
-      if (p < q + arrays[b].bytes && q < p + arrays[a].bytes) {
-        char what[512];
-        snprintf(what, sizeof what, "`%s` and `%s` share memory", arrays[b].name, arrays[a].name);
-        polyloom_fail(what, "the code was compiled for arrays that lie apart");
-      }
-    }
 }
 
 static inline void polyloom_copy(const struct polyloom_array *from, const struct polyloom_array *to) {

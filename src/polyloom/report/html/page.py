@@ -10,7 +10,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from polyloom.files import write_whole
+from polyloom.diagnostics import visible
+from polyloom.files import write_text
 from polyloom.report.html.document import document
 from polyloom.report.html.graph_layout import HEIGHT, WIDTH, draw
 from polyloom.report.html.tables import cards, decisions, map_text, program_text, remarks, role_table, verdict
@@ -27,12 +28,7 @@ def write_report(path: Path, result: SimulationResult, candidates: Sequence[Cand
 
     ``candidates``: the mappings that the map was chosen among, the best first.
     """
-    text = page_text(result, candidates)
-    write_whole(path, lambda target: _write(target, text))
-
-
-def _write(target: Path, text: str) -> None:
-    target.write_text(text, encoding="utf-8")
+    write_text(path, page_text(result, candidates))
 
 
 def page_text(result: SimulationResult, candidates: Sequence[Candidate] = ()) -> str:
@@ -41,6 +37,7 @@ def page_text(result: SimulationResult, candidates: Sequence[Candidate] = ()) ->
         loader=PackageLoader("polyloom.report", "html"),
         autoescape=select_autoescape(default=True),
         undefined=StrictUndefined,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -80,7 +77,16 @@ def _verbatim(environment: Environment, name: str) -> Markup:
     return Markup(source)
 
 
+def _shown(data: Any) -> Any:
+    """Return data whose texts can be shown: control characters and marks of direction as escapes."""
+    if isinstance(data, dict):
+        return {_shown(key): _shown(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_shown(value) for value in data]
+    return visible(data) if isinstance(data, str) and not isinstance(data, Markup) else data
+
+
 def _json(data: dict[str, Any]) -> Markup:
     """Return JSON that no text inside can end: ``<`` is escaped."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    text = json.dumps(_shown(data), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return Markup(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from polyloom.diagnostics import Unsupported, render
 from polyloom.frontends.lair import from_program
 from polyloom.ir.printer import print_program
 from polyloom.report.explain_task_view import Row, task_rows, task_title
+from polyloom.report.simulation_view import reals_text, verdict_text
 from polyloom.wafer.explanation_tasks import simd_sizes
 from polyloom.wafer.host import pes_of_role
 from polyloom.wafer.isl_text import placement_text
@@ -88,10 +88,8 @@ def verdict(result: SimulationResult) -> tuple[str, str]:
         return "none", "not checked: run with --check to compare with the evaluator"
     if not check.passed:
         return "failed", "check FAILED: " + "; ".join(check.mismatches)
-    if check.max_error == 0:
-        return "passed", "check passed: the same bits as the NumPy evaluator"
-    error = f"{check.max_error:.3g}" if math.isfinite(check.max_error) else "unbounded"
-    return "passed", f"check passed: error at most {error} n·ε·Σ|terms|"
+    reals = "" if check.reals is None else f"; {reals_text(check.reals)}"
+    return "passed", f"check {verdict_text(check)}{reals}"
 
 
 def decisions(result: SimulationResult) -> tuple[Decision, ...]:

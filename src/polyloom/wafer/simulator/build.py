@@ -1,24 +1,25 @@
 """Compiles emitted programs with the simulator into shared objects, and keeps them.
 
-The cache is addressed by content: sources, headers, flags and compiler version. Files enter it by an atomic
-rename, so that processes which build the same thing at the same time do not disturb each other.
+The cache is addressed by content: sources, headers, flags and compiler version (``polyloom.caches``).
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from polyloom.files import cache_folder
-from polyloom.wafer.simulator.compilers import Compiler, find_compiler
+from polyloom.caches import cache_folder, kept, temporary_folder
+from polyloom.diagnostics import PolyloomError, error
+from polyloom.files import refusing_unwritable
+from polyloom.programs import ProgramFault, first_error, run_program
+from polyloom.wafer.simulator.compilers import NATIVE, Compiler, find_compiler
 
 INSTRUCTIONS = "instructions.inc"
 ROLE_HEADERS = ("pe.h", "arithmetic.h", "layout.h")
@@ -30,8 +31,12 @@ TRIM_SECONDS = 60.0
 """How long a trimmed cache is left alone: to look at all of its files may take longer than building one."""
 
 
-class BuildFailure(Exception):  # an internal fault: emitted code must compile
-    """The compiler refused emitted code; the text is what it said."""
+COMPILE_SECONDS = 600.0
+"""How long a C compiler may take for one file."""
+
+
+class BuildFailure(PolyloomError):
+    """The compiler does not build emitted code, which should compile: it is broken, or Polyloom is."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ def build_program(
     instruction table as a text of X-macro lines. What was built before is taken from the cache in ``folder``
     (by default ``~/.cache/polyloom``, or a temporary folder where that cannot be written).
 
-    Errors: a ``PolyloomError`` if there is no compiler; ``BuildFailure`` if emitted code does not compile.
+    Errors: ``no-compiler``, ``file-unwritable``; ``BuildFailure`` if the compiler does not build the code.
     """
     with_compiler = compiler or find_compiler()
     store = folder or cache_folder()
@@ -99,46 +104,77 @@ def _native_texts() -> Mapping[str, str]:
 
 def _compiled(unit: Unit, compiler: Compiler, store: Path) -> Path:
     key = _digest([compiler.version, *compiler.command, *unit.flags, unit.name, *_flat(unit.texts)])
-    return _kept(store / f"{key}.o", lambda target: _compile(unit, compiler, target))
+    return _kept(store, f"{key}.o", lambda: _compile(unit, compiler))
 
 
-def _compile(unit: Unit, compiler: Compiler, target: Path) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+def _compile(unit: Unit, compiler: Compiler) -> bytes:
+    """Return the object file of a unit; raises ``BuildFailure``.
+
+    Where the compiler fails, it is asked for code for any processor: gcc 12 writes a masked ``vmovsh`` for
+    processors with AVX512-FP16, which assemblers refuse. Halves are rounded after each operation by both.
+    """
+    with _work_folder() as folder:
         for name, text in unit.texts.items():
-            (Path(folder) / name).write_text(text, encoding="utf-8")
-        _run((*compiler.command, *unit.flags, "-I.", "-c", unit.name, "-o", str(target)), Path(folder))
+            (folder / name).write_text(text, encoding="utf-8")
+        rest = ("-I.", "-c", unit.name)
+        portable = tuple(flag for flag in unit.flags if flag != NATIVE)
+        try:
+            return _run(compiler, (*unit.flags, *rest), folder)
+        except BuildFailure:
+            if portable == unit.flags:
+                raise
+            return _run(compiler, (*portable, *rest), folder)
 
 
 def _linked(objects: list[Path], compiler: Compiler, store: Path) -> Path:
     key = _digest([compiler.version, *compiler.command, *(path.name for path in objects)])
-    names = [str(path) for path in objects]
-    return _kept(
-        store / f"{key}.so",
-        lambda target: _run(
-            (*compiler.command, "-shared", "-pthread", "-o", str(target), *names, "-lm"), store
-        ),
+
+    def link() -> bytes:
+        with _work_folder() as folder:
+            return _run(compiler, ("-shared", "-pthread", *map(str, objects), "-lm"), folder)
+
+    return _kept(store, f"{key}.so", link)
+
+
+@contextmanager
+def _work_folder() -> Iterator[Path]:
+    """Make a folder for what a compiler reads and writes. Errors: ``file-unwritable``."""
+    parent = temporary_folder()
+    with refusing_unwritable(parent), tempfile.TemporaryDirectory(dir=parent) as folder:
+        yield Path(folder)
+
+
+def _run(compiler: Compiler, arguments: tuple[str, ...], folder: Path) -> bytes:
+    """Return what the compiler makes of the arguments. Raises ``BuildFailure``."""
+    made = folder / "made"
+    try:
+        done = run_program(
+            (*compiler.command, *arguments, "-o", str(made)), folder=folder, seconds=COMPILE_SECONDS
+        )
+    except ProgramFault as fault:
+        raise _failure(compiler, str(fault)) from fault
+    if done.status != 0:
+        raise _failure(compiler, f"exit status {done.status}: {first_error(done.err)}")
+    if not made.is_file() or not made.stat().st_size:
+        raise _failure(compiler, "it says that all is well, and writes nothing")
+    return made.read_bytes()
+
+
+def _failure(compiler: Compiler, reason: str) -> BuildFailure:
+    command = " ".join(compiler.command)
+    helps = [
+        "is there room in the folder for temporary files (TMPDIR), and does the compiler work?",
+        "if it does, then this is a fault of Polyloom: please report it with the command and its files",
+    ]
+    return BuildFailure(
+        error("compiler-failed", f"`{command}` does not build the code for PEs: {reason}", helps=helps)
     )
 
 
-def _run(command: tuple[str, ...], folder: Path) -> None:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise BuildFailure(done.stderr or f"{' '.join(command)}: exit status {done.returncode}")
-
-
-def _kept(path: Path, make: Callable[[Path], None]) -> Path:
-    """Return the path, after making it in a temporary file beside it if it is not there."""
-    if path.exists():
-        os.utime(path)
-        return path
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix="new-", suffix=path.suffix)
-    os.close(handle)
-    try:
-        make(Path(name))
-        Path(name).replace(path)
-    finally:
-        Path(name).unlink(missing_ok=True)
-    trim_now_and_then(path.parent)
+def _kept(store: Path, name: str, make: Callable[[], bytes]) -> Path:
+    path = kept(store, name, make)
+    with suppress(OSError):
+        trim_now_and_then(store)
     return path
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import platform
-import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from polyloom.caches import temporary_folder
 from polyloom.diagnostics import PolyloomError, error
+from polyloom.programs import ProgramFault, find_program, python_module, run_program
 
 BASE_FLAGS = (
     "-std=gnu11",
@@ -24,7 +23,8 @@ BASE_FLAGS = (
     "-fno-strict-aliasing",
     "-ffp-contract=off",
 )
-OPTIONAL_FLAGS = ("-march=native", "-fexcess-precision=16", "-fno-ipa-icf")
+NATIVE = "-march=native"
+OPTIONAL_FLAGS = (NATIVE, "-fexcess-precision=16", "-fno-ipa-icf")
 """Used where the compiler takes them."""
 
 EMITTED_FLAGS = (
@@ -39,6 +39,10 @@ PROBE = """
 typedef _Float16 half;
 half sum(half a, half b) { return (half)(a + b); }
 """
+
+
+PROBE_SECONDS = 60.0
+"""How long a compiler may take for that."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +84,9 @@ def choose_compiler(commands: Iterable[tuple[str, ...]]) -> Compiler:
 
 
 def _candidates() -> list[tuple[str, ...]]:
-    found: list[tuple[str, ...]] = [(path,) for path in map(shutil.which, ("gcc", "clang", "cc")) if path]
+    found: list[tuple[str, ...]] = [(path,) for path in map(find_program, ("gcc", "clang", "cc")) if path]
     if importlib.util.find_spec("ziglang"):
-        found.append((sys.executable, "-m", "ziglang", "cc"))
+        found.append((*python_module("ziglang"), "cc"))
     return found
 
 
@@ -114,7 +118,7 @@ def _bounds_flags(command: tuple[str, ...], flags: tuple[str, ...]) -> tuple[str
 
 
 def _accepts(command: tuple[str, ...], flags: tuple[str, ...]) -> bool:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
         source = Path(folder) / "probe.c"
         source.write_text(PROBE, encoding="utf-8")
         return _output((*command, *flags, "-c", str(source), "-o", str(source.with_suffix(".o")))) is not None
@@ -122,10 +126,10 @@ def _accepts(command: tuple[str, ...], flags: tuple[str, ...]) -> bool:
 
 def _output(command: tuple[str, ...]) -> str | None:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+        done = run_program(command, seconds=PROBE_SECONDS)
+    except ProgramFault:
         return None
-    return done.stdout if done.returncode == 0 else None
+    return done.out if done.status == 0 else None
 
 
 def _processor() -> str:

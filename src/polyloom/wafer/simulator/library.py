@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from polyloom.diagnostics import PolyloomError, error
 from polyloom.wafer.simulator.machine import Machine
 
 MOST_QUEUES = 16
@@ -111,8 +112,16 @@ _SIGNATURES = {
 
 @cache
 def load_library(path: Path) -> ctypes.CDLL:
-    """Load a compiled program and declare its functions; a library stays loaded."""
-    library = ctypes.CDLL(str(path))
+    """Load a compiled program and declare its functions; a library stays loaded.
+
+    Errors: ``simulator-load``.
+    """
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as fault:
+        message = f"the simulator `{path}`, which was just built, cannot be loaded"
+        helps = ["name a folder that programs may be run from by the variable XDG_CACHE_HOME"]
+        raise PolyloomError(error("simulator-load", message, notes=[str(fault)], helps=helps)) from fault
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments

@@ -20,7 +20,7 @@ def wrapped(b: Builder, positions: Value, size: int) -> Value:
     def nonnegative(p: Expression) -> Expression:
         return scalar.select(scalar.compare(CompareOp.LT, p, 0), scalar.add(p, size), p)
 
-    known = b.known(positions)
+    known = b.known_few(positions)
     if positions.type.value.startswith("u") or (known is not None and (known >= 0).all()):
         return positions
     return mapped(b, nonnegative, positions, hint="positions")

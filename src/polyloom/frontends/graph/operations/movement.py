@@ -40,10 +40,8 @@ def reshaped(b: Builder, value: Value, shape: Sequence[int], hint: str = "") -> 
         raise Refused(f"{value.size} elements do not fit {' x '.join(map(str, shape))}")
     if tuple(shape) == value.shape:
         return value
-    known = b.known(value)
     if value.size == 0:
-        assert known is not None
-        return b.constant(known.reshape(shape))
+        return filled(b, shape, 0, value.type)
     runs = blocks(value.shape, shape)
     flat = value
     for number, (old, _) in enumerate(runs):
@@ -57,7 +55,7 @@ def reshaped(b: Builder, value: Value, shape: Sequence[int], hint: str = "") -> 
 def _copied(b: Builder, value: Value, runs: Sequence[range], hint: str) -> Value:
     """Write each run of dimensions as one dimension; a constant is copied at once."""
     sizes = [prod(value.shape[k] for k in run) for run in runs]
-    known = b.known(value)
+    known = b.known_for(value, value.size)
     if known is not None:
         return b.constant(known.reshape(sizes))
     axes = iterators(value.rank)
@@ -94,7 +92,7 @@ def padded(
     low, high = [max(n, 0) for n in before], [max(n, 0) for n in after]
     if not any(low) and not any(high):
         return cut
-    known = b.known(cut)
+    known = b.known_for(cut, prod(_grown(cut, low, high)))
     if known is not None:
         widths = list(zip(low, high, strict=True))
         return b.constant(np.pad(known, widths, constant_values=number))
@@ -111,6 +109,7 @@ def _with_border(
     b: Builder, inside: Value, cut: Value, low: Sequence[int], number: float | int, hint: str
 ) -> Value:
     """Add the border, a constant that is 0 inside, which keeps every bit there."""
+    b.take_room(inside.size, inside.type.size)
     border = np.full(inside.shape, number, inside.type.dtype)
     border[tuple(slice(n, n + m) for n, m in zip(low, cut.shape, strict=True))] = 0
     outside = b.constant(border)
@@ -163,7 +162,7 @@ def concatenated(b: Builder, parts: Sequence[Value], axis: int) -> Value:
     shape = [length if k == axis else n for k, n in enumerate(full[0].shape)]
     if any(_others(p, axis) != _others(full[0], axis) for p in full):
         raise Refused("parts of different shapes")
-    known = [b.known(p) for p in full]
+    known = [b.known_for(p, prod(shape)) for p in full]
     if all(k is not None for k in known):
         return b.constant(np.concatenate([k for k in known if k is not None], axis))
     placed_parts, at = [], 0
@@ -229,7 +228,8 @@ def taken(b: Builder, value: Value, axis: int, positions: Sequence[int]) -> Valu
     """Return the slices of a value at positions of an axis, all known and inside."""
     if not positions:
         return filled(b, [0 if k == axis else n for k, n in enumerate(value.shape)], 0, value.type)
-    known = b.known(value)
+    count = value.size // max(1, value.shape[axis]) * len(positions)
+    known = b.known_for(value, count)
     if known is not None:
         return b.constant(np.take(known, positions, axis))
     repeated = _repeated(value, axis, positions)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import Builder, Function, Term
+from polyloom.frontends.graph.functions import is_extreme
 from polyloom.frontends.graph.linear import Linear, iterators
 from polyloom.frontends.graph.operations.convolution import Window
 from polyloom.frontends.graph.operations.elementwise import filled, mapped
@@ -114,7 +115,7 @@ def first_maximum(b: Builder, x: Value, window: Window, maxima: Value) -> Value:
     own = axes[2 + window.rank :]
 
     def position(v: Expression, m: Expression, k: Expression) -> Expression:
-        return scalar.select(scalar.compare(CompareOp.EQ, v, m), k, count)
+        return scalar.select(is_extreme(v, m), k, count)
 
     terms = [Term(inside, read), Term(maxima, write), Term(numbers, own)]
     return b.statement(domain, terms, maxima.shape, write, position, Combine.MINIMUM, "first")
@@ -213,7 +214,7 @@ def places_in_parts(b: Builder, x: Value, maxima: Value, parts: Sequence[NDArray
     numbers = b.constant(np.arange(plane, dtype=np.int64).reshape(x.shape[2:]))
 
     def place(number: Expression, v: Expression, m: Expression, *seen: Expression) -> Expression:
-        found = scalar.select(scalar.compare(CompareOp.EQ, v, m), number, plane)
+        found = scalar.select(is_extreme(v, m), number, plane)
         for inside in seen:
             found = scalar.select(inside, found, scalar.number(plane, number.type))
         return found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import Builder, Term
+from polyloom.frontends.graph.functions import is_nan
 from polyloom.frontends.graph.linear import iterators
 from polyloom.frontends.graph.operations.reductions import iota, reduced
 from polyloom.frontends.graph.refusal import Refused
@@ -21,7 +22,7 @@ def ranked(
 ) -> tuple[Value, Value]:
     """Return the first ``count`` elements along an axis in order, and their positions.
 
-    Of equal elements the first comes first; NaN has no place. Raises ``Refused``.
+    Of equal elements the first comes first; NaN is larger than every number. Raises ``Refused``.
     """
     size = x.shape[axis]
     if not 0 <= count <= size:
@@ -43,13 +44,13 @@ def of_rank(b: Builder, x: Value, axis: int, rank: int, kind: ElementType) -> tu
 def counted_before(b: Builder, rows: Value, values: Value, kind: ElementType, *, equal_too: bool) -> Value:
     """Return how many elements of rows are before a value: ``y[n][m] += x[n][k] < v[n][m] ? 1 : 0``.
 
-    ``equal_too``: those that are equal count. Rows and values have the same axes but the last.
+    ``equal_too``: those that are equal count. Rows and values have the same axes but the last. NaN is larger
+    than every number.
     """
     if rows.rank < 1 or values.rank < 1 or rows.shape[:-1] != values.shape[:-1]:
         raise Refused(f"rows {list(rows.shape)} and values {list(values.shape)}")
     if rows.type is not values.type:
         raise Refused(f"rows of {rows.type.value} and values of {values.type.value}")
-    op = CompareOp.LE if equal_too else CompareOp.LT
     shape = (*values.shape, rows.shape[-1])
     last = values.rank
     operands = [
@@ -58,7 +59,8 @@ def counted_before(b: Builder, rows: Value, values: Value, kind: ElementType, *,
     ]
 
     def before(row: Expression, value: Expression) -> Expression:
-        return scalar.select(scalar.compare(op, row, value), scalar.number(1, kind), 0)
+        counts = _as_large(row, value) if equal_too else scalar.negation(_as_large(value, row))
+        return scalar.select(counts, scalar.number(1, kind), 0)
 
     return reduced(b, Combine.ADD, operands, [last], before, keep=False)
 
@@ -84,17 +86,22 @@ def _ranks(b: Builder, x: Value, axis: int, *, largest: bool) -> Value:
     own, j = axes[:-1], axes[-1]
     other = tuple(j if k == axis else own[k] for k in range(x.rank))
     numbers = iota(b, x.shape[axis], ElementType.INT32)
-    ahead = CompareOp.GT if largest else CompareOp.LT
 
     def before(mine: Expression, theirs: Expression, i: Expression, j: Expression) -> Expression:
-        earlier = scalar.logical(
-            BinaryOp.AND, scalar.compare(CompareOp.EQ, theirs, mine), scalar.compare(CompareOp.LT, j, i)
-        )
-        first = scalar.logical(BinaryOp.OR, scalar.compare(ahead, theirs, mine), earlier)
+        low, high = (mine, theirs) if largest else (theirs, mine)
+        tied = scalar.logical(BinaryOp.AND, _as_large(low, high), scalar.compare(CompareOp.LT, j, i))
+        smaller = scalar.negation(_as_large(high, low))
+        first = scalar.logical(BinaryOp.OR, smaller, tied)
         return scalar.select(first, scalar.number(1, ElementType.INT32), 0)
 
     terms = [Term(x, own), Term(x, other), Term(numbers, (own[axis],)), Term(numbers, (j,))]
     return b.statement((*x.shape, x.shape[axis]), terms, x.shape, own, before, Combine.ADD, "ranks")
+
+
+def _as_large(low: Expression, high: Expression) -> Expression:
+    """Tell whether ``low <= high``, where NaN is larger than every number."""
+    found = scalar.compare(CompareOp.LE, low, high)
+    return scalar.logical(BinaryOp.OR, found, is_nan(high)) if high.type.is_float else found
 
 
 def _at_ranks(b: Builder, x: Value, ranks: Value, axis: int, places: Value, hint: str) -> Value:

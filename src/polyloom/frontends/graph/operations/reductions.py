@@ -8,7 +8,8 @@ from math import prod
 import numpy as np
 
 from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder, Function, Term, check_constant
+from polyloom.frontends.graph.builder import MOST_MADE, Builder, Function, Term, check_constant
+from polyloom.frontends.graph.functions import is_extreme
 from polyloom.frontends.graph.linear import iterators
 from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.refusal import Refused
@@ -65,6 +66,8 @@ def variance(b: Builder, centred: Value, axes: Collection[int], correction: int 
 def iota(b: Builder, size: int, kind: ElementType) -> Value:
     """Return the constant 0, 1, 2, ... Raises ``Refused`` for too many."""
     check_constant([size], kind.size)
+    if size * kind.size > MOST_MADE:
+        raise Refused(f"numbers of {size} positions")
     name = f"iota_{size}_{kind.value}"
     return b.shared_constant(name, lambda: np.arange(size).astype(kind.dtype))
 
@@ -74,7 +77,7 @@ def arg_extreme(
 ) -> Value:
     """Return the position of the largest or smallest element along an axis, which stays with size 1.
 
-    ``m = max(x)``, then the first (or last) position whose element is ``m``. NaN is never found.
+    ``m = max(x)``, then the first (or last) position whose element is ``m``; NaN is the extreme, as in NumPy.
     """
     size = value.shape[axis]
     if size == 0:
@@ -84,7 +87,7 @@ def arg_extreme(
     none = -1 if last else size
 
     def position(x: Expression, m: Expression, k: Expression) -> Expression:
-        return scalar.select(scalar.compare(CompareOp.EQ, x, m), k, none)
+        return scalar.select(is_extreme(x, m), k, none)
 
     operands = [value, expanded(extreme, value.shape), expanded(numbers, value.shape)]
     combine = Combine.MAXIMUM if last else Combine.MINIMUM
@@ -107,7 +110,7 @@ def cumulative_extreme(
     numbers = unsqueezed(iota(b, x.shape[at], kind), [k for k in range(x.rank) if k != at])
 
     def place(v: Expression, k: Expression, m: Expression) -> Expression:
-        return scalar.select(scalar.compare(CompareOp.EQ, v, m), k, -1)
+        return scalar.select(is_extreme(v, m), k, -1)
 
     found = _running(b, [x, expanded(numbers, x.shape)], [values], at, Combine.MAXIMUM, place, hint="places")
     return values, found

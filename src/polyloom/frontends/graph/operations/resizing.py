@@ -17,6 +17,7 @@ from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.operations.movement import pad_positions, taken
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, unsqueezed
+from polyloom.ir.expressions import CompareOp, Expression
 
 NDArray = npt.NDArray[Any]
 
@@ -166,13 +167,21 @@ def resized(b: Builder, x: Value, axes: dict[int, Axis], method: Method, outside
 
 
 def along(b: Builder, x: Value, k: int, matrix: NDArray, hint: str = "resized") -> Value:
-    """Return the product of an axis with a constant matrix ``[wanted][size]``. Raises ``Refused``."""
+    """Return the product of an axis with a constant matrix ``[wanted][size]``. Raises ``Refused``.
+
+    Elements with the weight 0 are not looked at: infinities and NaN stay where they are.
+    """
     labels = "".join(chr(ord("A") + n) for n in range(x.rank))
     kind = x.type
     if not kind.is_float:
         raise Refused(f"interpolation of {kind.value}")
     constant = b.constant(matrix.astype(kind.dtype))
-    return einsum(b, [labels, f"z{labels[k]}"], labels.replace(labels[k], "z"), [x, constant], hint=hint)
+    output = labels.replace(labels[k], "z")
+    return einsum(b, [labels, f"z{labels[k]}"], output, [x, constant], _weighted, hint)
+
+
+def _weighted(x: Expression, weight: Expression) -> Expression:
+    return scalar.select(scalar.compare(CompareOp.EQ, weight, 0), 0, scalar.multiply(x, weight))
 
 
 def padding_gradient(b: Builder, dy: Value, before: Sequence[int], after: Sequence[int], mode: str) -> Value:

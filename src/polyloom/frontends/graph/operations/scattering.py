@@ -76,7 +76,7 @@ def tuples_merged(b: Builder, positions: Value, sizes: Sequence[int]) -> Value:
 
 def gathered(b: Builder, value: Value, positions: Value, axis: int = 0) -> Value:
     """Return the slices of an axis at positions, slices where these are known. Raises ``Refused``."""
-    known, size = b.known(positions), value.shape[axis]
+    known, size = b.known_few(positions), value.shape[axis]
     if known is None:
         return chosen(b, value, axis, positions)
     if known.size and not 0 <= known.min() <= known.max() < size:
@@ -151,7 +151,7 @@ def rows_updated(b: Builder, value: Value, positions: Value, rows: Value, combin
         return mapped(b, _OPERATORS[combine], value, rows_combined(b, rows, positions, size, combine))
     flat = reshaped(b, positions, [positions.size])
     rows = reshaped(b, rows, [positions.size, *value.shape[1:]])
-    known = b.known(flat)
+    known = b.known_few(flat)
     if known is not None:
         if known.size and not 0 <= known.min() <= known.max() < size:
             raise Refused(f"a position outside {size} elements")

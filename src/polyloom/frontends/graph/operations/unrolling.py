@@ -12,13 +12,13 @@ from polyloom.frontends.graph.values import Value, reindexed
 from polyloom.ir.types import ElementType
 
 MOST_STEPS = 2_000
-"""Passes of a loop that is unrolled at most."""
+"""Passes of a loop that is unrolled at most: a loop is never cut, one with more is refused."""
 
 
 def check_steps(count: int) -> None:
     """Raise ``Refused`` for more passes than are unrolled."""
     if count > MOST_STEPS:
-        raise Refused(f"more than {MOST_STEPS} passes")
+        raise Refused(f"it makes more than {MOST_STEPS} passes, or never ends: loops are unrolled at import")
 
 
 def known_condition(b: Builder, value: Value) -> bool | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import sqrt
 
 import numpy as np
@@ -15,14 +16,13 @@ from polyloom.frontends.graph.model import Graph
 from polyloom.frontends.graph.operations.contraction import einsum
 from polyloom.frontends.graph.operations.convolution import Window, convolution, with_bias
 from polyloom.frontends.graph.operations.elementwise import cast, filled, mapped
-from polyloom.frontends.graph.operations.indexing import chosen, triangle
+from polyloom.frontends.graph.operations.indexing import chosen
 from polyloom.frontends.graph.operations.movement import concatenated, reshaped, stacked
 from polyloom.frontends.graph.operations.normalisation import softmax
-from polyloom.frontends.graph.operations.reductions import iota
+from polyloom.frontends.graph.operations.reductions import iota, reduced
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import (
     Value,
-    expanded,
     selected,
     sliced,
     split,
@@ -30,7 +30,8 @@ from polyloom.frontends.graph.values import (
     unsqueezed,
 )
 from polyloom.frontends.onnx.operations.elementwise import type_of
-from polyloom.ir.expressions import CompareOp, Expression
+from polyloom.ir.expressions import BinaryOp, CompareOp, Expression
+from polyloom.ir.program import Combine
 from polyloom.ir.types import ElementType
 
 
@@ -60,9 +61,11 @@ class _Operands:
 
 def _operands(c: Context) -> _Operands:
     b = c.builder
-    q = heads(c.input(0), c.integer("q_num_heads", c.input(0).shape[1]))
-    k, v = (heads(c.input(n), c.integer("kv_num_heads", c.input(n).shape[1])) for n in (1, 2))
+    q = heads(c.input(0), _heads_stated(c, c.input(0), "q_num_heads"))
+    k, v = (heads(c.input(n), _heads_stated(c, c.input(n), "kv_num_heads")) for n in (1, 2))
     past_k, past_v = c.optional(4), c.optional(5)
+    if (past_k is None) != (past_v is None):
+        raise Refused("past keys without past values, or the other way round")
     past = 0 if past_k is None else past_k.shape[2]
     if past_k is not None and past_v is not None:
         k, v = concatenated(b, [past_k, k], 2), concatenated(b, [past_v, v], 2)
@@ -71,35 +74,61 @@ def _operands(c: Context) -> _Operands:
     return _Operands(_grouped(q, k.shape[1]), k, v, past)
 
 
+def _heads_stated(c: Context, x: Value, name: str) -> int:
+    """Return how many heads an operand has: its shape says it, or an attribute. Raises ``Refused``."""
+    count = c.integer(name, x.shape[1] if x.rank == 4 else 0)
+    if x.rank == 4 and count != x.shape[1]:
+        raise Refused(f"`{name}` says {count} heads, the shape {list(x.shape)} has {x.shape[1]}")
+    return count
+
+
 def _attention(c: Context) -> Sequence[Value]:
-    """Attention: ``softmax(softcap(q k * scale) + mask) v``; heads share keys in groups."""
+    """Attention: ``softmax(softcap(q k * scale) + bias) v``; heads share keys in groups.
+
+    A row whose bias is minus infinity everywhere has no key to attend to: its weights are 0. Halves are
+    computed in float32 and rounded once.
+    """
     b, o = c.builder, _operands(c)
-    kind = o.q.type
-    scale = c.number("scale", 1 / sqrt(o.q.shape[-1]))
-    scores = _scores(b, o, scale)
+    kind, mode = o.q.type, c.integer("qk_matmul_output_mode", 0)
+    if not 0 <= mode <= 3:
+        raise Refused(f"`qk_matmul_output_mode` {mode}")
+    scores = _scores(b, o, c.number("scale", 1 / sqrt(o.q.shape[-1])))
     shown = [scores]
     cap = c.number("softcap", 0.0)
+    if cap < 0:
+        raise Refused(f"`softcap` {cap}")
     if cap:
         scores = mapped(b, lambda x: _capped(x, cap), scores, hint="capped")
     shown.append(scores)
-    scores = _masked(c, scores, o)
+    bias = _bias(c, scores, o)
+    if bias is not None:
+        scores = mapped(b, scalar.add, scores, bias, hint="masked")
     shown.append(scores)
     precision = c.attribute("softmax_precision")
     wide = scores if precision is None else cast(b, scores, type_of(precision), "wide")
-    weights = softmax(b, wide, [scores.rank - 1])
-    weights = cast(b, weights, kind, "weights") if weights.type is not kind else weights
+    weights = _attended(b, softmax(b, wide, [scores.rank - 1]), bias)
+    weights = weights if precision is None else cast(b, weights, kind, "weights")
     shown.append(weights)
-    found = einsum(b, ["bgrst", "bgtd"], "bgrsd", [weights, o.v])
-    y = _joined(b, found, flat=c.input(0).rank == 3)
-    results = [y, o.k, o.v, _four(b, shown[c.integer("qk_matmul_output_mode", 0)])]
-    return results[: len(c.node.outputs)]
+    found = einsum(
+        b, ["bgrst", "bgtd"], "bgrsd", [weights, o.v], _product, "" if weights.type is kind else "wide"
+    )
+    y = _joined(b, cast(b, found, kind), flat=c.input(0).rank == 3)
+    if len(c.node.outputs) < 4:
+        return [y, o.k, o.v][: len(c.node.outputs)]
+    return [y, o.k, o.v, _four(b, cast(b, shown[mode], kind, "shown"))]
+
+
+def _product(w: Expression, v: Expression) -> Expression:
+    return scalar.multiply(w, scalar.convert(v, w.type))
 
 
 def _scores(b: Builder, o: _Operands, scale: float) -> Value:
     root = sqrt(scale)
+    kind = ElementType.FLOAT32 if o.q.type is ElementType.FLOAT16 else o.q.type
 
-    def product(x: Expression, y: Expression) -> Expression:
-        return scalar.multiply(scalar.multiply(x, root), scalar.multiply(y, root))
+    def product(*operands: Expression) -> Expression:
+        x, y = (scalar.multiply(scalar.convert(v, kind), root) for v in operands)
+        return scalar.multiply(x, y)
 
     return einsum(b, ["bgrsd", "bgtd"], "bgrst", [o.q, o.k], product, "scores")
 
@@ -120,47 +149,98 @@ def _joined(b: Builder, x: Value, *, flat: bool) -> Value:
     return reshaped(b, transposed(x, (0, 3, 1, 2, 4)), (batch, steps, groups * repeats * size), "joined")
 
 
-def _masked(c: Context, scores: Value, o: _Operands) -> Value:
-    """Add the mask, minus infinity above the diagonal, and minus infinity behind the sequences' ends."""
-    b, mask, lengths = c.builder, c.optional(3), c.optional(6)
-    steps, total = scores.shape[-2:]
-    if mask is not None:
-        wide = _five(b, mask, scores, total)
-        scores = mapped(b, _with_mask, scores, wide, hint="masked")
-    if c.integer("is_causal", 0):
-        allowed = triangle(b, steps, total, o.past, upper=False)
-        scores = mapped(b, _allowed, expanded(allowed, scores.shape), scores, hint="causal")
-    if lengths is not None:
-        ends = expanded(unsqueezed(lengths, [1, 2, 3, 4]), scores.shape)
-        numbers = expanded(iota(b, total, lengths.type), scores.shape)
-        scores = mapped(b, _before_end, numbers, ends, scores, hint="ended")
-    return scores
+def _bias(c: Context, scores: Value, o: _Operands) -> Value | None:
+    """Return what is added to ``scores[b][g][r][s][t]``, as it broadcasts: 0, minus infinity, a mask."""
+    parts = [p for p in (_of_mask(c, scores), _of_places(c, scores, o)) if p is not None]
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    return mapped(c.builder, scalar.add, *parts, hint="bias")
 
 
-def _five(b: Builder, mask: Value, scores: Value, total: int) -> Value:
-    """Return a mask as it broadcasts over ``[b][g][r][s][t]``; what it lacks at the end is masked."""
+def _of_mask(c: Context, scores: Value) -> Value | None:
+    """Return the mask; what it lacks at the end is masked. Heads are as groups and repeats."""
+    b, mask, total, kind = c.builder, c.optional(3), scores.shape[-1], scores.type
+    if mask is None:
+        return None
+    if not 1 <= mask.rank <= 4:
+        raise Refused(f"a mask of rank {mask.rank}")
+    truth = mask.type is ElementType.BOOL
     missing = total - mask.shape[-1]
     if missing > 0:
-        none = False if mask.type is ElementType.BOOL else -np.inf
-        end = filled(b, (*mask.shape[:-1], missing), none, mask.type)
+        end = filled(b, (*mask.shape[:-1], missing), False if truth else -np.inf, mask.type)
         mask = concatenated(b, [mask, end], mask.rank - 1)
     four = unsqueezed(mask, range(4 - mask.rank)) if mask.rank < 4 else mask
-    groups = scores.shape[1]
-    if four.shape[1] == 1:
-        return expanded(unsqueezed(four, [1]), scores.shape)
-    return expanded(split(four, 1, (groups, four.shape[1] // groups)), scores.shape)
+    count, groups = four.shape[1], scores.shape[1]
+    five = unsqueezed(four, [1]) if count == 1 else split(four, 1, (groups, count // groups))
+    return (
+        mapped(b, lambda m: _zero_where(m, kind), five, hint="mask") if truth else cast(b, five, kind, "mask")
+    )
 
 
-def _with_mask(x: Expression, m: Expression) -> Expression:
-    return _allowed(m, x) if m.type is ElementType.BOOL else scalar.add(x, scalar.convert(m, x.type))
+def _zero_where(allowed: Expression, kind: ElementType) -> Expression:
+    return scalar.select(allowed, scalar.number(0, kind), -np.inf)
 
 
-def _allowed(m: Expression, x: Expression) -> Expression:
-    return scalar.select(m, x, -np.inf)
+Rule = Callable[[Expression, Expression, Expression | None], Expression]
+"""Tells by a step, a key's place and the end of a sequence whether the step attends to the key."""
 
 
-def _before_end(k: Expression, end: Expression, x: Expression) -> Expression:
-    return _allowed(scalar.compare(CompareOp.LT, k, end), x)
+def _of_places(c: Context, scores: Value, o: _Operands) -> Value | None:
+    """Return what excludes keys by their places: after the step, outside its window, behind the end."""
+    b, lengths = c.builder, c.optional(6)
+    steps, total = scores.shape[-2:]
+    if lengths is not None and c.optional(4) is not None:
+        raise Refused("both past keys and the lengths of sequences")
+    rules = _rules(c, steps, o.past, ends=lengths is not None)
+    if not rules:
+        return None
+    number = ElementType.INT64
+    row, column = unsqueezed(iota(b, steps, number), [1]), unsqueezed(iota(b, total, number), [0])
+    ends = [] if lengths is None else [unsqueezed(cast(b, lengths, number), [1, 2, 3, 4])]
+
+    def function(i: Expression, j: Expression, *end: Expression) -> Expression:
+        parts = [rule(i, j, end[0] if end else None) for rule in rules]
+        return _zero_where(reduce(lambda x, y: scalar.logical(BinaryOp.AND, x, y), parts), scores.type)
+
+    return mapped(b, function, row, column, *ends, hint="places")
+
+
+def _rules(c: Context, steps: int, past: int, *, ends: bool) -> list[Rule]:
+    """Return the rules ``p - left <= j <= p + right`` for the step's place ``p``, and ``j < end``."""
+
+    def distance(i: Expression, j: Expression, end: Expression | None) -> Expression:
+        place = scalar.add(i, past) if end is None else scalar.subtract(scalar.add(i, end), steps)
+        return scalar.subtract(j, place)
+
+    def at_most(most: int) -> Rule:
+        return lambda i, j, end: scalar.compare(CompareOp.LE, distance(i, j, end), most)
+
+    left, right = c.integer("left_window_size", -1), c.integer("right_window_size", -1)
+    if min(left, right) < -1:
+        raise Refused(f"windows of {left} keys to the left and {right} to the right")
+    found = [at_most(0)] if c.integer("is_causal", 0) else []
+    if right >= 0:
+        found.append(at_most(right))
+    if left >= 0:
+        found.append(lambda i, j, end: scalar.compare(CompareOp.GE, distance(i, j, end), -left))
+    if ends:
+        found.append(lambda _, j, end: scalar.compare(CompareOp.LT, j, end or 0))
+    return found
+
+
+def _attended(b: Builder, weights: Value, bias: Value | None) -> Value:
+    """Return the weights, 0 in rows that are masked whole: their softmax is 0 / 0."""
+    if bias is None:
+        return weights
+    most = reduced(b, Combine.MAXIMUM, bias, [bias.rank - 1], hint="unmasked")
+    known = b.known(most)
+    if known is not None and not np.isneginf(known).any():
+        return weights
+
+    def function(m: Expression, w: Expression) -> Expression:
+        return scalar.select(scalar.compare(CompareOp.EQ, m, -np.inf), scalar.number(0, w.type), w)
+
+    return mapped(b, function, most, weights, hint="attended")
 
 
 def _flex_attention(c: Context) -> Sequence[Value]:

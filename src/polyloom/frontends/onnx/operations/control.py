@@ -9,7 +9,7 @@ import numpy as np
 from polyloom.frontends.graph.context import Context, Table, axis, tensors_of
 from polyloom.frontends.graph.lists import Anything
 from polyloom.frontends.graph.operations.movement import stacked
-from polyloom.frontends.graph.operations.unrolling import MOST_STEPS, check_steps, either, known_condition
+from polyloom.frontends.graph.operations.unrolling import check_steps, either, known_condition
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, selected
 
@@ -26,7 +26,7 @@ def _if(c: Context) -> Sequence[Anything]:
 def _loop(c: Context) -> Sequence[Anything]:
     """Loop: unrolled, where the number of passes and the conditions are known."""
     body = c.graph("body")
-    limited = c.whole(0, "its number of passes", MOST_STEPS + 1)
+    limited = None if c.optional(0) is None else c.whole(0, "its number of passes")
     goes = c.optional(1) is None or bool(c.one(1, "its condition"))
     state = c.some(range(2, len(c.values)))
     names = [t.name for t in body.inputs]
@@ -34,8 +34,8 @@ def _loop(c: Context) -> Sequence[Anything]:
         raise Refused(f"a body of {len(names)} inputs and {len(body.outputs)} outputs")
     collected: list[list[Value]] = [[] for _ in body.outputs[1 + len(state) :]]
     step = 0
-    while goes and step < limited:
-        check_steps(step)
+    while goes and (limited is None or step < limited):
+        check_steps(step + 1)
         number = c.builder.constant(np.asarray(step, np.int64))
         again = c.builder.constant(np.asarray(True))
         results = c.subgraph(body, dict(zip(names, [number, again, *state], strict=True)))
@@ -78,6 +78,7 @@ def _scan(c: Context) -> Sequence[Value]:
     if len(lengths) != 1:
         raise Refused(f"sequences of lengths {sorted(lengths)}")
     length = lengths.pop()
+    check_steps(length)
     collected: list[list[Value]] = [[] for _ in body.outputs[held:]]
     for step in range(length):
         places = [length - 1 - step if d else step for d in directions]

@@ -60,8 +60,13 @@ def power(c: Context) -> Sequence[Value]:
 
 
 def _mod(c: Context) -> Sequence[Value]:
-    function = scalar.remainder if c.integer("fmod", 0) else floor_remainder
-    return binary(function)(c)
+    """Mod: the sign of the divisor, or of the dividend. Before opset 28 only integers have the former."""
+    truncated = c.integer("fmod", 0)
+    if truncated not in (0, 1):
+        raise Refused(f"`fmod` {truncated}")
+    if not truncated and c.input().type.is_float and c.version < 28:
+        raise Refused(f"`fmod` 0 of {c.input().type.value} in opset {c.version}")
+    return binary(scalar.remainder if truncated else floor_remainder)(c)
 
 
 def _is_inf(c: Context) -> Sequence[Value]:
@@ -156,8 +161,23 @@ def _where(c: Context) -> Sequence[Value]:
 
 
 def _bit_shift(c: Context) -> Sequence[Value]:
-    left = c.text("direction") == "LEFT"
-    return of_integers(BinaryOp.SHIFT_LEFT if left else BinaryOp.SHIFT_RIGHT)(c)
+    """BitShift: by a width or more, or a negative number, all bits go out, and only signs come in."""
+    direction = c.text("direction")
+    if direction not in ("LEFT", "RIGHT"):
+        raise Refused(f"the direction `{direction}`")
+    left = direction == "LEFT"
+
+    def function(x: Expression, n: Expression) -> Expression:
+        shifted = scalar.bits(BinaryOp.SHIFT_LEFT if left else BinaryOp.SHIFT_RIGHT, x, n)
+        fits = scalar.compare(CompareOp.LT, n, 8 * x.type.size)
+        out = scalar.number(0, x.type)
+        if not x.type.value.startswith("u"):
+            fits = scalar.logical(BinaryOp.AND, fits, scalar.compare(CompareOp.GE, n, 0))
+            sign_bits = scalar.select(scalar.compare(CompareOp.LT, x, 0), scalar.number(-1, x.type), 0)
+            out = out if left else sign_bits
+        return scalar.select(fits, shifted, out)
+
+    return binary(function)(c)
 
 
 def type_of(number: Any) -> ElementType:
@@ -214,6 +234,9 @@ def per_channel(value: Value, rank: int) -> Value:
     return unsqueezed(value, [0, *range(2, rank)])
 
 
+_A_SIXTH = float(np.float32(1 / 6))
+"""HardSwish is defined by HardSigmoid, whose attributes are 32-bit floats, also for doubles."""
+
 _FUNCTIONS: dict[str, Function] = {
     "Abs": scalar.absolute,
     "Neg": scalar.negate,
@@ -230,7 +253,7 @@ _FUNCTIONS: dict[str, Function] = {
     "Softplus": softplus,
     "Softsign": lambda x: scalar.divide(x, scalar.add(scalar.absolute(x), 1)),
     "Mish": lambda x: scalar.multiply(x, scalar.tanh(softplus(x))),
-    "HardSwish": lambda x: scalar.multiply(x, hard_sigmoid(x, 1 / 6, 0.5)),
+    "HardSwish": lambda x: scalar.multiply(x, hard_sigmoid(x, _A_SIXTH, 0.5)),
     "Asinh": asinh,
     "Acosh": acosh,
     "Atanh": atanh,

@@ -26,7 +26,7 @@ from polyloom.ir.types import ElementType
 def window_of(c: Context, spatial: Sequence[int], sizes: Sequence[int]) -> Window:
     """Return the window that the attributes describe, with automatic padding worked out."""
     rank = len(spatial)
-    sizes = c.numbers("kernel_shape", tuple(sizes))
+    _check_kernel(c, sizes)
     strides = c.numbers("strides", (1,) * rank)
     dilations = c.numbers("dilations", (1,) * rank)
     pads = c.numbers("pads", (0,) * (2 * rank))
@@ -42,6 +42,12 @@ def window_of(c: Context, spatial: Sequence[int], sizes: Sequence[int]) -> Windo
     if mode == "VALID":
         return replace(window, before=(0,) * rank, after=(0,) * rank)
     return window
+
+
+def _check_kernel(c: Context, sizes: Sequence[int]) -> None:
+    stated = c.numbers("kernel_shape", tuple(sizes))
+    if stated != tuple(sizes):
+        raise Refused(f"`kernel_shape` says {list(stated)}, the filters are {list(sizes)}")
 
 
 def _conv(c: Context) -> Sequence[Value]:
@@ -61,6 +67,7 @@ def _conv_transpose(c: Context) -> Sequence[Value]:
     rank = y.rank - 2
     strides = c.numbers("strides", (1,) * rank)
     extra = c.numbers("output_padding", (0,) * rank)
+    _check_kernel(c, w.shape[2:])
     base = Window(tuple(w.shape[2:]), strides, c.numbers("dilations", (1,) * rank), (0,) * rank, (0,) * rank)
     base.check()
     full = [(y.shape[2 + k] - 1) * strides[k] + base.reach(k) + extra[k] for k in range(rank)]
@@ -82,12 +89,10 @@ def _transposed_shape(c: Context, y: Value, full: Sequence[int]) -> tuple[tuple[
     strides = c.numbers("strides", (1,) * rank)
     natural = tuple(y.shape[2 + k] * strides[k] for k in range(rank))
     shape = c.numbers("output_shape", natural)[-rank:]
+    if c.attribute("output_shape") is None and any(n > m for n, m in zip(shape, full, strict=True)):
+        raise Refused(f"`auto_pad` gives {list(shape)} elements, its windows reach {list(full)}")
     total = [max(0, full[k] - shape[k]) for k in range(rank)]
-    small = [t // 2 for t in total]
-    before = [t - s for t, s in zip(total, small, strict=True)] if mode == "SAME_LOWER" else small
-    if mode == "NOTSET":
-        before = small if c.attribute("output_shape") is not None else before
-    return tuple(before), shape
+    return tuple(t // 2 if mode == "SAME_UPPER" else t - t // 2 for t in total), shape
 
 
 def _gemm(c: Context) -> Sequence[Value]:

@@ -10,6 +10,7 @@ import numpy as np
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import check_constant
 from polyloom.frontends.graph.context import Context, Table, axes, axis, only
+from polyloom.frontends.graph.model import element_type
 from polyloom.frontends.graph.operations.elementwise import broadcast_shape, filled, mapped
 from polyloom.frontends.graph.operations.indexing import (
     chosen,
@@ -76,8 +77,10 @@ def _constant_of_shape(c: Context) -> Sequence[Value]:
     number = c.attribute("value", np.zeros(1, np.float32))
     if not isinstance(number, np.ndarray) or number.size != 1:
         raise Refused("its value is no single number")
-    check_constant(shape, number.dtype.itemsize)
-    return only(c.builder.constant(np.full(shape, number.reshape(()))))
+    kind = element_type(number.dtype)
+    if kind is None:
+        raise Refused(f"elements of type {number.dtype}")
+    return only(filled(c.builder, shape, number.item(), kind))
 
 
 def _shape(c: Context) -> Sequence[Value]:
@@ -96,6 +99,7 @@ def _range(c: Context) -> Sequence[Value]:
         raise Refused("a range with the step 0")
     count = max(0, int(np.ceil((limit.item() - start.item()) / delta.item())))
     check_constant([count], start.dtype.itemsize)
+    c.builder.take_room(count, start.dtype.itemsize)
     numbers = start + np.arange(count).astype(start.dtype) * delta
     return only(c.builder.constant(numbers.astype(start.dtype)))
 
@@ -128,8 +132,7 @@ def _transpose(c: Context) -> Sequence[Value]:
 def _axes_of(c: Context, position: int, version: int) -> list[int] | None:
     """Return the axes that an attribute (before ``version``) or an input names; None: none are named."""
     if c.version >= version:
-        found = c.known_or(position, "its axes")
-        return None if found is None else [int(n) for n in found.reshape(-1)]
+        return None if c.optional(position) is None else c.integers(position, "its axes")
     return None if c.attribute("axes") is None else list(c.numbers("axes"))
 
 
@@ -174,8 +177,7 @@ def _split(c: Context) -> Sequence[Value]:
     x = c.input()
     at = c.axis("axis", x.rank, 0)
     if c.version >= 13:
-        given = c.known_or(1, "its sizes")
-        sizes = None if given is None else [int(n) for n in given]
+        sizes = None if c.optional(1) is None else c.integers(1, "its sizes")
     else:
         sizes = None if c.attribute("split") is None else list(c.numbers("split"))
     if sizes is None:
@@ -235,7 +237,7 @@ def _check_padded(x: Value, before: Sequence[int], after: Sequence[int]) -> None
 def _gather(c: Context) -> Sequence[Value]:
     x, positions = c.input(0), c.input(1)
     at = c.axis("axis", x.rank, 0)
-    known = c.builder.known(positions)
+    known = c.builder.known_few(positions)
     if known is None:
         return only(chosen(c.builder, x, at, wrapped(c.builder, positions, x.shape[at])))
     size = x.shape[at]
@@ -374,6 +376,7 @@ def _eye_like(c: Context) -> Sequence[Value]:
     number = c.attribute("dtype")
     kind = x.type if number is None else type_of(number)
     check_constant(x.shape, kind.size)
+    c.builder.take_room(x.size, kind.size)
     return only(c.builder.constant(np.eye(x.shape[0], x.shape[1], c.integer("k", 0)).astype(kind.dtype)))
 
 

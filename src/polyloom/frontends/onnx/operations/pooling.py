@@ -34,6 +34,10 @@ def _window(c: Context, x: Value) -> Window:
     if x.rank < 3:
         raise Refused(f"data of rank {x.rank}")
     window = window_of(c, x.shape[2:], c.numbers("kernel_shape"))
+    if max(window.dilations) > 1 and c.text("auto_pad", "NOTSET").startswith("SAME"):
+        raise Refused(
+            "SAME padding of dilated windows, which ONNX and onnxruntime work out in different ways"
+        )
     return with_ceiling(window, x.shape[2:]) if c.integer("ceil_mode", 0) else window
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import Function
+from polyloom.frontends.graph.consistency import agree
 from polyloom.frontends.graph.context import Context, Operation, Table, only
 from polyloom.frontends.graph.functions import (
     NAMED_ALIKE,
@@ -174,9 +175,12 @@ def _identity(c: Context) -> Sequence[Anything]:
     return c.everything
 
 
-def _default(c: Context) -> Sequence[Value]:
-    """PlaceholderWithDefault: what is given when nothing is fed."""
-    return only(c.input())
+def _shaped(c: Context) -> Sequence[Value]:
+    """EnsureShape, and PlaceholderWithDefault: its own value; the shape has to be true."""
+    x, stated = c.input(), c.attribute("shape")
+    if stated is not None and not agree(stated, x.shape):
+        raise Refused(f"its operand has the shape {list(x.shape)}, not {list(stated)}")
+    return only(x)
 
 
 def _ones(c: Context) -> Sequence[Value]:
@@ -291,7 +295,7 @@ OPERATIONS: Table = {
     "SelectV2": _select_broadcast,
     "ClipByValue": _clip_by_value,
     "OnesLike": _ones,
-    "PlaceholderWithDefault": _default,
+    **dict.fromkeys(("EnsureShape", "PlaceholderWithDefault"), _shaped),
     **dict.fromkeys(
         (
             "Identity",
@@ -300,7 +304,6 @@ OPERATIONS: Table = {
             "StopGradient",
             "PreventGradient",
             "CheckNumerics",
-            "EnsureShape",
             "ReadVariableOp",
         ),
         _identity,

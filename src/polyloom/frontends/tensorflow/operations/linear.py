@@ -220,6 +220,8 @@ def _product(left: str, right: str) -> Operation:
     """Return a matrix product; ``left`` and ``right``: the attributes that tell what is transposed."""
 
     def operation(c: Context) -> Sequence[Value]:
+        if c.attribute("Tout", c.input(0).type) is not c.input(0).type:
+            raise Refused("a product of another type than its factors")
         a = _matrix(c.input(0), turned=bool(c.attribute(left, False)))
         return only(matrix_product(c.builder, a, _matrix(c.input(1), turned=bool(c.attribute(right, False)))))
 

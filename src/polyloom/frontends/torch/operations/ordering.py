@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.context import only
-from polyloom.frontends.graph.operations.elementwise import cast
+from polyloom.frontends.graph.functions import is_nan
+from polyloom.frontends.graph.operations.elementwise import cast, mapped
 from polyloom.frontends.graph.operations.movement import reshaped
 from polyloom.frontends.graph.operations.ranking import counted_before, of_rank, ranked
+from polyloom.frontends.graph.operations.reductions import arg_extreme, reduced
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, squeezed
 from polyloom.frontends.torch.call import Call, operations
 from polyloom.frontends.torch.operations.promotion import common_type
+from polyloom.ir.expressions import Expression
+from polyloom.ir.program import Combine
 from polyloom.ir.types import ElementType
 
 
@@ -37,9 +42,26 @@ def _median(c: Call) -> Sequence[Value]:
     x = c.tensor()
     if c.given("dim"):
         at = c.axis("dim", x.rank)
-        return _element_in_order(c, x, at, (x.shape[at] - 1) // 2)
+        found = _middle(c, x, at)
+        return found if c.flag("keepdim") else [squeezed(v, [at]) for v in found]
     flat = reshaped(c.b, x, [x.size])
-    return only(squeezed(of_rank(c.b, flat, 0, (x.size - 1) // 2, ElementType.INT64)[0], [0]))
+    return only(squeezed(_middle(c, flat, 0)[0], [0]))
+
+
+def _middle(c: Call, x: Value, at: int) -> tuple[Value, Value]:
+    """Return the middle element along an axis, which stays, and its position; NaN where there is one."""
+    found, place = of_rank(c.b, x, at, (x.shape[at] - 1) // 2, ElementType.INT64)
+    if not x.type.is_float:
+        return found, place
+    most = reduced(c.b, Combine.MAXIMUM, x, [at], hint="max")
+    first = arg_extreme(c.b, x, at, largest=True, last=False, kind=ElementType.INT64)
+
+    def function(m: Expression, nan: Expression, other: Expression) -> Expression:
+        return scalar.select(is_nan(m), nan, other)
+
+    return mapped(c.b, function, most, most, found), mapped(
+        c.b, function, most, first, place, hint="position"
+    )
 
 
 def _element_in_order(c: Call, x: Value, at: int, rank: int) -> Sequence[Value]:

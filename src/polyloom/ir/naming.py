@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import count
 
 
@@ -20,3 +21,18 @@ def fresh_all(wanted: Sequence[str], taken: Iterable[str]) -> tuple[str, ...]:
     for name in wanted:
         used.append(fresh(name, used))
     return tuple(used[len(used) - len(wanted) :])
+
+
+@dataclass(eq=False)
+class Names:
+    """Gives out names, no two the same but for the same key. ``taken``: those that others have."""
+
+    taken: set[str]
+    given: dict[tuple[object, ...], str] = field(default_factory=dict)
+
+    def of(self, key: tuple[object, ...], wanted: str) -> str:
+        """Return the name of what ``key`` identifies: ``wanted``, or it with a number."""
+        if key not in self.given:
+            self.given[key] = fresh(wanted, self.taken)
+            self.taken.add(self.given[key])
+        return self.given[key]

@@ -1,0 +1,157 @@
+"""Files that are made once for each name, and known again by a digest of their content.
+
+A cache is a convenience. Where its folder cannot be written, is full, or holds something broken, files are
+made anew, if need be in a temporary folder, which goes when the process ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from polyloom.diagnostics import PolyloomError, error
+
+_DIGEST = hashlib.sha256().digest_size
+_HOME = "XDG_CACHE_HOME"
+_POCL = "POCL_CACHE_DIR"
+
+_replaced: dict[str, str] = {}
+"""What ``XDG_CACHE_HOME`` said, by what it says now for the sake of libraries."""
+
+
+@cache
+def cache_folder() -> Path:
+    """Return a folder that can be written: that of the platform for caches, or a temporary one."""
+    folder = cache_home()
+    if folder is not None and is_writable(folder / "polyloom"):
+        return folder / "polyloom"
+    return temporary_folder()
+
+
+def cache_home() -> Path | None:
+    """Return where programs keep caches; None where the system names no such place."""
+    given = Path(_stated_cache_home())
+    if given.is_absolute():
+        return given
+    try:
+        home = Path.home()
+    except RuntimeError:  # no HOME, and a user without an entry
+        return None
+    if not home.is_absolute():
+        return None
+    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+
+
+def _stated_cache_home() -> str:
+    """Return what the user's ``XDG_CACHE_HOME`` says, empty for nothing."""
+    given = os.environ.get(_HOME, "")
+    return _replaced.get(given, given)
+
+
+def lend_libraries_a_cache() -> None:
+    """Let libraries that cannot work without a cache have a temporary one, where the user's is not writable.
+
+    Must run before they are loaded: PyOpenCL (with pytools) and PoCL. What the user sets for PoCL stays.
+    """
+    home = cache_home()
+    if home is None or not all(map(is_writable, (home / "pytools", home / "pyopencl"))):
+        lent = str(temporary_folder() / "libraries")
+        _replaced[lent] = _stated_cache_home()
+        os.environ[_HOME] = lent
+    if _POCL not in os.environ and (home is None or not is_writable(home / "pocl" / "kcache")):
+        os.environ[_POCL] = str(temporary_folder() / "pocl")
+
+
+def unusable_pocl_cache() -> str:
+    """Return what the user's ``POCL_CACHE_DIR`` names where that cannot be written, else nothing."""
+    given = os.environ.get(_POCL, "")
+    return given if given and not is_writable(Path(given)) else ""
+
+
+def is_writable(folder: Path) -> bool:
+    """Return whether files can be made in a folder, which is made where there is none."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(4096))
+            file.flush()
+            return True
+    except (OSError, ValueError):
+        return False
+
+
+@cache
+def temporary_folder() -> Path:
+    """Return a folder that goes with this process.
+
+    Errors: ``folder-none`` where there is no place for temporary files.
+    """
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="polyloom-"))
+    except OSError as fault:
+        message = "no folder for temporary files can be written"
+        helps = ["make room, or name another folder by the variable TMPDIR"]
+        raise PolyloomError(error("folder-none", message, notes=[str(fault)], helps=helps)) from fault
+    owner = os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # a child that was forked leaves it alone
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return folder
+
+
+def kept(folder: Path, name: str, make: Callable[[], bytes]) -> Path:
+    """Return a file with what ``make`` gives, made only where it is not there or not as it was written.
+
+    The file ends in a digest of what stands before it: a loader of object files looks past it. A file enters
+    the folder by an atomic rename, so that processes which make the same one do not disturb each other.
+    """
+    path = folder / name
+    if not is_whole(path):
+        content = make()
+        try:
+            _write(path, content)
+        except OSError:  # it is full, or somebody else's
+            path = temporary_folder() / name
+            _write_or_refuse(path, content)
+    with suppress(OSError):
+        os.utime(path)
+    return path
+
+
+def is_whole(path: Path) -> bool:
+    """Return whether a file is there and holds what was written."""
+    try:
+        data = path.read_bytes() if path.is_file() else b""
+    except OSError:
+        return False
+    return len(data) > _DIGEST and hashlib.sha256(data[:-_DIGEST]).digest() == data[-_DIGEST:]
+
+
+def _write(path: Path, content: bytes) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix="new-", suffix=path.suffix)
+    try:
+        with open(handle, "wb") as file:  # noqa: PTH123 - it is open already
+            file.write(content + hashlib.sha256(content).digest())
+        Path(name).replace(path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _write_or_refuse(path: Path, content: bytes) -> None:
+    try:
+        _write(path, content)
+    except OSError as fault:
+        message = f"`{path}` cannot be written: {fault.strerror or fault}"
+        helps = ["make room, or name another folder by the variable TMPDIR"]
+        raise PolyloomError(error("file-unwritable", message, helps=helps)) from fault

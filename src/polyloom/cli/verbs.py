@@ -1,0 +1,187 @@
+"""The command ``polyloom``: verbs, and what becomes of errors.
+
+Exit status: 0 done; 1 the program or its input is wrong; 2 wrong usage; 3 understood, but Polyloom cannot
+express it; 70 a fault of Polyloom itself.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import select
+import sys
+import traceback
+from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
+
+import click
+
+from polyloom.cli.supervise import INTERRUPTED
+from polyloom.diagnostics import PolyloomError, error, visible
+
+INTERNAL = 70
+
+VERBS = {
+    "show": "What was understood of a source.",
+    "explain": "Every stage of the wafer back end, with its sets, and why.",
+    "compile": "C code for every PE, or a C program whose loops run on OpenCL.",
+    "simulate": "Run the compiled code on a simulated wafer.",
+    "run": "Run a layer, a model or a C function on an OpenCL device.",
+    "tune": "Search for the fastest schedules of a program on a device.",
+    "devices": "The OpenCL devices that there are.",
+    "trace": "Every intermediate tensor, by the evaluator.",
+}
+
+
+class Verbs(click.Group):
+    """Imports a verb's module when the verb is used, so that the others cost nothing."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the verbs in the order in which one uses them."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of a verb."""
+        if cmd_name not in VERBS:
+            return None
+        command = import_module(f"polyloom.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs without importing them."""
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.command(
+    cls=Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit status: 0 done, 1 wrong input, 2 wrong usage, 3 cannot be expressed, 70 our fault.",
+)
+@click.version_option(package_name="polyloom", message="polyloom %(version)s")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show where a fault of Polyloom happened.")
+def polyloom() -> None:
+    """A polyhedral compiler: layers, models and C loops, to SIMD code for a simulated wafer or to OpenCL."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line and return the exit status."""
+    _print_any_name()
+    try:
+        with _debugging("--debug" in arguments), _limited(arguments):
+            status = polyloom.main(args=arguments, prog_name="polyloom", standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except click.ClickException as fault:
+        fault.show()
+        return fault.exit_code
+    except PolyloomError as fault:
+        from polyloom.cli.messages import print_diagnostics
+
+        print_diagnostics(fault.diagnostics)
+        return fault.exit_status
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        _forget_stdout()
+        return 0
+    except SystemExit as left:  # rich and click leave so where nobody reads their output any more
+        if not (isinstance(left.__context__, BrokenPipeError) or _reader_is_gone()):
+            raise
+        _forget_stdout()
+        return 0
+    except OSError as fault:
+        if fault.errno not in _OF_THE_SYSTEM:
+            _report_fault(fault, debug="--debug" in arguments)
+            return INTERNAL
+        _report_refusal(fault)
+        return 1
+    except MemoryError as fault:
+        _report_shortage(fault)
+        return 1
+    except Exception as fault:
+        _report_fault(fault, debug="--debug" in arguments)
+        return INTERNAL
+
+
+def _print_any_name() -> None:
+    """Let names of files that are no text be printed with escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _reader_is_gone() -> bool:
+    if not hasattr(select, "poll"):
+        return False
+    waiting = select.poll()
+    waiting.register(sys.stdout.fileno(), 0)
+    return any(events & select.POLLERR for _, events in waiting.poll(0))
+
+
+def _debugging(wanted: bool) -> AbstractContextManager[None]:
+    """Verify programs after each pass, if that is wanted."""
+    if not wanted:
+        return nullcontext()
+    from polyloom.ir.passes import verified
+
+    return verified()
+
+
+def _limited(arguments: list[str]) -> AbstractContextManager[None]:
+    """Limit what isl does for a verb; some never ask it anything."""
+    if not any(a in VERBS and a != "devices" for a in arguments):
+        return nullcontext()
+    from polyloom.polyhedra.effort import refusing
+
+    return refusing("all that the command asks for")
+
+
+def _forget_stdout() -> None:
+    """Whoever read the output is gone: let the interpreter's last flush go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+_OF_THE_SYSTEM = frozenset(
+    (
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EFBIG,
+        errno.EIO,
+        errno.EROFS,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+    )
+)
+"""What the system refuses anybody: no room, no descriptors, a disk that fails."""
+
+
+def _report_refusal(fault: OSError) -> None:
+    from polyloom.cli.messages import print_diagnostics
+
+    where = f" (`{fault.filename}`)" if fault.filename else ", where the output goes or temporary files are"
+    helps = ["make room; the variable TMPDIR names another folder for temporary files"]
+    print_diagnostics([error("system-refusal", f"the system says: {fault.strerror}{where}", helps=helps)])
+    _forget_stdout()
+
+
+def _report_shortage(fault: MemoryError) -> None:
+    from polyloom.cli.messages import print_diagnostics
+
+    notes = [str(fault)] if str(fault) else []
+    helps = ["smaller sizes need less, or a machine with more memory has it"]
+    print_diagnostics([error("memory", "the memory does not suffice", notes=notes, helps=helps)])
+
+
+def _report_fault(fault: Exception, *, debug: bool) -> None:
+    if debug:
+        traceback.print_exception(fault)
+    what = visible(f"{type(fault).__name__}: {fault}".strip().partition("\n")[0])
+    click.echo(f"polyloom: this is a fault of Polyloom, not yours: {what}", err=True)
+    click.echo("Please report it with the command and its files.", err=True)
+    if not debug:
+        click.echo("`--debug` shows where it happened.", err=True)

@@ -1,0 +1,4 @@
+#ifndef _INTRINSICS_PMMINTRIN_H
+#define _INTRINSICS_PMMINTRIN_H
+#include <immintrin.h>
+#endif

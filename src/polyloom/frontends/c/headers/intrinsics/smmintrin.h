@@ -1,0 +1,4 @@
+#ifndef _INTRINSICS_SMMINTRIN_H
+#define _INTRINSICS_SMMINTRIN_H
+#include <immintrin.h>
+#endif

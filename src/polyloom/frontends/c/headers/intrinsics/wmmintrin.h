@@ -1,0 +1,4 @@
+#ifndef _INTRINSICS_WMMINTRIN_H
+#define _INTRINSICS_WMMINTRIN_H
+#include <immintrin.h>
+#endif

@@ -1,0 +1,71 @@
+"""Arguments that may be given and that a lowering need not ask for, each with the reason.
+
+All others change a result, or may: one that no lowering asks for is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from polyloom.frontends.graph.lookups import refuse_unknown
+
+_MEMORY = ("device", "layout", "memory_format", "physical_layout", "pin_memory", "non_blocking")
+"""Where and how a tensor lies."""
+
+_GRADIENTS = ("requires_grad", "scale_grad_by_freq", "sparse", "sparse_grad")
+"""How gradients are kept: those of an exported program are operations of their own."""
+
+_ALGORITHM = ("compute_mode", "cudnn_enable", "cudnn_enabled", "path", "unroll_dim")
+"""How PyTorch computes, not what."""
+
+_TYPES = ("dtype", "input_dtype", "out_dtype", "out_int32")
+"""Types of results: those that the archive states are compared with what comes out."""
+
+_ORDER = ("sorted", "stable")
+"""Results are sorted always, and equal elements keep their order."""
+
+_AXES = ("dim", "dim0", "dim1", "axis0", "axis1", "start_dim", "end_dim")
+"""Scalars have no axes; PyTorch lets 0 and -1 name one."""
+
+_IRRELEVANT = frozenset((*_MEMORY, *_GRADIENTS, *_ALGORITHM, *_TYPES, *_ORDER, "implicit"))
+
+_OF_OPERATIONS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("dropout", "feature_dropout", "alpha_dropout"), ("p",)),
+    **dict.fromkeys(("lstm", "gru", "rnn_relu", "rnn_tanh"), ("dropout",)),
+    **dict.fromkeys(("rrelu", "rrelu_with_noise_functional"), ("generator",)),
+    **dict.fromkeys(
+        ("batch_norm", "instance_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training"),
+        ("momentum",),
+    ),
+    "convolution_backward": ("bias_sizes",),
+    "cross_entropy_loss": ("ignore_index",),
+    "linalg_inv_ex": ("check_errors",),
+    "max_pool2d_with_indices_backward": ("indices",),
+    "max_pool3d_with_indices_backward": ("indices",),
+    "native_group_norm": ("N", "C", "HxW"),
+}
+"""What does not matter where the lowering does not ask for it: rates of what only training drops or keeps,
+labels to be ignored where there are probabilities, and what the operands say themselves."""
+
+_NEUTRAL: Mapping[str, Any] = {
+    "half_to_float": False,
+    "output_padding": 0,
+    "training": True,
+}
+"""The value of an argument that changes nothing."""
+
+
+def refuse_ignored(op: str, unasked: Mapping[str, Any], *, scalars: bool) -> None:
+    """Raise ``Refused`` for arguments that a lowering did not ask for and that may change the result.
+
+    ``scalars``: all operands are scalars.
+    """
+    harmless = _IRRELEVANT | {*_OF_OPERATIONS.get(op.split(".")[1], ())} | {*(_AXES if scalars else ())}
+    names = [n for n, v in unasked.items() if v is not None and n not in harmless and not _is_neutral(n, v)]
+    refuse_unknown("argument", names, op)
+
+
+def _is_neutral(name: str, value: Any) -> bool:
+    values = value if isinstance(value, tuple) else (value,)
+    return name in _NEUTRAL and all(v == _NEUTRAL[name] for v in values)

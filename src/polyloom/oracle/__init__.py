@@ -1,0 +1,1 @@
+"""What a C program means, found without the transformations: by a C compiler, or instance after instance."""

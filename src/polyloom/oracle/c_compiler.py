@@ -1,0 +1,105 @@
+"""A C compiler for programs as they stand: no optimisation that moves a rounding, and subscripts checked."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from polyloom.caches import temporary_folder
+from polyloom.programs import ProgramFault, find_program, first_error, python_module, run_program
+
+FLAGS = (
+    "-std=gnu11",
+    "-O1",
+    "-fwrapv",
+    "-ffp-contract=off",
+    "-fno-strict-aliasing",
+    "-ffunction-sections",
+    "-fdata-sections",
+    "-w",
+)
+CHECKED = (
+    ("-fsanitize=array-bounds", "-fno-sanitize-trap=array-bounds"),
+    ("-fsanitize=bounds",),
+    (),
+)
+"""Flags that check subscripts, of clang, of gcc, of others; the driver has what they call."""
+
+UNUSED_DROPPED = (("-Wl,--gc-sections",), ("-Wl,-dead_strip",), ())
+"""Functions of the file that the part does not call may use others that are not there."""
+
+LONGEST = 120.0
+"""Seconds that a compiler may take."""
+
+
+class CannotBuild(Exception):
+    """The file is refused by the compiler; the text says why."""
+
+
+@dataclass(frozen=True)
+class CCompiler:
+    """``command``: its words; ``name``: as printed; ``flags``: that it needs beside others."""
+
+    command: tuple[str, ...]
+    name: str
+    flags: tuple[str, ...] = ()
+
+
+def find_c_compiler() -> CCompiler | None:
+    """Return the first C compiler of gcc, clang, cc and ziglang; None where there is none."""
+    for name in ("gcc", "clang", "cc"):
+        path = find_program(name)
+        if path is not None:
+            return CCompiler((path,), name)
+    if importlib.util.find_spec("ziglang"):
+        return CCompiler((*python_module("ziglang"), "cc"), "zig cc", ("-fno-sanitize=all",))
+    return None
+
+
+def build(compiler: CCompiler, source: Path, options: Sequence[str], target: Path) -> None:
+    """Build a program of a file and the driver, with checked subscripts if possible.
+
+    Errors: ``CannotBuild``.
+    """
+    driver, checks = _prepared(compiler)
+    unit = target.with_suffix(".o")
+    flags = (*compiler.flags, *FLAGS, *checks, *options)
+    _first(compiler, [(*flags, "-c", str(source), "-o", str(unit))])
+    whole = (*compiler.flags, str(unit), str(driver), "-o", str(target), "-lm", "-pthread")
+    _first(compiler, [(*whole, *flags) for flags in UNUSED_DROPPED])
+
+
+@cache
+def _prepared(compiler: CCompiler) -> tuple[Path, tuple[str, ...]]:
+    """Return the driver as an object file, and the flags by which subscripts are checked."""
+    folder = temporary_folder()
+    driver, empty = folder / "driver.o", folder / "empty.c"
+    empty.write_text("")
+    with as_file(files(__package__) / "native" / "driver.c") as text:
+        _first(compiler, [(*compiler.flags, "-O1", "-w", "-c", str(text), "-o", str(driver))])
+    probe = ("-c", str(empty), "-o", str(folder / "empty.o"))
+    checks = _first(compiler, [(*compiler.flags, *check, *probe) for check in CHECKED])
+    return driver, CHECKED[checks]
+
+
+def _first(compiler: CCompiler, commands: Sequence[Sequence[str]]) -> int:
+    """Run the first of the commands that works; return its number."""
+    faults = []
+    for number, words in enumerate(commands):
+        faults.append(_fault((*compiler.command, *words)))
+        if not faults[-1]:
+            return number
+    raise CannotBuild(f"{compiler.name} does not build it: {faults[0]}")
+
+
+def _fault(command: Sequence[str]) -> str:
+    """Return what a compiler says first, nothing where it succeeds."""
+    try:
+        done = run_program(command, seconds=LONGEST)
+    except ProgramFault as fault:
+        return str(fault)
+    return first_error(done.err) if done.status else ""

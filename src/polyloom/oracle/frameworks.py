@@ -1,0 +1,148 @@
+"""A model run by its own framework: what a child process does, told by a folder (``model_reference``).
+
+``job.json`` there: ``{kind, model, function, inputs: [name]}``; ``inputs.npz``: arrays ``a0``, ``a1``, ...
+It leaves ``outputs.npz`` and ``answer.json``: ``{by, outputs: [name]}``, or ``{missing}`` where no framework
+is installed, or ``{by, fault}`` where it does not run the model.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polyloom.files import write_arrays
+
+NDArray = npt.NDArray[Any]
+Results = dict[str, NDArray]
+Runner = Callable[[str, str | None, Mapping[str, NDArray]], Results]
+
+
+def with_onnxruntime(model: str, function: str | None, given: Mapping[str, NDArray]) -> Results:
+    """Run an ONNX model as it stands: without rewrites."""
+    runtime: Any = import_module("onnxruntime")
+    options = runtime.SessionOptions()
+    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    feeds = {i.name: given[i.name] if i.name in given else _unused(i) for i in session.get_inputs()}
+    names = [o.name for o in session.get_outputs()]
+    return dict(zip(names, session.run(names, feeds), strict=True))
+
+
+def _unused(declared: Any) -> NDArray:
+    """Return an array for an input that nothing depends on."""
+    kinds = {"tensor(float)": "f4", "tensor(double)": "f8", "tensor(float16)": "f2", "tensor(bool)": "?"}
+    kind = kinds.get(declared.type) or declared.type.removeprefix("tensor(").removesuffix(")")
+    return np.zeros([n if isinstance(n, int) else 1 for n in declared.shape], kind)
+
+
+def with_onnx(model: str, function: str | None, given: Mapping[str, NDArray]) -> Results:
+    """Run an ONNX model by the evaluator of the package onnx."""
+    evaluator: Any = import_module("onnx.reference").ReferenceEvaluator(model)
+    return dict(zip(evaluator.output_names, evaluator.run(None, dict(given)), strict=True))
+
+
+def with_torch(model: str, function: str | None, given: Mapping[str, NDArray]) -> Results:
+    """Run a program of ``torch.export``; results are called ``#0``, ``#1``, ... as the program lists them."""
+    torch: Any = import_module("torch")
+    tree: Any = import_module("torch.utils._pytree")
+    program = torch.export.load(model)
+    signature = program.graph_signature
+    flat = [torch.from_numpy(np.array(given[name])) for name in signature.user_inputs]
+    arguments, keywords = tree.tree_unflatten(flat, program.call_spec.in_spec)
+    module = program.module()
+    with torch.no_grad():
+        leaves = iter(tree.tree_leaves(module(*arguments, **keywords)))
+    held = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    given_back = [(s.kind.name == "USER_OUTPUT", s.target) for s in signature.output_specs]
+    results = [next(leaves) if users else held.get(target) for users, target in given_back]
+    arrays = [value.detach().numpy() for value in results if isinstance(value, torch.Tensor)]
+    return {f"#{k}": array for k, array in enumerate(arrays)}
+
+
+def with_tensorflow(model: str, function: str | None, given: Mapping[str, NDArray]) -> Results:
+    """Run a GraphDef, or a signature of a SavedModel."""
+    tf: Any = import_module("tensorflow")
+    if not Path(model, "saved_model.pb").exists() and Path(model).name != "saved_model.pb":
+        return _graph_def(tf, model, given)
+    loaded = tf.saved_model.load(model if Path(model).is_dir() else str(Path(model).parent))
+    call = loaded.signatures[function or "serving_default"]
+    wanted = call.structured_input_signature[1]
+    return {n: v.numpy() for n, v in call(**{n: tf.constant(given[n]) for n in wanted}).items()}
+
+
+def _graph_def(tf: Any, model: str, given: Mapping[str, NDArray]) -> Results:
+    graph = tf.Graph()
+    definition = tf.compat.v1.GraphDef()
+    definition.ParseFromString(Path(model).read_bytes())
+    with graph.as_default():
+        tf.import_graph_def(definition, name="")
+    used = {i.op.name for op in graph.get_operations() for i in op.inputs}
+    ends = [op for op in graph.get_operations() if op.name not in used and op.outputs and op.inputs]
+    fetched = {op.name if k == 0 else f"{op.name}:{k}": t for op in ends for k, t in enumerate(op.outputs)}
+    with tf.compat.v1.Session(graph=graph) as session:
+        feeds = {graph.get_tensor_by_name(n if ":" in n else f"{n}:0"): a for n, a in given.items()}
+        found: Results = session.run(fetched, feeds)
+    return found
+
+
+FRAMEWORKS: dict[str, tuple[tuple[str, tuple[str, ...], Runner], ...]] = {
+    "onnx": (
+        ("onnxruntime", ("onnxruntime", "onnxruntime-gpu"), with_onnxruntime),
+        ("onnx", ("onnx",), with_onnx),
+    ),
+    "torch": (("torch", ("torch",), with_torch),),
+    "tensorflow": (("tensorflow", ("tensorflow", "tensorflow-cpu", "tensorflow-intel"), with_tensorflow),),
+}
+"""For each kind of file: modules, the packages that bring them, and how they run a model; the best first."""
+
+
+def main() -> None:
+    """Carry out the job of a folder."""
+    folder = Path(sys.argv[1])
+    job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+    with np.load(folder / "inputs.npz", allow_pickle=False) as arrays:
+        given = {name: arrays[f"a{k}"] for k, name in enumerate(job["inputs"])}
+    answer: dict[str, Any] = {"missing": FRAMEWORKS[job["kind"]][0][0]}
+    for module, packages, run in FRAMEWORKS[job["kind"]]:
+        by = _installed(module, packages)
+        if by is not None:
+            answer = _run(folder, by, partial(run, job["model"], job["function"], given))
+            break
+    (folder / "answer.json").write_text(json.dumps(answer), encoding="utf-8")
+
+
+def _installed(module: str, packages: tuple[str, ...]) -> str | None:
+    """Return a module's name with its version, where it can be imported."""
+    try:
+        import_module(module)
+    except Exception:  # a package that is installed and broken raises anything
+        return None
+    for package in packages:
+        try:
+            return f"{module} {version(package)}"
+        except ImportError:
+            continue
+    return module
+
+
+def _run(folder: Path, by: str, run: Callable[[], Results]) -> dict[str, Any]:
+    try:
+        found = {name: np.asarray(array) for name, array in run().items()}
+    except Exception as fault:  # frameworks have their own exceptions for what they do not run
+        return {"by": by, "fault": str(fault).strip().partition("\n")[0][:200]}
+    write_arrays(folder / "outputs.npz", {f"a{k}": array for k, array in enumerate(found.values())})
+    return {"by": by, "outputs": list(found)}
+
+
+if __name__ == "__main__":
+    main()

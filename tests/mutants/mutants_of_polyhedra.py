@@ -1,0 +1,163 @@
+"""Mutants of ``polyhedra/``."""
+
+from __future__ import annotations
+
+from mutant import Mutant, Probe
+
+MUTANTS = [
+    Mutant(
+        "polyhedra/compression",
+        "for vector, pivot in reversed(basis):",
+        "for vector, pivot in ():",
+        Probe("polyhedra_probes.origin_is_small"),
+    ),
+    Mutant(
+        "polyhedra/compression",
+        "rest = rest.sub(solved[k].scale_val(isl.Val(form[row][k])))",
+        "rest = rest.add(solved[k].scale_val(isl.Val(form[row][k])))",
+        Probe("polyhedra_probes.holds", ("test_compression_is_a_bijection_on_the_points",)),
+    ),
+    Mutant(
+        "polyhedra/compression",
+        "return aff if divisor == 1 else aff.scale_down_val(isl.Val(divisor)).floor()",
+        "return aff",
+        Probe("polyhedra_probes.holds", ("test_compression_is_a_bijection_on_the_points",)),
+    ),
+    Mutant(
+        "polyhedra/compression",
+        "rows = [row for row in rows if any(row[: n_div + n_set])]",
+        "rows = rows[:1]",
+        Probe("polyhedra_probes.holds", ("test_compression_uses_every_equality",)),
+    ),
+    Mutant(
+        "polyhedra/box_hull",
+        "yield lower, distance + 1",
+        "yield lower, distance",
+        Probe(
+            "polyhedra_probes.holds",
+            ("test_the_box_hull_holds_its_set_and_is_no_larger_than_its_offset_asks", False),
+        ),
+    ),
+    Mutant(
+        "polyhedra/box_hull",
+        " - _nearest(line, _from_bound(upper).neg())",
+        "",
+        Probe("polyhedra_probes.hull_is_tight"),
+    ),
+    Mutant(
+        "polyhedra/box_hull",
+        "offset = upper.add_constant_val(isl.Val(-distance))",
+        "offset = upper",
+        Probe(
+            "polyhedra_probes.holds",
+            ("test_the_box_hull_holds_its_set_and_is_no_larger_than_its_offset_asks", False),
+        ),
+    ),
+    Mutant(
+        "polyhedra/box_hull",
+        "if acceptable and (best is None or size < best[1]):",
+        "if acceptable and (best is None or size > best[1]):",
+        Probe("polyhedra_probes.hull_is_tight"),
+    ),
+    Mutant(
+        "polyhedra/bounds",
+        "not_below = not_below.order_le(",
+        "not_below = not_below.order_lt(",
+        Probe("polyhedra_probes.holds", ("test_dense_constant_independent",)),
+    ),
+    Mutant(
+        "polyhedra/bounds",
+        "return isl.Set.from_pw_multi_aff(difference.add_constant_val(isl.Val(1)))",
+        "return isl.Set.from_pw_multi_aff(difference)",
+        Probe("polyhedra_probes.holds", ("test_minimum_maximum_and_size",)),
+    ),
+    Mutant(
+        "polyhedra/bounds",
+        "return _pointwise(points, points.dim_max)",
+        "return _pointwise(points, points.dim_min)",
+        Probe("polyhedra_probes.holds", ("test_minimum_maximum_and_size",)),
+    ),
+    Mutant(
+        "polyhedra/bounds",
+        "return box_between(minimum, maximum).is_subset(points)",
+        "return True",
+        Probe("polyhedra_probes.holds", ("test_dense_constant_independent",)),
+    ),
+    Mutant(
+        "polyhedra/loops",
+        "return bool(found.is_equal(points))",
+        "return True",
+        Probe("polyhedra_probes.wrong_loops_are_seen"),
+        fast=True,
+    ),
+    Mutant(
+        "polyhedra/loops", "Number(high + 1)", "Number(high)", Probe("polyhedra_probes.filtering_loops_visit")
+    ),
+    Mutant(
+        "polyhedra/loops",
+        "if self.context.is_subset(aligned):",
+        "if True:",
+        Probe("polyhedra_probes.filtering_loops_visit"),
+    ),
+    Mutant(
+        "polyhedra/loop_meaning",
+        ".intersect(distance.tdiv_r(step).zero_set())",
+        "",
+        Probe("polyhedra_probes.meanings"),
+    ),
+    Mutant(
+        "polyhedra/loop_meaning",
+        "scope.restricted(holds.complement())",
+        "scope.restricted(holds)",
+        Probe("polyhedra_probes.meanings"),
+    ),
+    Mutant(
+        "polyhedra/loop_meaning",
+        '"/": isl.PwAff.tdiv_q,',
+        '"/": lambda a, b: a.div(b).floor(),',
+        Probe("polyhedra_probes.meanings"),
+    ),
+    Mutant(
+        "polyhedra/loop_meaning",
+        "if a.is_equal(b):",
+        "if b.is_subset(a):",
+        Probe("polyhedra_probes.other_elements"),
+    ),
+    Mutant(
+        "polyhedra/enumeration",
+        "shifted = translate(sizes, hull.offset.neg())",
+        "shifted = translate(sizes, hull.offset)",
+        Probe("polyhedra_probes.holds", ("test_every_size_is_enumerated_and_no_other",)),
+    ),
+    Mutant(
+        "polyhedra/enumeration",
+        "sizes = project_out_parameters(size, index)",
+        "sizes = size",
+        Probe("polyhedra_probes.holds", ("test_every_size_is_enumerated_and_no_other",)),
+    ),
+    Mutant(
+        "polyhedra/simplify",
+        "return hull if hull.is_subset(points) else points",
+        "return hull",
+        Probe("polyhedra_probes.simplified"),
+        fast=True,
+    ),
+    Mutant(
+        "polyhedra/straighten",
+        "if _involves_dims(candidate) and _constant_width(prefix, k, candidate):",
+        "if False:",
+        Probe("polyhedra_probes.straightened"),
+    ),
+    Mutant(
+        "polyhedra/straighten",
+        "b.add_constant_val(isl.Val(1)).drop_dims",
+        "b.drop_dims",
+        Probe("polyhedra_probes.straightened"),
+    ),
+    Mutant(
+        "polyhedra/elimination",
+        "aff if coefficient.is_neg() else aff.neg()",
+        "aff",
+        Probe("polyhedra_probes.eliminated"),
+    ),
+]

@@ -1,0 +1,206 @@
+"""Mutants of ``scop/``: dependences, expansion, plans, scans, fusion, verdicts."""
+
+from __future__ import annotations
+
+from mutant import Mutant, Probe
+
+MUTANTS = [
+    Mutant(
+        "scop/dependences",
+        "anti = self._flow(every, None, reads).get_may_dependence()",
+        "anti = self._empty()",
+        Probe("c_probes.evaluated", ("read_before_written",)),
+    ),
+    Mutant(
+        "scop/dependences",
+        "output = self._flow(every, always, perhaps).get_may_dependence()",
+        "output = self._empty()",
+        Probe("c_probes.evaluated", ("written_twice",)),
+    ),
+    Mutant(
+        "scop/dependences",
+        "flow = self._flow(reads, always, perhaps).get_may_dependence()",
+        "flow = self._empty()",
+        Probe("c_probes.evaluated", ("recurrence",)),
+        fast=True,
+    ),
+    Mutant(
+        "scop/dependences",
+        "plain = statement.condition is None and not statement.target.computed",
+        "plain = not statement.target.computed",
+        Probe("c_probes.evaluated", ("perhaps_written",)),
+        fast=True,
+    ),
+    Mutant(
+        "scop/dependences",
+        "or a.op is not b.op or",
+        "or",
+        Probe("c_probes.evaluated", ("operators_in_turn",)),
+    ),
+    Mutant(
+        "scop/updates",
+        "return _signed_terms(a, sign) + _signed_terms(b, -sign)",
+        "return _signed_terms(a, sign) + _signed_terms(b, sign)",
+        Probe("c_probes.evaluated", ("sum_of_differences",)),
+    ),
+    Mutant(
+        "scop/updates",
+        "own = [(sign, part) for sign, part in parts",
+        "own = [(1, part) for sign, part in parts",
+        Probe("c_probes.evaluated", ("difference",)),
+    ),
+    Mutant(
+        "scop/updates",
+        "if not others or any(_reads(part, mine) for _, part in others):",
+        "if not others:",
+        Probe("c_probes.evaluated", ("growing",)),
+    ),
+    Mutant(
+        "scop/updates",
+        "if inner.type.is_float or inner.type.size < type_.size:",
+        "if inner.type.size < type_.size:",
+        Probe("c_probes.evaluated", ("sum_of_halves",)),
+    ),
+    Mutant(
+        "scop/updates",
+        "op = _TURNED.get(compare.op, compare.op)",
+        "op = compare.op",
+        Probe("c_probes.evaluated", ("largest_and_smallest",)),
+    ),
+    Mutant(
+        "scop/updates",
+        "nothing = Constant(neutral(found.op, found.term.type), found.term.type)",
+        "nothing = Constant(0, found.term.type)",
+        Probe("c_probes.evaluated", ("some_of_a_sum",)),
+    ),
+    Mutant(
+        "scop/expand",
+        "array.name in found.exposed or any(",
+        "any(",
+        Probe("c_probes.evaluated", ("neighbours",)),
+    ),
+    Mutant(
+        "scop/expand",
+        "return not (lives_on and",
+        "return not (False and",
+        Probe("c_probes.evaluated", ("perhaps_the_last",)),
+    ),
+    Mutant(
+        "scop/expand",
+        "last = last.subtract(edge.relation.domain())",
+        "last = last.subtract(last)",
+        Probe("c_probes.evaluated", ("last_value",)),
+    ),
+    Mutant(
+        "scop/contract",
+        "left = tuple(axis for axis in expansion.axes if not any(_is_axis(t, axis, users) for t in times))",
+        "left = ()",
+        Probe("c_probes.evaluated", ("swapped",)),
+    ),
+    Mutant(
+        "scop/hyperplanes",
+        "return not edge.all_zero(from_, to)",
+        "return False",
+        Probe("c_probes.evaluated", ("wavefront",)),
+        fast=True,
+    ),
+    Mutant(
+        "scop/hyperplanes",
+        "for k, coefficient in enumerate((*(-c for c in from_), *to)):",
+        "for k, coefficient in enumerate((*from_, *to)):",
+        Probe("c_probes.evaluated", ("in_turn",)),
+    ),
+    Mutant(
+        "scop/arrange",
+        "((e.source, e.sink) for e in edges if not e.relaxed)",
+        "((e.sink, e.source) for e in edges if not e.relaxed)",
+        Probe("c_probes.evaluated", ("last_value",)),
+    ),
+    Mutant(
+        "scop/arrange",
+        "binding = [e for e in edges if not e.relaxed]",
+        "binding = []",
+        Probe("c_probes.evaluated", ("running_sum",)),
+    ),
+    Mutant(
+        "scop/arrange",
+        "return edge.anti and statement",
+        "return statement",
+        Probe("c_probes.evaluated", ("running_sum",)),
+    ),
+    Mutant(
+        "scop/arrange",
+        "frozenset(e.array for e in binding)",
+        "frozenset()",
+        Probe("scop_probes.copies_are_made"),
+    ),
+    Mutant(
+        "scop/split",
+        "if not relation.is_empty():",
+        "if False:",
+        Probe("c_probes.evaluated", ("split_at_diagonal",)),
+    ),
+    Mutant("scop/split", "lambda f: f.zero_set(), ", "", Probe("c_probes.evaluated", ("split_at_diagonal",))),
+    Mutant(
+        "scop/scans",
+        "if not moving.is_zero() and moving.is_pos() != (direction(scop, statement, k) > 0):",
+        "if False:",
+        Probe("c_probes.evaluated", ("running_down",)),
+    ),
+    Mutant(
+        "scop/scans",
+        "if not later.preimage_multi_aff(step).is_subset(points):",
+        "if False:",
+        Probe("c_probes.evaluated", ("prefix_of_a_triangle",)),
+    ),
+    Mutant(
+        "scop/scans",
+        "zero = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(frame.points.get_space()))",
+        "zero = first.get_at(dimension)",
+        Probe("c_probes.evaluated", ("prefix_sums",)),
+    ),
+    Mutant(
+        "scop/patterns",
+        "return turned.get(compare.op)",
+        "return compare.op",
+        Probe("c_probes.evaluated", ("first_of_equal",)),
+    ),
+    Mutant(
+        "scop/patterns",
+        "return compare.op if compare.op in turned else None",
+        "return {CompareOp.GE: CompareOp.GT}.get(compare.op, compare.op)",
+        Probe("c_probes.evaluated", ("later_of_equal",)),
+    ),
+    Mutant(
+        "scop/patterns",
+        "if here.is_subset(before) and target.is_injective():",
+        "if target.is_injective():",
+        Probe("c_probes.evaluated", ("pairs_of_sums",)),
+    ),
+    Mutant(
+        "scop/fuse",
+        "if mine.written & other.all or mine.read & other.written:",
+        "if False:",
+        Probe("c_probes.evaluated", ("map_between_sums",)),
+        fast=True,
+    ),
+    Mutant(
+        "scop/fuse",
+        "not any(uses([o]).read & written for o in others)",
+        "True",
+        Probe("c_probes.evaluated", ("last_value",)),
+    ),
+    Mutant("scop/written", "if wrong is not None:", "if False:", Probe("scop_probes.lost_writes_are_seen")),
+    Mutant(
+        "scop/verdicts",
+        "relation = relation.subtract(_equal(relation, loop.depth))",
+        "relation = relation.subtract(relation)",
+        Probe("scop_probes.verdicts"),
+    ),
+    Mutant(
+        "scop/verdicts",
+        "if edge.kind is not Kind.ANTI or edge.source != edge.sink:",
+        "if edge.source != edge.sink:",
+        Probe("scop_probes.verdicts"),
+    ),
+]

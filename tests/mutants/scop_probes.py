@@ -1,0 +1,48 @@
+"""Probes of ``scop/`` that results do not show: what is proved of writes, and what is said of loops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import c_probes
+import pytest
+from forms import read
+
+from polyloom.ir.host import Copy
+from polyloom.scop.transform import host_program
+from polyloom.scop.verdicts import Verdict
+from polyloom.scop.written import WrongWrites, check_written
+
+VERDICTS = {
+    "recurrence": [Verdict.SERIAL],
+    "written_twice": [Verdict.SERIAL],
+    "neighbours": [Verdict.PARALLEL],
+    "swapped": [Verdict.PARALLEL],
+    "every_other": [Verdict.PARALLEL],
+    "difference": [Verdict.SERIAL],
+    "sum_of_differences": [Verdict.REDUCTION],
+    "product_of_matrices": [Verdict.PARALLEL, Verdict.PARALLEL, Verdict.REDUCTION],
+    "wavefront": [Verdict.SERIAL, Verdict.SERIAL],
+}
+
+
+def verdicts() -> None:
+    """What is said of each loop."""
+    for name, wanted in VERDICTS.items():
+        found = [loop.verdict for loop in host_program(read(c_probes.functions()[name])).loops]
+        assert found == wanted, (name, found)
+
+
+def lost_writes_are_seen() -> None:
+    """A host program without one of its nodes writes fewer elements."""
+    scop = read(c_probes.functions()["read_before_written"])
+    program = host_program(scop).program
+    check_written(scop, program)
+    with pytest.raises(WrongWrites):
+        check_written(scop, replace(program, body=program.body[:-1]))
+
+
+def copies_are_made() -> None:
+    """A statement that runs in parallel, and writes what it reads elsewhere, reads a copy."""
+    body = host_program(read(c_probes.functions()["shifted_up"])).program.body
+    assert any(isinstance(node, Copy) for node in body)

@@ -1,0 +1,70 @@
+"""C programs, each made of a number (``seeded_c``): they mean what gcc makes of them.
+
+``pytest -k fresh -s`` prints the numbers; ``seeded_c.program(seed).text`` is the program of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from random import SystemRandom
+
+import numpy as np
+import pytest
+
+from polyloom.diagnostics import Source
+from polyloom.frontends.c import read_c
+from polyloom.ir.host import HostProgram
+from polyloom.ir.host_evaluate import evaluate_host
+from polyloom.ir.host_inputs import input_buffers
+from polyloom.ir.specialise import specialise
+from polyloom.ir.verify_host import verify_host
+from polyloom.scop.transform import ReductionMode, Transformation, host_program, serial_program
+from seeded_c import OUTSIDE, SeededProgram, meanings, program
+
+
+def differences(case: SeededProgram, host: HostProgram, expected: dict[str, np.ndarray]) -> list[str]:
+    """Return the arrays and scalars that the host program leaves with other values."""
+    verify_host(host)
+    integers = {**case.sizes, **OUTSIDE}
+    special = specialise(host, {p.name: integers[p.name] for p in host.parameters})
+    verify_host(special)
+    given = {**case.arrays, **{name: np.array(value, "int32") for name, value in OUTSIDE.items()}}
+    found = evaluate_host(special, {}, {b.name: given[b.name] for b in input_buffers(special)})
+    left = {**given, **found}
+    return [name for name, values in expected.items() if not np.array_equal(left[name], values)]
+
+
+def wrong_writes(found: Transformation) -> list[str]:
+    """Return why a part was run sequentially, where a pass wrote other elements."""
+    notes = [note for remark in found.remarks if remark.code == "scop-fallback" for note in remark.notes]
+    return [note for note in notes if "elements" in note]
+
+
+def check(cases: Sequence[SeededProgram], modes: Iterable[ReductionMode], folder: Path) -> None:
+    """Every program, sequentially and in every mode, leaves what it leaves in C."""
+    wrong = []
+    for case, expected in zip(cases, meanings(cases, folder), strict=True):
+        (scop,) = read_c(Source(f"{case.name}.c", case.text))
+        found = {mode.value: host_program(scop, mode) for mode in modes}
+        hosts = {name: transformation.program for name, transformation in found.items()}
+        wrong += [f"{name}: {fault}\n{case.text}" for name, t in found.items() for fault in wrong_writes(t)]
+        for name, host in {"serial": serial_program(scop), **hosts}.items():
+            faults = differences(case, host, expected)
+            wrong += [f"{name}: {', '.join(faults)}\n{case.text}"] if faults else []
+    assert wrong == []
+
+
+@pytest.mark.parametrize("first", range(0, 50, 10))
+def test_small_ones(first: int, tmp_path: Path) -> None:
+    cases = [program(seed, most=1) for seed in range(first, first + 10)]
+    check(cases, [ReductionMode.DETECT], tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+@pytest.mark.parametrize("part", range(8))
+def test_fresh(part: int, tmp_path: Path) -> None:
+    first = SystemRandom().randrange(1_000_000_000)
+    print(f"programs {first} to {first + 49}")
+    check([program(first + k) for k in range(50)], ReductionMode, tmp_path)

@@ -1,0 +1,142 @@
+"""Caches: what is broken in them is made anew, and where they cannot be written work goes on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from polyloom import caches
+from polyloom.caches import is_whole, kept
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+CONV = [str(EXAMPLES / "conv1d.lair"), "--map", str(EXAMPLES / "conv1d.map")]
+GEMM = [str(EXAMPLES / "c" / "gemm.c"), *(part for name in "nmk" for part in ("--param", f"{name}=4"))]
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:2000])
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def longer(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"x")
+
+
+def pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+BROKEN: list[Callable[[Path], None]] = [cut, flip, empty, longer, pipe]
+
+
+@pytest.mark.parametrize("harm", BROKEN)
+def test_a_broken_file_is_made_anew(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+    made: list[int] = []
+
+    def make() -> bytes:
+        made.append(1)
+        return b"content" * 1000
+
+    path = kept(tmp_path, "a.o", make)
+    assert kept(tmp_path, "a.o", make) == path and len(made) == 1
+    harm(path)
+    assert kept(tmp_path, "a.o", make) == path and len(made) == 2
+    assert is_whole(path) and path.read_bytes().startswith(b"content" * 1000)
+
+
+def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "a.o").mkdir()
+    path = kept(tmp_path, "a.o", lambda: b"content")
+    assert is_whole(path) and path.parent == caches.temporary_folder()
+    assert is_whole(kept(tmp_path / "gone", "b.o", lambda: b"content"))
+
+
+def polyloom(arguments: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line with other variables; ``HOME`` and the like are as given, or none."""
+    left_out = ("HOME", "XDG_CACHE_HOME", "POCL_CACHE_DIR", "OCL_ICD_VENDORS")
+    environment = {name: value for name, value in os.environ.items() if name not in left_out} | variables
+    command = [sys.executable, "-P", "-m", "polyloom", *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+def test_a_simulation_from_a_broken_cache(tmp_path: Path) -> None:
+    first = polyloom(["simulate", *CONV], XDG_CACHE_HOME=str(tmp_path))
+    assert first.returncode == 0, first.stderr
+    for path in (tmp_path / "polyloom").glob("*.*o"):
+        cut(path)
+    again = polyloom(["simulate", *CONV], XDG_CACHE_HOME=str(tmp_path))
+    assert (again.returncode, again.stdout) == (0, first.stdout), again.stderr
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"HOME": "/proc/none"},
+        *(
+            pytest.param(each, marks=[pytest.mark.slow, pytest.mark.ci])
+            for each in (
+                {"HOME": "/dev/null"},
+                {"HOME": "/proc/none", "POCL_CACHE_DIR": "TEMPORARY"},
+                {"HOME": "relative"},
+                {"HOME": ""},
+                {"XDG_CACHE_HOME": "/proc/none"},
+            )
+        ),
+    ],
+    ids=str,
+)
+def test_no_home_as_in_containers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
+) -> None:
+    """Everything works, and nothing is left behind."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tmp").mkdir()
+    places = {"TEMPORARY": str(tmp_path / "tmp" / "pocl")}
+    given = {name: places.get(value, value) for name, value in variables.items()}
+    done = polyloom(["run", *GEMM], TMPDIR=str(tmp_path / "tmp"), **given)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["tmp"]
+    assert [path.name for path in (tmp_path / "tmp").iterdir()] == (
+        ["pocl"] if "POCL_CACHE_DIR" in given else []
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+def test_a_simulation_without_a_cache(tmp_path: Path) -> None:
+    done = polyloom(["simulate", *CONV], TMPDIR=str(tmp_path), HOME="/proc/none")
+    assert (done.returncode, done.stderr, list(tmp_path.iterdir())) == (0, "", [])
+
+
+def test_a_driver_that_shows_no_device_is_named(tmp_path: Path) -> None:
+    done = polyloom(["devices"], HOME=str(tmp_path), POCL_CACHE_DIR="/proc/none")
+    assert done.returncode == 1
+    assert "PoCL 3.0 is installed and shows no device" in done.stderr
+    assert "`/proc/none` (POCL_CACHE_DIR) cannot be written" in done.stderr
+    assert "pip install" not in done.stderr
+
+
+@pytest.mark.parametrize("home", ["relative", "/proc/none"])
+def test_results_of_tuning_are_not_written_into_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = polyloom(["tune", *GEMM, "--evaluations", "1"], HOME=home, TMPDIR=str(tmp_path))
+    assert done.returncode == 1 and "error[database-unusable]" in done.stderr and "--database" in done.stderr
