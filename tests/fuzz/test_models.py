@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("onnx", reason="the models are made with onnx: requirements/develop.txt")
+pytest.importorskip("onnxruntime", reason="onnx's own evaluator alone is no judge: requirements/develop.txt")
 from models import compare, random_model
 
 
