@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from polyloom.ir.expressions import Binary, BinaryOp, Read
 from polyloom.ir.host import Buffer, CombineOperator, Combiner, Index, MdHom, Order, Role, View
 from polyloom.ir.types import ElementType
-from polyloom.mdh.signature import Key, canonical, key_of
+from polyloom.mdh.signature import Key, canonical, digest_of, key_of
 from polyloom.polyhedra.loops_tree import IntExpression, Name, Number
 
 F32 = ElementType.FLOAT32
@@ -79,3 +80,20 @@ def test_the_text_says_what_is_computed() -> None:
     assert text.startswith(
         "3; float32[2] float32[2] float32[2]; (b0[Index((1, 0, 0), 0), Index((0, 0, 1), 0)]"
     )
+
+
+def test_the_version_of_the_generator_is_that_of_every_module(tmp_path: Path) -> None:
+    """A module that is changed, moved or added makes another version; what is no module does not."""
+    deep = tmp_path / "mdh" / "kernel" / "tiles.py"
+    deep.parent.mkdir(parents=True)
+    deep.write_text("x = 1")
+    first = digest_of(tmp_path, ["mdh"])
+    (tmp_path / "mdh" / "notes.txt").write_text("no code")
+    (deep.parent / "__pycache__").mkdir()
+    (deep.parent / "__pycache__" / "tiles.py").write_text("no source")
+    assert digest_of(tmp_path, ["mdh"]) == first
+    deep.write_text("x = 2")
+    second = digest_of(tmp_path, ["mdh"])
+    third = digest_of(tmp_path, ["mdh"]) if deep.rename(tmp_path / "mdh" / "tiles.py") else ""
+    (tmp_path / "mdh" / "new.py").write_text("")
+    assert len({first, second, third, digest_of(tmp_path, ["mdh"])}) == 4

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 from polyloom.ir.expressions import ParameterValue
 from polyloom.ir.host import Buffer, MdHom, View
 from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation
 
-GENERATOR_FILES = (
-    "schedule*.py", "emit*.py", "kernel*.py", "expression_c.py", "helpers_c.py",
-    "access.py", "accumulators.py", "copies.py", "tile_facts.py",
-)  # fmt: skip
-"""The modules whose text is the version of the generator."""
+GENERATOR_ROOMS = ("mdh", "ir", "polyhedra")
+"""The rooms of this package whose text is the version of the generator: whatever a kernel's text can depend on."""
 
 _UNNAMED = ("name", "span", "iterators", "extents")
 """Fields of an md_hom that are no part of what it computes."""
@@ -114,21 +112,29 @@ def _joined(values: Sequence[object], names: _Names) -> str:
 
 @cache
 def generator_version() -> str:
-    """Return the version of the code generator: a digest of the texts of its modules.
+    """Return the version of the code generator: a digest of the text and the place of each of its modules.
 
     A change of the generator makes old timings stale without anybody having to think of a number. Old
     schedules still serve as seeds (``database.Database.nearest``).
     """
-    folder = Path(__file__).parent
-    found = sorted({path for pattern in GENERATOR_FILES for path in folder.glob(pattern)})
-    return _digest([path.read_bytes for path in found])
+    return digest_of(files("polyloom"), GENERATOR_ROOMS)
 
 
-def _digest(texts: Sequence[Callable[[], bytes]]) -> str:
+def digest_of(package: Traversable, rooms: Sequence[str]) -> str:
+    """Return a digest of all Python modules in some rooms of a package: their paths and their texts."""
     digest = hashlib.sha256()
-    for text in texts:
-        digest.update(text())
+    for room in rooms:
+        for path, text in _modules(package / room, room):
+            digest.update(f"{path}\0{len(text)}\0".encode() + text)
     return digest.hexdigest()[:12]
+
+
+def _modules(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
+    for entry in sorted(folder.iterdir(), key=lambda e: e.name):
+        if entry.is_dir() and entry.name != "__pycache__":
+            yield from _modules(entry, f"{path}/{entry.name}")
+        elif entry.name.endswith(".py"):
+            yield f"{path}/{entry.name}", entry.read_bytes()
 
 
 def canonical_json(value: object) -> str:
