@@ -20,7 +20,7 @@ from polyloom.ir.host import Buffer, MdHom, View
 from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation
 
 GENERATOR_ROOMS = ("mdh", "ir", "polyhedra")
-"""The rooms of this package whose text is the version of the generator: whatever a kernel's text can depend on."""
+"""The rooms on which the text of a kernel can depend: their text is the version of the generator."""
 
 _UNNAMED = ("name", "span", "iterators", "extents")
 """Fields of an md_hom that are no part of what it computes."""
