@@ -32,7 +32,7 @@ from polyloom.ir.host import (
     View,
 )
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation, sum_of
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
 
 I32, I64 = ElementType.INT32, ElementType.INT64
 NAMES = "ijk"

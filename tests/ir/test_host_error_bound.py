@@ -34,7 +34,7 @@ from polyloom.ir.host_inputs import input_buffers
 from polyloom.ir.random_inputs import Scale
 from polyloom.ir.types import ElementType
 from polyloom.mdh.made_up import mixed_inputs
-from polyloom.polyhedra.loops_tree import Number
+from polyloom.polyhedra.loops.tree import Number
 from polyloom.scop.transform import host_program
 from strategies import data, programs
 

@@ -39,7 +39,7 @@ from polyloom.ir.host import (
 from polyloom.ir.host_evaluate import evaluate_host
 from polyloom.ir.specialise import specialise
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops_tree import Branch, Instance, Loop, Name, Number, Operation
+from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Name, Number, Operation
 
 F32, F64, I32, I64 = ElementType.FLOAT32, ElementType.FLOAT64, ElementType.INT32, ElementType.INT64
 N, M = Name("n"), Name("m")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from polyloom.ir.integer_text import integer_text, tree_lines
 from polyloom.ir.integers import fold, fold_tree, holds, integer, names_in_tree, values_of
-from polyloom.polyhedra.loops_tree import Branch, Instance, Loop, Name, Number, Operation
+from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Name, Number, Operation
 
 N, M = Name("n"), Name("m")
 OPERATORS = ("+", "-", "*", "min", "max", "<", "<=", ">", ">=", "==", "!=")

@@ -38,7 +38,7 @@ from polyloom.ir.host import (
 from polyloom.ir.host_text import print_host
 from polyloom.ir.types import ElementType
 from polyloom.ir.verify_host import verify_host
-from polyloom.polyhedra.loops_tree import Instance, Loop, Name, Number, Operation
+from polyloom.polyhedra.loops.tree import Instance, Loop, Name, Number, Operation
 
 I32, F32 = ElementType.INT32, ElementType.FLOAT32
 N, T = Name("n"), Name("t")

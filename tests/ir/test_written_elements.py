@@ -24,8 +24,8 @@ from polyloom.ir.host import (
 from polyloom.ir.types import ElementType
 from polyloom.ir.verify import InvalidProgram
 from polyloom.ir.written import verify_writes, writes
-from polyloom.polyhedra.loop_meaning import visit_the_same
-from polyloom.polyhedra.loops_tree import Branch, Instance, Loop, Name, Number, Operation
+from polyloom.polyhedra.loops.meaning import visit_the_same
+from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Name, Number, Operation
 from polyloom.scop.combiners import combiner
 
 VALUE = Read(0, ElementType.INT32)

@@ -45,7 +45,7 @@ from polyloom.mdh.legality import problems
 from polyloom.mdh.runtime import Prepared, prepare
 from polyloom.mdh.schedule import Caching, Memory, Schedule, plain_schedule
 from polyloom.mdh.tile_facts import TileFacts
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
 NDArray = npt.NDArray[Any]
 Extent = int | str

@@ -11,7 +11,7 @@ from polyloom.diagnostics import PolyloomError
 from polyloom.ir.host import Buffer, HostProgram, Parameter, Role
 from polyloom.ir.types import ElementType
 from polyloom.mdh.arguments import Signature, bind
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
 F32, I32 = ElementType.FLOAT32, ElementType.INT32
 N, M = Name("n"), Name("m")

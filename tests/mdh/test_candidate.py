@@ -17,7 +17,7 @@ from polyloom.mdh.candidate import Trial
 from polyloom.mdh.devices import choose_device, find_devices
 from polyloom.mdh.outcome import Outcome, Status
 from polyloom.mdh.timing import DeviceMeasure
-from polyloom.polyhedra.loops_tree import Number
+from polyloom.polyhedra.loops.tree import Number
 
 pytestmark = pytest.mark.skipif(not find_devices(), reason="there is no OpenCL device")
 

@@ -11,7 +11,7 @@ from test_signature import matmul
 from polyloom.mdh import checking
 from polyloom.mdh.checking import Checker
 from polyloom.mdh.trial_data import trial_arrays
-from polyloom.polyhedra.loops_tree import Number
+from polyloom.polyhedra.loops.tree import Number
 
 
 def test_a_small_md_hom_is_compared_whole(tmp_path: Path) -> None:

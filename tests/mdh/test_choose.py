@@ -16,7 +16,7 @@ from polyloom.mdh.devices import DeviceKind, DeviceModel
 from polyloom.mdh.outcome import Outcome, Status
 from polyloom.mdh.signature import Key, key_of
 from polyloom.mdh.subjects import tune_targets
-from polyloom.polyhedra.loops_tree import Name, Number, Operation
+from polyloom.polyhedra.loops.tree import Name, Number, Operation
 
 DEVICE = DeviceModel(
     index=0,

@@ -11,7 +11,7 @@ from polyloom.ir.expressions import BinaryOp, Constant, Convert, Iterator
 from polyloom.ir.host import CombineOperator, Combiner, HostProgram, MdHom, Order, Role, View
 from polyloom.ir.types import ElementType
 from polyloom.mdh.emit import emit_md_hom
-from polyloom.polyhedra.loops_tree import Name, Number, Operation
+from polyloom.polyhedra.loops.tree import Name, Number, Operation
 
 INT = ElementType.INT32
 

@@ -34,7 +34,7 @@ from polyloom.mdh.pocl import (
     processor_for,
     repair,
 )
-from polyloom.polyhedra.loops_tree import Number
+from polyloom.polyhedra.loops.tree import Number
 
 
 def code(raised: pytest.ExceptionInfo[PolyloomError]) -> str:

@@ -22,7 +22,7 @@ from polyloom.mdh.kernel import (
     Temporary,
     TemporaryArgument,
 )
-from polyloom.polyhedra.loops_tree import Name, Number, Operation
+from polyloom.polyhedra.loops.tree import Name, Number, Operation
 
 INT = ElementType.INT32
 N, K = Name("n"), Name("k")

@@ -11,7 +11,7 @@ from polyloom.ir.host import Buffer, HostProgram, Parameter, Role
 from polyloom.ir.types import ElementType
 from polyloom.mdh.dropin_host import signature
 from polyloom.mdh.dropin_source import Place, Variable, replacement, with_calls
-from polyloom.polyhedra.loops_tree import Name
+from polyloom.polyhedra.loops.tree import Name
 
 TEXT = """\
 /* \u00e4rger */ void f(int n, float a[n], float s) {

@@ -35,7 +35,7 @@ from polyloom.ir.types import ElementType
 from polyloom.mdh.emit import emit_md_hom
 from polyloom.mdh.schedule import Caching, Memory, plain_schedule
 from polyloom.mdh.space import space_of
-from polyloom.polyhedra.loops_tree import Number
+from polyloom.polyhedra.loops.tree import Number
 
 FOLDER = Path(__file__).parent / "golden"
 PLAIN = plain_schedule(3, 2)

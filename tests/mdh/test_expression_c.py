@@ -38,7 +38,7 @@ from polyloom.mdh.expression_c import (
 from polyloom.mdh.helpers_c import helper_functions
 from polyloom.mdh.host_code import int_function
 from polyloom.mdh.kernel import Kernel
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
 T = ElementType
 FLOATS = (T.FLOAT16, T.FLOAT32, T.FLOAT64)

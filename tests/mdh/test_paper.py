@@ -23,7 +23,7 @@ from polyloom.ir.md_hom_evaluate import run_md_hom
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.specialise import specialise
 from polyloom.ir.verify_host import verify_host
-from polyloom.polyhedra.loops_tree import Name, Number, replace_name, sum_of
+from polyloom.polyhedra.loops.tree import Name, Number, replace_name, sum_of
 from polyloom.report.mdh_view import document
 from polyloom.scop.model import Scop
 from polyloom.scop.transform import ReductionMode, host_program

@@ -47,7 +47,7 @@ from polyloom.mdh.fuse import with_fused_loops
 from polyloom.mdh.kernel import BufferArgument, IntegerArgument, Kernel, Launch, Temporary, TemporaryArgument
 from polyloom.mdh.runtime import prepare
 from polyloom.mdh.verdict import check_run
-from polyloom.polyhedra.loops_tree import Branch, Instance, Loop, Name, Number, Operation
+from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Name, Number, Operation
 
 F32, I32, I64 = ElementType.FLOAT32, ElementType.INT32, ElementType.INT64
 N, ROW = Name("n"), Name("t")

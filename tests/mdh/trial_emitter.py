@@ -12,7 +12,7 @@ import time
 from polyloom.ir.host import HostProgram, MdHom
 from polyloom.mdh.devices import DeviceModel
 from polyloom.mdh.kernel import BufferArgument, Kernel, Launch
-from polyloom.polyhedra.loops_tree import Number
+from polyloom.polyhedra.loops.tree import Number
 
 SOURCE = """
 __kernel void mm(__global const float *A, __global const float *B, __global float *C) {

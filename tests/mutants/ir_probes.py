@@ -19,7 +19,7 @@ from polyloom.ir.host import HostBranch, HostProgram, MdHom, Parameter, Role, Vi
 from polyloom.ir.host_evaluate import evaluate_host
 from polyloom.ir.specialise import specialise
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops_tree import Name, Number, Operation
+from polyloom.polyhedra.loops.tree import Name, Number, Operation
 from strategies import programs
 
 FEW = {"max_examples": 40, "derandomize": True, "database": None, "deadline": None}

@@ -236,7 +236,7 @@ def keys() -> None:
     import test_signature
 
     from polyloom.mdh.signature import key_of
-    from polyloom.polyhedra.loops_tree import Number
+    from polyloom.polyhedra.loops.tree import Number
 
     hom, buffers = test_signature.matmul(Number(8), 9, 10)
     other = test_signature.matmul(Number(9), 9, 10)
@@ -250,7 +250,7 @@ def extents() -> None:
 
     from polyloom.ir.host import Role
     from polyloom.mdh.arguments import Signature
-    from polyloom.polyhedra.loops_tree import Number, Operation
+    from polyloom.polyhedra.loops.tree import Number, Operation
 
     twice = Operation("*", (Number(2), test_arguments.N))
     signature = Signature(test_arguments.program(("x", (twice,), Role.INPUT)), ())
@@ -273,7 +273,7 @@ def launched_again() -> None:
     """A kernel inside a host loop gets the iterator's value each time: ``y[k] = 7``."""
     from polyloom.ir.expressions import Constant
     from polyloom.ir.host import HostLoop, Index, MdHom, Role, View
-    from polyloom.polyhedra.loops_tree import Name, Number, Operation
+    from polyloom.polyhedra.loops.tree import Name, Number, Operation
 
     kind, place = homs.ElementType.INT32, View("y", (Index((0,), Name("k")),))
     seven = (Constant(7, kind),)

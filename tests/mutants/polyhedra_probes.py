@@ -15,8 +15,8 @@ from random_sets import random_set
 
 from polyloom.polyhedra.box_hull import box_hull
 from polyloom.polyhedra.compression import variable_compression
-from polyloom.polyhedra.loop_meaning import only_in_one
-from polyloom.polyhedra.loops import CodeBuilder
+from polyloom.polyhedra.loops.generate import CodeBuilder
+from polyloom.polyhedra.loops.meaning import only_in_one
 from polyloom.polyhedra.simplify import plainly, settled
 
 _DIM = isl.dim_type

@@ -5,9 +5,9 @@ from __future__ import annotations
 import islpy as isl
 import pytest
 
-from polyloom.polyhedra.guarded_loops import NoBounds, Timed, Times, guarded_loops
-from polyloom.polyhedra.loop_meaning import visited
-from polyloom.polyhedra.loops_tree import iterators_in
+from polyloom.polyhedra.loops.guarded import NoBounds, Timed, Times, guarded_loops
+from polyloom.polyhedra.loops.meaning import visited
+from polyloom.polyhedra.loops.tree import iterators_in
 
 SETS = (
     "[n] -> { S[i, j] : 0 <= i < n and i <= j < 2n }",

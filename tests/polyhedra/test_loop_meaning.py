@@ -5,8 +5,7 @@ from __future__ import annotations
 import islpy as isl
 import pytest
 
-from polyloom.polyhedra.loop_meaning import visited
-from polyloom.polyhedra.loops import (
+from polyloom.polyhedra.loops.generate import (
     Branch,
     CodeBuilder,
     Instance,
@@ -17,6 +16,7 @@ from polyloom.polyhedra.loops import (
     Tree,
     rename_iterator,
 )
+from polyloom.polyhedra.loops.meaning import visited
 
 CONTEXT = isl.Set("[n] -> { : 0 <= n <= 20 }")
 I, N = Name("i"), Name("n")  # noqa: E741

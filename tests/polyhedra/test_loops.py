@@ -7,7 +7,7 @@ from collections.abc import Callable
 import islpy as isl
 import pytest
 
-from polyloom.polyhedra.loops import (
+from polyloom.polyhedra.loops.generate import (
     Branch,
     CodeBuilder,
     Instance,

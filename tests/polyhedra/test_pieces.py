@@ -13,7 +13,7 @@ from polyloom.polyhedra.bounds import (
     is_dense_box,
 )
 from polyloom.polyhedra.effort import at_most
-from polyloom.polyhedra.points import sample_of
+from polyloom.polyhedra.text.points import sample_of
 
 FOUR = isl.Set(
     "[p, q] -> { S[i, j, k, l] : exists (e : 0 <= p, q < 12 and 3e <= p + 2q < 3e + 2"

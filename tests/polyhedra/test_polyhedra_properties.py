@@ -25,7 +25,7 @@ from polyloom.polyhedra.compression import variable_compression
 from polyloom.polyhedra.enumeration import enumerate_sizes
 from polyloom.polyhedra.functions import is_linear, point_of
 from polyloom.polyhedra.lattice import Matrix, column_echelon, reverse_echelon_basis
-from polyloom.polyhedra.points import all_points
+from polyloom.polyhedra.text.points import all_points
 
 SEEDS = st.integers(0, 2**32)
 often = settings(deadline=None, max_examples=60)

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyloom.polyhedra.elimination import eliminate
-from polyloom.polyhedra.integer_values import affine_value
-from polyloom.polyhedra.loops_tree import Name, Operation
-from polyloom.polyhedra.straighten import NoBox, straighten
+from polyloom.polyhedra.loops.affine_expressions import affine_value
+from polyloom.polyhedra.loops.tree import Name, Operation
+from polyloom.polyhedra.rectangularise import NoBox, straighten
 
 CONTEXT = isl.Set("[n, w] -> { : }")
 

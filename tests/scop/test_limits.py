@@ -15,7 +15,7 @@ from polyloom.frontends.c import read_c
 from polyloom.ir.host import MdHom
 from polyloom.polyhedra import effort
 from polyloom.polyhedra.effort import TooHardError, at_most, none_outside
-from polyloom.polyhedra.loops import WrongLoops
+from polyloom.polyhedra.loops.generate import WrongLoops
 from polyloom.scop import transform
 from polyloom.scop.model import Scop
 from polyloom.scop.transform import ReductionMode, host_program, serial_program

@@ -13,7 +13,7 @@ from polyloom.diagnostics import PolyloomError, Source
 from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.pipeline import analyse_layer
-from polyloom.polyhedra.loops import Name, Number, Operation, replace_name, sum_of
+from polyloom.polyhedra.loops.generate import Name, Number, Operation, replace_name, sum_of
 from polyloom.wafer.emit_c import integer_text, without_brackets
 from polyloom.wafer.map_reader import read_mapping
 from polyloom.wafer.program import compile_program

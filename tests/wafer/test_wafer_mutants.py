@@ -15,7 +15,7 @@ from test_wafer_corpus import strategies_of, wanted_strategies
 from polyloom import pipeline
 from polyloom.diagnostics import PolyloomError
 from polyloom.ir.expressions import Binary, BinaryOp
-from polyloom.polyhedra.loops import Number
+from polyloom.polyhedra.loops.generate import Number
 from polyloom.wafer import (
     arrangement,
     beyond,

@@ -17,7 +17,7 @@ from polyloom.ir.expressions import Expression, walk
 from polyloom.ir.expressions import Iterator as IteratorValue
 from polyloom.ir.host import Buffer, Index, MdHom, Order, View, expressions_of, used_buffers
 from polyloom.ir.rebuild import rebuilt
-from polyloom.polyhedra.loops_tree import IntExpression, Number, names_in, sum_of
+from polyloom.polyhedra.loops.tree import IntExpression, Number, names_in, sum_of
 
 Buffers = Mapping[str, Buffer]
 

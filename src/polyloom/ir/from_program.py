@@ -32,7 +32,7 @@ from polyloom.ir.program import Access, Affine, Combine, Program, Statement, Ten
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.relations import first_unwritten, first_written_twice
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation, sum_of
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
 
 _DEAREST_GATHER = 4
 """How many times the points of a statement a gather may have, before host loops are taken instead."""

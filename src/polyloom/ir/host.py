@@ -24,7 +24,7 @@ from functools import cached_property
 from polyloom.diagnostics import Span
 from polyloom.ir.expressions import Expression
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops_tree import IntExpression, Number, Tree
+from polyloom.polyhedra.loops.tree import IntExpression, Number, Tree
 
 ZERO = Number(0)
 

@@ -31,7 +31,7 @@ from polyloom.ir.host import (
 )
 from polyloom.ir.integer_text import integer_text, loop_text, tree_lines
 from polyloom.ir.text import expression_text
-from polyloom.polyhedra.loops_tree import IntExpression, Name, sum_of
+from polyloom.polyhedra.loops.tree import IntExpression, Name, sum_of
 
 
 def print_host(program: HostProgram) -> str:

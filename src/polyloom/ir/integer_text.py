@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from polyloom.polyhedra.loops_tree import (
+from polyloom.polyhedra.loops.tree import (
     Branch,
     Instance,
     IntExpression,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.polyhedra.loops_tree import (
+from polyloom.polyhedra.loops.tree import (
     Branch,
     Instance,
     IntExpression,

@@ -18,7 +18,7 @@ from polyloom.ir.expressions import Expression, Read
 from polyloom.ir.expressions import Iterator as Position
 from polyloom.ir.host import Index, MdHom, Order, View, uses
 from polyloom.ir.rebuild import Leaf, read_positions, with_leaves
-from polyloom.polyhedra.loops_tree import IntExpression, Name, replace_name
+from polyloom.polyhedra.loops.tree import IntExpression, Name, replace_name
 
 
 def with_initial(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:

@@ -23,7 +23,7 @@ from polyloom.ir.host import Assignment, Index, Nest, View
 from polyloom.ir.integers import integer, values_of
 from polyloom.ir.launch import assign, check_inside
 from polyloom.ir.nest_serial import serial_function
-from polyloom.polyhedra.loops_tree import Branch, Instance, Loop, Tree
+from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Tree
 
 NDArray = npt.NDArray[Any]
 Names = Mapping[str, Any]

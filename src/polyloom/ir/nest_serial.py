@@ -34,7 +34,7 @@ from polyloom.ir.expressions import (
 from polyloom.ir.expressions import Iterator as IteratorValue
 from polyloom.ir.host import Assignment, Index, Nest, View
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops_tree import (
+from polyloom.polyhedra.loops.tree import (
     Branch,
     Instance,
     IntExpression,

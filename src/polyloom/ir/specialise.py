@@ -23,7 +23,7 @@ from polyloom.ir.host import (
 )
 from polyloom.ir.integers import fold, fold_tree
 from polyloom.ir.rebuild import rebuilt
-from polyloom.polyhedra.loops_tree import IntExpression, Number
+from polyloom.polyhedra.loops.tree import IntExpression, Number
 
 Values = Mapping[str, int]
 

@@ -13,7 +13,7 @@ from polyloom.ir.integers import fold
 from polyloom.ir.program import Access, Affine, Combine, Statement
 from polyloom.ir.rebuild import rebuilt, with_reads
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation, sum_of
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
 
 
 class Parts:

@@ -27,7 +27,7 @@ from polyloom.ir.integers import OPERATORS, names_in_tree
 from polyloom.ir.node_names import shared_names
 from polyloom.ir.types import ElementType
 from polyloom.ir.verify import InvalidProgram, type_faults
-from polyloom.polyhedra.loops_tree import (
+from polyloom.polyhedra.loops.tree import (
     Branch,
     Instance,
     IntExpression,

@@ -34,8 +34,8 @@ from polyloom.ir.host import (
 )
 from polyloom.ir.integers import names_in_tree
 from polyloom.ir.verify import InvalidProgram
-from polyloom.polyhedra.loop_meaning import visit_the_same
-from polyloom.polyhedra.loops_tree import (
+from polyloom.polyhedra.loops.meaning import visit_the_same
+from polyloom.polyhedra.loops.tree import (
     Branch,
     Instance,
     IntExpression,

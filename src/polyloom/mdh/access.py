@@ -9,7 +9,7 @@ from functools import lru_cache
 from polyloom.ir.expressions import Expression, ParameterValue, Read, walk
 from polyloom.ir.expressions import Iterator as IteratorValue
 from polyloom.ir.host import Buffer, Index, MdHom, Order, View, expressions_of
-from polyloom.polyhedra.loops_tree import IntExpression, Number, names_in, product_of, sum_of
+from polyloom.polyhedra.loops.tree import IntExpression, Number, names_in, product_of, sum_of
 
 Buffers = Mapping[str, Buffer]
 ZERO, ONE = Number(0), Number(1)

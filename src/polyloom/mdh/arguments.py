@@ -19,7 +19,7 @@ from polyloom.ir.host_inputs import shape_of
 from polyloom.ir.inputs import shape_text
 from polyloom.ir.integers import holds, integer
 from polyloom.mdh.arrays import DeviceArray
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation, names_in
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, names_in
 
 NDArray = npt.NDArray[Any]
 

@@ -14,7 +14,7 @@ from polyloom.mdh.emit_state import State, plus
 from polyloom.mdh.expression_c import load_vector_of, value_type
 from polyloom.mdh.schedule import Memory
 from polyloom.mdh.tile_facts import TileFacts
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, product_of, sum_of
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, product_of, sum_of
 
 SQUARE = 4
 """Rows and columns of a square that turns in registers."""

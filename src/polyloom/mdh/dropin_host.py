@@ -37,7 +37,7 @@ from polyloom.mdh.kernel import (
     TemporaryArgument,
 )
 from polyloom.mdh.names import c_names
-from polyloom.polyhedra.loops_tree import IntExpression, names_in
+from polyloom.polyhedra.loops.tree import IntExpression, names_in
 
 Launches = Callable[[MdHom | Nest], Launch]
 

@@ -34,7 +34,7 @@ from polyloom.mdh.plain import plain_nest
 from polyloom.mdh.schedule import Schedule, schedule_from_text
 from polyloom.mdh.space import default_schedule
 from polyloom.mdh.tile_facts import TileFacts
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, product_of, replace_name
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, product_of, replace_name
 
 
 def emit_md_hom(hom: MdHom, program: HostProgram, device: DeviceModel, schedule: Schedule | None) -> Launch:

@@ -15,7 +15,7 @@ from polyloom.mdh.emit_state import Axis, Spot, State, conditions, plus
 from polyloom.mdh.emit_store import load_vector, store_results, store_vector
 from polyloom.mdh.expression_c import literal, value_type
 from polyloom.mdh.tile_facts import TileFacts
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number
 
 Spots = tuple[int, ...]
 """A spot per kept dimension."""

@@ -45,7 +45,7 @@ from polyloom.mdh.devices import DeviceKind, DeviceModel
 from polyloom.mdh.emit_nest import emit_nest
 from polyloom.mdh.kernel import BufferArgument, Kernel, Launch, Temporary, TemporaryArgument
 from polyloom.mdh.plain import plain_nest
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation, replace_name, sum_of
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, replace_name, sum_of
 
 SHORTEST = 1 << 14
 """Points of a dimension for which chunks are worth their kernels."""

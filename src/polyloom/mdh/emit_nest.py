@@ -36,7 +36,7 @@ from polyloom.mdh.kernel import (
     TemporaryArgument,
 )
 from polyloom.mdh.names import c_names
-from polyloom.polyhedra.loops_tree import (
+from polyloom.polyhedra.loops.tree import (
     Branch,
     Instance,
     IntExpression,

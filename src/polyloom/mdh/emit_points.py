@@ -17,7 +17,7 @@ from polyloom.mdh.access import ZERO, Access, Buffers, access_of, known, row_len
 from polyloom.mdh.emit_signature import Signature
 from polyloom.mdh.emit_text import Lines, Namer
 from polyloom.mdh.expression_c import Leaves, expression_c, integer_c, load, load_vector_of, value_type
-from polyloom.polyhedra.loops_tree import IntExpression, Number, Operation, names_in, sum_of
+from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, names_in, sum_of
 
 ScalarTypes = (ElementType.FLOAT32, ElementType.FLOAT64)
 

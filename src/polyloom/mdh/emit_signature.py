@@ -10,7 +10,7 @@ from polyloom.mdh.access import Buffers, known, names_used
 from polyloom.mdh.expression_c import memory_type
 from polyloom.mdh.kernel import Argument, BufferArgument, IntegerArgument, TemporaryArgument
 from polyloom.mdh.names import c_names
-from polyloom.polyhedra.loops_tree import Name
+from polyloom.polyhedra.loops.tree import Name
 
 LARGEST_INT = 2**31 - 1
 

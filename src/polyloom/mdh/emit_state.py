@@ -11,7 +11,7 @@ from polyloom.mdh.emit_signature import Signature
 from polyloom.mdh.emit_text import Lines, Namer
 from polyloom.mdh.expression_c import integer_c
 from polyloom.mdh.tile_facts import TileFacts
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation, names_in, sum_of
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, names_in, sum_of
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from polyloom.mdh.access import Access, access_of, scaled
 from polyloom.mdh.emit_points import Place
 from polyloom.mdh.emit_state import State, conditions
 from polyloom.mdh.expression_c import store, value_type
-from polyloom.polyhedra.loops_tree import Number, names_in, sum_of
+from polyloom.polyhedra.loops.tree import Number, names_in, sum_of
 
 
 def store_results(

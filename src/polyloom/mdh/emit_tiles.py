@@ -30,7 +30,7 @@ from polyloom.mdh.emit_text import INDENT, Lines, Namer
 from polyloom.mdh.helpers_c import helper_functions
 from polyloom.mdh.schedule import Schedule
 from polyloom.mdh.tile_facts import TileFacts
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number
 
 BARRIER = "barrier(CLK_LOCAL_MEM_FENCE);"
 BARRIER_OF_ALL_MEMORY = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"

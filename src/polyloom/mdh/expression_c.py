@@ -33,7 +33,7 @@ from polyloom.ir.expressions import (
     UnaryOp,
 )
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
 _VALUE = {
     ElementType.FLOAT16: "float",

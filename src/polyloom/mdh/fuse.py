@@ -33,7 +33,7 @@ from polyloom.ir.node_names import with_unique_names
 from polyloom.mdh.devices import DeviceKind, DeviceModel
 from polyloom.mdh.host_code import Environment, int_function
 from polyloom.mdh.plain import plain_nest
-from polyloom.polyhedra.loops_tree import (
+from polyloom.polyhedra.loops.tree import (
     Branch,
     Instance,
     IntExpression,

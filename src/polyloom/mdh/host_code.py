@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache, reduce
 
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
 Environment = Mapping[str, int]
 IntFunction = Callable[[Environment], int]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops_tree import IntExpression
+from polyloom.polyhedra.loops.tree import IntExpression
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from polyloom.ir.expressions import (
 from polyloom.ir.host import Assignment, Buffer, Combiner, Index, MdHom, Nest, Order, Role, View
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops_tree import (
+from polyloom.polyhedra.loops.tree import (
     Branch,
     Instance,
     IntExpression,

@@ -35,7 +35,7 @@ from polyloom.mdh.kernel import (
     uncontracted,
 )
 from polyloom.mdh.lasting import lasting_fills
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number
 
 if TYPE_CHECKING:
     import pyopencl as cl

@@ -17,7 +17,7 @@ from importlib.resources.abc import Traversable
 
 from polyloom.ir.expressions import ParameterValue
 from polyloom.ir.host import Buffer, MdHom, View
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
 GENERATOR_ROOMS = ("mdh", "ir", "polyhedra")
 """The rooms on which the text of a kernel can depend: their text is the version of the generator."""

@@ -9,7 +9,7 @@ from math import prod
 from polyloom.ir.host import Combiner, MdHom
 from polyloom.mdh.access import kept_dimensions, known, reduced_dimensions
 from polyloom.mdh.schedule import Schedule
-from polyloom.polyhedra.loops_tree import IntExpression, Number, Operation, names_in, sum_of
+from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, names_in, sum_of
 
 
 @dataclass(frozen=True)

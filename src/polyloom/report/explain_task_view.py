@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from polyloom.polyhedra.text.documents import offset_text
+from polyloom.polyhedra.text.paper_notation import (
+    Points,
+    notation,
+    notation_in_prose,
+    point_notation,
+    set_notation,
+)
 from polyloom.wafer.explanation_tasks import emitted_access, simd_sizes
-from polyloom.wafer.isl_text import offset_text
 from polyloom.wafer.memory import LocalArray
-from polyloom.wafer.notation import Points, notation, notation_in_prose, point_notation, set_notation
 from polyloom.wafer.simd import SimdAnalysis, Strategy
 
 _STRATEGIES = {

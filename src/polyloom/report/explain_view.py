@@ -12,6 +12,7 @@ from rich.text import Text
 from polyloom.diagnostics import Diagnostic
 from polyloom.ir.program import Statement
 from polyloom.ir.text import assignment_text, tensor_text
+from polyloom.polyhedra.text.paper_notation import notation, placement_notation, set_notation
 from polyloom.report.explain_task_view import Row, task_rows, task_title
 from polyloom.report.resource_view import reduction_rows, resource_rows, resource_table
 from polyloom.report.terminal import ascii_only, console
@@ -22,7 +23,6 @@ from polyloom.wafer.chains import Chain
 from polyloom.wafer.explanation import chain_kind, pes_text
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.moves import Move
-from polyloom.wafer.notation import notation, placement_notation, set_notation
 from polyloom.wafer.program import Survey
 from polyloom.wafer.sides import Side
 

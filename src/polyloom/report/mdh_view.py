@@ -26,7 +26,7 @@ from polyloom.ir.host_text import (
     scalar_function_text,
 )
 from polyloom.ir.integer_text import integer_text, tree_lines
-from polyloom.polyhedra.loops_tree import IntExpression, Number
+from polyloom.polyhedra.loops.tree import IntExpression, Number
 
 
 def text(programs: Sequence[HostProgram]) -> str:

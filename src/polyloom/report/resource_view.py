@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
+from polyloom.polyhedra.text.paper_notation import set_notation
 from polyloom.report.explain_task_view import Row
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.collectives import Reduction
-from polyloom.wafer.notation import set_notation
 from polyloom.wafer.program import Survey
 from polyloom.wafer.resources import MEMORY, MOST_OPERANDS, Amount, RoleResources
 

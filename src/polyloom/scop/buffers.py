@@ -11,8 +11,8 @@ from polyloom.ir.host import Buffer, Parameter, Role
 from polyloom.ir.integers import fold
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.effort import TooHardError, at_most
-from polyloom.polyhedra.loops import CodeBuilder, WrongLoops
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation, sum_of
+from polyloom.polyhedra.loops.generate import CodeBuilder, WrongLoops
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
 from polyloom.scop.model import Origin, Scop, ScopAccess, ScopArray, ScopStatement
 
 

@@ -15,8 +15,8 @@ from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import bind_range, parameter_names
 from polyloom.polyhedra.bounds import box_between, elementwise_maximum, elementwise_minimum
 from polyloom.polyhedra.elimination import eliminate
-from polyloom.polyhedra.loops import CodeBuilder
-from polyloom.polyhedra.loops_tree import (
+from polyloom.polyhedra.loops.generate import CodeBuilder
+from polyloom.polyhedra.loops.tree import (
     Branch,
     Instance,
     Loop,
@@ -27,7 +27,7 @@ from polyloom.polyhedra.loops_tree import (
     instances_in,
     rename_iterator,
 )
-from polyloom.polyhedra.straighten import NoBox, straighten
+from polyloom.polyhedra.rectangularise import NoBox, straighten
 from polyloom.scop.combiners import MET
 from polyloom.scop.dependences import maps_of
 from polyloom.scop.homs import NoHom, extents_of, hom

@@ -16,8 +16,8 @@ import islpy as isl
 
 from polyloom.ir.expressions import Read
 from polyloom.ir.naming import fresh
-from polyloom.polyhedra.loops_tree import IntExpression
-from polyloom.polyhedra.straighten import NoBox, straighten
+from polyloom.polyhedra.loops.tree import IntExpression
+from polyloom.polyhedra.rectangularise import NoBox, straighten
 from polyloom.scop.buffers import accesses, accesses_to, shape
 from polyloom.scop.dependences import Dependence, Dependences, Kind
 from polyloom.scop.homs import least_of

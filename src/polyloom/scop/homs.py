@@ -18,10 +18,10 @@ from polyloom.ir.rebuild import read_positions
 from polyloom.polyhedra.binding import parameter_names
 from polyloom.polyhedra.elimination import eliminate
 from polyloom.polyhedra.functions import compose
-from polyloom.polyhedra.integer_values import affine_value
 from polyloom.polyhedra.lattice import column_echelon
-from polyloom.polyhedra.loops_tree import IntExpression, Operation
-from polyloom.polyhedra.straighten import Box, straighten
+from polyloom.polyhedra.loops.affine_expressions import affine_value
+from polyloom.polyhedra.loops.tree import IntExpression, Operation
+from polyloom.polyhedra.rectangularise import Box, straighten
 from polyloom.scop.model import ScopAccess, ScopStatement
 from polyloom.scop.updates import Update
 from polyloom.scop.views import Frame, condition_of

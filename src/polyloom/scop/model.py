@@ -13,7 +13,7 @@ import islpy as isl
 from polyloom.diagnostics import Diagnostic, Source, Span
 from polyloom.ir.expressions import Expression
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops_tree import IntExpression
+from polyloom.polyhedra.loops.tree import IntExpression
 
 
 @dataclass(frozen=True, eq=False)

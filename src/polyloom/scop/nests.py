@@ -14,8 +14,8 @@ import islpy as isl
 from polyloom.ir.host import Assignment, Nest
 from polyloom.ir.naming import fresh_all
 from polyloom.polyhedra.binding import parameter_names
-from polyloom.polyhedra.loops import CodeBuilder
-from polyloom.polyhedra.loops_tree import IntExpression, Tree
+from polyloom.polyhedra.loops.generate import CodeBuilder
+from polyloom.polyhedra.loops.tree import IntExpression, Tree
 from polyloom.scop.model import ScopStatement
 from polyloom.scop.views import Frame
 

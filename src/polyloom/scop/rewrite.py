@@ -18,7 +18,7 @@ from polyloom.ir.expressions import (
 )
 from polyloom.ir.rebuild import with_reads
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
 
 def moved_reads(expression: Expression, positions: Mapping[int, int]) -> Expression:

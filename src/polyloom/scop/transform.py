@@ -20,8 +20,8 @@ from polyloom.ir.node_names import with_unique_names
 from polyloom.ir.passes import after_pass, at_the_end, is_on
 from polyloom.ir.verify import InvalidProgram
 from polyloom.polyhedra.effort import TooHardError, at_most
-from polyloom.polyhedra.guarded_loops import NoBounds, Timed, guarded_loops
-from polyloom.polyhedra.loops import CodeBuilder, WrongLoops
+from polyloom.polyhedra.loops.generate import CodeBuilder, WrongLoops
+from polyloom.polyhedra.loops.guarded import NoBounds, Timed, guarded_loops
 from polyloom.scop.arrange import arrange
 from polyloom.scop.automatic import automatic
 from polyloom.scop.buffers import buffers, parameters

@@ -12,7 +12,7 @@ import islpy as isl
 from polyloom.ir.host import HostProgram, Role
 from polyloom.ir.written import Chosen, chosen_by_data, writes
 from polyloom.polyhedra.effort import TooHardError, at_most
-from polyloom.polyhedra.loop_meaning import OPERATIONS, only_in_one, visited
+from polyloom.polyhedra.loops.meaning import OPERATIONS, only_in_one, visited
 from polyloom.scop.model import Scop, ScopStatement
 
 _DIM = isl.dim_type

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import islpy as isl
 
 from polyloom.ir.expressions import Constant, Read
-from polyloom.polyhedra.loops import IntExpression, Number, sum_of
+from polyloom.polyhedra.loops.generate import IntExpression, Number, sum_of
 from polyloom.wafer.code import Code, Compute, Element, Invoke, OperandRef, SetBase, StoreElement
 from polyloom.wafer.instructions import move_instruction
 from polyloom.wafer.memory import LocalArray

@@ -22,12 +22,12 @@ from polyloom.polyhedra.compression import Compression
 from polyloom.polyhedra.coordinates import other_bases, without_constants
 from polyloom.polyhedra.functions import compose, is_linear
 from polyloom.polyhedra.pieces import few_boxes
+from polyloom.polyhedra.text.documents import function_text
+from polyloom.polyhedra.text.paper_notation import notation, set_notation
 from polyloom.wafer.arrangement import Operand, arrange
 from polyloom.wafer.call_cost import run_cycles, single_instance_cycles
 from polyloom.wafer.extensions import Effect, Extension
-from polyloom.wafer.isl_text import function_text
 from polyloom.wafer.memory import LocalArray
-from polyloom.wafer.notation import notation, set_notation
 from polyloom.wafer.simd import SimdAnalysis, SimdMode, SimdOptions, Sizing, Strategy
 from polyloom.wafer.strategies import (
     analyse,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import islpy as isl
 
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind, bind_domain
-from polyloom.polyhedra.loops import CodeBuilder, IntExpression, Name, Number, Operation, sum_of
+from polyloom.polyhedra.loops.generate import CodeBuilder, IntExpression, Name, Number, Operation, sum_of
 from polyloom.wafer.border import Border
 from polyloom.wafer.border_code import queue_name
 from polyloom.wafer.border_flows import LINE

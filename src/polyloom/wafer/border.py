@@ -16,8 +16,8 @@ import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, Unsupported, error
 from polyloom.ir.program import Program
-from polyloom.polyhedra.points import sample_of
 from polyloom.polyhedra.simplify import settled
+from polyloom.polyhedra.text.points import sample_of
 from polyloom.wafer.adapters import Adapter, adapter_of
 from polyloom.wafer.border_demands import input_demands, output_demands
 from polyloom.wafer.border_line import numbered

@@ -14,7 +14,7 @@ from polyloom.ir.expressions import Read
 from polyloom.polyhedra.binding import bind, bind_domain
 from polyloom.polyhedra.bounds import box_between, elementwise_maximum, elementwise_minimum
 from polyloom.polyhedra.functions import point_of
-from polyloom.polyhedra.loops import IntExpression, Name, Number, operation_count, sum_of
+from polyloom.polyhedra.loops.generate import IntExpression, Name, Number, operation_count, sum_of
 from polyloom.wafer.adapters import Adapter
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.array_code import initialize_code

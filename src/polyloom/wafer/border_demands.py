@@ -12,7 +12,7 @@ import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, Unsupported, error
 from polyloom.ir.program import Program, Statement
-from polyloom.polyhedra.points import sample_of
+from polyloom.polyhedra.text.points import sample_of
 from polyloom.wafer.border_line import BorderLine, numbered
 from polyloom.wafer.chains import holders_of, reduced_holders
 from polyloom.wafer.mapping import Mapping

@@ -12,7 +12,7 @@ from dataclasses import fields, is_dataclass, replace
 from itertools import count
 from typing import Any, TypeVar, cast
 
-from polyloom.polyhedra.loops import Name
+from polyloom.polyhedra.loops.generate import Name
 from polyloom.wafer.code import (
     Activate,
     ArrayDeclaration,

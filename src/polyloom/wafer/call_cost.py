@@ -15,7 +15,7 @@ from polyloom.ir.expressions import Read, walk
 from polyloom.polyhedra.binding import PE_PARAMETERS
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.functions import compose
-from polyloom.polyhedra.loops import CodeBuilder, Number, names_in, operation_count
+from polyloom.polyhedra.loops.generate import CodeBuilder, Number, names_in, operation_count
 from polyloom.wafer.code import Element
 from polyloom.wafer.engine_cost import Shape, evaluation_cycles, instruction_cycles
 from polyloom.wafer.matching import ACCUMULATOR, work_at_point

@@ -16,7 +16,7 @@ from polyloom.ir.expressions import Binary, Read
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain
 from polyloom.polyhedra.bounds import box_between, elementwise_maximum
 from polyloom.polyhedra.functions import point_of
-from polyloom.polyhedra.loops import IntExpression
+from polyloom.polyhedra.loops.generate import IntExpression
 from polyloom.polyhedra.simplify import plainly
 from polyloom.wafer.chains import Chain, Part
 from polyloom.wafer.code import (

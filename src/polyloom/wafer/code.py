@@ -12,7 +12,7 @@ from dataclasses import astuple, dataclass, replace
 
 from polyloom.ir.expressions import Expression
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops import IntExpression
+from polyloom.polyhedra.loops.generate import IntExpression
 
 
 @dataclass(frozen=True)

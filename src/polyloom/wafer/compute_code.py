@@ -12,7 +12,7 @@ from polyloom.ir.expressions import Read, walk
 from polyloom.polyhedra.binding import bind, project_out_parameters
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.functions import compose, point_of
-from polyloom.polyhedra.loops import (
+from polyloom.polyhedra.loops.generate import (
     CodeBuilder,
     IntExpression,
     Name,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops import IntExpression, Name, Number, Operation
+from polyloom.polyhedra.loops.generate import IntExpression, Name, Number, Operation
 from polyloom.wafer.c_names import with_c_names
 from polyloom.wafer.code import (
     Activate,

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from polyloom.diagnostics import Diagnostic
+from polyloom.polyhedra.text.documents import function_text, placement_text, relation_text
 from polyloom.wafer.adapters import Adapter
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.array_layout import layout_effects
@@ -18,7 +19,6 @@ from polyloom.wafer.border_flows import kinds_of
 from polyloom.wafer.chains import Chain, Part, Results
 from polyloom.wafer.collectives import Reduction
 from polyloom.wafer.explanation_tasks import compute_entry
-from polyloom.wafer.isl_text import function_text, placement_text, relation_text
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.moves import Move
 from polyloom.wafer.program import Survey

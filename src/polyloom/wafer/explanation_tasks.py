@@ -9,15 +9,15 @@ import islpy as isl
 
 from polyloom.polyhedra.bounds import constant_point
 from polyloom.polyhedra.functions import compose
-from polyloom.polyhedra.points import all_points
-from polyloom.wafer.arrangement import Box, Extra, Operand
-from polyloom.wafer.isl_text import (
+from polyloom.polyhedra.text.documents import (
     function_text,
     functions_text,
     offset_text,
     point_text,
     relation_text,
 )
+from polyloom.polyhedra.text.points import all_points
+from polyloom.wafer.arrangement import Box, Extra, Operand
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.simd import SimdAnalysis, Strategy
 

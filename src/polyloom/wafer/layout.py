@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import islpy as isl
 
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind
-from polyloom.polyhedra.loops import CodeBuilder, IntExpression
+from polyloom.polyhedra.loops.generate import CodeBuilder, IntExpression
 from polyloom.wafer.code import RoleCode
 from polyloom.wafer.emit_c import includes, integer_text
 from polyloom.wafer.routes import Routing

@@ -12,7 +12,15 @@ from typing import Any
 import islpy as isl
 
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind, bind_domain, bind_range, parametric_point
-from polyloom.polyhedra.loops import CodeBuilder, IntExpression, Name, Number, Operation, replace_name, sum_of
+from polyloom.polyhedra.loops.generate import (
+    CodeBuilder,
+    IntExpression,
+    Name,
+    Number,
+    Operation,
+    replace_name,
+    sum_of,
+)
 from polyloom.wafer.memory import LocalArray, resident_tensors
 from polyloom.wafer.port_groups import PortGroup
 from polyloom.wafer.program import RoleProgram, WaferProgram

@@ -12,7 +12,7 @@ import islpy as isl
 from polyloom.diagnostics import Diagnostic, PolyloomError, Span, error
 from polyloom.ir.program import Program
 from polyloom.ir.relations import element_set, instance_set
-from polyloom.polyhedra.points import sample_of
+from polyloom.polyhedra.text.points import sample_of
 from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.sides import Side
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import islpy as isl
 
 from polyloom.ir.expressions import Read
-from polyloom.polyhedra.loops import IntExpression
+from polyloom.polyhedra.loops.generate import IntExpression
 from polyloom.wafer.code import (
     Code,
     Compute,

@@ -16,7 +16,7 @@ from polyloom.polyhedra.bounds import (
 )
 from polyloom.polyhedra.compression import variable_compression
 from polyloom.polyhedra.functions import compose, is_linear
-from polyloom.polyhedra.loops import IntExpression, Number, product_of
+from polyloom.polyhedra.loops.generate import IntExpression, Number, product_of
 
 _DIM = isl.dim_type
 

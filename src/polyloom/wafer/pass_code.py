@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops import IntExpression, Number
+from polyloom.polyhedra.loops.generate import IntExpression, Number
 from polyloom.wafer.code import Code, Element, Invoke, OperandRef, SetBase
 from polyloom.wafer.instructions import move_instruction
 from polyloom.wafer.memory import LocalArray

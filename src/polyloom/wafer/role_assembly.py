@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind
-from polyloom.polyhedra.loops import Number
+from polyloom.polyhedra.loops.generate import Number
 from polyloom.wafer.code import (
     Activate,
     ArrayDeclaration,

@@ -10,7 +10,7 @@ import islpy as isl
 
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.functions import coefficient
-from polyloom.polyhedra.loops import CodeBuilder, IntExpression, Number, operation_count, product_of
+from polyloom.polyhedra.loops.generate import CodeBuilder, IntExpression, Number, operation_count, product_of
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.array_banks import temporary_bank
 from polyloom.wafer.code import (

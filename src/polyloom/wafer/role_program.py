@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyloom.polyhedra.loops import Number
+from polyloom.polyhedra.loops.generate import Number
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.array_code import initialize_code, state_code
 from polyloom.wafer.chain_code import chain_code, chain_queues

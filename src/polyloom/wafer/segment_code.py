@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from polyloom.polyhedra.binding import project_out_parameters
-from polyloom.polyhedra.loops import IntExpression, replace_name
+from polyloom.polyhedra.loops.generate import IntExpression, replace_name
 from polyloom.wafer.call_cost import is_fixed
 from polyloom.wafer.code import Code, Cost, Element, OperandRef, SetBase
 from polyloom.wafer.memory import LocalArray

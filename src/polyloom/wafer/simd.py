@@ -16,10 +16,10 @@ from polyloom.polyhedra.box_hull import BoxHull
 from polyloom.polyhedra.compression import Compression
 from polyloom.polyhedra.enumeration import SizeEnumeration
 from polyloom.polyhedra.functions import point_of
+from polyloom.polyhedra.text.paper_notation import set_notation
 from polyloom.wafer.arrangement import Box, Extra, Operand
 from polyloom.wafer.extensions import ALL_EXTENSIONS, Effect, Extension
 from polyloom.wafer.matching import ACCUMULATOR, Match
-from polyloom.wafer.notation import set_notation
 from polyloom.wafer.selection import Step
 from polyloom.wafer.simulator.machine import Machine, load_machine
 from polyloom.wafer.tasks import ComputeTask

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from polyloom.polyhedra.binding import project_out_parameters
-from polyloom.polyhedra.loops import CodeBuilder, IntExpression, Name, Number, operation_count
+from polyloom.polyhedra.loops.generate import CodeBuilder, IntExpression, Name, Number, operation_count
 from polyloom.wafer.code import Code, Configure, Cost, If, Node, OperandRef, Scope, SetInteger, SetLength
 from polyloom.wafer.role_context import RoleBuilder, point_values
 from polyloom.wafer.simd import SimdAnalysis, Sizing

@@ -17,7 +17,7 @@ from polyloom.ir.expressions import Expression, Read, walk
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.functions import compose
-from polyloom.polyhedra.loops import CodeBuilder, IntExpression, Number, product_of, sum_of
+from polyloom.polyhedra.loops.generate import CodeBuilder, IntExpression, Number, product_of, sum_of
 from polyloom.wafer.code import (
     Code,
     Compute,

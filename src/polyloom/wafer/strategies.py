@@ -21,15 +21,15 @@ from polyloom.polyhedra.bounds import (
 from polyloom.polyhedra.box_hull import BoxHull
 from polyloom.polyhedra.compression import variable_compression
 from polyloom.polyhedra.functions import is_linear
-from polyloom.polyhedra.loops import Name, Number
-from polyloom.polyhedra.points import sample_of
+from polyloom.polyhedra.loops.generate import Name, Number
+from polyloom.polyhedra.text.documents import offset_text
+from polyloom.polyhedra.text.paper_notation import notation, set_notation
+from polyloom.polyhedra.text.points import sample_of
 from polyloom.wafer.arrangement import arrange, box_of
 from polyloom.wafer.extensions import Effect, Extension
-from polyloom.wafer.isl_text import offset_text
 from polyloom.wafer.matching import match_instruction
 from polyloom.wafer.memory import LocalArray
 from polyloom.wafer.nests import MAX_DIMENSIONS, jointly_coalesced
-from polyloom.wafer.notation import notation, set_notation
 from polyloom.wafer.simd import SimdAnalysis, SimdMode, SimdOptions, Strategy, scalar_reads
 from polyloom.wafer.tasks import ComputeTask
 from polyloom.wafer.whole_stream import WholeStream

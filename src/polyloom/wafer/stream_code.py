@@ -10,7 +10,7 @@ import islpy as isl
 from polyloom.ir.expressions import Read
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain, unbind_domain
 from polyloom.polyhedra.functions import compose
-from polyloom.polyhedra.loops import IntExpression, Name, instances_in, operation_count
+from polyloom.polyhedra.loops.generate import IntExpression, Name, instances_in, operation_count
 from polyloom.polyhedra.simplify import settled
 from polyloom.wafer.chain_code import chunk_extents
 from polyloom.wafer.code import (

@@ -17,7 +17,7 @@ from polyloom.ir.program import Program, Statement
 from polyloom.ir.relations import access_relation
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import PE_PARAMETERS, parametric_point
-from polyloom.polyhedra.points import sample_of
+from polyloom.polyhedra.text.points import sample_of
 from polyloom.wafer.mapping import Mapping
 from polyloom.wafer.sides import Grid, Side
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from polyloom.polyhedra.loops import (
+from polyloom.polyhedra.loops.generate import (
     Branch,
     Instance,
     IntExpression,

@@ -22,7 +22,7 @@ import islpy as isl
 from polyloom.ir.program import Combine
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.functions import coefficients, is_linear
-from polyloom.polyhedra.loops import Number
+from polyloom.polyhedra.loops.generate import Number
 from polyloom.wafer.beyond import improve
 from polyloom.wafer.engine_cost import Shape, move_cycles
 from polyloom.wafer.extensions import Effect, Extension

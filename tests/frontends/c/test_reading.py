@@ -12,7 +12,7 @@ from polyloom.diagnostics import PolyloomError, Source, Unsupported, render
 from polyloom.frontends.c import read_c
 from polyloom.ir.expressions import Constant
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops_tree import Name, Number
+from polyloom.polyhedra.loops.tree import Name, Number
 from polyloom.scop.model import Origin
 
 TWO = """void f(int n, double a[n])

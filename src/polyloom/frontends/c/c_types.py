@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops_tree import IntExpression
+from polyloom.polyhedra.loops.tree import IntExpression
 
 
 @dataclass(frozen=True)

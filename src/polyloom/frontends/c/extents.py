@@ -9,8 +9,8 @@ from polyloom.frontends.c.affine import affine
 from polyloom.frontends.c.c_types import Extent
 from polyloom.frontends.c.faults import NotAffine, refuse
 from polyloom.frontends.c.state import State
-from polyloom.polyhedra.loops import CodeBuilder
-from polyloom.polyhedra.loops_tree import IntExpression, product_of, sum_of
+from polyloom.polyhedra.loops.generate import CodeBuilder
+from polyloom.polyhedra.loops.tree import IntExpression, product_of, sum_of
 
 _DIM = isl.dim_type
 

@@ -36,7 +36,7 @@ from polyloom.frontends.c.summaries import summarised
 from polyloom.frontends.c.values import value
 from polyloom.ir.expressions import ParameterValue, walk
 from polyloom.polyhedra.effort import refusing
-from polyloom.polyhedra.loops_tree import names_in
+from polyloom.polyhedra.loops.tree import names_in
 from polyloom.scop.model import Origin, Scop, ScopArray, ScopParameter, ScopStatement
 
 _DIM = isl.dim_type

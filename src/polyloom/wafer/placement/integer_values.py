@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 
-from polyloom.polyhedra.loops import IntExpression, Name, Number, Operation
+from polyloom.polyhedra.loops.generate import IntExpression, Name, Number, Operation
 
 Environment = Mapping[str, int]
 

@@ -7,7 +7,7 @@ from math import lcm
 
 import islpy as isl
 
-from polyloom.polyhedra.loops_tree import IntExpression, Name, Number, Operation, sum_of
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
 
 _DIM = isl.dim_type
 

@@ -19,7 +19,7 @@ from functools import reduce
 
 import islpy as isl
 
-from polyloom.polyhedra.loops_tree import (
+from polyloom.polyhedra.loops.tree import (
     Branch,
     Instance,
     IntExpression,

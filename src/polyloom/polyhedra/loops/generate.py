@@ -10,8 +10,8 @@ import islpy as isl
 
 from polyloom.polyhedra.binding import bind_range
 from polyloom.polyhedra.bounds import integer_bounds
-from polyloom.polyhedra.loop_meaning import visited
-from polyloom.polyhedra.loops_tree import (
+from polyloom.polyhedra.loops.meaning import visited
+from polyloom.polyhedra.loops.tree import (
     Branch,
     Instance,
     IntExpression,

@@ -6,7 +6,7 @@ import re
 
 import islpy as isl
 
-from polyloom.wafer.isl_text import placement_text
+from polyloom.polyhedra.text.documents import placement_text
 
 Points = isl.Set
 """A set of points, for those who only show it."""
