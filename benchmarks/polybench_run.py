@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 from polyloom.diagnostics import PolyloomError, render
+from polyloom.ir.evaluation.host_inputs import shape_of
+from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.host import HostProgram, Role
-from polyloom.ir.host_evaluate import evaluate_host
-from polyloom.ir.host_inputs import shape_of
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.devices import choose_device
 from polyloom.pipeline import load_opencl

@@ -24,7 +24,7 @@ from ranks import rank_correlation
 from rich.console import Console
 from rich.table import Table
 
-from polyloom.ir.from_program import host_program
+from polyloom.ir.conversion.to_host_program import host_program
 from polyloom.ir.host import HostProgram, MdHom, Nest
 from polyloom.mdh.arrays import DeviceArray
 from polyloom.mdh.compiled import CompiledProgram

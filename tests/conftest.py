@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from polyloom.ir.passes import verified
+from polyloom.ir.verification.passes import verified
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

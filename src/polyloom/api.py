@@ -23,10 +23,10 @@ from polyloom.diagnostics import Diagnostic, PolyloomError, Unsupported, error
 from polyloom.files import read_source
 from polyloom.frontends.graph.imported import Imported
 from polyloom.ir import evaluate, random_inputs
-from polyloom.ir.layers import Layer, layers_of
+from polyloom.ir.conversion.split_layers import Layer, layers_of
+from polyloom.ir.evaluation.random_inputs import Scale
 from polyloom.ir.program import Program
-from polyloom.ir.random_inputs import Scale
-from polyloom.ir.reference import Reference
+from polyloom.ir.verification.references import Reference
 from polyloom.mdh.arguments import known_parameters
 from polyloom.mdh.arrays import DeviceArray
 from polyloom.mdh.compiled import CompiledProgram

@@ -9,11 +9,11 @@ from typing import Any
 import numpy.typing as npt
 
 from polyloom.frontends.graph.imported import Imported
-from polyloom.ir.compare import Difference, first_beyond
-from polyloom.ir.error_bound import error_bound
-from polyloom.ir.evaluate import evaluate
-from polyloom.ir.inputs import elements_of
-from polyloom.ir.random_inputs import Scale, random_inputs, random_reals
+from polyloom.ir.evaluation.inputs import elements_of
+from polyloom.ir.evaluation.programs import evaluate
+from polyloom.ir.evaluation.random_inputs import Scale, random_inputs, random_reals
+from polyloom.ir.rounding.program_bounds import error_bound
+from polyloom.ir.verification.comparison import Difference, first_beyond
 
 NDArray = npt.NDArray[Any]
 

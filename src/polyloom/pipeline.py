@@ -11,11 +11,11 @@ from typing import Any
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.graph.imported import Imported
-from polyloom.ir.from_program import host_program
+from polyloom.ir.conversion.to_host_program import host_program
 from polyloom.ir.host import HostProgram, MdHom, Role
 from polyloom.ir.program import Program
-from polyloom.ir.reference import Reference
-from polyloom.ir.specialise import specialise
+from polyloom.ir.transform.specialise import specialise
+from polyloom.ir.verification.references import Reference
 from polyloom.mdh.arguments import Signature, known_parameters
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.database import Database

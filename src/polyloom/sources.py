@@ -14,7 +14,7 @@ from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported,
 from polyloom.files import exists, read_source
 from polyloom.ir.host import HostProgram
 from polyloom.ir.program import Program
-from polyloom.ir.reference import Reference
+from polyloom.ir.verification.references import Reference
 from polyloom.scop.model import Scop
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ def load_host_programs(source: str | os.PathLike[str], reading: Reading) -> tupl
 
     A text in place of a path holds a brace and is LAIR. Errors: those of ``load_program`` and ``read_c``.
     """
-    from polyloom.ir.from_program import host_program
-    from polyloom.ir.reference import as_read
+    from polyloom.ir.conversion.to_host_program import host_program
+    from polyloom.ir.verification.references import as_read
 
     if is_c(source):
         return tuple(_host_of_part(part, reading) for part in _computed_parts(source, reading))
@@ -115,9 +115,9 @@ def load_tensors(
     Errors: those of ``load_program`` or ``load_host_programs``; ``parameter-...``; ``Unsupported`` with
     ``tensor-...`` for what a tensor program has not.
     """
-    from polyloom.ir.host_inputs import check_parameters
-    from polyloom.ir.specialise import specialise
-    from polyloom.ir.tensor_program import tensor_program, tensor_reference
+    from polyloom.ir.conversion.to_tensor_program import tensor_program, tensor_reference
+    from polyloom.ir.evaluation.host_inputs import check_parameters
+    from polyloom.ir.transform.specialise import specialise
 
     if is_model(source):
         model = load_model(source, reading.defines, None, reading.function)

@@ -16,8 +16,8 @@ import numpy as np
 
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.frontends.c import read_c
+from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.host import HostProgram, Role
-from polyloom.ir.host_evaluate import evaluate_host
 from polyloom.scop.transform import host_program
 
 FLAGS = ("-std=gnu11", "-O1", "-fwrapv", "-ffp-contract=off", "-w", "-shared", "-fPIC")

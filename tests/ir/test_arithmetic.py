@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from polyloom.ir import arithmetic
+from polyloom.ir.evaluation import arithmetic
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -20,7 +20,7 @@ from polyloom.ir.expressions import (
     Unary,
     UnaryOp,
 )
-from polyloom.ir.text import expression_text
+from polyloom.ir.text.expressions import expression_text
 from polyloom.ir.types import ElementType
 
 INTEGERS = [t for t in ElementType if not t.is_float and t is not ElementType.BOOL]

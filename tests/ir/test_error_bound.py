@@ -11,7 +11,7 @@ from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.ir import Program, error_bound, evaluate
-from polyloom.ir.compare import first_beyond
+from polyloom.ir.verification.comparison import first_beyond
 from strategies import data, programs
 
 

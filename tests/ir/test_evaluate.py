@@ -180,7 +180,7 @@ def test_inputs_are_checked(change: dict[str, np.ndarray | None], code: str) -> 
 
 
 def test_large_layers_are_swept_in_bounded_boxes() -> None:
-    from polyloom.ir.sweep import LARGEST_BOX, steps
+    from polyloom.ir.evaluation.boxes import LARGEST_BOX, steps
 
     node = program(
         "lair c(): float16 x[64][58][58], float16 W[64][64][3][3] -> float16 y[64][56][56]"

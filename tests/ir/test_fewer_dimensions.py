@@ -14,13 +14,13 @@ from md_homs import Case, md_homs
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.parse import parse
+from polyloom.ir.conversion.to_host_program import host_program
+from polyloom.ir.evaluation.host_inputs import shape_of
+from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.expressions import Binary, BinaryOp, Convert, Iterator
-from polyloom.ir.fewer_dimensions import with_fewer_dimensions
-from polyloom.ir.from_program import host_program
 from polyloom.ir.host import Buffer, HostProgram, MdHom, Role
-from polyloom.ir.host_evaluate import evaluate_host
-from polyloom.ir.host_inputs import shape_of
 from polyloom.ir.program import Program
+from polyloom.ir.transform.flatten_dimensions import with_fewer_dimensions
 from polyloom.ir.types import ElementType
 from strategies import data, programs
 

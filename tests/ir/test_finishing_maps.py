@@ -14,9 +14,9 @@ from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.ir import Program, evaluate
-from polyloom.ir.from_program import host_program
+from polyloom.ir.conversion.to_host_program import host_program
+from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.host import MdHom
-from polyloom.ir.host_evaluate import evaluate_host
 from strategies import data, programs
 
 JOINED = {

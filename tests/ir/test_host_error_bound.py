@@ -14,8 +14,11 @@ from hypothesis import strategies as st
 from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
 from polyloom.ir import Program
+from polyloom.ir.conversion.to_host_program import host_program as of_tensors
+from polyloom.ir.evaluation.host_inputs import input_buffers
+from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.random_inputs import Scale
 from polyloom.ir.expressions import Binary, BinaryOp, Compare, CompareOp, Read, Select
-from polyloom.ir.from_program import host_program as of_tensors
 from polyloom.ir.host import (
     ZERO,
     Buffer,
@@ -28,10 +31,7 @@ from polyloom.ir.host import (
     Role,
     View,
 )
-from polyloom.ir.host_error_bound import host_error_bound
-from polyloom.ir.host_evaluate import evaluate_host
-from polyloom.ir.host_inputs import input_buffers
-from polyloom.ir.random_inputs import Scale
+from polyloom.ir.rounding.host_bounds import host_error_bound
 from polyloom.ir.types import ElementType
 from polyloom.mdh.made_up import mixed_inputs
 from polyloom.polyhedra.loops.tree import Number
@@ -164,7 +164,7 @@ def combined(combiner: Combiner, order: Order, n: int) -> HostProgram:
 
 def in_random_order(combiner: Combiner, rows: list[tuple[Any, ...]], rng: np.random.Generator) -> Any:
     """Combine rows in a random tree, in float32; operands change places where they may."""
-    from polyloom.ir.arithmetic import value
+    from polyloom.ir.evaluation.arithmetic import value
 
     rows = list(rows)
     if combiner.commutative:

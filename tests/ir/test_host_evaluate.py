@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from polyloom.diagnostics import PolyloomError
+from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -36,8 +37,7 @@ from polyloom.ir.host import (
     Role,
     View,
 )
-from polyloom.ir.host_evaluate import evaluate_host
-from polyloom.ir.specialise import specialise
+from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Name, Number, Operation
 

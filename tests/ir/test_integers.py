@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyloom.ir.integer_text import integer_text, tree_lines
 from polyloom.ir.integers import fold, fold_tree, holds, integer, names_in_tree, values_of
+from polyloom.ir.text.integers import integer_text, tree_lines
 from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Name, Number, Operation
 
 N, M = Name("n"), Name("m")

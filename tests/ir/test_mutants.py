@@ -94,7 +94,11 @@ def _saturating(original: Any) -> Any:
     return binary
 
 
-E, A, S = "polyloom.ir.evaluate", "polyloom.ir.arithmetic", "polyloom.ir.sweep"
+E, A, S = (
+    "polyloom.ir.evaluation.programs",
+    "polyloom.ir.evaluation.arithmetic",
+    "polyloom.ir.evaluation.boxes",
+)
 MUTANTS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "sums in pairs": (E, "_combined", lambda original: _pairwise),
     "sums in float64": (E, "_combined", lambda original: _wide),

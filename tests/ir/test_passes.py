@@ -11,7 +11,7 @@ from test_verify_host import BROKEN, GOOD
 from polyloom.cli.main import run
 from polyloom.ir import InvalidProgram
 from polyloom.ir.host import HostProgram
-from polyloom.ir.passes import _Switch, after_pass, at_the_end, is_on, verified
+from polyloom.ir.verification.passes import _Switch, after_pass, at_the_end, is_on, verified
 from polyloom.scop import transform
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

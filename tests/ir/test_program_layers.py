@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from polyloom import evaluate, random_inputs, read_program
-from polyloom.ir.layers import layers_of
+from polyloom.ir.conversion.split_layers import layers_of
 from polyloom.ir.program import Part, Program
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from polyloom.diagnostics import Source, Unsupported
 from polyloom.frontends.c import read_c
 from polyloom.ir import Program, evaluate, verify
-from polyloom.ir.from_program import host_program as host_of_program
+from polyloom.ir.conversion.to_host_program import host_program as host_of_program
+from polyloom.ir.conversion.to_tensor_program import tensor_program
+from polyloom.ir.evaluation.host_inputs import input_buffers, shape_of
+from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.host import HostLoop, HostProgram, walk_host
-from polyloom.ir.host_evaluate import evaluate_host
-from polyloom.ir.host_inputs import input_buffers, shape_of
-from polyloom.ir.specialise import specialise
-from polyloom.ir.tensor_program import tensor_program
+from polyloom.ir.transform.specialise import specialise
 from polyloom.scop.transform import host_program
 from strategies import data, programs
 

@@ -35,9 +35,9 @@ from polyloom.ir.host import (
     Role,
     View,
 )
-from polyloom.ir.host_text import print_host
+from polyloom.ir.text.host_programs import print_host
 from polyloom.ir.types import ElementType
-from polyloom.ir.verify_host import verify_host
+from polyloom.ir.verification.host_programs import verify_host
 from polyloom.polyhedra.loops.tree import Instance, Loop, Name, Number, Operation
 
 I32, F32 = ElementType.INT32, ElementType.FLOAT32

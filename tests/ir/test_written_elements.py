@@ -22,8 +22,8 @@ from polyloom.ir.host import (
     View,
 )
 from polyloom.ir.types import ElementType
-from polyloom.ir.verify import InvalidProgram
-from polyloom.ir.written import verify_writes, writes
+from polyloom.ir.verification.programs import InvalidProgram
+from polyloom.ir.verification.written_elements import verify_writes, writes
 from polyloom.polyhedra.loops.meaning import visit_the_same
 from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Name, Number, Operation
 from polyloom.scop.combiners import combiner

@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
+from polyloom.ir.evaluation.host_inputs import shape_of
+from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -36,8 +38,6 @@ from polyloom.ir.host import (
     Role,
     View,
 )
-from polyloom.ir.host_evaluate import evaluate_host
-from polyloom.ir.host_inputs import shape_of
 from polyloom.ir.types import ElementType
 from polyloom.mdh.devices import OpenDevice, choose_device, open_device
 from polyloom.mdh.emit import emit_md_hom

@@ -21,8 +21,8 @@ import pyopencl as cl
 
 from polyloom.files import read_source
 from polyloom.frontends.c import read_c
+from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.host import HostProgram, MdHom, Nest, Role
-from polyloom.ir.host_evaluate import evaluate_host
 from polyloom.mdh import emit_tiles
 from polyloom.mdh.devices import DeviceModel, choose_device, open_device
 from polyloom.mdh.emit import emit_md_hom, has_tiles

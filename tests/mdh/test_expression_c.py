@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polyloom.ir.arithmetic import value
+from polyloom.ir.evaluation.arithmetic import value
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,

@@ -10,7 +10,7 @@ import pytest
 
 from compiled_c import compiled
 from polyloom.diagnostics import Unsupported
-from polyloom.ir.host_evaluate import evaluate_host
+from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.devices import choose_device
 from polyloom.mdh.dropin import DropIn

@@ -10,9 +10,9 @@ import pytest
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.parse import parse
-from polyloom.ir.from_program import host_program
+from polyloom.ir.conversion.to_host_program import host_program
+from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.host import HostProgram, Parameter, Role, uses
-from polyloom.ir.host_evaluate import evaluate_host
 from polyloom.ir.types import ElementType
 from polyloom.mdh import lasting
 from polyloom.mdh.compiled import CompiledProgram

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from md_homs import Case, md_homs
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.frontends.c import read_c
-from polyloom.ir.combining import Partial, combined
+from polyloom.ir.evaluation.combining import Partial, combined
+from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.md_homs import run_md_hom
 from polyloom.ir.expressions import Binary, BinaryOp, Constant, Expression, Iterator
 from polyloom.ir.host import HostProgram, Index, MdHom, Order, View, walk_host
-from polyloom.ir.host_evaluate import evaluate_host
-from polyloom.ir.host_text import md_hom_text, scalar_function_text
-from polyloom.ir.md_hom_evaluate import run_md_hom
-from polyloom.ir.rebuild import rebuilt
-from polyloom.ir.specialise import specialise
-from polyloom.ir.verify_host import verify_host
+from polyloom.ir.text.host_programs import md_hom_text, scalar_function_text
+from polyloom.ir.transform.rebuild import rebuilt
+from polyloom.ir.transform.specialise import specialise
+from polyloom.ir.verification.host_programs import verify_host
 from polyloom.polyhedra.loops.tree import Name, Number, replace_name, sum_of
 from polyloom.report.mdh_view import document
 from polyloom.scop.model import Scop

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
+from polyloom.ir.evaluation.host_inputs import input_buffers
 from polyloom.ir.host import HostProgram
-from polyloom.ir.host_inputs import input_buffers
 from polyloom.mdh import tuned
 from polyloom.mdh.arguments import Signature, bind
 from polyloom.mdh.devices import OpenDevice, choose_device, open_device

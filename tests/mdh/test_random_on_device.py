@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from compiled_c import call
 from md_homs import Case, md_homs
+from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.host import HostProgram, MdHom
-from polyloom.ir.host_evaluate import evaluate_host
-from polyloom.ir.verify_host import verify_host
+from polyloom.ir.verification.host_programs import verify_host
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.devices import DeviceModel, choose_device, open_device
 from polyloom.mdh.emit import emit_md_hom, has_tiles

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from md_homs import Case, md_homs
 from polyloom.diagnostics import PolyloomError, Unsupported
+from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.expressions import Binary, BinaryOp, Constant, Convert, Expression, Iterator, Read
 from polyloom.ir.host import (
     Assignment,
@@ -33,10 +34,9 @@ from polyloom.ir.host import (
     Role,
     View,
 )
-from polyloom.ir.host_evaluate import evaluate_host
-from polyloom.ir.reference import Expected
-from polyloom.ir.specialise import specialise
+from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.types import ElementType
+from polyloom.ir.verification.references import Expected
 from polyloom.mdh.arguments import Signature, bind
 from polyloom.mdh.arrays import DeviceArray
 from polyloom.mdh.compiled import CompiledProgram

@@ -9,9 +9,9 @@ import pytest
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
+from polyloom.ir.evaluation.random_inputs import SCALES
 from polyloom.ir.host import HostProgram
-from polyloom.ir.random_inputs import SCALES
-from polyloom.ir.reference import Expected
+from polyloom.ir.verification.references import Expected
 from polyloom.mdh.made_up import mixed_inputs
 from polyloom.mdh.verdict import Verdict, check_run, evaluated
 from polyloom.scop.transform import host_program

@@ -17,11 +17,11 @@ from compiled_c import build
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.frontends.c import read_c
 from polyloom.frontends.c.macros import changeable_macros
+from polyloom.ir.evaluation.host_inputs import input_buffers, shape_of
+from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.host import HostProgram
-from polyloom.ir.host_evaluate import evaluate_host
-from polyloom.ir.host_inputs import input_buffers, shape_of
-from polyloom.ir.passes import verified
-from polyloom.ir.specialise import specialise
+from polyloom.ir.transform.specialise import specialise
+from polyloom.ir.verification.passes import verified
 from polyloom.scop.transform import ReductionMode, host_program, serial_program
 
 TEXT = (Path(__file__).parent / "programs.c").read_text()

@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from md_homs import md_homs
+from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.expressions import Constant
 from polyloom.ir.host import HostBranch, HostProgram, MdHom, Parameter, Role, View
-from polyloom.ir.host_evaluate import evaluate_host
-from polyloom.ir.specialise import specialise
+from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import Name, Number, Operation
 from strategies import programs

@@ -15,7 +15,7 @@ import pytest
 from homs import ZOO, at_most, buffers_of, gemm, hom_of, matmul, turned
 
 import polyloom
-from polyloom.ir.reference import Expected
+from polyloom.ir.verification.references import Expected
 from polyloom.mdh.devices import DeviceKind, DeviceModel
 from polyloom.mdh.legality import problems
 from polyloom.mdh.schedule import Schedule, plain_schedule
@@ -260,7 +260,7 @@ def extents() -> None:
 def loops_are_fused_where_that_gains() -> None:
     """A host loop of tiny launches becomes one node; one of large launches stays."""
     from polyloom.ir.host import HostLoop, walk_host
-    from polyloom.ir.specialise import specialise
+    from polyloom.ir.transform.specialise import specialise
     from polyloom.mdh.fuse import with_fused_loops
 
     (program,) = c_probes.hosts("in_turn", "detect")

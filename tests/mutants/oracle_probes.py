@@ -14,8 +14,8 @@ import test_references
 import test_written_elements
 
 from polyloom.diagnostics import PolyloomError
-from polyloom.ir.compare import compared
-from polyloom.ir.passes import verified
+from polyloom.ir.verification.comparison import compared
+from polyloom.ir.verification.passes import verified
 from polyloom.oracle.c_reference import CReference
 
 

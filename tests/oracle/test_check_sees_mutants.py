@@ -15,8 +15,8 @@ import pytest
 from polyloom import compile as compile_opencl
 from polyloom import run
 from polyloom.diagnostics import PolyloomError
-from polyloom.ir import joined_maps
 from polyloom.ir.host import uses
+from polyloom.ir.transform import fuse_maps
 from polyloom.mdh import fuse as loop_fusion
 from polyloom.mdh.devices import find_devices
 from polyloom.scop import arrange, dependences, fuse, hyperplanes, transform, updates
@@ -96,7 +96,7 @@ def maps_wait_for_nothing(patch: Patch) -> None:
 
 def starts_by_buffer(patch: Patch) -> None:
     """Compare buffers where elements decide whether a node replaces what it starts from."""
-    patch.setattr(joined_maps, "_replaces", lambda *_: True)
+    patch.setattr(fuse_maps, "_replaces", lambda *_: True)
     patch.setattr(fuse, "verify_writes", lambda *_: None)
     patch.setattr(transform, "check_written", lambda *_: None)
 

@@ -17,10 +17,10 @@ import numpy.typing as npt
 import pytest
 
 from polyloom.diagnostics import PolyloomError
-from polyloom.ir.garbage import garbage
+from polyloom.ir.evaluation.host_inputs import shape_of
+from polyloom.ir.evaluation.uninitialised import garbage
 from polyloom.ir.host import HostProgram, Role
-from polyloom.ir.host_inputs import shape_of
-from polyloom.ir.reference import Expected
+from polyloom.ir.verification.references import Expected
 from polyloom.mdh.made_up import made_up_inputs
 from polyloom.oracle import c_reference, interpreter
 from polyloom.oracle.c_compiler import find_c_compiler

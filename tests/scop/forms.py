@@ -9,9 +9,9 @@ import numpy as np
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
+from polyloom.ir.evaluation.host_inputs import shape_of
+from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.host import HostProgram, Role
-from polyloom.ir.host_evaluate import evaluate_host
-from polyloom.ir.host_inputs import shape_of
 from polyloom.scop.model import Scop
 from polyloom.scop.transform import ReductionMode, host_program
 

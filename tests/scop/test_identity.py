@@ -11,7 +11,7 @@ from forms import read, run, transformed
 
 from compiled_c import call
 from polyloom.ir.host import HostProgram, MdHom, Nest, walk_host
-from polyloom.ir.verify_host import verify_host
+from polyloom.ir.verification.host_programs import verify_host
 from polyloom.scop.transform import host_program
 
 PATHS = """

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from compiled_c import call
 from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
+from polyloom.ir.evaluation.host_inputs import input_buffers
+from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.host import HostProgram
-from polyloom.ir.host_evaluate import evaluate_host
-from polyloom.ir.host_inputs import input_buffers
-from polyloom.ir.specialise import specialise
-from polyloom.ir.verify_host import verify_host
+from polyloom.ir.transform.specialise import specialise
+from polyloom.ir.verification.host_programs import verify_host
 from polyloom.scop.transform import ReductionMode, host_program, serial_program
 from random_c import PARAMETERS, CProgram, c_programs
 

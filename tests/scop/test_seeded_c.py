@@ -14,11 +14,11 @@ import pytest
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
+from polyloom.ir.evaluation.host_inputs import input_buffers
+from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.host import HostProgram
-from polyloom.ir.host_evaluate import evaluate_host
-from polyloom.ir.host_inputs import input_buffers
-from polyloom.ir.specialise import specialise
-from polyloom.ir.verify_host import verify_host
+from polyloom.ir.transform.specialise import specialise
+from polyloom.ir.verification.host_programs import verify_host
 from polyloom.scop.transform import ReductionMode, Transformation, host_program, serial_program
 from seeded_c import OUTSIDE, SeededProgram, meanings, program
 

@@ -13,6 +13,8 @@ from random import Random
 import islpy as isl
 
 from polyloom.frontends.lair.from_program import from_program
+from polyloom.ir.evaluation.random_inputs import EXACT
+from polyloom.ir.evaluation.random_inputs import _largest_result as largest_result
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -27,8 +29,6 @@ from polyloom.ir.expressions import (
     UnaryOp,
 )
 from polyloom.ir.program import Access, Affine, Combine, Program, Statement, Tensor
-from polyloom.ir.random_inputs import EXACT
-from polyloom.ir.random_inputs import _largest_result as largest_result
 from polyloom.ir.relations import access_relation, element_set, instance_set
 from polyloom.ir.types import ElementType
 

@@ -7,7 +7,7 @@ import pytest
 
 from polyloom import read_mapping, read_program
 from polyloom.ir import evaluate
-from polyloom.ir.any_order import digits_of
+from polyloom.ir.rounding.any_order import digits_of
 from polyloom.wafer.check import Check, Reals, check_outputs, made_up_reals
 
 SCALE = read_program(

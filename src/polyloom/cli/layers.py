@@ -14,7 +14,7 @@ from polyloom.diagnostics import PolyloomError, error
 from polyloom.files import exists, is_folder, read_arrays, write_text
 
 if TYPE_CHECKING:
-    from polyloom.ir.layers import Layer
+    from polyloom.ir.conversion.split_layers import Layer
     from polyloom.wafer.per_layer import ModelRun
 
 
@@ -33,8 +33,8 @@ def run_layers(
     Raises what the layers were refused for, when all of them have been printed.
     """
     from polyloom.api import simulate_layers
-    from polyloom.ir.inputs import elements_of
-    from polyloom.ir.layers import layers_of
+    from polyloom.ir.conversion.split_layers import layers_of
+    from polyloom.ir.evaluation.inputs import elements_of
     from polyloom.models import elements_of_model, model_inputs
     from polyloom.report.layers_view import print_layers
     from polyloom.report.progress import layer_status

@@ -60,7 +60,7 @@ def command(
 ) -> None:
     """Run SOURCE on an OpenCL device, with the best schedule that is known."""
     from polyloom.files import read_arrays, read_shapes, write_arrays
-    from polyloom.ir.host_inputs import elements_of
+    from polyloom.ir.evaluation.host_inputs import elements_of
     from polyloom.mdh.devices import choose_device
     from polyloom.mdh.running import check_mismatch, run_program
     from polyloom.models import elements_of_model, model_inputs, model_reals

@@ -130,7 +130,7 @@ def command(
         return
     from polyloom.api import simulate
     from polyloom.files import read_arrays, write_arrays, write_whole
-    from polyloom.ir.inputs import elements_of
+    from polyloom.ir.evaluation.inputs import elements_of
     from polyloom.models import elements_of_model, model_inputs, model_reals
     from polyloom.report.progress import progress_bar
     from polyloom.report.simulation_view import print_simulation

@@ -11,7 +11,7 @@ import click
 from polyloom.cli.loading import load
 from polyloom.cli.options import c_options, json_option, parameter_option, source_options
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.ir.compare import Difference
+from polyloom.ir.verification.comparison import Difference
 from polyloom.sources import is_model
 
 _FILE = click.Path(path_type=Path)
@@ -41,8 +41,8 @@ def command(
     """Evaluate SOURCE in NumPy and show every tensor, the intermediate ones too."""
     from polyloom.api import random_inputs, trace_tensors
     from polyloom.files import read_arrays, write_arrays
-    from polyloom.ir.compare import first_difference
-    from polyloom.ir.inputs import elements_of
+    from polyloom.ir.evaluation.inputs import elements_of
+    from polyloom.ir.verification.comparison import first_difference
     from polyloom.report.trace_view import trace_document
 
     if is_model(source):

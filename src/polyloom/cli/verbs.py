@@ -126,7 +126,7 @@ def _debugging(wanted: bool) -> AbstractContextManager[None]:
     """Verify programs after each pass, if that is wanted."""
     if not wanted:
         return nullcontext()
-    from polyloom.ir.passes import verified
+    from polyloom.ir.verification.passes import verified
 
     return verified()
 

@@ -1,12 +1,12 @@
 """The intermediate representation at which every front end stops and every back end starts."""
 
-from polyloom.ir.error_bound import error_bound
-from polyloom.ir.evaluate import evaluate
-from polyloom.ir.printer import print_program
+from polyloom.ir.evaluation.programs import evaluate
+from polyloom.ir.evaluation.random_inputs import random_inputs, terms_per_element
 from polyloom.ir.program import Access, Affine, Combine, Program, Statement, Tensor
-from polyloom.ir.random_inputs import random_inputs, terms_per_element
+from polyloom.ir.rounding.program_bounds import error_bound
+from polyloom.ir.text.programs import print_program
 from polyloom.ir.types import ElementType
-from polyloom.ir.verify import InvalidProgram, verify
+from polyloom.ir.verification.programs import InvalidProgram, verify
 
 __all__ = [
     "Access",

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
+from polyloom.ir.evaluation.host_inputs import shape_of
+from polyloom.ir.evaluation.inputs import shape_text
 from polyloom.ir.host import Buffer, HostProgram, Role
-from polyloom.ir.host_inputs import shape_of
-from polyloom.ir.inputs import shape_text
 from polyloom.ir.integers import holds, integer
 from polyloom.mdh.arrays import DeviceArray
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, names_in

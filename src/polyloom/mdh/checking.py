@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.files import read_arrays, write_arrays
-from polyloom.ir.compare import in_units
+from polyloom.ir.evaluation.md_homs import run_box
 from polyloom.ir.host import MdHom, Order
 from polyloom.ir.integers import integer
-from polyloom.ir.md_hom_evaluate import run_box
+from polyloom.ir.verification.comparison import in_units
 
 NDArray = npt.NDArray[Any]
 Arrays = Mapping[str, NDArray]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic
 from polyloom.ir.host import HostProgram, Role
-from polyloom.ir.reference import Reference
+from polyloom.ir.verification.references import Reference
 from polyloom.mdh.arguments import Bound, Signature, bind
 from polyloom.mdh.arrays import DeviceArray
 from polyloom.mdh.devices import DeviceModel, OpenDevice

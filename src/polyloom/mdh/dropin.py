@@ -20,8 +20,8 @@ from typing import Any
 from polyloom.diagnostics import PolyloomError, Source, Unsupported, error
 from polyloom.folders import write_folder
 from polyloom.ir.host import HostProgram, MdHom, Nest
-from polyloom.ir.passes import after_pass
-from polyloom.ir.specialise import specialise
+from polyloom.ir.transform.specialise import specialise
+from polyloom.ir.verification.passes import after_pass
 from polyloom.mdh.devices import DeviceKind, DeviceModel
 from polyloom.mdh.dropin_host import Signature, Variant, host_function, signature
 from polyloom.mdh.dropin_kernels import KernelTable, quoted

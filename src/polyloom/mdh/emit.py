@@ -19,7 +19,7 @@ from polyloom.ir.host import (
     Role,
     View,
 )
-from polyloom.ir.rebuild import rebuilt
+from polyloom.ir.transform.rebuild import rebuilt
 from polyloom.ir.types import ElementType
 from polyloom.mdh.access import Buffers, names_used, reads_in, reduced_dimensions
 from polyloom.mdh.devices import DeviceModel

@@ -38,7 +38,7 @@ from polyloom.ir.host import (
     Role,
     View,
 )
-from polyloom.ir.rebuild import rebuilt
+from polyloom.ir.transform.rebuild import rebuilt
 from polyloom.ir.types import ElementType
 from polyloom.mdh.access import known, names_used, reads_in
 from polyloom.mdh.devices import DeviceKind, DeviceModel

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.ir.evaluation.host_inputs import input_buffers, shape_of
+from polyloom.ir.evaluation.random_inputs import Scale, of_scale
 from polyloom.ir.expressions import Constant, Convert, Expression, Read, Select, Unary, UnaryOp, walk
 from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Nest, View, walk_host
-from polyloom.ir.host_inputs import input_buffers, shape_of
-from polyloom.ir.random_inputs import Scale, of_scale
 
 NDArray = npt.NDArray[Any]
 

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.ir.compare import MUCH
-from polyloom.ir.garbage import garbage
+from polyloom.ir.evaluation.host_inputs import input_buffers, shape_of
+from polyloom.ir.evaluation.random_inputs import SCALES, Scale
+from polyloom.ir.evaluation.uninitialised import garbage
 from polyloom.ir.host import HostProgram, Role
-from polyloom.ir.host_inputs import input_buffers, shape_of
-from polyloom.ir.random_inputs import SCALES, Scale
-from polyloom.ir.reference import Expected
+from polyloom.ir.verification.comparison import MUCH
+from polyloom.ir.verification.references import Expected
 from polyloom.mdh.arguments import Bound, bind, check_names, known_parameters
 from polyloom.mdh.arrays import DeviceArray
 from polyloom.mdh.compiled import CompiledProgram

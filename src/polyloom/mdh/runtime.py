@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
+from polyloom.ir.evaluation.host_inputs import shape_of
 from polyloom.ir.host import Copy, HostBranch, HostLoop, HostNode, HostProgram, MdHom, Nest
-from polyloom.ir.host_inputs import shape_of
-from polyloom.ir.passes import after_pass, at_the_end
-from polyloom.ir.specialise import specialise
+from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.types import ElementType
+from polyloom.ir.verification.passes import after_pass, at_the_end
 from polyloom.mdh.build import Builder, device_errors
 from polyloom.mdh.devices import DeviceModel, OpenDevice
 from polyloom.mdh.fuse import with_fused_loops

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from polyloom.ir.fewer_dimensions import with_fewer_dimensions
 from polyloom.ir.host import Buffer, HostBranch, HostLoop, HostNode, HostProgram, MdHom, Role
 from polyloom.ir.integers import holds, integer
-from polyloom.ir.specialise import specialise_md_hom
+from polyloom.ir.transform.flatten_dimensions import with_fewer_dimensions
+from polyloom.ir.transform.specialise import specialise_md_hom
 
 MOST_STEPS = 1_000_000
 """Host iterations that are counted one by one; beyond, a loop counts as that long."""

@@ -2,7 +2,7 @@
 
 Integers, and floats that hold integers small enough, must be equal. Where a program divides, takes roots or
 calls functions, or where the inputs are real numbers, each element may be off by its own bound
-(``ir/host_error_bound``); under ``--fp strict`` only where functions of a library are called. NaN must meet
+(``ir/rounding/host_bounds``); under ``--fp strict`` only where functions of a library are called. NaN must meet
 NaN, and an infinity the same one.
 """
 
@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.ir.compare import Comparison, compared, said
+from polyloom.ir.evaluation.host_inputs import input_buffers
+from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.expressions import EXACT_UNARY, Binary, BinaryOp, Convert, Expression, Unary, walk
 from polyloom.ir.host import HostProgram, MdHom, Nest, walk_host
-from polyloom.ir.host_error_bound import host_error_bound
-from polyloom.ir.host_evaluate import evaluate_host
-from polyloom.ir.host_inputs import input_buffers
-from polyloom.ir.library_functions import library_functions
-from polyloom.ir.reference import Expected, Reference, access_outside
+from polyloom.ir.rounding.host_bounds import host_error_bound
+from polyloom.ir.rounding.library_functions import library_functions
+from polyloom.ir.verification.comparison import Comparison, compared, said
+from polyloom.ir.verification.references import Expected, Reference, access_outside
 
 NDArray = npt.NDArray[Any]
 

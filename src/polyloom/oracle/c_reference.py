@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from polyloom.frontends.c.read import Part
 from polyloom.frontends.c.standalone import NotAlone, standalone
-from polyloom.ir.garbage import garbage
+from polyloom.ir.evaluation.uninitialised import garbage
 from polyloom.ir.integers import integer
-from polyloom.ir.reference import Expected
+from polyloom.ir.verification.references import Expected
 from polyloom.oracle.c_compiler import CannotBuild, CCompiler, find_c_compiler
 from polyloom.oracle.compiled_c import SECONDS, CProgram
 from polyloom.oracle.interpreter import run_in_order

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.ir import arithmetic
+from polyloom.ir.evaluation import arithmetic
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -29,7 +29,7 @@ from polyloom.ir.expressions import (
     Unary,
     walk,
 )
-from polyloom.ir.reference import access_outside
+from polyloom.ir.verification.references import access_outside
 from polyloom.scop.model import Scop, ScopAccess, ScopStatement
 
 NDArray = npt.NDArray[Any]

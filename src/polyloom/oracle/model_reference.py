@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from polyloom.files import read_arrays, write_arrays
 from polyloom.frontends.graph.imported import Imported
-from polyloom.ir.reference import Expected, as_read
 from polyloom.ir.types import ElementType
+from polyloom.ir.verification.references import Expected, as_read
 from polyloom.programs import ProgramFault, python_module, run_program
 
 NDArray = npt.NDArray[Any]

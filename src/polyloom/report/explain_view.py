@@ -11,7 +11,7 @@ from rich.text import Text
 
 from polyloom.diagnostics import Diagnostic
 from polyloom.ir.program import Statement
-from polyloom.ir.text import assignment_text, tensor_text
+from polyloom.ir.text.expressions import assignment_text, tensor_text
 from polyloom.polyhedra.text.paper_notation import notation, placement_notation, set_notation
 from polyloom.report.explain_task_view import Row, task_rows, task_title
 from polyloom.report.resource_view import reduction_rows, resource_rows, resource_table

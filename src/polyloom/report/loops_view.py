@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from polyloom.ir.error_rules import epsilon
-from polyloom.ir.reassociation import Reassociated, reassociated
+from polyloom.ir.rounding.reassociation import Reassociated, reassociated
+from polyloom.ir.rounding.rules import epsilon
 from polyloom.report.mdh_view import document as md_hom_document
 from polyloom.report.mdh_view import text as md_hom_text
 from polyloom.scop.model import Scop

@@ -15,7 +15,7 @@ from polyloom.ir.host import (
     Nest,
     View,
 )
-from polyloom.ir.host_text import (
+from polyloom.ir.text.host_programs import (
     assignment_text,
     host_loop_text,
     index_text,
@@ -25,7 +25,7 @@ from polyloom.ir.host_text import (
     read_texts,
     scalar_function_text,
 )
-from polyloom.ir.integer_text import integer_text, tree_lines
+from polyloom.ir.text.integers import integer_text, tree_lines
 from polyloom.polyhedra.loops.tree import IntExpression, Number
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from polyloom.diagnostics import Unsupported, error
 from polyloom.frontends.lair import from_program
 from polyloom.ir.program import Program, Tensor
-from polyloom.ir.text import assignment_text
+from polyloom.ir.text.expressions import assignment_text
 
 
 def text(program: Program, form: str) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from polyloom.ir.compare import said
 from polyloom.ir.program import Tensor
-from polyloom.ir.text import tensor_text
+from polyloom.ir.text.expressions import tensor_text
 from polyloom.ir.types import ElementType
+from polyloom.ir.verification.comparison import said
 from polyloom.report.terminal import print_pairs
 from polyloom.wafer.check import Check, Reals
 from polyloom.wafer.simulation_result import SimulationResult

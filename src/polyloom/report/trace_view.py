@@ -11,8 +11,8 @@ from rich.table import Table
 
 from polyloom.diagnostics import visible_name
 from polyloom.frontends.graph.imported import Imported
-from polyloom.ir.compare import Difference
 from polyloom.ir.program import Program
+from polyloom.ir.verification.comparison import Difference
 from polyloom.report.terminal import console
 
 Arrays = Mapping[str, npt.NDArray[Any]]

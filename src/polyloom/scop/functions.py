@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic, error
-from polyloom.ir.arithmetic import value
+from polyloom.ir.evaluation.arithmetic import value
 from polyloom.ir.expressions import Expression, Read, children, walk
 from polyloom.ir.host import Combiner
 from polyloom.scop.model import Scop, ScopStatement, StatedParallel

@@ -1,6 +1,6 @@
 """Maps become part of the reductions beside them, where programs change arrays in place.
 
-The pairs are those of ``ir/joined_maps``; here is which of them may come together, in what order.
+The pairs are those of ``ir/transform/fuse_maps``; here is which of them may come together, in what order.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from polyloom.ir.host import HostBranch, HostLoop, HostNode, MdHom, uses, walk_host
-from polyloom.ir.joined_maps import with_finish, with_initial, with_term
-from polyloom.ir.written import verify_writes
+from polyloom.ir.transform.fuse_maps import with_finish, with_initial, with_term
+from polyloom.ir.verification.written_elements import verify_writes
 
 
 def fused(body: tuple[HostNode, ...], passing: frozenset[str]) -> tuple[HostNode, ...]:

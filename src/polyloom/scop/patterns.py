@@ -24,7 +24,7 @@ from polyloom.ir.expressions import (
     Select,
 )
 from polyloom.ir.naming import Names
-from polyloom.ir.rebuild import read_positions
+from polyloom.ir.transform.rebuild import read_positions
 from polyloom.scop.hyperplanes import Edge
 from polyloom.scop.model import Origin, Scop, ScopAccess, ScopStatement
 from polyloom.scop.rewrite import moved_reads

@@ -14,11 +14,11 @@ import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Span, Unsupported, error, remark
 from polyloom.ir.host import Buffer, Copy, HostBranch, HostNode, HostProgram, MdHom, Nest, Role, walk_host
-from polyloom.ir.library_functions import library_functions
 from polyloom.ir.naming import Names
 from polyloom.ir.node_names import with_unique_names
-from polyloom.ir.passes import after_pass, at_the_end, is_on
-from polyloom.ir.verify import InvalidProgram
+from polyloom.ir.rounding.library_functions import library_functions
+from polyloom.ir.verification.passes import after_pass, at_the_end, is_on
+from polyloom.ir.verification.programs import InvalidProgram
 from polyloom.polyhedra.effort import TooHardError, at_most
 from polyloom.polyhedra.loops.generate import CodeBuilder, WrongLoops
 from polyloom.polyhedra.loops.guarded import NoBounds, Timed, guarded_loops

@@ -25,7 +25,7 @@ from polyloom.ir.expressions import (
     UnaryOp,
 )
 from polyloom.ir.host import Combiner
-from polyloom.ir.rebuild import read_positions
+from polyloom.ir.transform.rebuild import read_positions
 from polyloom.ir.types import ElementType
 from polyloom.scop.combiners import ASSOCIATIVE, LARGER, combiner, in_order, neutral, resetting
 from polyloom.scop.model import ScopAccess, ScopStatement

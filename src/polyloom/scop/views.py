@@ -13,7 +13,7 @@ import islpy as isl
 
 from polyloom.ir.expressions import Expression, Iterator, Read
 from polyloom.ir.host import Index, View
-from polyloom.ir.rebuild import Leaf, with_leaves
+from polyloom.ir.transform.rebuild import Leaf, with_leaves
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.affine_expressions import affine_value
 from polyloom.polyhedra.loops.generate import CodeBuilder

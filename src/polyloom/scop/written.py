@@ -1,6 +1,6 @@
 """Whether a host program writes the elements that the static control part writes, no more and no fewer.
 
-Not in the papers; see ``ir/written`` for the same question between two host programs.
+Not in the papers; see ``ir/verification/written_elements`` for the same question between two host programs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import reduce
 import islpy as isl
 
 from polyloom.ir.host import HostProgram, Role
-from polyloom.ir.written import Chosen, chosen_by_data, writes
+from polyloom.ir.verification.written_elements import Chosen, chosen_by_data, writes
 from polyloom.polyhedra.effort import TooHardError, at_most
 from polyloom.polyhedra.loops.meaning import OPERATIONS, only_in_one, visited
 from polyloom.scop.model import Scop, ScopStatement

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.ir.any_order import Digits, digits_of
-from polyloom.ir.compare import Comparison, compared
-from polyloom.ir.error_bound import error_bound
-from polyloom.ir.evaluate import evaluate
-from polyloom.ir.inputs import checked_inputs
+from polyloom.ir.evaluation.inputs import checked_inputs
+from polyloom.ir.evaluation.programs import evaluate
+from polyloom.ir.evaluation.random_inputs import SCALES, Scale, random_inputs, random_reals
 from polyloom.ir.program import Program, Tensor
-from polyloom.ir.random_inputs import SCALES, Scale, random_inputs, random_reals
-from polyloom.ir.reference import Expected, Reference
+from polyloom.ir.rounding.any_order import Digits, digits_of
+from polyloom.ir.rounding.program_bounds import error_bound
+from polyloom.ir.verification.comparison import Comparison, compared
+from polyloom.ir.verification.references import Expected, Reference
 from polyloom.wafer.mapping import Mapping as LairMap
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -29,7 +29,7 @@ EVALUATOR = "the evaluator's results"
 
 @dataclass(frozen=True)
 class Check:
-    """``max_error`` is in units of an element's bound (``ir/error_bound``).
+    """``max_error`` is in units of an element's bound (``ir/rounding/program_bounds``).
 
     ``mismatches``: a line for each tensor that is wrong. ``by``: what it was compared with, as printed;
     ``reading_checked``: whether that is the file as it stands; ``notes``: why nothing better was used.

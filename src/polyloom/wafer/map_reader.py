@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Span, Unsupported, error
-from polyloom.ir.inputs import described
+from polyloom.ir.evaluation.inputs import described
 from polyloom.ir.program import Program
 from polyloom.ir.relations import element_set, instance_set
 from polyloom.wafer.map_checks import check_mapping

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Unsupported, error
-from polyloom.ir.layers import Layer
+from polyloom.ir.conversion.split_layers import Layer
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.wafer.explanation_tasks import simd_sizes
 from polyloom.wafer.placement.choose import Choice

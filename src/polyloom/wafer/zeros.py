@@ -6,7 +6,7 @@ value that its output starts with. Data are finite, so zero times anything is ze
 
 from __future__ import annotations
 
-from polyloom.ir.evaluate import neutral
+from polyloom.ir.evaluation.programs import neutral
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,

@@ -11,8 +11,8 @@ import pytest
 from compiled_c import call
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.frontends.c import read_c
+from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.host import Role
-from polyloom.ir.host_evaluate import evaluate_host
 from polyloom.scop.transform import host_program
 
 HELPERS = """static double named({to} *p, int i) {{ return p[i]; }}

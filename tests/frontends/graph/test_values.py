@@ -18,7 +18,7 @@ from polyloom.frontends.graph.values import Value
 from polyloom.ir import evaluate
 from polyloom.ir.program import Program
 from polyloom.ir.types import ElementType
-from polyloom.ir.verify import verify
+from polyloom.ir.verification.programs import verify
 
 
 def seen(b: Builder, value: Value, given_arrays: dict[str, Any]) -> Any:

@@ -17,7 +17,7 @@ from polyloom.frontends.protobuf.tensorflow_schema import tensorflow_messages
 from polyloom.frontends.tensorflow import import_tensorflow
 from polyloom.frontends.tensorflow.checkpoint import read_checkpoint
 from polyloom.frontends.tensorflow.tensors import Unreadable
-from polyloom.ir.evaluate import evaluate
+from polyloom.ir.evaluation.programs import evaluate
 
 DATA = Path(__file__).parents[2] / "data" / "tensorflow"
 GRAPHS = sorted(path.stem for path in DATA.glob("*.pb"))

@@ -17,7 +17,7 @@ import polyloom
 from polyloom.frontends.tensorflow import import_tensorflow
 from polyloom.frontends.tensorflow.functions import OUTPUTS
 from polyloom.frontends.tensorflow.table import OPERATIONS
-from polyloom.ir.evaluate import evaluate
+from polyloom.ir.evaluation.programs import evaluate
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ from polyloom.diagnostics import PolyloomError, Unsupported
 from polyloom.frontends.graph.imported import Imported
 from polyloom.frontends.torch import import_torch
 from polyloom.frontends.torch.table import OPERATIONS
-from polyloom.ir.evaluate import evaluate
+from polyloom.ir.evaluation.programs import evaluate
 
 DATA = Path(__file__).parents[2] / "data" / "torch"
 PROGRAMS = sorted(path.stem for path in DATA.glob("*.pt2"))

@@ -9,7 +9,7 @@ import pytest
 
 import polyloom
 from polyloom.diagnostics import PolyloomError
-from polyloom.ir.evaluate import evaluate
+from polyloom.ir.evaluation.programs import evaluate
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,7 @@ from polyloom.frontends.c.relations import dimensioned, dimensioned_map, positio
 from polyloom.frontends.c.sets import parameter_affine
 from polyloom.frontends.c.state import State
 from polyloom.ir.expressions import Expression, Iterator, ParameterValue, Read, walk
-from polyloom.ir.rebuild import rebuilt
+from polyloom.ir.transform.rebuild import rebuilt
 from polyloom.scop.model import ScopAccess, ScopStatement
 
 _DIM = isl.dim_type

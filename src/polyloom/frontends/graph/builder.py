@@ -23,12 +23,12 @@ from polyloom.frontends.graph.model import element_type
 from polyloom.frontends.graph.names import Names
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value
-from polyloom.ir.evaluate import evaluate, neutral
+from polyloom.ir.evaluation.boxes import view
+from polyloom.ir.evaluation.programs import evaluate, neutral
 from polyloom.ir.expressions import Expression, Read, walk
 from polyloom.ir.program import Access, Combine, Program, Statement, Tensor
-from polyloom.ir.sweep import view
 from polyloom.ir.types import ElementType
-from polyloom.ir.verify import inside, type_faults
+from polyloom.ir.verification.programs import inside, type_faults
 
 NDArray = npt.NDArray[Any]
 

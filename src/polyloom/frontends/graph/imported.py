@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error, visible_name
 from polyloom.frontends.graph.values import Value
+from polyloom.ir.evaluation.boxes import view
 from polyloom.ir.program import Access, Program
-from polyloom.ir.sweep import view
 from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]

@@ -21,8 +21,8 @@ from polyloom.frontends.graph.model import Graph, GraphTensor, Node
 from polyloom.frontends.graph.refusal import Refusal, Refused, unsupported
 from polyloom.frontends.graph.values import Shape, Value, is_whole
 from polyloom.ir.program import Part, Program, Statement
-from polyloom.ir.unused_statements import without_unused
-from polyloom.ir.verify import verify
+from polyloom.ir.transform.unused_statements import without_unused
+from polyloom.ir.verification.programs import verify
 
 Sizes = Mapping[str, Sequence[int]]
 Find = Callable[[Node], Operation | None]

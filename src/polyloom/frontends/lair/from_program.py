@@ -21,7 +21,7 @@ from polyloom.ir.expressions import (
 )
 from polyloom.ir.expressions import Iterator as IteratorValue
 from polyloom.ir.program import Program, Statement, Tensor
-from polyloom.ir.text import assignment_text, tensor_text
+from polyloom.ir.text.expressions import assignment_text, tensor_text
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _DEEPEST = 150

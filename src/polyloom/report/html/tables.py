@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from polyloom.diagnostics import Unsupported, render
 from polyloom.frontends.lair import from_program
-from polyloom.ir.printer import print_program
+from polyloom.ir.text.programs import print_program
 from polyloom.polyhedra.text.documents import placement_text
 from polyloom.polyhedra.text.paper_notation import notation, notation_in_prose
 from polyloom.report.explain_task_view import Row, task_rows, task_title

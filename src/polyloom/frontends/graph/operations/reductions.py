@@ -14,7 +14,7 @@ from polyloom.frontends.graph.linear import iterators
 from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, expanded, unsqueezed
-from polyloom.ir.evaluate import neutral
+from polyloom.ir.evaluation.programs import neutral
 from polyloom.ir.expressions import CompareOp, Expression
 from polyloom.ir.program import Combine
 from polyloom.ir.types import ElementType

@@ -27,7 +27,7 @@ from polyloom.frontends.graph.operations.movement import (
 from polyloom.frontends.graph.operations.reductions import iota
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, selected, sliced, unsqueezed
-from polyloom.ir.evaluate import neutral
+from polyloom.ir.evaluation.programs import neutral
 from polyloom.ir.expressions import CompareOp, Expression
 from polyloom.ir.program import Combine
 from polyloom.ir.types import ElementType

@@ -1,0 +1,249 @@
+"""Tensor programs as host programs: each statement an md_hom, for the back ends that take those.
+
+A statement whose instances meet in an element although they differ in an index of the write is brought into
+a form that md_homs have (``_nodes``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+
+from polyloom.ir.evaluation.programs import neutral
+from polyloom.ir.expressions import Binary, Constant, Expression, Iterator, ParameterValue, Read
+from polyloom.ir.host import (
+    Buffer,
+    CombineOperator,
+    Combiner,
+    HostLoop,
+    HostNode,
+    HostProgram,
+    Index,
+    MdHom,
+    Order,
+    Role,
+    View,
+)
+from polyloom.ir.order import Loop, loops
+from polyloom.ir.program import Access, Affine, Combine, Program, Statement, Tensor
+from polyloom.ir.relations import first_unwritten, first_written_twice
+from polyloom.ir.transform.change_of_basis import gathered, solved
+from polyloom.ir.transform.fuse_epilogues import with_finishing_maps
+from polyloom.ir.transform.rebuild import rebuilt
+from polyloom.ir.types import ElementType
+from polyloom.ir.verification.passes import after_pass, at_the_end
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
+
+_DEAREST_GATHER = 4
+"""How many times the points of a statement a gather may have, before host loops are taken instead."""
+
+
+def host_program(program: Program) -> HostProgram:
+    """Return the host program of a tensor program: its tensors as buffers, its statements as md_homs.
+
+    Maps end the md_homs before them (``finishing_maps``), whose results then are no buffers any more.
+    The order in which terms of an element are added may differ from the evaluator's where writes overlap.
+    """
+    roles = {**dict.fromkeys(program.inputs, Role.INPUT), **dict.fromkeys(program.outputs, Role.OUTPUT)}
+    buffers = tuple(_buffer(t, roles.get(t.name, Role.LOCAL)) for t in program.tensors)
+    body = tuple(node for s in program.statements for node in _nodes(s, program.tensor(s.write.tensor)))
+    made = after_pass("making md_homs", HostProgram(program.name, (), buffers, body))
+    return at_the_end("joining maps", with_finishing_maps(made))
+
+
+def _buffer(tensor: Tensor, role: Role) -> Buffer:
+    return Buffer(tensor.name, tensor.type, tuple(Number(n) for n in tensor.shape), role, tensor.span)
+
+
+def _nodes(statement: Statement, target: Tensor) -> tuple[HostNode, ...]:
+    """Return the md_homs of a statement, in one of four forms.
+
+    - as it is: instances with different kept iterators write different elements, and all are written;
+    - the output filled first, then the statement as it is (``y[2 * i] += x[i]``, padding);
+    - gathered: a point for every element, which looks for its terms (``dx[w + r] += dy[w] * W[r]``);
+    - the output filled first, then host loops around an md_hom that overlaps no more.
+    """
+    if _writes_apart(statement):
+        plain = _md_hom(statement, target, (), ())
+        return (plain,) if _writes_all(statement, target) else (_fill(statement, target), plain)
+    gather = _gather(statement, target)
+    if gather is not None:
+        return (_md_hom(gather, target, (), ()),)
+    return (_fill(statement, target), *_looped(statement, target))
+
+
+def lost_dimensions(statement: Statement) -> tuple[int, ...]:
+    """Return the dimensions that no index of the write uses."""
+    indices = statement.write.indices
+    return tuple(k for k in range(len(statement.domain)) if not any(i.coefficients[k] for i in indices))
+
+
+def _projected(statement: Statement) -> Statement:
+    """Return the statement with one value of each lost dimension: its instances are kept points."""
+    lost = () if statement.reduction is Combine.CONCATENATE else lost_dimensions(statement)
+    return replace(statement, domain=tuple(1 if k in lost else n for k, n in enumerate(statement.domain)))
+
+
+def _writes_apart(statement: Statement) -> bool:
+    return first_written_twice(replace(_projected(statement), guard=())) is None
+
+
+def _writes_all(statement: Statement, target: Tensor) -> bool:
+    """Whether every element is written, given that no two kept points write the same."""
+    reduces = statement.reduction is not Combine.CONCATENATE and lost_dimensions(statement)
+    if statement.guard and not reduces:
+        return first_unwritten(statement, target) is None
+    return prod(_projected(statement).domain) == prod(target.shape)
+
+
+def _gather(statement: Statement, target: Tensor) -> Statement | None:
+    """Return the gathering form, if there is one and it is not too dear."""
+    change = solved(statement)
+    if change is None or statement.reduction is Combine.CONCATENATE:
+        return None
+    gather = gathered(statement, target.shape, change)
+    dear = prod(gather.domain) > _DEAREST_GATHER * prod(statement.domain) + 4096
+    return None if dear else gather
+
+
+@dataclass(frozen=True)
+class _Around:
+    """Host iterators that stand for dimensions of a statement."""
+
+    names: dict[int, str]
+
+    def index(self, affine: Affine, kept: tuple[int, ...]) -> Index:
+        terms: list[tuple[int, IntExpression]] = [
+            (affine.coefficients[k], Name(name)) for k, name in self.names.items() if affine.coefficients[k]
+        ]
+        offset = sum_of([*terms, (1, Number(affine.constant))])
+        return Index(tuple(affine.coefficients[k] for k in kept), offset)
+
+    def view(self, access: Access, kept: tuple[int, ...]) -> View:
+        return View(access.tensor, tuple(self.index(i, kept) for i in access.indices), access.span)
+
+    def expression(self, expression: Expression, kept: tuple[int, ...]) -> Expression:
+        """Return a scalar function over the dimensions that are left."""
+
+        def leaf(part: Expression) -> Expression | None:
+            if not isinstance(part, Iterator):
+                return None
+            if part.dimension in self.names:
+                return ParameterValue(self.names[part.dimension], part.type)
+            return Iterator(kept.index(part.dimension), part.type)
+
+        return rebuilt(expression, leaf)
+
+
+def _md_hom(
+    statement: Statement, target: Tensor, around: tuple[Loop, ...], reads: tuple[Access, ...]
+) -> MdHom:
+    """Return the md_hom of a statement; ``around``: dimensions that host loops walk.
+
+    ``reads``: what its reduction starts from (the element itself inside host loops; nothing otherwise).
+    """
+    host = _Around({loop.dimension: statement.iterators[loop.dimension] for loop in around})
+    kept = tuple(k for k in range(len(statement.domain)) if k not in host.names)
+    start = Read(len(statement.reads), target.type) if reads else None
+    operators = _operators(statement, target.type)
+    inputs = tuple(host.view(a, kept) for a in (*statement.reads, *reads))
+    return MdHom(
+        statement.name,
+        tuple(statement.iterators[k] for k in kept),
+        tuple(Number(statement.domain[k]) for k in kept),
+        inputs,
+        (host.view(statement.write, kept),),
+        (host.expression(statement.expression, kept),),
+        tuple(operators[k] for k in kept),
+        (start,),
+        (None,),
+        _guard(statement),
+        span=statement.span,
+    )
+
+
+def _operators(statement: Statement, kind: ElementType) -> tuple[CombineOperator, ...]:
+    lost = lost_dimensions(statement)
+    keep = CombineOperator(Order.CONCATENATE)
+    if statement.reduction is Combine.CONCATENATE:
+        return (keep,) * len(statement.domain)
+    reduce = CombineOperator(Order.POINTWISE, combiner(statement.reduction, kind))
+    return tuple(reduce if k in lost else keep for k in range(len(statement.domain)))
+
+
+def combiner(reduction: Combine, kind: ElementType) -> Combiner:
+    """Return a reduction's operator on elements of a type."""
+    operator = reduction.operator
+    assert operator is not None, reduction
+    result = Binary(operator, Read(0, kind), Read(1, kind))
+    return Combiner(reduction.value, (result,), (neutral(reduction, kind).item(),))
+
+
+def _guard(statement: Statement) -> IntExpression | None:
+    conditions = tuple(_at_least_zero(g, statement) for g in statement.guard)
+    if not conditions:
+        return None
+    return conditions[0] if len(conditions) == 1 else Operation("and", conditions)
+
+
+def _at_least_zero(affine: Affine, statement: Statement) -> IntExpression:
+    pairs = zip(affine.coefficients, statement.iterators, strict=True)
+    terms: list[tuple[int, IntExpression]] = [(c, Name(name)) for c, name in pairs if c]
+    return Operation(">=", (sum_of([*terms, (1, Number(affine.constant))]), Number(0)))
+
+
+def _fill(statement: Statement, target: Tensor) -> MdHom:
+    """Return the md_hom that sets every element to what the reduction starts from."""
+    rank = len(target.shape)
+    units = tuple(Index(tuple(int(j == k) for j in range(rank))) for k in range(rank))
+    start = neutral(statement.reduction, target.type).item()
+    return MdHom(
+        f"{statement.name}_start",
+        tuple(f"o{k}" for k in range(rank)),
+        tuple(Number(n) for n in target.shape),
+        (),
+        (View(target.name, units, statement.write.span),),
+        (Constant(start, target.type),),
+        (CombineOperator(Order.CONCATENATE),) * rank,
+        (None,),
+        (None,),
+        span=statement.span,
+    )
+
+
+def _looped(statement: Statement, target: Tensor) -> tuple[HostNode, ...]:
+    """Return host loops over the dimensions on which points that write one element differ."""
+    walked = loops(_projected(statement))
+    own = () if statement.reduction is Combine.CONCATENATE else (statement.write,)
+    inner: HostNode = _md_hom(_with_own(statement, target), target, walked, ())
+    if statement.reduction is not Combine.CONCATENATE and _has_lost(statement, walked):
+        inner = _md_hom(statement, target, walked, own)
+    for loop in reversed(walked):
+        inner = _host_loop(statement, loop, inner)
+    return (inner,)
+
+
+def _has_lost(statement: Statement, walked: tuple[Loop, ...]) -> bool:
+    return bool(set(lost_dimensions(statement)) - {loop.dimension for loop in walked})
+
+
+def _with_own(statement: Statement, target: Tensor) -> Statement:
+    """Return ``y = y op f(...)`` for ``y op= f(...)``."""
+    operator = statement.reduction.operator
+    if operator is None:
+        return statement
+    before = Read(len(statement.reads), target.type)
+    return replace(
+        statement,
+        reads=(*statement.reads, statement.write),
+        expression=Binary(operator, before, statement.expression),
+        reduction=Combine.CONCATENATE,
+    )
+
+
+def _host_loop(statement: Statement, loop: Loop, inner: HostNode) -> HostLoop:
+    name = statement.iterators[loop.dimension]
+    last = Number(statement.domain[loop.dimension] - 1)
+    if loop.backwards:
+        return HostLoop(name, last, Operation(">=", (Name(name), Number(0))), Number(-1), (inner,))
+    return HostLoop(name, Number(0), Operation("<=", (Name(name), last)), Number(1), (inner,))

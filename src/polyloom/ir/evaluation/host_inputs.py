@@ -1,0 +1,100 @@
+"""Parameters and input arrays of a host program: checked against its buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polyloom.diagnostics import Diagnostic, PolyloomError, error
+from polyloom.ir.evaluation.inputs import mismatches
+from polyloom.ir.host import Buffer, HostProgram, Role
+from polyloom.ir.integers import holds, integer
+
+NDArray = npt.NDArray[Any]
+
+
+def shape_of(buffer: Buffer, parameters: Mapping[str, int]) -> tuple[int, ...]:
+    """Return a buffer's extents for given parameters; none is negative."""
+    return tuple(max(0, integer(n, parameters)) for n in buffer.shape)
+
+
+def elements_of(program: HostProgram, parameters: Mapping[str, Any]) -> int | None:
+    """Return how many elements the arguments of a program have together; None where that is open."""
+    try:
+        known = {name: value for name, value in parameters.items() if isinstance(value, int)}
+        return len(program.parameters) + sum(prod(shape_of(b, known)) for b in program.buffers)
+    except KeyError:
+        return None
+
+
+def input_buffers(program: HostProgram) -> tuple[Buffer, ...]:
+    """Return the buffers that a caller gives: inputs, and what is updated."""
+    return tuple(b for b in program.buffers if b.role in (Role.INPUT, Role.UPDATED))
+
+
+def checked_host_inputs(
+    program: HostProgram, parameters: Mapping[str, int], inputs: Mapping[str, NDArray]
+) -> dict[str, NDArray]:
+    """Return the inputs as C-contiguous arrays. Raises ``PolyloomError`` with every fault found.
+
+    Errors: ``parameter-missing``, ``parameter-unknown``, ``parameter-value``, ``input-missing``,
+    ``input-unknown``, ``input-shape``, ``input-type``.
+    """
+    faults = list(_parameter_faults(program, parameters)) or list(_unknown(program, inputs))
+    arrays: dict[str, NDArray] = {}
+    for buffer in () if faults else input_buffers(program):
+        if buffer.name in inputs:
+            arrays[buffer.name] = np.asarray(inputs[buffer.name], order="C")
+            shape = shape_of(buffer, parameters)
+            faults += mismatches(buffer.name, arrays[buffer.name], shape, buffer.type, buffer.span)
+        else:
+            faults.append(_missing(buffer, parameters))
+    if faults:
+        raise PolyloomError(*faults)
+    return arrays
+
+
+def check_parameters(program: HostProgram, parameters: Mapping[str, int]) -> None:
+    """Check values of all parameters. Raises ``PolyloomError`` with every fault found.
+
+    Errors: ``parameter-missing``, ``parameter-unknown``, ``parameter-value``.
+    """
+    faults = list(_parameter_faults(program, parameters))
+    if faults:
+        raise PolyloomError(*faults)
+
+
+def _parameter_faults(program: HostProgram, parameters: Mapping[str, int]) -> Iterator[Diagnostic]:
+    known = [p.name for p in program.parameters]
+    listed = f"its parameters: {', '.join(known) or 'none'}"
+    for name in parameters:
+        if name not in known:
+            message = f"`{program.name}` has no parameter `{name}`"
+            yield error("parameter-unknown", message, helps=[listed])
+    for name in known:
+        if name not in parameters:
+            message = f"the parameter `{name}` has no value"
+            yield error("parameter-missing", message, helps=[f"give it: `--param {name}=NUMBER`"])
+    context = program.context
+    if context is not None and set(known) <= set(parameters) and not holds(context, parameters):
+        values = ", ".join(f"{name} = {parameters[name]}" for name in known)
+        message = f"`{program.name}` makes no sense for {values}"
+        yield error("parameter-value", message, helps=["give values that its loops and arrays allow"])
+
+
+def _unknown(program: HostProgram, inputs: Mapping[str, NDArray]) -> Iterator[Diagnostic]:
+    known = [b.name for b in input_buffers(program)]
+    for name in inputs:
+        if name not in known:
+            message = f"`{program.name}` has no input `{name}`"
+            yield error("input-unknown", message, helps=[f"its inputs: {', '.join(known) or 'none'}"])
+
+
+def _missing(buffer: Buffer, parameters: Mapping[str, int]) -> Diagnostic:
+    wanted = buffer.type.value + "".join(f"[{n}]" for n in shape_of(buffer, parameters))
+    message = f"the input `{buffer.name}` is missing"
+    return error("input-missing", message, buffer.span, helps=[f"give an array {wanted} under this name"])

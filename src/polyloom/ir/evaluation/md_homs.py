@@ -1,0 +1,196 @@
+"""The meaning of one md_hom, in NumPy: ``out_view . md_hom(f, (op_1, ..., op_d)) . inp_view``.
+
+Results of kept points are computed box by box and stored at the end, so inputs are read before any output
+is written. The dimensions of a box combine from the last to the first, each by its own operator; where all
+that reduce have one operator, points combine in lexicographic order, as in the sequential program.
+Serial dimensions are walked point by point, through memory.
+
+Source: md_poly, Sec. 3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polyloom.ir.evaluation.boxes import LARGEST_BOX, Box
+from polyloom.ir.evaluation.combining import Mask, Partial, combined, nothing, reduced, scanned, with_neutral
+from polyloom.ir.evaluation.launches import Launch, Reads, assign, terms, written_places
+from polyloom.ir.evaluation.scatter import scatter
+from polyloom.ir.host import Combiner, Index, MdHom, Order
+
+NDArray = npt.NDArray[Any]
+
+
+def run_md_hom(node: MdHom, arrays: Mapping[str, NDArray], names: Mapping[str, int]) -> None:
+    """Carry out an md_hom: its output buffers among ``arrays`` change."""
+    launch = Launch(node, arrays, names)
+    for whole in serial_boxes(launch):
+        _run_box(launch, whole)
+
+
+def serial_boxes(launch: Launch) -> Iterator[Box]:
+    """Yield the domain in boxes that are carried out one after another: one for each serial point."""
+    serial = launch.dimensions(Order.SERIAL)
+    for point in product(*(range(launch.extents[k]) for k in serial)):
+        at = dict(zip(serial, point, strict=True))
+        yield tuple(range(at[k], at[k] + 1) if k in at else range(n) for k, n in enumerate(launch.extents))
+
+
+def run_box(node: MdHom, arrays: Mapping[str, NDArray], names: Mapping[str, int], box: Box) -> None:
+    """Carry out some of the kept points: ``box`` has all points of the dimensions that are not ``++``."""
+    launch = Launch(node, arrays, names)
+    if not launch.dimensions(Order.SERIAL):
+        _run_box(launch, box)
+    else:
+        run_md_hom(node, arrays, names)
+
+
+def _run_box(launch: Launch, whole: Box) -> None:
+    """Carry out the points of a box, whose serial dimensions have one value."""
+    if scatters(launch):
+        if all(whole):
+            scatter(launch, whole)
+        return
+    stores = [(box, *_results(launch, box)) for box in kept_boxes(launch, whole)]
+    for box, values, where in stores:
+        for view, found in zip(launch.node.outputs, values, strict=True):
+            places = written_places(launch, view, Reads(launch, box), where)
+            assign(launch.arrays[view.buffer], places, found[where])
+
+
+def scatters(launch: Launch) -> bool:
+    """Whether points that reduced dimensions tell apart may write different elements."""
+    lost = launch.dimensions(Order.POINTWISE)
+    indices = [index for view in launch.node.outputs for index in view.indices]
+    return any(not isinstance(i, Index) or any(i.coefficients[k] for k in lost) for i in indices)
+
+
+def kept_boxes(launch: Launch, whole: Box) -> Iterator[Box]:
+    """Yield boxes of kept points; reduced dimensions have length 1, prefix dimensions stay whole."""
+    lost = launch.dimensions(Order.POINTWISE)
+    room = max(1, LARGEST_BOX // max(1, prod(len(whole[k]) for k in launch.dimensions(Order.PREFIX))))
+    ranges: list[list[range]] = []
+    for k in reversed(range(len(whole))):
+        splits = launch.node.combine[k].order is Order.CONCATENATE
+        size = max(1, min(len(whole[k]), room)) if splits else max(1, len(whole[k]))
+        room = max(1, room // size) if splits else room
+        ranges.append([range(1)] if k in lost else _cut(whole[k], size))
+    yield from product(*reversed(ranges))
+
+
+def _cut(whole: range, size: int) -> list[range]:
+    return [whole[start : start + size] for start in range(0, len(whole), size)]
+
+
+def _results(launch: Launch, kept: Box) -> tuple[tuple[NDArray, ...], Mask]:
+    """Return the finished values of a box of kept points, and which of them are stored."""
+    node = launch.node
+    result = combined_at(launch, kept)
+    reads = Reads(launch, kept, result.values)
+    pairs = zip(node.finish, result.values, strict=True)
+    values = tuple(v if f is None else launch.values(f, reads) for f, v in pairs)
+    return values, result.present & launch.holds(node.written, kept)
+
+
+def combined_at(launch: Launch, kept: Box) -> Partial:
+    """Return what the points above a box of kept points combine to, before it is finished."""
+    result = combined_points(launch, kept, start_of(launch, kept))
+    combiner = launch.outermost
+    return result if combiner is None else with_neutral(combiner, result)
+
+
+def start_of(launch: Launch, kept: Box) -> Partial | None:
+    """Return what the reduction starts from at kept points; None where it starts from nothing."""
+    combiner = launch.outermost
+    given = launch.node.initial
+    if combiner is None or all(e is None for e in given):
+        return None
+    reads = Reads(launch, kept)
+    shape = tuple(map(len, kept))
+    neutral = with_neutral(combiner, nothing(combiner, shape)).values
+    pairs = zip(given, neutral, strict=True)
+    values = tuple(n if e is None else launch.values(e, reads) for e, n in pairs)
+    return Partial(values, np.ones(shape, np.bool_))
+
+
+def combined_points(launch: Launch, kept: Box, start: Partial | None) -> Partial:
+    """Return what the points above a box of kept points combine to."""
+    lost = launch.dimensions(Order.POINTWISE)
+    combiners = {launch.node.combine[k].combiner for k in lost}
+    scans = launch.dimensions(Order.PREFIX)
+    if not scans and len(combiners) == 1:
+        (combiner,) = combiners
+        assert combiner is not None
+        return _in_order(launch, kept, combiner, start)
+    points = terms(launch, tuple(range(launch.extents[k]) if k in lost else r for k, r in enumerate(kept)))
+    for k in reversed(range(len(kept))):
+        points = along(launch, points, k)
+    outermost = launch.outermost
+    if start is None or outermost is None:
+        return points
+    return combined(outermost, start, points, launch.names)
+
+
+def along(launch: Launch, points: Partial, dimension: int) -> Partial:
+    """Combine points along a dimension by its operator; ``++`` leaves them as they are."""
+    operator = launch.node.combine[dimension]
+    if operator.combiner is None:
+        return points
+    if operator.order is Order.PREFIX:
+        return scanned(operator.combiner, points, dimension, launch.names)
+    if points.present.shape[dimension] == 0:
+        shape = tuple(1 if k == dimension else n for k, n in enumerate(points.present.shape))
+        return with_neutral(operator.combiner, nothing(operator.combiner, shape))
+    return reduced(operator.combiner, points, dimension, launch.names)
+
+
+def _in_order(launch: Launch, kept: Box, combiner: Combiner, start: Partial | None) -> Partial:
+    """Combine points of one operator one after another, chunks of them at a time."""
+    lost = launch.dimensions(Order.POINTWISE)
+    total = start
+    for chunk in chunks([launch.extents[k] for k in lost], max(1, prod(map(len, kept)))):
+        at = dict(zip(lost, chunk, strict=True))
+        box = tuple(at.get(k, r) for k, r in enumerate(kept))
+        points = as_line(terms(launch, box), lost)
+        before = None if total is None else as_line(total, lost)
+        result = reduced(combiner, points, 0, launch.names, before)
+        total = Partial(tuple(v.reshape(shape_of(kept)) for v in result.values), _shaped(result, kept))
+    return nothing(combiner, shape_of(kept)) if total is None else total
+
+
+def shape_of(box: Box) -> tuple[int, ...]:
+    """Return the lengths of a box."""
+    return tuple(map(len, box))
+
+
+def _shaped(result: Partial, box: Box) -> Mask:
+    return result.present.reshape(shape_of(box))
+
+
+def as_line(points: Partial, lost: Sequence[int]) -> Partial:
+    """Bring the lost dimensions together as the first axis, in lexicographic order."""
+    return Partial(tuple(line(v, lost) for v in points.values), line(points.present, lost))
+
+
+def line(array: NDArray, lost: Sequence[int]) -> NDArray:
+    """Return an array whose first axis is the lost dimensions, in lexicographic order."""
+    moved = np.moveaxis(array, lost, range(len(lost)))
+    return moved.reshape(-1, *moved.shape[len(lost) :])
+
+
+def chunks(extents: Sequence[int], width: int) -> Iterator[Box]:
+    """Yield boxes that cover a rectangle in lexicographic order, of about LARGEST_BOX / width points."""
+    room = max(1, LARGEST_BOX // width)
+    ranges: list[list[range]] = []
+    for n in reversed(extents):
+        size = max(1, min(n, room))
+        room = room // n if size == n else 1
+        ranges.append(_cut(range(n), size))
+        room = max(1, room)
+    yield from product(*reversed(ranges))

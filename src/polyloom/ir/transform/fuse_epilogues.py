@@ -1,0 +1,146 @@
+"""Maps as parts of the md_homs beside them, in programs that write each buffer once.
+
+r = conv(x, W); s = r * scale + shift; y = max(s, 0)    becomes    y = max(conv(x, W) * scale + shift, 0)
+
+A map joins the md_hom whose result it alone reads, point by point, or the md_hom that alone reads its
+results, where these are of no use to the caller, and unless the two together need loops over more dimensions
+than the md_hom alone (``fewer_dimensions``). Not in the papers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from polyloom.ir.expressions import walk
+from polyloom.ir.host import (
+    Buffer,
+    HostBranch,
+    HostLoop,
+    HostNode,
+    HostProgram,
+    MdHom,
+    Order,
+    Role,
+    uses,
+    walk_host,
+)
+from polyloom.ir.transform.flatten_dimensions import with_fewer_dimensions, without_single_points
+from polyloom.ir.transform.fuse_maps import with_finish, with_term
+from polyloom.ir.types import ElementType
+from polyloom.ir.verification.written_elements import verify_writes
+
+MOST_PARTS = 256
+"""How long the scalar functions of an md_hom may get: who reads a result twice has what made it twice."""
+
+
+def with_finishing_maps(program: HostProgram) -> HostProgram:
+    """Return the program with maps joined to what they finish or feed, without buffers of no more use.
+
+    Half precision is rounded when it is stored, so its maps stay apart.
+
+    Errors: ``InvalidProgram`` where a node would write other elements than those that it joins.
+    """
+    leaves = [uses([n]) for n in walk_host(program.body) if not isinstance(n, HostLoop | HostBranch)]
+    reads = Counter(name for leaf in leaves for name in leaf.read)
+    writes = Counter(name for leaf in leaves for name in leaf.written)
+    passing = frozenset(
+        b.name
+        for b in program.buffers
+        if b.role is Role.LOCAL and reads[b.name] == writes[b.name] == 1 and b.type is not ElementType.FLOAT16
+    )
+    body = _Joiner({b.name: b for b in program.buffers}, passing).nodes(program.body)
+    left = uses(body).all
+    buffers = tuple(b for b in program.buffers if b.name in left or b.name not in passing)
+    return replace(program, body=body, buffers=buffers)
+
+
+@dataclass(frozen=True)
+class _Joiner:
+    """``passing``: buffers that one node writes and one reads, and nobody else sees."""
+
+    buffers: Mapping[str, Buffer]
+    passing: frozenset[str]
+
+    def nodes(self, nodes: Sequence[HostNode]) -> tuple[HostNode, ...]:
+        """Return the nodes of one body, what joins at the place of the later one."""
+        done: dict[int, HostNode] = {}
+        writers: dict[str, int] = {}
+        for place, node in enumerate(nodes):
+            match node:
+                case HostLoop(body=body):
+                    node = replace(node, body=self.nodes(body))
+                case HostBranch(body=body, otherwise=otherwise):
+                    node = replace(node, body=self.nodes(body), otherwise=self.nodes(otherwise))
+                case MdHom():
+                    node = self._joined(node, done, writers)
+                case _:
+                    pass
+            done[place] = node
+            writers |= dict.fromkeys(uses([node]).written, place)
+        return tuple(done.values())
+
+    def _joined(self, node: MdHom, done: dict[int, HostNode], writers: Mapping[str, int]) -> MdHom:
+        """Return a node with all that can join it, which leaves ``done``."""
+        passed = sorted(uses([node]).read & self.passing & writers.keys(), key=writers.__getitem__)
+        for name in reversed(passed):
+            place = writers[name]
+            before = done[place]
+            if not isinstance(before, MdHom) or self._is_late(before, place, writers):
+                continue
+            whole = self._whole(before, node) if _type_of(before) is self.buffers[name].type else None
+            if whole is not None:
+                del done[place]
+                return self._joined(whole, done, writers)
+        return node
+
+    def _is_late(self, before: MdHom, place: int, writers: Mapping[str, int]) -> bool:
+        """Whether something that a node reads is written again behind it."""
+        return any(writers.get(name, -1) >= place for name in uses([before]).read)
+
+    def _whole(self, before: MdHom, node: MdHom) -> MdHom | None:
+        """Return two nodes in one; None where that is not the same, or no gain."""
+        if _length(before) + _length(node) > MOST_PARTS + 2:
+            return None
+        a, b = without_single_points(before), without_single_points(node)
+        for made, alone in self._choices(a, b):
+            if made is not None and _length(made) <= MOST_PARTS and self._rank(made) <= self._rank(alone):
+                verify_writes((before, node), (made,), self.passing)
+                return replace(made, name=node.name, span=node.span)
+        return None
+
+    def _choices(self, a: MdHom, b: MdHom) -> Iterator[tuple[MdHom | None, MdHom]]:
+        """Yield the ways in which two nodes may be one, each with the node that it is like."""
+        if _is_map(b) and _writes_all(a):
+            yield with_finish(a, b, self.passing), a
+        if _is_map(a):
+            yield with_term(a, b, self.passing), b
+
+    def _rank(self, hom: MdHom) -> int:
+        return len(with_fewer_dimensions(hom, self.buffers)[0].extents)
+
+
+def _is_map(node: MdHom) -> bool:
+    parts = (node.guard, node.written, *node.initial, *node.finish)
+    keeps = all(operator.order is Order.CONCATENATE for operator in node.combine)
+    return keeps and len(node.outputs) == 1 and all(part is None for part in parts)
+
+
+def _writes_all(node: MdHom) -> bool:
+    """Whether an md_hom writes every point of its result."""
+    orders = {operator.order for operator in node.combine}
+    whole = node.written is None and (node.guard is None or Order.POINTWISE in orders)
+    return whole and orders <= {Order.CONCATENATE, Order.POINTWISE}
+
+
+def _type_of(node: MdHom) -> ElementType:
+    """Return the type of an md_hom's results before they are stored."""
+    results = [node.terms[0]]
+    results += [operator.combiner.results[0] for operator in node.combine if operator.combiner is not None]
+    results += [e for e in node.finish[:1] if e is not None]
+    return results[-1].type
+
+
+def _length(hom: MdHom) -> int:
+    return sum(1 for e in (*hom.terms, *hom.finish) if e is not None for _ in walk(e))

@@ -1,0 +1,315 @@
+"""Maps as parts of the md_homs beside them: what those start from, what ends them, what they combine.
+
+``C[i][j] = beta * C[i][j]`` before ``C[i][j] += ...``: one md_hom whose initial value is ``beta * C[i][j]``.
+``mean[j] = mean[j] / n`` after a sum: its finishing map. A map of all points before a reduction: part of its
+terms. Which pairs may come together is for the caller to know: nothing between them may touch what they pass.
+
+Source: md_poly, Sec. 3.2.2, footnote 1 (the initialisation that the formula leaves out). Not in the papers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import permutations
+from types import MappingProxyType
+
+from polyloom.ir.expressions import Expression, Read
+from polyloom.ir.expressions import Iterator as Position
+from polyloom.ir.host import Index, MdHom, Order, View, uses
+from polyloom.ir.transform.rebuild import Leaf, read_positions, with_leaves
+from polyloom.polyhedra.loops.tree import IntExpression, Name, replace_name
+
+
+def with_initial(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
+    """Return ``b`` started from what the map ``a`` computes; None where that is not the same."""
+    given = a.outputs[0]
+    if lost_dimensions(a) or not lost_dimensions(b) or len(a.outputs) != 1:
+        return None
+    if any(v.buffer == given.buffer for v in a.inputs if v != given):
+        return None
+    if any(v.buffer in {o.buffer for o in b.outputs} - {given.buffer} for v in a.inputs):
+        return None
+    started = [o for o, start in enumerate(b.initial) if isinstance(start, Read) and _of(b, start, given)]
+    places = [k for k, v in enumerate(b.inputs) if v.buffer == given.buffer]
+    if len(started) != 1 or len(places) != 1:
+        return None
+    if not _replaces(b, started[0], places[0], passing):
+        return None
+    turn = _turn(a, given, b, b.inputs[places[0]])
+    if turn is None or _read_elsewhere(b, places[0], started[0]):
+        return None
+    if _turned_value(a.written, a, b, turn) != b.written:
+        return None
+    inputs, moved = _with_inputs(b.inputs, a, b, turn, {})
+    initial = tuple(moved(a.terms[0]) if o == started[0] else e for o, e in enumerate(b.initial))
+    return _tidy(replace(_with_room(b, len(inputs)), inputs=inputs, initial=initial))
+
+
+def _with_room(node: MdHom, inputs: int) -> MdHom:
+    """Let the finishing maps find the results behind so many inputs."""
+    more = inputs - len(node.inputs)
+
+    def leaf(part: Leaf) -> Expression:
+        if isinstance(part, Read) and part.position >= len(node.inputs):
+            return Read(part.position + more, part.type)
+        return part
+
+    return replace(node, finish=tuple(None if f is None else with_leaves(f, leaf) for f in node.finish))
+
+
+def _of(b: MdHom, start: Read, given: View) -> bool:
+    return b.inputs[start.position].buffer == given.buffer
+
+
+def _replaces(b: MdHom, output: int, start: int, passing: frozenset[str]) -> bool:
+    """Whether ``b`` writes every element that it starts from, or nobody asks for those again.
+
+    A scan ``s[j] = s[j - 1] + a[j]`` starts from ``s[0]``, which it does not write.
+    """
+    return b.outputs[output] == b.inputs[start] or b.inputs[start].buffer in passing
+
+
+def _read_elsewhere(b: MdHom, place: int, output: int) -> bool:
+    """Whether an input is read for more than the start of one output."""
+    others = [*b.terms, *(e for o, e in enumerate(b.initial) if o != output and e is not None)]
+    others += [f for f in b.finish if f is not None]
+    views = [i for v in (*b.outputs, *b.inputs) for i in v.indices if not isinstance(i, Index)]
+    return any(place in read_positions(e) for e in (*others, *views))
+
+
+def with_finish(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
+    """Return ``a`` finished by the map ``b``; None where that is not the same."""
+    passed = a.outputs[0]
+    if lost_dimensions(b) or len(a.outputs) != 1:
+        return None
+    reading = [k for k, v in enumerate(b.inputs) if v.buffer == passed.buffer]
+    target = b.outputs[0]
+    if len({b.inputs[k] for k in reading}) != 1:
+        return None
+    if target != b.inputs[reading[0]] and passed.buffer not in passing:
+        return None
+    if any(v.buffer == target.buffer for v in b.inputs if v != target):
+        return None
+    if target.buffer != passed.buffer and target.buffer in uses([a]).all:
+        return None
+    if lost_dimensions(a) and _is_place(b, reading):
+        return None
+    turn = _turn(b, b.inputs[reading[0]], a, passed)
+    if turn is None or not _is_affine(target) or _turned_value(b.written, b, a, turn) != a.written:
+        return None
+    return _finished(a, b, turn, reading)
+
+
+def _is_affine(view: View) -> bool:
+    return all(isinstance(i, Index) for i in view.indices)
+
+
+def _is_place(b: MdHom, inputs: Sequence[int]) -> bool:
+    """Whether some of the inputs say where others are read: those are read before anything is combined."""
+    computed = [i for view in b.inputs for i in view.indices if not isinstance(i, Index)]
+    return any(k in read_positions(e) for e in computed for k in inputs)
+
+
+MAXIMUM_TURNED = 6
+"""Up to so many dimensions are tried in every order."""
+
+Reads = Mapping[int, Expression | int]
+"""What becomes of inputs: values, or inputs at other positions."""
+
+_RESULT = -1
+"""The position of the combined value until the number of inputs is known."""
+
+
+def with_term(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
+    """Return ``b`` with what the map ``a`` computes at each point as part of its terms; None where it cannot.
+
+    Before: ``s[i][j] = f(x[i], y[j])`` as a map, then the largest ``s[i][j]`` of each row. After: the largest
+    ``f(x[i], y[j])`` of each row; there is no ``s``.
+    """
+    given = a.outputs[0]
+    places = [k for k, v in enumerate(b.inputs) if v.buffer == given.buffer]
+    if lost_dimensions(a) or len(a.outputs) != 1 or len(places) != 1 or given.buffer not in passing:
+        return None
+    touched = {v.buffer for v in a.inputs} & {v.buffer for v in b.outputs}
+    turn = _turn(a, given, b, b.inputs[places[0]], tuple(range(len(b.extents))))
+    if touched or turn is None or _read_outside(b, places[0]):
+        return None
+    if a.guard is not None and _turned_value(a.guard, a, b, turn) != b.guard:
+        return None
+    inputs, moved = _with_inputs(b.inputs, a, b, turn, {})
+    term = moved(a.terms[0])
+
+    def leaf(part: Leaf) -> Expression:
+        return term if isinstance(part, Read) and part.position == places[0] else part
+
+    terms = tuple(with_leaves(t, leaf) for t in b.terms)
+    return _tidy(replace(_with_room(b, len(inputs)), inputs=inputs, terms=terms))
+
+
+def _read_outside(b: MdHom, place: int) -> bool:
+    """Whether an input is read for more than the terms."""
+    others = [e for e in (*b.initial, *b.finish) if e is not None]
+    views = [i for v in (*b.outputs, *b.inputs) for i in v.indices if not isinstance(i, Index)]
+    return any(place in read_positions(e) for e in (*others, *views))
+
+
+def _finished(a: MdHom, b: MdHom, turn: Mapping[int, int], reading: Sequence[int]) -> MdHom:
+    reduces = bool(lost_dimensions(a))
+    before = a.finish[0] or Read(len(a.inputs), a.terms[0].type)
+    result = _moved_result(before, len(a.inputs), _RESULT) if reduces else a.terms[0]
+    inputs, moved = _with_inputs(a.inputs, b, a, turn, dict.fromkeys(reading, result))
+    value = _moved_result(moved(b.terms[0]), _RESULT, len(inputs))
+    made = replace(a, inputs=inputs, outputs=(_turned_view(b.outputs[0], a, turn),))
+    return _tidy(replace(made, finish=(value,)) if reduces else replace(made, terms=(value,)))
+
+
+def _moved_result(value: Expression, before: int, after: int) -> Expression:
+    """Give reads of one position another one."""
+
+    def leaf(part: Leaf) -> Expression:
+        return Read(after, part.type) if isinstance(part, Read) and part.position == before else part
+
+    return with_leaves(value, leaf)
+
+
+def lost_dimensions(node: MdHom) -> tuple[int, ...]:
+    """Return the dimensions that are not kept."""
+    return tuple(k for k, c in enumerate(node.combine) if c.order is not Order.CONCATENATE)
+
+
+def _turn(
+    a: MdHom, mine: View, b: MdHom, its: View, among: tuple[int, ...] | None = None
+) -> dict[int, int] | None:
+    """Return for each dimension of ``a`` the one of ``b`` that makes the views the same.
+
+    ``among``: the dimensions of ``b`` to choose from, each of which is taken; None: the kept ones.
+    """
+    lost = lost_dimensions(b)
+    kept = [k for k in range(len(b.extents)) if k not in lost] if among is None else list(among)
+    if len(kept) != len(a.extents) or not _is_affine(mine):
+        return None
+    for order in permutations(kept) if len(kept) <= MAXIMUM_TURNED else [tuple(kept)]:
+        turn = dict(enumerate(order))
+        same = all(a.extents[k] == b.extents[j] for k, j in turn.items())
+        if same and _turned_view(mine, b, turn) == its:
+            return turn
+    return None
+
+
+def _turned_view(view: View, b: MdHom, turn: Mapping[int, int], reads: Reads = MappingProxyType({})) -> View:
+    return View(view.buffer, tuple(_turned_index(i, b, turn, reads) for i in view.indices), view.span)
+
+
+def _turned_index(
+    index: Index | Expression, b: MdHom, turn: Mapping[int, int], reads: Reads
+) -> Index | Expression:
+    if not isinstance(index, Index):
+        return _turned(index, turn, reads)
+    coefficients = [0] * len(b.extents)
+    for k, coefficient in enumerate(index.coefficients):
+        coefficients[turn[k]] = coefficient
+    return Index(tuple(coefficients), index.offset)
+
+
+def _turned_value(
+    value: IntExpression | None, a: MdHom, b: MdHom, turn: Mapping[int, int]
+) -> IntExpression | None:
+    """Return a condition over the iterators of ``a`` as one over those of ``b``."""
+    if value is None:
+        return None
+    for k, name in enumerate(a.iterators):
+        value = replace_name(value, name, Name(f"{b.iterators[turn[k]]}'"))
+    for k in turn.values():
+        value = replace_name(value, f"{b.iterators[k]}'", Name(b.iterators[k]))
+    return value
+
+
+def _turned(value: Expression, turn: Mapping[int, int], reads: Reads) -> Expression:
+    def leaf(part: Leaf) -> Expression:
+        match part:
+            case Position(dimension=k, type=type_):
+                return Position(turn[k], type_)
+            case Read(position=p, type=type_) if p in reads:
+                found = reads[p]
+                return Read(found, type_) if isinstance(found, int) else found
+            case _:
+                return part
+
+    return with_leaves(value, leaf)
+
+
+class _Moved:
+    """Moves expressions of ``a`` to the iterators and inputs of ``b``."""
+
+    def __init__(self, turn: Mapping[int, int], reads: Reads) -> None:
+        self.turn = turn
+        self.reads = reads
+
+    def __call__(self, value: Expression) -> Expression:
+        return _turned(value, self.turn, self.reads)
+
+
+def _with_inputs(
+    inputs: tuple[View, ...],
+    a: MdHom,
+    b: MdHom,
+    turn: Mapping[int, int],
+    given: Mapping[int, Expression],
+) -> tuple[tuple[View, ...], _Moved]:
+    """Return the inputs with those of ``a`` added, and what moves its expressions there."""
+    views: dict[View, int] = {}
+    for k, view in enumerate(inputs):
+        views.setdefault(view, k)
+    found = list(inputs)
+    reads: dict[int, Expression | int] = dict(given)
+
+    def add(k: int) -> None:
+        for place in (p for i in a.inputs[k].indices if not isinstance(i, Index) for p in read_positions(i)):
+            if place not in reads:
+                add(place)
+        turned = _turned_view(a.inputs[k], b, turn, reads)
+        if turned not in views:
+            views[turned] = len(found)
+            found.append(turned)
+        reads[k] = views[turned]
+
+    for k in range(len(a.inputs)):
+        if k not in reads:
+            add(k)
+    return tuple(found), _Moved(turn, reads)
+
+
+def _tidy(node: MdHom) -> MdHom:
+    """Drop inputs that nothing reads."""
+    used: set[int] = set()
+    values = [*node.terms, *(e for e in (*node.initial, *node.finish) if e is not None)]
+    for value in values:
+        used |= set(read_positions(value))
+    for view in (*node.outputs, *node.inputs):
+        used |= {p for i in view.indices if not isinstance(i, Index) for p in read_positions(i)}
+    kept = [k for k in range(len(node.inputs)) if k in used]
+    moved = {k: j for j, k in enumerate(kept)}
+    count = len(node.inputs)
+
+    def renumbered(value: Expression) -> Expression:
+        def leaf(part: Leaf) -> Expression:
+            if not isinstance(part, Read):
+                return part
+            there = moved[part.position] if part.position < count else part.position - count + len(kept)
+            return Read(there, part.type)
+
+        return with_leaves(value, leaf)
+
+    def view_of(view: View) -> View:
+        indices = tuple(i if isinstance(i, Index) else renumbered(i) for i in view.indices)
+        return View(view.buffer, indices, view.span)
+
+    return replace(
+        node,
+        inputs=tuple(view_of(node.inputs[k]) for k in kept),
+        outputs=tuple(view_of(v) for v in node.outputs),
+        terms=tuple(renumbered(t) for t in node.terms),
+        initial=tuple(None if e is None else renumbered(e) for e in node.initial),
+        finish=tuple(None if e is None else renumbered(e) for e in node.finish),
+    )

@@ -1,0 +1,159 @@
+"""The rules of the IR, checked: what a front end or a pass must never break."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from polyloom.ir.evaluation.arithmetic import takes_integers
+from polyloom.ir.expressions import (
+    Binary,
+    BinaryOp,
+    Compare,
+    Constant,
+    Convert,
+    Expression,
+    Read,
+    Select,
+    Unary,
+    UnaryOp,
+    children,
+    walk,
+)
+from polyloom.ir.expressions import Iterator as IteratorValue
+from polyloom.ir.program import Access, Affine, Program, Statement
+from polyloom.ir.types import ElementType
+
+
+class InvalidProgram(Exception):
+    """A program breaks the IR's rules: a fault of Polyloom, never of its user."""
+
+
+def verify(program: Program) -> None:
+    """Raise ``InvalidProgram`` naming every broken rule; otherwise do nothing."""
+    faults = [*_tensors(program), *_definitions(program)]
+    if not faults:
+        faults = [f"{s.name}: {fault}" for s in program.statements for fault in _statement(s, program)]
+    if faults:
+        raise InvalidProgram(f"program {program.name}: " + "; ".join(faults))
+
+
+def _tensors(program: Program) -> Iterator[str]:
+    names = [t.name for t in program.tensors]
+    yield from (f"two tensors `{n}`" for n in _repeated(names))
+    statements = [s.name for s in program.statements]
+    yield from (f"two statements `{n}`" for n in _repeated(statements))
+    outside = [*program.inputs, *program.outputs]
+    yield from (f"`{n}` is twice an input or output" for n in _repeated(outside))
+    used = {a.tensor for s in program.statements for a in (*s.reads, s.write)}
+    yield from (f"unknown tensor `{n}`" for n in sorted({*outside, *used} - {*names}))
+    yield from (f"`{t.name}` has an extent below 1" for t in program.tensors if min(t.shape, default=1) < 1)
+    yield from (f"`{t.name}` has type bool" for t in program.tensors if t.type is ElementType.BOOL)
+
+
+def _repeated(names: list[str]) -> list[str]:
+    return [a for a, b in pairwise(sorted(names)) if a == b]
+
+
+def _definitions(program: Program) -> Iterator[str]:
+    defined = {*program.inputs}
+    for statement in program.statements:
+        missing = sorted({r.tensor for r in statement.reads} - defined)
+        yield from (f"{statement.name} reads `{n}` before it is defined" for n in missing)
+        if statement.write.tensor in defined:
+            yield f"`{statement.write.tensor}` is defined twice"
+        defined.add(statement.write.tensor)
+    yield from (f"output `{n}` is never written" for n in program.outputs if n not in defined)
+
+
+def _statement(statement: Statement, program: Program) -> Iterator[str]:
+    if len(statement.iterators) != len(statement.domain):
+        yield f"{len(statement.iterators)} iterators for {len(statement.domain)} extents"
+        return
+    yield from (f"two iterators `{n}`" for n in _repeated([*statement.iterators]))
+    if min(statement.domain, default=1) < 1:
+        yield "an extent of the domain is below 1"
+    for access in (*statement.reads, statement.write):
+        yield from _access(access, statement, program)
+    uneven = (g for g in statement.guard if len(g.coefficients) != len(statement.domain))
+    yield from (_columns(g, statement) for g in uneven)
+    yield from _expression(statement, program)
+
+
+def _columns(affine: Affine, statement: Statement) -> str:
+    return f"{len(affine.coefficients)} coefficients for {len(statement.domain)} iterators"
+
+
+def _access(access: Access, statement: Statement, program: Program) -> Iterator[str]:
+    shape = program.tensor(access.tensor).shape
+    if len(access.indices) != len(shape):
+        yield f"{len(access.indices)} indices for `{access.tensor}` of rank {len(shape)}"
+        return
+    for index, size in zip(access.indices, shape, strict=True):
+        if len(index.coefficients) != len(statement.domain):
+            yield _columns(index, statement)
+        elif not statement.guard and not inside(index, statement.domain, size):
+            yield f"an index of `{access.tensor}` is out of bounds"
+
+
+def inside(index: Affine, domain: tuple[int, ...], size: int) -> bool:
+    """Tell whether an index stays below ``size`` and not below 0 all over a domain."""
+    ends = [c * (n - 1) for c, n in zip(index.coefficients, domain, strict=True)]
+    low = index.constant + sum(min(e, 0) for e in ends)
+    high = index.constant + sum(max(e, 0) for e in ends)
+    return low >= 0 and high < size
+
+
+def _expression(statement: Statement, program: Program) -> Iterator[str]:
+    target = program.tensor(statement.write.tensor)
+    if statement.expression.type is not target.type:
+        yield f"the expression is {statement.expression.type.value}, `{target.name}` {target.type.value}"
+    for part in walk(statement.expression):
+        yield from _part(part, statement, program)
+
+
+def _part(part: Expression, statement: Statement, program: Program) -> Iterator[str]:
+    match part:
+        case Read(position=k, type=kind):
+            if not 0 <= k < len(statement.reads):
+                yield f"there is no read number {k}"
+            elif program.tensor(statement.reads[k].tensor).type is not kind:
+                yield f"read number {k} has another type than `{statement.reads[k].tensor}`"
+        case IteratorValue(dimension=k):
+            if not 0 <= k < len(statement.domain):
+                yield f"there is no dimension {k}"
+        case _:
+            pass
+    yield from type_faults(part)
+
+
+def type_faults(part: Expression) -> Iterator[str]:
+    """Yield what is wrong with the types of an operation's operands."""
+    match part:
+        case Binary(left=a, right=b) | Compare(left=a, right=b) | Select(then=a, otherwise=b):
+            if a.type is not b.type:
+                yield f"operands of types {a.type.value} and {b.type.value}"
+        case _:
+            pass
+    if isinstance(part, Unary) and part.op is not UnaryOp.NOT and part.operand.type is not ElementType.BOOL:
+        fits = part.op is not UnaryOp.COMPLEMENT if part.type.is_float else takes_integers(part.op)
+        if not fits:
+            yield f"{part.op.value} of type {part.type.value}"
+    yield from _truth_values(part)
+
+
+def _truth_values(part: Expression) -> Iterator[str]:
+    if isinstance(part, Constant | Convert) and part.type is ElementType.BOOL:
+        yield "a value of type bool"
+    if isinstance(part, Select) and part.condition.type is not ElementType.BOOL:
+        yield "a condition that is no comparison"
+    if is_logical(part):
+        yield from ("a value used as a truth value" for v in children(part) if v.type is not ElementType.BOOL)
+        return
+    values = children(part)[1:] if isinstance(part, Select) else children(part)
+    yield from ("a comparison used as a value" for v in values if v.type is ElementType.BOOL)
+
+
+def is_logical(part: Expression) -> bool:
+    """Tell whether an operation combines truth values: ``and``, ``or``, ``not``."""
+    return isinstance(part, Binary | Unary) and part.op in (BinaryOp.AND, BinaryOp.OR, UnaryOp.NOT)

@@ -1,0 +1,66 @@
+"""What the results of a compiled program are compared with: another way to compute them.
+
+A reference takes the values of the parameters, and the arrays that the program starts from, by name; it
+gives what the program should leave. It is made where a file is read, and handed down as a value, so that no
+back end needs to know a front end. It shares nothing with the transformations that it checks.
+
+Not in the papers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from polyloom.diagnostics import PolyloomError, Span, error
+from polyloom.ir.evaluation.programs import evaluate
+from polyloom.ir.program import Program
+
+NDArray = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """What a program should leave in everything that it writes, by name.
+
+    ``by``: who says so, as it stands after "equal to" (``the C program, built by gcc``). ``reading_checked``:
+    whether it comes from the file as it stands; else a fault in the reading of the file does not show.
+    ``bounds``: by how many error bounds of the program (``host_error_bound``) a run may differ from it; 2
+    where it takes other ways to the same values.
+    """
+
+    arrays: dict[str, NDArray]
+    by: str
+    reading_checked: bool
+    notes: tuple[str, ...] = ()
+    """Why no better reference was used."""
+    bounds: float = 1.0
+
+
+Reference = Callable[[Mapping[str, int], Mapping[str, NDArray]], Expected]
+"""From parameters and arrays to what is expected; the arrays stay as they are.
+
+Errors: ``access-outside`` where the program, with these arrays, accesses an element that no array has;
+``reference-...`` where it cannot be computed.
+"""
+
+
+def as_read(program: Program, by: str = "the statements as read") -> Reference:
+    """Return the evaluator of a tensor program as the reference of all that is made of it."""
+
+    def results(parameters: Mapping[str, int], arrays: Mapping[str, NDArray]) -> Expected:
+        written = evaluate(program, {name: arrays[name] for name in program.inputs})
+        return Expected({name: written[name] for name in program.outputs if name in written}, by, False)
+
+    return results
+
+
+def access_outside(name: str, where: object, span: Span | None = None) -> PolyloomError:
+    """Return the error of a program that accesses what no array has; ``where``: which array, how far off."""
+    message = f"`{name}` accesses an element outside of an array: {where}"
+    note = "C gives such a program no meaning; it was not run"
+    helps = ["give inputs, or sizes, for which every subscript stays inside of its array"]
+    return PolyloomError(error("access-outside", message, span, notes=[note], helps=helps))
