@@ -15,8 +15,8 @@ from polyloom.diagnostics import PolyloomError
 from polyloom.files import read_source
 from polyloom.frontends.c import read_c
 from polyloom.report.forms_view import form
+from polyloom.scop.schedule.loop_verdicts import Verdict
 from polyloom.scop.transform import ReductionMode, Transformation, host_program
-from polyloom.scop.verdicts import Verdict
 
 MACROS = {"POLYBENCH_USE_C99_PROTO": "1", "MINI_DATASET": "1"}
 

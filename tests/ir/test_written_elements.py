@@ -26,7 +26,7 @@ from polyloom.ir.verification.programs import InvalidProgram
 from polyloom.ir.verification.written_elements import verify_writes, writes
 from polyloom.polyhedra.loops.meaning import visit_the_same
 from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Name, Number, Operation
-from polyloom.scop.combiners import combiner
+from polyloom.scop.dependence.combiners import combiner
 
 VALUE = Read(0, ElementType.INT32)
 N = Name("n")

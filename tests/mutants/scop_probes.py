@@ -9,9 +9,9 @@ import pytest
 from forms import read
 
 from polyloom.ir.host import Copy
+from polyloom.scop.lowering.written_elements import WrongWrites, check_written
+from polyloom.scop.schedule.loop_verdicts import Verdict
 from polyloom.scop.transform import host_program
-from polyloom.scop.verdicts import Verdict
-from polyloom.scop.written import WrongWrites, check_written
 
 VERDICTS = {
     "recurrence": [Verdict.SERIAL],

@@ -19,8 +19,11 @@ from polyloom.ir.host import uses
 from polyloom.ir.transform import fuse_maps
 from polyloom.mdh import fuse as loop_fusion
 from polyloom.mdh.devices import find_devices
-from polyloom.scop import arrange, dependences, fuse, hyperplanes, transform, updates
-from polyloom.scop.dependences import Dependences, Kind
+from polyloom.scop import transform
+from polyloom.scop.dependence import dependences, reductions
+from polyloom.scop.dependence.dependences import Dependences, Kind
+from polyloom.scop.lowering import fusion
+from polyloom.scop.schedule import hyperplanes, scheduling
 
 pytestmark = pytest.mark.skipif(not find_devices(), reason="there is no OpenCL device")
 
@@ -64,23 +67,23 @@ def always_parallel(patch: Patch) -> None:
 
 def planes_backwards(patch: Patch) -> None:
     """Turn every host loop around."""
-    whole = arrange.hyperplanes
+    whole = scheduling.hyperplanes
 
     def turned(*arguments: Any) -> Iterator[Any]:
         for plane in whole(*arguments):
             yield {name: tuple(-c for c in row) for name, row in plane.items()}
 
-    patch.setattr(arrange, "hyperplanes", turned)
+    patch.setattr(scheduling, "hyperplanes", turned)
 
 
 def always_by_snapshot(patch: Patch) -> None:
-    patch.setattr(arrange, "_by_snapshot", lambda *_: True)
+    patch.setattr(scheduling, "_by_snapshot", lambda *_: True)
 
 
 def every_update_commutes(patch: Patch) -> None:
     """Take a difference for an update whose operands may change places."""
-    whole = updates._signed_terms
-    patch.setattr(updates, "_signed_terms", lambda value, sign: [(1, e) for _, e in whole(value, sign)])
+    whole = reductions._signed_terms
+    patch.setattr(reductions, "_signed_terms", lambda value, sign: [(1, e) for _, e in whole(value, sign)])
 
 
 def maps_wait_for_nothing(patch: Patch) -> None:
@@ -91,18 +94,18 @@ def maps_wait_for_nothing(patch: Patch) -> None:
                 if uses([nodes[k]]).written & uses([nodes[later]]).read:
                     yield k, later
 
-    patch.setattr(fuse, "_pairs", pairs)
+    patch.setattr(fusion, "_pairs", pairs)
 
 
 def starts_by_buffer(patch: Patch) -> None:
     """Compare buffers where elements decide whether a node replaces what it starts from."""
     patch.setattr(fuse_maps, "_replaces", lambda *_: True)
-    patch.setattr(fuse, "verify_writes", lambda *_: None)
+    patch.setattr(fusion, "verify_writes", lambda *_: None)
     patch.setattr(transform, "check_written", lambda *_: None)
 
 
 def everything_is_dead(patch: Patch) -> None:
-    patch.setattr(fuse, "_is_dead", lambda node, body, local: uses([node]).written <= local)
+    patch.setattr(fusion, "_is_dead", lambda node, body, local: uses([node]).written <= local)
 
 
 def loops_in_reverse(patch: Patch) -> None:

@@ -6,7 +6,7 @@ import pytest
 from forms import read, transformed
 
 from polyloom.report.forms_view import form
-from polyloom.scop.updates import update_of
+from polyloom.scop.dependence.reductions import update_of
 
 UPDATES = {
     "s += e[i];": "+",

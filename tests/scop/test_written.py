@@ -12,8 +12,8 @@ from forms import KERNELS, read, run
 import polyloom.scop.transform as transform
 from compiled_c import call
 from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Nest, uses
+from polyloom.scop.lowering.written_elements import WrongWrites, check_written
 from polyloom.scop.transform import host_program, with_parameters
-from polyloom.scop.written import WrongWrites, check_written
 
 NAMES = ("conditional_writes", "pieces_at_points", "product_chain", "scans_of_terms", "sums_of_nothing")
 

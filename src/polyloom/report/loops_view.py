@@ -10,8 +10,8 @@ from polyloom.ir.rounding.rules import epsilon
 from polyloom.report.mdh_view import document as md_hom_document
 from polyloom.report.mdh_view import text as md_hom_text
 from polyloom.scop.model import Scop
+from polyloom.scop.schedule.loop_verdicts import LoopVerdict
 from polyloom.scop.transform import Transformation
-from polyloom.scop.verdicts import LoopVerdict
 
 WIDTH = 72
 """Columns of source beside which the verdicts stand."""

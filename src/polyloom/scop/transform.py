@@ -22,26 +22,26 @@ from polyloom.ir.verification.programs import InvalidProgram
 from polyloom.polyhedra.effort import TooHardError, at_most
 from polyloom.polyhedra.loops.generate import CodeBuilder, WrongLoops
 from polyloom.polyhedra.loops.guarded import NoBounds, Timed, guarded_loops
-from polyloom.scop.arrange import arrange
-from polyloom.scop.automatic import automatic
-from polyloom.scop.buffers import buffers, parameters
-from polyloom.scop.contract import Storage, contracted, private_buffers, rewriting
-from polyloom.scop.dependences import Dependences, Kind, dependences
-from polyloom.scop.emit import Emitter
-from polyloom.scop.expand import Expansion, expanded
-from polyloom.scop.functions import ordered_updates
-from polyloom.scop.fuse import fused, without_dead
-from polyloom.scop.gather import gathered
-from polyloom.scop.hyperplanes import Edge, edge
+from polyloom.scop.dependence.custom_combiners import ordered_updates
+from polyloom.scop.dependence.dependences import Dependences, Kind, dependences
+from polyloom.scop.dependence.nesting import times_of
+from polyloom.scop.dependence.reductions import Update, update_of
+from polyloom.scop.dependence.stated_reductions import stated_errors, stated_updates
+from polyloom.scop.lowering.fusion import fused, without_dead
+from polyloom.scop.lowering.host_nodes import Emitter
+from polyloom.scop.lowering.sequential import nest, nest_of
+from polyloom.scop.lowering.whole_body import automatic
+from polyloom.scop.lowering.written_elements import WrongWrites, check_written
 from polyloom.scop.model import Scop
-from polyloom.scop.nesting import times_of
-from polyloom.scop.nests import nest, nest_of
-from polyloom.scop.patterns import Patterns, selections, together
-from polyloom.scop.plan import NoRow
-from polyloom.scop.stated import stated_errors, stated_updates
-from polyloom.scop.updates import Update, update_of
-from polyloom.scop.verdicts import LoopVerdict, Verdict, verdicts
-from polyloom.scop.written import WrongWrites, check_written
+from polyloom.scop.schedule.arrays import buffers, parameters
+from polyloom.scop.schedule.contraction import Storage, contracted, private_buffers, rewriting
+from polyloom.scop.schedule.expansion import Expansion, expanded
+from polyloom.scop.schedule.grouping import gathered
+from polyloom.scop.schedule.hyperplanes import Edge, edge
+from polyloom.scop.schedule.loop_verdicts import LoopVerdict, Verdict, verdicts
+from polyloom.scop.schedule.plan import NoRow
+from polyloom.scop.schedule.scheduling import arrange
+from polyloom.scop.schedule.statement_groups import Patterns, selections, together
 
 
 class ReductionMode(Enum):

@@ -10,7 +10,7 @@ from polyloom.frontends.c.convert import converted
 from polyloom.frontends.c.extents import written
 from polyloom.ir.expressions import Expression, ParameterValue
 from polyloom.ir.types import ElementType
-from polyloom.scop.rewrite import named_integers
+from polyloom.scop.lowering.rewrite import named_integers
 
 Types = Callable[[str], ElementType]
 _WIDE = ElementType.INT64

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from polyloom.scop.model import ScopStatement
 
 if TYPE_CHECKING:
-    from polyloom.scop.patterns import Form
+    from polyloom.scop.schedule.statement_groups import Form
 
 Row = tuple[int, ...]
 """Coefficients of a linear function of a statement's iterators."""

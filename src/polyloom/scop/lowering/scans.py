@@ -10,8 +10,10 @@ import islpy as isl
 from polyloom.ir.expressions import BinaryOp, Compare, CompareOp, Expression, Read, Select
 from polyloom.ir.host import CombineOperator, Combiner, Index, MdHom, Order, View
 from polyloom.ir.transform.rebuild import Leaf, read_positions, with_leaves
-from polyloom.scop.combiners import NUMBERS, combiner, met, neutral
-from polyloom.scop.homs import (
+from polyloom.scop.dependence.combiners import NUMBERS, combiner, met, neutral
+from polyloom.scop.dependence.nesting import direction
+from polyloom.scop.dependence.reductions import Update
+from polyloom.scop.lowering.md_homs import (
     Inputs,
     NoHom,
     Shape,
@@ -22,11 +24,9 @@ from polyloom.scop.homs import (
     shape_of,
     written_of,
 )
+from polyloom.scop.lowering.views import Frame
 from polyloom.scop.model import Scop, ScopStatement
-from polyloom.scop.nesting import direction
-from polyloom.scop.patterns import OrderedUpdate, Recurrence, RunningUpdate, Selection
-from polyloom.scop.updates import Update
-from polyloom.scop.views import Frame
+from polyloom.scop.schedule.statement_groups import OrderedUpdate, Recurrence, RunningUpdate, Selection
 
 _DIM = isl.dim_type
 _OP = {CompareOp.GT: BinaryOp.MAXIMUM, CompareOp.LT: BinaryOp.MINIMUM}

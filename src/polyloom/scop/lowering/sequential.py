@@ -16,8 +16,8 @@ from polyloom.ir.naming import fresh_all
 from polyloom.polyhedra.binding import parameter_names
 from polyloom.polyhedra.loops.generate import CodeBuilder
 from polyloom.polyhedra.loops.tree import IntExpression, Tree
+from polyloom.scop.lowering.views import Frame
 from polyloom.scop.model import ScopStatement
-from polyloom.scop.views import Frame
 
 _DIM = isl.dim_type
 

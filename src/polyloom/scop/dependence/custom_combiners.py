@@ -19,9 +19,9 @@ from polyloom.diagnostics import Diagnostic, error
 from polyloom.ir.evaluation.arithmetic import value
 from polyloom.ir.expressions import Expression, Read, children, walk
 from polyloom.ir.host import Combiner
+from polyloom.scop.dependence.reductions import Update, same_element
 from polyloom.scop.model import Scop, ScopStatement, StatedParallel
-from polyloom.scop.updates import Update, same_element
-from polyloom.scop.verdicts import loops_inside
+from polyloom.scop.schedule.loop_verdicts import loops_inside
 
 NDArray = npt.NDArray[Any]
 SAMPLES = (-3, -1, 0, 1, 2, 5)

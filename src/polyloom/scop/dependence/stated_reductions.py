@@ -11,11 +11,11 @@ import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, error
 from polyloom.ir.expressions import BinaryOp, CompareOp
-from polyloom.scop.dependences import Dependences
-from polyloom.scop.functions import function_errors, functions_of
+from polyloom.scop.dependence.custom_combiners import function_errors, functions_of
+from polyloom.scop.dependence.dependences import Dependences
+from polyloom.scop.dependence.reductions import Operator, Update
 from polyloom.scop.model import Scop, ScopStatement, StatedParallel
-from polyloom.scop.updates import Operator, Update
-from polyloom.scop.verdicts import SourceLoop, carried, loops_of, witness_of
+from polyloom.scop.schedule.loop_verdicts import SourceLoop, carried, loops_of, witness_of
 
 _LARGER = (CompareOp.GT, CompareOp.GE, "greater", "greater or NaN")
 _SMALLER = (CompareOp.LT, CompareOp.LE, "less", "less or NaN")

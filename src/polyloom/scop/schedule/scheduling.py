@@ -11,12 +11,12 @@ from itertools import chain, islice
 
 import islpy as isl
 
-from polyloom.scop.graph import components
-from polyloom.scop.hyperplanes import Edge, hyperplanes, parallel_planes
 from polyloom.scop.model import ScopStatement
-from polyloom.scop.patterns import Patterns
-from polyloom.scop.plan import Block, Group, Hyperplane, Leaf, Plan, Sequential, score
-from polyloom.scop.split import split
+from polyloom.scop.schedule.components import components
+from polyloom.scop.schedule.hyperplanes import Edge, hyperplanes, parallel_planes
+from polyloom.scop.schedule.index_set_splitting import split
+from polyloom.scop.schedule.plan import Block, Group, Hyperplane, Leaf, Plan, Sequential, score
+from polyloom.scop.schedule.statement_groups import Patterns
 
 Statements = Sequence[ScopStatement]
 _OUT = isl.dim_type.out

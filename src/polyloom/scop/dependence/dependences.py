@@ -20,8 +20,8 @@ from functools import reduce
 import islpy as isl
 
 from polyloom.polyhedra.effort import at_most
+from polyloom.scop.dependence.reductions import Operator, Update
 from polyloom.scop.model import Scop, ScopAccess, ScopStatement
-from polyloom.scop.updates import Operator, Update
 
 _DIM = isl.dim_type
 

@@ -13,9 +13,9 @@ import islpy as isl
 
 from polyloom.ir.host import Buffer, Role
 from polyloom.ir.naming import Names
-from polyloom.scop.expand import Axis, Expansion
 from polyloom.scop.model import ScopAccess, ScopStatement
-from polyloom.scop.plan import Block, Hyperplane, Plan, Row, Sequential, statements_of
+from polyloom.scop.schedule.expansion import Axis, Expansion
+from polyloom.scop.schedule.plan import Block, Hyperplane, Plan, Row, Sequential, statements_of
 
 _DIM = isl.dim_type
 

@@ -28,16 +28,32 @@ from polyloom.polyhedra.loops.tree import (
     rename_iterator,
 )
 from polyloom.polyhedra.rectangularise import NoBox, straighten
-from polyloom.scop.combiners import MET
-from polyloom.scop.dependences import maps_of
-from polyloom.scop.homs import NoHom, extents_of, hom
-from polyloom.scop.hyperplanes import rows_map
+from polyloom.scop.dependence.combiners import MET
+from polyloom.scop.dependence.dependences import maps_of
+from polyloom.scop.dependence.reductions import Update
+from polyloom.scop.lowering.md_homs import NoHom, extents_of, hom
+from polyloom.scop.lowering.scans import (
+    ordered_hom,
+    recurrence_hom,
+    reduces,
+    running_homs,
+    selection_hom,
+    with_met,
+)
+from polyloom.scop.lowering.sequential import ParallelDimension, nest
 from polyloom.scop.model import Scop, ScopStatement
-from polyloom.scop.nests import ParallelDimension, nest
-from polyloom.scop.patterns import OrderedUpdate, Recurrence, RunningUpdate, Selection
-from polyloom.scop.plan import Block, Group, Hyperplane, Leaf, Plan, Sequential, row_of, statements_of
-from polyloom.scop.scans import ordered_hom, recurrence_hom, reduces, running_homs, selection_hom, with_met
-from polyloom.scop.updates import Update
+from polyloom.scop.schedule.hyperplanes import rows_map
+from polyloom.scop.schedule.plan import (
+    Block,
+    Group,
+    Hyperplane,
+    Leaf,
+    Plan,
+    Sequential,
+    row_of,
+    statements_of,
+)
+from polyloom.scop.schedule.statement_groups import OrderedUpdate, Recurrence, RunningUpdate, Selection
 
 _DIM = isl.dim_type
 FEWEST_POINTS = 3

@@ -15,9 +15,9 @@ import islpy as isl
 
 from polyloom.polyhedra.effort import TooHardError, at_most
 from polyloom.polyhedra.lattice import column_echelon
-from polyloom.scop.dependences import maps_of
+from polyloom.scop.dependence.dependences import maps_of
 from polyloom.scop.model import ScopStatement
-from polyloom.scop.plan import Hyperplane, Row
+from polyloom.scop.schedule.plan import Hyperplane, Row
 
 _DIM = isl.dim_type
 MAXIMUM_FOUND = 48

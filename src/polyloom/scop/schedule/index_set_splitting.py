@@ -13,8 +13,8 @@ from itertools import product
 import islpy as isl
 
 from polyloom.ir.naming import Names
-from polyloom.scop.hyperplanes import Edge, edge
 from polyloom.scop.model import ScopAccess, ScopStatement
+from polyloom.scop.schedule.hyperplanes import Edge, edge
 
 _DIM = isl.dim_type
 MAXIMUM_PIECES = 27

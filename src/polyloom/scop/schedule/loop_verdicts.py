@@ -12,12 +12,12 @@ from enum import Enum
 import islpy as isl
 
 from polyloom.diagnostics import Span
-from polyloom.scop.dependences import Dependence, Dependences, Kind
-from polyloom.scop.expand import Expansion
+from polyloom.scop.dependence.dependences import Dependence, Dependences, Kind
+from polyloom.scop.dependence.nesting import Entries, schedules
+from polyloom.scop.dependence.reductions import Update
 from polyloom.scop.model import Scop, ScopStatement
-from polyloom.scop.nesting import Entries, schedules
-from polyloom.scop.plan import Part, Plan, parts
-from polyloom.scop.updates import Update
+from polyloom.scop.schedule.expansion import Expansion
+from polyloom.scop.schedule.plan import Part, Plan, parts
 
 _DIM = isl.dim_type
 

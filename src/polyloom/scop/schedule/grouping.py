@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyloom.scop.arrange import arrange, inner_edges
-from polyloom.scop.expand import Expansion
-from polyloom.scop.hyperplanes import Edge, parallel_planes
 from polyloom.scop.model import ScopStatement
-from polyloom.scop.patterns import Patterns
-from polyloom.scop.plan import Block, Hyperplane, Leaf, Plan, Sequential, score, statements_of
+from polyloom.scop.schedule.expansion import Expansion
+from polyloom.scop.schedule.hyperplanes import Edge, parallel_planes
+from polyloom.scop.schedule.plan import Block, Hyperplane, Leaf, Plan, Sequential, score, statements_of
+from polyloom.scop.schedule.scheduling import arrange, inner_edges
+from polyloom.scop.schedule.statement_groups import Patterns
 
 
 def gathered(

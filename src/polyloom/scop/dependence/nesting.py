@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import islpy as isl
 
-from polyloom.scop.dependences import maps_of
+from polyloom.scop.dependence.dependences import maps_of
 from polyloom.scop.model import Scop
 
 _DIM = isl.dim_type

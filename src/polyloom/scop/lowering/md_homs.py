@@ -22,9 +22,9 @@ from polyloom.polyhedra.lattice import column_echelon
 from polyloom.polyhedra.loops.affine_expressions import affine_value
 from polyloom.polyhedra.loops.tree import IntExpression, Operation
 from polyloom.polyhedra.rectangularise import Box, straighten
+from polyloom.scop.dependence.reductions import Update
+from polyloom.scop.lowering.views import Frame, condition_of
 from polyloom.scop.model import ScopAccess, ScopStatement
-from polyloom.scop.updates import Update
-from polyloom.scop.views import Frame, condition_of
 
 _DIM = isl.dim_type
 
