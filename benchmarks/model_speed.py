@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from polyloom.frontends.graph.imported import Imported
-from polyloom.mdh.devices import choose_device
+from polyloom.mdh.device.devices import choose_device
 from polyloom.pipeline import open_model
 from polyloom.sources import load_model
 

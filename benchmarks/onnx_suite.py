@@ -178,8 +178,8 @@ def _execute(imported: Imported, given: dict[str, Any], device: str | None) -> d
     arrays = imported.inputs(given)
     if device is None:
         return imported.outputs(evaluate(imported.program, arrays))
-    from polyloom.mdh.devices import choose_device
-    from polyloom.mdh.running import run_program
+    from polyloom.mdh.device.devices import choose_device
+    from polyloom.mdh.runtime.running import run_program
     from polyloom.pipeline import open_model
 
     program = open_model(imported, choose_device(device))

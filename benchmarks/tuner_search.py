@@ -21,7 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "mdh"))
 from synthetic import CHOICES, SyntheticMeasure, SyntheticSpace, Tiles
 
-from polyloom.mdh.search import Search, SearchOptions
+from polyloom.mdh.tuning.search import Search, SearchOptions
 
 LEAST = 1.05046875e-3
 SPACE = SyntheticSpace()

@@ -37,6 +37,6 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
 @pytest.fixture(scope="session", autouse=True)
 def _no_word_on_the_driver() -> None:
     """On processors that PoCL does not know, the first test that uses it would find a remark on stderr."""
-    from polyloom.mdh import devices
+    from polyloom.mdh.device import devices
 
     devices.announce_patch = lambda model: None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from contender import MOST, Contender, Stage
 
-from polyloom.mdh.devices import DeviceKind, OpenDevice, choose_device, open_device
+from polyloom.mdh.device.devices import DeviceKind, OpenDevice, choose_device, open_device
 
 FMA = """
 __kernel void fma_peak(__global float *out, const float seed) {

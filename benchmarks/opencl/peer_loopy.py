@@ -11,7 +11,7 @@ from workloads import Arrays, Workload
 
 class Peer(Contender):
     def load(self) -> None:
-        from polyloom.mdh.devices import choose_device, open_device
+        from polyloom.mdh.device.devices import choose_device, open_device
 
         device = open_device(choose_device(self.argument))
         import loopy

@@ -24,10 +24,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 from summary import Measured, print_workload, summary_json
 from workloads import WORKLOADS, Workload
 
-from polyloom.mdh.database import Database, default_path
-from polyloom.mdh.devices import choose_device
-from polyloom.mdh.tune import TuneOptions
-from polyloom.mdh.worker import Died, Job, Overdue, Worker
+from polyloom.mdh.device.devices import choose_device
+from polyloom.mdh.tuning.database import Database, default_path
+from polyloom.mdh.tuning.tune import TuneOptions
+from polyloom.mdh.tuning.worker import Died, Job, Overdue, Worker
 from polyloom.pipeline import tune_opencl
 from polyloom.report.tuning_view import print_tuning, tuning_progress
 from polyloom.sources import Reading, load_host_programs

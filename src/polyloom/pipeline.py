@@ -16,16 +16,16 @@ from polyloom.ir.host import HostProgram, MdHom, Role
 from polyloom.ir.program import Program
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.references import Reference
-from polyloom.mdh.arguments import Signature, known_parameters
-from polyloom.mdh.compiled import CompiledProgram
-from polyloom.mdh.database import Database
-from polyloom.mdh.devices import DeviceModel, open_device
-from polyloom.mdh.drivers import pip_library
-from polyloom.mdh.dropin import DropIn, Maker, check_values
-from polyloom.mdh.dropin_source import Place, Variable
-from polyloom.mdh.running import CheckedProgram, RunResult, run_program
-from polyloom.mdh.tune import Observer, Tuned, TuneOptions
-from polyloom.mdh.tuned import TunedEmitter
+from polyloom.mdh.device.devices import DeviceModel, open_device
+from polyloom.mdh.device.drivers import pip_library
+from polyloom.mdh.dropin.folder import DropIn, Maker, check_values
+from polyloom.mdh.dropin.source import Place, Variable
+from polyloom.mdh.runtime.arguments import Signature, known_parameters
+from polyloom.mdh.runtime.compiled import CompiledProgram
+from polyloom.mdh.runtime.running import CheckedProgram, RunResult, run_program
+from polyloom.mdh.tuning.database import Database
+from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
+from polyloom.mdh.tuning.tune import Observer, Tuned, TuneOptions
 from polyloom.polyhedra.effort import refusing
 from polyloom.scop.model import Origin, Scop, ScopArray
 from polyloom.sources import LoadedHost, Reading, load_host_programs, load_macros, only_program
@@ -194,7 +194,7 @@ def tune_opencl(
 
     Errors: ``parameter-...``, those of the tuner.
     """
-    from polyloom.mdh.tune_program import tune_programs
+    from polyloom.mdh.tuning.tune_program import tune_programs
 
     special = [specialise(program, known_parameters(program, given)) for program in programs]
     return tune_programs(special, device, database, options, observer)

@@ -11,7 +11,7 @@ import pytest
 from command_line import EXAMPLES, FF, Captured, document, failure
 
 from polyloom.cli.main import run
-from polyloom.mdh.devices import find_devices
+from polyloom.mdh.device.devices import find_devices
 
 SCALE = """
 void scale(int n, float factor, float x[n], float y[n])
@@ -145,7 +145,7 @@ def test_devices(capsys: Captured) -> None:
 
 
 def test_no_devices(monkeypatch: pytest.MonkeyPatch, capsys: Captured, scale: str) -> None:
-    from polyloom.mdh import devices
+    from polyloom.mdh.device import devices
 
     monkeypatch.setattr(devices, "find_devices", lambda: ())
     assert run(["devices", "--json"]) == 1

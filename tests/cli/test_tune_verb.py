@@ -20,12 +20,12 @@ from polyloom import PolyloomError
 from polyloom import compile as compile_opencl
 from polyloom import tune as tune_opencl
 from polyloom.cli.main import run
-from polyloom.mdh.choose import Origin
-from polyloom.mdh.database import Database
-from polyloom.mdh.devices import find_devices
-from polyloom.mdh.outcome import Outcome, Status
-from polyloom.mdh.signature import Key, canonical_json
-from polyloom.mdh.tuned import TunedEmitter
+from polyloom.mdh.device.devices import find_devices
+from polyloom.mdh.schedule.signature import Key, canonical_json
+from polyloom.mdh.tuning.choose import Origin
+from polyloom.mdh.tuning.database import Database
+from polyloom.mdh.tuning.outcome import Outcome, Status
+from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 
 pytestmark = pytest.mark.skipif(not find_devices(), reason="there is no OpenCL device")
 
@@ -167,7 +167,11 @@ def workers(parent: int) -> Iterator[int]:
             state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
             continue
-        if b"polyloom.mdh.worker_main" in words and str(parent).encode() in words and state not in "ZX":
+        if (
+            b"polyloom.mdh.tuning.worker_main" in words
+            and str(parent).encode() in words
+            and state not in "ZX"
+        ):
             yield int(folder.name)
 
 

@@ -110,9 +110,9 @@ class OnDevice(Evaluated):
     batch = 10
 
     def computed(self, text: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        from polyloom.mdh.compiled import CompiledProgram
-        from polyloom.mdh.devices import choose_device, open_device
-        from polyloom.mdh.tuned import TunedEmitter
+        from polyloom.mdh.device.devices import choose_device, open_device
+        from polyloom.mdh.runtime.compiled import CompiledProgram
+        from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 
         device = open_device(choose_device(None))
         arrays = {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in given.items()}

@@ -33,7 +33,7 @@ from polyloom.ir.host import (
 )
 from polyloom.ir.rounding.host_bounds import host_error_bound
 from polyloom.ir.types import ElementType
-from polyloom.mdh.made_up import mixed_inputs
+from polyloom.mdh.runtime.sample_inputs import mixed_inputs
 from polyloom.polyhedra.loops.tree import Number
 from polyloom.scop.transform import host_program
 from strategies import data, programs

@@ -39,12 +39,12 @@ from polyloom.ir.host import (
     View,
 )
 from polyloom.ir.types import ElementType
-from polyloom.mdh.devices import OpenDevice, choose_device, open_device
-from polyloom.mdh.emit import emit_md_hom
-from polyloom.mdh.legality import problems
-from polyloom.mdh.runtime import Prepared, prepare
-from polyloom.mdh.schedule import Caching, Memory, Schedule, plain_schedule
-from polyloom.mdh.tile_facts import TileFacts
+from polyloom.mdh.device.devices import OpenDevice, choose_device, open_device
+from polyloom.mdh.lowering.lower import emit_md_hom
+from polyloom.mdh.runtime.host_program import Prepared, prepare
+from polyloom.mdh.schedule.legality import problems
+from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule, plain_schedule
+from polyloom.mdh.schedule.tiling import TileFacts
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
 NDArray = npt.NDArray[Any]

@@ -23,13 +23,13 @@ from polyloom.files import read_source
 from polyloom.frontends.c import read_c
 from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.host import HostProgram, MdHom, Nest, Role
-from polyloom.mdh import emit_tiles
-from polyloom.mdh.devices import DeviceModel, choose_device, open_device
-from polyloom.mdh.emit import emit_md_hom, has_tiles
-from polyloom.mdh.emit_nest import emit_nest
-from polyloom.mdh.kernel import Launch
-from polyloom.mdh.runtime import prepare
-from polyloom.mdh.space import default_schedule, space_of
+from polyloom.mdh.device.devices import DeviceModel, choose_device, open_device
+from polyloom.mdh.kernel import tiles
+from polyloom.mdh.kernel.launch import Launch
+from polyloom.mdh.kernel.nest import emit_nest
+from polyloom.mdh.lowering.lower import emit_md_hom, has_tiles
+from polyloom.mdh.runtime.host_program import prepare
+from polyloom.mdh.schedule.search_space import default_schedule, space_of
 from polyloom.scop.transform import host_program
 
 DEVICE = "oclgrind"
@@ -86,13 +86,13 @@ def _emit(node: MdHom | Nest, program: HostProgram, device: DeviceModel) -> Laun
 
 def _without_barrier() -> None:
     """A kernel that is wrong on purpose: Oclgrind must see it."""
-    kept, emit_tiles.BARRIER = emit_tiles.BARRIER, ""
+    kept, tiles.BARRIER = tiles.BARRIER, ""
     try:
         given, parameters = homs.ZOO["matmul"]
         schedule = homs.copying_schedule(given)
         homs.run_on_device(given, schedule, parameters, homs.made_up(given, parameters, 0))
     finally:
-        emit_tiles.BARRIER = kept
+        tiles.BARRIER = kept
 
 
 def _without_clamp() -> None:

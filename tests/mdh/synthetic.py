@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from random import Random
 
-from polyloom.mdh.outcome import Outcome, Status
+from polyloom.mdh.tuning.outcome import Outcome, Status
 
 
 @dataclass(frozen=True)

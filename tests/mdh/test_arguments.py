@@ -10,7 +10,7 @@ import pytest
 from polyloom.diagnostics import PolyloomError
 from polyloom.ir.host import Buffer, HostProgram, Parameter, Role
 from polyloom.ir.types import ElementType
-from polyloom.mdh.arguments import Signature, bind
+from polyloom.mdh.runtime.arguments import Signature, bind
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
 F32, I32 = ElementType.FLOAT32, ElementType.INT32

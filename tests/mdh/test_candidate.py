@@ -13,10 +13,10 @@ from test_signature import matmul
 
 from polyloom.diagnostics import PolyloomError
 from polyloom.ir.host import HostProgram
-from polyloom.mdh.candidate import Trial
-from polyloom.mdh.devices import choose_device, find_devices
-from polyloom.mdh.outcome import Outcome, Status
-from polyloom.mdh.timing import DeviceMeasure
+from polyloom.mdh.device.devices import choose_device, find_devices
+from polyloom.mdh.tuning.candidate import Trial
+from polyloom.mdh.tuning.outcome import Outcome, Status
+from polyloom.mdh.tuning.timing import DeviceMeasure
 from polyloom.polyhedra.loops.tree import Number
 
 pytestmark = pytest.mark.skipif(not find_devices(), reason="there is no OpenCL device")

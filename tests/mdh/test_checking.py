@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from test_signature import matmul
 
-from polyloom.mdh import checking
-from polyloom.mdh.checking import Checker
-from polyloom.mdh.trial_data import trial_arrays
+from polyloom.mdh.runtime.trial_data import trial_arrays
+from polyloom.mdh.tuning import check_candidate
+from polyloom.mdh.tuning.check_candidate import Checker
 from polyloom.polyhedra.loops.tree import Number
 
 
@@ -19,7 +19,7 @@ def test_a_small_md_hom_is_compared_whole(tmp_path: Path) -> None:
     arrays = trial_arrays(hom, buffers)
     checker = Checker(hom, arrays, tmp_path)
     right = arrays["A"] @ arrays["B"]
-    assert checker.check({"C": right}) == checking.Verdict(0.0)
+    assert checker.check({"C": right}) == check_candidate.Verdict(0.0)
     right[4, 5] += 1
     assert "C[4][5]" in checker.check({"C": right}).fault
 
@@ -27,8 +27,8 @@ def test_a_small_md_hom_is_compared_whole(tmp_path: Path) -> None:
 def test_a_large_one_is_sampled_and_then_compared_with_the_first_right_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checking, "WHOLE", 1000)
-    monkeypatch.setattr(checking, "BLOCK", 200)
+    monkeypatch.setattr(check_candidate, "WHOLE", 1000)
+    monkeypatch.setattr(check_candidate, "BLOCK", 200)
     hom, buffers = matmul(Number(40), 30, 20)
     arrays = trial_arrays(hom, buffers)
     checker = Checker(hom, arrays, tmp_path)

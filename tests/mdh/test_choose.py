@@ -10,12 +10,12 @@ from test_signature import matmul
 
 from polyloom.diagnostics import PolyloomError
 from polyloom.ir.host import HostBranch, HostLoop, HostProgram, MdHom
-from polyloom.mdh.choose import Origin, choose, tuning_results
-from polyloom.mdh.database import Database
-from polyloom.mdh.devices import DeviceKind, DeviceModel
-from polyloom.mdh.outcome import Outcome, Status
-from polyloom.mdh.signature import Key, key_of
-from polyloom.mdh.subjects import tune_targets
+from polyloom.mdh.device.devices import DeviceKind, DeviceModel
+from polyloom.mdh.lowering.tuning_targets import tune_targets
+from polyloom.mdh.schedule.signature import Key, key_of
+from polyloom.mdh.tuning.choose import Origin, choose, tuning_results
+from polyloom.mdh.tuning.database import Database
+from polyloom.mdh.tuning.outcome import Outcome, Status
 from polyloom.polyhedra.loops.tree import Name, Number, Operation
 
 DEVICE = DeviceModel(

@@ -10,7 +10,7 @@ from homs import KEEP, at, binary, buffer, check, device, hom_of, program, read,
 from polyloom.ir.expressions import BinaryOp, Constant, Convert, Iterator
 from polyloom.ir.host import CombineOperator, Combiner, HostProgram, MdHom, Order, Role, View
 from polyloom.ir.types import ElementType
-from polyloom.mdh.emit import emit_md_hom
+from polyloom.mdh.lowering.lower import emit_md_hom
 from polyloom.polyhedra.loops.tree import Name, Number, Operation
 
 INT = ElementType.INT32

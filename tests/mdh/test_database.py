@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from polyloom.diagnostics import PolyloomError
-from polyloom.mdh.database import Database, default_path
-from polyloom.mdh.exchange import exported, imported
-from polyloom.mdh.outcome import Outcome, Status
-from polyloom.mdh.signature import Key
+from polyloom.mdh.schedule.signature import Key
+from polyloom.mdh.tuning.database import Database, default_path
+from polyloom.mdh.tuning.exchange import exported, imported
+from polyloom.mdh.tuning.outcome import Outcome, Status
 
 
 def key(*sizes: int | str, device: str = "cpu", generator: str = "1") -> Key:
@@ -155,9 +155,9 @@ def test_a_full_disk_is_one_diagnostic_and_loses_nothing(path: Path) -> None:
 _WRITER = """
 import sys
 from pathlib import Path
-from polyloom.mdh.database import Database
-from polyloom.mdh.outcome import Outcome, Status
-from polyloom.mdh.signature import Key
+from polyloom.mdh.tuning.database import Database
+from polyloom.mdh.tuning.outcome import Outcome, Status
+from polyloom.mdh.schedule.signature import Key
 with Database(Path(sys.argv[1])) as database:
     for number in range(10**9):
         outcome = Outcome(Status.VERIFIED, 1.0 / (number + 1), (1.0,))

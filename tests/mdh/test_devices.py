@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from polyloom.diagnostics import PolyloomError
-from polyloom.mdh import devices, drivers
-from polyloom.mdh.build import Builder, first_error
-from polyloom.mdh.devices import (
+from polyloom.mdh.device import devices, drivers
+from polyloom.mdh.device.devices import (
     DeviceKind,
     DeviceModel,
     choose_device,
@@ -24,9 +23,8 @@ from polyloom.mdh.devices import (
     open_device,
     processor_caches,
 )
-from polyloom.mdh.drivers import Surroundings, missing_drivers, show_drivers_to_loader
-from polyloom.mdh.kernel import Kernel
-from polyloom.mdh.pocl import (
+from polyloom.mdh.device.drivers import Surroundings, missing_drivers, show_drivers_to_loader
+from polyloom.mdh.device.pocl import (
     keep_threads_apart,
     name_field,
     needs_repair,
@@ -34,6 +32,8 @@ from polyloom.mdh.pocl import (
     processor_for,
     repair,
 )
+from polyloom.mdh.kernel.launch import Kernel
+from polyloom.mdh.runtime.build import Builder, first_error
 from polyloom.polyhedra.loops.tree import Number
 
 
@@ -51,7 +51,7 @@ def test_there_is_a_device_that_computes() -> None:
 
 
 def test_no_driver_is_loaded_by_an_import() -> None:
-    text = "import polyloom.api, polyloom.mdh.runtime, sys; sys.exit('pyopencl' in sys.modules)"
+    text = "import polyloom.api, polyloom.mdh.runtime.host_program, sys; sys.exit('pyopencl' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", text], check=False).returncode == 0
 
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from polyloom.diagnostics import PolyloomError
-from polyloom.mdh import devices
-from polyloom.mdh.devices import DeviceModel, choose_device, find_devices
+from polyloom.mdh.device import devices
+from polyloom.mdh.device.devices import DeviceModel, choose_device, find_devices
 
 UNKNOWN = """
 import sys

@@ -10,10 +10,10 @@ from c_programs import build, opencl_library, run, write
 
 from polyloom.ir.host import Buffer, Copy, HostBranch, HostLoop, HostProgram, MdHom, Nest, Parameter, Role
 from polyloom.ir.types import ElementType
-from polyloom.mdh.dropin import host_files
-from polyloom.mdh.dropin_host import Variant, host_function, signature
-from polyloom.mdh.dropin_kernels import KernelTable
-from polyloom.mdh.kernel import (
+from polyloom.mdh.dropin.folder import host_files
+from polyloom.mdh.dropin.host import Variant, host_function, signature
+from polyloom.mdh.dropin.kernels import KernelTable
+from polyloom.mdh.kernel.launch import (
     BufferArgument,
     IntegerArgument,
     Kernel,

@@ -9,8 +9,8 @@ import pytest
 from polyloom.diagnostics import Source, Unsupported
 from polyloom.ir.host import Buffer, HostProgram, Parameter, Role
 from polyloom.ir.types import ElementType
-from polyloom.mdh.dropin_host import signature
-from polyloom.mdh.dropin_source import Place, Variable, replacement, with_calls
+from polyloom.mdh.dropin.host import signature
+from polyloom.mdh.dropin.source import Place, Variable, replacement, with_calls
 from polyloom.polyhedra.loops.tree import Name
 
 TEXT = """\

@@ -32,9 +32,9 @@ from hypothesis import strategies as st
 from polyloom.ir.expressions import BinaryOp
 from polyloom.ir.integers import fold
 from polyloom.ir.types import ElementType
-from polyloom.mdh.emit import emit_md_hom
-from polyloom.mdh.schedule import Caching, Memory, plain_schedule
-from polyloom.mdh.space import space_of
+from polyloom.mdh.lowering.lower import emit_md_hom
+from polyloom.mdh.schedule.schedules import Caching, Memory, plain_schedule
+from polyloom.mdh.schedule.search_space import space_of
 from polyloom.polyhedra.loops.tree import Number
 
 FOLDER = Path(__file__).parent / "golden"

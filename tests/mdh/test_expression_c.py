@@ -23,9 +23,10 @@ from polyloom.ir.expressions import (
     UnaryOp,
 )
 from polyloom.ir.types import ElementType
-from polyloom.mdh.build import Builder
-from polyloom.mdh.devices import OpenDevice, choose_device, open_device
-from polyloom.mdh.expression_c import (
+from polyloom.mdh.device.devices import OpenDevice, choose_device, open_device
+from polyloom.mdh.kernel.helpers import helper_functions
+from polyloom.mdh.kernel.launch import Kernel
+from polyloom.mdh.kernel.print_expressions import (
     Leaves,
     expression_c,
     integer_c,
@@ -35,9 +36,8 @@ from polyloom.mdh.expression_c import (
     store,
     value_type,
 )
-from polyloom.mdh.helpers_c import helper_functions
-from polyloom.mdh.host_code import int_function
-from polyloom.mdh.kernel import Kernel
+from polyloom.mdh.lowering.host_expressions import int_function
+from polyloom.mdh.runtime.build import Builder
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
 T = ElementType

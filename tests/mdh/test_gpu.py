@@ -10,7 +10,7 @@ import test_programs
 import test_runtime
 
 from polyloom.ir.types import ElementType
-from polyloom.mdh.devices import DeviceKind, find_devices, open_device
+from polyloom.mdh.device.devices import DeviceKind, find_devices, open_device
 
 pytestmark = [pytest.mark.slow, pytest.mark.gpu]
 

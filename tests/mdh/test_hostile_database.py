@@ -12,10 +12,10 @@ import pytest
 
 from polyloom.cli.main import run
 from polyloom.diagnostics import PolyloomError
-from polyloom.mdh.database import Database
-from polyloom.mdh.exchange import exported, imported
-from polyloom.mdh.outcome import Outcome, Status
-from polyloom.mdh.signature import Key
+from polyloom.mdh.schedule.signature import Key
+from polyloom.mdh.tuning.database import Database
+from polyloom.mdh.tuning.exchange import exported, imported
+from polyloom.mdh.tuning.outcome import Outcome, Status
 
 KEY = Key("abc", (8, "n"), "cpu", "1")
 RIGHT = Outcome(Status.VERIFIED, 1.0, (1.0,), "", 0.0)
@@ -135,8 +135,8 @@ def test_documents_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_what_is_no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     """The user's own is as none for `run`; one that was named is refused; `tune` refuses both."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("polyloom.mdh.database.READER_WAIT", 0.1)
-    monkeypatch.setattr("polyloom.mdh.database.WAIT", 0.1)
+    monkeypatch.setattr("polyloom.mdh.tuning.database.READER_WAIT", 0.1)
+    monkeypatch.setattr("polyloom.mdh.tuning.database.WAIT", 0.1)
     source = tmp_path / "a.lair"
     source.write_text(LAYER)
     own = tmp_path / "polyloom" / "tuning.sqlite"

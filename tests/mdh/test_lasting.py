@@ -14,11 +14,11 @@ from polyloom.ir.conversion.to_host_program import host_program
 from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.host import HostProgram, Parameter, Role, uses
 from polyloom.ir.types import ElementType
-from polyloom.mdh import lasting
-from polyloom.mdh.compiled import CompiledProgram
-from polyloom.mdh.devices import choose_device, open_device
-from polyloom.mdh.execution import plain_launch
-from polyloom.mdh.lasting import lasting_fills
+from polyloom.mdh.device.devices import choose_device, open_device
+from polyloom.mdh.lowering import invariant_fills
+from polyloom.mdh.lowering.invariant_fills import lasting_fills
+from polyloom.mdh.runtime.compiled import CompiledProgram
+from polyloom.mdh.runtime.execution import plain_launch
 
 PADDED = """lair n(): float32 x[4][5] -> float32 y[4][5] {
   float32 p[6][7]
@@ -67,7 +67,7 @@ def test_many_fills_do_not_look_at_every_node_each(monkeypatch: pytest.MonkeyPat
     )
     program = program_of(f"lair n(): float32 x0[4] -> float32 x50[4] {{ {parts} }}")
     asked = []
-    monkeypatch.setattr(lasting, "uses", lambda nodes: asked.append(len(nodes)) or uses(nodes))
+    monkeypatch.setattr(invariant_fills, "uses", lambda nodes: asked.append(len(nodes)) or uses(nodes))
     assert len(lasting_fills(program)) == 50
     assert sum(asked) < 3 * len(program.body)
 

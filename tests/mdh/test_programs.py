@@ -15,14 +15,14 @@ from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
 from polyloom.ir.evaluation.host_inputs import input_buffers
 from polyloom.ir.host import HostProgram
-from polyloom.mdh import tuned
-from polyloom.mdh.arguments import Signature, bind
-from polyloom.mdh.devices import OpenDevice, choose_device, open_device
-from polyloom.mdh.execution import Executable, plain_launch
-from polyloom.mdh.made_up import made_up_inputs
-from polyloom.mdh.runtime import Emitter
-from polyloom.mdh.tuned import TunedEmitter
-from polyloom.mdh.verdict import check_run, evaluated
+from polyloom.mdh.device.devices import OpenDevice, choose_device, open_device
+from polyloom.mdh.runtime.arguments import Signature, bind
+from polyloom.mdh.runtime.check import check_run, evaluated
+from polyloom.mdh.runtime.execution import Executable, plain_launch
+from polyloom.mdh.runtime.host_program import Emitter
+from polyloom.mdh.runtime.sample_inputs import made_up_inputs
+from polyloom.mdh.tuning import schedule_lookup
+from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 from polyloom.scop.transform import ReductionMode, host_program
 from random_c import PARAMETERS, CProgram, c_programs
 
@@ -44,7 +44,7 @@ def emitter(name: str) -> Emitter:
 
 @pytest.fixture(autouse=True)
 def without_tuning_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuned, "tuning_results", lambda path: None)
+    monkeypatch.setattr(schedule_lookup, "tuning_results", lambda path: None)
 
 
 def host_programs(text: str, name: str) -> list[HostProgram]:

@@ -37,16 +37,23 @@ from polyloom.ir.host import (
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.types import ElementType
 from polyloom.ir.verification.references import Expected
-from polyloom.mdh.arguments import Signature, bind
-from polyloom.mdh.arrays import DeviceArray
-from polyloom.mdh.compiled import CompiledProgram
-from polyloom.mdh.devices import DeviceKind, DeviceModel, OpenDevice, choose_device, open_device
-from polyloom.mdh.emit_nest import emit_nest
-from polyloom.mdh.execution import Executable, plain_launch
-from polyloom.mdh.fuse import with_fused_loops
-from polyloom.mdh.kernel import BufferArgument, IntegerArgument, Kernel, Launch, Temporary, TemporaryArgument
-from polyloom.mdh.runtime import prepare
-from polyloom.mdh.verdict import check_run
+from polyloom.mdh.device.devices import DeviceKind, DeviceModel, OpenDevice, choose_device, open_device
+from polyloom.mdh.kernel.launch import (
+    BufferArgument,
+    IntegerArgument,
+    Kernel,
+    Launch,
+    Temporary,
+    TemporaryArgument,
+)
+from polyloom.mdh.kernel.nest import emit_nest
+from polyloom.mdh.lowering.loop_fusion import with_fused_loops
+from polyloom.mdh.runtime.arguments import Signature, bind
+from polyloom.mdh.runtime.arrays import DeviceArray
+from polyloom.mdh.runtime.check import check_run
+from polyloom.mdh.runtime.compiled import CompiledProgram
+from polyloom.mdh.runtime.execution import Executable, plain_launch
+from polyloom.mdh.runtime.host_program import prepare
 from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Name, Number, Operation
 
 F32, I32, I64 = ElementType.FLOAT32, ElementType.INT32, ElementType.INT64

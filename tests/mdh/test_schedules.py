@@ -22,13 +22,13 @@ from homs import (
 )
 
 from polyloom.ir.host import HostProgram
-from polyloom.mdh.adapt import seeded_space
-from polyloom.mdh.devices import DeviceKind
-from polyloom.mdh.emit import emit_with_text, has_tiles
-from polyloom.mdh.legality import problems
-from polyloom.mdh.schedule import Caching, Memory, Schedule, plain_schedule, schedule_from_text
-from polyloom.mdh.space import ScheduleSpace, space_of
-from polyloom.mdh.tile_facts import TileFacts
+from polyloom.mdh.device.devices import DeviceKind
+from polyloom.mdh.lowering.lower import emit_with_text, has_tiles
+from polyloom.mdh.schedule.legality import problems
+from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule, plain_schedule, schedule_from_text
+from polyloom.mdh.schedule.search_space import ScheduleSpace, space_of
+from polyloom.mdh.schedule.tiling import TileFacts
+from polyloom.mdh.tuning.adaptation import seeded_space
 
 PLAIN = plain_schedule(3, 2)
 MODEL = device().model

@@ -9,9 +9,9 @@ from random import Random
 import pytest
 from synthetic import SyntheticMeasure, SyntheticSpace, Tiles, cost, valid
 
-from polyloom.mdh.outcome import Outcome, Status
-from polyloom.mdh.search import Search, SearchOptions
-from polyloom.mdh.surrogate import FEW, Surrogate, features
+from polyloom.mdh.tuning.outcome import Outcome, Status
+from polyloom.mdh.tuning.search import Search, SearchOptions
+from polyloom.mdh.tuning.surrogate import FEW, Surrogate, features
 
 SPACE = SyntheticSpace()
 LEAST = 1.05046875e-3

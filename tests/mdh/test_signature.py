@@ -8,7 +8,7 @@ from pathlib import Path
 from polyloom.ir.expressions import Binary, BinaryOp, Read
 from polyloom.ir.host import Buffer, CombineOperator, Combiner, Index, MdHom, Order, Role, View
 from polyloom.ir.types import ElementType
-from polyloom.mdh.signature import Key, canonical, digest_of, key_of
+from polyloom.mdh.schedule.signature import Key, canonical, digest_of, key_of
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number
 
 F32 = ElementType.FLOAT32

@@ -14,11 +14,11 @@ import pytest
 from synthetic import SyntheticMeasure, SyntheticSpace, Tiles, cost, valid
 
 from polyloom.diagnostics import PolyloomError
-from polyloom.mdh.database import Database
-from polyloom.mdh.outcome import Outcome, Status
-from polyloom.mdh.replay import RecordedMeasure, RecordedSpace
-from polyloom.mdh.signature import Key
-from polyloom.mdh.tune import Progress, Subject, TuneOptions, tune
+from polyloom.mdh.schedule.signature import Key
+from polyloom.mdh.tuning.database import Database
+from polyloom.mdh.tuning.outcome import Outcome, Status
+from polyloom.mdh.tuning.replay import RecordedMeasure, RecordedSpace
+from polyloom.mdh.tuning.tune import Progress, Subject, TuneOptions, tune
 
 Beside = tuple[Tiles, float] | None
 

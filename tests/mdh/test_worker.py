@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from polyloom.diagnostics import PolyloomError
-from polyloom.mdh.worker import Died, Job, Overdue, Worker
+from polyloom.mdh.tuning.worker import Died, Job, Overdue, Worker
 
 LIMITS = {"start": 30.0, "build": 20.0, "run": 0.2, "": 20.0}
 
@@ -84,7 +84,7 @@ def test_close_ends_the_child(worker: Worker) -> None:
 def test_a_child_does_not_outlive_a_killed_parent() -> None:
     text = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from polyloom.mdh.worker import Job, Worker\n"
+        "from polyloom.mdh.tuning.worker import Job, Worker\n"
         "worker = Worker(Job('misbehaving:Job', 1), {'start': 30.0})\n"
         "print(worker.call('pid'), flush=True)\n"
         "worker.call('hang')\n"

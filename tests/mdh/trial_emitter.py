@@ -10,8 +10,8 @@ import os
 import time
 
 from polyloom.ir.host import HostProgram, MdHom
-from polyloom.mdh.devices import DeviceModel
-from polyloom.mdh.kernel import BufferArgument, Kernel, Launch
+from polyloom.mdh.device.devices import DeviceModel
+from polyloom.mdh.kernel.launch import BufferArgument, Kernel, Launch
 from polyloom.polyhedra.loops.tree import Number
 
 SOURCE = """

@@ -16,11 +16,11 @@ from homs import ZOO, at_most, buffers_of, gemm, hom_of, matmul, turned
 
 import polyloom
 from polyloom.ir.verification.references import Expected
-from polyloom.mdh.devices import DeviceKind, DeviceModel
-from polyloom.mdh.legality import problems
-from polyloom.mdh.schedule import Schedule, plain_schedule
-from polyloom.mdh.space import space_of
-from polyloom.mdh.tile_facts import TileFacts
+from polyloom.mdh.device.devices import DeviceKind, DeviceModel
+from polyloom.mdh.schedule.legality import problems
+from polyloom.mdh.schedule.schedules import Schedule, plain_schedule
+from polyloom.mdh.schedule.search_space import space_of
+from polyloom.mdh.schedule.tiling import TileFacts
 
 
 def default(name: str) -> None:
@@ -191,7 +191,7 @@ def exact() -> None:
     """Of small integers nothing may differ, where no operation rounds."""
     import test_verdict
 
-    from polyloom.mdh.verdict import check_run
+    from polyloom.mdh.runtime.check import check_run
 
     made = test_verdict.program("for (int i = 0; i < n; i++) y[i] = a[i] * 3 + b[i];")
     a = np.arange(8, dtype=np.float32)
@@ -235,7 +235,7 @@ def keys() -> None:
     """What was tuned for one device, md_hom or size is not taken for another."""
     import test_signature
 
-    from polyloom.mdh.signature import key_of
+    from polyloom.mdh.schedule.signature import key_of
     from polyloom.polyhedra.loops.tree import Number
 
     hom, buffers = test_signature.matmul(Number(8), 9, 10)
@@ -249,7 +249,7 @@ def extents() -> None:
     import test_arguments
 
     from polyloom.ir.host import Role
-    from polyloom.mdh.arguments import Signature
+    from polyloom.mdh.runtime.arguments import Signature
     from polyloom.polyhedra.loops.tree import Number, Operation
 
     twice = Operation("*", (Number(2), test_arguments.N))
@@ -261,7 +261,7 @@ def loops_are_fused_where_that_gains() -> None:
     """A host loop of tiny launches becomes one node; one of large launches stays."""
     from polyloom.ir.host import HostLoop, walk_host
     from polyloom.ir.transform.specialise import specialise
-    from polyloom.mdh.fuse import with_fused_loops
+    from polyloom.mdh.lowering.loop_fusion import with_fused_loops
 
     (program,) = c_probes.hosts("in_turn", "detect")
     for n, loops in ((10, 0), (10_000_000, 1)):

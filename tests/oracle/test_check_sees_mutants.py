@@ -17,8 +17,8 @@ from polyloom import run
 from polyloom.diagnostics import PolyloomError
 from polyloom.ir.host import uses
 from polyloom.ir.transform import fuse_maps
-from polyloom.mdh import fuse as loop_fusion
-from polyloom.mdh.devices import find_devices
+from polyloom.mdh.device.devices import find_devices
+from polyloom.mdh.lowering import loop_fusion as loop_fusion
 from polyloom.scop import transform
 from polyloom.scop.dependence import dependences, reductions
 from polyloom.scop.dependence.dependences import Dependences, Kind

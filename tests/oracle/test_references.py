@@ -21,7 +21,7 @@ from polyloom.ir.evaluation.host_inputs import shape_of
 from polyloom.ir.evaluation.uninitialised import garbage
 from polyloom.ir.host import HostProgram, Role
 from polyloom.ir.verification.references import Expected
-from polyloom.mdh.made_up import made_up_inputs
+from polyloom.mdh.runtime.sample_inputs import made_up_inputs
 from polyloom.oracle import c_reference, interpreter
 from polyloom.oracle.c_compiler import find_c_compiler
 from polyloom.oracle.c_reference import IN_ORDER, CReference

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from polyloom.mdh.outcome import Status
-from polyloom.mdh.signature import Key
-from polyloom.mdh.tune import Progress, Tuned
+from polyloom.mdh.schedule.signature import Key
+from polyloom.mdh.tuning.outcome import Status
+from polyloom.mdh.tuning.tune import Progress, Tuned
 from polyloom.report.tuning_view import print_tuning, progress_text, seconds_text, tuning_document
 
 TUNED = Tuned(

@@ -74,7 +74,7 @@ def _wafer(source: Path, folder: Path, options: Mapping[str, Any]) -> tuple[str,
 
 
 def _opencl(source: Path, folder: Path, options: Mapping[str, Any]) -> tuple[str, ...]:
-    from polyloom.mdh.devices import choose_device
+    from polyloom.mdh.device.devices import choose_device
     from polyloom.pipeline import compile_opencl
     from polyloom.sources import is_c, load_host_programs
 

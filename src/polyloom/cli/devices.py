@@ -14,7 +14,7 @@ from polyloom.cli.options import json_option
 @json_option
 def command(as_json: bool) -> None:
     """List the OpenCL devices: the number, name or kind is what `--device` takes."""
-    from polyloom.mdh.devices import find_devices, no_device
+    from polyloom.mdh.device.devices import find_devices, no_device
     from polyloom.report.devices_view import print_devices
 
     found = find_devices()

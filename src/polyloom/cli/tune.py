@@ -25,8 +25,8 @@ from polyloom.diagnostics import PolyloomError, warning
 from polyloom.sources import Reading
 
 if TYPE_CHECKING:
-    from polyloom.mdh.compiled import CompiledProgram
-    from polyloom.mdh.devices import DeviceModel
+    from polyloom.mdh.device.devices import DeviceModel
+    from polyloom.mdh.runtime.compiled import CompiledProgram
 
 _FILE = click.Path(path_type=Path)
 INTERRUPTED = 130
@@ -79,8 +79,8 @@ def command(
     if source is None and target is None and origin is None:
         raise click.UsageError("Missing argument 'SOURCE' (or --export, --import).")
     from polyloom.cli.tuning import exported_to, imported_from
-    from polyloom.mdh.database import Database, default_path
-    from polyloom.mdh.devices import choose_device
+    from polyloom.mdh.device.devices import choose_device
+    from polyloom.mdh.tuning.database import Database, default_path
 
     path = default_path() if database is None else database
     document: dict[str, Any] = {}
@@ -114,7 +114,7 @@ def _tuned(
     reading: Reading,
     quiet: bool,
 ) -> dict[str, Any]:
-    from polyloom.mdh.tune import TuneOptions
+    from polyloom.mdh.tuning.tune import TuneOptions
     from polyloom.pipeline import open_program, tune_opencl
     from polyloom.report.tuning_view import print_tuning, tuning_document, tuning_progress
     from polyloom.sources import load_host_programs
@@ -138,7 +138,7 @@ def _checked(program: CompiledProgram, parameters: dict[str, int | float], quiet
 
     Errors: ``check-mismatch``.
     """
-    from polyloom.mdh.running import check_mismatch
+    from polyloom.mdh.runtime.running import check_mismatch
     from polyloom.pipeline import check_tuned
     from polyloom.report.run_view import check_rows
     from polyloom.report.terminal import print_pairs

@@ -12,12 +12,12 @@ from polyloom.diagnostics import PolyloomError, error
 from polyloom.files import read_source, write_whole
 
 if TYPE_CHECKING:
-    from polyloom.mdh.database import Database
+    from polyloom.mdh.tuning.database import Database
 
 
 def imported_from(database: Database, path: Path, *, quiet: bool) -> dict[str, Any]:
     """Take over a file's results. Errors: ``file-...``, ``tuning-document``, those of the database."""
-    from polyloom.mdh.exchange import imported
+    from polyloom.mdh.tuning.exchange import imported
 
     text = read_source(path).text
     try:
@@ -35,7 +35,7 @@ def imported_from(database: Database, path: Path, *, quiet: bool) -> dict[str, A
 
 def exported_to(database: Database, path: Path, *, quiet: bool) -> dict[str, Any]:
     """Write all results to a file. Errors: ``file-unwritable``, those of the database."""
-    from polyloom.mdh.exchange import exported
+    from polyloom.mdh.tuning.exchange import exported
 
     document = exported(database)
     count = sum(len(problem["measurements"]) for problem in document["problems"])

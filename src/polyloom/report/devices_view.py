@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from polyloom.mdh.devices import DeviceModel, patch_note
+from polyloom.mdh.device.devices import DeviceModel, patch_note
 from polyloom.report.terminal import console
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from polyloom.diagnostics import visible_name
-from polyloom.mdh.tune import Progress, Tuned
+from polyloom.mdh.tuning.tune import Progress, Tuned
 from polyloom.report.terminal import console
 
 WIDTH = 120

@@ -1,0 +1,269 @@
+"""Host programs in C: what a drop-in calls in place of a SCoP.
+
+A function per host program: its arrays go to the device, host loops run as C loops, each MdHom or Nest is a
+launch of its kernels, and what was written comes back. The C is C11 over ``native/polyloom_opencl.h``.
+
+Not in the papers: md_poly stops at the kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from polyloom.ir.host import (
+    Buffer,
+    Copy,
+    HostBranch,
+    HostLoop,
+    HostNode,
+    HostProgram,
+    MdHom,
+    Nest,
+    Role,
+    walk_host,
+)
+from polyloom.ir.types import ElementType
+from polyloom.mdh.dropin.kernels import KernelTable, quoted
+from polyloom.mdh.kernel.launch import (
+    Argument,
+    BufferArgument,
+    IntegerArgument,
+    Kernel,
+    Launch,
+    LocalArgument,
+    Temporary,
+    TemporaryArgument,
+)
+from polyloom.mdh.kernel.names import c_names
+from polyloom.mdh.kernel.print_expressions import integer_c
+from polyloom.polyhedra.loops.tree import IntExpression, names_in
+
+Launches = Callable[[MdHom | Nest], Launch]
+
+C_TYPES = {
+    ElementType.FLOAT32: "float",
+    ElementType.FLOAT64: "double",
+    ElementType.INT8: "int8_t",
+    ElementType.INT16: "int16_t",
+    ElementType.INT32: "int32_t",
+    ElementType.INT64: "int64_t",
+    ElementType.UINT8: "uint8_t",
+    ElementType.UINT16: "uint16_t",
+    ElementType.UINT32: "uint32_t",
+    ElementType.UINT64: "uint64_t",
+}
+"""What C calls the elements; a float16 has no name that every compiler knows."""
+
+_HELPERS = ("floor_div", "lesser", "greater", "arrays", "kernel", "polyloom")
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """A host program and its launches where the parameters have these values (none: for all values)."""
+
+    values: Mapping[str, int]
+    program: HostProgram
+    launches: Launches
+
+
+@dataclass(frozen=True)
+class Signature:
+    """How the function of a host program is called: integers first, then pointers.
+
+    ``parameters`` and ``buffers`` are names of the host program, in the order of the arguments.
+    """
+
+    function: str
+    parameters: tuple[str, ...]
+    buffers: tuple[Buffer, ...]
+
+    @property
+    def declaration(self) -> str:
+        """The function's type in C, without names, which a macro of the caller could change."""
+        pointers = [f"{_qualifier(b)}void *" for b in self.buffers]
+        return f"void {self.function}({', '.join(['long long'] * len(self.parameters) + pointers) or 'void'})"
+
+    @property
+    def prototype(self) -> str:
+        """The first line of the definition; it needs no header."""
+        names = c_names((*self.parameters, *(b.name for b in self.buffers)), _HELPERS)
+        integers = [f"long long {names[name]}" for name in self.parameters]
+        pointers = [f"{_qualifier(b)}void *{names[b.name]}" for b in self.buffers]
+        return f"void {self.function}({', '.join([*integers, *pointers]) or 'void'})"
+
+
+def signature(program: HostProgram, function: str) -> Signature:
+    """Return how the host program is called as a C function: all but its local buffers are arguments."""
+    buffers = tuple(b for b in program.buffers if b.role is not Role.LOCAL)
+    return Signature(function, tuple(p.name for p in program.parameters), buffers)
+
+
+def host_function(call: Signature, variants: Sequence[Variant], table: KernelTable) -> str:
+    """Return the definition of the function; kernels that it launches are put into ``table``.
+
+    The first variant whose values are those of the call runs; the last one must be for all values.
+    """
+    general = variants[-1].program
+    names = c_names(_names(call, variants), _HELPERS)
+    lines = [call.prototype + " {", *_context(general, call.function, names)]
+    lines += [f"  polyloom_open({quoted(table.device)}, {int(table.for_gpu)});"]
+    lines += _entering(call, names)
+    for number, variant in enumerate(variants):
+        part = call.function.removeprefix("polyloom_") + ("_special" if variant.values else "")
+        lines += _Body(variant, names, table, part).lines(first=number == 0)
+    if len(variants) > 1:
+        lines += ["  }"]
+    lines += ["  polyloom_finish();"]
+    lines += [f"  polyloom_leave(&{names[b.name]}_device);" for b in call.buffers]
+    return "\n".join([*lines, "}", ""])
+
+
+def _names(call: Signature, variants: Sequence[Variant]) -> Iterator[str]:
+    """Yield every name of the function: those of the arguments first, which then are as in its prototype."""
+    yield from call.parameters
+    yield from (buffer.name for buffer in call.buffers)
+    for variant in variants:
+        yield from (buffer.name for buffer in variant.program.buffers)
+        for node in walk_host(variant.program.body):
+            if isinstance(node, HostLoop):
+                yield node.iterator
+
+
+def _context(program: HostProgram, function: str, names: Mapping[str, str]) -> list[str]:
+    if program.context is None or not names_in(program.context):
+        return []
+    condition = integer_c(program.context, names)
+    why = quoted(f"they must satisfy {condition}")
+    return [f"  if (!({condition}))", f"    polyloom_fail({quoted(f'the arguments of {function}')}, {why});"]
+
+
+def _entering(call: Signature, names: Mapping[str, str]) -> list[str]:
+    """Bring the arguments to the device, unless what is touched of two of them overlaps."""
+    lines = []
+    for buffer in call.buffers:
+        name = names[buffer.name]
+        host = f"(void *){name}" if _qualifier(buffer) else name
+        reads, writes = int(buffer.role is not Role.OUTPUT), int(buffer.role is not Role.INPUT)
+        sizes = _bytes(buffer, names), *_touched(buffer, names)
+        lines += [f"  struct polyloom_array {name}_device = polyloom_argument({quoted(buffer.name)}, {host},"]
+        lines += [*(f"      {size}," for size in sizes), f"      {reads}, {writes});"]
+    if call.buffers:
+        arrays = ", ".join(f"&{names[b.name]}_device" for b in call.buffers)
+        lines.append(f"  polyloom_enter((struct polyloom_array *[]){{{arrays}}}, {len(call.buffers)});")
+    return lines
+
+
+def _touched(array: Buffer, names: Mapping[str, str]) -> tuple[str, str]:
+    """Return from which byte of a buffer to before which one the program touches it, in C."""
+    if array.rows is None:
+        return "0", _bytes(array, names)
+    first, end = (replace(array, shape=(row, *array.shape[1:])) for row in array.rows)
+    return _bytes(first, names), _bytes(end, names)
+
+
+def _bytes(array: Buffer, names: Mapping[str, str]) -> str:
+    """Return the number of bytes of a buffer in C."""
+    size = f"sizeof({C_TYPES[array.type]})" if array.type in C_TYPES else str(array.type.size)
+    if not array.shape:
+        return size
+    extents = ", ".join(integer_c(extent, names) for extent in array.shape)
+    return f"polyloom_bytes({size}, {len(array.shape)}, (int64_t[]){{{extents}}})"
+
+
+@dataclass(frozen=True, eq=False)
+class _Body:
+    """Prints the nodes of one variant."""
+
+    variant: Variant
+    names: Mapping[str, str]
+    table: KernelTable
+    part: str
+
+    def lines(self, *, first: bool) -> list[str]:
+        """Return the variant as statements, behind the question whether its values are given."""
+        locals_ = [b for b in self.variant.program.buffers if b.role is Role.LOCAL]
+        made = [self._local(self.names[b.name], b.name, _bytes(b, self.names)) for b in locals_]
+        freed = [f"polyloom_release(&{self.names[b.name]}_device);" for b in locals_]
+        body = [*made, *self._nodes(self.variant.program.body), *freed]
+        values = self.variant.values
+        if not values and first:
+            return _indented(body)
+        tests = " && ".join(f"{self.names[name]} == {value}" for name, value in values.items())
+        opening = "" if first else "} else "
+        head = f"  {opening}{f'if ({tests}) ' if tests else ''}{{"
+        return [head, *_indented(_indented(body))]
+
+    def _nodes(self, nodes: Iterable[HostNode]) -> list[str]:
+        return [line for node in nodes for line in self._node(node)]
+
+    def _node(self, node: HostNode) -> list[str]:
+        match node:
+            case HostLoop():
+                return self._loop(node)
+            case HostBranch(condition=condition, body=body, otherwise=otherwise):
+                lines = [f"if ({self._integer(condition)}) {{", *_indented(self._nodes(body))]
+                if otherwise:
+                    lines += ["} else {", *_indented(self._nodes(otherwise))]
+                return [*lines, "}"]
+            case Copy(source=source, target=target):
+                return [f"polyloom_copy(&{self.names[source]}_device, &{self.names[target]}_device);"]
+            case _:
+                return self._launch(node.name, self.variant.launches(node))
+
+    def _loop(self, loop: HostLoop) -> list[str]:
+        name = self.names[loop.iterator]
+        start, condition = self._integer(loop.start), self._integer(loop.condition)
+        head = f"for (int64_t {name} = {start}; {condition}; {name} += {self._integer(loop.step)}) {{"
+        return [head, *_indented(self._nodes(loop.body)), "}"]
+
+    def _launch(self, name: str, launch: Launch) -> list[str]:
+        """Print the kernels of one node; their temporaries are kept for the next launch."""
+        temporaries = {t.name: f"{self.names.get(t.name, t.name)}_temporary" for t in launch.temporaries}
+        lines = [f"{{ /* {name} */"]
+        for temporary in launch.temporaries:
+            lines += _indented(self._temporary(temporary, temporaries[temporary.name]))
+        for kernel in launch.kernels:
+            lines += _indented(self._kernel(kernel, temporaries))
+        return [*lines, "}"]
+
+    def _temporary(self, temporary: Temporary, name: str) -> list[str]:
+        count = f"polyloom_bytes({temporary.type.size}, 1, (int64_t[]){{{self._integer(temporary.count)}}})"
+        declared = f"static struct polyloom_array {name}_device;"
+        return [declared, f"polyloom_temporary(&{name}_device, {quoted(temporary.name)}, {count});"]
+
+    def _local(self, name: str, said: str, count: str) -> str:
+        return f"struct polyloom_array {name}_device = polyloom_local({quoted(said)}, {count});"
+
+    def _kernel(self, kernel: Kernel, temporaries: Mapping[str, str]) -> list[str]:
+        name = self.table.add(kernel, self.part)
+        lines = [self._pass(name, k, a, temporaries) for k, a in enumerate(kernel.arguments)]
+        sizes = self._sizes(kernel.global_size)
+        groups = self._sizes(kernel.local_size) if kernel.local_size else "NULL"
+        return [*lines, f"polyloom_launch(&{name}, {len(kernel.global_size)}, {sizes}, {groups});"]
+
+    def _pass(self, kernel: str, position: int, argument: Argument, temporaries: Mapping[str, str]) -> str:
+        match argument:
+            case BufferArgument(buffer=buffer):
+                return f"polyloom_pass(&{kernel}, {position}, &{self.names[buffer]}_device);"
+            case TemporaryArgument(temporary=temporary):
+                return f"polyloom_pass(&{kernel}, {position}, &{temporaries[temporary]}_device);"
+            case LocalArgument(bytes=count):
+                return f"polyloom_pass_local(&{kernel}, {position}, {self._integer(count)});"
+            case IntegerArgument(value=value, type=kind):
+                width = "int" if kind is ElementType.INT32 else "long"
+                return f"polyloom_pass_{width}(&{kernel}, {position}, {self._integer(value)});"
+
+    def _sizes(self, sizes: Sequence[IntExpression]) -> str:
+        return f"(int64_t[]){{{', '.join(self._integer(size) for size in sizes)}}}"
+
+    def _integer(self, expression: IntExpression) -> str:
+        return integer_c(expression, self.names)
+
+
+def _qualifier(buffer: Buffer) -> str:
+    return "const " if buffer.role is Role.INPUT else ""
+
+
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [f"  {line}" for line in lines]

@@ -1,0 +1,472 @@
+"""Scans and histograms in parallel: a dimension is cut into chunks, whose results are brought together.
+
+A scan: ``sums[c]`` = what chunk c combines to; ``before[c]`` = what the chunks up to c combine to; then each
+chunk walks through its points, starting from ``before[c - 1]``.
+A histogram: each chunk has bins of its own; then the bins are combined, bin by bin.
+
+Each step is an md_hom or a nest again, so there is nothing new to emit.
+Source: md_poly's operators ``ps`` and ``pw``; the papers measured neither scans nor histograms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+from polyloom.ir.expressions import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Constant,
+    Expression,
+    Iterator,
+    ParameterValue,
+    Read,
+    Select,
+)
+from polyloom.ir.host import (
+    Buffer,
+    CombineOperator,
+    Combiner,
+    HostProgram,
+    Index,
+    MdHom,
+    Nest,
+    Order,
+    Role,
+    View,
+)
+from polyloom.ir.transform.rebuild import rebuilt
+from polyloom.ir.types import ElementType
+from polyloom.mdh.device.devices import DeviceKind, DeviceModel
+from polyloom.mdh.kernel.launch import BufferArgument, Kernel, Launch, Temporary, TemporaryArgument
+from polyloom.mdh.kernel.nest import emit_nest
+from polyloom.mdh.lowering.sequential_nest import plain_nest
+from polyloom.mdh.schedule.addresses import known, names_used, reads_in
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, replace_name, sum_of
+
+SHORTEST = 1 << 14
+"""Points of a dimension for which chunks are worth their kernels."""
+
+MOST_BINS = 1 << 16
+"""Elements of a histogram of which each chunk may have its own."""
+
+Emit = Callable[[MdHom, HostProgram, DeviceModel], Launch]
+"""Emits an md_hom of tiles under the cost model's schedule."""
+
+_INDEX = ElementType.INT64
+
+
+def emit_chunks(hom: MdHom, program: HostProgram, device: DeviceModel, emit: Emit) -> Launch | None:
+    """Return the kernels of a scan or histogram in chunks; None where that cannot be or is not worth it."""
+    cut = _Cut.of(hom, program, device)
+    if cut is None:
+        return None
+    return cut.scan(emit) if cut.is_scan else cut.histogram(emit)
+
+
+def chunk_count(device: DeviceModel) -> int:
+    """Return into how many chunks a dimension is cut: a few for each unit."""
+    return device.compute_units * (4 if device.kind is DeviceKind.CPU else 64)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """An md_hom whose dimension ``d`` is cut into ``count`` chunks of ``length`` points, the last shorter.
+
+    ``names``: of the chunk's number and of the place in it.
+    """
+
+    hom: MdHom
+    program: HostProgram
+    device: DeviceModel
+    d: int
+    count: int
+    length: int
+    names: tuple[str, str]
+
+    @staticmethod
+    def of(hom: MdHom, program: HostProgram, device: DeviceModel) -> _Cut | None:
+        """Return how an md_hom is cut; None where it is not."""
+        d = _scanned(hom) if _scanned(hom) is not None else _scattered(hom, program)
+        extents = [known(n) for n in hom.extents]
+        if d is None or any(n is None for n in extents) or _has_no_neutral(hom):
+            return None
+        n, others = extents[d] or 0, prod(e or 0 for k, e in enumerate(extents) if k != d)
+        kept = prod(e or 0 for k, e in enumerate(extents) if hom.combine[k].order is Order.CONCATENATE)
+        if n < 64 or n * others < SHORTEST or kept >= 4 * device.compute_units:
+            return None
+        length = -(-n // min(n, chunk_count(device)))
+        taken = {*hom.iterators, *(b.name for b in program.buffers), *_names(hom, program)}
+        chunk = _unused("chunk", taken)
+        return _Cut(
+            hom, program, device, d, -(-n // length), length, (chunk, _unused("inside", {*taken, chunk}))
+        )
+
+    @property
+    def is_scan(self) -> bool:
+        """Whether the cut dimension is a prefix dimension."""
+        return self.hom.combine[self.d].order is Order.PREFIX
+
+    @property
+    def combiner(self) -> Combiner:
+        """The operator."""
+        return next(o.combiner for o in self.hom.combine if o.combiner is not None)
+
+    # The cut dimension as two: the chunk, and the place in it
+
+    def index(self, index: Index | Expression) -> Index | Expression:
+        """Return an index over the chunk and the place in it."""
+        if not isinstance(index, Index):
+            return self.expression(index)
+        c = index.coefficients
+        return Index((*c[: self.d], c[self.d] * self.length, *c[self.d :]), index.offset)
+
+    def view(self, view: View) -> View:
+        """Return a view over the chunk and the place in it."""
+        return replace(view, indices=tuple(map(self.index, view.indices)))
+
+    def expression(self, e: Expression) -> Expression:
+        """Return a scalar function over the chunk and the place in it."""
+        return rebuilt(e, self._moved)
+
+    def _moved(self, e: Expression) -> Expression | None:
+        if not isinstance(e, Iterator):
+            return None
+        if e.dimension != self.d:
+            return Iterator(e.dimension + (e.dimension > self.d), e.type)
+        start = Binary(BinaryOp.MULTIPLY, Iterator(self.d, e.type), Constant(self.length, e.type))
+        return Binary(BinaryOp.ADD, start, Iterator(self.d + 1, e.type))
+
+    @property
+    def position(self) -> IntExpression:
+        """The point of the cut dimension."""
+        return sum_of([(self.length, Name(self.names[0])), (1, Name(self.names[1]))])
+
+    def condition(self, given: IntExpression | None) -> IntExpression | None:
+        """Return a condition over the chunk and the place in it."""
+        return None if given is None else replace_name(given, self.hom.iterators[self.d], self.position)
+
+    def inside(self, given: IntExpression | None) -> IntExpression | None:
+        """Return ``given`` where the point exists: the last chunk may be shorter."""
+        moved, n = self.condition(given), known(self.hom.extents[self.d])
+        if n == self.count * self.length:
+            return moved
+        exists = Operation("<", (self.position, self.hom.extents[self.d]))
+        return exists if moved is None else Operation("and", (exists, moved))
+
+    def around(self, parts: tuple[object, ...], new: tuple[object, object]) -> tuple[object, ...]:
+        """Put two entries in place of the cut dimension's."""
+        return (*parts[: self.d], *new, *parts[self.d + 1 :])
+
+    def split(self, operators: tuple[CombineOperator, CombineOperator], **changes: object) -> MdHom:
+        """Return the md_hom with two dimensions in place of the cut one."""
+        hom = self.hom
+        given: dict[str, object] = {
+            "iterators": self.around(hom.iterators, self.names),
+            "extents": self.around(hom.extents, (Number(self.count), Number(self.length))),
+            "combine": self.around(hom.combine, operators),
+            "inputs": tuple(map(self.view, hom.inputs)),
+            "terms": tuple(map(self.expression, hom.terms)),
+            "guard": self.inside(hom.guard),
+            **changes,
+        }
+        return replace(hom, **given)  # type: ignore[arg-type]
+
+    # Buffers of a launch
+
+    def buffer(self, name: str, o: int, shape: tuple[IntExpression, ...]) -> Buffer:
+        """Return a temporary for output ``o``."""
+        kind = self.combiner.results[o].type
+        kind = ElementType.FLOAT32 if kind is ElementType.FLOAT16 else kind
+        taken = {*self.hom.iterators, *(b.name for b in self.program.buffers), *self.names}
+        return Buffer(_unused(f"{name}_{o}", taken), kind, shape, Role.LOCAL)
+
+    def with_buffers(self, buffers: tuple[Buffer, ...]) -> HostProgram:
+        """Return the program with temporaries among its buffers."""
+        return replace(self.program, buffers=(*self.program.buffers, *buffers))
+
+    def launched(
+        self, launch: Launch, buffers: tuple[Buffer, ...], alone: bool = False
+    ) -> tuple[Kernel, ...]:
+        """Return kernels that take temporaries as such; ``alone``: chunks do not share a work-group."""
+        names = {b.name for b in buffers}
+        found = []
+        for kernel in launch.kernels:
+            arguments = tuple(
+                TemporaryArgument(a.buffer) if isinstance(a, BufferArgument) and a.buffer in names else a
+                for a in kernel.arguments
+            )
+            kernel = replace(kernel, arguments=arguments)
+            if alone and self.device.kind is DeviceKind.CPU:
+                kernel = replace(kernel, local_size=tuple(Number(1) for _ in kernel.global_size))
+            found.append(kernel)
+        return tuple(found)
+
+    # Scans
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """The ``++`` dimensions of the uncut md_hom."""
+        return tuple(k for k, o in enumerate(self.hom.combine) if o.order is Order.CONCATENATE)
+
+    def scan(self, emit: Emit) -> Launch | None:
+        """Return the three kernels of a scan."""
+        outputs = range(len(self.hom.outputs))
+        shape = (Number(self.count), *(self.hom.extents[k] for k in self.kept))
+        sums = tuple(self.buffer("sums", o, shape) for o in outputs)
+        before = tuple(self.buffer("before", o, shape) for o in outputs)
+        program, temporary = self.with_buffers((*sums, *before)), (*sums, *before)
+        first = emit_nest(plain_nest(self._sums(sums)), program, self.device)
+        second = emit(self._carries(sums, before), program, self.device)
+        third = emit_nest(plain_nest(self._walks(before)), program, self.device)
+        kernels = (
+            *self.launched(first, temporary, alone=True),
+            *self.launched(second, temporary),
+            *self.launched(third, temporary, alone=True),
+        )
+        return Launch(kernels, (*_temporaries(temporary), *first.temporaries, *third.temporaries))
+
+    def _at_chunk(self, buffer: Buffer, rank: int, offset: int = 0) -> View:
+        """Return the element of a chunk, over the cut dimensions."""
+        kept = [k + (k > self.d) for k in self.kept]
+        indices = [Index(_unit(k, rank)) for k in kept]
+        return View(buffer.name, (Index(_unit(self.d, rank), Number(offset)), *indices))
+
+    def _sums(self, sums: tuple[Buffer, ...]) -> MdHom:
+        rank, none = len(self.hom.extents) + 1, (None,) * len(sums)
+        reduced = CombineOperator(Order.POINTWISE, self.hom.combine[self.d].combiner)
+        return self.split(
+            (CombineOperator(Order.CONCATENATE), reduced),
+            name=f"{self.hom.name}_sums",
+            outputs=tuple(self._at_chunk(b, rank) for b in sums),
+            initial=none,
+            finish=none,
+            written=None,
+        )
+
+    def _carries(self, sums: tuple[Buffer, ...], before: tuple[Buffer, ...]) -> MdHom:
+        """Return the scan over chunks: few points, one after another."""
+        rank, none = 1 + len(self.kept), (None,) * len(sums)
+        everywhere = tuple(Index(_unit(k, rank)) for k in range(rank))
+        plus = self.hom.combine[self.d]
+        return MdHom(
+            f"{self.hom.name}_before",
+            (self.names[0], *(self.hom.iterators[k] for k in self.kept)),
+            (Number(self.count), *(self.hom.extents[k] for k in self.kept)),
+            tuple(View(b.name, everywhere) for b in sums),
+            tuple(View(b.name, everywhere) for b in before),
+            tuple(Read(o, r.type) for o, r in enumerate(self.combiner.results)),
+            (plus, *(CombineOperator(Order.CONCATENATE) for _ in self.kept)),
+            none,
+            none,
+        )
+
+    def _walks(self, before: tuple[Buffer, ...]) -> MdHom:
+        """Return the walk through every chunk, which starts from what is before it."""
+        rank, hom = len(self.hom.extents) + 1, self.hom
+        first = len(hom.inputs)
+        views = tuple(self._at_chunk(b, rank, offset=-1) for b in before)
+        shift = {first + o: first + len(before) + o for o in range(len(before))}
+        chunk = Compare(CompareOp.GT, Iterator(self.d, _INDEX), Constant(0, _INDEX))
+        carried: list[Expression] = []
+        for o, (result, neutral) in enumerate(zip(self.combiner.results, self.combiner.neutral, strict=True)):
+            assert neutral is not None
+            carried.append(Select(chunk, Read(first + o, result.type), Constant(neutral, result.type)))
+        starts = [None if e is None else self.expression(e) for e in hom.initial]
+        return self.split(
+            (CombineOperator(Order.CONCATENATE), hom.combine[self.d]),
+            inputs=(*map(self.view, hom.inputs), *views),
+            outputs=tuple(map(self.view, hom.outputs)),
+            initial=self._started(starts, carried),
+            finish=tuple(None if e is None else _shifted(self.expression(e), shift) for e in hom.finish),
+            written=self.inside(hom.written),
+        )
+
+    def _started(self, starts: list[Expression | None], carried: list[Expression]) -> tuple[Expression, ...]:
+        """Return what each point of a chunk starts from: the initial value, then what is before the chunk."""
+        if all(e is None for e in starts):
+            return tuple(carried)
+        results = self.combiner.results
+        neutral = [
+            Constant(0 if n is None else n, r.type)
+            for n, r in zip(self.combiner.neutral, results, strict=True)
+        ]
+        left = [n if e is None else e for e, n in zip(starts, neutral, strict=True)]
+        operands = [*left, *carried]
+        return tuple(
+            rebuilt(r, lambda e: operands[e.position] if isinstance(e, Read) else None) for r in results
+        )
+
+    # Histograms
+
+    def histogram(self, emit: Emit) -> Launch | None:
+        """Return the three kernels of a histogram: empty bins, chunks, bins combined."""
+        (view,) = self.hom.outputs
+        shape = self.program.buffer(view.buffer).shape
+        bins = self.buffer("bins", 0, (Number(self.count), *shape))
+        program = self.with_buffers((bins,))
+        kernels = (
+            *self.launched(emit(self._empty(bins), program, self.device), (bins,)),
+            *self.launched(emit_nest(self._counted(bins), program, self.device), (bins,), alone=True),
+            *self.launched(emit(self._together(bins), program, self.device), (bins,)),
+        )
+        return Launch(kernels, _temporaries((bins,)))
+
+    def _everywhere(self, bins: Buffer) -> tuple[tuple[str, ...], tuple[Index, ...]]:
+        rank = len(bins.shape)
+        names = tuple(f"{self.names[1]}_{k}" for k in range(rank))
+        return names, tuple(Index(_unit(k, rank)) for k in range(rank))
+
+    def _empty(self, bins: Buffer) -> MdHom:
+        names, everywhere = self._everywhere(bins)
+        (neutral,), (result,) = self.combiner.neutral, self.combiner.results
+        assert neutral is not None
+        plus = tuple(CombineOperator(Order.CONCATENATE) for _ in names)
+        term, out = Constant(neutral, result.type), View(bins.name, everywhere)
+        name = f"{self.hom.name}_empty"
+        return MdHom(name, names, bins.shape, (), (out,), (term,), plus, (None,), (None,))
+
+    def _counted(self, bins: Buffer) -> Nest:
+        """Return the chunks, each with its own bins: a nest around the sequential form of one chunk."""
+        chunk, hom = self.names[0], self.hom
+        cut = self.split((CombineOperator(Order.CONCATENATE), hom.combine[self.d]))
+        inner = self._of_chunk(cut)
+        rank = len(inner.extents)
+        (out,) = (self._without(self.view(view)) for view in hom.outputs)
+        mine = View(bins.name, (Index((0,) * rank, Name(chunk)), *out.indices))
+        (result,) = self.combiner.results
+        start = Read(len(inner.inputs), result.type)
+        inner = replace(
+            inner, inputs=(*inner.inputs, mine), outputs=(mine,), initial=(start,), finish=(None,)
+        )
+        nest = plain_nest(replace(inner, name=f"{hom.name}_chunks"))
+        return replace(nest, iterators=(chunk,), extents=(Number(self.count),))
+
+    def _of_chunk(self, cut: MdHom) -> MdHom:
+        """Return what one chunk does; its number is a name like a parameter's."""
+
+        def without(parts: tuple[object, ...]) -> tuple[object, ...]:
+            return (*parts[: self.d], *parts[self.d + 1 :])
+
+        given: dict[str, object] = {
+            "iterators": without(cut.iterators),
+            "extents": without(cut.extents),
+            "combine": without(cut.combine),
+            "inputs": tuple(map(self._without, cut.inputs)),
+            "terms": tuple(map(self._named, cut.terms)),
+        }
+        return replace(cut, **given)  # type: ignore[arg-type]
+
+    def _without(self, view: View) -> View:
+        """Return a view at the chunk that is named."""
+        return replace(view, indices=tuple(map(self._index_of_chunk, view.indices)))
+
+    def _index_of_chunk(self, index: Index | Expression) -> Index | Expression:
+        if not isinstance(index, Index):
+            return self._named(index)
+        c = index.coefficients
+        offset = sum_of([(c[self.d], Name(self.names[0])), (1, index.offset)])
+        return Index((*c[: self.d], *c[self.d + 1 :]), offset)
+
+    def _named(self, e: Expression) -> Expression:
+        def moved(part: Expression) -> Expression | None:
+            if not isinstance(part, Iterator):
+                return None
+            if part.dimension == self.d:
+                return ParameterValue(self.names[0], part.type)
+            return Iterator(part.dimension - (part.dimension > self.d), part.type)
+
+        return rebuilt(e, moved)
+
+    def _together(self, bins: Buffer) -> MdHom:
+        """Return the combination of all chunks' bins with what the buffer holds."""
+        names, _ = self._everywhere(bins)
+        rank = len(names)
+        (view,), (result,) = self.hom.outputs, self.combiner.results
+        order = (*range(rank - 1), rank - 1)
+        everywhere = tuple(Index(_unit(k, rank)) for k in order[:-1])
+        parts = View(bins.name, (Index(_unit(rank - 1, rank)), *everywhere))
+        held = View(view.buffer, everywhere)
+        plus = tuple(CombineOperator(Order.CONCATENATE) for _ in everywhere)
+        combine = (*plus, CombineOperator(Order.POINTWISE, self.combiner))
+        extents = (*bins.shape[1:], bins.shape[0])
+        name, term, start = f"{self.hom.name}_together", Read(0, result.type), Read(1, result.type)
+        return MdHom(name, names, extents, (parts, held), (held,), (term,), combine, (start,), (None,))
+
+
+def _scanned(hom: MdHom) -> int | None:
+    """Return the prefix dimension of a scan that can be cut: the only one, the only operator outside it."""
+    orders = [o.order for o in hom.combine]
+    if orders.count(Order.PREFIX) != 1 or Order.SERIAL in orders:
+        return None
+    d = orders.index(Order.PREFIX)
+    if Order.POINTWISE in orders or not _reads_no_result(hom):
+        return None
+    return d if all(isinstance(i, Index) for view in hom.outputs for i in view.indices) else None
+
+
+def _reads_no_result(hom: MdHom) -> bool:
+    """Whether no output is also read: chunks are read twice."""
+    written = {view.buffer for view in hom.outputs}
+    starts = {k for e in (*hom.initial, *hom.finish) if e is not None for k in _positions(e)}
+    used = {k for e in hom.terms for k in _positions(e)} | starts
+    return not any(hom.inputs[k].buffer in written for k in used if k < len(hom.inputs))
+
+
+def _scattered(hom: MdHom, program: HostProgram) -> int | None:
+    """Return the longest reduced dimension of a histogram whose bins start from what they hold."""
+    lost = [d for d, o in enumerate(hom.combine) if o.order is Order.POINTWISE]
+    if len(hom.outputs) != 1 or len(lost) != len(hom.combine) or hom.written is not None:
+        return None
+    (view,), (start,), (finish,) = hom.outputs, hom.initial, hom.finish
+    if len({o.combiner for o in hom.combine}) != 1 or finish is not None:
+        return None
+    if not (isinstance(start, Read) and hom.inputs[start.position] == view):
+        return None
+    combiner = hom.combine[0].combiner
+    sizes = [known(n) for n in program.buffer(view.buffer).shape]
+    small = all(n is not None for n in sizes) and prod(n or 0 for n in sizes) <= MOST_BINS
+    touched = any(hom.inputs[k].buffer == view.buffer for e in hom.terms for k in _positions(e))
+    if not small or touched or combiner is None or not combiner.commutative:
+        return None
+    return max(lost, key=lambda d: known(hom.extents[d]) or 0)
+
+
+def _positions(e: Expression) -> frozenset[int]:
+    return frozenset(reads_in([e]))
+
+
+def _has_no_neutral(hom: MdHom) -> bool:
+    return any(n is None for o in hom.combine if o.combiner is not None for n in o.combiner.neutral)
+
+
+def _names(hom: MdHom, program: HostProgram) -> set[str]:
+    return set(names_used(hom, {b.name: b for b in program.buffers}))
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _unit(k: int, rank: int) -> tuple[int, ...]:
+    return tuple(int(d == k) for d in range(rank))
+
+
+def _shifted(e: Expression, positions: Mapping[int, int]) -> Expression:
+    """Return a finishing map whose results have other positions."""
+
+    def moved(part: Expression) -> Expression | None:
+        if isinstance(part, Read) and part.position in positions:
+            return Read(positions[part.position], part.type)
+        return None
+
+    return rebuilt(e, moved)
+
+
+def _temporaries(buffers: tuple[Buffer, ...]) -> tuple[Temporary, ...]:
+    return tuple(Temporary(b.name, b.type, Number(prod(known(n) or 1 for n in b.shape))) for b in buffers)

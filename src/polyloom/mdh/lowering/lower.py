@@ -1,0 +1,267 @@
+"""From an md_hom and a schedule to OpenCL kernels: the one way in.
+
+md_homs of ``++`` and one point-wise operator become tiles (``emit_tiles``); where groups share a reduction, a
+second kernel combines what they leave, and it is an md_hom again. Everything else runs as a plain nest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from polyloom.ir.expressions import Expression, Iterator, Read
+from polyloom.ir.host import (
+    Buffer,
+    HostProgram,
+    Index,
+    MdHom,
+    Order,
+    Role,
+    View,
+)
+from polyloom.ir.transform.rebuild import rebuilt
+from polyloom.ir.types import ElementType
+from polyloom.mdh.device.devices import DeviceModel
+from polyloom.mdh.kernel.arguments import Signature, kernel_name, signature_of
+from polyloom.mdh.kernel.launch import Kernel, Launch, Temporary
+from polyloom.mdh.kernel.names import c_names
+from polyloom.mdh.kernel.nest import emit_nest
+from polyloom.mdh.kernel.tiles import Results, tile_kernel
+from polyloom.mdh.lowering.chunked_scans import emit_chunks
+from polyloom.mdh.lowering.sequential_nest import plain_nest
+from polyloom.mdh.schedule.addresses import Buffers, names_used, reads_in, reduced_dimensions
+from polyloom.mdh.schedule.legality import problems
+from polyloom.mdh.schedule.schedules import Schedule, schedule_from_text
+from polyloom.mdh.schedule.search_space import default_schedule
+from polyloom.mdh.schedule.tiling import TileFacts
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, product_of, replace_name
+
+
+def emit_md_hom(hom: MdHom, program: HostProgram, device: DeviceModel, schedule: Schedule | None) -> Launch:
+    """Return the kernels of an md_hom of ``program`` under a schedule.
+
+    A schedule that this md_hom may not have (it was found for other sizes) gives way to the cost model's.
+    Scans and histograms have none, and are cut into chunks where that is worth it. Everything else, and
+    where ``schedule`` is None, becomes a plain nest.
+    """
+    if not has_tiles(hom):
+        return emit_chunks(hom, program, device, _emit_default) or emit_nest(plain_nest(hom), program, device)
+    if schedule is None:
+        return emit_nest(plain_nest(hom), program, device)
+    buffers = {buffer.name: buffer for buffer in program.buffers}
+    if problems(TileFacts(hom, schedule), buffers, device):
+        schedule = default_schedule(hom, buffers, device)
+    return _Emission(distinct_iterators(hom, buffers), buffers, device).launch(schedule)
+
+
+def _emit_default(hom: MdHom, program: HostProgram, device: DeviceModel) -> Launch:
+    """Emit a part of a scan or histogram: tiles under the cost model's schedule, where it has tiles."""
+    if not has_tiles(hom):
+        return emit_nest(plain_nest(hom), program, device)
+    buffers = {buffer.name: buffer for buffer in program.buffers}
+    return emit_md_hom(hom, program, device, default_schedule(hom, buffers, device, split=False))
+
+
+def emit_with_text(hom: MdHom, program: HostProgram, device: DeviceModel, schedule: str) -> Launch:
+    """Return the kernels under the schedule of a JSON text. Errors: ValueError."""
+    return emit_md_hom(hom, program, device, schedule_from_text(schedule))
+
+
+def has_tiles(hom: MdHom) -> bool:
+    """Whether an md_hom has schedules: ``++`` and one point-wise operator, its outputs where ``++`` says."""
+    if any(o.order not in (Order.CONCATENATE, Order.POINTWISE) for o in hom.combine):
+        return False
+    lost = reduced_dimensions(hom)
+    combiners = {operator for d in lost if (operator := hom.combine[d].combiner) is not None}
+    if len(combiners) > 1 or not all(c.associative for c in combiners) or not hom.extents:
+        return False
+    indices = [index for view in hom.outputs for index in view.indices]
+    return all(isinstance(i, Index) and not any(i.coefficients[d] for d in lost) for i in indices)
+
+
+def distinct_iterators(hom: MdHom, buffers: Buffers) -> MdHom:
+    """Return an md_hom none of whose iterators is called as a buffer or parameter is."""
+    taken = {*buffers, *names_used(hom, buffers)}
+    names: list[str] = []
+    for iterator in hom.iterators:
+        name = iterator
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        names.append(name)
+    if tuple(names) == hom.iterators:
+        return hom
+    return replace(
+        hom,
+        iterators=tuple(names),
+        guard=_renamed(hom.guard, hom.iterators, names),
+        written=_renamed(hom.written, hom.iterators, names),
+    )
+
+
+def _renamed(condition: IntExpression | None, old: tuple[str, ...], new: list[str]) -> IntExpression | None:
+    if condition is None:
+        return None
+    for before, after in zip(old, new, strict=True):
+        condition = replace_name(condition, before, Name(after))
+    return condition
+
+
+@dataclass(frozen=True)
+class _Emission:
+    """One md_hom on its way to kernels."""
+
+    hom: MdHom
+    buffers: Mapping[str, Buffer]
+    device: DeviceModel
+
+    def launch(self, schedule: Schedule) -> Launch:
+        facts = TileFacts(self.hom, schedule)
+        return self._in_parts(facts) if facts.split else self._single(facts)
+
+    def _single(self, facts: TileFacts) -> Launch:
+        waiting = self._waiting(facts, (), ())
+        views = tuple(view for _, view in waiting.values())
+        kernel = self._kernel(facts, self.hom, waiting, Results(self.hom.outputs, waiting=views))
+        return Launch((kernel,), _temporaries(waiting))
+
+    def _kernel(
+        self,
+        facts: TileFacts,
+        hom: MdHom,
+        temporary: dict[str, tuple[Buffer, View]],
+        results: Results,
+        suffix: str = "",
+    ) -> Kernel:
+        buffers = {**self.buffers, **{name: buffer for name, (buffer, _) in temporary.items()}}
+        extra = tuple(name for name in temporary)
+        defined = tuple((results.parts or {}).values())
+        signature = signature_of(hom, buffers, frozenset(temporary), extra, defined)
+        name = kernel_name(hom) + suffix
+        source = tile_kernel(signature, facts.schedule, name, results)
+        return _kernel(signature, facts, name, source)
+
+    def _waiting(
+        self, facts: TileFacts, parts: tuple[str, ...], counts: tuple[IntExpression, ...]
+    ) -> dict[str, tuple[Buffer, View]]:
+        """Return buffers in which totals wait between cache tiles of the reduction, for each part its own."""
+        return self._totals("waiting", facts, parts, counts) if facts.waits else {}
+
+    def _totals(
+        self, name: str, facts: TileFacts, parts: tuple[str, ...], counts: tuple[IntExpression, ...]
+    ) -> dict[str, tuple[Buffer, View]]:
+        """Return a temporary for the totals of each output, and the view that writes it."""
+        assert facts.combiner is not None
+        rank = len(self.hom.extents)
+        shape = (*counts, *(self.hom.extents[d] for d in facts.kept))
+        offsets = [Index((0,) * rank, Name(part)) for part in parts]
+        kept = [Index(tuple(int(k == d) for k in range(rank))) for d in facts.kept]
+        found = {}
+        for o, result in enumerate(facts.combiner.results):
+            unique = self._unused(f"{name}_{o}")
+            kind = ElementType.FLOAT32 if result.type is ElementType.FLOAT16 else result.type
+            buffer = Buffer(unique, kind, shape, Role.LOCAL)
+            found[unique] = (buffer, View(unique, (*offsets, *kept)))
+        return found
+
+    def _unused(self, name: str) -> str:
+        while name in self.buffers or name in self.hom.iterators:
+            name += "_"
+        return name
+
+    # Reductions shared by work-groups
+
+    def _in_parts(self, facts: TileFacts) -> Launch:
+        """Return a kernel that leaves a partial result per group, and one that combines them."""
+        plain = c_names(self.hom.iterators)
+        parts = {d: self._unused(f"{plain[self.hom.iterators[d]]}_part") for d in facts.split}
+        counts = tuple(facts.groups(d) for d in facts.split)
+        partial = self._totals("partial", facts, tuple(parts.values()), counts)
+        waiting = self._waiting(facts, tuple(parts.values()), counts)
+        temporary = {**partial, **waiting}
+        views = tuple(view for _, view in partial.values())
+        none = (None,) * len(views)
+        hom = replace(self.hom, outputs=views, written=None, initial=none, finish=none)
+        waits = tuple(view for _, view in waiting.values())
+        results = Results(views, finishing=False, parts=parts, waiting=waits)
+        first = self._kernel(facts, hom, temporary, results, "_parts")
+        rest = self._combination(facts, tuple(parts.values()), counts, tuple(b for b, _ in partial.values()))
+        second = self._second(rest, {b.name: (b, v) for b, v in partial.values()})
+        return Launch((first, second), _temporaries(temporary))
+
+    def _combination(
+        self,
+        facts: TileFacts,
+        parts: tuple[str, ...],
+        counts: tuple[IntExpression, ...],
+        partial: tuple[Buffer, ...],
+    ) -> MdHom:
+        """Return the md_hom that combines partial results: kept dimensions, then the parts."""
+        hom, kept = self.hom, facts.kept
+        rank, count = len(kept) + len(parts), len(partial)
+        used = [k for k in reads_in((*hom.initial, *hom.finish)) if k < len(hom.inputs)]
+        order = [*(len(kept) + k for k in range(len(parts))), *range(len(kept))]
+        units = tuple(Index(tuple(int(k == d) for k in range(rank))) for d in order)
+        positions = {old: count + new for new, old in enumerate(used)}
+        positions |= {len(hom.inputs) + o: count + len(used) + o for o in range(count)}
+
+        def moved(e: Expression | None) -> Expression | None:
+            return None if e is None else rebuilt(e, lambda r: _moved(r, positions, kept))
+
+        operator = hom.combine[facts.split[0]]
+        assert operator.combiner is not None
+        return replace(
+            hom,
+            name=f"{hom.name}_whole",
+            iterators=(*(hom.iterators[d] for d in kept), *parts),
+            extents=(*(hom.extents[d] for d in kept), *counts),
+            inputs=(
+                *(View(b.name, units) for b in partial),
+                *(_seen(hom.inputs[k], kept, rank) for k in used),
+            ),
+            outputs=tuple(_seen(view, kept, rank) for view in hom.outputs),
+            terms=tuple(Read(o, r.type) for o, r in enumerate(operator.combiner.results)),
+            combine=(*(hom.combine[d] for d in kept), *(operator for _ in parts)),
+            initial=tuple(moved(e) for e in hom.initial),
+            finish=tuple(moved(e) for e in hom.finish),
+            guard=None,
+        )
+
+    def _second(self, hom: MdHom, temporary: dict[str, tuple[Buffer, View]]) -> Kernel:
+        """Return the kernel that combines partial results, scheduled by the cost model."""
+        buffers = {**self.buffers, **{name: buffer for name, (buffer, _) in temporary.items()}}
+        schedule = default_schedule(hom, buffers, self.device, split=False)
+        facts = TileFacts(hom, schedule)
+        signature = signature_of(hom, buffers, frozenset(temporary))
+        source = tile_kernel(signature, schedule, kernel_name(hom), Results(hom.outputs))
+        return _kernel(signature, facts, kernel_name(hom), source)
+
+
+def _moved(e: Expression, positions: Mapping[int, int], kept: tuple[int, ...]) -> Expression | None:
+    if isinstance(e, Read):
+        return Read(positions[e.position], e.type)
+    if isinstance(e, Iterator):
+        return Iterator(kept.index(e.dimension), e.type)
+    return None
+
+
+def _seen(view: View, kept: tuple[int, ...], rank: int) -> View:
+    """Return a view over the kept dimensions alone."""
+    indices: list[Index | Expression] = []
+    for index in view.indices:
+        assert isinstance(index, Index)
+        coefficients = [index.coefficients[d] for d in kept]
+        indices.append(Index((*coefficients, *(0,) * (rank - len(kept))), index.offset))
+    return View(view.buffer, tuple(indices), view.span)
+
+
+def _kernel(signature: Signature, facts: TileFacts, name: str, source: str) -> Kernel:
+    """Return a kernel with its launch: one dimension, work-groups of the schedule's size."""
+    items = facts.total_items
+    groups = [facts.groups(d) for d in range(len(facts.hom.extents))]
+    size = product_of([*groups, Number(items)])
+    return Kernel(source, name, signature.arguments(), (size,), (Number(items),))
+
+
+def _temporaries(found: Mapping[str, tuple[Buffer, View]]) -> tuple[Temporary, ...]:
+    return tuple(Temporary(b.name, b.type, product_of(b.shape)) for b, _ in found.values())

@@ -1,0 +1,120 @@
+"""A C function or a LAIR layer as a Python function on NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from polyloom.diagnostics import Diagnostic
+from polyloom.ir.host import HostProgram, Role
+from polyloom.ir.verification.references import Reference
+from polyloom.mdh.device.devices import DeviceModel, OpenDevice
+from polyloom.mdh.runtime.arguments import Bound, Signature, bind
+from polyloom.mdh.runtime.arrays import DeviceArray
+from polyloom.mdh.runtime.check import evaluated
+from polyloom.mdh.runtime.execution import Executable, Execution
+from polyloom.mdh.runtime.host_program import Emitter
+from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
+
+NDArray = npt.NDArray[Any]
+Array = NDArray | DeviceArray
+
+
+class CompiledProgram:
+    """A program on a device: call it with arrays, positional in the order of the C arguments, or by name.
+
+    Arrays that the program writes are changed in place, as C does, and returned: one array, or a tuple in the
+    order of the arguments. Outputs of a layer that are not given are made. Integers of C that follow
+    from the shapes of arrays may be left out where arguments are given by name.
+
+    Kernels are made at the first call for each set of sizes, and kept.
+    """
+
+    def __init__(
+        self,
+        program: HostProgram,
+        device: OpenDevice,
+        emit: Emitter,
+        signature: Signature | None = None,
+        remarks: Sequence[Diagnostic] = (),
+        reference: Reference | None = None,
+    ) -> None:
+        """``reference``: what its results are compared with; None: the evaluator's of ``program``."""
+        self.signature = signature or Signature(program, _arguments(program))
+        self.remarks = tuple(remarks)
+        self.emitter = emit
+        self.reference = reference or evaluated(program)
+        self._executable = Executable(program, device, emit)
+        self._last: tuple[dict[str, Any], Bound] | None = None
+
+    @property
+    def program(self) -> HostProgram:
+        """The host program."""
+        return self.signature.program
+
+    @property
+    def device(self) -> DeviceModel:
+        """Where it runs."""
+        return self._executable.device.model
+
+    def __call__(self, *positional: Any, **named: Any) -> Any:
+        """Run once. Errors: ``argument-...``, ``parameter-...``, ``input-...``, ``device-...``."""
+        results = self.run(*positional, **named).arrays
+        ordered = [results[name] for name in self._results(results)]
+        return ordered[0] if len(ordered) == 1 else tuple(ordered)
+
+    def run(self, *positional: Any, timed: bool = False, **named: Any) -> Execution:
+        """Run once and return every array that was written, by name, and where the time went.
+
+        ``timed``: also measure every launch on the device.
+        """
+        given = self.signature.named(positional, named)
+        used = {name: value for name, value in given.items() if name in self.signature.names}
+        return self.execute(self._bound(used), timed=timed)
+
+    def execute(self, bound: Bound, *, timed: bool = False) -> Execution:
+        """Run once on arguments that were checked."""
+        return self._executable.run(bound, timed=timed)
+
+    def _bound(self, used: dict[str, Any]) -> Bound:
+        """Check arguments; arrays on the device, which keep their shapes, only when they are others."""
+        if self._last is not None:
+            before, bound = self._last
+            if before.keys() == used.keys() and all(used[name] is before[name] for name in used):
+                return bound
+        bound = bind(self.signature, used)
+        stays = not self.signature.defaults and all(isinstance(v, DeviceArray) for v in used.values())
+        self._last = (used, bound) if stays else None
+        return bound
+
+    def to_device(self, array: NDArray) -> DeviceArray:
+        """Copy an array to the device, where it stays; calls take it in place of the NumPy array."""
+        return DeviceArray(self._executable.device, np.asarray(array))
+
+    def with_reference(self, reference: Reference) -> CompiledProgram:
+        """Return the same program, compared with another reference."""
+        device, emitter = self._executable.device, self.emitter
+        return CompiledProgram(self.program, device, emitter, self.signature, self.remarks, reference)
+
+    def refresh(self) -> None:
+        """Make kernels anew at the next call: schedules may have been tuned since."""
+        self._executable.forget()
+        if isinstance(self.emitter, TunedEmitter):
+            self.emitter.forget()
+
+    def _results(self, results: dict[str, Array]) -> list[str]:
+        first = [name for name in self.signature.arguments if name in results]
+        hidden = {*first, *self.signature.defaults}
+        return first + [name for name in results if name not in hidden]
+
+    def __repr__(self) -> str:
+        return f"<{self.program.name}({', '.join(self.signature.arguments)}) on {self.device.name}>"
+
+
+def _arguments(program: HostProgram) -> tuple[str, ...]:
+    """Return parameters, inputs and what is updated, in order; outputs are made or given by name."""
+    given = (b.name for b in program.buffers if b.role in (Role.INPUT, Role.UPDATED))
+    return (*(p.name for p in program.parameters), *given)

@@ -1,0 +1,339 @@
+"""Host programs on a device: loops and branches in Python, md_homs, nests and copies on the device.
+
+``prepare`` emits and builds everything once for given parameters; ``Prepared.run`` then only sets the
+arguments that change and enqueues. Kernels of one run are in order, so nothing waits before the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polyloom.diagnostics import Diagnostic, PolyloomError, error
+from polyloom.ir.evaluation.host_inputs import shape_of
+from polyloom.ir.host import Copy, HostBranch, HostLoop, HostNode, HostProgram, MdHom, Nest
+from polyloom.ir.transform.specialise import specialise
+from polyloom.ir.types import ElementType
+from polyloom.ir.verification.passes import after_pass, at_the_end
+from polyloom.mdh.device.devices import DeviceModel, OpenDevice
+from polyloom.mdh.kernel.launch import (
+    Argument,
+    BufferArgument,
+    IntegerArgument,
+    Kernel,
+    Launch,
+    LocalArgument,
+    TemporaryArgument,
+    uncontracted,
+)
+from polyloom.mdh.lowering.host_expressions import Environment, IntFunction, int_function
+from polyloom.mdh.lowering.invariant_fills import lasting_fills
+from polyloom.mdh.lowering.loop_fusion import with_fused_loops
+from polyloom.mdh.runtime.build import Builder, device_errors
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number
+
+if TYPE_CHECKING:
+    import pyopencl as cl
+
+Emitter = Callable[[MdHom | Nest, HostProgram, DeviceModel], Launch]
+"""Makes the kernels of a node of a host program for a device."""
+
+FLUSH_EVERY = 256
+"""Launches between two calls that make the driver start: it keeps what is enqueued in memory."""
+
+
+def prepare(
+    program: HostProgram,
+    parameters: Mapping[str, int],
+    device: OpenDevice,
+    emit: Emitter,
+    *,
+    fuse: bool = True,
+) -> Prepared:
+    """Emit and build the kernels of a program for given values of all its parameters.
+
+    ``fuse``: host loops over tiny launches become one kernel each.
+
+    Errors: ``device-build``, and what ``emit`` raises.
+    """
+    special = after_pass("specialisation", specialise(program, parameters))
+    special = with_fused_loops(special, device.model) if fuse else special
+    at_the_end("joining launches", special)
+    builder = Builder(device)
+    run = _Run(device)
+    lasting = lasting_fills(special) if not program.parameters else frozenset()
+    step = _Steps(special, builder, emit, run, lasting).all_of(special.body)
+    return Prepared(special, device, step, run, dict(parameters))
+
+
+@dataclass
+class Event:
+    """One launch that was timed: which node, and its seconds on the device."""
+
+    node: str
+    event: cl.Event
+
+    @property
+    def seconds(self) -> float:
+        """The time between start and end on the device."""
+        return float(self.event.profile.end - self.event.profile.start) * 1e-9
+
+
+@dataclass
+class _Run:
+    """What changes during a run: the buffers, and what was launched."""
+
+    device: OpenDevice
+    buffers: dict[str, cl.Buffer] = field(default_factory=dict)
+    temporaries: dict[tuple[int, str], cl.Buffer] = field(default_factory=dict)
+    launches: int = 0
+    events: list[Event] | None = None
+    generation: int = 0
+    """Counts how often ``buffers`` was filled, so that kernels know when to look again."""
+
+
+Step = Callable[[dict[str, int]], None]
+"""Carries out a node; the dictionary holds parameters and host iterators."""
+
+
+@dataclass
+class Prepared:
+    """A program with its kernels, ready to run on buffers of the device."""
+
+    program: HostProgram
+    device: OpenDevice
+    step: Step
+    state: _Run
+    parameters: Mapping[str, int]
+
+    def run(self, buffers: Mapping[str, cl.Buffer], *, timed: bool = False) -> list[Event]:
+        """Run on device buffers (one for every buffer of the program) and wait for the end.
+
+        ``timed``: return an event for every launch. Errors: ``device-resources``, ``device-failure``.
+        """
+        state = self.state
+        if any(state.buffers.get(name) is not buffer for name, buffer in buffers.items()):
+            state.buffers = dict(buffers)
+            state.generation += 1
+        state.launches = 0
+        state.events = [] if timed else None
+        with device_errors(self.device):
+            self.step(dict(self.parameters))
+            self.device.queue.finish()
+        return state.events or []
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the extents of a buffer."""
+        return shape_of(self.program.buffer(name), {})
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """The bytes of every buffer."""
+        return {b.name: prod(self.shape(b.name)) * b.type.size for b in self.program.buffers}
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """Makes a Python function of each host node."""
+
+    program: HostProgram
+    builder: Builder
+    emit: Emitter
+    run: _Run
+    lasting: frozenset[int] = frozenset()
+    """Nodes that a run needs only where their buffer is another than in the run before."""
+
+    def all_of(self, nodes: Sequence[HostNode]) -> Step:
+        steps = [self._step(node) for node in nodes]
+        if len(steps) == 1:
+            return steps[0]
+
+        def in_order(names: dict[str, int]) -> None:
+            for step in steps:
+                step(names)
+
+        return in_order
+
+    def _step(self, node: HostNode) -> Step:
+        match node:
+            case HostLoop():
+                return self._loop(node)
+            case HostBranch():
+                return self._branch(node)
+            case Copy():
+                return self._copy(node)
+            case MdHom() | Nest():
+                made = self.emit(node, self.program, self.builder.device.model)
+                launch = self._launch(node.name, uncontracted(made) if self.program.strict else made)
+                if isinstance(node, MdHom) and id(node) in self.lasting:
+                    return self._once(node.outputs[0].buffer, launch)
+                return launch
+
+    def _loop(self, node: HostLoop) -> Step:
+        start, condition, step = (int_function(e) for e in (node.start, node.condition, node.step))
+        body, iterator = self.all_of(node.body), node.iterator
+
+        def loop(names: dict[str, int]) -> None:
+            inner = dict(names)
+            inner[iterator] = start(names)
+            while condition(inner):
+                body(inner)
+                inner[iterator] += step(inner)
+
+        return loop
+
+    def _branch(self, node: HostBranch) -> Step:
+        condition = int_function(node.condition)
+        body, otherwise = self.all_of(node.body), self.all_of(node.otherwise)
+
+        def branch(names: dict[str, int]) -> None:
+            (body if condition(names) else otherwise)(names)
+
+        return branch
+
+    def _once(self, buffer: str, launch: Step) -> Step:
+        """Return a step that happens once for a buffer's memory."""
+        run = self.run
+        done: list[cl.Buffer] = []
+
+        def start(names: dict[str, int]) -> None:
+            memory = run.buffers[buffer]
+            if not done or done[0] is not memory:
+                launch(names)
+                done[:] = [memory]
+
+        return start
+
+    def _copy(self, node: Copy) -> Step:
+        import pyopencl as cl
+
+        run, queue = self.run, self.builder.device.queue
+        count = int(np.prod(shape_of(self.program.buffer(node.source), {}), dtype=np.int64))
+        size = count * self.program.buffer(node.source).type.size
+
+        def copy(names: dict[str, int]) -> None:
+            if size:
+                source, target = run.buffers[node.source], run.buffers[node.target]
+                event = cl.enqueue_copy(queue, target, source, byte_count=size)
+                _count(run, f"copy of {node.source}", event)
+
+        return copy
+
+    def _launch(self, node: str, launch: Launch) -> Step:
+        sizes = {t.name: (int_function(t.count), t.type.size) for t in launch.temporaries}
+        prepared = [
+            _PreparedKernel(kernel, self.builder.kernel(kernel), node, self.run, sizes, id(launch))
+            for kernel in launch.kernels
+        ]
+        self.kept.append(launch)
+
+        def start(names: dict[str, int]) -> None:
+            for kernel in prepared:
+                kernel.enqueue(names)
+
+        return start
+
+    kept: list[Launch] = field(default_factory=list)
+    """Launches, so that no two have the same ``id``."""
+
+
+def _count(run: _Run, node: str, event: cl.Event) -> None:
+    run.launches += 1
+    if run.events is not None:
+        run.events.append(Event(node, event))
+    if run.launches % FLUSH_EVERY == 0:
+        event.wait()
+
+
+class _PreparedKernel:
+    """A kernel object whose arguments are set when they change."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        built: cl.Kernel,
+        node: str,
+        run: _Run,
+        temporaries: Mapping[str, tuple[IntFunction, int]],
+        launch: int,
+    ) -> None:
+        self.kernel, self.built, self.node, self.run = kernel, built, node, run
+        self.temporaries, self.launch = temporaries, launch
+        self.global_size = tuple(int_function(e) for e in kernel.global_size)
+        local = kernel.local_size
+        self.local_size = None if local is None else tuple(int_function(e) for e in local)
+        self.generation = -1
+        sizes = [a.bytes for a in kernel.arguments if isinstance(a, LocalArgument)]
+        self.varying = bool(temporaries) or any(not isinstance(size, Number) for size in sizes)
+        self.integers = [
+            (p, f, np.iinfo(k.value), k.dtype.type, t) for p, f, k, t in _integers(kernel.arguments)
+        ]
+        self.last: dict[int, int] = {}
+
+    def enqueue(self, names: Environment) -> None:
+        """Launch once, unless there is nothing to do."""
+        import pyopencl as cl
+
+        size = tuple(function(names) for function in self.global_size)
+        if any(n <= 0 for n in size):
+            return
+        if self.generation != self.run.generation or self.varying:
+            self._set_memory(names)
+            self.generation = self.run.generation
+        for position, function, limits, kind, text in self.integers:
+            value = function(names)
+            if self.last.get(position) != value:
+                if not limits.min <= value <= limits.max:
+                    raise PolyloomError(_too_large(text, value))
+                self.built.set_arg(position, kind(value))
+                self.last[position] = value
+        local = None if self.local_size is None else tuple(function(names) for function in self.local_size)
+        event = cl.enqueue_nd_range_kernel(self.run.device.queue, self.built, size, local)
+        _count(self.run, self.node, event)
+
+    def _set_memory(self, names: Environment) -> None:
+        import pyopencl as cl
+
+        for position, argument in enumerate(self.kernel.arguments):
+            match argument:
+                case BufferArgument(buffer=name):
+                    self.built.set_arg(position, self.run.buffers[name])
+                case TemporaryArgument(temporary=name):
+                    self.built.set_arg(position, self._temporary(name, names))
+                case LocalArgument(bytes=count):
+                    size = max(1, int_function(count)(names))
+                    self.built.set_arg(position, cl.LocalMemory(size))  # type: ignore[arg-type]
+                case IntegerArgument():
+                    pass
+
+    def _temporary(self, name: str, names: Environment) -> cl.Buffer:
+        """Return memory that is large enough; what an earlier launch had is used again."""
+        import pyopencl as cl
+
+        count, bytes_ = self.temporaries[name]
+        size = max(1, count(names)) * bytes_
+        key = (self.launch, name)
+        if key not in self.run.temporaries or self.run.temporaries[key].size < size:
+            flags = cl.mem_flags.READ_WRITE
+            self.run.temporaries[key] = cl.Buffer(self.run.device.context, flags, size)
+        return self.run.temporaries[key]
+
+
+def _integers(arguments: Sequence[Argument]) -> Iterator[tuple[int, IntFunction, ElementType, str]]:
+    for position, argument in enumerate(arguments):
+        if isinstance(argument, IntegerArgument):
+            yield position, int_function(argument.value), argument.type, _text(argument.value)
+
+
+def _text(expression: IntExpression) -> str:
+    return expression.name if isinstance(expression, Name) else "a size"
+
+
+def _too_large(what: str, value: int) -> Diagnostic:
+    message = f"{what} is {value}, too large for this kernel"
+    return error("device-integer", message, helps=["smaller sizes are needed"])

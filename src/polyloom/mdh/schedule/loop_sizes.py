@@ -1,0 +1,149 @@
+"""The loops of a scheduled md_hom in numbers: what the cost model counts with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, prod
+
+from polyloom.ir.host import MdHom
+from polyloom.mdh.kernel.loads import risky_reads
+from polyloom.mdh.kernel.local_memory import CopyPlan, copy_plan
+from polyloom.mdh.schedule.addresses import Access, Buffers, access_of, inner_reads
+from polyloom.mdh.schedule.schedules import Sizes
+from polyloom.mdh.schedule.tiling import TileFacts
+
+UNKNOWN = 256
+"""What an extent that is known only at launch is taken for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reads:
+    """What an md_hom reads and writes, whatever its schedule."""
+
+    hom: MdHom
+    buffers: Buffers
+
+    @cached_property
+    def inputs(self) -> tuple[Access | None, ...]:
+        """The inputs' accesses; None where an address is computed or an element may not be there."""
+        found = (access_of(view, self.buffers, len(self.hom.extents)) for view in self.hom.inputs)
+        risky = risky_reads(self.hom, self.buffers)
+        return tuple(None if k in risky else access for k, access in enumerate(found))
+
+    @cached_property
+    def inner(self) -> frozenset[int]:
+        """The inputs that are read at every point, not at kept points alone."""
+        return inner_reads(self.hom)
+
+    @cached_property
+    def outputs(self) -> tuple[Access | None, ...]:
+        """The outputs' accesses; None where an address is computed."""
+        return tuple(access_of(view, self.buffers, len(self.hom.extents)) for view in self.hom.outputs)
+
+
+@dataclass(frozen=True)
+class LoopSizes:
+    """Extents, tiles, trips and accesses under a schedule."""
+
+    facts: TileFacts
+    reads: Reads
+
+    @cached_property
+    def extents(self) -> tuple[int, ...]:
+        """Points per dimension, at least one."""
+        found = (self.facts.extent(d) for d in range(len(self.facts.hom.extents)))
+        return tuple(UNKNOWN if n is None else max(n, 1) for n in found)
+
+    def groups(self, d: int) -> int:
+        """Return how many work-groups there are along a dimension."""
+        size = self.facts.schedule.group[d]
+        return ceil(self.extents[d] / size) if size else 1
+
+    def covered(self, d: int) -> int:
+        """Return how many points a work-group covers."""
+        size = self.facts.schedule.group[d]
+        return min(self.extents[d], size) if size else self.extents[d]
+
+    def length(self, d: int) -> int:
+        """Return how many points a cache tile has."""
+        return (
+            min(self.facts.schedule.local[d], self.covered(d)) if self.facts.is_tiled(d) else self.covered(d)
+        )
+
+    def tile(self, d: int) -> int:
+        """Return how many points a register tile has."""
+        return min(self.facts.tile(d), self.length(d))
+
+    @cached_property
+    def element(self) -> int:
+        """The bytes of the largest value that is computed."""
+        return max(term.type.size for term in self.facts.hom.terms)
+
+    @cached_property
+    def inner(self) -> list[tuple[int, Access | None]]:
+        """The accesses of every point; the others are of the results."""
+        return [(k, access) for k, access in enumerate(self.reads.inputs) if k in self.reads.inner]
+
+    def plan(self, k: int) -> CopyPlan | None:
+        """Return the copy that an input is read from."""
+        return self._plans[k]
+
+    @cached_property
+    def _plans(self) -> tuple[CopyPlan | None, ...]:
+        return tuple(copy_plan(self.facts, k, self.reads.buffers) for k in range(len(self.reads.inputs)))
+
+    # Register tiles
+
+    @cached_property
+    def points(self) -> int:
+        """Scalar function evaluations, vectors counted once, of a step."""
+        return prod(self.private(d) for d in range(len(self.extents)))
+
+    def private(self, d: int) -> int:
+        """Return how many points, vectors counted once, a register tile has along a dimension."""
+        return max(1, min(self.facts.schedule.private[d], ceil(self.length(d) / self.facts.width(d))))
+
+    @cached_property
+    def totals(self) -> int:
+        """Values that a register tile keeps."""
+        return prod(self.private(d) for d in self.facts.kept) * len(self.facts.hom.outputs)
+
+    # Loops
+
+    @cached_property
+    def loops(self) -> tuple[tuple[int, int, int], ...]:
+        """The loops, outermost first: dimension, trips, points of the dimension inside one trip."""
+        schedule, found = self.facts.schedule, []
+        for d in schedule.group_order:
+            found.append((d, self.groups(d), self.covered(d)))
+        for d in self.facts.tiled_order:
+            found.append((d, ceil(self.covered(d) / self.length(d)), self.length(d)))
+        kept = [d for d in schedule.private_order if d in self.facts.kept]
+        lost = [d for d in schedule.private_order if d in self.facts.reduced]
+        for d in (*kept, *lost):
+            found.append((d, ceil(self.length(d) / self.tile(d)), self.tile(d)))
+        return tuple(loop for loop in found if loop[1] > 1)
+
+    @cached_property
+    def steps(self) -> float:
+        """How often the innermost step runs in all."""
+        return float(prod(trips for _, trips, _ in self.loops))
+
+    @cached_property
+    def tiles(self) -> float:
+        """How many register tiles there are."""
+        count = prod(trips for d, trips, _ in self.loops if d in self.facts.kept)
+        count *= prod(self.groups(d) for d in self.facts.reduced)
+        if self.facts.waits:
+            count *= prod(ceil(self.covered(d) / self.length(d)) for d in self.facts.reduced)
+        return float(count)
+
+    @cached_property
+    def insides(self) -> tuple[Sizes, ...]:
+        """Points per dimension inside the outermost loops: inside none of them, one, two, ..., all."""
+        sizes, found = list(self.extents), [tuple(self.extents)]
+        for d, _, inner in self.loops:
+            sizes[d] = min(sizes[d], inner)
+            found.append(tuple(sizes))
+        return tuple(found)

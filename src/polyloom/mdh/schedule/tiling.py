@@ -1,0 +1,141 @@
+"""What a schedule means for one md_hom: how large tiles are, which loops there are, what divides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from polyloom.ir.host import Combiner, MdHom
+from polyloom.mdh.schedule.addresses import kept_dimensions, known, reduced_dimensions
+from polyloom.mdh.schedule.schedules import Schedule
+from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, names_in, sum_of
+
+
+@dataclass(frozen=True)
+class TileFacts:
+    """An md_hom under a schedule."""
+
+    hom: MdHom
+    schedule: Schedule
+
+    @cached_property
+    def kept(self) -> tuple[int, ...]:
+        """The dimensions that the results keep."""
+        return kept_dimensions(self.hom)
+
+    @cached_property
+    def reduced(self) -> tuple[int, ...]:
+        """The dimensions that are combined into one point."""
+        return reduced_dimensions(self.hom)
+
+    @property
+    def combiner(self) -> Combiner | None:
+        """The operator of the reduced dimensions."""
+        return next((self.hom.combine[d].combiner for d in self.reduced), None)
+
+    @property
+    def total_items(self) -> int:
+        """Work-items of a group."""
+        return prod(self.schedule.items)
+
+    @cached_property
+    def split(self) -> tuple[int, ...]:
+        """The reduced dimensions whose parts groups leave to a second kernel."""
+        return tuple(d for d in self.reduced if self.schedule.group[d] and self.groups(d) != Number(1))
+
+    def extent(self, d: int) -> int | None:
+        """Return the extent of a dimension where it is a number."""
+        return self._extents[d]
+
+    @cached_property
+    def _extents(self) -> tuple[int | None, ...]:
+        return tuple(map(known, self.hom.extents))
+
+    def groups(self, d: int) -> IntExpression:
+        """Return how many work-groups there are along a dimension."""
+        size = self.schedule.group[d]
+        return ceiling(self.hom.extents[d], size) if size else Number(1)
+
+    def width(self, d: int) -> int:
+        """Return how many points of a dimension a vector holds."""
+        return self.schedule.width if d == self.schedule.vector else 1
+
+    def tile(self, d: int) -> int:
+        """Return how many points of a dimension a register tile has."""
+        return self.schedule.private[d] * self.width(d)
+
+    def step(self, d: int) -> int:
+        """Return how far a group's work-items get with one register tile each."""
+        return self.tile(d) * self.schedule.items[d]
+
+    def covered(self, d: int) -> int | None:
+        """Return how many points a group covers at most; None where that is not known."""
+        return self._covered[d]
+
+    @cached_property
+    def _covered(self) -> tuple[int | None, ...]:
+        pairs = zip(self._extents, self.schedule.group, strict=True)
+        return tuple(n if not group else group if n is None else min(n, group) for n, group in pairs)
+
+    def is_tiled(self, d: int) -> bool:
+        """Whether a dimension has a loop over cache tiles."""
+        size, covered = self.schedule.local[d], self.covered(d)
+        return size > 0 and (covered is None or size < covered)
+
+    def length(self, d: int) -> int | None:
+        """Return how many points a cache tile has at most; None where that is not known."""
+        return self.schedule.local[d] if self.is_tiled(d) else self.covered(d)
+
+    def divides(self, d: int, step: int) -> bool:
+        """Whether every cache tile of a dimension is known to consist of whole tiles of ``step`` points."""
+        n, length = self.extent(d), self.length(d)
+        return step == 1 or (n is not None and length is not None and n % step == 0 == length % step)
+
+    def is_multiple(self, d: int, size: int) -> bool:
+        """Whether an extent is known to be a multiple of ``size``."""
+        n = self.extent(d)
+        return n is not None and n % size == 0
+
+    @cached_property
+    def tiled_order(self) -> tuple[int, ...]:
+        """The loops over cache tiles, outermost first."""
+        return tuple(d for d in self.schedule.local_order if self.is_tiled(d))
+
+    @cached_property
+    def persistent(self) -> bool:
+        """Whether totals stay in variables while cache tiles of the reduction come and go."""
+        tiled = self.tiled_order
+        if not any(d in self.reduced for d in tiled):
+            return False
+        first = next(k for k, d in enumerate(tiled) if d in self.reduced)
+        single = all(self.length(d) is not None and self.length(d) == self.step(d) for d in self.kept)
+        return single and all(d in self.reduced for d in tiled[first:])
+
+    @property
+    def waits(self) -> bool:
+        """Whether totals wait in memory between cache tiles of the reduction."""
+        return any(d in self.reduced for d in self.tiled_order) and not self.persistent
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all register tiles have one shape, because work-items meet at barriers."""
+        return self.total_items > 1 or self.persistent
+
+    @property
+    def vector_is_reduced(self) -> bool:
+        """Whether vectors hold neighbours of a reduced dimension."""
+        return self.schedule.vector in self.reduced
+
+    def guard_uses(self, d: int) -> bool:
+        """Whether the guard depends on a dimension."""
+        return self.hom.guard is not None and self.hom.iterators[d] in names_in(self.hom.guard)
+
+
+def ceiling(extent: IntExpression, size: int) -> IntExpression:
+    """Return ``extent / size`` rounded up; 0 for an empty dimension."""
+    if isinstance(extent, Number):
+        return Number(-(-extent.value // size))
+    if size == 1:
+        return extent
+    return Operation("/", (sum_of([(1, extent), (1, Number(size - 1))]), Number(size)))

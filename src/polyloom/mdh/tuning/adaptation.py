@@ -1,0 +1,101 @@
+"""The schedules of an md_hom, with those that were found for other sizes or by an earlier generator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil
+from random import Random
+
+from polyloom.ir.host import HostProgram, MdHom
+from polyloom.mdh.device.devices import DeviceModel
+from polyloom.mdh.schedule.schedules import Caching, Schedule, schedule_from_text
+from polyloom.mdh.schedule.search_space import ScheduleSpace, space_of
+
+
+@dataclass(frozen=True, eq=False)
+class SeededScheduleSpace:
+    """A ``ScheduleSpace`` that can read schedules from elsewhere; its default is worked out once.
+
+    ``seeds``: JSON texts of schedules for alike md_homs, from which the default starts.
+    """
+
+    space: ScheduleSpace
+    seeds: tuple[str, ...] = ()
+
+    @cached_property
+    def _default(self) -> Schedule:
+        found = (self.adapted(text) for text in self.seeds)
+        return self.space.default([schedule for schedule in found if schedule is not None])
+
+    def default(self) -> Schedule:
+        """Return the schedule that the cost model prefers."""
+        return self._default
+
+    def sample(self, rng: Random) -> Schedule:
+        """Return a random schedule."""
+        return self.space.sample(rng)
+
+    def neighbours(self, schedule: Schedule, rng: Random) -> Sequence[Schedule]:
+        """Return some schedules that differ a little from one."""
+        return self.space.neighbours(schedule, rng)
+
+    def predicted(self, schedule: Schedule) -> float:
+        """Return the seconds that the static cost model expects."""
+        return self.space.predicted(schedule)
+
+    def text(self, schedule: Schedule) -> str:
+        """Return the canonical JSON text."""
+        return schedule.text()
+
+    def adapted(self, text: str) -> Schedule | None:
+        """Return the legal schedule nearest to the JSON text of one; None where there is none like it.
+
+        Tiles that are longer than the extents are cut, work-groups rounded to tiles; then, one after
+        another, vectors, cache tiles and copies are given up.
+        """
+        try:
+            schedule = schedule_from_text(text)
+            return next((s for s in self._relaxed(schedule) if self.space.is_valid(s)), None)
+        except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError):
+            return None
+
+    def _relaxed(self, schedule: Schedule) -> Iterator[Schedule]:
+        yield schedule
+        if len(schedule.private) != len(self.space.hom.extents):
+            return
+        cut = self._cut(schedule)
+        yield self._rounded(cut)
+        yield self._rounded(replace(cut, follow=None, streaming=False))
+        whole = replace(cut, local=(0,) * len(cut.local), inputs=(Caching(),) * len(cut.inputs))
+        yield self._rounded(whole)
+        scalar = replace(whole, vector=None, width=1)
+        yield self._rounded(scalar)
+        yield replace(scalar, group=(0,) * len(cut.group), follow=None)
+
+    def _cut(self, schedule: Schedule) -> Schedule:
+        """Make register tiles no longer than the extents."""
+        private = list(schedule.private)
+        for d, size in enumerate(private):
+            width = schedule.width if d == schedule.vector else 1
+            private[d] = max(1, min(size, ceil(self.space.extent(d) / width)))
+        return replace(schedule, private=tuple(private))
+
+    def _rounded(self, schedule: Schedule) -> Schedule:
+        """Make cache tiles multiples of register tiles, and work-groups multiples of cache tiles."""
+        local, group = list(schedule.local), list(schedule.group)
+        facts = self.space.facts(schedule)
+        for d in range(len(local)):
+            step = facts.step(d)
+            local[d] = ceil(local[d] / step) * step if local[d] and d in facts.kept else local[d]
+            unit = local[d] or step
+            group[d] = ceil(group[d] / unit) * unit if group[d] else 0
+        return replace(schedule, local=tuple(local), group=tuple(group))
+
+
+def seeded_space(
+    hom: MdHom, program: HostProgram, device: DeviceModel, seeds: Sequence[str] = ()
+) -> SeededScheduleSpace:
+    """Return the schedules of an md_hom of ``program``; ``seeds``: of alike md_homs, as JSON texts."""
+    return SeededScheduleSpace(space_of(hom, program, device), tuple(seeds))

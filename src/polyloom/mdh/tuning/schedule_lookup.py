@@ -1,0 +1,112 @@
+"""An emitter that asks the database: tuned schedules where there are any, else the cost model's."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+from polyloom.diagnostics import PolyloomError
+from polyloom.ir.host import HostProgram, MdHom, Nest
+from polyloom.mdh.device.devices import DeviceModel
+from polyloom.mdh.kernel.launch import Launch
+from polyloom.mdh.kernel.nest import emit_nest
+from polyloom.mdh.lowering.canonical_names import emit_unnamed
+from polyloom.mdh.lowering.lower import emit_md_hom, has_tiles
+from polyloom.mdh.lowering.tuning_targets import flattened, tune_targets
+from polyloom.mdh.schedule.schedules import Schedule
+from polyloom.mdh.schedule.signature import Key, key_of, options_of
+from polyloom.mdh.tuning.adaptation import SeededScheduleSpace, seeded_space
+from polyloom.mdh.tuning.choose import Choice, Origin, choose, tuning_results
+from polyloom.mdh.tuning.database import size_distance
+
+SEEDS = 2
+"""How many schedules of alike md_homs a choice starts from."""
+
+
+class TunedEmitter:
+    """Makes the kernels of a node.
+
+    ``path``: the database; None: the user's own. ``choices``: what was chosen for each md_hom, by its name.
+    ``unnamed``: md_homs that differ in names alone share kernels, for programs without parameters and loops.
+    """
+
+    def __init__(self, path: Path | None = None, *, unnamed: bool = False) -> None:
+        self._path = path
+        self._unnamed = unnamed
+        self._is_broken = False
+        self.choices: dict[str, Choice[Schedule]] = {}
+        self._program: HostProgram | None = None
+        self._targets: dict[int, MdHom] = {}
+        self._known: dict[tuple[Key, Key], Choice[Schedule]] = {}
+
+    def __call__(self, node: MdHom | Nest, program: HostProgram, device: DeviceModel) -> Launch:
+        """Return the kernels of a node of ``program``.
+
+        Errors: ``database-...`` where ``path`` is no database.
+        """
+        if isinstance(node, Nest):
+            return emit_nest(node, program, device)
+        if not has_tiles(node):
+            return emit_md_hom(node, program, device, None)
+        launched = self._launched(node, program)
+        if launched == node:
+            node, buffers = flattened(node, program.buffers)
+            launched, program = node, replace(program, buffers=buffers)
+        choice = self._choice(node, launched, program, device)
+        self.choices[node.name] = choice
+
+        def emit(hom: MdHom, around: HostProgram) -> Launch:
+            return emit_md_hom(hom, around, device, choice.schedule)
+
+        return emit_unnamed(node, program, emit) if self._unnamed else emit(node, program)
+
+    def forget(self) -> None:
+        """Ask again at the next call: schedules may have been tuned since."""
+        self._known.clear()
+
+    def _choice(
+        self, node: MdHom, launched: MdHom, program: HostProgram, device: DeviceModel
+    ) -> Choice[Schedule]:
+        """Return the schedule of an md_hom: the same for two that differ in names alone."""
+        options = options_of(strict=program.strict)
+        key = (
+            key_of(node, program.buffers, device.id, options),
+            key_of(launched, program.buffers, device.id, options),
+        )
+        if key not in self._known:
+            space = seeded_space(launched, program, device, self._alike(key[1]))
+            self._known[key] = self._chosen(node, program, device, space)
+        return self._known[key]
+
+    def _chosen(
+        self, node: MdHom, program: HostProgram, device: DeviceModel, space: SeededScheduleSpace
+    ) -> Choice[Schedule]:
+        """Ask the database. The user's own is not asked again once it was broken or locked for long."""
+        try:
+            results = None if self._is_broken else tuning_results(self._path)
+            with results or nullcontext() as database:
+                options = options_of(strict=program.strict)
+                return choose(node, program.buffers, device, space, database, options)
+        except PolyloomError:
+            if self._path is not None or self._is_broken:
+                raise
+            self._is_broken = True
+            return choose(node, program.buffers, device, space, None)
+
+    def _alike(self, key: Key) -> list[str]:
+        """Return what the model chose for the md_homs that differ from one in sizes least."""
+        found = [
+            (size_distance(key.sizes, launched.sizes), choice.schedule.text())
+            for (_, launched), choice in self._known.items()
+            if launched.signature == key.signature and choice.origin is Origin.MODEL
+        ]
+        return [text for _, text in sorted(found)[:SEEDS]]
+
+    def _launched(self, node: MdHom, program: HostProgram) -> MdHom:
+        """Return an md_hom with the sizes of a middle launch, where host iterators decide them."""
+        if self._program is not program:
+            self._program = program
+            known = () if program.parameters else tune_targets(program)
+            self._targets = {id(target.node): target.launched for target in known}
+        return self._targets.get(id(node), node)

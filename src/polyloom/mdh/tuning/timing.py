@@ -1,0 +1,73 @@
+"""The parent's side of tuning: candidates are timed in a child process, and none outstays its welcome."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, TypeVar
+
+from polyloom.mdh.tuning.candidate import Trial
+from polyloom.mdh.tuning.outcome import Outcome, Status
+from polyloom.mdh.tuning.worker import Died, Job, Overdue, Worker, start_failed
+
+S = TypeVar("S")
+
+FACTORY = "polyloom.mdh.tuning.candidate:Bench"
+LIMITS = {"start": 300.0, "build": 30.0, "first": 120.0, "check": 120.0, "repeat": 60.0, "": 60.0}
+"""Seconds that a stage may take; PoCL compiles at the first launch, so that is no shorter than a build."""
+
+ALLOWANCE = 5.0
+"""Seconds that a launch may take however short it should be: a machine that is busy, a compilation."""
+
+
+class DeviceMeasure(Generic[S]):
+    """Times the schedules of one md_hom on a device; ``text`` gives a schedule's JSON text."""
+
+    def __init__(
+        self,
+        trial: Trial,
+        text: Callable[[S], str],
+        build_limit: float = LIMITS["build"],
+        factory: str = FACTORY,
+    ) -> None:
+        self._worker = Worker(Job(factory, trial), {**LIMITS, "build": build_limit})
+        self._build_limit = build_limit
+        self._text = text
+
+    def measure(self, schedule: S, stop_above: float, yardstick: tuple[S, float] | None = None) -> Outcome:
+        """Time one schedule; a child that dies of it or hangs is replaced.
+
+        Errors: ``tuning-worker`` where no child can be started, and what opening the device raises.
+        """
+        try:
+            beside = None if yardstick is None else (self._text(yardstick[0]), yardstick[1])
+            limits = self._limits(stop_above)
+            outcome = self._worker.call("measure", self._text(schedule), stop_above, beside, limits=limits)
+        except Died as fault:
+            if not self._worker.ready:
+                raise start_failed(fault) from fault
+            return Outcome(Status.CRASHED, reason=str(fault))
+        except Overdue as fault:
+            return Outcome(Status.TIMEOUT, reason=str(fault))
+        assert isinstance(outcome, Outcome)
+        return outcome
+
+    def compare(self, schedules: Sequence[S], seconds: float) -> Mapping[str, Outcome]:
+        """Time right schedules in turns; nothing where the child dies of it."""
+        texts = [self._text(schedule) for schedule in schedules]
+        limits = {"build": self._build_limit * len(texts)}
+        try:
+            found: Mapping[str, Outcome] = self._worker.call("compare", texts, seconds, limits=limits)
+        except (Died, Overdue):
+            return {}
+        return found
+
+    def close(self) -> None:
+        """End the child."""
+        self._worker.close()
+
+    def _limits(self, stop_above: float) -> dict[str, float]:
+        if math.isinf(stop_above):
+            return {}
+        first = self._build_limit + ALLOWANCE + 10 * stop_above
+        return {"first": first, "repeat": ALLOWANCE + 30 * stop_above}

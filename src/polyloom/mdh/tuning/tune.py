@@ -1,0 +1,306 @@
+"""Tuning: a budget of seconds in, the fastest right schedule of each md_hom out, everything kept on the way.
+
+The search (``search``) knows no clock and no device; a measure knows how a schedule is timed: in a child
+process on a device (``timing``), or from what was recorded (``replay``). Every outcome goes to the database
+at once, so that Ctrl-C and ``kill -9`` lose at most the candidate under way.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Generic, Protocol, TypeVar
+
+from polyloom.diagnostics import Diagnostic, PolyloomError, error
+from polyloom.mdh.schedule.signature import Key
+from polyloom.mdh.tuning.database import Database
+from polyloom.mdh.tuning.outcome import Outcome, Status
+from polyloom.mdh.tuning.search import Search, SearchOptions, Space
+
+S = TypeVar("S")
+Timed = TypeVar("Timed", contravariant=True)
+
+Clock = Callable[[], float]
+
+LONGER = 0.4
+"""The first right schedule is the machine's yardstick, until one takes less than this of its time."""
+
+
+SURPRISE = 0.85
+"""A candidate that takes less than this of the best time is timed once more; the worse time counts."""
+
+
+class SeededSpace(Space[S], Protocol[S]):
+    """A space that can read schedules found elsewhere."""
+
+    def adapted(self, text: str) -> S | None:
+        """Return the legal schedule nearest to the JSON text of one, None where it is none at all."""
+
+
+class Measure(Protocol[Timed]):
+    """Times schedules and checks their results."""
+
+    def measure(
+        self, schedule: Timed, stop_above: float, yardstick: tuple[Timed, float] | None = None
+    ) -> Outcome:
+        """Time one schedule; give it up when one execution takes longer than ``stop_above`` seconds.
+
+        ``yardstick``: a right schedule with its seconds, which may be timed beside it.
+        """
+
+    def compare(self, schedules: Sequence[Timed], seconds: float) -> Mapping[str, Outcome]:
+        """Time right schedules in turns, for about ``seconds``; return outcomes by their texts."""
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """How much is spent, and on what.
+
+    ``budget``: seconds for all md_homs together; ``evaluations``: candidates for each at most; ``cutoff``: a
+    candidate is given up above so many times the best; ``finalists``: how many are timed once more in turns,
+    which takes ``last`` of the budget; ``patience``: stop after so many candidates without any better one.
+    """
+
+    budget: float = 60.0
+    evaluations: int | None = None
+    seed: int = 0
+    cutoff: float = 2.0
+    finalists: int = 4
+    last: float = 0.1
+    patience: int | None = None
+    search: SearchOptions = field(default_factory=SearchOptions)
+
+
+@dataclass(frozen=True)
+class Subject(Generic[S]):
+    """An md_hom to tune: its key, what it is called, its space, how it is timed.
+
+    ``weight``: the share of the program's time that it is expected to take. ``operations``: arithmetic
+    operations of one execution, for rates; None where nobody counted. ``sizes``: the extents, for a person.
+    """
+
+    key: Key
+    name: str
+    space: SeededSpace[S]
+    measure: Measure[S]
+    weight: float = 1.0
+    operations: int | None = None
+    sizes: tuple[int | str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far tuning is: shown to a person.
+
+    ``number`` of ``count`` md_homs; ``best`` and ``first`` (the first right one, most often the model's
+    choice) in seconds; ``left``: seconds of the budget of all.
+    """
+
+    name: str
+    number: int
+    count: int
+    evaluations: int
+    rejected: int
+    first: float
+    best: float
+    left: float
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What tuning found for one md_hom.
+
+    ``default``: seconds of the cost model's choice, infinity where it is not right. ``rejected``: how many
+    candidates ended in each other way. ``evaluations`` counts this run's only.
+    """
+
+    name: str
+    key: Key
+    schedule: str
+    seconds: float
+    default: float
+    evaluations: int
+    rejected: Mapping[Status, int]
+    interrupted: bool
+    operations: int | None = None
+    sizes: tuple[int | str, ...] = ()
+
+
+Observer = Callable[[Progress], None]
+
+
+def tune(
+    subjects: Sequence[Subject[S]],
+    database: Database,
+    options: TuneOptions,
+    observer: Observer | None = None,
+    clock: Clock = time.monotonic,
+) -> tuple[Tuned, ...]:
+    """Tune all subjects within one budget, shared by their weights; what one leaves over, the rest gets.
+
+    After Ctrl-C the results so far are returned, those of the subject under way marked ``interrupted``.
+
+    Errors: ``tuning-nothing`` where no candidate of an md_hom gives right results; those of the database
+    and of the measure.
+    """
+    end = clock() + options.budget
+    results: list[Tuned] = []
+    for number, subject in enumerate(subjects):
+        share = subject.weight / max(sum(each.weight for each in subjects[number:]), 1e-30)
+        deadline = clock() + share * max(end - clock(), 0.0)
+
+        def told(progress: Progress, number: int = number) -> None:
+            left = max(end - clock(), 0.0)
+            position = {"number": number + 1, "count": len(subjects), "left": left}
+            if observer is not None:
+                observer(Progress(**{**vars(progress), **position}))
+
+        run = _Run(subject, database, options, deadline, clock, told)
+        results.append(run.tuned())
+        if results[-1].interrupted:
+            break
+    return tuple(results)
+
+
+class _Run(Generic[S]):
+    """The tuning of one md_hom."""
+
+    def __init__(
+        self,
+        subject: Subject[S],
+        database: Database,
+        options: TuneOptions,
+        deadline: float,
+        clock: Clock,
+        observer: Observer,
+    ) -> None:
+        self.subject = subject
+        self.database = database
+        self.options = options
+        self.deadline = deadline
+        self.clock = clock
+        self.observer = observer
+        self.default = subject.space.text(subject.space.default())
+        self.rejected: dict[Status, int] = {}
+        self.evaluations = 0
+        self.since_best = 0
+        self.outcomes: dict[str, Outcome] = {}
+        self.yardstick: tuple[S, float] | None = None
+        self.search = self._search()
+
+    def tuned(self) -> Tuned:
+        """Search until the budget is spent, then time the best ones in turns."""
+        interrupted = False
+        try:
+            self._evaluate_all()
+            if len(self.search.best(2)) == 2:
+                self._confirm()
+        except KeyboardInterrupt:
+            interrupted = True
+        return self._result(interrupted)
+
+    def _search(self) -> Search[S]:
+        """Seeds: the best so far of this key, the model's choice, the best of the nearest sizes."""
+        space, key = self.subject.space, self.subject.key
+        found = self.database.entries(key)
+        kept = [space.adapted(entry.schedule) for entry in found[:2]]
+        others = [space.adapted(entry.schedule) for entry in self.database.nearest(key)]
+        seeds = [schedule for schedule in (*kept, space.default(), *others) if schedule is not None]
+        rng = Random(f"{self.options.seed} {key.signature} {key.sizes} {len(found)}")
+        skip = [text for text, status in self.database.rejected(key).items() if status is not Status.SLOW]
+        again = {space.text(schedule) for schedule in seeds}
+        search = Search(space, seeds, rng, self.options.search, [t for t in skip if t != self.default])
+        for entry in found:
+            schedule = space.adapted(entry.schedule)
+            if schedule is not None and space.text(schedule) == entry.schedule not in again:
+                search.tell(schedule, entry.outcome)
+        return search
+
+    def _evaluate_all(self) -> None:
+        last = min(self.options.last * self.options.budget, 0.3 * max(self.deadline - self.clock(), 0.0))
+        stop = self.deadline - last
+        while not self._done(stop):
+            schedule = self.search.ask()
+            if schedule is None:
+                return
+            self._evaluate(schedule)
+
+    def _done(self, stop: float) -> bool:
+        limit, patience = self.options.evaluations, self.options.patience
+        spent = self.clock() >= stop and self.evaluations > 0
+        enough = limit is not None and self.evaluations >= limit
+        return spent or enough or (patience is not None and self.since_best >= patience)
+
+    def _evaluate(self, schedule: S) -> None:
+        before = self._best()
+        outcome = self._measured(schedule, before)
+        if outcome.cost < SURPRISE * before < math.inf:
+            again = self._measured(schedule, before)
+            outcome = max(outcome, again, key=lambda each: each.cost)
+        text = self.subject.space.text(schedule)
+        self.database.record(self.subject.key, self.subject.name, text, outcome)
+        self.search.tell(schedule, outcome)
+        self.outcomes[text] = outcome
+        self.evaluations += 1
+        self.since_best = 0 if outcome.cost < before else self.since_best + 1
+        if self.yardstick is None or outcome.cost < LONGER * self.yardstick[1]:
+            self.yardstick = (schedule, outcome.cost) if math.isfinite(outcome.cost) else None
+        if outcome.status is not Status.VERIFIED:
+            self.rejected[outcome.status] = self.rejected.get(outcome.status, 0) + 1
+        self.observer(self._progress())
+
+    def _measured(self, schedule: S, best: float) -> Outcome:
+        return self.subject.measure.measure(schedule, self.options.cutoff * best, self.yardstick)
+
+    def _best(self) -> float:
+        """Return the best time of this run; what an earlier one measured, the machine may not reach now."""
+        return min((outcome.cost for outcome in self.outcomes.values()), default=math.inf)
+
+    def _progress(self) -> Progress:
+        first = next((o.cost for o in self.outcomes.values() if math.isfinite(o.cost)), math.inf)
+        rejected = sum(self.rejected.values())
+        return Progress(self.subject.name, 1, 1, self.evaluations, rejected, first, self._best(), 0.0)
+
+    def _confirm(self) -> None:
+        """Time the finalists, and the model's choice beside them, in turns."""
+        schedules = [told.schedule for told in self.search.best(self.options.finalists)]
+        texts = {self.subject.space.text(schedule) for schedule in schedules}
+        right = self.outcomes.get(self.default, Outcome(Status.WRONG)).status in (
+            Status.VERIFIED,
+            Status.SLOW,
+        )
+        if right and self.default not in texts:
+            schedules.append(self.subject.space.default())
+        results = dict(self.subject.measure.compare(schedules, max(self.deadline - self.clock(), 0.5)))
+        for text, outcome in results.items():
+            earlier = self.outcomes.get(text, outcome)
+            results[text] = replace(outcome, max_error=earlier.max_error)
+        self.database.confirm(self.subject.key, self.subject.name, results)
+        self.outcomes.update(results)
+
+    def _result(self, interrupted: bool) -> Tuned:
+        best = self.database.best(self.subject.key)
+        if best is None and not interrupted:
+            raise PolyloomError(self._nothing())
+        default = self.outcomes.get(self.default, Outcome(Status.WRONG)).seconds
+        return Tuned(
+            self.subject.name,
+            self.subject.key,
+            best.schedule if best else self.default,
+            best.outcome.cost if best else math.inf,
+            math.inf if default is None else default,
+            self.evaluations,
+            dict(self.rejected),
+            interrupted,
+            self.subject.operations,
+            self.subject.sizes,
+        )
+
+    def _nothing(self) -> Diagnostic:
+        reasons = [outcome.reason for outcome in self.outcomes.values() if outcome.reason]
+        message = f"no schedule of `{self.subject.name}` was right within the budget"
+        helps = ["give more seconds (`--budget`), or choose another device (`--device`)"]
+        return error("tuning-nothing", message, notes=list(dict.fromkeys(reasons))[:4], helps=helps)

@@ -1,0 +1,86 @@
+"""Tuning of whole host programs on a device."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from polyloom.ir.host import HostProgram
+from polyloom.ir.integers import integer
+from polyloom.mdh.device.devices import DeviceModel
+from polyloom.mdh.lowering.flops import operation_count
+from polyloom.mdh.lowering.lower import has_tiles
+from polyloom.mdh.lowering.tuning_targets import TuneTarget, tune_targets
+from polyloom.mdh.schedule.schedules import Schedule
+from polyloom.mdh.schedule.signature import Key, key_of, options_of
+from polyloom.mdh.tuning.adaptation import seeded_space
+from polyloom.mdh.tuning.candidate import Trial
+from polyloom.mdh.tuning.database import Database
+from polyloom.mdh.tuning.timing import DeviceMeasure
+from polyloom.mdh.tuning.tune import Clock, Observer, Subject, Tuned, TuneOptions, tune
+
+EMITTER = "polyloom.mdh.lowering.lower:emit_with_text"
+LEAST_SHARE = 0.02
+"""No md_hom gets less of the budget than this, times its share of their number."""
+
+
+def tune_programs(
+    programs: Sequence[HostProgram],
+    device: DeviceModel,
+    database: Database,
+    options: TuneOptions,
+    observer: Observer | None = None,
+    clock: Clock = time.monotonic,
+) -> tuple[Tuned, ...]:
+    """Tune every md_hom of programs whose parameters are folded; those that are alike once.
+
+    Md_homs without schedules (scans, histograms as plain nests) are left out.
+
+    Errors: those of ``tune.tune``.
+    """
+    targets = _distinct([target for program in programs for target in tune_targets(program)], device)
+    with ExitStack() as stack:
+        subjects = [_subject(key, target, device, options, stack) for key, target in targets]
+        return tune(_weighted(subjects), database, options, observer, clock)
+
+
+def _distinct(targets: Sequence[TuneTarget], device: DeviceModel) -> list[tuple[Key, TuneTarget]]:
+    found: dict[Key, TuneTarget] = {}
+    for target in targets:
+        if has_tiles(target.node):
+            found.setdefault(
+                key_of(target.node, target.buffers, device.id, options_of(strict=target.strict)), target
+            )
+    return list(found.items())
+
+
+def _subject(
+    key: Key, target: TuneTarget, device: DeviceModel, options: TuneOptions, stack: ExitStack
+) -> Subject[Schedule]:
+    folder = stack.enter_context(TemporaryDirectory(prefix="polyloom-", ignore_cleanup_errors=True))
+    space = seeded_space(target.launched, target.program(), device)
+    trial = Trial(target.program(), device, EMITTER, str(Path(folder)), options.seed)
+    measure: DeviceMeasure[Schedule] = DeviceMeasure(trial, Schedule.text)
+    stack.callback(measure.close)
+    weight = target.executions * space.predicted(space.default())
+    return Subject(
+        key,
+        target.node.name,
+        space,
+        measure,
+        weight,
+        operation_count(target.launched),
+        tuple(integer(extent, {}) for extent in target.launched.extents),
+    )
+
+
+def _weighted(subjects: Sequence[Subject[Schedule]]) -> list[Subject[Schedule]]:
+    """Return the subjects with shares of the budget, none too small; the heaviest last: it gets the rest."""
+    total = sum(subject.weight for subject in subjects) or 1.0
+    least = LEAST_SHARE / max(1, len(subjects))
+    shared = [replace(subject, weight=max(subject.weight / total, least)) for subject in subjects]
+    return sorted(shared, key=lambda subject: subject.weight)
