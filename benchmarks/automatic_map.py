@@ -28,13 +28,13 @@ from polyloom.diagnostics import PolyloomError, Source, Unsupported
 from polyloom.ir import Program
 from polyloom.pipeline import analyse_layer, complete_mapping
 from polyloom.polyhedra.effort import TooHardError, at_most
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.mapping import Mapping
+from polyloom.wafer.machine.model import Machine, load_machine
+from polyloom.wafer.mapping.mapping import Mapping
+from polyloom.wafer.mapping.reader import read_mapping
 from polyloom.wafer.placement.choose import Choice
-from polyloom.wafer.program import compile_program
-from polyloom.wafer.simd import SimdOptions
-from polyloom.wafer.simulation import simulate_program
-from polyloom.wafer.simulator.machine import Machine, load_machine
+from polyloom.wafer.program.wafer_program import compile_program
+from polyloom.wafer.simd.decision import SimdOptions
+from polyloom.wafer.simulation.run import simulate_program
 
 GOAL = 1.3
 MOST_INSTANCES = 300

@@ -15,12 +15,12 @@ from polyloom.frontends.lair.lower import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.ir import Program, evaluate, random_inputs
 from polyloom.pipeline import analyse_layer
-from polyloom.wafer.extensions import ALL_EXTENSIONS, Extension
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.mapping import Mapping as LairMap
-from polyloom.wafer.program import WaferProgram, compile_program
-from polyloom.wafer.simd import SimdMode, SimdOptions
-from polyloom.wafer.simulator.machine import load_machine
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.machine.options import ALL_EXTENSIONS, Extension
+from polyloom.wafer.mapping.mapping import Mapping as LairMap
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.program.wafer_program import WaferProgram, compile_program
+from polyloom.wafer.simd.decision import SimdMode, SimdOptions
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 Arrays = dict[str, npt.NDArray[Any]]

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.wafer.instructions import table_text
+from polyloom.wafer.machine.instructions import table_text
+from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.simulator.build import build_program
 from polyloom.wafer.simulator.fabric import Fabric
-from polyloom.wafer.simulator.machine import Machine
 from polyloom.wafer.simulator.result import Result, Trace, TraceKind
 
 PROGRAMS = Path(__file__).parent / "handwritten"

@@ -1,7 +1,7 @@
 """Published measurements of Cerebras machines, and what the simulator gives for the same programs.
 
 A case is a program, a measurement that somebody published, and the way to take the same measurement from a
-simulation. One set of numbers per machine (wafer/simulator/machines) serves all cases; a case that something
+simulation. One set of numbers per machine (wafer/machine/machines) serves all cases; a case that something
 was set from is marked "fit" and does not count. All programs are written by hand (benchmarks/handwritten):
 none comes from a layer.
 
@@ -31,7 +31,7 @@ from machine_programs import (
     words,
 )
 
-from polyloom.wafer.simulator.machine import MACHINES, Machine, load_machine
+from polyloom.wafer.machine.model import MACHINES, Machine, load_machine
 
 PAGE = Path(__file__).parents[1] / "docs" / "machine_model.md"
 TOLERANCE = 0.15

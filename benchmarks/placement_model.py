@@ -27,13 +27,13 @@ from rich.table import Table
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.pipeline import analyse_layer
 from polyloom.polyhedra.effort import TooHardError, at_most
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.mapping import Mapping
-from polyloom.wafer.placement.cost_model import estimated_cycles
-from polyloom.wafer.program import compile_program
-from polyloom.wafer.simd import SimdOptions
-from polyloom.wafer.simulation import simulate_program
-from polyloom.wafer.simulator.machine import Machine, load_machine
+from polyloom.wafer.machine.model import Machine, load_machine
+from polyloom.wafer.mapping.mapping import Mapping
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.placement.cost.model import estimated_cycles
+from polyloom.wafer.program.wafer_program import compile_program
+from polyloom.wafer.simd.decision import SimdOptions
+from polyloom.wafer.simulation.run import simulate_program
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ import islpy as isl
 from polyloom.diagnostics import Source
 from polyloom.ir.program import Program, Statement, Tensor
 from polyloom.ir.relations import access_relation, instance_set
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.mapping import Mapping
+from polyloom.wafer.mapping.grid import Grid, Side
+from polyloom.wafer.mapping.mapping import Mapping
+from polyloom.wafer.mapping.reader import read_mapping
 from polyloom.wafer.placement.ports import input_lines, output_lines, relation_text
-from polyloom.wafer.sides import Grid, Side
 
 
 def random_map(random: Random, program: Program, like: Mapping) -> str:

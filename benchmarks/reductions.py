@@ -18,10 +18,10 @@ from polyloom.frontends.lair.parse import parse
 from polyloom.ir import random_inputs
 from polyloom.pipeline import analyse_layer, compile_layer
 from polyloom.wafer.collectives import Estimate, ReductionShape
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.simd import SimdOptions
-from polyloom.wafer.simulation import simulate_program
-from polyloom.wafer.simulator.machine import load_machine
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.simd.decision import SimdOptions
+from polyloom.wafer.simulation.run import simulate_program
 
 LAIR = "lair red(): float32 x[{P}][{B}] -> float32 y[{B}]\n{{ all (p, i) in ({P}, {B}) y[i] += x[p][i] }}\n"
 MAP = "size: {{ PE[{P}, 1] }}\ncompute_map: {{ red[p, i] -> PE[p, 0] }}\n"

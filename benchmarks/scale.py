@@ -29,11 +29,11 @@ from polyloom.frontends.lair.lower import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.ir import Program
 from polyloom.pipeline import analyse_layer, compile_layer
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.program import WaferProgram
-from polyloom.wafer.simd import SimdMode, SimdOptions
-from polyloom.wafer.simulation import simulate_program
-from polyloom.wafer.simulator.machine import load_machine
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.program.wafer_program import WaferProgram
+from polyloom.wafer.simd.decision import SimdMode, SimdOptions
+from polyloom.wafer.simulation.run import simulate_program
 
 LAYER = Path(__file__).parents[1] / "examples" / "ff.lair"
 TILE = 8

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from polyloom.wafer.instructions import table_text
+from polyloom.wafer.machine.instructions import table_text
+from polyloom.wafer.machine.model import load_machine
 from polyloom.wafer.simulator.build import build_program
 from polyloom.wafer.simulator.fabric import Fabric
-from polyloom.wafer.simulator.machine import load_machine
 from polyloom.wafer.simulator.result import Result
 
 PROGRAM = Path(__file__).parents[1] / "tests" / "wafer" / "simulator" / "programs" / "chain"

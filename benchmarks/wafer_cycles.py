@@ -22,10 +22,10 @@ from rich.progress import track
 from rich.table import Table
 
 from polyloom.polyhedra.bounds import integer_bounds
-from polyloom.wafer.extensions import ALL_EXTENSIONS, Extension
-from polyloom.wafer.program import WaferProgram
-from polyloom.wafer.simd import SimdAnalysis, SimdMode, Strategy
-from polyloom.wafer.simulation import Simulation, simulate_program
+from polyloom.wafer.machine.options import ALL_EXTENSIONS, Extension
+from polyloom.wafer.program.wafer_program import WaferProgram
+from polyloom.wafer.simd.decision import SimdAnalysis, SimdMode, Strategy
+from polyloom.wafer.simulation.run import Simulation, simulate_program
 
 GOLDEN = Path(__file__).with_suffix(".json")
 DENSITIES = (1.0, 0.5)

@@ -132,7 +132,7 @@ def test_the_oracle_shares_nothing_with_the_transformations() -> None:
 @pytest.mark.parametrize(
     ("file", "text", "arrow"),
     [
-        ("ir/a.py", "from polyloom.wafer.tasks import x", "ir -> wafer"),
+        ("ir/a.py", "from polyloom.wafer.dataflow.tasks import x", "ir -> wafer"),
         ("wafer/a.py", "def f():\n    import polyloom.frontends.lair", "wafer -> frontends"),
         ("polyhedra/a.py", "from polyloom import ir", "polyhedra -> ir"),
         ("wafer/a.py", "from polyloom.sources import load_program", "wafer -> sources"),

@@ -48,20 +48,27 @@ from polyloom.pipeline import (
 from polyloom.polyhedra.effort import limited
 from polyloom.sources import Reading, is_c, load_host_programs, load_model, load_tensors, text_or_file
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.check import MadeUpReals, Reals, check_outputs, checked_batch, made_up, made_up_reals
 from polyloom.wafer.collectives import ReductionShape
-from polyloom.wafer.explanation import explanation, resources_document
-from polyloom.wafer.extensions import Extension, without
-from polyloom.wafer.manifest import manifest
-from polyloom.wafer.mapping import Mapping as LairMap
-from polyloom.wafer.per_layer import LayerRun, ModelRun
+from polyloom.wafer.explain.document import explanation, resources_document
+from polyloom.wafer.explain.grids import watched_pes
+from polyloom.wafer.explain.layers import LayerRun, ModelRun
+from polyloom.wafer.host.manifest import manifest
+from polyloom.wafer.machine.model import Machine, load_machine
+from polyloom.wafer.machine.options import Extension, without
+from polyloom.wafer.mapping.mapping import Mapping as LairMap
 from polyloom.wafer.placement.choose import Choice
-from polyloom.wafer.program import Survey, WaferProgram, survey
-from polyloom.wafer.simd import SimdMode, SimdOptions
-from polyloom.wafer.simulation import simulate_program
-from polyloom.wafer.simulation_result import SimulationResult
-from polyloom.wafer.simulator.machine import Machine, load_machine
-from polyloom.wafer.views.grids import watched_pes
+from polyloom.wafer.program.wafer_program import Survey, WaferProgram, survey
+from polyloom.wafer.simd.decision import SimdMode, SimdOptions
+from polyloom.wafer.simulation.check import (
+    MadeUpReals,
+    Reals,
+    check_outputs,
+    checked_batch,
+    made_up,
+    made_up_reals,
+)
+from polyloom.wafer.simulation.result import SimulationResult
+from polyloom.wafer.simulation.run import simulate_program
 
 __all__ = [
     "Choice",

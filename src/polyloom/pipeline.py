@@ -30,22 +30,22 @@ from polyloom.polyhedra.effort import refusing
 from polyloom.scop.model import Origin, Scop, ScopArray
 from polyloom.sources import LoadedHost, Reading, load_host_programs, load_macros, only_program
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.array_layout import lay_out, layout_remarks
-from polyloom.wafer.border import peel_border
+from polyloom.wafer.array_layout.order import lay_out, layout_remarks
+from polyloom.wafer.border.peeling import peel_border
 from polyloom.wafer.collectives import ReductionShape, plan_reductions
-from polyloom.wafer.expressible import check_expressible
-from polyloom.wafer.mapping import Mapping
-from polyloom.wafer.memory import LocalArray, allocate
+from polyloom.wafer.dataflow.local_arrays import LocalArray, allocate
+from polyloom.wafer.dataflow.tasks import ComputeTask, TaskGraph, build_tasks
+from polyloom.wafer.machine.model import Machine
+from polyloom.wafer.mapping.mapping import Mapping
+from polyloom.wafer.mapping.supported import check_expressible
 from polyloom.wafer.placement.candidates import SearchOptions
 from polyloom.wafer.placement.choose import Choice, complete
-from polyloom.wafer.placement.cost_model import estimated_cycles
-from polyloom.wafer.program import WaferProgram, compile_program
-from polyloom.wafer.simd import SimdAnalysis, SimdMode, SimdOptions, extension_remarks, missed_remark
-from polyloom.wafer.simulator.machine import Machine
-from polyloom.wafer.strategies import enlarge
-from polyloom.wafer.tasks import ComputeTask, TaskGraph, build_tasks
-from polyloom.wafer.vectorise import vectorise
-from polyloom.wafer.whole_stream import whole_stream
+from polyloom.wafer.placement.cost.model import estimated_cycles
+from polyloom.wafer.program.wafer_program import WaferProgram, compile_program
+from polyloom.wafer.simd.decide import vectorise
+from polyloom.wafer.simd.decision import SimdAnalysis, SimdMode, SimdOptions, extension_remarks, missed_remark
+from polyloom.wafer.simd.paper_strategies import enlarge
+from polyloom.wafer.simd.whole_stream import whole_stream
 
 CHECK_SECONDS = 60.0
 """How long a C program may run with which tuned results are compared."""

@@ -220,7 +220,7 @@ def test_what_does_not_fit_is_refused_with_a_table(capsys: Captured) -> None:
 
 def test_a_wrong_result_fails(capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A simulation that gives something else than the evaluator: exit status 1, and where they differ."""
-    from polyloom.wafer import check
+    from polyloom.wafer.simulation import check
 
     monkeypatch.setattr(check, "evaluate", lambda p, i: {n: a + 1 for n, a in evaluate(p, i).items()})
     shown = document(capsys, ["simulate", *MAPPED, "--check"], status=1)

@@ -6,7 +6,7 @@ from mutant import Mutant, Probe
 
 MUTANTS = [
     Mutant(
-        "wafer/beyond",
+        "wafer/simd/extended_strategies",
         "rounds = statement.expression.type.is_float and",
         "rounds = False and",
         Probe("wafer_probes.order_is_kept"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from test_beyond import BAND, Made, only, used
 
-from polyloom.wafer.extensions import Extension
+from polyloom.wafer.machine.options import Extension
 
 DIAGONALS = """lair f(): float16 x[48], float16 W[2][8][40] -> float16 y[2]
 { all (w, r, s) in (2, 8, 40) y[w] += x[w + r + s] * W[w][r][s] }"""

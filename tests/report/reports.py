@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from polyloom import read_mapping, read_program, simulate
-from polyloom.wafer.simulation_result import SimulationResult
+from polyloom.wafer.simulation.result import SimulationResult
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SIZES: dict[str, dict[str, object]] = {

@@ -15,9 +15,9 @@ from polyloom.frontends.lair.parse import parse
 from polyloom.ir.program import Program
 from polyloom.pipeline import analyse_layer
 from polyloom.report.explain_view import View
-from polyloom.wafer.extensions import ALL_EXTENSIONS, Extension, without
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.simd import SimdMode, SimdOptions
+from polyloom.wafer.machine.options import ALL_EXTENSIONS, Extension, without
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.simd.decision import SimdMode, SimdOptions
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LAYERS = ["conv1d", "conv2d", "conv1x1", "ff44"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyloom.report.html.graph_layout import HEIGHT, WIDTH, draw
-from polyloom.wafer.views.task_links import TaskArrow, TaskLinks, TaskNode
+from polyloom.wafer.explain.task_links import TaskArrow, TaskLinks, TaskNode
 
 
 def links(count: int, pairs: set[tuple[int, int]]) -> TaskLinks:

@@ -18,7 +18,7 @@ from polyloom.diagnostics import PolyloomError
 from polyloom.ir.program import Program
 from polyloom.report.html import page_text, write_report
 from polyloom.report.html.page import _shown
-from polyloom.wafer.simulation_result import SimulationResult
+from polyloom.wafer.simulation.result import SimulationResult
 
 VOID = {"meta", "input", "br", "path", "rect", "i"}
 

@@ -13,7 +13,7 @@ from layers import Layer
 
 from polyloom.ir.program import Program
 from polyloom.ir.relations import element_set
-from polyloom.wafer.sides import Grid, Side
+from polyloom.wafer.mapping.grid import Grid, Side
 
 _NEXT = ";\n             "
 

@@ -20,7 +20,7 @@ from polyloom.ir.expressions import Binary, BinaryOp, Read
 from polyloom.ir.program import Access, Affine, Combine, Program, Statement, Tensor
 from polyloom.ir.relations import access_relation, element_set, instance_set
 from polyloom.ir.types import ElementType
-from polyloom.wafer.sides import Grid, Side
+from polyloom.wafer.mapping.grid import Grid, Side
 
 _NEXT = ";\n             "
 _MOST_POINTS = 400

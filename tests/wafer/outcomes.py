@@ -11,12 +11,12 @@ from polyloom.diagnostics import PolyloomError, Source
 from polyloom.ir import random_inputs
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.mapping import Mapping
-from polyloom.wafer.program import compile_program
-from polyloom.wafer.simd import SimdMode, SimdOptions
-from polyloom.wafer.simulation import simulate_program
-from polyloom.wafer.simulator.machine import load_machine
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.mapping.mapping import Mapping
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.program.wafer_program import compile_program
+from polyloom.wafer.simd.decision import SimdMode, SimdOptions
+from polyloom.wafer.simulation.run import simulate_program
 
 MODES = tuple(SimdMode)
 REFUSED = ("map-adapter", "map-delivery", "wafer-colors", "wafer-queues")

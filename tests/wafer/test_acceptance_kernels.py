@@ -13,11 +13,11 @@ from corpus import EXAMPLES, Layer
 from polyloom.diagnostics import Source
 from polyloom.ir import evaluate
 from polyloom.pipeline import analyse_layer
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.program import compile_program
-from polyloom.wafer.simd import SimdMode, SimdOptions
-from polyloom.wafer.simulation import Simulation, simulate_program
-from polyloom.wafer.simulator.machine import load_machine
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.program.wafer_program import compile_program
+from polyloom.wafer.simd.decision import SimdMode, SimdOptions
+from polyloom.wafer.simulation.run import Simulation, simulate_program
 
 Array = npt.NDArray[np.generic]
 

@@ -13,14 +13,14 @@ from test_zoo_shapes import case
 from polyloom.ir.types import ElementType
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.array_banks import temporary_bank
-from polyloom.wafer.code import ArrayDeclaration, array_offsets
-from polyloom.wafer.extensions import ALL_EXTENSIONS, Extension
-from polyloom.wafer.host import load_image, local_elements
-from polyloom.wafer.memory import LocalArray, array_of
-from polyloom.wafer.program import compile_program
-from polyloom.wafer.simd import SimdOptions
-from polyloom.wafer.simulator.machine import load_machine
+from polyloom.wafer.array_layout.banks import temporary_bank
+from polyloom.wafer.dataflow.local_arrays import LocalArray, array_of
+from polyloom.wafer.host.transfers import load_image, local_elements
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.machine.options import ALL_EXTENSIONS, Extension
+from polyloom.wafer.pe_program.tree import ArrayDeclaration, array_offsets
+from polyloom.wafer.program.wafer_program import compile_program
+from polyloom.wafer.simd.decision import SimdOptions
 
 FF = "lair S(): float16 W[16][16], float16 x[16] -> float16 y[16]\n"
 FF += "{ all (i, j) in (16, 16) y[i] += W[i][j] * x[j] }"

@@ -20,9 +20,9 @@ from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.ir import Program
 from polyloom.pipeline import analyse_layer, compile_layer
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.simd import SimdOptions
-from polyloom.wafer.simulator.machine import load_machine
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.simd.decision import SimdOptions
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -14,14 +14,14 @@ from polyloom.diagnostics import Source
 from polyloom.frontends.lair.lower import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.pipeline import analyse_layer
-from polyloom.wafer.explanation import explanation
-from polyloom.wafer.extensions import ALL_EXTENSIONS, Extension
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.memory import LocalArray
-from polyloom.wafer.program import WaferProgram, compile_program
-from polyloom.wafer.simd import SimdAnalysis, SimdOptions, Sizing, Strategy
-from polyloom.wafer.simulation import simulate_program
-from polyloom.wafer.simulator.machine import load_machine
+from polyloom.wafer.dataflow.local_arrays import LocalArray
+from polyloom.wafer.explain.document import explanation
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.machine.options import ALL_EXTENSIONS, Extension
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.program.wafer_program import WaferProgram, compile_program
+from polyloom.wafer.simd.decision import SimdAnalysis, SimdOptions, Sizing, Strategy
+from polyloom.wafer.simulation.run import simulate_program
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from corpus import Layer, layers
 from outcomes import MODES, REFUSED, outcome
 
 from polyloom.pipeline import analyse_layer
-from polyloom.wafer.border import peel_border
-from polyloom.wafer.border_flows import kinds_of
-from polyloom.wafer.explanation import explanation
-from polyloom.wafer.simd import SimdOptions
+from polyloom.wafer.border.flows import kinds_of
+from polyloom.wafer.border.peeling import peel_border
+from polyloom.wafer.explain.document import explanation
+from polyloom.wafer.simd.decision import SimdOptions
 from polyloom.wafer.simulator import build
 
 

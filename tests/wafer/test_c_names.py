@@ -15,14 +15,14 @@ from polyloom.ir import evaluate, random_inputs
 from polyloom.ir.expressions import Binary, BinaryOp, Constant, Expression, Unary, UnaryOp
 from polyloom.ir.types import ElementType
 from polyloom.pipeline import analyse_layer
-from polyloom.wafer.c_names import is_reserved
-from polyloom.wafer.instructions import instructions
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.program import compile_program
-from polyloom.wafer.scalar_code import function_names, scalar_code
-from polyloom.wafer.simd import SimdMode, SimdOptions
-from polyloom.wafer.simulation import simulate_program
-from polyloom.wafer.simulator.machine import load_machine
+from polyloom.wafer.machine.instructions import instructions
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.machine.scalar_c import function_names, scalar_code
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.pe_program.c_names import is_reserved
+from polyloom.wafer.program.wafer_program import compile_program
+from polyloom.wafer.simd.decision import SimdMode, SimdOptions
+from polyloom.wafer.simulation.run import simulate_program
 
 LAIR = """
 lair {node}(): float16 {weights}[4][6], float16 {arriving}[6] -> float16 {out}[4], float16 {second}[4]

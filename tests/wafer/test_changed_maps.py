@@ -16,11 +16,11 @@ from corpus import EXAMPLES, Layer, differences, expected, inputs_of, layers, to
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.ir import Program
 from polyloom.pipeline import analyse_layer
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.program import compile_program
-from polyloom.wafer.simd import SimdOptions
-from polyloom.wafer.simulation import simulate_program
-from polyloom.wafer.simulator.machine import load_machine
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.program.wafer_program import compile_program
+from polyloom.wafer.simd.decision import SimdOptions
+from polyloom.wafer.simulation.run import simulate_program
 
 SMALL = (
     *("axpy", "bias_streams", "conv1d", "conv1d_training", "dot_grid", "extremes_columns", "fc_batched"),

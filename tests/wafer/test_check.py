@@ -8,7 +8,7 @@ import pytest
 from polyloom import read_mapping, read_program
 from polyloom.ir import evaluate
 from polyloom.ir.rounding.any_order import digits_of
-from polyloom.wafer.check import Check, Reals, check_outputs, made_up_reals
+from polyloom.wafer.simulation.check import Check, Reals, check_outputs, made_up_reals
 
 SCALE = read_program(
     "lair scale(): float16 W[1], float16 x[1] -> float16 W1[1] { all (i) in (1) W1[i] = W[i] * x[i] }"

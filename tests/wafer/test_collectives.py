@@ -16,10 +16,10 @@ from polyloom.ir import evaluate, random_inputs
 from polyloom.pipeline import analyse_layer, compile_layer
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.collectives import ReductionShape, balanced
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.simd import SimdMode, SimdOptions
-from polyloom.wafer.simulation import simulate_program
-from polyloom.wafer.simulator.machine import load_machine
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.simd.decision import SimdMode, SimdOptions
+from polyloom.wafer.simulation.run import simulate_program
 
 LAIR = "lair red(): {T} x[{P}][{B}] -> {T} y[{B}]\n{{ all (p, i) in ({P}, {B}) y[i] {op}= x[p][i] }}\n"
 SIDES = {"east": "PE[p, 0]", "west": "PE[{P} - 1 - p, 0]", "south": "PE[0, p]", "north": "PE[0, {P} - 1 - p]"}

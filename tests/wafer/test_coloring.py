@@ -6,7 +6,7 @@ import islpy as isl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyloom.wafer.coloring import Use, color_uses, conflicts_of, crowd
+from polyloom.wafer.routing.coloring import Use, color_uses, conflicts_of, crowd
 
 
 def rectangle(low: tuple[int, int], high: tuple[int, int]) -> isl.Set:

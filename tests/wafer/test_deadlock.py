@@ -11,15 +11,15 @@ from corpus import Arrays, inputs_of, layers, together
 
 from polyloom.diagnostics import PolyloomError, Unsupported
 from polyloom.pipeline import analyse_layer, compile_layer
-from polyloom.wafer import patience as patience_module
-from polyloom.wafer import program as program_module
-from polyloom.wafer import units as units_module
-from polyloom.wafer.deadlock import Activity, Schedule, find_ring
-from polyloom.wafer.program import WaferProgram
-from polyloom.wafer.simd import SimdMode, SimdOptions
-from polyloom.wafer.simulation import simulate_program
-from polyloom.wafer.simulator.machine import load_machine
-from polyloom.wafer.units import Patience, Unit
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.program import activities as units_module
+from polyloom.wafer.program import synchronisation as patience_module
+from polyloom.wafer.program import wafer_program as program_module
+from polyloom.wafer.program.activities import Patience, Unit
+from polyloom.wafer.program.deadlock import Activity, Schedule, find_ring
+from polyloom.wafer.program.wafer_program import WaferProgram
+from polyloom.wafer.simd.decision import SimdMode, SimdOptions
+from polyloom.wafer.simulation.run import simulate_program
 
 ROW, COLUMN = isl.Map("{ PE[x, y] -> [y] }"), isl.Map("{ PE[x, y] -> [x] }")
 

@@ -14,11 +14,11 @@ from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.pipeline import analyse_layer
 from polyloom.polyhedra.loops.generate import Name, Number, Operation, replace_name, sum_of
-from polyloom.wafer.emit_c import integer_text, without_brackets
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.program import compile_program
-from polyloom.wafer.simd import SimdOptions
-from polyloom.wafer.simulator.machine import load_machine
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.pe_program.print_c import integer_text, without_brackets
+from polyloom.wafer.program.wafer_program import compile_program
+from polyloom.wafer.simd.decision import SimdOptions
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GOLDEN = Path(__file__).parent / "golden"

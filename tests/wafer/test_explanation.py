@@ -12,8 +12,8 @@ import pytest
 from corpus import Layer, layers
 
 from polyloom.pipeline import analyse_layer
-from polyloom.wafer.explanation import explanation
-from polyloom.wafer.simd import SimdMode, SimdOptions
+from polyloom.wafer.explain.document import explanation
+from polyloom.wafer.simd.decision import SimdMode, SimdOptions
 
 MODES = (SimdMode.AUTO, SimdMode.EXACT, SimdMode.ENUMERATE)
 COMPUTE = {"sparse", "dense", "local"}

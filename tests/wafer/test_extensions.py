@@ -11,7 +11,7 @@ from corpus import EXAMPLES
 from polyloom.api import explain, read_mapping, read_program, simulate
 from polyloom.cli.verbs import polyloom
 from polyloom.diagnostics import PolyloomError
-from polyloom.wafer.extensions import Extension
+from polyloom.wafer.machine.options import Extension
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "simd.md"
 

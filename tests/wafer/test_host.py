@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from polyloom.ir.program import Combine
 from polyloom.ir.types import ElementType
-from polyloom.wafer.chains import Chain
-from polyloom.wafer.host import (
+from polyloom.wafer.dataflow.local_arrays import LocalArray
+from polyloom.wafer.dataflow.reductions import Chain
+from polyloom.wafer.dataflow.streams import Stream
+from polyloom.wafer.host.transfers import (
     PortOrder,
     decode,
     encode,
@@ -22,9 +24,7 @@ from polyloom.wafer.host import (
     port_orders,
     wavelet_bits,
 )
-from polyloom.wafer.memory import LocalArray
-from polyloom.wafer.sides import Grid, Side
-from polyloom.wafer.streams import Stream
+from polyloom.wafer.mapping.grid import Grid, Side
 
 NOTHING = isl.Map("{ PE[x, y] -> x[i] : false }")
 NOWHERE = isl.Set("{ PE[x, y] : false }")

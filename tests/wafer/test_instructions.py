@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from polyloom.wafer.instructions import instructions, table_markdown, table_text
+from polyloom.wafer.machine.instructions import instructions, table_markdown, table_text
 
 
 def test_documentation_is_the_table() -> None:

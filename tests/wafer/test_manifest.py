@@ -14,14 +14,14 @@ from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.ir import evaluate, random_inputs
 from polyloom.pipeline import analyse_layer, compile_layer
-from polyloom.wafer.instructions import table_text
-from polyloom.wafer.manifest import manifest
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.program import WaferProgram
-from polyloom.wafer.simd import SimdOptions
+from polyloom.wafer.host.manifest import manifest
+from polyloom.wafer.machine.instructions import table_text
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.program.wafer_program import WaferProgram
+from polyloom.wafer.simd.decision import SimdOptions
 from polyloom.wafer.simulator.build import build_program
 from polyloom.wafer.simulator.fabric import Fabric
-from polyloom.wafer.simulator.machine import load_machine
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CASES = [

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from polyloom.polyhedra.bounds import constant_point
 from polyloom.polyhedra.functions import coefficients as matrix
-from polyloom.wafer.nests import Nest, find_nest, linear_function
+from polyloom.wafer.machine.descriptor_nests import Nest, find_nest, linear_function
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.pipeline import analyse_layer
-from polyloom.wafer.explanation import explanation
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.simd import SimdMode, SimdOptions
+from polyloom.wafer.explain.document import explanation
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.simd.decision import SimdMode, SimdOptions
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PARAMETERS = "[index_0, index_1, index, PE_X, PE_Y] -> "

@@ -11,10 +11,10 @@ from functools import cache
 import pytest
 from corpus import inputs_of, layers, together
 
-from polyloom.wafer.check import check_outputs
-from polyloom.wafer.program import WaferProgram
-from polyloom.wafer.simd import SimdMode
-from polyloom.wafer.simulation import Simulation, simulate_program
+from polyloom.wafer.program.wafer_program import WaferProgram
+from polyloom.wafer.simd.decision import SimdMode
+from polyloom.wafer.simulation.check import check_outputs
+from polyloom.wafer.simulation.run import Simulation, simulate_program
 
 GRAPHS = {
     "training": 0.97,

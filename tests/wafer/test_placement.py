@@ -14,10 +14,10 @@ from polyloom.diagnostics import PolyloomError, Source
 from polyloom.frontends.lair.from_program import from_program
 from polyloom.ir.program import Program
 from polyloom.pipeline import complete_mapping
-from polyloom.wafer.map_reader import read_mapping
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.mapping.reader import read_mapping
 from polyloom.wafer.placement.candidates import SearchOptions
 from polyloom.wafer.placement.choose import Choice
-from polyloom.wafer.simulator.machine import load_machine
 
 CS2 = load_machine("cs2")
 FEW = SearchOptions(layouts=3, refined=1, compiled=6)

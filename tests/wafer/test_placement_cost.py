@@ -7,10 +7,10 @@ from corpus import Layer, inputs_of, layers, together
 
 from polyloom.api import compile_wafer, read_mapping, read_program, simulate
 from polyloom.polyhedra.loops.generate import Name, Number, Operation
-from polyloom.wafer.placement.code_cost import evenly, stride_limit
-from polyloom.wafer.placement.cost_model import estimate, estimated_cycles
-from polyloom.wafer.placement.integer_values import trips, value_of
-from polyloom.wafer.simulation import simulate_program
+from polyloom.wafer.placement.cost.code import evenly, stride_limit
+from polyloom.wafer.placement.cost.integer_values import trips, value_of
+from polyloom.wafer.placement.cost.model import estimate, estimated_cycles
+from polyloom.wafer.simulation.run import simulate_program
 
 SHOWN = (
     "bias N=16",

@@ -9,17 +9,17 @@ from polyloom.api import read_mapping, read_program, simulate
 from polyloom.diagnostics import Source
 from polyloom.ir.program import Program
 from polyloom.pipeline import analyse_layer, complete_mapping
-from polyloom.wafer.placement.box_cost import BoxCosts
+from polyloom.wafer.machine.model import load_machine
 from polyloom.wafer.placement.boxes import LocalBox, Wishes, elements, local_box, used_elements
 from polyloom.wafer.placement.candidates import SearchOptions
 from polyloom.wafer.placement.choose import Choice
 from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile, unit
-from polyloom.wafer.placement.cost_model import estimated_cycles
-from polyloom.wafer.placement.estimate import Guesser
+from polyloom.wafer.placement.cost.boxes import BoxCosts
+from polyloom.wafer.placement.cost.estimate import Guesser
+from polyloom.wafer.placement.cost.model import estimated_cycles
 from polyloom.wafer.placement.fixed import place_of
-from polyloom.wafer.program import compile_program
-from polyloom.wafer.simd import SimdOptions
-from polyloom.wafer.simulator.machine import load_machine
+from polyloom.wafer.program.wafer_program import compile_program
+from polyloom.wafer.simd.decision import SimdOptions
 
 CS2 = load_machine("cs2")
 CONV = read_program("lair conv(): float16 x[2][18], float16 W[3][2][3] -> float16 y[3][16]\n"

@@ -22,11 +22,11 @@ from polyloom.polyhedra.binding import bind, project_out_parameters
 from polyloom.polyhedra.bounds import box_between
 from polyloom.polyhedra.effort import at_most
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.program import compile_program
-from polyloom.wafer.simd import SimdAnalysis, SimdOptions, Strategy
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.program.wafer_program import compile_program
+from polyloom.wafer.simd.decision import SimdAnalysis, SimdOptions, Strategy
 from polyloom.wafer.simulator import build
-from polyloom.wafer.simulator.machine import load_machine
 
 LATER = (pytest.mark.slow, pytest.mark.ci)
 

@@ -10,14 +10,14 @@ from corpus import differences, expected, inputs_of, layers, together
 from polyloom.diagnostics import Unsupported
 from polyloom.ir.program import Program
 from polyloom.pipeline import analyse_layer
-from polyloom.wafer.descriptors import descriptor_use
-from polyloom.wafer.explanation import resources_document
-from polyloom.wafer.mapping import Mapping
-from polyloom.wafer.program import compile_program, survey
-from polyloom.wafer.resources import COLORS, INPUTS, MEMORY, OUTPUTS, check_fits
-from polyloom.wafer.simd import SimdOptions
-from polyloom.wafer.simulation import simulate_program
-from polyloom.wafer.simulator.machine import load_machine
+from polyloom.wafer.explain.document import resources_document
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.mapping.mapping import Mapping
+from polyloom.wafer.pe_program.descriptors import descriptor_use
+from polyloom.wafer.program.resources import COLORS, INPUTS, MEMORY, OUTPUTS, check_fits
+from polyloom.wafer.program.wafer_program import compile_program, survey
+from polyloom.wafer.simd.decision import SimdOptions
+from polyloom.wafer.simulation.run import simulate_program
 
 CS2 = load_machine("cs2")
 

@@ -12,10 +12,10 @@ from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.roles import find_roles
-from polyloom.wafer.sides import pes_of
-from polyloom.wafer.simd import SimdOptions
+from polyloom.wafer.mapping.grid import pes_of
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.roles.roles import find_roles
+from polyloom.wafer.simd.decision import SimdOptions
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -12,13 +12,13 @@ from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.parse import parse
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.extensions import without
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.program import compile_program
-from polyloom.wafer.simd import SimdMode, SimdOptions, Strategy
-from polyloom.wafer.simulation import Simulation, simulate_program
-from polyloom.wafer.simulator.machine import load_machine
-from polyloom.wafer.tasks import TaskKind
+from polyloom.wafer.dataflow.tasks import TaskKind
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.machine.options import without
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.program.wafer_program import compile_program
+from polyloom.wafer.simd.decision import SimdMode, SimdOptions, Strategy
+from polyloom.wafer.simulation.run import Simulation, simulate_program
 
 MODES = (SimdMode.AUTO, SimdMode.OFF)
 Half = npt.NDArray[np.generic]

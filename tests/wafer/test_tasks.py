@@ -5,7 +5,7 @@ from __future__ import annotations
 from polyloom.api import read_mapping, read_program
 from polyloom.pipeline import analyse_layer
 from polyloom.polyhedra.effort import at_most
-from polyloom.wafer.simd import SimdOptions
+from polyloom.wafer.simd.decision import SimdOptions
 
 CONV3D = """\
 lair S(): float16 x[3][12][13][9], float16 W[5][3][3][2][3] -> float16 y[5][5][6][4]

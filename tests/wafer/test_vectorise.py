@@ -16,13 +16,13 @@ from polyloom.ir import evaluate, random_inputs
 from polyloom.ir.program import Program
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.extensions import ALL_EXTENSIONS, Extension
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.mapping import Mapping
-from polyloom.wafer.program import compile_program
-from polyloom.wafer.simd import SimdOptions, Strategy
-from polyloom.wafer.simulation import simulate_program
-from polyloom.wafer.simulator.machine import load_machine
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.machine.options import ALL_EXTENSIONS, Extension
+from polyloom.wafer.mapping.mapping import Mapping
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.program.wafer_program import compile_program
+from polyloom.wafer.simd.decision import SimdOptions, Strategy
+from polyloom.wafer.simulation.run import simulate_program
 
 ONE = "size: { PE[1, 1] }\ncompute_map: { S[%s] -> PE[0, 0] }"
 GRID = "size: { PE[2, 2] }\ncompute_map: { S[%s] -> PE[%s] }"

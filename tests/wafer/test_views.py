@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 from corpus import Layer, layers
 
-from polyloom.wafer.program import WaferProgram
-from polyloom.wafer.simd import SimdMode, Strategy
-from polyloom.wafer.views.grids import (
+from polyloom.wafer.explain.grids import (
     NO_ROLE,
     WATCH_ALL,
     memory_grid,
@@ -18,8 +16,10 @@ from polyloom.wafer.views.grids import (
     route_grids,
     watched_pes,
 )
-from polyloom.wafer.views.instances import MOST_ARRIVALS, MOST_PES, InstanceSample, instance_samples
-from polyloom.wafer.views.task_links import TaskLinks, task_links
+from polyloom.wafer.explain.instances import MOST_ARRIVALS, MOST_PES, InstanceSample, instance_samples
+from polyloom.wafer.explain.task_links import TaskLinks, task_links
+from polyloom.wafer.program.wafer_program import WaferProgram
+from polyloom.wafer.simd.decision import SimdMode, Strategy
 
 CHOSEN = ("conv1d", "ff44", "ff55_one_port", "training", "matmul", "maxpool", "state", "transpose", "rowsum")
 
@@ -80,10 +80,10 @@ def test_few_pes_of_a_large_rectangle_are_watched() -> None:
 def compiled_with(layer: Layer, text: str) -> WaferProgram:
     from polyloom.diagnostics import Source
     from polyloom.pipeline import analyse_layer
-    from polyloom.wafer.map_reader import read_mapping
-    from polyloom.wafer.program import compile_program
-    from polyloom.wafer.simd import SimdOptions
-    from polyloom.wafer.simulator.machine import load_machine
+    from polyloom.wafer.machine.model import load_machine
+    from polyloom.wafer.mapping.reader import read_mapping
+    from polyloom.wafer.program.wafer_program import compile_program
+    from polyloom.wafer.simd.decision import SimdOptions
 
     program = layer.program()
     mapping = read_mapping(Source("large.map", text), program)
@@ -145,8 +145,8 @@ def test_large_sets_have_a_window() -> None:
     )
     from polyloom.diagnostics import Source
     from polyloom.pipeline import analyse_layer
-    from polyloom.wafer.map_reader import read_mapping
-    from polyloom.wafer.simd import SimdOptions
+    from polyloom.wafer.mapping.reader import read_mapping
+    from polyloom.wafer.simd.decision import SimdOptions
 
     program = large.program()
     analysis = analyse_layer(program, read_mapping(Source("large.map", text), program), SimdOptions())

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from corpus import EXAMPLES, Layer, differences, expected, inputs_of, layers, together
 
-from polyloom.wafer.program import WaferProgram
-from polyloom.wafer.simd import SimdMode, Strategy
-from polyloom.wafer.simulation import simulate_program
+from polyloom.wafer.program.wafer_program import WaferProgram
+from polyloom.wafer.simd.decision import SimdMode, Strategy
+from polyloom.wafer.simulation.run import simulate_program
 
 MODES = tuple(SimdMode)
 LETTERS = {Strategy.HULL: "H", Strategy.EXACT: "X", Strategy.ENUMERATED: "E", Strategy.NONE: "-"}

@@ -16,26 +16,16 @@ from polyloom import pipeline
 from polyloom.diagnostics import PolyloomError
 from polyloom.ir.expressions import Binary, BinaryOp
 from polyloom.polyhedra.loops.generate import Number
-from polyloom.wafer import (
-    arrangement,
-    beyond,
-    chains,
-    compute_code,
-    matching,
-    nests,
-    role_program,
-    routes,
-    segments,
-    selection,
-    strategies,
-    stream_code,
-    tasks,
-    units,
-)
-from polyloom.wafer.code import Block, If
-from polyloom.wafer.memory import LocalArray
-from polyloom.wafer.simd import SimdAnalysis, SimdMode
-from polyloom.wafer.simulation import simulate_program
+from polyloom.wafer.codegen import compute, segments, streams
+from polyloom.wafer.dataflow import reductions, tasks
+from polyloom.wafer.dataflow.local_arrays import LocalArray
+from polyloom.wafer.machine import descriptor_nests, instruction_selection
+from polyloom.wafer.pe_program.tree import Block, If
+from polyloom.wafer.program import activities, role_program
+from polyloom.wafer.routing import all_routes
+from polyloom.wafer.simd import domain, extended_strategies, instruction_sequences, paper_strategies
+from polyloom.wafer.simd.decision import SimdAnalysis, SimdMode
+from polyloom.wafer.simulation.run import simulate_program
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 
@@ -66,7 +56,7 @@ def fault_of(layer: str, mode: SimdMode, invocations: int, density: float) -> st
 
 def without_disjointness_check(patch: pytest.MonkeyPatch) -> None:
     """Sec. 5.3 without (41): extra instances may write what belongs to proper ones."""
-    original = strategies._try_hull
+    original = paper_strategies._try_hull
 
     def mutated(analysis: Any, arrays: Any, options: Any) -> Any:
         if analysis.extra is None:
@@ -75,22 +65,22 @@ def without_disjointness_check(patch: pytest.MonkeyPatch) -> None:
         blind = replace(analysis, extra=replace(analysis.extra, writes=nothing, reads={}))
         return replace(original(blind, arrays, options), extra=analysis.extra)
 
-    patch.setattr(strategies, "_try_hull", mutated)
+    patch.setattr(paper_strategies, "_try_hull", mutated)
 
 
 def without_check_of_reads(patch: pytest.MonkeyPatch) -> None:
     """Extra instances may read outside of local arrays, which what they read does not enlarge."""
-    original = strategies._try_hull
+    original = paper_strategies._try_hull
 
     def mutated(analysis: Any, arrays: Any, options: Any) -> Any:
         return original(_reading_nothing(analysis), arrays, options)
 
-    patch.setattr(strategies, "_try_hull", mutated)
+    patch.setattr(paper_strategies, "_try_hull", mutated)
 
 
 def what_extra_instances_read_forgotten(patch: pytest.MonkeyPatch) -> None:
     """Arrays are enlarged by what extra instances write alone."""
-    original = strategies.enlarge
+    original = paper_strategies.enlarge
 
     def mutated(arrays: Any, analyses: Any) -> Any:
         return original(arrays, tuple(_reading_nothing(analysis) for analysis in analyses))
@@ -108,7 +98,7 @@ def _reading_nothing(analysis: SimdAnalysis) -> SimdAnalysis:
 
 def extra_instances_always_harmless(patch: pytest.MonkeyPatch) -> None:
     """Extra instances that change proper elements are taken, whatever they read."""
-    patch.setattr(beyond, "_harmless", lambda *_: True)
+    patch.setattr(extended_strategies, "_harmless", lambda *_: True)
 
 
 def arrays_not_enlarged(patch: pytest.MonkeyPatch) -> None:
@@ -142,28 +132,28 @@ def hull_offset_off_by_one(patch: pytest.MonkeyPatch) -> None:
 
 def dense_without_looking(patch: pytest.MonkeyPatch) -> None:
     """Every set is said to fill its bounding box."""
-    patch.setattr(arrangement, "is_dense_box", lambda *_: True)
+    patch.setattr(domain, "is_dense_box", lambda *_: True)
 
 
 def guard_dropped(patch: pytest.MonkeyPatch) -> None:
     """A PE acts on elements for which it has no instances."""
-    original = compute_code.compute_code
+    original = compute.compute_code
 
     def mutated(*arguments: Any) -> Any:
         code = original(*arguments)
         return code[-1].body if isinstance(code[-1], If) else code
 
-    patch.setattr(stream_code, "compute_code", mutated)
+    patch.setattr(streams, "compute_code", mutated)
 
 
 def first_configuration_always(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(compute_code, "_size_number", lambda *_: Number(0))
+    patch.setattr(compute, "_size_number", lambda *_: Number(0))
 
 
 def chain_parity_wrong(patch: pytest.MonkeyPatch) -> None:
     """The routers' colors alternate the other way round than those that the PEs send on."""
-    original = routes.split_by_color
-    patch.setattr(routes, "split_by_color", lambda chain: original(chain)[::-1])
+    original = all_routes.split_by_color
+    patch.setattr(all_routes, "split_by_color", lambda chain: original(chain)[::-1])
 
 
 def nothing_initialised(patch: pytest.MonkeyPatch) -> None:
@@ -176,19 +166,19 @@ def state_not_carried(patch: pytest.MonkeyPatch) -> None:
 
 def upstream_parts_left(patch: pytest.MonkeyPatch) -> None:
     """A PE of a chain sends its own part and does not add what comes."""
-    original = chains.Chain.positions
+    original = reductions.Chain.positions
 
-    def positions(self: chains.Chain, part: chains.Part) -> isl.Set:
-        if part is chains.Part.COMBINE:
+    def positions(self: reductions.Chain, part: reductions.Part) -> isl.Set:
+        if part is reductions.Part.COMBINE:
             return original(self, part).subtract(original(self, part))
-        combined = original(self, chains.Part.COMBINE)
-        return original(self, part).union(combined) if part is chains.Part.OWN else original(self, part)
+        combined = original(self, reductions.Part.COMBINE)
+        return original(self, part).union(combined) if part is reductions.Part.OWN else original(self, part)
 
-    patch.setattr(chains.Chain, "positions", positions)
+    patch.setattr(reductions.Chain, "positions", positions)
 
 
 def order_of_a_nest_not_checked(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(nests, "_keeps_order", lambda *_: True)
+    patch.setattr(descriptor_nests, "_keeps_order", lambda *_: True)
 
 
 def order_of_segments_not_checked(patch: pytest.MonkeyPatch) -> None:
@@ -197,7 +187,7 @@ def order_of_segments_not_checked(patch: pytest.MonkeyPatch) -> None:
 
 
 def unwritten_elements_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(chains, "_with_unwritten", lambda program, mapping, tensor, holders, resident: holders)
+    patch.setattr(reductions, "_with_unwritten", lambda program, mapping, tensor, holders, resident: holders)
 
 
 def ended_by_the_first_chunk(patch: pytest.MonkeyPatch) -> None:
@@ -214,14 +204,14 @@ def nothing_waits(patch: pytest.MonkeyPatch) -> None:
     original = role_program.units_on
 
     def mutated(builder: Any, patience: Any) -> Any:
-        return tuple(replace(unit, needs=(units.BEGIN,)) for unit in original(builder, patience))
+        return tuple(replace(unit, needs=(activities.BEGIN,)) for unit in original(builder, patience))
 
     patch.setattr(role_program, "units_on", mutated)
 
 
 def nothing_needed(patch: pytest.MonkeyPatch) -> None:
     """No unit needs another one: what then may wait in a ring is seen before any code is made."""
-    patch.setattr(units, "_with_needs", lambda unit, *_: replace(unit, needs=(units.BEGIN,)))
+    patch.setattr(activities, "_with_needs", lambda unit, *_: replace(unit, needs=(activities.BEGIN,)))
 
 
 def zeros_never_matter(patch: pytest.MonkeyPatch) -> None:
@@ -229,14 +219,14 @@ def zeros_never_matter(patch: pytest.MonkeyPatch) -> None:
 
 
 def differences_commute(patch: pytest.MonkeyPatch) -> None:
-    original = matching._binary_bindings
+    original = instruction_selection._binary_bindings
 
     def mutated(pattern: Binary, work: Any) -> Iterator[dict[int, Any]]:
         if isinstance(work, Binary) and work.op is BinaryOp.SUBTRACT is pattern.op:
             work = Binary(work.op, work.right, work.left)
         yield from original(pattern, work)
 
-    patch.setattr(matching, "_binary_bindings", mutated)
+    patch.setattr(instruction_selection, "_binary_bindings", mutated)
 
 
 FF = "ff44 M=32 N=16"
@@ -278,7 +268,7 @@ def test_a_wrong_compiler_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPa
 
 def test_a_lost_instruction_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     layer = next(known for known in layers() if known.name == FF)
-    monkeypatch.setattr(strategies, "match_instruction", lambda *_: None)
-    monkeypatch.setattr(selection, "instructions", tuple)
+    monkeypatch.setattr(paper_strategies, "match_instruction", lambda *_: None)
+    monkeypatch.setattr(instruction_sequences, "instructions", tuple)
     found = strategies_of(layer.compile(SimdMode.AUTO))
     assert found == "-" != wanted_strategies()[FF][SimdMode.AUTO]

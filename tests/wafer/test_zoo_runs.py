@@ -8,10 +8,10 @@ from test_zoo_shapes import PROGRAMS, case
 
 from polyloom.ir import evaluate, random_inputs
 from polyloom.pipeline import analyse_layer
-from polyloom.wafer.program import compile_program
-from polyloom.wafer.simd import SimdOptions
-from polyloom.wafer.simulation import simulate_program
-from polyloom.wafer.simulator.machine import load_machine
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.program.wafer_program import compile_program
+from polyloom.wafer.simd.decision import SimdOptions
+from polyloom.wafer.simulation.run import simulate_program
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -26,14 +26,14 @@ from polyloom.frontends.lair.parse import parse
 from polyloom.ir.program import Access, Program, Statement
 from polyloom.polyhedra.bounds import is_independent_of
 from polyloom.polyhedra.vectorized import evaluate_function
-from polyloom.wafer.extensions import ALL_EXTENSIONS, without
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.mapping import Mapping
-from polyloom.wafer.memory import LocalArray, allocate
-from polyloom.wafer.simd import SimdAnalysis, SimdMode, SimdOptions, Strategy
-from polyloom.wafer.strategies import analyse, choose_strategy
-from polyloom.wafer.tasks import build_tasks, trigger_position
-from polyloom.wafer.zeros import zeros_may_be_dropped
+from polyloom.wafer.dataflow.local_arrays import LocalArray, allocate
+from polyloom.wafer.dataflow.sparsity import zeros_may_be_dropped
+from polyloom.wafer.dataflow.tasks import build_tasks, trigger_position
+from polyloom.wafer.machine.options import ALL_EXTENSIONS, without
+from polyloom.wafer.mapping.mapping import Mapping
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.simd.decision import SimdAnalysis, SimdMode, SimdOptions, Strategy
+from polyloom.wafer.simd.paper_strategies import analyse, choose_strategy
 
 _DIM = isl.dim_type
 DATA = Path(__file__).parents[1] / "data"

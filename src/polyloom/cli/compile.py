@@ -58,7 +58,7 @@ def command(source: Path, target: str, folder: Path, **options: Any) -> None:
 
 def _wafer(source: Path, folder: Path, options: Mapping[str, Any]) -> tuple[str, ...]:
     from polyloom.api import compile_wafer
-    from polyloom.wafer.folder import write_folder
+    from polyloom.wafer.host.folder import write_folder
 
     map_file = options["map_file"]
     program, choice = load_chosen(source, options, map_file, quiet=False)

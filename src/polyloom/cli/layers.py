@@ -15,7 +15,7 @@ from polyloom.files import exists, is_folder, read_arrays, write_text
 
 if TYPE_CHECKING:
     from polyloom.ir.conversion.split_layers import Layer
-    from polyloom.wafer.per_layer import ModelRun
+    from polyloom.wafer.explain.layers import ModelRun
 
 
 def run_layers(

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from polyloom.sources import is_model
-from polyloom.wafer.extensions import Extension
+from polyloom.wafer.machine.options import Extension
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

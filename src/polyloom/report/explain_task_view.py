@@ -13,9 +13,9 @@ from polyloom.polyhedra.text.paper_notation import (
     point_notation,
     set_notation,
 )
-from polyloom.wafer.explanation_tasks import emitted_access, simd_sizes
-from polyloom.wafer.memory import LocalArray
-from polyloom.wafer.simd import SimdAnalysis, Strategy
+from polyloom.wafer.dataflow.local_arrays import LocalArray
+from polyloom.wafer.explain.tasks import emitted_access, simd_sizes
+from polyloom.wafer.simd.decision import SimdAnalysis, Strategy
 
 _STRATEGIES = {
     Strategy.HULL: "box hull, with extra instances where there are fewer",

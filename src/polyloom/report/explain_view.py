@@ -16,15 +16,15 @@ from polyloom.polyhedra.text.paper_notation import notation, placement_notation,
 from polyloom.report.explain_task_view import Row, task_rows, task_title
 from polyloom.report.resource_view import reduction_rows, resource_rows, resource_table
 from polyloom.report.terminal import ascii_only, console
-from polyloom.wafer.adapters import Adapter
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.array_layout import layout_effects
-from polyloom.wafer.chains import Chain
-from polyloom.wafer.explanation import chain_kind, pes_text
-from polyloom.wafer.memory import LocalArray
-from polyloom.wafer.moves import Move
-from polyloom.wafer.program import Survey
-from polyloom.wafer.sides import Side
+from polyloom.wafer.array_layout.order import layout_effects
+from polyloom.wafer.border.adapters import Adapter
+from polyloom.wafer.dataflow.local_arrays import LocalArray
+from polyloom.wafer.dataflow.reductions import Chain
+from polyloom.wafer.dataflow.transfers import Move
+from polyloom.wafer.explain.document import chain_kind, pes_text
+from polyloom.wafer.mapping.grid import Side
+from polyloom.wafer.program.wafer_program import Survey
 
 
 def print_explanation(analysis: LayerAnalysis, found: Survey | Diagnostic) -> None:

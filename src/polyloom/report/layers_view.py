@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from polyloom.report.terminal import WIDE, console
-from polyloom.wafer.per_layer import LayerRun, ModelRun, TaskShape
-from polyloom.wafer.simulation_result import SimulationResult
+from polyloom.wafer.explain.layers import LayerRun, ModelRun, TaskShape
+from polyloom.wafer.simulation.result import SimulationResult
 
 COLUMNS = ("cycles", "limit", "PEs", "bytes/PE", "wavelets", "SIMD", "other maps")
 

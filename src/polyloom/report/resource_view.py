@@ -10,8 +10,8 @@ from polyloom.polyhedra.text.paper_notation import set_notation
 from polyloom.report.explain_task_view import Row
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.collectives import Reduction
-from polyloom.wafer.program import Survey
-from polyloom.wafer.resources import MEMORY, MOST_OPERANDS, Amount, RoleResources
+from polyloom.wafer.program.resources import MEMORY, MOST_OPERANDS, Amount, RoleResources
+from polyloom.wafer.program.wafer_program import Survey
 
 
 def reduction_rows(analysis: LayerAnalysis) -> Iterator[Row]:

@@ -7,8 +7,8 @@ from polyloom.ir.text.expressions import tensor_text
 from polyloom.ir.types import ElementType
 from polyloom.ir.verification.comparison import said
 from polyloom.report.terminal import print_pairs
-from polyloom.wafer.check import Check, Reals
-from polyloom.wafer.simulation_result import SimulationResult
+from polyloom.wafer.simulation.check import Check, Reals
+from polyloom.wafer.simulation.result import SimulationResult
 
 
 def print_simulation(result: SimulationResult) -> None:

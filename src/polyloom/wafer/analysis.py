@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from polyloom.diagnostics import Diagnostic
 from polyloom.ir.program import Program
-from polyloom.wafer.border import Border
+from polyloom.wafer.border.peeling import Border
 from polyloom.wafer.collectives import Reduction
-from polyloom.wafer.mapping import Mapping
-from polyloom.wafer.memory import LocalArray
-from polyloom.wafer.simd import SimdAnalysis, SimdOptions
-from polyloom.wafer.tasks import TaskGraph
+from polyloom.wafer.dataflow.local_arrays import LocalArray
+from polyloom.wafer.dataflow.tasks import TaskGraph
+from polyloom.wafer.mapping.mapping import Mapping
+from polyloom.wafer.simd.decision import SimdAnalysis, SimdOptions
 
 
 @dataclass(frozen=True, eq=False)

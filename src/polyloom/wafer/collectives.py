@@ -28,12 +28,12 @@ from polyloom.polyhedra.bounds import (
     extent_between,
     integer_bounds,
 )
-from polyloom.wafer.border import Border
-from polyloom.wafer.chains import Chain, Results
-from polyloom.wafer.instructions import combining_instruction
-from polyloom.wafer.moves import Move
-from polyloom.wafer.simulator.machine import Machine
-from polyloom.wafer.tasks import TaskGraph
+from polyloom.wafer.border.peeling import Border
+from polyloom.wafer.dataflow.reductions import Chain, Results
+from polyloom.wafer.dataflow.tasks import TaskGraph
+from polyloom.wafer.dataflow.transfers import Move
+from polyloom.wafer.machine.instructions import combining_instruction
+from polyloom.wafer.machine.model import Machine
 
 
 class ReductionShape(Enum):

@@ -15,7 +15,7 @@ from test_tensorflow import DATA, TOLERANCE, stored
 from polyloom import simulate_layers
 from polyloom.frontends.graph.imported import Imported
 from polyloom.frontends.tensorflow import import_tensorflow
-from polyloom.wafer.per_layer import ModelRun
+from polyloom.wafer.explain.layers import ModelRun
 
 pytestmark = pytest.mark.slow
 

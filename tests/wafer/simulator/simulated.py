@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from polyloom.wafer.machine.model import Machine, load_machine
 from polyloom.wafer.simulator.build import build_program
 from polyloom.wafer.simulator.fabric import Fabric
-from polyloom.wafer.simulator.machine import Machine, load_machine
 from polyloom.wafer.simulator.result import SimulationError
 
 PROGRAMS = Path(__file__).parent / "programs"

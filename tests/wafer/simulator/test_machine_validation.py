@@ -15,7 +15,7 @@ from machine_validation import (
     row_text,
 )
 
-from polyloom.wafer.simulator.machine import MACHINES, load_machine
+from polyloom.wafer.machine.model import MACHINES, load_machine
 
 QUICK = [case for case in cases() if not case.slow]
 

@@ -17,9 +17,9 @@ from simulated import CS2, INSTRUCTIONS, ONE_PE, changed, fabric, files_of, one_
 from test_simulator_programs import chain, summary
 
 from polyloom.diagnostics import PolyloomError
+from polyloom.wafer.machine.model import MACHINES, load_machine
 from polyloom.wafer.simulator.build import BuildFailure, build_program
 from polyloom.wafer.simulator.compilers import NATIVE, choose_compiler, find_compiler, try_compiler
-from polyloom.wafer.simulator.machine import MACHINES, load_machine
 
 SMALL = {"P.c": role_text("half a[1];", "static void main(void) {}"), "layout.c": ONE_PE}
 
@@ -180,7 +180,7 @@ def test_wrong_use_of_the_wrapper() -> None:
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_every_number_of_a_machine_has_a_source_or_is_an_estimate(name: str) -> None:
-    text = (files("polyloom.wafer.simulator") / "machines" / f"{name}.json").read_text()
+    text = (files("polyloom.wafer.machine") / "machines" / f"{name}.json").read_text()
     document = json.loads(text)
     for key, entry in document.items():
         if key in ("name", "title"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from simulated import CS2, changed, dense, fabric, feed, one_pe, role_text
 
-from polyloom.wafer.simulator.machine import Machine
+from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.simulator.result import Result
 
 LAUNCH, CONFIGURE, BASE = CS2.simd_launch, CS2.configure, CS2.set_base_address

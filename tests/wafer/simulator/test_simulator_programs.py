@@ -22,8 +22,8 @@ from simulated import (
     sparse,
 )
 
+from polyloom.wafer.machine.model import load_machine
 from polyloom.wafer.simulator.fabric import Fabric
-from polyloom.wafer.simulator.machine import load_machine
 from polyloom.wafer.simulator.result import Result
 
 

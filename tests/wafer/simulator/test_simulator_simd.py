@@ -167,7 +167,7 @@ def test_without_stated_arrays_an_operand_stays_in_the_role() -> None:
 
 
 def test_the_table_of_the_compiler_builds() -> None:
-    from polyloom.wafer.instructions import table_text
+    from polyloom.wafer.machine.instructions import table_text
     from polyloom.wafer.simulator.build import build_program
     from polyloom.wafer.simulator.library import load_library
 

@@ -1,9 +1,9 @@
 """Whether a run is right: its outputs against those of a reference.
 
 Integers, and floats that hold integers small enough, must be equal. Where a program divides, takes roots or
-calls functions, or where the inputs are real numbers, each element may be off by its own
-bound (``ir/rounding/host_bounds``); under ``--fp strict`` only where functions of a library are called. NaN must meet
-NaN, and an infinity the same one.
+calls functions, or where the inputs are real numbers, each element may be off by its own bound
+(``ir/rounding/host_bounds``); under ``--fp strict`` only where functions of a library are called. NaN must
+meet NaN, and an infinity the same one.
 """
 
 from __future__ import annotations

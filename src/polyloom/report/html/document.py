@@ -8,10 +8,10 @@ import numpy as np
 
 from polyloom.report.html.packing import pack_numbers, pack_truths
 from polyloom.report.html.timeline import timelines
-from polyloom.wafer.simulation_result import SimulationResult
+from polyloom.wafer.explain.grids import memory_grid, role_grid, route_grids
+from polyloom.wafer.explain.instances import Arrival, InstanceSample, instance_samples
+from polyloom.wafer.simulation.result import SimulationResult
 from polyloom.wafer.simulator.fabric import LINKS
-from polyloom.wafer.views.grids import memory_grid, role_grid, route_grids
-from polyloom.wafer.views.instances import Arrival, InstanceSample, instance_samples
 
 Document = dict[str, Any]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from polyloom.wafer.views.task_links import TaskArrow, TaskLinks, TaskNode
+from polyloom.wafer.explain.task_links import TaskArrow, TaskLinks, TaskNode
 
 WIDTH, HEIGHT = 150, 34
 GAP_X, GAP_Y = 46, 16

@@ -15,10 +15,10 @@ from polyloom.files import write_text
 from polyloom.report.html.document import document
 from polyloom.report.html.graph_layout import HEIGHT, WIDTH, draw
 from polyloom.report.html.tables import cards, decisions, map_text, program_text, remarks, role_table, verdict
+from polyloom.wafer.explain.task_links import task_links
 from polyloom.wafer.placement.candidates import Candidate
 from polyloom.wafer.placement.choose import SHOWN
-from polyloom.wafer.simulation_result import SimulationResult
-from polyloom.wafer.views.task_links import task_links
+from polyloom.wafer.simulation.result import SimulationResult
 
 SCRIPTS = ("unpack.js", "grid.js", "timeline.js", "instances.js", "page.js")
 

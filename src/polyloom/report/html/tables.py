@@ -12,11 +12,11 @@ from polyloom.polyhedra.text.documents import placement_text
 from polyloom.polyhedra.text.paper_notation import notation, notation_in_prose
 from polyloom.report.explain_task_view import Row, task_rows, task_title
 from polyloom.report.simulation_view import reals_text, verdict_text
-from polyloom.wafer.explanation_tasks import simd_sizes
-from polyloom.wafer.host import pes_of_role
-from polyloom.wafer.resources import Amount
-from polyloom.wafer.simd import SimdAnalysis, Strategy
-from polyloom.wafer.simulation_result import SimulationResult
+from polyloom.wafer.explain.tasks import simd_sizes
+from polyloom.wafer.host.transfers import pes_of_role
+from polyloom.wafer.program.resources import Amount
+from polyloom.wafer.simd.decision import SimdAnalysis, Strategy
+from polyloom.wafer.simulation.result import SimulationResult
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from itertools import chain, zip_longest
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, error
 from polyloom.ir.program import Program
 from polyloom.polyhedra.effort import TooHardError, at_most
-from polyloom.wafer.map_reader import read_mapping
-from polyloom.wafer.mapping import Mapping as LairMap
+from polyloom.wafer.mapping.mapping import Mapping as LairMap
+from polyloom.wafer.mapping.reader import read_mapping
 from polyloom.wafer.placement.plan import (
     Plan,
     Problem,

@@ -16,12 +16,14 @@ import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, error
 from polyloom.ir.program import Affine, Program, Statement
-from polyloom.wafer.map_reader import Given, mapping_of, read_given, read_mapping
-from polyloom.wafer.mapping import Mapping as LairMap
+from polyloom.wafer.machine.model import Machine
+from polyloom.wafer.mapping.grid import Grid
+from polyloom.wafer.mapping.mapping import Mapping as LairMap
+from polyloom.wafer.mapping.reader import Given, mapping_of, read_given, read_mapping
 from polyloom.wafer.placement.boxes import Wishes
 from polyloom.wafer.placement.candidates import Candidate, Pricer, SearchOptions, by_placement, compare
 from polyloom.wafer.placement.coordinates import Place
-from polyloom.wafer.placement.estimate import Guess, Guesser
+from polyloom.wafer.placement.cost.estimate import Guess, Guesser
 from polyloom.wafer.placement.fixed import place_of
 from polyloom.wafer.placement.layouts import Directions
 from polyloom.wafer.placement.operands import streamed_inputs
@@ -29,8 +31,6 @@ from polyloom.wafer.placement.plan import Problem
 from polyloom.wafer.placement.ports import relation_text
 from polyloom.wafer.placement.rectangles import limits_of
 from polyloom.wafer.placement.search import Ranked, rank_layouts, without_transposes
-from polyloom.wafer.sides import Grid
-from polyloom.wafer.simulator.machine import Machine
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,14 +11,14 @@ import islpy as isl
 
 from polyloom.diagnostics import Source
 from polyloom.ir.program import Program
-from polyloom.wafer.map_file import NOTHING
-from polyloom.wafer.map_reader import Given
-from polyloom.wafer.mapping import Mapping as LairMap
+from polyloom.wafer.mapping.grid import Grid, Side
+from polyloom.wafer.mapping.mapping import Mapping as LairMap
+from polyloom.wafer.mapping.reader import Given
+from polyloom.wafer.mapping.text import NOTHING
 from polyloom.wafer.placement.boxes import Wishes, local_box, used_extents
 from polyloom.wafer.placement.coordinates import Place
 from polyloom.wafer.placement.mapfile import entry, placement_parts
 from polyloom.wafer.placement.ports import Port, input_text, output_text
-from polyloom.wafer.sides import Grid, Side
 
 _MOST_PERMUTED = 3
 """Tensors of a higher rank are sent in their own order, or with another dimension innermost."""
@@ -224,7 +224,7 @@ def known_places(problem: Problem, places: Sequence[Place]) -> tuple[Place | Non
 
 def _placed(problem: Problem, plan: Plan, text: str) -> LairMap:
     """Return the mapping without ports, for the relations that are taken from it."""
-    from polyloom.wafer.map_reader import read_mapping
+    from polyloom.wafer.mapping.reader import read_mapping
 
     mapping = read_mapping(Source("<map>", text), problem.program)
     return replace(mapping, grid=plan.grid)

@@ -13,12 +13,12 @@ import islpy as isl
 
 from polyloom.ir.program import Access, Affine, Program, Statement, Tensor
 from polyloom.ir.relations import element_set
-from polyloom.wafer.chains import holders_of
-from polyloom.wafer.mapping import Mapping
+from polyloom.wafer.dataflow.reductions import holders_of
+from polyloom.wafer.dataflow.streams import all_needed
+from polyloom.wafer.mapping.grid import Grid, Side
+from polyloom.wafer.mapping.mapping import Mapping
 from polyloom.wafer.placement.classes import plain_iterator
 from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile, affine_text
-from polyloom.wafer.sides import Grid, Side
-from polyloom.wafer.streams import all_needed
 
 _DIM = isl.dim_type
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import islpy as isl
 
-from polyloom.wafer.map_reader import Given
+from polyloom.wafer.machine.model import Machine
+from polyloom.wafer.mapping.grid import Grid
+from polyloom.wafer.mapping.reader import Given
 from polyloom.wafer.placement.coordinates import Place
 from polyloom.wafer.placement.plan import Problem, fixed_extent
-from polyloom.wafer.sides import Grid
-from polyloom.wafer.simulator.machine import Machine
 
 _SMALLER = ((8, 8), (2, 2), (1, 1))
 """Rectangles that are tried where nothing was accepted on any size."""

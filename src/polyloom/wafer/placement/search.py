@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from polyloom.wafer.placement.coordinates import Place, range_of
-from polyloom.wafer.placement.estimate import Guess, extent_of
+from polyloom.wafer.placement.cost.estimate import Guess, extent_of
 from polyloom.wafer.placement.layouts import AXES, Directions, Layout, Tiling, places_of
 
 MOST_SEEDS = 60

@@ -13,8 +13,8 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.simulator.library import TRACE_EVENT, StatisticsC, load_library, machine_structure
-from polyloom.wafer.simulator.machine import Machine
 from polyloom.wafer.simulator.result import Result, SimulationError, Trace
 
 Side = Literal["north", "south", "east", "west"]

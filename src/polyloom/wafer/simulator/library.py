@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.wafer.simulator.machine import Machine
+from polyloom.wafer.machine.model import Machine
 
 MOST_QUEUES = 16
 MOST_INSTRUCTIONS = 256

@@ -1,0 +1,206 @@
+"""In which banks of a PE's memory arrays start, so that an instruction reads two of them without waiting.
+
+The two moving sources of an instruction are read in one cycle only from different banks, which are the
+16-bit words modulo 4. Where the distance between the two is known modulo 4, the arrays are placed so that it
+is none. Temporaries have fixed banks, one after the other.
+
+Not in the papers. Source of the rule: wafer-target.md, 1.1 (the best alignment there is 4 bytes apart).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TypeVar
+
+import islpy as isl
+
+from polyloom.ir.expressions import Read
+from polyloom.ir.types import ElementType
+from polyloom.polyhedra.bounds import integer_bounds
+from polyloom.polyhedra.functions import compose
+from polyloom.wafer.dataflow.local_arrays import LocalArray
+from polyloom.wafer.machine.instruction_cost import Shape, instruction_cycles
+from polyloom.wafer.machine.instruction_selection import is_memory
+from polyloom.wafer.machine.options import Extension
+from polyloom.wafer.simd.decision import SimdAnalysis, SimdOptions, steps_of
+from polyloom.wafer.simd.domain import Operand
+from polyloom.wafer.simd.instruction_sequences import FIRST_TEMPORARY, Step, is_temporary
+
+BANKS = 4
+"""Banks that a moving source is told apart by."""
+
+Distances = tuple[float, ...]
+"""For each distance modulo ``BANKS``, how large a part of the rows has it."""
+
+_UNKNOWN: Distances = (1 / BANKS,) * BANKS
+
+_Key = TypeVar("_Key")
+
+
+@dataclass(frozen=True, eq=False)
+class BankUse:
+    """A task's instructions: ``shape``: the nest as it is run through; ``runs``: how often, about."""
+
+    analysis: SimdAnalysis
+    shape: Shape
+    runs: float
+
+
+def temporary_bank(position: int, element: ElementType) -> int:
+    """Return the bank in which a temporary starts: 2, 1, 3, 0 for 16-bit elements, 2 and 0 for others."""
+    banks = (2, 1, 3, 0) if element.size == 2 else (2, 0)
+    return banks[(FIRST_TEMPORARY - position) % len(banks)]
+
+
+def with_banks(
+    arrays: Mapping[str, LocalArray], uses: Sequence[BankUse], options: SimdOptions
+) -> dict[str, LocalArray]:
+    """Return the arrays with the banks in which those start that an instruction reads together."""
+    result = dict(arrays)
+    if not options.has(Extension.BANK_PADDING):
+        return result
+    pairs: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0] * BANKS)
+    fixed: dict[str, list[float]] = defaultdict(lambda: [0.0] * BANKS)
+    for use in uses:
+        for step in steps_of(use.analysis):
+            _weigh(use, step, arrays, options, pairs, fixed)
+    told, bound = _that_matter(pairs), _that_matter(fixed)
+    for name in _most_used_first(told, bound):
+        result[name] = replace(result[name], bank=_best_bank(name, result, told, bound))
+    return result
+
+
+def _that_matter(costs: Mapping[_Key, Sequence[float]]) -> dict[_Key, Sequence[float]]:
+    """Return those that wait less at an even distance, where arrays are put, than they might elsewhere."""
+    return {key: waits for key, waits in costs.items() if min(waits[0], waits[2]) < max(waits)}
+
+
+def _weigh(
+    use: BankUse,
+    step: Step,
+    arrays: Mapping[str, LocalArray],
+    options: SimdOptions,
+    pairs: dict[tuple[str, str], list[float]],
+    fixed: dict[str, list[float]],
+) -> None:
+    """Add what an instruction would wait at each distance between the banks of two of its sources.
+
+    ``pairs[a, b][d]``: if b starts d words behind a; ``fixed[a][d]``: if a starts in bank d.
+    """
+    for first, second, weight in _source_pairs(use, step, options):
+        distances = _distances(use, first, second, arrays)
+        if distances is _UNKNOWN:
+            continue
+        a, b = (_tensor(use.analysis, read) for read in (first, second))
+        for distance, part in enumerate(distances):
+            if a is not None and b is not None and a != b:
+                pairs[a, b][distance] += weight * part
+            elif a is not None and b is None:
+                bank = temporary_bank(second.position, second.type)
+                fixed[a][(bank - distance) % BANKS] += weight * part
+            elif a is None and b is not None:
+                bank = temporary_bank(first.position, first.type)
+                fixed[b][(bank + distance) % BANKS] += weight * part
+
+
+def _source_pairs(use: BankUse, step: Step, options: SimdOptions) -> Iterator[tuple[Read, Read, float]]:
+    """Yield the pairs of sources that move, and the cycles that are at stake."""
+    if step.instruction is None:
+        return
+    memory = [o for o in step.operands if isinstance(o, Read) and is_memory(o, use.analysis.scalars)]
+    moving = [o for o in memory if _row_stride(use.shape, o.position)]
+    positions = [o.position if isinstance(o, Read) and o in memory else None for o in step.operands]
+    cycles = instruction_cycles(options.machine, step.instruction, use.shape, step.target, positions)
+    for first, second in combinations(moving, 2):
+        yield first, second, use.runs * (cycles - options.machine.simd_launch)
+
+
+def _row_stride(shape: Shape, position: int) -> int:
+    """Return the stride within a row: that of the innermost dimension that is not of size 1."""
+    live = [s for s, size in zip(shape.of(position), shape.sizes, strict=True) if size > 1]
+    return live[-1] if live else 0
+
+
+def _tensor(analysis: SimdAnalysis, read: Read) -> str | None:
+    if is_temporary(read.position):
+        return None
+    return next(o.tensor for o in analysis.operands if o.position == read.position)
+
+
+def _distances(use: BankUse, first: Read, second: Read, arrays: Mapping[str, LocalArray]) -> Distances:
+    """Return how far, in words, the first source is ahead of the second at the start of each row."""
+    starts = [_start_words(use, read, arrays) for read in (first, second)]
+    ahead = starts[0].sub(starts[1]).mod_val(isl.Val(BANKS))
+    ((low, high),) = integer_bounds(isl.Set.from_pw_aff(ahead))
+    if low != high:
+        return _UNKNOWN
+    distances = [float(d == low) for d in range(BANKS)]
+    rows = list(
+        zip(use.shape.sizes, use.shape.of(first.position), use.shape.of(second.position), strict=True)
+    )
+    live = [row for row in rows if row[0] > 1]
+    for size, a, b in live[:-1]:
+        step = a * first.type.size // 2 - b * second.type.size // 2
+        distances = _spread(distances, size, step)
+    return tuple(distances)
+
+
+def _spread(distances: Sequence[float], size: int, step: int) -> list[float]:
+    """Return the distances after a dimension in which they grow by ``step`` from one row to the next."""
+    result = [0.0] * BANKS
+    for k in range(BANKS):
+        times = len(range(k, size, BANKS))
+        for distance, part in enumerate(distances):
+            result[(distance + k * step) % BANKS] += part * times / size
+    return result
+
+
+def _start_words(use: BankUse, read: Read, arrays: Mapping[str, LocalArray]) -> isl.PwAff:
+    """Return where an operand starts in its array, in 16-bit words, as a function of the parameters."""
+    start = use.analysis.start.as_pw_multi_aff()
+    zero = isl.PwAff.zero_on_domain(isl.LocalSpace.from_space(start.get_space().domain()))
+    zero = zero.intersect_params(use.analysis.task.known)
+    if is_temporary(read.position):
+        return zero
+    operand: Operand = next(o for o in use.analysis.operands if o.position == read.position)
+    array = arrays[operand.tensor]
+    access = isl.PwMultiAff.from_multi_aff(compose(operand.compressed, array.map))
+    cells = access.pullback_pw_multi_aff(start)
+    words = read.type.size // 2
+    for k, stride in enumerate(array.strides):
+        zero = zero.add(cells.get_pw_aff(k).scale_val(isl.Val(stride * words)))
+    return zero
+
+
+def _most_used_first(
+    pairs: Mapping[tuple[str, str], Sequence[float]], fixed: Mapping[str, Sequence[float]]
+) -> list[str]:
+    weight: dict[str, float] = defaultdict(float)
+    for (a, b), costs in pairs.items():
+        weight[a] += sum(costs)
+        weight[b] += sum(costs)
+    for name, costs in fixed.items():
+        weight[name] += sum(costs)
+    return sorted(weight, key=lambda name: (-weight[name], name))
+
+
+def _best_bank(
+    name: str,
+    arrays: Mapping[str, LocalArray],
+    pairs: Mapping[tuple[str, str], Sequence[float]],
+    fixed: Mapping[str, Sequence[float]],
+) -> int:
+    """Return the bank with the least waiting for those that are placed already; even ones, as is best."""
+
+    def waiting(bank: int) -> float:
+        total = fixed[name][bank] if name in fixed else 0.0
+        for (a, b), costs in pairs.items():
+            first, second = (bank if name == n else arrays[n].bank for n in (a, b))
+            if name in (a, b) and first is not None and second is not None:
+                total += costs[(second - first) % BANKS]
+        return total
+
+    return min((0, 2), key=waiting)

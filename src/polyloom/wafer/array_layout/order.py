@@ -1,0 +1,213 @@
+"""How local arrays lie in memory, chosen for the SIMD engine: transposed, reversed, with padded rows.
+
+The engine is fast along strides 0 and 1 and slow along 8, 4 and -1. A resident ``W[8][8]`` of which a
+column is read at a time is kept transposed; the filter of a convolution, whose output runs against it, is
+kept backwards, so that both run forwards. What no instruction takes stays as it is.
+
+Not in the papers: dtg_codegen has no layout transformations (Sec. 1). Source of the stride rule:
+wafer-target.md, 1.1; of the reversed filter: 2.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from polyloom.diagnostics import Diagnostic, remark
+from polyloom.ir.expressions import Read
+from polyloom.ir.program import Program
+from polyloom.polyhedra.bounds import integer_bounds
+from polyloom.wafer.array_layout.banks import BankUse, with_banks
+from polyloom.wafer.dataflow.local_arrays import LocalArray
+from polyloom.wafer.machine.instruction_cost import Shape, instruction_cycles, move_cycles
+from polyloom.wafer.machine.instruction_selection import is_memory
+from polyloom.wafer.machine.model import Machine
+from polyloom.wafer.machine.options import Effect, Extension
+from polyloom.wafer.simd.decision import SimdAnalysis, SimdMode, SimdOptions, Strategy, steps_of
+from polyloom.wafer.simd.instruction_sequences import Step
+
+Arrays = dict[str, LocalArray]
+
+_GAIN = 0.92
+"""The part of the runs' cycles that a layout must stay below: a plain array is easier to follow."""
+
+_MOST_PADDING = 3
+"""Cells behind a row that are tried: 2 or 3 make a slow stride a fast one."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A way to lie in memory, as in ``LocalArray``."""
+
+    order: tuple[int, ...] = ()
+    reversed: frozenset[int] = frozenset()
+    padding: int = 0
+
+    def of(self, array: LocalArray) -> LocalArray:
+        """Return the array in this layout."""
+        return replace(array, order=self.order, reversed=self.reversed, padding=self.padding)
+
+
+def lay_out(
+    arrays: Mapping[str, LocalArray],
+    simd: Sequence[SimdAnalysis],
+    state: Sequence[tuple[str, str]],
+    options: SimdOptions,
+) -> Arrays:
+    """Return the arrays as they lie in memory.
+
+    ``state``: pairs of tensors of which the second takes the first one's place: they lie alike. Arrays are
+    looked at one after the other; each gets the layout with which all instructions together cost least.
+    """
+    if options.mode is SimdMode.OFF:
+        return dict(arrays)
+    uses = tuple(use for analysis in simd if (use := _use(analysis.innermost)) is not None)
+    result = dict(arrays)
+    for group in _groups(arrays, state):
+        here = tuple(use for use in uses if group & use.tensors)
+        if here:
+            layout = _best(group, here, result, options)
+            result.update({name: layout.of(result[name]) for name in group})
+    return with_banks(result, [use.for_banks(result, options) for use in uses], options)
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """The instructions of a task; ``runs``: how often they run, up to a factor that all tasks share."""
+
+    analysis: SimdAnalysis
+    extents: tuple[int, ...]
+    runs: float
+
+    @property
+    def tensors(self) -> frozenset[str]:
+        """The tensors of the operands."""
+        return frozenset(o.tensor for o in self.analysis.operands)
+
+    def cycles(self, arrays: Mapping[str, LocalArray], options: SimdOptions) -> float:
+        """Return what the instructions cost with the arrays as they lie."""
+        shape = self.shape(arrays)
+        shape = shape.turned(backward_dimensions(self.analysis, shape, options))
+        steps = [step for step in steps_of(self.analysis) if step.instruction is not None]
+        engine = sum(_step_cycles(step, shape, self.analysis, options) for step in steps)
+        return self.runs * (engine + self._overhead(options.machine))
+
+    def _overhead(self, machine: Machine) -> int:
+        """Return what a run costs beside its instructions, at least: its start, and an operand that moves."""
+        start = 0 if self.analysis.task.stream is None else machine.data_task_dispatch
+        return start + move_cycles(machine)
+
+    def for_banks(self, arrays: Mapping[str, LocalArray], options: SimdOptions) -> BankUse:
+        """Return the same as the choice of banks sees it."""
+        shape = self.shape(arrays)
+        turned = shape.turned(backward_dimensions(self.analysis, shape, options))
+        return BankUse(self.analysis, turned, self.runs)
+
+    def shape(self, arrays: Mapping[str, LocalArray]) -> Shape:
+        """Return the nest in its order, run through forwards."""
+        order = self.analysis.order or tuple(range(len(self.extents)))
+        strides = {o.position: arrays[o.tensor].flat_strides(o.compressed) for o in self.analysis.operands}
+        moved = {position: tuple(flat[k] for k in order) for position, flat in strides.items()}
+        return Shape(tuple(self.extents[k] for k in order), moved)
+
+
+def backward_dimensions(analysis: SimdAnalysis, shape: Shape, options: SimdOptions) -> frozenset[int]:
+    """Return the dimensions that the engine runs through from their end: all operands run backwards there.
+
+    Only where each element is written once by an instruction, so that the order does not matter, where the
+    size is known before the index, and where no temporary has a place for each point.
+    """
+    fixed = analysis.strategy in (Strategy.HULL, Strategy.EXACT)
+    temporaries = len(steps_of(analysis)) > 1
+    if not options.has(Extension.REVERSED_ARRAYS) or temporaries or not fixed:
+        return frozenset()
+    return shape.backward_dimensions()
+
+
+def _step_cycles(step: Step, shape: Shape, analysis: SimdAnalysis, options: SimdOptions) -> int:
+    assert step.instruction is not None
+    sources = [
+        o.position if isinstance(o, Read) and is_memory(o, analysis.scalars) else None for o in step.operands
+    ]
+    return instruction_cycles(options.machine, step.instruction, shape, step.target, sources)
+
+
+def _use(analysis: SimdAnalysis) -> Use | None:
+    """Return a task's use of arrays; None where it has no instruction on arrays or takes a whole stream."""
+    if analysis.strategy is Strategy.NONE or analysis.sizes is None or analysis.whole is not None:
+        return None
+    extents = tuple(high for _, high in integer_bounds(analysis.sizes))
+    return Use(analysis, extents, prod(analysis.task.statement.domain) / max(prod(extents), 1))
+
+
+def _groups(arrays: Mapping[str, LocalArray], state: Sequence[tuple[str, str]]) -> Iterator[frozenset[str]]:
+    """Yield the tensors that lie alike: those of one chain of states, else each alone; inputs come first."""
+    left = sorted(arrays, key=lambda name: not arrays[name].given)
+    while left:
+        group = {left[0]}
+        for _ in state:
+            group |= {name for pair in state if group & set(pair) for name in pair if name in arrays}
+        left = [name for name in left if name not in group]
+        yield frozenset(group)
+
+
+def _best(group: frozenset[str], uses: Sequence[Use], arrays: Arrays, options: SimdOptions) -> Layout:
+    """Return the cheapest layout; of equal ones the first, and the plain one comes first."""
+
+    def cost(layout: Layout) -> tuple[float, int]:
+        changed = {**arrays, **{name: layout.of(arrays[name]) for name in group}}
+        return sum(use.cycles(changed, options) for use in uses), layout.padding
+
+    if len({len(arrays[name].extent) for name in group}) > 1:
+        return Layout()
+    best = min(_layouts(arrays[min(group)], arrays, options), key=cost)
+    return best if cost(best)[0] < _GAIN * cost(Layout())[0] else Layout()
+
+
+def _layouts(array: LocalArray, arrays: Arrays, options: SimdOptions) -> Iterator[Layout]:
+    live = [k for k, extent in enumerate(array.extent) if extent > 1]
+    every = tuple(range(len(array.extent)))
+    orders: list[tuple[int, ...]] = [()]
+    if options.has(Extension.TRANSPOSED_ARRAYS):
+        orders += [(*(j for j in every if j != k), k) for k in live[:-1]]
+    turns = [frozenset[int]()]
+    if options.has(Extension.REVERSED_ARRAYS):
+        turns += [frozenset({k}) for k in live] + ([frozenset(live)] if len(live) > 1 else [])
+    free = options.machine.memory_bytes - sum(a.bytes for a in arrays.values())
+    paddings = range(_MOST_PADDING + 1 if len(live) > 1 and options.has(Extension.PADDED_ROWS) else 1)
+    for padding in paddings:
+        for order in orders:
+            for turned in turns:
+                layout = Layout(order, turned, padding)
+                if not padding or layout.of(array).bytes - array.bytes <= free:
+                    yield layout
+
+
+def layout_effects(array: LocalArray) -> Iterator[Effect]:
+    """Yield what is not plain about how an array lies in memory."""
+    shown = f"{array.name}{list(array.shape)}"
+    if array.order:
+        yield Effect(Extension.TRANSPOSED_ARRAYS, f"{shown} holds the dimensions {list(array.order)}")
+    if array.reversed:
+        back = f"holds the dimensions {sorted(array.reversed)} backwards"
+        yield Effect(Extension.REVERSED_ARRAYS, f"{shown} {back}")
+    if array.bank is not None:
+        yield Effect(Extension.BANK_PADDING, f"{shown} starts in bank {array.bank} of 4")
+    if array.padding:
+        yield Effect(Extension.PADDED_ROWS, f"{shown} has {array.padding} cells behind each row")
+
+
+def layout_remarks(program: Program, arrays: Mapping[str, LocalArray]) -> Iterator[Diagnostic]:
+    """Yield a remark for each array that does not lie plainly in memory, where its tensor is declared."""
+    for array in arrays.values():
+        statement = program.definition(array.tensor)
+        written = None if statement is None else statement.span
+        for effect in layout_effects(array):
+            yield remark(
+                f"simd-{effect.extension.value}",
+                f"`{array.tensor}`: {effect.extension.meaning}",
+                program.tensor(array.tensor).span or written,
+                notes=[effect.detail],
+                helps=[f"`--simd-without {effect.extension.value}` switches this off"],
+            )

@@ -1,0 +1,414 @@
+"""The programs of adapter PEs: one task after the other, in an order that is the same on all PEs.
+
+Source: dtg_codegen, Sec. 4.2 (adapters); how they work is not in the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyloom.ir.expressions import Read
+from polyloom.polyhedra.binding import bind, bind_domain
+from polyloom.polyhedra.bounds import box_between, elementwise_maximum, elementwise_minimum
+from polyloom.polyhedra.functions import point_of
+from polyloom.polyhedra.loops.generate import IntExpression, Name, Number, operation_count, sum_of
+from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.border.adapters import Adapter
+from polyloom.wafer.border.flows import LINE, Kind, Way
+from polyloom.wafer.codegen.arrays import initialize_code
+from polyloom.wafer.codegen.passing import Passed, pass_instructions
+from polyloom.wafer.dataflow.communication_order import communication_order
+from polyloom.wafer.dataflow.line_traffic import neighbour_queue
+from polyloom.wafer.dataflow.local_arrays import LocalArray, array_of
+from polyloom.wafer.dataflow.streams import index_names
+from polyloom.wafer.dataflow.tasks import InitializeTask
+from polyloom.wafer.pe_program.loops import DATA, InstanceCode, tree_code
+from polyloom.wafer.pe_program.tree import (
+    Activate,
+    Block,
+    Code,
+    Compute,
+    Cost,
+    CountUp,
+    DataTask,
+    Discard,
+    Element,
+    If,
+    IfNextInvocation,
+    LocalTask,
+    Node,
+    Received,
+    RoleCode,
+    Scope,
+    Send,
+    SendEnd,
+    SetValue,
+    StoreElement,
+    Unblock,
+    Value,
+    Variable,
+)
+from polyloom.wafer.roles.assembly import assemble, where_text
+from polyloom.wafer.roles.builder import RoleBuilder, element_at, point_values, scalar_cost
+from polyloom.wafer.roles.roles import Role, split_roles
+from polyloom.wafer.routing.border_routes import ColoredAdapter
+
+_DIM = isl.dim_type
+_BEGIN, _FINISH = "begin", "finish"
+
+
+def border_roles(analysis: LayerAnalysis, adapters: Sequence[ColoredAdapter]) -> tuple[Role, ...]:
+    """Return the classes of adapter PEs that run one program; ``pes`` in the given rectangle."""
+    features = (kind.on(colored.adapter) for colored in adapters for kind in colored.kinds)
+    return split_roles(f"{analysis.program.name}_border", features)
+
+
+def queue_name(adapter: Adapter, way: Way, *, incoming: bool) -> str:
+    """Return the name of the queue for one way into or out of an adapter PE."""
+    if way.step:
+        return neighbour_queue(adapter.line.towards(way.step), incoming=incoming)
+    return f"{adapter.name}_{'from' if incoming else 'to'}_{way.name}"
+
+
+def border_role_code(analysis: LayerAnalysis, adapters: Sequence[ColoredAdapter], role: Role) -> RoleCode:
+    """Return the program of one role of adapter PEs."""
+    builder = RoleBuilder(analysis, role)
+    here = border_works(builder, adapters)
+    data_tasks: list[DataTask] = []
+    local_tasks: list[LocalTask] = []
+    then: Code = (Activate(_FINISH),)
+    for work in reversed(here):
+        start, data, local = _tasks_of(builder, work, then)
+        data_tasks, local_tasks, then = [*data, *data_tasks], [*local, *local_tasks], start
+    buffers = [work.buffer for work in here if work.buffer is not None]
+    begin = [node for buffer in buffers for node in _clear(builder, buffer)]
+    local_tasks.insert(0, LocalTask(_BEGIN, (*begin, *then), False))
+    local_tasks.append(LocalTask(_FINISH, (IfNextInvocation((Activate(_BEGIN),)),), False))
+    queues = [work.queues() for work in here]
+    return assemble(
+        builder,
+        where_text(builder, analysis.border.given.grid),
+        buffers,
+        list(dict.fromkeys(name for incoming, _ in queues for name in incoming)),
+        list(dict.fromkeys(name for _, outgoing in queues for name in outgoing)),
+        (),
+        _BEGIN,
+        data_tasks,
+        local_tasks,
+    )
+
+
+def border_works(builder: RoleBuilder, adapters: Sequence[ColoredAdapter]) -> list[Work]:
+    """Return what the PEs of a role do, one after the other."""
+    order = communication_order(builder.analysis.graph)
+    here = [w for colored in adapters if (w := Work.on(builder, colored))]
+    return sorted(here, key=lambda work: order[work.adapter.tensor, work.adapter.side])
+
+
+def _clear(builder: RoleBuilder, buffer: LocalArray) -> Code:
+    return initialize_code(builder, InitializeTask(buffer.tensor, 0), buffer)
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What an adapter does on the PEs of a role. ``buffer``: what is kept of a sparse stream."""
+
+    colored: ColoredAdapter
+    kinds: tuple[Kind, ...]
+    buffer: LocalArray | None
+
+    @property
+    def adapter(self) -> Adapter:
+        """The adapter without its colors."""
+        return self.colored.adapter
+
+    @staticmethod
+    def on(builder: RoleBuilder, colored: ColoredAdapter) -> Work | None:
+        """Return the work on a role; None where there is none."""
+        adapter = colored.adapter
+        kinds = tuple(k for k in colored.kinds if builder.role.overlaps(k.on(adapter)))
+        if not kinds:
+            return None
+        keeps = adapter.inward and adapter.sparse and not adapter.spread
+        arriving = [k for k in kinds if k.origin.entry is not None]
+        return Work(colored, kinds, _buffer(colored) if keeps and arriving else None)
+
+    def queues(self) -> tuple[list[str], list[str]]:
+        """Return the names of input and output queues."""
+        origins = dict.fromkeys(k.origin for k in self.kinds)
+        targets = dict.fromkeys(t for k in self.kinds for t in k.targets)
+        incoming = [queue_name(self.adapter, way, incoming=True) for way in origins]
+        return incoming, [queue_name(self.adapter, way, incoming=False) for way in targets]
+
+
+def _buffer(colored: ColoredAdapter) -> LocalArray:
+    """Return the array that holds what arrives at a PE's ports until it goes on, by port and index."""
+    adapter = colored.adapter
+    items: isl.Map | None = None
+    for kind in colored.kinds:
+        if kind.origin.entry is not None:
+            items = kind.items if items is None else items.union(kind.items)
+    assert items is not None
+    position = isl.Map(f"{{ pos[c] -> PE[{adapter.line.point('c')}] }}")
+    return array_of(adapter.name, adapter.type, items.apply_domain(position).coalesce())
+
+
+def _tasks_of(builder: RoleBuilder, work: Work, then: Code) -> tuple[Code, list[DataTask], list[LocalTask]]:
+    """Return how an adapter's work starts, and its tasks; at its end comes ``then``."""
+    adapter = work.adapter
+    if adapter.spread and adapter.sparse:
+        data = _forwarding_task(builder, work, then)
+        return (Unblock(data.queue),), [data], []
+    name = f"adapt_{adapter.name}"
+    body = (*_pass_all(builder, work), *then)
+    local = [LocalTask(name, body, True)]
+    start: Code = (Activate(name),)
+    data_tasks: list[DataTask] = []
+    if work.buffer is not None:
+        for kind in reversed(_by_port(work)):
+            task = _keeping_task(builder, work, work.buffer, kind, start)
+            data_tasks.insert(0, task)
+            start = (Unblock(task.queue),)
+    return start, data_tasks, local
+
+
+def _by_port(work: Work) -> list[Kind]:
+    """Return one kind for each kind of port, with all that comes from it."""
+    result: dict[Way, Kind] = {}
+    for kind in work.kinds:
+        if kind.origin.entry is not None:
+            known = result.get(kind.origin)
+            items = kind.items if known is None else known.items.union(kind.items)
+            result[kind.origin] = Kind(kind.origin, (), items)
+    return list(result.values())
+
+
+# Sparse elements as they come.
+
+
+def _forwarding_task(builder: RoleBuilder, work: Work, then: Code) -> DataTask:
+    """Send on what the row or column needs, under its index there."""
+    adapter = work.adapter
+    (whole,) = _by_port(work)
+    queue, out = (
+        queue_name(adapter, whole.origin, incoming=True),
+        queue_name(adapter, LINE, incoming=False),
+    )
+    needed = next(kind for kind in work.kinds if kind.targets)
+    arriving = _arriving(builder, work, whole)
+    wanted = _arriving(builder, work, needed)
+    names = _index_variables(queue, adapter.rank)
+    code = builder.code(arriving, names)
+    index = sum_of([(1, Name("index")), (-1, _shift(builder, adapter))])
+    value = Compute(Read(0, adapter.type), ((0, Variable(DATA)),))
+    body: Code = (Cost(operations=operation_count(index)), Send(out, value, adapter.type, index))
+    condition = code.condition(wanted)
+    if condition is not None:
+        body = (Cost(operations=operation_count(condition), branches=1), If(condition, body))
+    end = _forwarding_end(builder, work, whole, needed, (Block(queue), *then))
+    return DataTask(queue, f"handle_{adapter.name}", adapter.type, body, f"end_{adapter.name}", end, True)
+
+
+def _index_variables(queue: str, rank: int) -> dict[str, str]:
+    """Return the names of the outer index variables in the code."""
+    return {name: f"{queue}_{name}" for name in index_names(rank)[:-1]}
+
+
+def _arriving(builder: RoleBuilder, work: Work, kind: Kind) -> isl.Set:
+    """Return ``[PE_X, PE_Y, index_0, index] -> { : }``: the index values at which elements of a kind come."""
+    indices = kind.here(work.adapter).apply(_without_port(work.adapter))
+    return bind(indices, index_names(work.adapter.rank)).intersect(builder.role.context)
+
+
+def _without_port(adapter: Adapter) -> isl.Map:
+    """Return ``{ at[p, k...] -> index[k...] }``."""
+    k = ", ".join(f"k{n}" for n in range(adapter.rank))
+    return isl.Map(f"{{ at[p, {k}] -> index[{k}] }}")
+
+
+def _shift(builder: RoleBuilder, adapter: Adapter) -> IntExpression:
+    """Return what the innermost index counts from on the row or column of a PE."""
+    least = bind_domain(adapter.least, (adapter.line.parameter,)).intersect_params(builder.role.context)
+    return builder.code().value(least.dim_max(least.dim(_DIM.set) - 1))
+
+
+def _forwarding_end(builder: RoleBuilder, work: Work, whole: Kind, needed: Kind, finished: Code) -> Code:
+    """Pass on the end of each chunk that the row or column has; count them; after the last go on."""
+    queue, out = (
+        queue_name(work.adapter, whole.origin, incoming=True),
+        queue_name(work.adapter, LINE, incoming=False),
+    )
+    send: Code = (SendEnd(out),)
+    if work.adapter.rank == 1:
+        return (*send, *finished)
+    names = index_names(work.adapter.rank)[:-1]
+    chunks, kept = _chunks(builder, work, whole), _outer(builder, work, needed)
+    kept = box_between(elementwise_minimum(kept), elementwise_maximum(kept))
+    code = builder.code(bind(chunks, names), _index_variables(queue, work.adapter.rank))
+    condition = code.condition(bind(kept, names))
+    if condition is not None:
+        send = (Cost(operations=operation_count(condition), branches=1), If(condition, send))
+    return (*send, *_counted(builder, work, whole, finished))
+
+
+def _outer(builder: RoleBuilder, work: Work, kind: Kind) -> isl.Set:
+    """Return ``[PE_X, PE_Y] -> { index[outer] }`` of a kind."""
+    adapter = work.adapter
+    indices = kind.here(adapter).apply(_without_port(adapter)).intersect_params(builder.role.context)
+    return indices.project_out(_DIM.set, adapter.rank - 1, 1).set_tuple_name("index")
+
+
+def _chunks(builder: RoleBuilder, work: Work, kind: Kind) -> isl.Set:
+    """Return all tuples of outer indices at the port of a PE: from 0 to the largest of each."""
+    outer = _outer(builder, work, kind)
+    zero = point_of(isl.MultiAff.zero(outer.get_space().from_range()))
+    return box_between(zero, elementwise_maximum(outer)).intersect_params(outer.params())
+
+
+def _counted(builder: RoleBuilder, work: Work, kind: Kind, finished: Code) -> Code:
+    """Count an end of chunk; after the last one comes ``finished``."""
+    if work.adapter.rank == 1:
+        return finished
+    outer = _outer(builder, work, kind)
+    queue, code, body = queue_name(work.adapter, kind.origin, incoming=True), builder.code(), finished
+    for k, name in enumerate(index_names(work.adapter.rank)[:-1]):
+        counter = builder.counter(f"{queue}_{name}")
+        body = (CountUp(counter, code.value(outer.dim_max(k).add_constant_val(isl.Val(1))), body),)
+    return body
+
+
+def _keeping_task(builder: RoleBuilder, work: Work, buffer: LocalArray, kind: Kind, then: Code) -> DataTask:
+    """Keep the sparse elements of a port; the rest of the buffer is zero."""
+    adapter = work.adapter
+    queue = queue_name(adapter, kind.origin, incoming=True)
+    code = builder.code(_arriving(builder, work, kind), _index_variables(queue, adapter.rank))
+    k = index_names(adapter.rank)
+    bound = isl.Set(f"[{', '.join(k)}] -> {{ at[p, {', '.join(k)}] }}")
+    local = kind.here(adapter).intersect(bound).intersect_params(builder.role.context)
+    element = Element(buffer.name, point_values(local.apply(isl.Map.from_multi_aff(buffer.map)), code))
+    value = Compute(Read(0, adapter.type), ((0, Variable(DATA)),))
+    body: Code = (scalar_cost(value, [element]), StoreElement(element, value))
+    end = _counted(builder, work, kind, (Block(queue), *then))
+    label = queue.removeprefix(f"{adapter.name}_from_")
+    name = f"{adapter.name}_{label}"
+    return DataTask(queue, f"handle_{name}", adapter.type, body, f"end_{name}", end)
+
+
+# Element by element.
+
+
+def _pass_all(builder: RoleBuilder, work: Work) -> Code:
+    """Return what takes all elements in their order and sends each where it goes."""
+    return _instructions(builder, work) or _element_by_element(builder, work)
+
+
+def _instructions(builder: RoleBuilder, work: Work) -> Code | None:
+    """Pass dense elements on by instructions; value-position pairs are made one by one."""
+    adapter = work.adapter
+    if adapter.sparse or any(not kind.targets for kind in work.kinds):
+        return None
+    k = ", ".join(["p", *(f"k{n}" for n in range(adapter.rank))])
+    named = isl.Map(f"{{ at[{k}] -> index[{k}] }}")
+    parts = [
+        Passed(
+            f"{adapter.name}_{number}",
+            kind.here(adapter).apply(named).intersect_params(builder.role.context),
+            queue_name(adapter, kind.origin, incoming=True),
+            tuple(queue_name(adapter, target, incoming=False) for target in kind.targets),
+            False,
+            None,
+        )
+        for number, kind in enumerate(work.kinds)
+    ]
+    return pass_instructions(builder, parts, adapter.type, None)
+
+
+def _element_by_element(builder: RoleBuilder, work: Work) -> Code:
+    """Return loops that take all elements in their order and send each where it goes."""
+    make: dict[str, InstanceCode] = {}
+    schedule: isl.UnionMap | None = None
+    for number, kind in enumerate(work.kinds):
+        name = f"pass_{number}"
+        items = kind.here(work.adapter).intersect_params(builder.role.context)
+        visited = isl.UnionMap.from_map(_visit(items, name))
+        schedule = visited if schedule is None else schedule.union(visited)
+        make[name] = _maker(builder, work, kind)
+    assert schedule is not None
+    if work.adapter.sparse:
+        for target in dict.fromkeys(t for kind in work.kinds for t in kind.targets if not t.step):
+            name = f"end_{target.name}"
+            schedule = schedule.union(isl.UnionMap.from_map(_ends(builder, work, target, name)))
+            make[name] = _end_maker(queue_name(work.adapter, target, incoming=False))
+    return tree_code(builder.code().loops(schedule), make)
+
+
+def _end_maker(queue: str) -> InstanceCode:
+    return lambda arguments: (SendEnd(queue),)
+
+
+def _visit(items: isl.Set, name: str) -> isl.Map:
+    """Return ``{ name[p, k...] -> [p, outer..., 0, innermost] }`` on the items."""
+    dims = [f"i{n}" for n in range(items.dim(_DIM.set))]
+    order = [*dims[:-1], "0", dims[-1]]
+    text = f"{{ {name}[{', '.join(dims)}] -> [{', '.join(order)}] }}"
+    return isl.Map(text).intersect_domain(items.set_tuple_name(name))
+
+
+def _ends(builder: RoleBuilder, work: Work, target: Way, name: str) -> isl.Map:
+    """Return ``{ name[p, outer...] -> [p, outer..., 1, 0] }``: an end after every chunk.
+
+    At a port, outer indices count from 0; on a row or column, from the smallest there.
+    """
+    items: isl.Set | None = None
+    for kind in work.kinds:
+        if target in kind.targets:
+            here = kind.here(work.adapter).intersect_params(builder.role.context)
+            items = here if items is None else items.union(here)
+    assert items is not None
+    outer = items.project_out(_DIM.set, work.adapter.rank, 1).set_tuple_name(name)
+    low = elementwise_minimum(outer)
+    if target.entry is not None:
+        zeros = ", ".join(["p", *["0"] * (work.adapter.rank - 1)])
+        dims = ", ".join(["p", *(f"k{n}" for n in range(work.adapter.rank - 1))])
+        low = low.apply(isl.Map(f"{{ {name}[{dims}] -> {name}[{zeros}] }}"))
+    box = box_between(low, elementwise_maximum(outer))
+    dims_of = [f"i{n}" for n in range(work.adapter.rank)]
+    text = f"{{ {name}[{', '.join(dims_of)}] -> [{', '.join([*dims_of, '1', '0'])}] }}"
+    return isl.Map(text).intersect_domain(box)
+
+
+def _maker(builder: RoleBuilder, work: Work, kind: Kind) -> InstanceCode:
+    adapter = work.adapter
+    shift = _shift(builder, adapter) if LINE in kind.targets and adapter.sparse else Number(0)
+
+    def make(arguments: Sequence[IntExpression]) -> Code:
+        source = _source(builder, work, kind, arguments)
+        value = Compute(Read(0, adapter.type), ((0, source),))
+        if not kind.targets:
+            return () if isinstance(source, Element) else (Discard(value),)
+        cost = scalar_cost(value)
+        if len(kind.targets) == 1:
+            return (cost, _send(adapter, kind.targets[0], value, arguments[-1], shift))
+        held = Compute(Read(0, adapter.type), ((0, Variable(DATA)),))
+        sends = (_send(adapter, target, held, arguments[-1], shift) for target in kind.targets)
+        return (cost, Scope((SetValue(DATA, adapter.type, value), *sends)))
+
+    return make
+
+
+def _source(builder: RoleBuilder, work: Work, kind: Kind, arguments: Sequence[IntExpression]) -> Value:
+    if work.buffer is not None and kind.origin.entry is not None:
+        return element_at(work.buffer, work.buffer.map, arguments, builder.code())
+    return Received(queue_name(work.adapter, kind.origin, incoming=True), work.adapter.type)
+
+
+def _send(adapter: Adapter, target: Way, value: Compute, index: IntExpression, shift: IntExpression) -> Node:
+    """Send to a neighbour, or, as a value-position pair where that is what is expected, on."""
+    queue = queue_name(adapter, target, incoming=False)
+    if target.step or not adapter.sparse:
+        return Send(queue, value, adapter.type)
+    counted = sum_of([(1, index), (-1, shift)]) if target.is_line else index
+    return Send(queue, value, adapter.type, counted)

@@ -1,0 +1,143 @@
+"""Sequences of elements cut into segments, each a nest at fixed outer indices: one instruction's work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyloom.polyhedra.binding import bind_domain
+from polyloom.polyhedra.bounds import constant_point
+from polyloom.wafer.machine.descriptor_nests import Nest, find_nest, linear_function
+
+_DIM = isl.dim_type
+
+
+@dataclass(frozen=True, eq=False)
+class Elements:
+    """Elements that are treated alike: ``items``: ``[PE_X, PE_Y] -> { index[k] }``.
+
+    ``local``: ``{ index[k] -> y_local[...] }`` on them, where memory has to do with it.
+    """
+
+    name: str
+    items: isl.Set
+    local: isl.Map | None
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Elements at fixed outer indices as a nest; ``access``: where its points are in local memory."""
+
+    elements: Elements
+    nest: Nest
+    access: isl.MultiAff | None
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """Segments in order, with loops over the first ``depth`` of ``rank`` index dimensions around them."""
+
+    depth: int
+    rank: int
+    segments: tuple[Segment, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the outer index dimensions: parameters of the nests."""
+        return _outer_names(self.depth)
+
+    def visits(self) -> isl.UnionMap:
+        """Return ``{ S[o...] -> [o..., k] }``: at each tuple of outer indices the segments in order."""
+        split = _split_map(self.depth, self.rank).range_factor_domain()
+        result: isl.UnionMap | None = None
+        for place, segment in enumerate(self.segments):
+            outer = segment.elements.items.apply(split).set_tuple_name(segment.elements.name)
+            visited = isl.UnionMap.from_map(_visit_outer(outer, place))
+            result = visited if result is None else result.union(visited)
+        assert result is not None
+        return result
+
+
+def cut(kinds: Sequence[Elements]) -> Cut | None:
+    """Cut elements of some kinds, with as few loops as work; None where instructions cannot do it.
+
+    Nor do they pay where each would be for one element.
+    """
+    rank = kinds[0].items.dim(_DIM.set)
+    for depth in range(rank):
+        segments = _segments(kinds, depth, rank)
+        if segments is not None:
+            return None if all(map(_is_single, segments)) else Cut(depth, rank, tuple(segments))
+    return None
+
+
+def _segments(kinds: Sequence[Elements], depth: int, rank: int) -> list[Segment] | None:
+    """Return the segments at a depth, in their order; None where this depth does not work."""
+    names, split = _outer_names(depth), _split_map(depth, rank)
+    segments: list[Segment] = []
+    for kind in kinds:
+        nest = find_nest(bind_domain(kind.items.apply(split).unwrap(), names), names)
+        if nest is None:
+            return None
+        access: isl.MultiAff | None = None
+        if kind.local is not None:
+            function = _inner_function(kind.local, split, names)
+            if function is None:
+                return None
+            access = nest.access(function)
+        segments.append(Segment(kind, nest, access))
+    return _in_order(segments, split)
+
+
+def _in_order(segments: Sequence[Segment], split: isl.Map) -> list[Segment] | None:
+    """Order the segments so that each comes wholly before the next; None if that cannot be."""
+    left, order = list(segments), list[Segment]()
+    while left:
+        first = next((a for a in left if all(_precedes(a, b, split) for b in left if b is not a)), None)
+        if first is None:
+            return None
+        order.append(first)
+        left.remove(first)
+    return order
+
+
+def _is_single(segment: Segment) -> bool:
+    size = constant_point(segment.nest.size)
+    return size is not None and set(size) <= {1}
+
+
+def _outer_names(depth: int) -> tuple[str, ...]:
+    return tuple(f"o{k}" for k in range(depth))
+
+
+def _split_map(depth: int, rank: int) -> isl.Map:
+    """Return ``{ index[i...] -> [outer[...] -> index[...]] }``, the first ``depth`` dimensions apart."""
+    names = [f"i{k}" for k in range(rank)]
+    outer, inner = ", ".join(names[:depth]), ", ".join(names[depth:])
+    return isl.Map(f"{{ index[{', '.join(names)}] -> [outer[{outer}] -> index[{inner}]] }}")
+
+
+def _inner_function(elements: isl.Map, split: isl.Map, names: Sequence[str]) -> isl.MultiAff | None:
+    """Return ``{ index[inner] -> local }``, the outer indices as parameters; None if it is not linear."""
+    curried = elements.apply_domain(split).curry()
+    return linear_function(bind_domain(curried, names).unwrap())
+
+
+def _precedes(first: Segment, second: Segment, split: isl.Map) -> bool:
+    """Whether, at equal outer indices on a PE, no index of ``second`` comes before one of ``first``."""
+    early, late = first.elements.items, second.elements.items
+    pairs = isl.Map.from_domain_and_range(late, early)
+    earlier = pairs.intersect(isl.Map.lex_lt(early.get_space()))
+    outer = split.range_factor_domain()
+    same = outer.apply_range(outer.reverse())
+    return bool(earlier.intersect(same).is_empty())
+
+
+def _visit_outer(points: isl.Set, rank: int) -> isl.Map:
+    """Return ``{ S[o...] -> [o..., rank] }`` on the points."""
+    names = [f"i{k}" for k in range(points.dim(_DIM.set))]
+    name = points.get_tuple_name()
+    text = f"{{ {name}[{', '.join(names)}] -> [{', '.join([*names, str(rank)])}] }}"
+    return isl.Map(text).intersect_domain(points)

@@ -1,0 +1,399 @@
+"""Chains: how results are reduced and gathered along a row or column, in the order of the output.
+
+A chain runs from the far end of a line towards a port, or towards the PE that holds the result. On
+each PE it is a sequence of elements in the order of their index; each is combined (it arrives and
+the PE has a part of it), the PE's own, or forwarded.
+Source: dtg_codegen, Sec. 4.2 (communication tasks); docs/semantics.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as ReadOnly
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+
+import islpy as isl
+
+from polyloom.ir.program import Combine, Program, Statement
+from polyloom.ir.relations import access_relation, element_set
+from polyloom.ir.types import ElementType
+from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain, parametric_point
+from polyloom.polyhedra.bounds import integer_bounds
+from polyloom.polyhedra.simplify import settled
+from polyloom.wafer.dataflow.streams import all_needed, along_lines, on_side, parametric_universe
+from polyloom.wafer.dataflow.transfers import Move, moves_of
+from polyloom.wafer.mapping.grid import Side, pes_of
+from polyloom.wafer.mapping.mapping import Mapping
+
+_DIM = isl.dim_type
+
+
+class Part(Enum):
+    """What a PE does with one element of a chain."""
+
+    COMBINE = "combine"
+    OWN = "own"
+    FORWARD = "forward"
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """The chains of one tensor towards one side, one for each row or column.
+
+    ``order``: ``{ y[i] -> [PE[x, y] -> index[k]] }`` for all PEs of the lines; ``own``, ``upstream``:
+    ``{ PE[x, y] -> y[i] }``: what a PE contributes, and what PEs farther from the side contribute;
+    ``last``: the contributor nearest to the side; ``leaves``: whether the elements go on to an
+    external PE (else they end in the local memory of ``last``, which then may be no contributor);
+    ``contributors``: the PEs of ``own``, as simple a set as is known;
+    ``nearer``: from a PE to those of its line that are nearer to the side; ``stage``: 2 where rows have been
+    reduced before. A reduction may be several chains, one after the other (``collectives``): ``level``: its
+    number from 1 where another one follows; ``step``: how far it is from one PE that takes part to the next;
+    ``second``: the PEs that send on the second color, None for those with an odd coordinate.
+    """
+
+    tensor: str
+    type: ElementType
+    reduction: Combine
+    side: Side
+    leaves: bool
+    sparse: bool
+    order: isl.Map
+    own: isl.Map
+    upstream: isl.Map
+    contributors: isl.Set
+    last: isl.Set
+    nearer: isl.Map
+    stage: int = 1
+    level: int = 0
+    step: int = 1
+    second: isl.Set | None = None
+
+    @property
+    def name(self) -> str:
+        """A name that is unique among the chains of a PE."""
+        if self.level:
+            return f"{self.tensor}_{self.verb}_{self.side.value}_level_{self.level}"
+        return f"{self.tensor}_{'to_' + self.side.value if self.leaves else self.verb}"
+
+    def odd(self) -> isl.Set:
+        """Return the PEs that send on the second of the two colors."""
+        if self.second is not None:
+            return self.second
+        along = "x" if self.side.axis == "PE_X" else "y"
+        return isl.Set(f"{{ PE[x, y] : {along} mod 2 = 1 }}")
+
+    def onwards(self, least: int, most: int) -> isl.Map:
+        """Return ``{ PE[x, y] -> PE[x1, y1] }``: so many PEs on towards the side."""
+        distance, line = {
+            Side.EAST: ("x1 - x", "y1 = y"),
+            Side.WEST: ("x - x1", "y1 = y"),
+            Side.SOUTH: ("y1 - y", "x1 = x"),
+            Side.NORTH: ("y - y1", "x1 = x"),
+        }[self.side]
+        return isl.Map(f"{{ PE[x, y] -> PE[x1, y1] : {line} and {least} <= {distance} <= {most} }}")
+
+    @property
+    def verb(self) -> str:
+        """What a chain that does not leave does: ``reduce``, ``reduce_2`` in a second direction."""
+        return "reduce" if self.stage == 1 else f"reduce_{self.stage}"
+
+    def completed(self) -> isl.Map:
+        """Return ``{ PE[x, y] -> y[i] }``: what a chain that does not leave puts where."""
+        return self.own.union(self.upstream).intersect_domain(self.last).coalesce()
+
+    def trailing(self) -> isl.Set:
+        """Return the PEs between the last contributor and the side: their routers pass the data on."""
+        return self.last.apply(self.nearer).coalesce()
+
+    def members(self) -> isl.Set:
+        """Return the PEs that run code for the chain: from the first contributor of a line to the last."""
+        return self._members
+
+    @cached_property
+    def _members(self) -> isl.Set:
+        forwarding = self.upstream.domain().subtract(self.trailing())
+        return self.contributors.union(forwarding).coalesce()
+
+    def positions(self, part: Part) -> isl.Set:
+        """Return ``[PE_X, PE_Y] -> { index[k] }``: the indices of the elements of one kind."""
+        return self._positions[part]
+
+    @cached_property
+    def _positions(self) -> ReadOnly[Part, isl.Set]:
+        return {part: self._positions_of(part) for part in Part}
+
+    def _positions_of(self, part: Part) -> isl.Set:
+        elements = {
+            Part.COMBINE: self.own.intersect(self.upstream),
+            Part.OWN: self.own.subtract(self.upstream),
+            Part.FORWARD: self.upstream.subtract(self.own),
+        }[part].intersect_domain(self.members())
+        placed = self.order.uncurry().intersect_domain(elements.reverse().wrap()).curry()
+        return settled(bind_domain(placed.range().unwrap(), PE_PARAMETERS))
+
+    @cached_property
+    def busy(self) -> ReadOnly[Part, isl.Set]:
+        """The PEs ``{ PE[x, y] }`` that do each thing with some element."""
+        return {part: pes_of(self.positions(part)) for part in Part}
+
+    def element_at(self) -> isl.Map:
+        """Return ``[PE_X, PE_Y] -> { index[k] -> y[i] }``."""
+        index = parametric_universe("index", self.index_rank)
+        here = isl.Map.from_domain_and_range(parametric_point("PE", PE_PARAMETERS), index).wrap()
+        return self.order.intersect_range(here).range_factor_range().reverse()
+
+    @property
+    def index_rank(self) -> int:
+        """Number of index dimensions."""
+        return int(self.order.get_space().range().unwrap().dim(_DIM.out))
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Where a written tensor's final values are: ``holders``: ``{ PE[x, y] -> y[i] }``; and its ways.
+
+    ``moves``: how it comes to PEs that read it and do not hold it; ``started``: ``{ PE[x, y] -> y[i] }``:
+    what no instance writes, on the PEs that read it: they know the value that the reduction starts with.
+    """
+
+    tensor: str
+    statement: Statement
+    written: isl.Map
+    holders: isl.Map
+    reduce: tuple[Chain, ...]
+    started: isl.Map
+    moves: tuple[Move, ...]
+    leave: tuple[Chain, ...]
+
+    @property
+    def chains(self) -> tuple[Chain, ...]:
+        """All chains, those that reduce in place first."""
+        return (*self.reduce, *self.leave)
+
+    @property
+    def steps(self) -> tuple[Chain | Move, ...]:
+        """All that is done with it across PEs, in order."""
+        return (*self.reduce, *self.moves, *self.leave)
+
+    def kept(self) -> isl.Map:
+        """Return ``{ PE[x, y] -> y[i] }``: elements that PEs have at some time."""
+        result = self.written.union(self.holders).union(self.started)
+        for chain in self.reduce[:-1]:
+            result = result.union(chain.completed())
+        for move in self.moves:
+            result = result.union(move.sinks)
+        return result
+
+
+def build_results(program: Program, mapping: Mapping) -> tuple[Results, ...]:
+    """Return what becomes of each written tensor, in order of definition."""
+    return tuple(_results_of(program, mapping, statement) for statement in program.statements)
+
+
+def _results_of(program: Program, mapping: Mapping, statement: Statement) -> Results:
+    tensor = statement.write.tensor
+    written, reduce = _reduction(program, mapping, statement)
+    complete = reduce[-1].completed() if reduce else written
+    ports = mapping.outputs.get(tensor)
+    needed = _needed(program, mapping, tensor)
+    started = needed.subtract_range(complete.range()).coalesce()
+    holders = complete
+    if tensor in program.outputs:
+        holders = _with_unwritten(program, mapping, tensor, complete, ports is None)
+    leave = () if ports is None else _leaving(program, mapping, statement, written.range(), holders, ports)
+    moves = moves_of(
+        tensor, program.tensor(tensor).type, mapping.grid, complete, needed.subtract(started).coalesce()
+    )
+    return Results(tensor, statement, written, holders, reduce, started, moves, leave)
+
+
+def _needed(program: Program, mapping: Mapping, tensor: str) -> isl.Map:
+    """Return ``{ PE[x, y] -> y[i] }``: what instances read, and what takes the place of a resident there."""
+    needed = all_needed(program, mapping, tensor)
+    for old, new in mapping.state:
+        if new == tensor:
+            replaced = all_needed(program, mapping, old).set_tuple_name(_DIM.out, tensor)
+            needed = needed.union(replaced).coalesce()
+    return needed
+
+
+def holders_of(program: Program, mapping: Mapping, statement: Statement) -> isl.Map:
+    """Return ``{ PE[x, y] -> y[i] }``: who has the elements that a statement writes, or parts of them, when
+    they leave.
+    """
+    written, reduce = _reduction(program, mapping, statement)
+    return reduce[-1].completed() if reduce else written
+
+
+def reduced_holders(program: Program, mapping: Mapping, statement: Statement) -> isl.Map:
+    """Return ``{ PE[x, y] -> y[i] }``: who has the elements once they are reduced in place."""
+    written = _written(mapping, statement)
+    if written.is_injective():
+        return written
+    return _reduce_in_place(program, mapping, statement, written)[-1].completed()
+
+
+def _reduction(program: Program, mapping: Mapping, statement: Statement) -> tuple[isl.Map, tuple[Chain, ...]]:
+    """Return what each PE writes, and the chains that reduce it in place where it must be complete first.
+
+    It must where it stays or is read, and where parts of an element are on several of the lines that its
+    port faces.
+    """
+    tensor = statement.write.tensor
+    written = _written(mapping, statement)
+    is_read = any(a.tensor == tensor for s in program.statements for a in s.reads)
+    is_read |= any(new == tensor for _, new in mapping.state)
+    ports = mapping.outputs.get(tensor)
+    stays = is_read or ports is None or not _on_one_line(mapping, _written(mapping, statement), ports)
+    if stays and not written.is_injective():
+        return written, _reduce_in_place(program, mapping, statement, written)
+    return written, ()
+
+
+def _written(mapping: Mapping, statement: Statement) -> isl.Map:
+    """Return ``{ PE[x, y] -> y[i] }``, a new object: what isl is asked about one changes how it is stored."""
+    placed = mapping.placement[statement.name].reverse()
+    return settled(placed.apply_range(access_relation(statement, statement.write)))
+
+
+def _on_one_line(mapping: Mapping, written: isl.Map, ports: isl.Map) -> bool:
+    """Whether the parts of each element are on one of the lines that the sides of its ports face."""
+    for side in Side:
+        parts = written.intersect_range(on_side(ports, mapping.grid, side).domain())
+        line = "x" if side.line == "PE_X" else "y"
+        lines = parts.reverse().apply_range(isl.Map(f"{{ PE[x, y] -> [{line}] }}"))
+        if not lines.is_single_valued():
+            return False
+    return True
+
+
+def _reduce_in_place(
+    program: Program, mapping: Mapping, statement: Statement, written: isl.Map
+) -> tuple[Chain, ...]:
+    """Reduce along rows to the east where each element stays in a row, else along columns to the south.
+
+    Parts in several rows and columns are first reduced along the rows, to the easternmost column that has
+    any, then along that column to the south.
+    """
+    contributors = mapping.placement[statement.name].range()
+    for side in (Side.EAST, Side.SOUTH):
+        if written.apply_range(written.reverse()).is_subset(_SAME_LINE[side]):
+            return (_reduce_along(program, mapping, statement, side, written, contributors),)
+    rows = _reduce_along(program, mapping, statement, Side.EAST, written, contributors)
+    (column, _), *_rest = integer_bounds(contributors.apply(isl.Map("{ PE[x, y] -> [-x] }")))
+    meeting = isl.Map(f"{{ PE[x, y] -> PE[{-column}, y] }}")
+    rows = replace(rows, last=contributors.apply(meeting).coalesce())
+    columns = _reduce_along(program, mapping, statement, Side.SOUTH, rows.completed(), rows.last)
+    return rows, replace(columns, stage=2)
+
+
+_SAME_LINE = {
+    Side.EAST: isl.Map("{ PE[x, y] -> PE[x1, y1] : y1 = y }"),
+    Side.SOUTH: isl.Map("{ PE[x, y] -> PE[x1, y1] : x1 = x }"),
+}
+
+
+def _reduce_along(
+    program: Program,
+    mapping: Mapping,
+    statement: Statement,
+    side: Side,
+    parts: isl.Map,
+    contributors: isl.Set,
+) -> Chain:
+    tensor = program.tensor(statement.write.tensor)
+    order = _tensor_order(parts, tensor.shape, _SAME_LINE[side])
+    return _chain(mapping, statement, tensor.type, side, order, parts, contributors, leaves=False)
+
+
+def _tensor_order(written: isl.Map, shape: tuple[int, ...], same: isl.Map) -> isl.Map:
+    """Return ``{ y[i] -> [PE -> index[i]] }``: elements in lexicographic order."""
+    rank = len(shape)
+    names = ", ".join(f"i{k}" for k in range(rank))
+    name = written.get_tuple_name(_DIM.out)
+    target = f"index[{names}]" if rank else "index[0]"
+    identity = isl.Map(f"{{ {name}[{names}] -> {target} }}")
+    pes = written.reverse().apply_range(same)
+    return pes.range_product(identity).coalesce()
+
+
+def _leaving(
+    program: Program,
+    mapping: Mapping,
+    statement: Statement,
+    written: isl.Set,
+    holders: isl.Map,
+    ports: isl.Map,
+) -> tuple[Chain, ...]:
+    element = program.tensor(statement.write.tensor).type
+    chains: list[Chain] = []
+    for side in Side:
+        here = on_side(ports, mapping.grid, side)
+        if here.is_empty():
+            continue
+        order = along_lines(here, mapping.grid, side)
+        sent = holders.intersect_range(here.domain())
+        facing = order.range_factor_domain().reverse()
+        stray = sent.subtract(facing).range()
+        assert stray.is_disjoint(written), "border adapters have seen to it"
+        sent = sent.intersect(facing)  # PEs beside other ports have what no instance writes, too
+        chains.append(_chain(mapping, statement, element, side, order, sent, sent.domain(), leaves=True))
+    return tuple(chains)
+
+
+def _with_unwritten(
+    program: Program, mapping: Mapping, tensor: str, holders: isl.Map, resident: bool
+) -> isl.Map:
+    """Give elements that no instance writes to the PE next to their port (docs/semantics.md)."""
+    unwritten = element_set(program.tensor(tensor)).subtract(holders.range())
+    if unwritten.is_empty():
+        return holders
+    if resident:
+        return holders.union(_beside(holders, unwritten))
+    ports = mapping.outputs[tensor].range_factor_domain().intersect_domain(unwritten)
+    nearest = isl.Map(f"{{ PE[x, y] -> PE[x1, y1] : {_ADJACENT} }}").intersect_range(mapping.grid.pes())
+    return holders.union(ports.apply_range(nearest).reverse()).coalesce()
+
+
+_ADJACENT = (
+    "(x1 = x and y1 = y + 1) or (x1 = x and y1 = y - 1) or (y1 = y and x1 = x + 1) or (y1 = y and x1 = x - 1)"
+)
+
+
+def _beside(holders: isl.Map, unwritten: isl.Set) -> isl.Map:
+    """Give them to the last PE that holds anything."""
+    return isl.Map.from_domain_and_range(holders.domain().lexmax(), unwritten)
+
+
+def _chain(
+    mapping: Mapping,
+    statement: Statement,
+    element: ElementType,
+    side: Side,
+    order: isl.Map,
+    own: isl.Map,
+    contributors: isl.Set,
+    *,
+    leaves: bool,
+) -> Chain:
+    nearer = mapping.grid.towards(side)
+    last = contributors.subtract(contributors.apply(nearer.reverse())).coalesce()
+    upstream = nearer.reverse().apply_range(own).intersect(order.range_factor_domain().reverse())
+    tensor = statement.write.tensor
+    sparse = leaves and tensor in mapping.sparse
+    own = settled(own)
+    return Chain(
+        tensor,
+        element,
+        statement.reduction,
+        side,
+        leaves,
+        sparse,
+        order,
+        own,
+        settled(upstream),
+        contributors,
+        last,
+        nearer,
+    )

@@ -1,0 +1,152 @@
+"""The layers of a program one by one on the wafer: what each takes, and why one could not be placed.
+
+Not in the papers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from polyloom.diagnostics import Diagnostic, PolyloomError, Unsupported, error
+from polyloom.ir.conversion.split_layers import Layer
+from polyloom.polyhedra.bounds import integer_bounds
+from polyloom.wafer.explain.tasks import simd_sizes
+from polyloom.wafer.placement.choose import Choice
+from polyloom.wafer.simd.decision import SimdAnalysis, Strategy
+from polyloom.wafer.simulation.result import SimulationResult
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TaskShape:
+    """How one computation task of a layer is done: ``strategy``, ``instruction`` and ``sizes`` of the box.
+
+    ``instruction`` is empty for loops, ``reason`` says why. ``bounds``: the smallest and largest size of each
+    dimension over all PEs; empty for loops.
+    """
+
+    task: str
+    strategy: str
+    instruction: str
+    sizes: list[list[int]] | str | None
+    bounds: tuple[tuple[int, int], ...]
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class LayerRun:
+    """A layer that was simulated (``result``), or the ``refusal``.
+
+    ``choice``: its mapping and what that was chosen among; None where that was refused already.
+    """
+
+    layer: Layer
+    choice: Choice | None
+    result: SimulationResult | None
+    refusal: PolyloomError | None
+
+    @property
+    def instances(self) -> int:
+        """The points of the domains of its statements."""
+        return sum(math.prod(s.domain) for s in self.layer.program.statements)
+
+    @property
+    def shapes(self) -> tuple[TaskShape, ...]:
+        """How its computation tasks are done; none where it was refused."""
+        return () if self.result is None else tuple(map(_shape, self.result.program.analysis.simd))
+
+    def json(self) -> Document:
+        """Return an entry of ``layers``."""
+        return {
+            "name": self.layer.name,
+            "statements": [s.name for s in self.layer.program.statements],
+            "instances": self.instances,
+            "map": None if self.choice is None else self.choice.text,
+            "candidates": [] if self.choice is None else self.choice.json()["candidates"],
+            "simd": [vars(shape) for shape in self.shapes],
+            "simulation": None if self.result is None else self.result.json(),
+            "size": None if self.result is None else _size(self.result),
+            "refusal": None if self.refusal is None else [_refused(d) for d in self.refusal.diagnostics],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class ModelRun:
+    """All layers of a program, in its order; they run one after another."""
+
+    name: str
+    machine: str
+    layers: tuple[LayerRun, ...]
+
+    @property
+    def results(self) -> tuple[SimulationResult, ...]:
+        """What was simulated."""
+        return tuple(run.result for run in self.layers if run.result is not None)
+
+    def json(self) -> Document:
+        """Return the document of ``simulate --per-layer --json``. Source: docs/interface.md."""
+        runs = [result.simulation for result in self.results]
+        return {
+            "program": self.name,
+            "machine": self.machine,
+            "layers": [run.json() for run in self.layers],
+            "total": {
+                "layers": len(self.layers),
+                "simulated": len(runs),
+                "cycles": sum(run.cycles for run in runs),
+                "limit": sum(run.limit.cycles for run in runs),
+                "wavelets": sum(run.wavelets for run in runs),
+                "most_pes": max((run.pe_count for run in runs), default=0),
+                "most_memory_bytes": max((run.memory_bytes for run in runs), default=0),
+            },
+        }
+
+    def fault(self) -> PolyloomError | None:
+        """Return what was refused, with its layer, and what was computed wrong; None where all went well."""
+        refusals, wrong = tuple(self._refusals()), tuple(self._mismatches())
+        if not refusals and not wrong:
+            return None
+        kinds = {type(run.refusal) for run in self.layers if run.refusal is not None}
+        only_unsupported = not wrong and kinds == {Unsupported}
+        return Unsupported(*refusals) if only_unsupported else PolyloomError(*refusals, *wrong)
+
+    def _refusals(self) -> Iterator[Diagnostic]:
+        for run in self.layers:
+            for fault in () if run.refusal is None else run.refusal.diagnostics:
+                notes = [f"in the layer `{run.layer.name}`", *fault.notes]
+                yield error(
+                    fault.code, fault.message, fault.span, label=fault.label, notes=notes, helps=fault.helps
+                )
+
+    def _mismatches(self) -> Iterator[Diagnostic]:
+        for run in self.layers:
+            check = None if run.result is None else run.result.check
+            if check is not None and not check.passed:
+                message = f"the simulation of the layer `{run.layer.name}` and the evaluator do not agree"
+                yield error("check-mismatch", message, notes=check.mismatches)
+
+
+def _shape(analysis: SimdAnalysis) -> TaskShape:
+    strategy = "whole stream" if analysis.whole is not None else analysis.strategy.value
+    used = analysis.strategy is not Strategy.NONE
+    instruction = ", ".join(analysis.instructions) if used else ""
+    bounds = () if analysis.sizes is None else tuple(integer_bounds(analysis.sizes))
+    return TaskShape(analysis.task.name, strategy, instruction, simd_sizes(analysis), bounds, analysis.reason)
+
+
+def _size(result: SimulationResult) -> list[int]:
+    grid = result.program.analysis.border.given.grid
+    return [grid.width, grid.height]
+
+
+def _refused(fault: Diagnostic) -> Document:
+    return {
+        "code": fault.code,
+        "message": fault.message,
+        "notes": list(fault.notes),
+        "helps": list(fault.helps),
+    }

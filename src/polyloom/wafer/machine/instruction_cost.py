@@ -1,0 +1,147 @@
+"""What SIMD instructions and scalar loops cost on a machine, as the compiler estimates it.
+
+The rules are those of the simulator (``native/simd.c``): width by instruction, stride rule, rows of
+contiguous elements. Which banks meet depends on base addresses, so no estimate here knows it.
+Source: wafer-target.md, 1.1 and 1.2. Not in the papers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from polyloom.ir.expressions import Binary, BinaryOp, Constant, Expression, Read, children
+from polyloom.wafer.machine.instruction_selection import ACCUMULATOR
+from polyloom.wafer.machine.instructions import Instruction
+from polyloom.wafer.machine.model import Machine
+from polyloom.wafer.machine.scalar_c import scalar_operations
+
+_ADDRESS = 2
+"""Operations that the address of an element in a loop takes, about: it has one or two varying subscripts."""
+
+_FULL = 1 << 20
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A rectangular nest: its sizes, and for each operand in memory its stride in each dimension.
+
+    ``strides``: in elements, by the position of the read as in ``matching``; operands that are not named are
+    dense.
+    """
+
+    sizes: tuple[int, ...]
+    strides: Mapping[int, tuple[int, ...]]
+
+    @property
+    def count(self) -> int:
+        """The number of elements."""
+        return prod(self.sizes)
+
+    def of(self, position: int) -> tuple[int, ...]:
+        """Return an operand's strides."""
+        return self.strides.get(position, dense_strides(self.sizes))
+
+    def backward_dimensions(self) -> frozenset[int]:
+        """Return the dimensions in which some operand runs backwards and none forwards.
+
+        Only where each point writes an element of its own: else their order is that of the sums.
+        """
+        if not self.is_one_to_one(ACCUMULATOR):
+            return frozenset()
+        columns = zip(*self.strides.values(), strict=True)
+        return frozenset(k for k, column in enumerate(columns) if max(column) <= 0 and min(column) < 0)
+
+    def turned(self, dimensions: frozenset[int]) -> Shape:
+        """Return the nest with some dimensions run through from their end."""
+        strides = {
+            position: tuple(-s if k in dimensions else s for k, s in enumerate(steps))
+            for position, steps in self.strides.items()
+        }
+        return Shape(self.sizes, strides)
+
+    def is_one_to_one(self, position: int) -> bool:
+        """Whether no two points access one element, as far as the strides tell."""
+        pairs = zip(self.sizes, self.of(position), strict=True)
+        reach = 0
+        for stride, size in sorted((abs(stride), size) for size, stride in pairs if size > 1):
+            if stride <= reach:
+                return False
+            reach += stride * (size - 1)
+        return True
+
+
+def dense_strides(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides of an array that holds the elements of a nest in its order: [4, 3] -> (3, 1)."""
+    return tuple(prod(sizes[k + 1 :]) for k in range(len(sizes)))
+
+
+def stride_limit(stride: int, words: int) -> int:
+    """Return the elements a cycle that a stride allows; ``words``: 16-bit words in an element.
+
+    Source: SDK 2.10 documentation, appendix (wafer-target.md, 1.1).
+    """
+    if stride in (0, 1):
+        return _FULL
+    return {0: 1, 1: 2, 4: 2, 7: 2}.get(stride * words % 8, _FULL)
+
+
+def instruction_cycles(
+    machine: Machine, instruction: Instruction, shape: Shape, target: int, sources: Sequence[int | None]
+) -> int:
+    """Return the cycles of one instruction, launch included; ``sources``: positions, None for a scalar."""
+    rate = machine.simd_width(instruction.name)
+    row = shape.count
+    types = (instruction.destination, *instruction.sources)
+    for position, element in zip((target, *sources), types, strict=True):
+        if position is None:
+            continue
+        length, stride = _row(shape.sizes, shape.of(position))
+        row = min(row, length)
+        rate = min(rate, stride_limit(stride, element.size // 2))
+    rows = -(-shape.count // max(row, 1))
+    return machine.simd_launch + rows * -(-row // rate)
+
+
+def _row(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
+    """Return how many elements follow each other at one stride, and that stride."""
+    length, step = 1, 0
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+        if size == 1:
+            continue
+        if length == 1:
+            length, step = size, stride
+        elif stride == step * length:
+            length *= size
+        else:
+            break
+    return length, step
+
+
+def evaluation_cycles(machine: Machine, expression: Expression) -> int:
+    """Return what computing one value costs, the loads of its reads included."""
+    return own_cycles(machine, expression) + sum(evaluation_cycles(machine, c) for c in children(expression))
+
+
+def own_cycles(machine: Machine, expression: Expression) -> int:
+    """Return what an expression's own operation costs, its operands being at hand; a read is a load."""
+    if isinstance(expression, Read):
+        return machine.scalar_load + _ADDRESS * machine.scalar_operation
+    if isinstance(expression, Binary) and expression.op is BinaryOp.MULTIPLY:
+        return machine.scalar_multiplication
+    if isinstance(expression, Constant):
+        return 0
+    everything, _ = scalar_operations(expression)
+    inside = sum(scalar_operations(child)[0] for child in children(expression))
+    return (everything - inside) * machine.scalar_operation
+
+
+def store_cycles(machine: Machine) -> int:
+    """Return what storing an element in a loop costs."""
+    return machine.scalar_store + _ADDRESS * machine.scalar_operation
+
+
+def move_cycles(machine: Machine) -> int:
+    """Return what moving an operand to another base address costs, its computation included."""
+    return machine.set_base_address + 2 * machine.scalar_operation

@@ -1,0 +1,208 @@
+"""The program of a role: its tasks, and which task's end lets which other one start.
+
+An invocation begins with the initialisation of local memory; streams are taken in when what their
+statements need is there; local statements and chains follow; after the last of them the PE is ready
+for the next invocation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyloom.polyhedra.loops.generate import Number
+from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.codegen.arrays import initialize_code, state_code
+from polyloom.wafer.codegen.chains import chain_code, chain_queues
+from polyloom.wafer.codegen.compute import compute_code
+from polyloom.wafer.codegen.moves import move_code, move_queues
+from polyloom.wafer.codegen.streams import (
+    StreamOnRole,
+    element_body,
+    end_of_chunk,
+    receive_all,
+    store_instruction,
+    store_segments,
+    whole_instruction,
+)
+from polyloom.wafer.dataflow.local_arrays import LocalArray
+from polyloom.wafer.dataflow.reductions import Chain, Part
+from polyloom.wafer.dataflow.transfers import Move
+from polyloom.wafer.pe_program.tree import (
+    Activate,
+    Code,
+    Cost,
+    CountDown,
+    DataTask,
+    IfNextInvocation,
+    LocalTask,
+    Node,
+    RoleCode,
+    SetInteger,
+    Unblock,
+)
+from polyloom.wafer.program.activities import BEGIN, Patience, Unit, parts_on, units_on
+from polyloom.wafer.roles.assembly import assemble, where_text
+from polyloom.wafer.roles.builder import RoleBuilder
+from polyloom.wafer.roles.roles import Role
+from polyloom.wafer.simd.decision import SimdAnalysis
+
+_FINISH = "finish"
+
+
+def role_code(analysis: LayerAnalysis, role: Role, patience: Patience) -> RoleCode:
+    """Return the program of one role."""
+    builder = RoleBuilder(analysis, role)
+    units = units_on(builder, patience)
+    before = _reduced({unit.name: set(unit.needs) for unit in units})
+    starts = {unit.name: _start_node(unit) for unit in units}
+    after = _after(units, before, starts)
+    data_tasks: list[DataTask] = []
+    local_tasks: list[LocalTask] = [LocalTask(BEGIN, (), False)]
+    for unit in units:
+        done = after[unit.name]
+        if isinstance(unit.work, StreamOnRole) and unit.work.stream.sparse:
+            data_tasks.append(_sparse_task(builder, unit.work, done))
+        else:
+            local_tasks += _unit_tasks(builder, unit, done)
+    counters = _waiting_counters(units, before)
+    local_tasks[0] = LocalTask(BEGIN, _begin_code(builder, counters, after[BEGIN]), False)
+    local_tasks.append(LocalTask(_FINISH, _finish_code(builder), False))
+    return _assemble(builder, units, counters, data_tasks, local_tasks)
+
+
+def _reduced(needs: dict[str, set[str]]) -> dict[str, set[str]]:
+    """Drop what is implied: if C waits for B and B for A, C need not wait for A."""
+    known: dict[str, set[str]] = {}
+
+    def ancestors(name: str) -> set[str]:
+        if name not in known:
+            direct = needs.get(name, set())
+            known[name] = direct.union(*(ancestors(n) for n in direct))
+        return known[name]
+
+    return {
+        name: {n for n in direct if not any(n in ancestors(m) for m in direct if m != n)}
+        for name, direct in needs.items()
+    }
+
+
+def _start_node(unit: Unit) -> Node:
+    if isinstance(unit.work, StreamOnRole) and unit.work.stream.sparse:
+        return Unblock(unit.work.queue)
+    return Activate(unit.name)
+
+
+def _after(units: Sequence[Unit], before: dict[str, set[str]], starts: dict[str, Node]) -> dict[str, Code]:
+    """Return, for ``begin`` and each unit, the code at its end: what it lets start."""
+    followed = {n for needs in before.values() for n in needs}
+    leaves = {unit.name for unit in units} - followed or {BEGIN}
+    everything = {**before, _FINISH: leaves}
+    begin_to = {**starts, _FINISH: Activate(_FINISH)}
+    result: dict[str, Code] = {}
+    for name in (BEGIN, *(unit.name for unit in units)):
+        code: list[Node] = []
+        for follower, needs in everything.items():
+            if name not in needs:
+                continue
+            if len(needs) == 1:
+                code.append(begin_to[follower])
+            else:
+                code.append(CountDown(f"{follower}_waiting", (begin_to[follower],)))
+        result[name] = tuple(code)
+    return result
+
+
+def _waiting_counters(units: Sequence[Unit], before: dict[str, set[str]]) -> dict[str, int]:
+    followed = {n for needs in before.values() for n in needs}
+    leaves = {unit.name for unit in units} - followed
+    counts = {**{name: len(needs) for name, needs in before.items()}, _FINISH: len(leaves)}
+    return {f"{name}_waiting": count for name, count in counts.items() if count > 1}
+
+
+def _sparse_task(builder: RoleBuilder, here: StreamOnRole, done: Code) -> DataTask:
+    return DataTask(
+        here.queue,
+        f"handle_{here.label}",
+        here.stream.type,
+        element_body(builder, here),
+        f"end_{here.label}",
+        end_of_chunk(builder, here, done),
+    )
+
+
+def _unit_tasks(builder: RoleBuilder, unit: Unit, done: Code) -> list[LocalTask]:
+    if isinstance(unit.work, Chain):
+        return [LocalTask(unit.name, (*chain_code(builder, unit.work), *done), True)]
+    if isinstance(unit.work, Move):
+        return [LocalTask(unit.name, (*move_code(builder, unit.work), *done), True)]
+    if isinstance(unit.work, SimdAnalysis):
+        return [LocalTask(unit.name, (*compute_code(builder, unit.work, builder.code()), *done), False)]
+    return _dense_tasks(builder, unit, unit.work, done)
+
+
+def _dense_tasks(builder: RoleBuilder, unit: Unit, here: StreamOnRole, done: Code) -> list[LocalTask]:
+    finished = f"end_{here.label}"
+    whole = store_instruction(builder, here, finished) or whole_instruction(builder, here, finished)
+    if whole is not None:
+        return [LocalTask(unit.name, whole, False), LocalTask(finished, done, False)]
+    body = store_segments(builder, here) or receive_all(builder, here, element_body(builder, here))
+    return [LocalTask(unit.name, (*body, *done), True)]
+
+
+def _begin_code(builder: RoleBuilder, counters: dict[str, int], starts: Code) -> Code:
+    nodes: list[Node] = []
+    for task in builder.analysis.graph.initialize:
+        array = builder.analysis.arrays.get(task.tensor)
+        if array is not None and builder.role.overlaps(array.elements.domain()):
+            nodes += initialize_code(builder, task, array)
+    if counters:
+        nodes.append(Cost(stores=len(counters)))
+    nodes += [SetInteger(name, Number(count)) for name, count in counters.items()]
+    return (*nodes, *starts)
+
+
+def _finish_code(builder: RoleBuilder) -> Code:
+    """Make ready for the next invocation: residents that a state replaces, then begin again."""
+    nodes: list[Node] = []
+    for old, new in builder.analysis.mapping.state:
+        arrays = builder.analysis.arrays
+        if old in arrays and builder.role.overlaps(arrays[old].elements.domain()):
+            nodes += state_code(builder, arrays[old], arrays[new])
+    return (IfNextInvocation((*nodes, Activate(BEGIN))),)
+
+
+def _assemble(
+    builder: RoleBuilder,
+    units: Sequence[Unit],
+    counters: dict[str, int],
+    data_tasks: list[DataTask],
+    local_tasks: list[LocalTask],
+) -> RoleCode:
+    inputs = [unit.work.queue for unit in units if isinstance(unit.work, StreamOnRole)]
+    outputs: list[str] = []
+    for unit in units:
+        if isinstance(unit.work, Move):
+            taken, given = move_queues(builder, unit.work)
+            inputs += taken
+            outputs += given
+        if isinstance(unit.work, Chain):
+            incoming, outgoing = chain_queues(unit.work)
+            if parts_on(builder, unit.work) - {Part.OWN}:
+                inputs.append(incoming)
+            if not (builder.role.overlaps(unit.work.last) and not unit.work.leaves):
+                outputs.append(outgoing)
+    return assemble(
+        builder,
+        where_text(builder, builder.analysis.mapping.grid),
+        [a for a in builder.analysis.arrays.values() if _on(builder, a)],
+        list(dict.fromkeys(inputs)),
+        list(dict.fromkeys(outputs)),
+        tuple(counters),
+        BEGIN,
+        data_tasks,
+        local_tasks,
+    )
+
+
+def _on(builder: RoleBuilder, array: LocalArray) -> bool:
+    return builder.role.overlaps(array.elements.domain())

@@ -1,0 +1,123 @@
+"""A compiled layer: the emitted files, and what a host must know to load, feed and collect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from polyloom.diagnostics import Unsupported, error
+from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.codegen.border import border_role_code, border_roles
+from polyloom.wafer.codegen.streams import streams_on
+from polyloom.wafer.machine.model import Machine
+from polyloom.wafer.pe_program.descriptors import with_reloads
+from polyloom.wafer.pe_program.print_c import INTEGERS_H, role_file
+from polyloom.wafer.program.activities import Patience
+from polyloom.wafer.program.bindings import Bindings, border_bindings, compute_bindings
+from polyloom.wafer.program.layout_file import layout_file
+from polyloom.wafer.program.port_groups import PortGroup, inputs_of, outputs_of
+from polyloom.wafer.program.resources import RoleResources, check_fits, resources_of
+from polyloom.wafer.program.role_program import role_code
+from polyloom.wafer.program.synchronisation import choose_patience
+from polyloom.wafer.roles.builder import RoleBuilder
+from polyloom.wafer.roles.result import MemoryField as MemoryField
+from polyloom.wafer.roles.result import RoleProgram as RoleProgram
+from polyloom.wafer.roles.result import memory_fields
+from polyloom.wafer.roles.roles import Role, find_roles
+from polyloom.wafer.routing.all_routes import Routing, route
+
+
+@dataclass(frozen=True, eq=False)
+class WaferProgram:
+    """``files``: name to text: the roles' C, ``layout.c`` and ``integers.h``.
+
+    ``inputs`` and ``outputs``: the ports of the given rectangle; ``resources``: what each role takes;
+    ``patience``: what chains wait for before they start.
+    """
+
+    analysis: LayerAnalysis
+    machine: Machine
+    roles: tuple[RoleProgram, ...]
+    resources: tuple[RoleResources, ...]
+    patience: Patience
+    routing: Routing
+    inputs: tuple[PortGroup, ...]
+    outputs: tuple[PortGroup, ...]
+    files: dict[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """The roles of a layer and what they take of a machine, whether it has that or not."""
+
+    roles: tuple[RoleProgram, ...]
+    resources: tuple[RoleResources, ...]
+    patience: Patience
+    routing: Routing
+
+
+def survey(analysis: LayerAnalysis, machine: Machine) -> Survey:
+    """Make the programs of all roles and count what they take.
+
+    Raises Unsupported (``wafer-colors``, ``wafer-deadlock``) where no routes or no order were found.
+    """
+    routing = route(analysis.graph, analysis.border, machine.colors)
+    found, border = find_roles(analysis), border_roles(analysis, routing.adapters)
+    patience = choose_patience(analysis, found, border, routing.adapters)
+    roles = (
+        *(_role_program(analysis, machine, role, patience) for role in found),
+        *(_border_program(analysis, machine, routing, role) for role in border),
+    )
+    return Survey(roles, resources_of(machine, routing, roles), patience, routing)
+
+
+def compile_program(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
+    """Make the code of every role and the layout.
+
+    Raises PolyloomError and Unsupported (``wafer-...``) where the layer does not fit the machine: memory,
+    colors, queues, tasks, descriptors, the grid.
+    """
+    _check_grid(analysis, machine)
+    found = survey(analysis, machine)
+    check_fits(analysis.mapping, machine, found.resources)
+    roles, routing = found.roles, found.routing
+    files = {f"{p.code.name}.c": role_file(p.code) for p in roles}
+    parts = tuple((p.pes, p.code, p.origin, _bindings(analysis, routing, p)) for p in roles)
+    files["layout.c"] = layout_file(analysis.border.given.grid, parts, routing)
+    files["integers.h"] = INTEGERS_H
+    inputs, outputs = inputs_of(analysis, routing), outputs_of(analysis, routing)
+    return WaferProgram(
+        analysis, machine, roles, found.resources, found.patience, routing, inputs, outputs, files
+    )
+
+
+def _role_program(analysis: LayerAnalysis, machine: Machine, role: Role, patience: Patience) -> RoleProgram:
+    code = with_reloads(role_code(analysis, role, patience), machine.operand_descriptors)
+    return RoleProgram(role, code, analysis.border.origin, memory_fields(code), are_adapters=False)
+
+
+def _border_program(analysis: LayerAnalysis, machine: Machine, routing: Routing, role: Role) -> RoleProgram:
+    code = border_role_code(analysis, routing.adapters, role)
+    code = with_reloads(code, machine.operand_descriptors)
+    return RoleProgram(role, code, (0, 0), memory_fields(code), are_adapters=True)
+
+
+def _bindings(analysis: LayerAnalysis, routing: Routing, program: RoleProgram) -> Bindings:
+    """Return the color of each queue of a role, which only the layout needs."""
+    if program.are_adapters:
+        return border_bindings(analysis.border, routing, program.role)
+    streams = streams_on(RoleBuilder(analysis, program.role))
+    return compute_bindings(routing, streams, program.role, program.origin)
+
+
+def _check_grid(analysis: LayerAnalysis, machine: Machine) -> None:
+    grid = analysis.border.given.grid
+    if grid.width > machine.grid[0] or grid.height > machine.grid[1]:
+        wide, high = machine.grid
+        raise Unsupported(
+            error(
+                "wafer-grid",
+                f"{grid.width} x {grid.height} PEs do not fit on {machine.name}, which has {wide} x {high}",
+                analysis.mapping.span("size"),
+                helps=["make the rectangle smaller, so that each PE has more work"],
+            )
+        )

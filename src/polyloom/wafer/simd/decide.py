@@ -1,0 +1,289 @@
+"""How a task is done: as the paper has it, or with loops around instructions and with several of them.
+
+Where ``strategies.analyse`` finds no single instruction for all instances of a task, this stage looks for the
+cheapest way to run some dimensions of the nest as loops and the others as instructions. A read of local
+memory that is the same for all instances of one run is a scalar to them: the matrix product on local memory
+``y[b][i] += W[i][j] * x[b][j]`` is a loop over b and j around one multiply-add over i.
+
+Not in the papers: dtg_codegen, Sec. 5, wants one instruction for all instances. Source of the rule that the
+last factor is a scalar: wafer-target.md, 2.1 and 2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from math import prod
+
+import islpy as isl
+
+from polyloom.ir.program import Combine
+from polyloom.polyhedra.bounds import integer_bounds
+from polyloom.polyhedra.functions import coefficients, is_linear
+from polyloom.polyhedra.loops.generate import Number
+from polyloom.wafer.dataflow.local_arrays import LocalArray
+from polyloom.wafer.dataflow.tasks import ComputeTask
+from polyloom.wafer.machine.descriptor_nests import MAX_DIMENSIONS, jointly_coalesced
+from polyloom.wafer.machine.instruction_cost import Shape, move_cycles
+from polyloom.wafer.machine.instruction_selection import Match, work_at_point
+from polyloom.wafer.machine.options import Effect, Extension
+from polyloom.wafer.simd.decision import Nested, SimdAnalysis, SimdMode, SimdOptions, Strategy, scalar_reads
+from polyloom.wafer.simd.extended_strategies import improve
+from polyloom.wafer.simd.instruction_sequences import Plan, Step, loop_cycles, select
+from polyloom.wafer.simd.paper_strategies import analyse, choose_strategy
+from polyloom.wafer.simd.whole_stream import WholeStream
+
+_DIM = isl.dim_type
+
+_MOST_DIMENSIONS = 10
+"""Of a nest whose subsets of dimensions are looked at one by one."""
+
+_MOST_REORDERED = 24
+"""Ways to split the nest, the cheapest ones and those that are too deep, whose inner order is varied."""
+
+_GAIN = 0.8
+"""The part of the loops' cycles that a way must stay below, as estimated: it takes memory and descriptors."""
+
+_MOST_ATTEMPTS = 4
+"""Ways that are worked out in full, the cheapest first."""
+
+
+def vectorise(
+    task: ComputeTask,
+    arrays: Mapping[str, LocalArray],
+    options: SimdOptions,
+    whole: WholeStream | None = None,
+) -> SimdAnalysis:
+    """Return how a task is done: one instruction where that is possible, else what costs least.
+
+    A forced mode that fails by the shape of the instances gives loops, as it says.
+    """
+    found = improve(analyse(task, arrays, options, whole), arrays, options)
+    if found.strategy is not Strategy.NONE or options.mode is SimdMode.OFF:
+        return found
+    forced = options.mode is not SimdMode.AUTO and found.match is not None
+    if forced or not all(is_linear(o.local) for o in found.operands):
+        return found
+    search = _Search(found, arrays, options)
+    ways = sorted(search.ways(), key=lambda way: way.cycles)
+    attempts = (search.worked_out(way) for way in ways[:_MOST_ATTEMPTS])
+    return next((attempt for attempt in attempts if attempt is not None), found)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """``outer``: dimensions of the compressed nest that are loops; ``inner``: the others, in order."""
+
+    outer: tuple[int, ...]
+    inner: tuple[int, ...]
+    cycles: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    analysis: SimdAnalysis
+    arrays: Mapping[str, LocalArray]
+    options: SimdOptions
+
+    def ways(self) -> Iterator[_Way]:
+        """Yield the ways that are cheaper than loops alone, by the largest sizes of the nest."""
+        bounds = integer_bounds(self.analysis.box.size)
+        extents = [high for _, high in bounds]
+        live = [k for k, extent in enumerate(extents) if extent > 1]
+        if not live or len(live) > _MOST_DIMENSIONS:
+            return
+        limit = _GAIN * self._loops_alone(self.analysis, extents)
+        most = len(live) - 1 if self.options.has(Extension.OUTER_LOOPS) else 0
+        splits = [outer for count in range(most + 1) for outer in combinations(live, count)]
+        plain = [(outer, self._way(outer, _without(outer, extents), extents)) for outer in splits]
+        plain.sort(key=lambda pair: pair[1].cycles if pair[1] is not None else 0)
+        for number, (outer, way) in enumerate(plain):
+            orders = self._orders(_without(outer, extents), live) if number < _MOST_REORDERED else ()
+            others = (self._way(outer, inner, extents) for inner in orders)
+            yield from (found for found in (way, *others) if found is not None and found.cycles < limit)
+
+    def _orders(self, inner: tuple[int, ...], live: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        """Yield the dimensions with each in turn innermost, and as an operand's strides fall."""
+        orders: list[tuple[int, ...]] = []
+        if self.options.has(Extension.OUTER_LOOPS):
+            orders += [(*(j for j in inner if j != k), k) for k in inner if k in live]
+            for strides in self._strides:
+                orders.append(tuple(sorted(inner, key=lambda k: -abs(strides[k]))))
+        yield from (order for order in dict.fromkeys(orders) if order != inner)
+
+    @cached_property
+    def _strides(self) -> tuple[tuple[int, ...], ...]:
+        """The strides of each operand in its local array, in the dimensions of the nest."""
+        operands = self.analysis.operands
+        return tuple(self.arrays[o.tensor].flat_strides(o.compressed) for o in operands)
+
+    def _way(self, outer: tuple[int, ...], inner: tuple[int, ...], extents: Sequence[int]) -> _Way | None:
+        shape = _shape(self.analysis, self.arrays, extents, inner)
+        plan = self.plan(self.analysis, shape)
+        if plan is None:
+            return None
+        moved = sum(any(strides[k] for k in outer) for strides in self._strides)
+        around = self.options.machine.loop_iteration + moved * move_cycles(self.options.machine)
+        runs = prod(extents[k] for k in outer)
+        return _Way(outer, inner, runs * (plan.cycles + (around if outer else 0)))
+
+    def _loops_alone(self, analysis: SimdAnalysis, extents: Sequence[int]) -> int:
+        shape = _shape(analysis, self.arrays, extents, range(len(extents)))
+        return loop_cycles(work_at_point(analysis.task.statement), shape, self.options.machine)
+
+    def plan(self, analysis: SimdAnalysis, shape: Shape) -> Plan | None:
+        """Return the cheapest steps for a nest; None where they are not allowed, too deep or do not fit."""
+        fixed = self._fixed(analysis, shape)
+        work = work_at_point(analysis.task.statement)
+        plan = select(work, scalar_reads(analysis.task) | fixed, shape, self.options.machine)
+        several = len(plan.steps) > 1
+        if plan.steps[-1].instruction is None and not several:
+            return None
+        if several and not self.options.has(Extension.SEVERAL_INSTRUCTIONS):
+            return None
+        sizes = [Number(size) for size in shape.sizes]
+        if len(jointly_coalesced(sizes, list(shape.strides.values()))[0]) > MAX_DIMENSIONS:
+            return None
+        free = self.options.machine.memory_bytes - sum(array.bytes for array in self.arrays.values())
+        return plan if plan.temporary_bytes(shape.count) <= free else None
+
+    def _fixed(self, analysis: SimdAnalysis, shape: Shape) -> frozenset[int]:
+        """Return the reads of local memory that are the same for all points of a nest."""
+        if not self.options.has(Extension.FIXED_SCALARS):
+            return frozenset()
+        reads = (o.position for o in analysis.reads())
+        return frozenset(p for p in reads if not any(_live_strides(shape, p)))
+
+    def worked_out(self, way: _Way) -> SimdAnalysis | None:
+        """Return the task done in a way; None where its order, its shape or its cost speak against it."""
+        if not _keeps_order(self.analysis, (*way.outer, *way.inner)):
+            return None
+        inner, points, names = self.analysis, None, tuple(f"loop_{k}" for k in range(len(way.outer)))
+        if way.outer:
+            points, instances = _split(self.analysis, way.outer, names)
+            task = replace(
+                self.analysis.task, index_names=(*self.analysis.task.index_names, *names), instances=instances
+            )
+            inner = analyse(task, self.arrays, self.options)
+        chosen = self._chosen(inner, way)
+        if chosen is None or points is None:
+            return chosen
+        return replace(
+            self.analysis,
+            match=chosen.match,
+            steps=chosen.steps,
+            strategy=chosen.strategy,
+            sizes=chosen.sizes,
+            effects=chosen.effects,
+            reason="",
+            notes=(),
+            nested=Nested(names, points, chosen),
+        )
+
+    def _chosen(self, inner: SimdAnalysis, way: _Way) -> SimdAnalysis | None:
+        """Return what is inside the loops with its shape and its instructions."""
+        if not _has_the_directions(inner, self.analysis, way):
+            return None
+        undecided = inner.strategy is Strategy.NONE
+        shaped = choose_strategy(inner, self.arrays, self.options) if undecided else inner
+        if shaped.strategy is Strategy.NONE or shaped.sizes is None:
+            return None
+        order = tuple(sorted(way.inner).index(k) for k in way.inner)
+        extents = [high for _, high in integer_bounds(shaped.sizes)]
+        shape = _shape(shaped, self.arrays, extents, order)
+        plan = self.plan(shaped, shape)
+        if plan is None or (shaped.strategy is Strategy.ENUMERATED and len(plan.steps) > 1):
+            return None  # each operand of each step would take a descriptor for each size
+        fixed = self._fixed(shaped, shape)
+        return replace(
+            shaped,
+            match=_as_match(plan.steps),
+            steps=plan.steps,
+            fixed=fixed,
+            order=() if order == tuple(range(len(order))) else order,
+            reason="",
+            notes=(),
+            effects=(*shaped.effects, *self._effects(way, plan, fixed)),
+        )
+
+    def _effects(self, way: _Way, plan: Plan, fixed: frozenset[int]) -> Iterator[Effect]:
+        steps = ", ".join(step.text for step in plan.steps)
+        if way.outer or way.inner != tuple(sorted(way.inner)):
+            loops = "the dimensions are in another order" if not way.outer else _times(len(way.outer), "loop")
+            yield Effect(Extension.OUTER_LOOPS, f"{loops} around {steps}" if way.outer else loops)
+        if len(plan.steps) > 1:
+            temporaries = _times(len(plan.temporaries()), "temporary array")
+            yield Effect(Extension.SEVERAL_INSTRUCTIONS, f"{steps}; {temporaries}")
+        if fixed:
+            reads = self.analysis.task.statement.reads
+            names = ", ".join(reads[k].tensor for k in sorted(fixed))
+            yield Effect(Extension.FIXED_SCALARS, f"scalars: {names}")
+
+
+def _without(outer: tuple[int, ...], extents: Sequence[int]) -> tuple[int, ...]:
+    return tuple(k for k in range(len(extents)) if k not in outer)
+
+
+def _times(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _live_strides(shape: Shape, position: int) -> list[int]:
+    return [s for s, size in zip(shape.of(position), shape.sizes, strict=True) if size > 1]
+
+
+def _as_match(steps: tuple[Step, ...]) -> Match | None:
+    """Return a single step as a match, as the paper has it."""
+    if len(steps) > 1 or steps[0].instruction is None:
+        return None
+    return Match(steps[0].instruction, steps[0].operands)
+
+
+def _shape(
+    analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], extents: Sequence[int], dims: Sequence[int]
+) -> Shape:
+    """Return some dimensions of a compressed nest, in the given order, as instructions see them."""
+    strides: dict[int, tuple[int, ...]] = {}
+    for operand in analysis.operands:
+        flat = arrays[operand.tensor].flat_strides(operand.compressed)
+        strides[operand.position] = tuple(flat[k] for k in dims)
+    return Shape(tuple(extents[k] for k in dims), strides)
+
+
+def _split(analysis: SimdAnalysis, outer: Sequence[int], names: Sequence[str]) -> tuple[isl.Set, isl.Set]:
+    """Return the values of the outer dimensions, and the instances at the values ``names``.
+
+    ``{ S[b, i, j] }``, outer (0, 2): ``{ loop[b, j] }`` and ``[loop_0, loop_1] -> { S[loop_0, i, loop_1] }``.
+    """
+    compressed = analysis.compression.compressed
+    dims = range(compressed.dim(_DIM.set))
+    tuple_text = ", ".join(f"i{k}" for k in dims)
+    chosen = ", ".join(f"i{k}" for k in outer)
+    onto = isl.Map(f"{{ [{tuple_text}] -> loop[{chosen}] }}")
+    equal = " and ".join(f"i{k} = {name}" for k, name in zip(outer, names, strict=True))
+    here = isl.Set(f"[{', '.join(names)}] -> {{ [{tuple_text}] : {equal} }}")
+    instances = compressed.intersect(here).apply(isl.Map.from_multi_aff(analysis.compression.map))
+    return compressed.apply(onto).coalesce(), instances.coalesce()
+
+
+def _has_the_directions(inner: SimdAnalysis, full: SimdAnalysis, way: _Way) -> bool:
+    """Whether the inner nest's dimensions are those of the full one that are not loops, in order."""
+    kept = [[row[k] for k in sorted(way.inner)] for row in coefficients(full.compression.map)]
+    return kept == [list(row) for row in coefficients(inner.compression.map)]
+
+
+def _keeps_order(analysis: SimdAnalysis, order: Sequence[int]) -> bool:
+    """Whether points that write one element stay in their order where it decides the bits."""
+    statement = analysis.task.statement
+    rounds = statement.write is not None and statement.expression.type.is_float
+    if not rounds or statement.reduction not in (Combine.ADD, Combine.MULTIPLY):
+        return True
+    compressed = analysis.compression.compressed
+    writes = isl.Map.from_multi_aff(analysis.write.compressed).intersect_domain(compressed)
+    later = writes.apply_range(writes.reverse()).intersect(isl.Map.lex_lt(compressed.get_space()))
+    source = ", ".join(f"i{k}" for k in range(compressed.dim(_DIM.set)))
+    permuted = isl.Map(f"{{ [{source}] -> [{', '.join(f'i{k}' for k in order)}] }}")
+    moved = later.apply_domain(permuted).apply_range(permuted)
+    return bool(moved.is_subset(isl.Map.lex_lt(permuted.get_space().range())))
