@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair.lower import lower
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import Program, evaluate, random_inputs
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.machine.model import load_machine

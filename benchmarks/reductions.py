@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import random_inputs
 from polyloom.pipeline import analyse_layer, compile_layer
 from polyloom.wafer.collectives import Estimate, ReductionShape

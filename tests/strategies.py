@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from polyloom.diagnostics import Source, Span
-from polyloom.frontends.lair import syntax
+from polyloom.frontends.lair.syntax import tree
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -200,12 +200,12 @@ def _data(tensor: Tensor, generator: np.random.Generator, integers: bool) -> Any
 _SOURCE = Source("made", "")
 _SPAN = Span(_SOURCE, 0, 0)
 _NAMES = st.sampled_from(["a", "b", "W", "x1", "T", "M", "lairs", "all_", "in_", "maxi", "_q", "e5"]).map(
-    lambda text: syntax.Name(text, _SPAN)
+    lambda text: tree.Name(text, _SPAN)
 )
 _NUMBERS = st.one_of(
     st.integers(0, 2**31),
     st.floats(0, 1e30, allow_nan=False, allow_infinity=False).filter(lambda v: math.copysign(1, v) > 0),
-).map(lambda v: syntax.Number(v, _SPAN))
+).map(lambda v: tree.Number(v, _SPAN))
 _SIGNS = ["+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "!="]
 
 
@@ -215,19 +215,19 @@ def _several(parts: Any, least: int = 0, most: int = 3) -> Any:
 
 def _grown(inner: Any) -> Any:
     return st.one_of(
-        st.builds(syntax.Element, _NAMES, _several(inner, 1), st.just(_SPAN)),
-        st.builds(syntax.Operation, st.sampled_from(_SIGNS), st.tuples(inner, inner), st.just(_SPAN)),
-        st.builds(syntax.Operation, st.just("-"), st.tuples(inner), st.just(_SPAN)),
-        st.builds(syntax.Call, _NAMES, _several(inner), st.just(_SPAN)),
-        st.builds(syntax.Choice, inner, inner, inner, st.just(_SPAN)),
+        st.builds(tree.Element, _NAMES, _several(inner, 1), st.just(_SPAN)),
+        st.builds(tree.Operation, st.sampled_from(_SIGNS), st.tuples(inner, inner), st.just(_SPAN)),
+        st.builds(tree.Operation, st.just("-"), st.tuples(inner), st.just(_SPAN)),
+        st.builds(tree.Call, _NAMES, _several(inner), st.just(_SPAN)),
+        st.builds(tree.Choice, inner, inner, inner, st.just(_SPAN)),
     )
 
 
 TREES = st.recursive(st.one_of(_NAMES, _NUMBERS), _grown, max_leaves=12)
-_DECLARATIONS = st.builds(syntax.Declaration, _NAMES, _NAMES, _several(TREES), st.just(_SPAN))
-_ELEMENTS = st.builds(syntax.Element, _NAMES, _several(TREES, 1, 2), st.just(_SPAN))
+_DECLARATIONS = st.builds(tree.Declaration, _NAMES, _NAMES, _several(TREES), st.just(_SPAN))
+_ELEMENTS = st.builds(tree.Element, _NAMES, _several(TREES, 1, 2), st.just(_SPAN))
 _STATEMENTS = st.builds(
-    syntax.Statement,
+    tree.Statement,
     _several(_NAMES),
     _several(TREES),
     st.one_of(_NAMES, _ELEMENTS),
@@ -236,7 +236,7 @@ _STATEMENTS = st.builds(
     st.just(_SPAN),
 )
 _INVOCATIONS = st.builds(
-    syntax.Invocation,
+    tree.Invocation,
     _several(_NAMES, 1),
     _NAMES,
     st.one_of(st.none(), _several(_NAMES, 1)),
@@ -244,7 +244,7 @@ _INVOCATIONS = st.builds(
     _several(TREES),
     st.just(_SPAN),
 )
-_TYPE_PARAMETERS = st.builds(syntax.TypeParameter, _NAMES, st.one_of(st.none(), _NAMES))
+_TYPE_PARAMETERS = st.builds(tree.TypeParameter, _NAMES, st.one_of(st.none(), _NAMES))
 
 
 def _items(kind: Any, body: Any) -> Any:
@@ -256,8 +256,8 @@ def _items(kind: Any, body: Any) -> Any:
 
 
 MODULES = st.builds(
-    syntax.Module,
-    _several(st.one_of(_items(syntax.Node, _STATEMENTS), _items(syntax.Graph, _INVOCATIONS)), 0, 2),
+    tree.Module,
+    _several(st.one_of(_items(tree.Node, _STATEMENTS), _items(tree.Graph, _INVOCATIONS)), 0, 2),
     st.just(_SOURCE),
 )
 

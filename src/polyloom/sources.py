@@ -151,7 +151,7 @@ def load_parts(source: str | os.PathLike[str], reading: Reading) -> tuple[Part, 
 
 def load_macros(source: Source, reading: Reading) -> dict[str, str]:
     """Return the macros of a C file of which ``-D`` would make another program, with integers as text."""
-    from polyloom.frontends.c.macros import changeable_macros
+    from polyloom.frontends.c.syntax.macros import changeable_macros
 
     return changeable_macros(source, reading.defines, reading.include, reading.preprocessor)
 
@@ -249,7 +249,7 @@ def load_program(
     Errors: ``PolyloomError`` with ``file-...``, ``source-...`` and ``lair-...``.
     """
     from polyloom.frontends.lair import lower
-    from polyloom.frontends.lair.parse import parse
+    from polyloom.frontends.lair.syntax.parse import parse
     from polyloom.frontends.lair.unused import unused
 
     module = parse(_lair_source(source))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import Program, error_bound, evaluate
 from polyloom.ir.verification.comparison import first_beyond
 from strategies import data, programs

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from naive import naive
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.frontends.lair import lower
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import Program, evaluate, verify
 from strategies import data, programs
 

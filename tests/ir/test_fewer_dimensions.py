@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from md_homs import Case, md_homs
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir.conversion.to_host_program import host_program
 from polyloom.ir.evaluation.host_inputs import shape_of
 from polyloom.ir.evaluation.host_programs import evaluate_host

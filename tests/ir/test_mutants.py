@@ -12,7 +12,7 @@ import pytest
 from naive import naive
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import Access, Affine, Combine, ElementType, Program, Statement, Tensor, evaluate
 from polyloom.ir.expressions import BinaryOp, Read, UnaryOp
 from strategies import data

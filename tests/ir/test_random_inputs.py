@@ -10,7 +10,7 @@ import pytest
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import Program, evaluate, random_inputs, terms_per_element
 
 ZOO = json.loads((Path(__file__).parent.parent / "data" / "zoo.json").read_text())

@@ -11,7 +11,7 @@ import pytest
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import Access, Affine, Combine, ElementType, InvalidProgram, Program, print_program, verify
 from polyloom.ir.expressions import Binary, BinaryOp, Compare, CompareOp, Constant, Iterator, Read, Select
 

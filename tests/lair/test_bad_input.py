@@ -9,7 +9,7 @@ import pytest
 
 from polyloom.diagnostics import PolyloomError, Source, render
 from polyloom.frontends.lair import lower
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 
 BAD = sorted((Path(__file__).parent / "bad").glob("*.lair"))
 

@@ -11,7 +11,7 @@ import pytest
 from naive import naive
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import from_program, lower, print_module
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import evaluate, verify
 from strategies import data
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from polyloom.diagnostics import PolyloomError, Source, render
 from polyloom.frontends.lair import lower, print_module
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import verify
 
 TESTS = Path(__file__).parent

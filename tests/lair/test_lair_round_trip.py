@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import Module, from_program, lower, print_module
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import Program, verify
 from strategies import MODULES, programs
 

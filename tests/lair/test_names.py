@@ -8,7 +8,7 @@ import pytest
 
 from polyloom.diagnostics import PolyloomError, Source, Unsupported
 from polyloom.frontends.lair import from_program, lower
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.frontends.lair.unused import unused
 from polyloom.ir import Access, Affine, ElementType, Program, Statement, Tensor
 from polyloom.ir.expressions import Constant, Iterator, Read, Unary, UnaryOp

@@ -16,7 +16,7 @@ import pytest
 from compiled_c import build
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.frontends.c import read_c
-from polyloom.frontends.c.macros import changeable_macros
+from polyloom.frontends.c.syntax.macros import changeable_macros
 from polyloom.ir.evaluation.host_inputs import input_buffers, shape_of
 from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.host import HostProgram

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir.program import Program
 from polyloom.pipeline import analyse_layer
-from polyloom.report.explain_view import View
+from polyloom.report.wafer.explain_view import View
 from polyloom.wafer.machine.options import ALL_EXTENSIONS, Extension, without
 from polyloom.wafer.mapping.reader import read_mapping
 from polyloom.wafer.simd.decision import SimdMode, SimdOptions

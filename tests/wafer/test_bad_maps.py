@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from polyloom.diagnostics import PolyloomError, Severity, Source, render
 from polyloom.frontends.lair import lower
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import Program
 from polyloom.pipeline import analyse_layer, compile_layer
 from polyloom.wafer.machine.model import load_machine

@@ -12,7 +12,7 @@ from corpus import EXAMPLES, differences, expected, inputs_of, together
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair.lower import lower
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.explain.document import explanation

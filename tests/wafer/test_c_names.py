@@ -10,7 +10,7 @@ import pytest
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import evaluate, random_inputs
 from polyloom.ir.expressions import Binary, BinaryOp, Constant, Expression, Unary, UnaryOp
 from polyloom.ir.types import ElementType

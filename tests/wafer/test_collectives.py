@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import evaluate, random_inputs
 from polyloom.pipeline import analyse_layer, compile_layer
 from polyloom.wafer.analysis import LayerAnalysis

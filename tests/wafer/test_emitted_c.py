@@ -11,7 +11,7 @@ from layers import random_layer
 
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.frontends.lair import lower
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.pipeline import analyse_layer
 from polyloom.polyhedra.loops.generate import Name, Number, Operation, replace_name, sum_of
 from polyloom.wafer.machine.model import load_machine

@@ -8,7 +8,7 @@ import pytest
 
 import polyloom
 from polyloom.diagnostics import Unsupported
-from polyloom.frontends.lair.names import BINARY, UNARY
+from polyloom.frontends.lair.lowering.names import BINARY, UNARY
 
 LAYER = """
 #include <math.h>

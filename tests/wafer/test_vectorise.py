@@ -11,7 +11,7 @@ from test_zoo_shapes import case
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import evaluate, random_inputs
 from polyloom.ir.program import Program
 from polyloom.pipeline import analyse_layer

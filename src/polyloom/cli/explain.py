@@ -65,7 +65,7 @@ def command(
         chosen = {"choice": choice.json()} if choice.candidates else {}
         click.echo(json.dumps({**chosen, **found.json()}, indent=1))
         return
-    from polyloom.report.explain_view import print_explanation
+    from polyloom.report.wafer.explain_view import print_explanation
 
     print_explanation(found.analysis, found.survey)
     refused = (found.survey,) if isinstance(found.survey, Diagnostic) else ()

@@ -36,8 +36,8 @@ def run_layers(
     from polyloom.ir.conversion.split_layers import layers_of
     from polyloom.ir.evaluation.inputs import elements_of
     from polyloom.models import elements_of_model, model_inputs
-    from polyloom.report.layers_view import print_layers
     from polyloom.report.progress import layer_status
+    from polyloom.report.wafer.layers_view import print_layers
 
     loaded = load_whole(source, options, quiet=as_json)
     model = loaded.model

@@ -62,7 +62,7 @@ def _chosen(program: Program, map_file: Path | None, *, quiet: bool) -> Choice:
     if given.get("write_map") is not None:
         write_text(given["write_map"], choice.text)
     if choice.candidates and not quiet:
-        from polyloom.report.choice_view import print_choice
+        from polyloom.report.wafer.choice_view import print_choice
 
         print_choice(choice)
     return choice

@@ -133,7 +133,7 @@ def command(
     from polyloom.ir.evaluation.inputs import elements_of
     from polyloom.models import elements_of_model, model_inputs, model_reals
     from polyloom.report.progress import progress_bar
-    from polyloom.report.simulation_view import print_simulation
+    from polyloom.report.wafer.simulation_view import print_simulation
 
     loaded, choice = load_placed(source, options, map_file, quiet=as_json)
     program, model = loaded.program, loaded.model

@@ -43,7 +43,7 @@ def command(
     from polyloom.files import read_arrays, write_arrays
     from polyloom.ir.evaluation.inputs import elements_of
     from polyloom.ir.verification.comparison import first_difference
-    from polyloom.report.trace_view import trace_document
+    from polyloom.report.wafer.trace_view import trace_document
 
     if is_model(source):
         document, found = _traced_model(source, options, inputs, output, compare)
@@ -67,7 +67,7 @@ def _traced_model(
     """Evaluate a model; its tensors have the names that they have in its file."""
     from polyloom.files import read_arrays, read_shapes, write_arrays
     from polyloom.models import elements_of_model, trace_model
-    from polyloom.report.trace_view import model_trace_document
+    from polyloom.report.wafer.trace_view import model_trace_document
     from polyloom.sources import load_model
 
     shapes = None if inputs is None else read_shapes(inputs)
@@ -82,7 +82,7 @@ def _traced_model(
 
 def _print(document: dict[str, Any], found: Difference | None, *, as_json: bool) -> None:
     """Print a trace. Errors: ``trace-differs``."""
-    from polyloom.report.trace_view import print_trace
+    from polyloom.report.wafer.trace_view import print_trace
 
     if as_json:
         click.echo(json.dumps(document, indent=1))

@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from polyloom.caches import temporary_folder
 from polyloom.diagnostics import PolyloomError, Source, error
-from polyloom.frontends.c.faults import line_span
 from polyloom.frontends.c.standalone import Standalone
+from polyloom.frontends.c.syntax.faults import line_span
 from polyloom.ir.verification.references import access_outside
 from polyloom.oracle.c_compiler import CCompiler, build
 from polyloom.programs import ProgramFault, run_program

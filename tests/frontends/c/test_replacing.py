@@ -8,7 +8,7 @@ import pytest
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
-from polyloom.frontends.c.macros import changeable_macros
+from polyloom.frontends.c.syntax.macros import changeable_macros
 
 PART = """
 #pragma scop

@@ -13,7 +13,7 @@ from onnx_files import graph, model, node
 from polyloom.cli.main import run
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import from_program, lower
-from polyloom.frontends.lair.parse import parse
+from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.frontends.protobuf.counting import is_modest
 from polyloom.frontends.protobuf.onnx_schema import onnx_messages
 from polyloom.ir import evaluate

@@ -10,9 +10,9 @@ from typing import Any
 
 import islpy as isl
 
-from polyloom.frontends.c.c_types import spelling
-from polyloom.frontends.c.drafts import FoundArray
 from polyloom.frontends.c.read import Part, context_of
+from polyloom.frontends.c.scope.drafts import FoundArray
+from polyloom.frontends.c.scope.types import spelling
 from polyloom.scop.model import ScopAccess
 
 

@@ -8,22 +8,22 @@ import islpy as isl
 from pycparser import c_ast
 
 from polyloom.diagnostics import PolyloomError
-from polyloom.frontends.c.affine import affine, constant_of, fits_in
-from polyloom.frontends.c.c_types import Array, Pointer, Scalar, value_range
-from polyloom.frontends.c.declarations import type_of_name
-from polyloom.frontends.c.enumerations import enumerate_members
-from polyloom.frontends.c.extents import extent_of
-from polyloom.frontends.c.faults import NotAffine
-from polyloom.frontends.c.from_isl import expression_of
-from polyloom.frontends.c.initial import initial
-from polyloom.frontends.c.lvalues import steady
-from polyloom.frontends.c.names import Defined, Known, Scope, TypeName, Unusable, Variable
-from polyloom.frontends.c.parameters import new_parameter
-from polyloom.frontends.c.places import Places
-from polyloom.frontends.c.regions import Region, runs_once_after
-from polyloom.frontends.c.sets import constant_affine, everywhere
-from polyloom.frontends.c.state import Hooks, Mode, State
-from polyloom.frontends.c.written import names_in, repeated_names, written_names
+from polyloom.frontends.c.expressions.lvalues import steady
+from polyloom.frontends.c.integers.affine import affine, constant_of, fits_in
+from polyloom.frontends.c.integers.enumerations import enumerate_members
+from polyloom.frontends.c.integers.extents import extent_of
+from polyloom.frontends.c.integers.from_isl import expression_of
+from polyloom.frontends.c.scope.declarations import type_of_name
+from polyloom.frontends.c.scope.initial_values import initial
+from polyloom.frontends.c.scope.names import Defined, Known, Scope, TypeName, Unusable, Variable
+from polyloom.frontends.c.scope.parameters import new_parameter
+from polyloom.frontends.c.scope.sets import constant_affine, everywhere
+from polyloom.frontends.c.scope.state import Hooks, Mode, State
+from polyloom.frontends.c.scope.types import Array, Pointer, Scalar, value_range
+from polyloom.frontends.c.scope.writes import names_in, repeated_names, written_names
+from polyloom.frontends.c.syntax.faults import NotAffine
+from polyloom.frontends.c.syntax.places import Places
+from polyloom.frontends.c.syntax.regions import Region, runs_once_after
 from polyloom.ir.expressions import Constant
 from polyloom.scop.model import Origin
 

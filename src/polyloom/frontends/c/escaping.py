@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pycparser import c_ast
 
-from polyloom.frontends.c.regions import Region
+from polyloom.frontends.c.syntax.regions import Region
 
 
 def escaping_iterators(region: Region) -> tuple[str, ...]:

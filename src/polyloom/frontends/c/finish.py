@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
-from polyloom.frontends.c.drafts import Access, Draft
-from polyloom.frontends.c.relations import dimensioned, dimensioned_map, positions, reference
-from polyloom.frontends.c.sets import parameter_affine
-from polyloom.frontends.c.state import State
+from polyloom.frontends.c.integers.relations import dimensioned, dimensioned_map, positions, reference
+from polyloom.frontends.c.scope.drafts import Access, Draft
+from polyloom.frontends.c.scope.sets import parameter_affine
+from polyloom.frontends.c.scope.state import State
 from polyloom.ir.expressions import Expression, Iterator, ParameterValue, Read, walk
 from polyloom.ir.transform.rebuild import rebuilt
 from polyloom.scop.model import ScopAccess, ScopStatement

@@ -13,27 +13,27 @@ import islpy as isl
 from pycparser import c_ast
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported
-from polyloom.frontends.c.c_types import Scalar, is_unsigned
-from polyloom.frontends.c.control import walk_all
-from polyloom.frontends.c.drafts import FoundArray
 from polyloom.frontends.c.enter import enter
 from polyloom.frontends.c.escaping import escaping_iterators, is_read_after
-from polyloom.frontends.c.faults import fail, worst
+from polyloom.frontends.c.expressions.constant_places import check_spots, next_walk
+from polyloom.frontends.c.expressions.lvalues import place, staying
+from polyloom.frontends.c.expressions.values import value
 from polyloom.frontends.c.finish import Statement, schedule_of, statements_of
-from polyloom.frontends.c.initial import initial
-from polyloom.frontends.c.inlining import inlined
-from polyloom.frontends.c.linearised import delinearise
-from polyloom.frontends.c.lvalues import place, staying
-from polyloom.frontends.c.names import Variable
-from polyloom.frontends.c.parse import parse, parsed
-from polyloom.frontends.c.places import Places
-from polyloom.frontends.c.preprocess import preprocess, preprocess_with_system
-from polyloom.frontends.c.regions import Region, extent_in, loop_lines, regions
-from polyloom.frontends.c.sizes import size_of
-from polyloom.frontends.c.spots import check_spots, next_walk
-from polyloom.frontends.c.state import Hooks, Mode, Spots, State
-from polyloom.frontends.c.summaries import summarised
-from polyloom.frontends.c.values import value
+from polyloom.frontends.c.integers.linearised import delinearise
+from polyloom.frontends.c.integers.sizes import size_of
+from polyloom.frontends.c.scope.drafts import FoundArray
+from polyloom.frontends.c.scope.initial_values import initial
+from polyloom.frontends.c.scope.names import Variable
+from polyloom.frontends.c.scope.state import Hooks, Mode, Spots, State
+from polyloom.frontends.c.scope.types import Scalar, is_unsigned
+from polyloom.frontends.c.syntax.faults import fail, worst
+from polyloom.frontends.c.syntax.parse import parse, parsed
+from polyloom.frontends.c.syntax.places import Places
+from polyloom.frontends.c.syntax.preprocess import preprocess, preprocess_with_system
+from polyloom.frontends.c.syntax.regions import Region, extent_in, loop_lines, regions
+from polyloom.frontends.c.walk.control import walk_all
+from polyloom.frontends.c.walk.inlining import inlined
+from polyloom.frontends.c.walk.summaries import summarised
 from polyloom.ir.expressions import ParameterValue, walk
 from polyloom.polyhedra.effort import refusing
 from polyloom.polyhedra.loops.tree import names_in

@@ -26,13 +26,13 @@ from dataclasses import dataclass
 from pycparser import c_ast, c_generator
 
 from polyloom.diagnostics import Source
-from polyloom.frontends.c.affine import constant_of
-from polyloom.frontends.c.c_types import Array, CType, Pointer
-from polyloom.frontends.c.names import Variable
-from polyloom.frontends.c.preprocess import as_pragmas
+from polyloom.frontends.c.integers.affine import constant_of
 from polyloom.frontends.c.read import Part
-from polyloom.frontends.c.regions import Region, closing_brace
-from polyloom.frontends.c.written import written_names
+from polyloom.frontends.c.scope.names import Variable
+from polyloom.frontends.c.scope.types import Array, CType, Pointer
+from polyloom.frontends.c.scope.writes import written_names
+from polyloom.frontends.c.syntax.preprocess import as_pragmas
+from polyloom.frontends.c.syntax.regions import Region, closing_brace
 from polyloom.ir.types import C_TYPES, ElementType
 from polyloom.scop.model import Origin, Scop
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from polyloom.frontends.lair.names import RESERVED
+from polyloom.frontends.lair.lowering.names import RESERVED
 
 _OTHER = re.compile(r"[^A-Za-z0-9_]+")
 _LONGEST = 120

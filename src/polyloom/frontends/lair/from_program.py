@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from polyloom.diagnostics import Diagnostic, Unsupported, error
-from polyloom.frontends.lair.names import BINARY, RESERVED, TYPES, UNARY
+from polyloom.frontends.lair.lowering.names import BINARY, RESERVED, TYPES, UNARY
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,

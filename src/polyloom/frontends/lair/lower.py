@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from polyloom.frontends.lair.bindings import from_defines
-from polyloom.frontends.lair.faults import Faults, fail
-from polyloom.frontends.lair.graphs import Callers, lower_item
-from polyloom.frontends.lair.names import check_new, suggestion
-from polyloom.frontends.lair.scope import check_names
-from polyloom.frontends.lair.syntax import Graph, Module, Name, Node
+from polyloom.frontends.lair.lowering.bindings import from_defines
+from polyloom.frontends.lair.lowering.faults import Faults, fail
+from polyloom.frontends.lair.lowering.graphs import Callers, lower_item
+from polyloom.frontends.lair.lowering.names import check_new, suggestion
+from polyloom.frontends.lair.lowering.scope import check_names
+from polyloom.frontends.lair.syntax.tree import Graph, Module, Name, Node
 from polyloom.ir.program import Program
 
 

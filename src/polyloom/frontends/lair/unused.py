@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 
 from polyloom.diagnostics import Diagnostic, Severity
 from polyloom.frontends.lair.lower import choose
-from polyloom.frontends.lair.scope import declarations
-from polyloom.frontends.lair.statements import target
-from polyloom.frontends.lair.syntax import (
+from polyloom.frontends.lair.lowering.scope import declarations
+from polyloom.frontends.lair.lowering.statements import target
+from polyloom.frontends.lair.syntax.tree import (
     Call,
     Declaration,
     Element,

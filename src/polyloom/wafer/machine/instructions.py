@@ -114,7 +114,8 @@ _HEADING = """\
 Each works element by element on up to four dimensions, in lexicographic order. Sources are numbered a, b, c;
 each may be an operand in memory, one of them an operand of the fabric, or a scalar; where it says `scalar` it
 must be one. Every operation rounds to its type, so `fmach` rounds the product before it adds. Widths
-(elements a cycle) stand in the machine files. This page is made from the table in `wafer/machine/instructions.py`.
+(elements a cycle) stand in the machine files. This page is made from the table in
+`wafer/machine/instructions.py`.
 
 The forms are those of the public language of the machine (Cerebras SDK 2.10, DSD builtins): `@fmach`,
 `@fmachs` and `@fmacs` have one form (destination, source, source, scalar). There is no multiply-add of three

@@ -1,0 +1,155 @@
+"""Subscripts as polynomials: sums of products of one iterator, or none, with expressions over the parameters.
+
+``(i + 1) * (n + 2) + j`` is ``i * [n + 2] + [n + 2] + j``: a factor over parameters alone stays whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import islpy as isl
+
+from polyloom.frontends.c.scope.sets import constant_affine, parameter_affine
+from polyloom.ir.expressions import (
+    Binary,
+    BinaryOp,
+    Constant,
+    Convert,
+    Expression,
+    ParameterValue,
+    Unary,
+    UnaryOp,
+)
+from polyloom.ir.types import ElementType
+
+Affine = tuple[tuple[str, int], ...]
+"""An affine expression over parameters, sorted by name; the constant has the name ``""``."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """``iterator * factors``; the iterator is ``""`` where there is none."""
+
+    iterator: str
+    factors: tuple[Affine, ...]
+
+
+Polynomial = dict[Term, int]
+
+
+def polynomial(expression: Expression, is_iterator: Callable[[str], bool]) -> Polynomial | None:
+    """Return an integer expression as a polynomial; None where it is none (it divides, or reads memory)."""
+
+    def inner(part: Expression) -> Polynomial | None:
+        match part:
+            case Constant(value=number) if not part.type.is_float:
+                return _plain({("", ""): int(number)})
+            case ParameterValue(name=name):
+                return _plain({(name, "") if is_iterator(name) else ("", name): 1})
+            case Convert(type=kind, operand=operand) if not kind.is_float and kind.size >= 4:
+                return inner(operand)
+            case Unary(op=UnaryOp.NEGATE, operand=operand):
+                return _scaled(inner(operand), -1)
+            case Binary(op=BinaryOp.ADD, left=left, right=right):
+                return _sum(inner(left), inner(right))
+            case Binary(op=BinaryOp.SUBTRACT, left=left, right=right):
+                return _sum(inner(left), _scaled(inner(right), -1))
+            case Binary(op=BinaryOp.MULTIPLY, left=left, right=right):
+                return _product(inner(left), inner(right))
+            case _:
+                return None
+
+    return inner(expression)
+
+
+def _plain(terms: dict[tuple[str, str], int]) -> Polynomial:
+    result: Polynomial = {}
+    for (iterator, name), coefficient in terms.items():
+        if coefficient:
+            result[Term(iterator, (((name, 1),),) if name else ())] = coefficient
+    return result
+
+
+def _scaled(polynomial: Polynomial | None, by: int) -> Polynomial | None:
+    return None if polynomial is None else {t: c * by for t, c in polynomial.items() if c * by}
+
+
+def _sum(first: Polynomial | None, second: Polynomial | None) -> Polynomial | None:
+    if first is None or second is None:
+        return None
+    result = dict(first)
+    for term, coefficient in second.items():
+        result[term] = result.get(term, 0) + coefficient
+    return {t: c for t, c in result.items() if c}
+
+
+def _product(first: Polynomial | None, second: Polynomial | None) -> Polynomial | None:
+    if first is None or second is None:
+        return None
+    for one, other in ((first, second), (second, first)):
+        size = over_parameters(one)
+        if size is not None and len(size) > 1 and over_parameters(other) is None:
+            return {Term(t.iterator, _sorted(*t.factors, size)): c for t, c in other.items()}
+    result: Polynomial | None = {}
+    for a, x in first.items():
+        for b, y in second.items():
+            if a.iterator and b.iterator:
+                return None
+            term = Term(a.iterator or b.iterator, _sorted(*a.factors, *b.factors))
+            result = _sum(result, {term: x * y})
+    return result
+
+
+def _sorted(*factors: Affine) -> tuple[Affine, ...]:
+    return tuple(sorted(factors))
+
+
+def over_parameters(polynomial: Polynomial) -> Affine | None:
+    """Return a polynomial that is an affine expression over parameters alone; None for others."""
+    result: dict[str, int] = {}
+    for term, coefficient in polynomial.items():
+        if term.iterator or len(term.factors) > 1:
+            return None
+        if not term.factors:
+            result[""] = coefficient
+            continue
+        for name, scale in term.factors[0]:
+            result[name] = result.get(name, 0) + scale * coefficient
+    return tuple(sorted((n, c) for n, c in result.items() if c))
+
+
+def affine_function(size: Affine) -> isl.PwAff:
+    """Return an affine expression over parameters as a function."""
+    result = constant_affine(0)
+    for name, coefficient in size:
+        part = constant_affine(1) if not name else parameter_affine(name)
+        result = result.add(part.scale_val(isl.Val(coefficient)))
+    return result
+
+
+def affine_part(polynomial: Polynomial) -> tuple[isl.PwAff, Expression] | None:
+    """Return a polynomial of degree one as a function and as an expression; None for others."""
+    function = constant_affine(0)
+    value: Expression | None = None
+    for term, coefficient in polynomial.items():
+        if len(term.factors) + bool(term.iterator) > 1:
+            return None
+        parts = (
+            [(term.iterator, 1)] if term.iterator else list(term.factors[0] if term.factors else [("", 1)])
+        )
+        for name, scale in parts:
+            number = coefficient * scale
+            base = constant_affine(1) if not name else parameter_affine(name)
+            function = function.add(base.scale_val(isl.Val(number)))
+            value = _added(value, name, number)
+    return function, value if value is not None else Constant(0, ElementType.INT64)
+
+
+def _added(value: Expression | None, name: str, number: int) -> Expression:
+    kind = ElementType.INT64
+    term: Expression = Constant(number, kind)
+    if name:
+        named = ParameterValue(name, kind)
+        term = named if number == 1 else Binary(BinaryOp.MULTIPLY, Constant(number, kind), named)
+    return term if value is None else Binary(BinaryOp.ADD, value, term)

@@ -1,0 +1,69 @@
+"""Constants of C. Source: ISO C99, 6.4.4."""
+
+from __future__ import annotations
+
+import re
+
+from pycparser import c_ast
+
+from polyloom.frontends.c.scope.state import State
+from polyloom.frontends.c.scope.types import value_range
+from polyloom.frontends.c.syntax.faults import NotAffine, refuse
+from polyloom.ir.expressions import Constant
+from polyloom.ir.types import ElementType
+
+_E = ElementType
+_ESCAPES = {"n": 10, "t": 9, "r": 13, "0": 0, "\\": 92, "'": 39, '"': 34, "a": 7, "b": 8, "f": 12, "v": 11}
+
+
+def integer_literal(node: c_ast.Constant, state: State) -> tuple[int, ElementType]:
+    """Return an integer's value and type. Errors: ``NotAffine`` for floats and strings."""
+    if node.type == "char":
+        return _character(node, state), _E.INT32
+    if "int" not in node.type:
+        raise NotAffine(state.span(node), f"`{node.value}` is no integer")
+    text = node.value.lower()
+    digits = text.rstrip("ul")
+    suffix = text[len(digits) :]
+    value = int(digits, 8) if re.fullmatch(r"0[0-7]+", digits) else int(digits, 0)
+    return value, _integer_type(value, suffix, decimal=not digits.startswith("0"))
+
+
+def _integer_type(value: int, suffix: str, *, decimal: bool) -> ElementType:
+    candidates = [_E.INT32, _E.UINT32, _E.INT64, _E.UINT64]
+    if "u" in suffix:
+        candidates = [_E.UINT32, _E.UINT64]
+    elif decimal:
+        candidates = [_E.INT32, _E.INT64]
+    if "l" in suffix:
+        candidates = [c for c in candidates if c.size == 8]
+    fitting = (c for c in candidates if value <= value_range(c)[1])
+    return next(fitting, _E.UINT64)
+
+
+def _character(node: c_ast.Constant, state: State) -> int:
+    text = node.value[1:-1]
+    if len(text) == 1:
+        return ord(text)
+    if text[:1] == "\\" and text[1:] in _ESCAPES:
+        return _ESCAPES[text[1:]]
+    if re.fullmatch(r"\\x[0-9a-fA-F]+", text):
+        return int(text[2:], 16)
+    if re.fullmatch(r"\\[0-7]+", text):
+        return int(text[1:], 8)
+    raise NotAffine(state.span(node), f"`{node.value}` is no plain character")
+
+
+def literal(node: c_ast.Constant, state: State) -> Constant:
+    """Return a constant as an expression. Errors: ``c-literal`` for strings."""
+    if node.type in ("float", "double", "long double"):
+        text = node.value
+        element = _E.FLOAT32 if text[-1] in "fF" and not text.lower().startswith("0x") else _E.FLOAT64
+        digits = text.rstrip("fFlL") if not text.lower().startswith("0x") else text.rstrip("lL")
+        value = float.fromhex(digits) if digits.lower().startswith("0x") else float(digits)
+        return Constant(value, element)
+    try:
+        value, element = integer_literal(node, state)
+    except NotAffine as fault:
+        refuse("c-literal", fault.reason, fault.span, helps=["a SCoP computes with numbers"])
+    return Constant(value, element)

@@ -1,0 +1,175 @@
+"""Preprocessed text to a syntax tree, with faults at their place in the user's file."""
+
+from __future__ import annotations
+
+import re
+
+from pycparser import c_ast, c_parser
+
+from polyloom.diagnostics import PolyloomError, Span
+from polyloom.frontends.c.syntax.faults import fail, line_span
+from polyloom.frontends.c.syntax.places import Places
+
+_PLACE = re.compile(r"^(?P<file>.*?):(?P<line>\d+)(?::(?P<column>\d+))?: (?P<message>.*)$", re.DOTALL)
+
+
+def parse(text: str, places: Places) -> c_ast.FileAST:
+    """Return the syntax tree. Errors: ``c-syntax``, ``c-unknown-type``, ``c-pragma-place``."""
+    message = _fault(text, places)
+    if isinstance(message, c_ast.FileAST):
+        return message
+    _explain_pragma(text, message, places)
+    _explain_type(text, message, places)
+    found = _PLACE.match(message)
+    if found is None:
+        fail("c-syntax", f"syntax error: {message.partition(': ')[2] or message}", None, helps=[_HELP])
+    span = places.at(found["file"], int(found["line"]), int(found["column"] or 1))
+    return fail("c-syntax", f"syntax error, {_said(found['message'], span)}", span, helps=[_HELP])
+
+
+def parsed(text: str, places: Places) -> c_ast.FileAST | None:
+    """Return the syntax tree; None where there is none."""
+    try:
+        found = _fault(text, places)
+    except PolyloomError:
+        return None
+    return found if isinstance(found, c_ast.FileAST) else None
+
+
+def _fault(text: str, places: Places) -> c_ast.FileAST | str:
+    """Return the syntax tree, or what the parser says."""
+    try:
+        tree = c_parser.CParser().parse(f'{_BUILTIN}#line 1 "{places.name}"\n{text}', places.name)
+        return c_ast.FileAST(tree.ext[_BUILTIN.count(";") :])
+    except c_parser.ParseError as fault:
+        return str(fault)
+    except RecursionError:
+        fail("c-syntax", "the text is nested too deeply", None, helps=["take expressions apart"])
+
+
+def _said(message: str, span: Span | None) -> str:
+    """Return the parser's message in words."""
+    before = re.match(r"before: (.*)", message.strip())
+    if before:
+        return f"before `{before[1]}`"
+    return message.strip()[:1].lower() + message.strip()[1:]
+
+
+def _explain_pragma(text: str, message: str, places: Places) -> None:
+    """Raise an error at a pragma without which the parser says something else."""
+    lines = text.split("\n")
+    for k, line in enumerate(lines):
+        if not _PRAGMA.match(line):
+            continue
+        without = "\n".join([*lines[:k], "", *lines[k + 1 :]])
+        if _fault(without, places) == message:
+            continue
+        _explain_semicolon(lines, k, places)
+        span = line_span(places.source, _line_of(lines, k, places))
+        fail(
+            "c-pragma-place",
+            "a pragma cannot stand here",
+            span,
+            helps=["put it before a statement: not inside an expression, not before `else`"],
+        )
+
+
+def _explain_semicolon(lines: list[str], k: int, places: Places) -> None:
+    """Raise an error where the statement before a pragma does not end, and everything is well if it does."""
+    before = [n for n in range(k) if lines[n].strip() and not lines[n].lstrip().startswith("#")]
+    if not before or not isinstance(_fault(_ended(lines, before[-1]), places), c_ast.FileAST):
+        return
+    line = _line_of(lines, before[-1], places)
+    fail(
+        "c-syntax",
+        f"a `;` is missing at the end of line {line}" if line else "a `;` is missing before a pragma",
+        line_span(places.source, line),
+        helps=["end the statement before the pragma"],
+    )
+
+
+def _ended(lines: list[str], k: int) -> str:
+    return "\n".join([*lines[:k], f"{lines[k]} ;", *lines[k + 1 :]])
+
+
+def _line_of(lines: list[str], k: int, places: Places) -> int:
+    """Return the line of the source that a line of preprocessed text comes from."""
+    for back in range(k, -1, -1):
+        found = _LINE.match(lines[back])
+        if found:
+            return int(found["line"]) + k - back - 1 if found["file"] == places.name else 0
+    return k + 1
+
+
+def _explain_type(text: str, message: str, places: Places) -> None:
+    """Raise an error at a word with which the parser says something else, if it is a type."""
+    defined = set(re.findall(r"(\w+)\s*;", "\n".join(re.findall(r"typedef[^;]*;", text))))
+    candidates = dict.fromkeys(found["word"] for found in _DECLARES.finditer(text))
+    unknown = [word for word in candidates if word not in _KEYWORDS and word not in defined]
+    for word in unknown[:_TRIED]:
+        if _fault(f'typedef int {word};\n#line 1 "{places.name}"\n{text}', places) == message:
+            continue
+        at = re.search(rf"\b{word}\b(?=\s*[\w*])", places.source.text)
+        fail(
+            "c-unknown-type",
+            f"`{word}` is not known as a type",
+            Span(places.source, *at.span()) if at else None,
+            helps=[f"include the header that defines it, or give it as a macro: `-D {word}=float`"],
+        )
+
+
+_BUILTIN = (
+    "typedef struct __va_list_tag *__builtin_va_list; typedef float _Float16; typedef float __fp16; "
+    "typedef float _Float32; typedef double _Float64; typedef double _Float32x; "
+    "typedef long double _Float64x; typedef long double _Float128; typedef long double __float128;\n"
+)
+"""Types that compilers know without a declaration, for the parser: ``c_types`` says which of them count."""
+_HELP = "Polyloom reads C99; does the file compile?"
+_TRIED = 20
+"""How many words are tried as types."""
+
+_LINE = re.compile(r'#line (?P<line>\d+) "(?P<file>[^"]*)"')
+_PRAGMA = re.compile(r"\s*#\s*pragma\b")
+_DECLARES = re.compile(
+    r"(?:^|[;{}(,]|\bconst|\bstatic|\bextern|\binline)\s*(?P<word>[A-Za-z_]\w*)[\s*]+\w", re.MULTILINE
+)
+_KEYWORDS = frozenset(
+    {
+        "if",
+        "else",
+        "for",
+        "while",
+        "do",
+        "return",
+        "break",
+        "continue",
+        "goto",
+        "switch",
+        "case",
+        "default",
+        "sizeof",
+        "int",
+        "char",
+        "short",
+        "long",
+        "float",
+        "double",
+        "void",
+        "signed",
+        "unsigned",
+        "const",
+        "static",
+        "inline",
+        "restrict",
+        "struct",
+        "union",
+        "enum",
+        "typedef",
+        "extern",
+        "register",
+        "volatile",
+        "_Bool",
+        "_Complex",
+        "auto",
+    }
+)

@@ -1,0 +1,262 @@
+"""The static control parts of a file: between ``#pragma scop`` and ``#pragma endscop``, or a whole
+function.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pycparser import c_ast
+
+from polyloom.diagnostics import Source
+from polyloom.frontends.c.syntax.faults import fail
+from polyloom.frontends.c.syntax.places import Places
+
+PAIR = "write `#pragma scop` before the loops and `#pragma endscop` after them, in one block"
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A part: its function, what stands before it (declarations in scope), its statements."""
+
+    function: c_ast.FuncDef
+    before: tuple[c_ast.Node, ...]
+    body: tuple[c_ast.Node, ...]
+    marked: bool
+    opening: c_ast.Pragma | None = None
+    closing: c_ast.Pragma | None = None
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return str(self.function.decl.name)
+
+
+def regions(tree: c_ast.FileAST, function: str | None, places: Places) -> tuple[Region, ...]:
+    """Return the parts of a file, or those of one function.
+
+    Where no pragma marks any, it is the whole body of the function, or of the only function in the file.
+
+    Errors: ``c-no-function``, ``c-which-function``, ``c-scop-pragma``.
+    """
+    functions = [node for node in tree.ext if isinstance(node, c_ast.FuncDef)]
+    own = [f for f in functions if f.coord.file == places.name] or functions
+    if function is not None:
+        own = [f for f in own if f.decl.name == function] or _unknown(function, own, places)
+    marked = [region for f in own for region in _marked(f, places)]
+    _check_outside(tree, places)
+    if marked:
+        return tuple(marked)
+    if not own:
+        fail("c-no-function", f"{places.source.name} holds no function", None, helps=[PAIR])
+    if len(own) > 1:
+        names = ", ".join(f"`{f.decl.name}`" for f in own)
+        fail(
+            "c-which-function",
+            f"no `#pragma scop` marks a part, and there are several functions: {names}",
+            None,
+            helps=[f"choose one: `--function {own[-1].decl.name}`", PAIR],
+        )
+    body = tuple(own[0].body.block_items or ())
+    return (Region(own[0], (), _without_return(body), marked=False),)
+
+
+def _without_return(body: tuple[c_ast.Node, ...]) -> tuple[c_ast.Node, ...]:
+    if body and isinstance(body[-1], c_ast.Return) and body[-1].expr is None:
+        return body[:-1]
+    return body
+
+
+def _unknown(name: str, functions: Sequence[c_ast.FuncDef], places: Places) -> list[c_ast.FuncDef]:
+    known = ", ".join(f"`{f.decl.name}`" for f in functions) or "none"
+    fail(
+        "c-no-function",
+        f"{places.source.name} holds no function `{name}`",
+        None,
+        helps=[f"known here: {known}"],
+    )
+
+
+def _check_outside(tree: c_ast.FileAST, places: Places) -> None:
+    for node in tree.ext:
+        if isinstance(node, c_ast.Pragma) and _mark(node) is not None:
+            fail(
+                "c-scop-pragma",
+                f"`#pragma {_mark(node)}` stands outside a function",
+                places.span(node),
+                helps=[PAIR],
+            )
+
+
+def _mark(node: c_ast.Node) -> str | None:
+    word = node.string.strip() if isinstance(node, c_ast.Pragma) else ""
+    return word if word in ("scop", "endscop") else None
+
+
+def _marked(function: c_ast.FuncDef, places: Places) -> list[Region]:
+    found: list[Region] = []
+    _search(function, list(function.body.block_items or ()), [], found, places)
+    return found
+
+
+def _search(
+    function: c_ast.FuncDef,
+    items: list[c_ast.Node],
+    before: list[c_ast.Node],
+    found: list[Region],
+    places: Places,
+) -> None:
+    """Find marked parts in a block and in the blocks inside it; ``before`` collects what is declared."""
+    opened: int | None = None
+    for k, node in enumerate(items):
+        mark = _mark(node)
+        if mark == "scop":
+            if opened is not None:
+                fail(
+                    "c-scop-pragma",
+                    "`#pragma scop` inside a SCoP",
+                    places.span(node),
+                    helps=["end the one before with `#pragma endscop`"],
+                )
+            opened = k
+        elif mark == "endscop":
+            if opened is None:
+                fail(
+                    "c-scop-pragma",
+                    "`#pragma endscop` without its `#pragma scop`",
+                    places.span(node),
+                    helps=[PAIR],
+                )
+            body = tuple(items[opened + 1 : k])
+            found.append(Region(function, tuple(before), body, True, items[opened], node))
+            before.append(node)
+            opened = None
+        elif opened is None:
+            before.append(node)
+            for inner in _blocks(node):
+                _search(function, inner, [*before], found, places)
+    if opened is not None:
+        fail(
+            "c-scop-pragma",
+            "`#pragma scop` without its `#pragma endscop`",
+            places.span(items[opened]),
+            helps=[PAIR],
+        )
+
+
+def _blocks(node: c_ast.Node) -> list[list[c_ast.Node]]:
+    match node:
+        case c_ast.Compound(block_items=items):
+            return [list(items or ())]
+        case c_ast.For(init=init, stmt=stmt):
+            head = [init] if isinstance(init, c_ast.DeclList) else []
+            return [[*head, *block] for block in _blocks_or_one(stmt)]
+        case (
+            c_ast.While(stmt=stmt)
+            | c_ast.DoWhile(stmt=stmt)
+            | c_ast.Label(stmt=stmt)
+            | c_ast.Switch(stmt=stmt)
+        ):
+            return _blocks_or_one(stmt)
+        case c_ast.If(iftrue=then, iffalse=otherwise):
+            return [*_blocks_or_one(then), *(_blocks_or_one(otherwise) if otherwise is not None else [])]
+        case _:
+            return []
+
+
+def _blocks_or_one(node: c_ast.Node) -> list[list[c_ast.Node]]:
+    return _blocks(node) or [[node]]
+
+
+def loop_lines(region: Region) -> range:
+    """Return the lines of the first loops that follow one another, if a part holds other statements too."""
+    loops = [isinstance(node, c_ast.For) for node in region.body]
+    if all(loops) or not any(loops):
+        return range(0)
+    first = loops.index(True)
+    last = next((k for k in range(first, len(loops)) if not loops[k]), len(loops))
+    lines = [c.line for node in region.body[first:last] for c in _places(node)]
+    return range(min(lines), max(lines) + 1)
+
+
+def _places(node: c_ast.Node) -> list[Any]:
+    own = [node.coord] if node.coord is not None else []
+    return [*own, *(c for _, child in node.children() for c in _places(child))]
+
+
+def runs_once_after(region: Region, name: str) -> bool:
+    """Whether the part runs once after each run of the declaration of a local, which is not ``static``."""
+    node, declared = region.function.body, None
+    mark = region.opening if region.opening is not None else region.body[0] if region.body else None
+    while node is not None and node is not mark:
+        if isinstance(node, (c_ast.For, c_ast.While, c_ast.DoWhile)):
+            declared = None
+        children = [child for _, child in node.children()]
+        inner = next((k for k, child in enumerate(children) if child is mark or _holds(child, mark)), None)
+        if inner is None:
+            return False
+        found = [d for child in children[:inner] for d in _declarations(child) if d.name == name]
+        declared = found[-1] if found else declared
+        node = children[inner]
+    jumps = _any(region.function.body, (c_ast.Label, c_ast.Switch))
+    return declared is not None and "static" not in (declared.storage or []) and not jumps
+
+
+def _declarations(node: c_ast.Node) -> list[c_ast.Decl]:
+    listed = node.decls if isinstance(node, c_ast.DeclList) else [node]
+    return [d for d in listed if isinstance(d, c_ast.Decl)]
+
+
+def _holds(node: c_ast.Node, mark: c_ast.Node | None) -> bool:
+    return any(child is mark or _holds(child, mark) for _, child in node.children())
+
+
+def _any(node: c_ast.Node, kinds: tuple[type, ...]) -> bool:
+    return isinstance(node, kinds) or any(_any(child, kinds) for _, child in node.children())
+
+
+def extent_in(region: Region, places: Places) -> tuple[int, int]:
+    """Return the byte range of a part in the source: from pragma to pragma, or between the function's
+    braces.
+    """
+    source = places.source
+    if region.opening is not None and region.closing is not None:
+        start = _line_start(source, region.opening.coord.line)
+        end = _line_end(source, region.closing.coord.line)
+        return _bytes(source, start), _bytes(source, end)
+    span = places.span(region.function.body)
+    if span is None or span.source is not source:
+        return (0, 0)
+    start = source.text.find("{", span.start)
+    return _bytes(source, start + 1), _bytes(source, closing_brace(source, start))
+
+
+def _line_start(source: Source, line: int) -> int:
+    return sum(len(text) + 1 for text in source.text.split("\n")[: line - 1])
+
+
+def _line_end(source: Source, line: int) -> int:
+    return _line_start(source, line) + len(source.line(line))
+
+
+def _bytes(source: Source, offset: int) -> int:
+    return len(source.text[:offset].encode("utf-8"))
+
+
+_LEXEME = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[{}]", re.DOTALL)
+
+
+def closing_brace(source: Source, start: int) -> int:
+    """Return where the brace at ``start`` is closed."""
+    depth = 0
+    for lexeme in _LEXEME.finditer(source.text, start):
+        depth += {"{": 1, "}": -1}.get(lexeme.group(), 0)
+        if depth == 0:
+            return lexeme.start()
+    return len(source.text)
+
+
+__all__ = ["Region", "closing_brace", "extent_in", "regions"]

@@ -1,0 +1,136 @@
+"""Calls of functions whose bodies are in the file: their statements take the place of the call."""
+
+from __future__ import annotations
+
+from pycparser import c_ast
+
+from polyloom.frontends.c.expressions.calls import passed
+from polyloom.frontends.c.expressions.lvalues import steady
+from polyloom.frontends.c.expressions.memory import place_of
+from polyloom.frontends.c.expressions.values import parameter_type, read, value
+from polyloom.frontends.c.integers.affine import affine, fits_in
+from polyloom.frontends.c.scope.conversions import stored
+from polyloom.frontends.c.scope.declarations import type_of_name
+from polyloom.frontends.c.scope.names import Address, Binding, Defined, Known, Place, Scope, Variable
+from polyloom.frontends.c.scope.state import Mode, State
+from polyloom.frontends.c.scope.types import INT, Array, CType, Pointer, Scalar, Void
+from polyloom.frontends.c.scope.writes import contains_early_return, written_names
+from polyloom.frontends.c.syntax.faults import NotAffine, refuse
+from polyloom.frontends.c.walk.drafting import affine_of, begin
+from polyloom.ir.expressions import Expression
+from polyloom.scop.model import Origin
+
+
+def inlined(found: Defined, node: c_ast.FuncCall, state: State) -> Expression | None:
+    """Walk the body of a function in place of its call; return what it returns, None for ``void``.
+
+    Errors: ``c-recursion``, ``c-call`` for a wrong number of arguments.
+    """
+    assert found.body is not None
+    if found.name in state.calls:
+        refuse(
+            "c-recursion",
+            f"`{found.name}` calls itself",
+            state.span(node),
+            helps=["a SCoP has loops in place of recursion"],
+        )
+    scope = bound_scope(found, node, state)
+    result = _result(found, state)
+    statements = found.body.body.block_items or []
+    with state.inside(scope), state.calling(found.name):
+        before = dict(state.known)
+        state.results.append(result)
+        state.above.walk(statements, state)
+        state.results.pop()
+        if contains_early_return(statements):
+            state.known = {v: k for v, k in before.items() if state.known.get(v) is k}
+        if result is None:
+            return None
+        known = state.fact(result.variable)
+        return known.value if known is not None else read(result, node, state)
+
+
+def _result(found: Defined, state: State) -> Place | None:
+    ctype = type_of_name(found.declaration.type, state)
+    if isinstance(ctype, Void):
+        return None
+    if not isinstance(ctype, Scalar):
+        refuse(
+            "c-call",
+            f"`{found.name}` returns no number",
+            None,
+            helps=["functions that are inlined return numbers or nothing"],
+        )
+    name = state.numbered("ret") if state.mode is Mode.TEXT else state.fresh(f"{found.name}_result")
+    return place_of(Variable(found.name, name, ctype, Origin.INNER))
+
+
+def bound_scope(found: Defined, node: c_ast.FuncCall, state: State) -> Scope:
+    """Return the scope of a function's body, its parameters bound to the arguments of a call."""
+    scope = Scope(state.scope.file)
+    changed = written_names(found.body, scope) if found.body is not None else frozenset()
+    for declaration, argument in passed(found, node, state):
+        ctype = parameter_type(declaration, scope, state)
+        scope.names[declaration.name] = _bound(declaration, ctype, argument, changed, state)
+    return scope
+
+
+def _bound(
+    declaration: c_ast.Decl, ctype: CType, argument: c_ast.Node, changed: frozenset[str], state: State
+) -> Binding:
+    if isinstance(ctype, (Pointer, Array)):
+        return _pointer(argument, ctype, state)
+    if not isinstance(ctype, Scalar):
+        refuse(
+            "c-record",
+            f"`{state.text(argument)}` is a structure that is given by value",
+            state.span(argument),
+            helps=["give its members, or a pointer to it"],
+        )
+    if state.mode is Mode.COMPUTE and declaration.name not in changed:
+        constant = _constant(declaration, ctype, argument, state)
+        if constant is not None:
+            return constant
+    source = value(argument, state)
+    variable = Variable(declaration.name, state.local(declaration.name), ctype, Origin.INNER)
+    target = place_of(variable)
+    found = affine_of(argument, target, state)
+    begin(target, source, None if found is None else Known(found, source), argument, state)
+    return variable
+
+
+def _constant(declaration: c_ast.Decl, ctype: Scalar, argument: c_ast.Node, state: State) -> Variable | None:
+    """Return a variable that needs no memory: an affine argument that the function does not change."""
+    if ctype.boolean or ctype.element.is_float:
+        return None
+    try:
+        found = affine(argument, state)
+    except NotAffine:
+        return None
+    if not fits_in(found, ctype.element, state):
+        return None
+    variable = Variable(declaration.name, declaration.name, ctype, Origin.INNER)
+    state.known[variable] = Known(found, stored(value(argument, state), ctype))
+    return variable
+
+
+def _pointer(argument: c_ast.Node, ctype: CType, state: State) -> Address:
+    """Return a pointer argument; in the text's form the indices of a variable element are statements."""
+    found = steady(argument, ctype, state)
+    if state.mode is Mode.TEXT:
+        for index in found.place.indices[: _said(argument)]:
+            name = state.numbered("arg")
+            target = place_of(Variable(name, name, INT, Origin.INNER))
+            begin(target, index.value, None, argument, state)
+    return found
+
+
+def _said(argument: c_ast.Node) -> int:
+    """Return how many subscripts an argument spells out."""
+    while isinstance(argument, (c_ast.Cast, c_ast.UnaryOp)):
+        argument = argument.expr
+    count = 0
+    while isinstance(argument, (c_ast.ArrayRef, c_ast.StructRef)):
+        count += isinstance(argument, c_ast.ArrayRef)
+        argument = argument.name
+    return count

@@ -1,0 +1,93 @@
+"""The names that LAIR itself uses, and suggestions for names that it does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+
+from polyloom.frontends.lair.lowering.faults import fail
+from polyloom.frontends.lair.syntax.tree import Name
+from polyloom.ir.expressions import BinaryOp, UnaryOp
+from polyloom.ir.types import ElementType
+
+TYPES = {t.value: t for t in ElementType if t is not ElementType.BOOL}
+"""The types of LAIR's tensors; a machine may have fewer."""
+
+UNARY = {
+    op.value: op
+    for op in (
+        UnaryOp.EXP,
+        UnaryOp.LOG,
+        UnaryOp.SQRT,
+        UnaryOp.RSQRT,
+        UnaryOp.TANH,
+        UnaryOp.SIGMOID,
+        UnaryOp.ERF,
+        UnaryOp.ABS,
+        UnaryOp.FLOOR,
+        UnaryOp.CEIL,
+        UnaryOp.ROUND,
+        UnaryOp.TRUNC,
+        UnaryOp.SIN,
+        UnaryOp.COS,
+        UnaryOp.TAN,
+        UnaryOp.ASIN,
+        UnaryOp.ACOS,
+        UnaryOp.ATAN,
+        UnaryOp.SINH,
+        UnaryOp.COSH,
+    )
+}
+"""The functions of one argument that LAIR has."""
+
+BINARY = {op.value: op for op in (BinaryOp.POWER, BinaryOp.MAXIMUM, BinaryOp.MINIMUM)}
+FUNCTIONS = frozenset({*UNARY, *BINARY, "select"})
+KEYWORDS = frozenset({"lair", "graph", "all", "in"})
+SET_NOTATION = frozenset({"and", "or", "not", "mod", "exists", "true", "false", "implies"})
+"""Words of isl's notation: a map could not speak of a tensor that is called so."""
+
+RESERVED = KEYWORDS | FUNCTIONS | SET_NOTATION | TYPES.keys()
+
+
+def check_new(names: Iterable[Name], taken: Collection[str] = ()) -> None:
+    """Refuse names that are reserved, in ``taken``, or given twice."""
+    seen = set(taken)
+    for name in names:
+        if name.text in RESERVED:
+            _refuse_reserved(name)
+        if name.text in seen:
+            _refuse_duplicate(name)
+        seen.add(name.text)
+
+
+def _refuse_reserved(name: Name) -> None:
+    fail(
+        "lair-reserved-name",
+        f"`{name.text}` is a word of the language and cannot be a name here",
+        name.span,
+        help="choose another name",
+    )
+
+
+def _refuse_duplicate(name: Name) -> None:
+    fail(
+        "lair-duplicate-name",
+        f"the name `{name.text}` stands for two things",
+        name.span,
+        label="given a second time",
+        help="rename one of them: parameters, tensors and iterators share one space of names",
+    )
+
+
+def counted(number: int, noun: str) -> str:
+    """Return ``1 output``, ``2 outputs``."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return a help text with the names that exist, the nearest first if one is near."""
+    names = list(dict.fromkeys(known))
+    near = get_close_matches(name, names, n=1)
+    if near:
+        return f"did you mean `{near[0]}`?"
+    return f"known here: {', '.join(f'`{n}`' for n in names[:12])}" if names else "no name is known here"
