@@ -1,4 +1,7 @@
-"""What works, counted: asks the test runner which tests there are. Usage: python benchmarks/counts.py"""
+"""What works, counted: asks the test runner which tests there are.
+
+Usage: .venv/bin/python benchmarks/counts.py, the interpreter that `make test` set up: pytest is needed.
+"""
 
 from __future__ import annotations
 

@@ -1,30 +1,105 @@
-"""The figures in the README are those of the golden file, and what it tells the reader to write works."""
+"""The README: its tables are those of their sources, its links lead somewhere, its commands work."""
 
 from __future__ import annotations
 
+import json
 import re
+import tomllib
+from functools import cache
 from pathlib import Path
 
-import readme
-
-import polyloom
+import documents
+import pytest
+import transcripts
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
+STEPS = list(transcripts.steps(TEXT))
+URL = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Repository"]
+STARTS = (f"{URL}/blob/main/", URL.replace("github.com", "raw.githubusercontent.com") + "/main/")
 
 
-def test_cycles_are_those_of_the_golden_file() -> None:
-    assert readme.with_cycles(TEXT) == TEXT
+def test_tables_are_those_of_their_sources() -> None:
+    golden = json.loads(documents.GOLDEN.read_text())
+    assert documents.readme(TEXT, golden, documents.SPEED.read_text()) == TEXT
+    page = documents.CYCLES.read_text()
+    assert documents.cycles_page(page, golden) == page
 
 
-def test_the_first_layer_and_the_code_shown_for_it() -> None:
-    blocks = re.findall(r"(?:^    .*\n|^\n)+", TEXT, flags=re.MULTILINE)
-    plain = ["\n".join(line[4:] for line in block.splitlines()).strip() for block in blocks]
-    lair = next(b for b in plain if b.startswith("lair C()"))
-    layer_map = next(b for b in plain if b.startswith("size:")).partition(".venv")[0]
-    shown = next(b for b in plain if b.startswith("static void handle_x"))
-    program = polyloom.read_program(lair)
-    mapping = polyloom.read_mapping(layer_map, program)
-    assert shown in polyloom.compile_wafer(program, mapping).files["C_0.c"]
-    result = polyloom.simulate(program, mapping, check=True)
-    assert result.check is not None and result.check.passed
+def test_it_fits_on_a_few_screens() -> None:
+    assert len(TEXT.splitlines()) <= 150
+
+
+@pytest.mark.parametrize("number", range(len(STEPS)), ids=[step.command[:60] for step in STEPS])
+def test_commands_print_what_it_says(number: int, tmp_path: Path) -> None:
+    step = STEPS[number]
+    assert step.printed.replace("...", "").strip(), "nothing of the output is shown"
+    transcripts.furnish(tmp_path)
+    done = transcripts.run(step.command, tmp_path)
+    found = transcripts.plain(done.stdout)
+    assert done.returncode == 0, found
+    assert transcripts.matches(step.printed, found), found
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "same"),
+    [
+        ("a\n...\nd", "a\nb\nc\nd", True),
+        ("a\n...\nd", "a\nd", True),
+        ("...\nd", "d", True),
+        ("...\nd", "b\nc\nd", True),
+        ("a\n...", "a", True),
+        ("a\n...", "a\nb\nc", True),
+        ("in ... ms", "in 1.5 ms", True),
+        ("a\n...\nd", "a\nb\nc", False),
+        ("a\n...\nd", "ab\nd", False),
+        ("in ... ms", "in 1.5 s", False),
+        ("a\nb", "a\nc\nb", False),
+        ("a.c", "abc", False),
+    ],
+)
+def test_what_a_transcript_leaves_out(wanted: str, found: str, same: bool) -> None:
+    assert transcripts.matches(wanted, found) is same
+
+
+def links(text: str) -> list[str]:
+    """Return the targets of a Markdown text's links and pictures, code left out."""
+    prose = re.sub(r"^```.*?^```$|^(?: {4}|\t).*?$|`[^`\n]*`", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"\]\(([^)\s]+)\)", prose)
+
+
+@cache
+def anchors(path: Path) -> frozenset[str]:
+    """Return the names by which GitHub links to the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(), flags=re.MULTILINE)
+    plain = [re.sub(r"[^\w\- ]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", h)).lower() for h in headings]
+    return frozenset(heading.replace(" ", "-") for heading in plain)
+
+
+def is_there(page: Path, link: str) -> bool:
+    """Return whether a link from a page, or a folder, leads to a file and a heading in it."""
+    place, _, anchor = link.partition("#")
+    folder = page if page.is_dir() else page.parent
+    path = folder / place if place else page
+    return path.exists() and (not anchor or anchor in anchors(path))
+
+
+def test_links_of_the_readme_are_whole_and_lead_somewhere() -> None:
+    """It is the package's description as well, where relative links lead nowhere."""
+    found = links(TEXT)
+    assert len(found) > 5
+    places = {link: next((link[len(s) :] for s in STARTS if link.startswith(s)), "") for link in found}
+    wrong = [link for link, place in places.items() if not place or not is_there(ROOT, place)]
+    assert wrong == []
+
+
+def test_links_of_the_documents_lead_somewhere() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    inside = [(page, link) for page in pages for link in links(page.read_text()) if "://" not in link]
+    wrong = [f"{page.name}: {link}" for page, link in inside if not is_there(page, link)]
+    assert wrong == []
+
+
+def test_every_document_has_a_line_in_the_list() -> None:
+    listed = set(links((ROOT / "docs" / "README.md").read_text()))
+    assert {page.name for page in (ROOT / "docs").glob("*.md")} - listed == {"README.md"}

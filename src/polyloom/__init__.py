@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+__version__ = "0.1.0"
+
 TYPE_CHECKING = False  # nothing is imported here: `python -m polyloom` still looks in the current folder
 
 if TYPE_CHECKING:
