@@ -90,7 +90,7 @@ PROVED_AWAY = {"wafer-deadlock"}
 
 
 def test_every_code_of_the_back_end_has_a_golden() -> None:
-    sources = "\n".join(p.read_text() for p in sorted((ROOT / "src/polyloom/wafer").glob("*.py")))
+    sources = "\n".join(p.read_text() for p in sorted((ROOT / "src/polyloom/wafer").rglob("*.py")))
     codes = set(re.findall(r'"((?:map|wafer|task|simd)-[a-z-]+)",', sources))
     assert len(codes) > 25
     shown = "\n".join(p.read_text() for p in (HERE / "bad").glob("*.err"))

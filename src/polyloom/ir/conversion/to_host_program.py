@@ -41,8 +41,9 @@ _DEAREST_GATHER = 4
 def host_program(program: Program) -> HostProgram:
     """Return the host program of a tensor program: its tensors as buffers, its statements as md_homs.
 
-    Maps end the md_homs before them (``finishing_maps``), whose results then are no buffers any more.
-    The order in which terms of an element are added may differ from the evaluator's where writes overlap.
+    Maps end the md_homs before them (``transform/fuse_epilogues``), whose results then are no buffers any
+    more. The order in which terms of an element are added may differ from the evaluator's where writes
+    overlap.
     """
     roles = {**dict.fromkeys(program.inputs, Role.INPUT), **dict.fromkeys(program.outputs, Role.OUTPUT)}
     buffers = tuple(_buffer(t, roles.get(t.name, Role.LOCAL)) for t in program.tensors)

@@ -1,8 +1,8 @@
 """The meaning of a nest, in NumPy: its sequential body, for all points of its parallel dimensions at once.
 
-A few points run one after another (``nest_serial``). Else every parallel point is a *lane*; integers that
-depend on the point are arrays with an element per lane.
-A loop goes on with the lanes whose condition still holds, a branch with those it chooses.
+A few points run one after another (``sequential_nests``). Else every parallel point is a *lane*; integers
+that depend on the point are arrays with an element per lane. A loop goes on with the lanes whose condition
+still holds, a branch with those it chooses.
 """
 
 from __future__ import annotations

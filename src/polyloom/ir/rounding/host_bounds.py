@@ -1,7 +1,7 @@
 """How far two correct runs of a host program may differ, element by element.
 
-The program is evaluated with errors (``error_rules``): an md_hom combines its points in any order
-(``md_hom_errors``), a nest keeps the order of the source (``nest_errors``). Local arrays and outputs start as
+The program is evaluated with errors (``rules``): an md_hom combines its points in any order
+(``md_homs``), a nest keeps the order of the source (``nests``). Local arrays and outputs start as
 the evaluator's garbage, which is no number: where a program reads it, a comparison shows.
 
 Not in the papers.

@@ -1,7 +1,7 @@
 """One md_hom with errors: what its points write, and how far another correct evaluation may be from it.
 
 Points of a reduced or prefix dimension may be combined in any order. An operator that is one associative
-function for each output has a bound for that (``error_sums``). Of the others, those that only select have the
+function for each output has a bound for that (``sums``). Of the others, those that only select have the
 errors of what they select; sums of products (affine maps, complex numbers) that of the same operator on
 absolute values; of the rest nothing is known where terms have errors or the operator rounds.
 

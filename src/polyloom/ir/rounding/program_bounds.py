@@ -1,7 +1,7 @@
 """How far two correct evaluations of a program may differ, element by element.
 
 An element that combines n terms in any order may be off by ``n - 1`` roundings of the sum of their sizes,
-beside the errors of the terms themselves (``error_rules``): for ``y += W * x``, whose terms round once, that
+beside the errors of the terms themselves (``rules``): for ``y += W * x``, whose terms round once, that
 is ``n * eps * sum(|terms|)``, eps the distance of 1 from the next number of its type. Integers do not round.
 """
 

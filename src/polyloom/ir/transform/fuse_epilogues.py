@@ -4,7 +4,7 @@ r = conv(x, W); s = r * scale + shift; y = max(s, 0)    becomes    y = max(conv(
 
 A map joins the md_hom whose result it alone reads, point by point, or the md_hom that alone reads its
 results, where these are of no use to the caller, and unless the two together need loops over more dimensions
-than the md_hom alone (``fewer_dimensions``). Not in the papers.
+than the md_hom alone (``flatten_dimensions``). Not in the papers.
 """
 
 from __future__ import annotations

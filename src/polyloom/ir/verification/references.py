@@ -28,7 +28,7 @@ class Expected:
 
     ``by``: who says so, as it stands after "equal to" (``the C program, built by gcc``). ``reading_checked``:
     whether it comes from the file as it stands; else a fault in the reading of the file does not show.
-    ``bounds``: by how many error bounds of the program (``host_error_bound``) a run may differ from it; 2
+    ``bounds``: by how many error bounds of the program (``rounding/host_bounds``) a run may differ from it; 2
     where it takes other ways to the same values.
     """
 

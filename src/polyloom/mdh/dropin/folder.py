@@ -160,7 +160,7 @@ def host_files(
     host = f"{_HOST_COMMENT}{fallback}{includes}\n{table.definitions()}\n" + "\n".join(definitions)
     prototypes = "".join(f"{call.prototype};\n" for call in calls)
     header = f"{_HEADER_COMMENT}#ifndef POLYLOOM_HOST_H\n#define POLYLOOM_HOST_H\n\n{prototypes}\n#endif\n"
-    runtime = (files("polyloom.mdh.dropin.folder") / "native" / OPENCL).read_text(encoding="utf-8")
+    runtime = (files("polyloom.mdh.dropin") / "native" / OPENCL).read_text(encoding="utf-8")
     return {HOST: host, HEADER: header, OPENCL: runtime, **table.files()}
 
 

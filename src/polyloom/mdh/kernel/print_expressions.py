@@ -5,7 +5,7 @@ The same text serves scalars and vectors (``width`` elements at once). Semantics
 held as a float and rounded after each operation, so that no device needs ``cl_khr_fp16``. Functions such as
 ``exp`` are the device's own: a few units in the last place.
 
-What a text calls of ``helpers_c`` must be defined before it: ``helper_functions(text)``.
+What a text calls of ``helpers`` must be defined before it: ``helper_functions(text)``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From an md_hom and a schedule to OpenCL kernels: the one way in.
 
-md_homs of ``++`` and one point-wise operator become tiles (``emit_tiles``); where groups share a reduction, a
-second kernel combines what they leave, and it is an md_hom again. Everything else runs as a plain nest.
+md_homs of ``++`` and one point-wise operator become tiles (``kernel/tiles``); where groups share a reduction,
+a second kernel combines what they leave, and it is an md_hom again. Everything else runs as a plain nest.
 """
 
 from __future__ import annotations

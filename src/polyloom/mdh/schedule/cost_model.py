@@ -1,7 +1,7 @@
 """How long a schedule is expected to take, without running it: to rank candidates, not to predict seconds.
 
-On CPUs: the instructions of a register tile (``step_model``), times their number, against what each cache
-level must deliver (``memory_model``). GPUs: occupancy, coalescing, reuse in registers.
+On CPUs: the instructions of a register tile (``compute_cost``), times their number, against what each cache
+level must deliver (``memory_cost``). GPUs: occupancy, coalescing, reuse in registers.
 
 Source: the usual model of tiled loop nests; constants measured (docs/schedules.md). Not in the papers.
 """

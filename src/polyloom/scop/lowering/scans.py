@@ -42,7 +42,7 @@ def selection_hom(
     """Return ``if (x[i] > best) { best = x[i]; place = i; }`` as one md_hom with two results.
 
     The operator takes the right operand where its ``best`` is better, so ties go to the first point.
-    ``neighbours``: for each result, its elements that maps beside the selection write (see ``homs.hom``).
+    ``neighbours``: for each result, its elements that maps beside the selection write (see ``md_homs.hom``).
     """
     best = found.moves[found.best]
     operator = _selecting(found)

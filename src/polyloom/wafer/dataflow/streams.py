@@ -92,7 +92,7 @@ def build_streams(program: Program, mapping: Mapping) -> tuple[Stream, ...]:
     """Return the streams, in the order of ``iport_map``.
 
     Raises PolyloomError ``map-delivery`` where an element that an instance reads comes from no port or
-    from two. That ports face the rows and columns which need what they bring: ``border.peel_border``.
+    from two. That ports face the rows and columns which need what they bring: ``border/peeling.peel_border``.
     """
     streams: list[Stream] = []
     faults: list[Diagnostic] = []

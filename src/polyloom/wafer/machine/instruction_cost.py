@@ -27,8 +27,8 @@ _FULL = 1 << 20
 class Shape:
     """A rectangular nest: its sizes, and for each operand in memory its stride in each dimension.
 
-    ``strides``: in elements, by the position of the read as in ``matching``; operands that are not named are
-    dense.
+    ``strides``: in elements, by the position of the read as in ``instruction_selection``; operands that are
+    not named are dense.
     """
 
     sizes: tuple[int, ...]

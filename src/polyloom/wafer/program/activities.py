@@ -1,9 +1,9 @@
 """Units: the pieces of an invocation on the PEs of a role, and which must end before which one starts.
 
-All streams, reductions and moves of a layer have one order (``order``), in which data allow them. A unit that
-may stall its PE (a chain, a move, a dense stream that is received in a loop) waits for such units before it,
-so that PEs stall in the same order; with ``CAREFUL`` it waits for every stream before it as well. Whether
-what is left can wait in a ring is checked (``deadlock``).
+All streams, reductions and moves of a layer have one order (``dataflow/communication_order``), in which data
+allow them. A unit that may stall its PE (a chain, a move, a dense stream that is received in a loop) waits
+for such units before it, so that PEs stall in the same order; with ``CAREFUL`` it waits for every stream
+before it as well. Whether what is left can wait in a ring is checked (``deadlock``).
 """
 
 from __future__ import annotations

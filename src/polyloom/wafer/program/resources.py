@@ -92,7 +92,7 @@ def _sizes(fields: Sequence[MemoryField]) -> tuple[str, ...]:
 
 
 def _started(code: RoleCode) -> Iterator[str]:
-    """Yield the tasks that microthreads activate; of more than the machine has, some wait (``units``)."""
+    """Yield the tasks that microthreads activate; if the machine has fewer, some wait (``activities``)."""
     for task in code.local_tasks:
         yield from _started_in(task.body)
 

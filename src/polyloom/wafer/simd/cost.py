@@ -1,6 +1,6 @@
 """What one run of a task costs on a machine, as the compiler estimates it: the run with the most instances.
 
-Not in the papers. The rules are those of ``engine_cost``; addresses and sizes cost what the emitted
+Not in the papers. The rules are those of ``instruction_cost``; addresses and sizes cost what the emitted
 expressions do, where the PEs are not told apart.
 """
 

@@ -1,8 +1,9 @@
 """How a task is done: as the paper has it, or with loops around instructions and with several of them.
 
-Where ``strategies.analyse`` finds no single instruction for all instances of a task, this stage looks for the
-cheapest way to run some dimensions of the nest as loops and the others as instructions. A read of local
-memory that is the same for all instances of one run is a scalar to them: the matrix product on local memory
+Where ``paper_strategies.analyse`` finds no single instruction for all instances of a task, this stage looks
+for the cheapest way to run some dimensions of the nest as loops and the others as instructions. A read of
+local memory that is the same for all instances of one run is a scalar to them: the matrix product on local
+memory
 ``y[b][i] += W[i][j] * x[b][j]`` is a loop over b and j around one multiply-add over i.
 
 Not in the papers: dtg_codegen, Sec. 5, wants one instruction for all instances. Source of the rule that the

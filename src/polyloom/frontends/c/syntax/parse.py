@@ -123,7 +123,7 @@ _BUILTIN = (
     "typedef float _Float32; typedef double _Float64; typedef double _Float32x; "
     "typedef long double _Float64x; typedef long double _Float128; typedef long double __float128;\n"
 )
-"""Types that compilers know without a declaration, for the parser: ``c_types`` says which of them count."""
+"""Types known to compilers without a declaration: ``scope/types`` says which of them count."""
 _HELP = "Polyloom reads C99; does the file compile?"
 _TRIED = 20
 """How many words are tried as types."""

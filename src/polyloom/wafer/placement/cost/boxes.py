@@ -1,8 +1,8 @@
 """What a box of instances costs on a PE, by the compiler's own rules: loops around instructions.
 
 A box has an extent for each iterator, and each operand a stride for it in its local array. Which reads are
-scalars to the instructions decides which iterators are loops; ``selection`` prices what is inside. So a
-layout's work is guessed without any set. What the compiler does in full stands in ``vectorise``.
+scalars to the instructions decides which iterators are loops; ``instruction_sequences`` prices what is
+inside. So a layout's work is guessed without any set. What the compiler does in full stands in ``decide``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from polyloom.wafer.placement.classes import accesses
 from polyloom.wafer.simd.instruction_sequences import loop_cycles, select
 
 Strides = Mapping[int, tuple[int, ...]]
-"""Of the operands in memory in each dimension of a nest, by their positions as in ``matching``."""
+"""Of operands in memory in each dimension of a nest, by their positions in ``instruction_selection``."""
 
 
 @dataclass(frozen=True, eq=False)

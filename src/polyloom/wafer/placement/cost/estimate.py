@@ -1,7 +1,7 @@
 """A first guess of a layout's cycles by box arithmetic: it ranks thousands of layouts before any is compiled.
 
 What a PE does is a box of instances: its extents are the tile sizes. Boxes give the work, the elements that
-arrive, what is sent and the memory. The compiled code of the best few is priced by ``cost_model``.
+arrive, what is sent and the memory. The compiled code of the best few is priced by ``model``.
 """
 
 from __future__ import annotations

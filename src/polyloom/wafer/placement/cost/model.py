@@ -8,7 +8,7 @@ cycles = setup + max(feed, most work) + sum over chains and moves(stages * laten
 The work of one invocation has two parts, what a PE does on its own and what begins with results of others:
 chains, moves, and statements behind them. The slowest role at the one holds up the slowest at the other.
 
-Work: each task's dispatch and what its code states (``code_cost``), for as many elements as arrive. Nothing
+Work: each task's dispatch and what its code states (``code``), for as many elements as arrive. Nothing
 is enumerated: of a role one PE is looked at, of a loop and of a stream a few iterations. Not in the papers;
 validated against the simulator by ``benchmarks/placement_model.py``.
 """
