@@ -30,7 +30,7 @@ test-slow: $(VENV)/.developed
 	$(RUN)/python -m pytest -n 2 -rs -m "slow and not gpu"
 
 races: $(VENV)/.developed
-	$(RUN)/python -m pytest -rs -m slow tests/mdh/test_oclgrind.py
+	$(RUN)/python -m pytest -rs -m slow tests/mdh/kernel/test_oclgrind.py
 
 test-gpu: $(VENV)/.developed
 	$(RUN)/python -m pytest -m gpu

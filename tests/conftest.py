@@ -1,13 +1,20 @@
-"""What all tests share: one flag that rewrites golden files."""
+"""What all tests share: their helpers by name, one flag that rewrites golden files, passes that are verified.
+
+Tests lie in folders as the source does. What several of them use is imported by its name alone, wherever
+it lies.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from polyloom.ir.verification.passes import verified
+
+sys.path += sorted({str(path.parent) for path in Path(__file__).parent.rglob("*.py")} - set(sys.path))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

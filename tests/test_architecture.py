@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "src"
+TESTS = Path(__file__).parent
+SOURCE = TESTS.parent / "src"
+
+OF_THE_WHOLE = {"fuzz", "mutants"}
+"""Folders of tests that try the whole of the compiler, and no room of it."""
 
 ROOMS = (
     ("__main__",),
@@ -148,6 +152,12 @@ def test_a_broken_arrow_is_named(tmp_path: Path, file: str, text: str, arrow: st
 
 
 def test_no_two_test_files_have_one_name() -> None:
-    """pytest imports them by their names alone: the second one of a name is an error, not a test."""
-    names = [path.name for path in Path(__file__).parent.rglob("test_*.py")]
+    """Tests and their helpers are imported by their names alone, wherever they lie."""
+    names = [path.name for path in TESTS.rglob("*.py") if path.name != "make_cases.py"]
     assert sorted(names) == sorted(set(names))
+
+
+def test_tests_lie_as_the_source_does() -> None:
+    rooms = {path.parent.relative_to(SOURCE / "polyloom") for path in SOURCE.rglob("*.py")}
+    found = {path.parent.relative_to(TESTS) for path in TESTS.rglob("test_*.py")}
+    assert {str(folder) for folder in found - rooms} == OF_THE_WHOLE

@@ -1,0 +1,80 @@
+"""The IR's rules, each broken once; and a program as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polyloom.diagnostics import Source
+from polyloom.frontends.lair import lower
+from polyloom.frontends.lair.syntax.parse import parse
+from polyloom.ir import Access, Affine, Combine, ElementType, InvalidProgram, Program, print_program, verify
+from polyloom.ir.expressions import Binary, BinaryOp, Compare, CompareOp, Constant, Iterator, Read, Select
+
+HERE = Path(__file__).parents[1]
+GOOD = HERE.parent / "frontends" / "lair" / "good"
+TEXT = "lair n(): float16 x[4] -> float16 y[4] { all (i) in (4) h[i] = 2*x[i] all (i) in (4) y[i] = h[i] }"
+PROGRAM = lower(parse(Source("n.lair", TEXT)))
+FIRST, SECOND = PROGRAM.statements
+F16, F32 = ElementType.FLOAT16, ElementType.FLOAT32
+
+
+def with_first(**changes: Any) -> Program:
+    return replace(PROGRAM, statements=(replace(FIRST, **changes), SECOND))
+
+
+def with_expression(expression: Any) -> Program:
+    return with_first(expression=expression)
+
+
+TRUTH = Compare(CompareOp.LT, Read(0, F16), Constant(1, F16))
+BROKEN: dict[str, Program] = {
+    "two tensors": replace(PROGRAM, tensors=(*PROGRAM.tensors, PROGRAM.tensors[0])),
+    "two statements": replace(PROGRAM, statements=(FIRST, replace(SECOND, name=FIRST.name))),
+    "twice an input or output": replace(PROGRAM, outputs=("y", "x")),
+    "unknown tensor": replace(PROGRAM, tensors=PROGRAM.tensors[:2]),
+    "extent below 1": replace(
+        PROGRAM, tensors=(replace(PROGRAM.tensors[0], shape=(0,)), *PROGRAM.tensors[1:])
+    ),
+    "before it is defined": replace(PROGRAM, statements=(SECOND, FIRST)),
+    "defined twice": replace(PROGRAM, statements=(FIRST, SECOND, replace(SECOND, name="third"))),
+    "never written": replace(PROGRAM, statements=(FIRST,)),
+    "iterators for": with_first(iterators=("i", "j")),
+    "extent of the domain": with_first(domain=(0,)),
+    "indices for": with_first(write=Access("h", (Affine((1,)), Affine((1,))))),
+    "coefficients for": with_first(write=Access("h", (Affine((1, 0)),))),
+    "out of bounds": with_first(write=Access("h", (Affine((1,), 1),))),
+    "coefficients for 1": with_first(guard=(Affine((1, 1)),)),
+    "the expression is": with_expression(Constant(1, F32)),
+    "no read number": with_expression(Read(7, F16)),
+    "another type": with_expression(Binary(BinaryOp.ADD, Read(0, F32), Read(0, F32))),
+    "no dimension": with_expression(Iterator(3, F16)),
+    "operands of types": with_expression(Binary(BinaryOp.ADD, Read(0, F16), Constant(1, F32))),
+    "no comparison": with_expression(Select(Read(0, F16), Read(0, F16), Read(0, F16))),
+    "used as a value": with_expression(Binary(BinaryOp.ADD, TRUTH, TRUTH)),
+}
+
+
+def test_what_lowers_is_valid() -> None:
+    verify(PROGRAM)
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_broken_rules_are_named(fault: str) -> None:
+    with pytest.raises(InvalidProgram, match=fault):
+        verify(BROKEN[fault])
+
+
+@pytest.mark.parametrize("name", ["fc", "everything"])
+def test_printed_program(name: str, golden: Callable[[Path, str], None]) -> None:
+    program = lower(parse(Source(name, (GOOD / f"{name}.lair").read_text())))
+    golden(HERE / f"{name}.txt", print_program(program))
+
+
+def test_guards_and_rank_zero_are_printed() -> None:
+    guarded = with_first(guard=(Affine((-2,), 3),), reduction=Combine.MAXIMUM)
+    assert "  where 3 - 2*i >= 0\n  h[i] max= 2 * x[i]\n" in print_program(guarded)

@@ -1,0 +1,441 @@
+"""Host programs on a device: every node, against the evaluator, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from md_homs import Case, md_homs
+from polyloom.diagnostics import PolyloomError, Unsupported
+from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.expressions import Binary, BinaryOp, Constant, Convert, Expression, Iterator, Read
+from polyloom.ir.host import (
+    Assignment,
+    Buffer,
+    CombineOperator,
+    Combiner,
+    Copy,
+    HostBranch,
+    HostLoop,
+    HostProgram,
+    Index,
+    MdHom,
+    Nest,
+    Order,
+    Parameter,
+    Role,
+    View,
+)
+from polyloom.ir.transform.specialise import specialise
+from polyloom.ir.types import ElementType
+from polyloom.ir.verification.references import Expected
+from polyloom.mdh.device.devices import DeviceKind, DeviceModel, OpenDevice, choose_device, open_device
+from polyloom.mdh.kernel.launch import (
+    BufferArgument,
+    IntegerArgument,
+    Kernel,
+    Launch,
+    Temporary,
+    TemporaryArgument,
+)
+from polyloom.mdh.kernel.nest import emit_nest
+from polyloom.mdh.lowering.loop_fusion import with_fused_loops
+from polyloom.mdh.runtime.arguments import Signature, bind
+from polyloom.mdh.runtime.arrays import DeviceArray
+from polyloom.mdh.runtime.check import check_run
+from polyloom.mdh.runtime.compiled import CompiledProgram
+from polyloom.mdh.runtime.execution import Executable, plain_launch
+from polyloom.mdh.runtime.host_program import prepare
+from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Name, Number, Operation
+
+F32, I32, I64 = ElementType.FLOAT32, ElementType.INT32, ElementType.INT64
+N, ROW = Name("n"), Name("t")
+
+
+@cache
+def device() -> OpenDevice:
+    return open_device(choose_device())
+
+
+def assert_right(
+    program: HostProgram, parameters: dict[str, int], inputs: dict[str, Any], *, fuse: bool = True
+) -> None:
+    wanted = evaluate_host(program, parameters, inputs)
+    given_ = {**parameters, **{name: array.copy() for name, array in inputs.items()}}
+    found = Executable(program, device(), fuse=fuse).run(bind(Signature(program, ()), given_)).arrays
+    assert found.keys() == wanted.keys()
+    for name, array in wanted.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=name)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(md_homs(extras=True), st.integers(0, 2**16))
+def test_every_md_hom_runs_as_a_plain_nest(case: Case, seed: int) -> None:
+    assert_right(case.program, {}, case.data(seed))
+
+
+@pytest.mark.slow
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(md_homs(extras=True), st.integers(0, 2**16))
+def test_many_md_homs_run_as_plain_nests(case: Case, seed: int) -> None:
+    assert_right(case.program, {}, case.data(seed))
+
+
+def add(a: Expression, b: Expression) -> Expression:
+    return Binary(BinaryOp.ADD, a, b)
+
+
+def at(*coefficients: int, plus: Any = 0) -> Index:
+    return Index(coefficients, plus if not isinstance(plus, int) else Number(plus))
+
+
+def integers(*shape: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).integers(-9, 10, shape).astype(np.int32)
+
+
+def vector(name: str, role: Role, extent: Any = N) -> Buffer:
+    return Buffer(name, I32, (extent,), role)
+
+
+PARAMETERS = (Parameter("n", I32),)
+SUM = Combiner("+", (add(Read(0, I32), Read(1, I32)),), (0,))
+KEEP, REDUCE = CombineOperator(Order.CONCATENATE), CombineOperator(Order.POINTWISE, SUM)
+
+
+def shift(name: str, source: str, target: str) -> MdHom:
+    """``target[i] = source[i] + source[i + 1] + t`` for i < n - 1."""
+    reads = (View(source, (at(1),)), View(source, (at(1, plus=1),)))
+    from polyloom.ir.expressions import ParameterValue
+
+    term = add(add(Read(0, I32), Read(1, I32)), ParameterValue("t", I32))
+    extents = (Operation("-", (N, Number(1))),)
+    return MdHom(name, ("i",), extents, reads, (View(target, (at(1),)),), (term,), (KEEP,), (None,), (None,))
+
+
+def stepped(start: int, steps: int) -> HostProgram:
+    """A host loop with a branch and copies: what time steps become."""
+    even = Operation("==", (Operation("%", (ROW, Number(2))), Number(0)))
+    body = (shift("S", "a", "b"), HostBranch(even, (Copy("b", "a"),), (shift("R", "b", "a"),)))
+    loop = HostLoop("t", Number(start), Operation("<", (ROW, Number(steps))), Number(1), body)
+    return HostProgram("steps", PARAMETERS, (vector("a", Role.UPDATED), vector("b", Role.UPDATED)), (loop,))
+
+
+@pytest.mark.parametrize("fuse", [True, False])
+@pytest.mark.parametrize("n", [1, 2, 7, 1031])
+def test_loops_branches_and_copies(n: int, fuse: bool) -> None:
+    assert_right(stepped(-3, 6), {"n": n}, {"a": integers(n), "b": integers(n, seed=1)}, fuse=fuse)
+
+
+@pytest.mark.parametrize(("n", "launches"), [(64, 1), (1 << 20, 12)])
+def test_a_loop_over_tiny_launches_is_one_kernel(n: int, launches: int) -> None:
+    given_ = {"n": n, "a": integers(n), "b": integers(n)}
+    program = stepped(0, 6)
+    execution = Executable(program, device()).run(bind(Signature(program, ()), given_))
+    assert execution.timing.launches == launches
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(md_homs(extras=True), st.integers(0, 2**16))
+def test_every_md_hom_inside_of_a_fused_loop(case: Case, seed: int) -> None:
+    loop = HostLoop("t", Number(0), Operation("<", (Name("t"), Number(3))), Number(1), (case.node,))
+    program = replace(case.program, body=(loop,))
+    assert_right(program, {}, case.data(seed))
+
+
+def test_a_loop_that_runs_not_at_all() -> None:
+    assert_right(stepped(3, 3), {"n": 5}, {"a": integers(5), "b": integers(5)})
+
+
+def histogram() -> HostProgram:
+    place = Convert(I64, Read(0, I32))
+    views = (View("data", (at(1),)), View("count", (place,)))
+    node = MdHom(
+        "count",
+        ("i",),
+        (N,),
+        views,
+        (View("count", (place,)),),
+        (Constant(1, I32),),
+        (REDUCE,),
+        (Read(1, I32),),
+        (None,),
+    )
+    buffers = (vector("data", Role.INPUT), vector("count", Role.UPDATED, Number(10)))
+    return HostProgram("histogram", PARAMETERS, buffers, (node,))
+
+
+def test_elements_that_data_chooses() -> None:
+    data = np.random.default_rng(3).integers(0, 10, 1000).astype(np.int32)
+    assert_right(histogram(), {"n": 1000}, {"data": data, "count": integers(10)})
+
+
+def triangle() -> HostProgram:
+    """A nest with private scalars and arrays: row i adds up its first i elements, in a loop."""
+    total, line = Buffer("s", I64, (), Role.LOCAL), Buffer("line", I64, (N,), Role.LOCAL)
+    row = View("A", (at(1, 0), at(0, 1)))
+    assignments = (
+        Assignment("zero", ("i", "j"), View("s", ()), (), Constant(0, I64)),
+        Assignment("keep", ("i", "j"), View("line", (at(0, 1),)), (row,), Convert(I64, Read(0, I32))),
+        Assignment(
+            "sum",
+            ("i", "j"),
+            View("s", ()),
+            (View("s", ()), View("line", (at(0, 1),))),
+            add(Read(0, I64), add(Read(1, I64), Iterator(1, I64))),
+        ),
+        Assignment("store", ("i", "j"), View("y", (at(1, 0),)), (View("s", ()),), Read(0, I64)),
+    )
+    i, j = Name("i"), Name("j")
+    inner = (Instance("keep", (i, j)), Instance("sum", (i, j)))
+    odd = Operation("==", (Operation("%", (j, Number(2))), Number(1)))
+    loop = Loop("j", Number(0), Operation("<=", (j, i)), Number(1), (Branch(odd, inner, ()),))
+    body = (Instance("zero", (i, Number(0))), loop, Instance("store", (i, Number(0))))
+    nest = Nest("rows", ("i",), (N,), body, assignments, (total, line))
+    buffers = (Buffer("A", I32, (N, N), Role.INPUT), Buffer("y", I64, (N,), Role.OUTPUT))
+    return HostProgram("triangle", PARAMETERS, buffers, (nest,))
+
+
+@pytest.mark.parametrize("n", [0, 1, 13, 600])
+def test_a_nest_with_arrays_of_its_own(n: int) -> None:
+    assert_right(triangle(), {"n": n}, {"A": integers(n, n)})
+
+
+def test_a_large_private_array_lies_in_global_memory() -> None:
+    (node,) = triangle().body
+    launch = plain_launch(node, triangle(), device().model)  # type: ignore[arg-type]
+    assert launch.temporaries == (Temporary("line", I64, Operation("*", (N, N))),)
+
+
+@pytest.mark.parametrize("names", [("kernel", "max"), ("float4", "get_global_id"), ("rest", "wrap_add_int")])
+def test_names_that_mean_something_in_opencl(names: tuple[str, str]) -> None:
+    source, target = names
+    program = stepped(0, 2)
+    renamed = {"a": source, "b": target}
+    shifted = replace(shift("half", source, target), name="half")
+    loop = HostLoop("t", Number(0), Operation("<", (ROW, Number(2))), Number(1), (shifted,))
+    buffers = tuple(replace(b, name=renamed[b.name]) for b in program.buffers)
+    changed = replace(program, name="main", buffers=buffers, body=(loop,))
+    assert_right(changed, {"n": 9}, {source: integers(9), target: integers(9)})
+
+
+def five_dimensions() -> HostProgram:
+    names = ("a", "b", "c", "d", "e")
+    extents = tuple(map(Number, (3, 2, 4, 3, 5)))
+    unit = tuple(Index(tuple(int(j == k) for j in range(5))) for k in range(5))
+    term = Iterator(0, I32)
+    for k in range(1, 5):
+        term = add(Binary(BinaryOp.MULTIPLY, term, Constant(7, I32)), Iterator(k, I32))  # type: ignore[assignment]
+    node = MdHom("f", names, extents, (), (View("y", unit),), (term,), (KEEP,) * 5, (None,), (None,))
+    return HostProgram("five", (), (Buffer("y", I32, extents, Role.OUTPUT),), (node,))
+
+
+def test_more_dimensions_than_a_launch_has() -> None:
+    assert_right(five_dimensions(), {}, {})
+
+
+def test_half_precision_without_half_arithmetic() -> None:
+    half = ElementType.FLOAT16
+    total = Combiner("+", (Binary(BinaryOp.ADD, Read(0, half), Read(1, half)),), (0,))
+    term = Binary(BinaryOp.MULTIPLY, Read(0, half), Constant(0.1, half))
+    operators = (KEEP, CombineOperator(Order.POINTWISE, total))
+    views = (View("x", (at(1, 0), at(0, 1))),)
+    node = MdHom(
+        "f",
+        ("i", "j"),
+        (N, Number(9)),
+        views,
+        (View("y", (at(1, 0),)),),
+        (term,),
+        operators,
+        (None,),
+        (None,),
+    )
+    buffers = (Buffer("x", half, (N, Number(9)), Role.INPUT), Buffer("y", half, (N,), Role.OUTPUT))
+    x = np.random.default_rng(5).normal(size=(11, 9)).astype(np.float16)
+    assert_right(HostProgram("half", PARAMETERS, buffers, (node,)), {"n": 11}, {"x": x})
+
+
+# -- kernels with temporaries, several kernels in a launch
+
+
+def reversing(node: Any, program: HostProgram, model: DeviceModel) -> Launch:
+    """Two kernels over a temporary: reverse, then reverse again and add the host iterator."""
+    source = """
+__kernel void back(__global const int *a, __global int *t, long n)
+{ long i = get_global_id(0); t[n - 1 - i] = a[i]; }
+__kernel void forth(__global const int *t, __global int *b, long n, int step)
+{ long i = get_global_id(0); b[i] = t[n - 1 - i] + step; }
+"""
+    memory = TemporaryArgument("t")
+    first = Kernel(source, "back", (BufferArgument("a"), memory, IntegerArgument(N)), (N,))
+    last = (memory, BufferArgument("b"), IntegerArgument(N), IntegerArgument(ROW, I32))
+    return Launch((first, Kernel(source, "forth", last, (N,), (Number(1),))), (Temporary("t", I32, N),))
+
+
+def test_kernels_share_temporaries() -> None:
+    program = stepped(0, 3)
+    loop = HostLoop("t", Number(0), Operation("<", (ROW, Number(3))), Number(1), (shift("S", "a", "b"),))
+    program = replace(program, body=(loop,))
+    a, b = integers(17), integers(17)
+    bound = bind(Signature(program, ()), {"n": 17, "a": a, "b": b})
+    executable = Executable(program, device(), reversing, fuse=False)
+    execution = executable.run(bound, timed=True)
+    np.testing.assert_array_equal(b, a + 2)
+    assert execution.timing.launches == 6 and execution.timing.device > 0
+    assert executable.run(bound).timing.prepare < 0.01
+
+
+def test_an_integer_that_does_not_fit() -> None:
+    loop = HostLoop(
+        "t", Number(2**31), Operation("<", (ROW, Number(2**31 + 1))), Number(1), (shift("S", "a", "b"),)
+    )
+    program = replace(stepped(0, 1), body=(loop,))
+    bound = bind(Signature(program, ()), {"a": integers(4), "b": integers(4)})
+    with pytest.raises(PolyloomError) as raised:
+        Executable(program, device(), reversing, fuse=False).run(bound)
+    assert raised.value.diagnostics[0].code == "device-integer"
+
+
+def test_too_much_memory_is_one_diagnostic() -> None:
+    huge = Buffer("c", I32, (N, N, N), Role.LOCAL)
+    program = replace(stepped(0, 1), buffers=(*stepped(0, 1).buffers, huge))
+    n = 2**16
+    bound = bind(Signature(program, ()), {"n": n, "a": integers(n), "b": integers(n)})
+    with pytest.raises(PolyloomError) as raised:
+        Executable(program, device()).run(bound)
+    assert raised.value.diagnostics[0].code in ("device-resources", "device-failure")
+
+
+def test_a_finishing_map_of_a_histogram_is_refused() -> None:
+    program = histogram()
+    (node,) = program.body
+    assert isinstance(node, MdHom)
+    node = replace(node, finish=(Read(2, I32),))
+    with pytest.raises(Unsupported):
+        prepare(replace(program, body=(node,)), {"n": 4}, device(), plain_launch)
+
+
+# -- as a Python function
+
+
+def doubling() -> CompiledProgram:
+    node = MdHom(
+        "f",
+        ("i",),
+        (N,),
+        (View("x", (at(1),)), View("s", ())),
+        (View("y", (at(1),)),),
+        (Binary(BinaryOp.MULTIPLY, Read(0, F32), Read(1, F32)),),
+        (KEEP,),
+        (None,),
+        (None,),
+    )
+    buffers = (
+        Buffer("s", F32, (), Role.INPUT),
+        Buffer("x", F32, (N,), Role.INPUT),
+        Buffer("y", F32, (N,), Role.OUTPUT),
+    )
+    program = HostProgram("scale", PARAMETERS, buffers, (node,))
+    return CompiledProgram(program, device(), plain_launch, Signature(program, ("n", "s", "x", "y")))
+
+
+def test_arrays_are_changed_in_place_and_returned() -> None:
+    scale = doubling()
+    x, y = np.arange(5, dtype=np.float32), np.zeros(5, np.float32)
+    assert scale(5, 2.0, x, y) is y
+    np.testing.assert_array_equal(y, 2 * x)
+    np.testing.assert_array_equal(scale(s=3, x=x), 3 * x)
+    assert repr(scale).startswith("<scale(n, s, x, y) on ")
+
+
+def test_arrays_that_are_not_contiguous() -> None:
+    x, y = np.arange(10, dtype=np.float32)[::2], np.zeros((5, 3), np.float32)
+    doubling()(5, 2.0, x, y[:, 1])
+    np.testing.assert_array_equal(y, np.outer(2 * x, [0, 1, 0]))
+
+
+def test_read_only_inputs() -> None:
+    x = np.arange(5, dtype=np.float32)
+    x.flags.writeable = False
+    np.testing.assert_array_equal(doubling()(s=2, x=x), 2 * x)
+
+
+def test_arrays_stay_on_the_device() -> None:
+    scale = doubling()
+    x = scale.to_device(np.arange(6, dtype=np.float32))
+    y = scale.to_device(np.zeros(6, np.float32))
+    result = scale(6, 2.0, x, y)
+    assert isinstance(result, DeviceArray) and result is y
+    scale(6, 2.0, y, x)
+    np.testing.assert_array_equal(x.get(), 4 * np.arange(6))
+    x.set(np.ones(6, np.float32))
+    np.testing.assert_array_equal(x.get(), np.ones(6))
+    for wrong in (np.ones(5, np.float32), np.ones(6)):
+        with pytest.raises(PolyloomError):
+            x.set(wrong)
+    with pytest.raises(PolyloomError) as raised:
+        scale(6, 2.0, y, y)
+    assert raised.value.diagnostics[0].code == "input-alias"
+
+
+# -- the check itself
+
+
+def test_the_check_finds_what_is_wrong() -> None:
+    program, parameters = stepped(0, 2), {"n": 6}
+    inputs = {"a": integers(6), "b": integers(6)}
+    right = evaluate_host(program, parameters, inputs)
+    expected = Expected(right, "the evaluator", reading_checked=False)
+    assert check_run(program, parameters, inputs, expected, right, made_up=True).passed
+    wrong = {**right, "a": right["a"] + np.eye(1, 6, 2, dtype=np.int32)[0]}
+    verdict = check_run(program, parameters, inputs, expected, wrong, made_up=True)
+    assert not verdict.passed and verdict.exact
+    assert verdict.mismatches[0].startswith("a[2] is ") and verdict.mismatches[0].endswith("1 of 6 are wrong")
+    found = verdict.json()
+    assert (found["passed"], found["exact"], found["max_error"]) == (False, True, None)
+
+
+# -- what people read
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def test_the_kernel_of_a_nest(golden: Callable[[Path, str], None]) -> None:
+    (node,) = triangle().body
+    assert isinstance(node, Nest)
+    golden(GOLDEN / "nest.cl", emit_nest(node, triangle(), a_processor()).kernels[0].source)
+
+
+def test_the_kernel_of_a_fused_loop(golden: Callable[[Path, str], None]) -> None:
+    program = with_fused_loops(specialise(stepped(0, 6), {"n": 16}), a_processor())
+    (node,) = program.body
+    assert isinstance(node, Nest)
+    golden(GOLDEN / "fused_loop.cl", emit_nest(node, program, a_processor()).kernels[0].source)
+
+
+def test_fused_loops_over_one_iterator_are_different_nodes() -> None:
+    (loop,) = stepped(0, 6).body
+    program = replace(stepped(0, 6), body=(loop, replace(loop, start=Number(2)), loop))
+    fused = with_fused_loops(specialise(program, {"n": 16}), a_processor())
+    assert [node.name for node in fused.body if isinstance(node, Nest)] == ["loop_t", "loop_t_1", "loop_t_2"]
+
+
+def a_processor() -> DeviceModel:
+    return replace(device().model, kind=DeviceKind.CPU, max_group_size=4096)
+
+
+def test_the_check_of_real_numbers_finds_what_is_wrong() -> None:
+    program = doubling().program
+    inputs = {"s": np.asarray(0.3, np.float32), "x": np.linspace(1, 2, 6, dtype=np.float32)}
+    right = evaluate_host(program, {"n": 6}, inputs)
+    for found, passed in (({"y": np.nextafter(right["y"], 9)}, True), ({"y": right["y"] * 1.0001}, False)):
+        expected = Expected(right, "the evaluator", reading_checked=False)
+        assert check_run(program, {"n": 6}, inputs, expected, found, made_up=False).passed is passed
