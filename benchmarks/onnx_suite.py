@@ -179,7 +179,7 @@ def _execute(imported: Imported, given: dict[str, Any], device: str | None) -> d
     if device is None:
         return imported.outputs(evaluate(imported.program, arrays))
     from polyloom.mdh.device.devices import choose_device
-    from polyloom.mdh.runtime.running import run_program
+    from polyloom.mdh.running import run_program
     from polyloom.pipeline import open_model
 
     program = open_model(imported, choose_device(device))

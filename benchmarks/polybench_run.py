@@ -30,8 +30,8 @@ from polyloom.diagnostics import PolyloomError, render
 from polyloom.ir.evaluation.host_inputs import shape_of
 from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.host import HostProgram, Role
+from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import choose_device
-from polyloom.mdh.runtime.compiled import CompiledProgram
 from polyloom.pipeline import load_opencl
 from polyloom.sources import Reading
 

@@ -27,12 +27,12 @@ from polyloom.ir.conversion.split_layers import Layer, layers_of
 from polyloom.ir.evaluation.random_inputs import Scale
 from polyloom.ir.program import Program
 from polyloom.ir.verification.references import Reference
+from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import DeviceModel, choose_device, find_devices
 from polyloom.mdh.dropin.folder import DropIn
+from polyloom.mdh.running import RunResult, check_mismatch, run_program
 from polyloom.mdh.runtime.arguments import known_parameters
 from polyloom.mdh.runtime.arrays import DeviceArray
-from polyloom.mdh.runtime.compiled import CompiledProgram
-from polyloom.mdh.runtime.running import RunResult, check_mismatch, run_program
 from polyloom.mdh.tuning.database import Database, default_path
 from polyloom.mdh.tuning.tune import Progress as TuneProgress
 from polyloom.mdh.tuning.tune import Tuned, TuneOptions

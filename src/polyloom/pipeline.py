@@ -16,13 +16,13 @@ from polyloom.ir.host import HostProgram, MdHom, Role
 from polyloom.ir.program import Program
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.references import Reference
+from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import DeviceModel, open_device
 from polyloom.mdh.device.drivers import pip_library
 from polyloom.mdh.dropin.folder import DropIn, Maker, check_values
 from polyloom.mdh.dropin.source import Place, Variable
+from polyloom.mdh.running import CheckedProgram, RunResult, run_program
 from polyloom.mdh.runtime.arguments import Signature, known_parameters
-from polyloom.mdh.runtime.compiled import CompiledProgram
-from polyloom.mdh.runtime.running import CheckedProgram, RunResult, run_program
 from polyloom.mdh.tuning.database import Database
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 from polyloom.mdh.tuning.tune import Observer, Tuned, TuneOptions

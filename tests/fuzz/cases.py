@@ -110,8 +110,8 @@ class OnDevice(Evaluated):
     batch = 10
 
     def computed(self, text: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        from polyloom.mdh.compiled import CompiledProgram
         from polyloom.mdh.device.devices import choose_device, open_device
-        from polyloom.mdh.runtime.compiled import CompiledProgram
         from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 
         device = open_device(choose_device(None))

@@ -19,8 +19,8 @@ from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.evaluation.md_homs import run_md_hom
 from polyloom.ir.expressions import Binary, BinaryOp, Constant, Expression, Iterator
 from polyloom.ir.host import HostProgram, Index, MdHom, Order, View, walk_host
+from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.text.host_programs import md_hom_text, scalar_function_text
-from polyloom.ir.transform.rebuild import rebuilt
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.host_programs import verify_host
 from polyloom.polyhedra.loops.tree import Name, Number, replace_name, sum_of

@@ -15,10 +15,10 @@ from md_homs import Case, md_homs
 from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.host import HostProgram, MdHom
 from polyloom.ir.verification.host_programs import verify_host
+from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import DeviceModel, choose_device, open_device
 from polyloom.mdh.kernel.launch import Launch
 from polyloom.mdh.lowering.lower import emit_md_hom, has_tiles
-from polyloom.mdh.runtime.compiled import CompiledProgram
 from polyloom.mdh.schedule.search_space import default_schedule
 from polyloom.pipeline import load_opencl
 from polyloom.sources import Reading

@@ -6,43 +6,43 @@ from mutant import Mutant, Probe
 
 MUTANTS = [
     Mutant(
-        "frontends/c/integers/loops",
+        "frontends/c/walk/loops",
         "return (domain if domain.is_disjoint(late) else domain.subtract(late)).coalesce()",
         "return domain.coalesce()",
         Probe("c_probes.evaluated", ("ends_early",)),
     ),
     Mutant(
-        "frontends/c/integers/loops",
+        "frontends/c/walk/loops",
         'sign = ">" if descending else "<"',
         'sign = "<"',
         Probe("c_probes.evaluated", ("leaving_down",)),
     ),
     Mutant(
-        "frontends/c/integers/loops",
+        "frontends/c/walk/loops",
         "last = points.dim_min(0) if step > 0 else points.dim_max(0)",
         "last = points.dim_max(0)",
         Probe("c_probes.evaluated", ("after_the_loop",)),
     ),
     Mutant(
-        "frontends/c/integers/loops",
+        "frontends/c/walk/loops",
         "passed = here.sub(first) if step > 0 else first.sub(here)",
         "passed = here.sub(first)",
         Probe("c_probes.evaluated", ("down_by_three",)),
     ),
     Mutant(
-        "frontends/c/integers/loops",
+        "frontends/c/walk/loops",
         "passed.mod_val(isl.Val(abs(step))).eq_set(constant_affine(0))",
         "passed.ge_set(constant_affine(0))",
         Probe("c_probes.evaluated", ("down_by_three",)),
     ),
     Mutant(
-        "frontends/c/integers/loops",
+        "frontends/c/walk/loops",
         "function = begin.add(passed.scale_val(isl.Val(by)))",
         "function = begin.add(passed)",
         Probe("c_probes.evaluated", ("both_move",)),
     ),
     Mutant(
-        "frontends/c/integers/loops",
+        "frontends/c/walk/loops",
         "return first.sub(constant_affine(1)) if head.countdown else first",
         "return first",
         Probe("c_probes.evaluated", ("counting_down",)),
@@ -127,14 +127,14 @@ MUTANTS = [
         Probe("c_probes.evaluated", ("narrow",)),
     ),
     Mutant(
-        "frontends/c/expressions/conditions",
+        "frontends/c/walk/conditions",
         "return not single and (calls or _changed(node, state))",
         "return False",
         Probe("c_probes.evaluated", ("condition_that_changes",)),
         fast=True,
     ),
     Mutant(
-        "frontends/c/expressions/conditions",
+        "frontends/c/walk/conditions",
         "where = first.intersect(second)",
         "where = first",
         Probe("c_probes.evaluated", ("within_a_range",)),

@@ -10,8 +10,8 @@ import pytest
 
 from polyloom import PolyloomError, run, tune
 from polyloom import compile as compile_opencl
+from polyloom.mdh import running
 from polyloom.mdh.device.devices import find_devices
-from polyloom.mdh.runtime import running
 from polyloom.oracle.c_compiler import find_c_compiler
 from polyloom.scop import transform
 

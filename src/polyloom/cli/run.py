@@ -62,7 +62,7 @@ def command(
     from polyloom.files import read_arrays, read_shapes, write_arrays
     from polyloom.ir.evaluation.host_inputs import elements_of
     from polyloom.mdh.device.devices import choose_device
-    from polyloom.mdh.runtime.running import check_mismatch, run_program
+    from polyloom.mdh.running import check_mismatch, run_program
     from polyloom.models import elements_of_model, model_inputs, model_reals
     from polyloom.pipeline import load_opencl, open_model
     from polyloom.report.progress import status_line

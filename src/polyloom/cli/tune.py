@@ -25,8 +25,8 @@ from polyloom.diagnostics import PolyloomError, warning
 from polyloom.sources import Reading
 
 if TYPE_CHECKING:
+    from polyloom.mdh.compiled import CompiledProgram
     from polyloom.mdh.device.devices import DeviceModel
-    from polyloom.mdh.runtime.compiled import CompiledProgram
 
 _FILE = click.Path(path_type=Path)
 INTERRUPTED = 130
@@ -138,7 +138,7 @@ def _checked(program: CompiledProgram, parameters: dict[str, int | float], quiet
 
     Errors: ``check-mismatch``.
     """
-    from polyloom.mdh.runtime.running import check_mismatch
+    from polyloom.mdh.running import check_mismatch
     from polyloom.pipeline import check_tuned
     from polyloom.report.run_view import check_rows
     from polyloom.report.terminal import print_pairs

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from polyloom.mdh.running import RunResult
 from polyloom.mdh.runtime.check import Verdict
-from polyloom.mdh.runtime.running import RunResult
 from polyloom.report.terminal import print_pairs
 
 _MOST_KERNELS = 8

@@ -22,11 +22,9 @@ from polyloom.ir.verification.programs import InvalidProgram
 from polyloom.polyhedra.effort import TooHardError, at_most
 from polyloom.polyhedra.loops.generate import CodeBuilder, WrongLoops
 from polyloom.polyhedra.loops.guarded import NoBounds, Timed, guarded_loops
-from polyloom.scop.dependence.custom_combiners import ordered_updates
 from polyloom.scop.dependence.dependences import Dependences, Kind, dependences
 from polyloom.scop.dependence.nesting import times_of
 from polyloom.scop.dependence.reductions import Update, update_of
-from polyloom.scop.dependence.stated_reductions import stated_errors, stated_updates
 from polyloom.scop.lowering.fusion import fused, without_dead
 from polyloom.scop.lowering.host_nodes import Emitter
 from polyloom.scop.lowering.sequential import nest, nest_of
@@ -35,12 +33,14 @@ from polyloom.scop.lowering.written_elements import WrongWrites, check_written
 from polyloom.scop.model import Scop
 from polyloom.scop.schedule.arrays import buffers, parameters
 from polyloom.scop.schedule.contraction import Storage, contracted, private_buffers, rewriting
+from polyloom.scop.schedule.custom_combiners import ordered_updates
 from polyloom.scop.schedule.expansion import Expansion, expanded
 from polyloom.scop.schedule.grouping import gathered
 from polyloom.scop.schedule.hyperplanes import Edge, edge
 from polyloom.scop.schedule.loop_verdicts import LoopVerdict, Verdict, verdicts
 from polyloom.scop.schedule.plan import NoRow
 from polyloom.scop.schedule.scheduling import arrange
+from polyloom.scop.schedule.stated_reductions import stated_errors, stated_updates
 from polyloom.scop.schedule.statement_groups import Patterns, selections, together
 
 

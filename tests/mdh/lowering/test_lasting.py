@@ -14,10 +14,10 @@ from polyloom.ir.conversion.to_host_program import host_program
 from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.host import HostProgram, Parameter, Role, uses
 from polyloom.ir.types import ElementType
+from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import choose_device, open_device
 from polyloom.mdh.lowering import invariant_fills
 from polyloom.mdh.lowering.invariant_fills import lasting_fills
-from polyloom.mdh.runtime.compiled import CompiledProgram
 from polyloom.mdh.runtime.execution import plain_launch
 
 PADDED = """lair n(): float32 x[4][5] -> float32 y[4][5] {

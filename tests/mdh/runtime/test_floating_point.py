@@ -11,11 +11,11 @@ import pytest
 from compiled_c import compiled
 from polyloom.diagnostics import Unsupported
 from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import choose_device
 from polyloom.mdh.dropin.folder import DropIn
 from polyloom.mdh.kernel.launch import UNCONTRACTED
 from polyloom.mdh.lowering.tuning_targets import tune_targets
-from polyloom.mdh.runtime.compiled import CompiledProgram
 from polyloom.mdh.schedule.signature import key_of, options_of
 from polyloom.pipeline import compile_opencl, load_opencl
 from polyloom.sources import LoadedHost, Reading, load_host_programs

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from polyloom.diagnostics import PolyloomError
+from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import choose_device
-from polyloom.mdh.runtime.compiled import CompiledProgram
 from polyloom.pipeline import load_opencl
 from polyloom.sources import Reading
 

@@ -17,7 +17,7 @@ from polyloom.frontends.c.scope.drafts import Access, Draft
 from polyloom.frontends.c.scope.sets import parameter_affine
 from polyloom.frontends.c.scope.state import State
 from polyloom.ir.expressions import Expression, Iterator, ParameterValue, Read, walk
-from polyloom.ir.transform.rebuild import rebuilt
+from polyloom.ir.rebuild import rebuilt
 from polyloom.scop.model import ScopAccess, ScopStatement
 
 _DIM = isl.dim_type

@@ -11,7 +11,7 @@ from polyloom.ir.expressions import Binary, Expression, Read, walk
 from polyloom.ir.host import Combiner, Index, MdHom, Order, View
 from polyloom.ir.integers import fold
 from polyloom.ir.program import Access, Affine, Combine, Statement
-from polyloom.ir.transform.rebuild import rebuilt, with_reads
+from polyloom.ir.rebuild import rebuilt, with_reads
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
 

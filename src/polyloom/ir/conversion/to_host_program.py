@@ -26,10 +26,10 @@ from polyloom.ir.host import (
 )
 from polyloom.ir.order import Loop, loops
 from polyloom.ir.program import Access, Affine, Combine, Program, Statement, Tensor
+from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.relations import first_unwritten, first_written_twice
 from polyloom.ir.transform.change_of_basis import gathered, solved
 from polyloom.ir.transform.fuse_epilogues import with_finishing_maps
-from polyloom.ir.transform.rebuild import rebuilt
 from polyloom.ir.types import ElementType
 from polyloom.ir.verification.passes import after_pass, at_the_end
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of

@@ -53,6 +53,7 @@ from polyloom.ir.expressions import (
     walk,
 )
 from polyloom.ir.host import Combiner, Index, MdHom, Order, View, expressions_of
+from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.rounding.rules import (
     Approximate,
     Error,
@@ -64,7 +65,6 @@ from polyloom.ir.rounding.rules import (
     size,
 )
 from polyloom.ir.rounding.sums import Family, family
-from polyloom.ir.transform.rebuild import rebuilt
 from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]

@@ -18,7 +18,7 @@ from polyloom.ir.expressions import (
     Iterator,
 )
 from polyloom.ir.program import Access, Affine, Statement
-from polyloom.ir.transform.rebuild import rebuilt
+from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.types import ElementType
 
 

@@ -16,7 +16,7 @@ from itertools import permutations
 from polyloom.ir.expressions import Expression, walk
 from polyloom.ir.expressions import Iterator as IteratorValue
 from polyloom.ir.host import Buffer, Index, MdHom, Order, View, expressions_of, used_buffers
-from polyloom.ir.transform.rebuild import rebuilt
+from polyloom.ir.rebuild import rebuilt
 from polyloom.polyhedra.loops.tree import IntExpression, Number, names_in, sum_of
 
 Buffers = Mapping[str, Buffer]

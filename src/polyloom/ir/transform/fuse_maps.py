@@ -17,7 +17,7 @@ from types import MappingProxyType
 from polyloom.ir.expressions import Expression, Read
 from polyloom.ir.expressions import Iterator as Position
 from polyloom.ir.host import Index, MdHom, Order, View, uses
-from polyloom.ir.transform.rebuild import Leaf, read_positions, with_leaves
+from polyloom.ir.rebuild import Leaf, read_positions, with_leaves
 from polyloom.polyhedra.loops.tree import IntExpression, Name, replace_name
 
 

@@ -22,7 +22,7 @@ from polyloom.ir.host import (
     View,
 )
 from polyloom.ir.integers import fold, fold_tree
-from polyloom.ir.transform.rebuild import rebuilt
+from polyloom.ir.rebuild import rebuilt
 from polyloom.polyhedra.loops.tree import IntExpression, Number
 
 Values = Mapping[str, int]

@@ -38,7 +38,7 @@ from polyloom.ir.host import (
     Role,
     View,
 )
-from polyloom.ir.transform.rebuild import rebuilt
+from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.devices import DeviceKind, DeviceModel
 from polyloom.mdh.kernel.launch import BufferArgument, Kernel, Launch, Temporary, TemporaryArgument

@@ -19,7 +19,7 @@ from polyloom.ir.host import (
     Role,
     View,
 )
-from polyloom.ir.transform.rebuild import rebuilt
+from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.kernel.arguments import Signature, kernel_name, signature_of

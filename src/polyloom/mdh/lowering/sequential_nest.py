@@ -22,7 +22,7 @@ from polyloom.ir.expressions import (
     Select,
 )
 from polyloom.ir.host import Assignment, Buffer, Combiner, Index, MdHom, Nest, Order, Role, View
-from polyloom.ir.transform.rebuild import rebuilt
+from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import (
     Branch,

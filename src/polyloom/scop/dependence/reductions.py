@@ -25,11 +25,11 @@ from polyloom.ir.expressions import (
     UnaryOp,
 )
 from polyloom.ir.host import Combiner
-from polyloom.ir.transform.rebuild import read_positions
+from polyloom.ir.rebuild import read_positions
 from polyloom.ir.types import ElementType
 from polyloom.scop.dependence.combiners import ASSOCIATIVE, LARGER, combiner, in_order, neutral, resetting
-from polyloom.scop.lowering.rewrite import moved_reads
 from polyloom.scop.model import ScopAccess, ScopStatement
+from polyloom.scop.rewrite import moved_reads
 
 Operator = BinaryOp | CompareOp
 """A sign of C, or the comparison with which a term takes the accumulator's place."""

@@ -14,7 +14,7 @@ import islpy as isl
 from polyloom.ir.expressions import Constant, Expression, Read, Select
 from polyloom.ir.host import CombineOperator, Combiner, Index, MdHom, Order, View
 from polyloom.ir.naming import fresh_all
-from polyloom.ir.transform.rebuild import read_positions
+from polyloom.ir.rebuild import read_positions
 from polyloom.polyhedra.binding import parameter_names
 from polyloom.polyhedra.elimination import eliminate
 from polyloom.polyhedra.functions import compose

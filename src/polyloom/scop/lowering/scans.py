@@ -9,7 +9,7 @@ import islpy as isl
 
 from polyloom.ir.expressions import BinaryOp, Compare, CompareOp, Expression, Read, Select
 from polyloom.ir.host import CombineOperator, Combiner, Index, MdHom, Order, View
-from polyloom.ir.transform.rebuild import Leaf, read_positions, with_leaves
+from polyloom.ir.rebuild import Leaf, read_positions, with_leaves
 from polyloom.scop.dependence.combiners import NUMBERS, combiner, met, neutral
 from polyloom.scop.dependence.nesting import direction
 from polyloom.scop.dependence.reductions import Update

@@ -13,13 +13,13 @@ import islpy as isl
 
 from polyloom.ir.expressions import Expression, Iterator, Read
 from polyloom.ir.host import Index, View
-from polyloom.ir.transform.rebuild import Leaf, with_leaves
+from polyloom.ir.rebuild import Leaf, with_leaves
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.affine_expressions import affine_value
 from polyloom.polyhedra.loops.generate import CodeBuilder
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Operation
-from polyloom.scop.lowering.rewrite import integer_expression
 from polyloom.scop.model import ScopAccess
+from polyloom.scop.rewrite import integer_expression
 
 _DIM = isl.dim_type
 

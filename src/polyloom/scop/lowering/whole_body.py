@@ -32,7 +32,7 @@ from polyloom.ir.expressions import (
 )
 from polyloom.ir.expressions import Iterator as IteratorValue
 from polyloom.ir.host import CombineOperator, Index, MdHom, Order
-from polyloom.ir.transform.rebuild import rebuilt
+from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.types import ElementType
 from polyloom.scop.lowering.md_homs import hom
 from polyloom.scop.model import Scop, ScopAccess, ScopStatement

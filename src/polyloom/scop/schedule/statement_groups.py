@@ -24,10 +24,10 @@ from polyloom.ir.expressions import (
     Select,
 )
 from polyloom.ir.naming import Names
-from polyloom.ir.transform.rebuild import read_positions
+from polyloom.ir.rebuild import read_positions
 from polyloom.scop.dependence.reductions import Operator, Update, combined, first_reads, peeled
-from polyloom.scop.lowering.rewrite import moved_reads
 from polyloom.scop.model import Origin, Scop, ScopAccess, ScopStatement
+from polyloom.scop.rewrite import moved_reads
 from polyloom.scop.schedule.hyperplanes import Edge
 
 _DIM = isl.dim_type

@@ -18,7 +18,7 @@ from polyloom.ir.expressions import (
     walk,
 )
 from polyloom.ir.program import Statement
-from polyloom.ir.transform.rebuild import rebuilt
+from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.types import ElementType
 from polyloom.wafer.machine.instructions import Instruction, instructions
 

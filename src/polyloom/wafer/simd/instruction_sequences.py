@@ -19,7 +19,7 @@ from polyloom.ir.expressions import (
     children,
     walk,
 )
-from polyloom.ir.transform.rebuild import rebuilt
+from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.types import ElementType
 from polyloom.wafer.machine.instruction_cost import (
     Shape,

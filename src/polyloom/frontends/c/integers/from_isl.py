@@ -10,7 +10,7 @@ from polyloom.frontends.c.integers.extents import written
 from polyloom.frontends.c.scope.conversions import converted
 from polyloom.ir.expressions import Expression, ParameterValue
 from polyloom.ir.types import ElementType
-from polyloom.scop.lowering.rewrite import named_integers
+from polyloom.scop.rewrite import named_integers
 
 Types = Callable[[str], ElementType]
 _WIDE = ElementType.INT64

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pycparser import c_ast
 
-from polyloom.frontends.c.expressions.conditions import conjuncts, kept_condition
 from polyloom.frontends.c.expressions.values import truth
 from polyloom.frontends.c.integers.affine import holds
 from polyloom.frontends.c.scope.conversions import both, no
@@ -13,6 +12,7 @@ from polyloom.frontends.c.scope.names import Fact, Formula, Scope, Variable
 from polyloom.frontends.c.scope.sets import everywhere
 from polyloom.frontends.c.scope.state import State
 from polyloom.frontends.c.syntax.faults import NotAffine
+from polyloom.frontends.c.walk.conditions import conjuncts, kept_condition
 
 
 def walk_if(node: c_ast.If, state: State) -> Stops:

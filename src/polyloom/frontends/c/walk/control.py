@@ -9,8 +9,6 @@ import islpy as isl
 from pycparser import c_ast
 
 from polyloom.diagnostics import PolyloomError
-from polyloom.frontends.c.integers.evolution import evolutions
-from polyloom.frontends.c.integers.loops import Header, declare_iterator, gone_after, loop_header
 from polyloom.frontends.c.scope.conversions import both
 from polyloom.frontends.c.scope.drafts import Frame, Stops
 from polyloom.frontends.c.scope.names import Scope, Variable
@@ -20,6 +18,8 @@ from polyloom.frontends.c.scope.writes import contains, first_change, names_in, 
 from polyloom.frontends.c.syntax.faults import refuse, worst
 from polyloom.frontends.c.walk.branches import walk_branch, walk_if
 from polyloom.frontends.c.walk.effects import declare, effect, jump, leave
+from polyloom.frontends.c.walk.evolution import evolutions
+from polyloom.frontends.c.walk.loops import Header, declare_iterator, gone_after, loop_header
 from polyloom.frontends.c.walk.pragmas import check_followed, stated_parallel
 
 

@@ -16,7 +16,7 @@ from polyloom.ir.expressions import (
     ParameterValue,
     Select,
 )
-from polyloom.ir.transform.rebuild import with_reads
+from polyloom.ir.rebuild import with_reads
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 

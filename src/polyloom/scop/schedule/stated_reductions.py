@@ -11,10 +11,10 @@ import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, error
 from polyloom.ir.expressions import BinaryOp, CompareOp
-from polyloom.scop.dependence.custom_combiners import function_errors, functions_of
 from polyloom.scop.dependence.dependences import Dependences
 from polyloom.scop.dependence.reductions import Operator, Update
 from polyloom.scop.model import Scop, ScopStatement, StatedParallel
+from polyloom.scop.schedule.custom_combiners import function_errors, functions_of
 from polyloom.scop.schedule.loop_verdicts import SourceLoop, carried, loops_of, witness_of
 
 _LARGER = (CompareOp.GT, CompareOp.GE, "greater", "greater or NaN")

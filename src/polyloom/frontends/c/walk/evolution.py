@@ -25,7 +25,6 @@ from pycparser import c_ast
 from polyloom.diagnostics import PolyloomError
 from polyloom.frontends.c.integers.affine import affine, constant_of, fits_in
 from polyloom.frontends.c.integers.from_isl import expression_of
-from polyloom.frontends.c.integers.loops import Header, declare_iterator, loop_header
 from polyloom.frontends.c.scope.conversions import operation, stored
 from polyloom.frontends.c.scope.names import Fact, Formula, Known, Scope, Variable
 from polyloom.frontends.c.scope.sets import constant_affine
@@ -33,6 +32,7 @@ from polyloom.frontends.c.scope.state import Mode, State
 from polyloom.frontends.c.scope.types import Scalar, is_unsigned
 from polyloom.frontends.c.scope.writes import contains, names_in, written_names
 from polyloom.frontends.c.syntax.faults import NotAffine
+from polyloom.frontends.c.walk.loops import Header, declare_iterator, loop_header
 from polyloom.ir.expressions import BinaryOp, Constant, Expression, ParameterValue, Read, walk
 from polyloom.ir.types import ElementType
 

@@ -12,7 +12,6 @@ from polyloom.diagnostics import Span
 from polyloom.frontends.c.expressions.values import truth
 from polyloom.frontends.c.integers.affine import check_conversion, constant_of, holds, typed
 from polyloom.frontends.c.integers.from_isl import expression_of
-from polyloom.frontends.c.integers.loop_heads import ACCEPTED, Head, changed_to, parts_of, refuse_head
 from polyloom.frontends.c.scope.declarations import type_of_name
 from polyloom.frontends.c.scope.names import Known, Variable
 from polyloom.frontends.c.scope.sets import constant_affine, everywhere, parameter_affine, without_set
@@ -20,6 +19,7 @@ from polyloom.frontends.c.scope.state import Mode, State
 from polyloom.frontends.c.scope.types import Scalar, is_unsigned, value_range
 from polyloom.frontends.c.scope.writes import contains
 from polyloom.frontends.c.syntax.faults import NotAffine, refuse
+from polyloom.frontends.c.walk.loop_heads import ACCEPTED, Head, changed_to, parts_of, refuse_head
 from polyloom.ir.expressions import Expression, ParameterValue
 from polyloom.ir.types import ElementType
 from polyloom.scop.model import Origin

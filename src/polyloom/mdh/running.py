@@ -20,10 +20,10 @@ from polyloom.ir.evaluation.uninitialised import garbage
 from polyloom.ir.host import HostProgram, Role
 from polyloom.ir.verification.comparison import MUCH
 from polyloom.ir.verification.references import Expected
+from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.runtime.arguments import Bound, bind, check_names, known_parameters
 from polyloom.mdh.runtime.arrays import DeviceArray
 from polyloom.mdh.runtime.check import Verdict, check_run
-from polyloom.mdh.runtime.compiled import CompiledProgram
 from polyloom.mdh.runtime.execution import Execution
 from polyloom.mdh.runtime.sample_inputs import made_up_inputs, mixed_inputs
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
