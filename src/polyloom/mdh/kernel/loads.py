@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from polyloom.ir.expressions import Binary, BinaryOp, Expression, Read, Select, children
+from polyloom.ir.expressions import Binary, BinaryOp, Expression, Read, children
 from polyloom.ir.host import Combiner, Index, MdHom, View
 from polyloom.ir.types import ElementType
 from polyloom.mdh.kernel.arguments import Signature
@@ -23,7 +23,8 @@ from polyloom.mdh.kernel.print_expressions import (
     load_vector_of,
     value_type,
 )
-from polyloom.mdh.schedule.addresses import ZERO, Access, Buffers, access_of, known, row_length, scaled
+from polyloom.mdh.schedule.addresses import ZERO, Access, access_of, row_length, scaled
+from polyloom.mdh.schedule.risks import risky_reads
 from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, names_in, sum_of
 
 ScalarTypes = (ElementType.FLOAT32, ElementType.FLOAT64)
@@ -296,43 +297,3 @@ def _reads(expression: Expression) -> tuple[int, ...]:
     if isinstance(expression, Read):
         return (expression.position,)
     return tuple(dict.fromkeys(k for child in children(expression) for k in _reads(child)))
-
-
-def risky_reads(hom: MdHom, buffers: Buffers) -> frozenset[int]:
-    """Return the inputs that may lie outside their buffer at points where a choice does not take them."""
-    found: set[int] = set()
-    for e in (*hom.terms, *hom.initial, *hom.finish):
-        found |= set() if e is None else set(_reads(e)) - _certain(e)
-    if hom.written is not None:
-        found |= {k for e in (*hom.initial, *hom.finish) if e is not None for k in _reads(e)}
-    return frozenset(k for k in found if k < len(hom.inputs) and not _lies_inside(hom, k, buffers))
-
-
-def _lies_inside(hom: MdHom, k: int, buffers: Buffers) -> bool:
-    """Whether all points of the rectangle are known to read elements that exist."""
-    view = hom.inputs[k]
-    pairs = zip(view.indices, buffers[view.buffer].shape, strict=True)
-    return all(_index_lies_inside(hom, index, known(extent)) for index, extent in pairs)
-
-
-def _index_lies_inside(hom: MdHom, index: Index | Expression, extent: int | None) -> bool:
-    if not isinstance(index, Index) or extent is None:
-        return False
-    offset, low, high = known(index.offset), 0, 0
-    for coefficient, n in zip(index.coefficients, map(known, hom.extents), strict=True):
-        if coefficient and n is None:
-            return False
-        reach = coefficient * (max(n or 1, 1) - 1)
-        low, high = low + min(reach, 0), high + max(reach, 0)
-    return offset is not None and offset + low >= 0 and offset + high < extent
-
-
-def _certain(expression: Expression) -> set[int]:
-    """Return the inputs that an expression reads at every point."""
-    match expression:
-        case Read(position=k):
-            return {k}
-        case Select(condition=c, then=a, otherwise=b):
-            return _certain(c) | (_certain(a) & _certain(b))
-        case _:
-            return {k for child in children(expression) for k in _certain(child)}

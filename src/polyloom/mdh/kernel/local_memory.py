@@ -5,113 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from math import prod
 
 from polyloom.ir.types import ElementType
 from polyloom.mdh.kernel.loads import LocalCopy
 from polyloom.mdh.kernel.print_expressions import load_vector_of, value_type
 from polyloom.mdh.kernel.state import State, plus
-from polyloom.mdh.schedule.addresses import Access, Buffers, access_of, inner_reads, row_length, scaled
-from polyloom.mdh.schedule.schedules import Memory
-from polyloom.mdh.schedule.tiling import TileFacts
+from polyloom.mdh.schedule.addresses import Access, row_length, scaled
+from polyloom.mdh.schedule.copy_plan import CopyPlan, is_turned
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, product_of, sum_of
 
 SQUARE = 4
 """Rows and columns of a square that turns in registers."""
-
-
-@dataclass(frozen=True)
-class CopyPlan:
-    """The copy of one input's part of a cache tile.
-
-    ``axes``: the buffer's axes in the copy's order; ``extents``, ``strides``: per buffer axis, of the copy;
-    ``panel``: the dimension along which the last axis is cut, and their width; ``rest``: a panel's rows.
-    """
-
-    access: Access
-    axes: tuple[int, ...]
-    extents: tuple[int, ...]
-    strides: tuple[int, ...]
-    elements: int
-    panel: tuple[int, int] | None = None
-    rest: int = 0
-
-    @property
-    def element(self) -> ElementType:
-        """The type of the copy's elements."""
-        kind = self.access.buffer.type
-        return ElementType.FLOAT32 if kind is ElementType.FLOAT16 else kind
-
-    @property
-    def bytes(self) -> int:
-        """What the copy takes in local memory."""
-        return self.elements * self.element.size
-
-
-def copy_plan(facts: TileFacts, position: int, buffers: Buffers) -> CopyPlan | None:
-    """Return the plan of an input's copy; None where it has none, or none is possible."""
-    caching = facts.schedule.inputs[position]
-    if caching.memory is not Memory.LOCAL:
-        return None
-    access = access_of(facts.hom.inputs[position], buffers, len(facts.hom.extents))
-    if access is None or not access.steps:
-        return None
-    if position not in inner_reads(facts.hom):
-        return None
-    extents = _extents(facts, access)
-    axes = caching.axes or tuple(range(len(access.steps)))
-    if extents is None or sorted(axes) != list(range(len(access.steps))):
-        return None
-    if caching.panel:
-        return _in_panels(facts, access, axes, extents)
-    sizes = [extents[axis] for axis in axes]
-    sizes[-1] += caching.padding
-    strides = [0] * len(axes)
-    for place, axis in enumerate(axes):
-        strides[axis] = prod(sizes[place + 1 :])
-    return CopyPlan(access, axes, extents, tuple(strides), prod(sizes))
-
-
-def _extents(facts: TileFacts, access: Access) -> tuple[int, ...] | None:
-    """Return the size of the box of elements that a cache tile reads; None where it is not known."""
-    result = []
-    for steps in access.steps:
-        size = 1
-        for d, step in enumerate(steps):
-            length = facts.length(d)
-            if step and length is None:
-                return None
-            size += abs(step) * ((length or 1) - 1)
-        result.append(size)
-    return tuple(result)
-
-
-def _in_panels(
-    facts: TileFacts, access: Access, axes: tuple[int, ...], extents: tuple[int, ...]
-) -> CopyPlan | None:
-    """Plan a copy whose last axis is cut into panels as wide as the register tile."""
-    last = axes[-1]
-    along = [d for d, step in enumerate(access.steps[last]) if step]
-    if len(along) != 1 or access.steps[last][along[0]] != 1:
-        return None
-    (d,) = along
-    if d not in facts.kept or any(access.steps[axis][d] for axis in axes[:-1]):
-        return None
-    width = facts.tile(d)
-    sizes = [extents[axis] for axis in axes[:-1]]
-    rest = prod(sizes)
-    strides = [0] * len(axes)
-    for place, axis in enumerate(axes[:-1]):
-        strides[axis] = prod(sizes[place + 1 :]) * width
-    strides[last] = 1
-    panels = -(-extents[last] // width)
-    return CopyPlan(access, axes, extents, tuple(strides), panels * rest * width, (d, width), rest)
-
-
-def local_bytes(facts: TileFacts, buffers: Buffers) -> int:
-    """Return what all copies take in local memory."""
-    plans = (copy_plan(facts, k, buffers) for k in range(len(facts.hom.inputs)))
-    return sum(plan.bytes for plan in plans if plan is not None)
 
 
 def located(plan: CopyPlan, array: str, state: State) -> LocalCopy:
@@ -303,12 +207,6 @@ def _panel_rows(
     rows = len(plan.access.steps) - 1 == last
     width = _copy_width(state, plan) if rows else 1
     _by_vectors(state, plan, inside, column, columns, width, array, target)
-
-
-def is_turned(plan: CopyPlan) -> bool:
-    """Whether neighbours in the copy are no neighbours in the buffer."""
-    whole = plan.access.buffer.type is not ElementType.FLOAT16
-    return whole and len(plan.axes) > 1 and plan.axes[-1] != len(plan.axes) - 1
 
 
 def _copy_turned(state: State, plan: CopyPlan, array: str) -> None:

@@ -23,11 +23,12 @@ from polyloom.mdh.kernel.arguments import Signature
 from polyloom.mdh.kernel.helpers import helper_functions
 from polyloom.mdh.kernel.lines import INDENT, Lines, Namer
 from polyloom.mdh.kernel.loads import Points
-from polyloom.mdh.kernel.local_memory import CopyPlan, copy_plan, declaration, located, write_copy
+from polyloom.mdh.kernel.local_memory import declaration, located, write_copy
 from polyloom.mdh.kernel.register_tile import RegisterTile, Totals
 from polyloom.mdh.kernel.state import Axis, Spot, State, minimum, plus
 from polyloom.mdh.kernel.stores import STREAM
 from polyloom.mdh.schedule.addresses import ZERO
+from polyloom.mdh.schedule.copy_plan import CopyPlan, copy_plan
 from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.tiling import TileFacts
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number

@@ -16,8 +16,8 @@ import numpy as np
 
 from polyloom.ir.expressions import EXACT_UNARY, Binary, BinaryOp, Expression, Read, Unary, children, walk
 from polyloom.mdh.device.devices import DeviceModel
-from polyloom.mdh.kernel.local_memory import CopyPlan, is_turned
 from polyloom.mdh.schedule.addresses import Access
+from polyloom.mdh.schedule.copy_plan import CopyPlan, is_turned
 from polyloom.mdh.schedule.loop_sizes import LoopSizes
 
 FMA_PER_CYCLE, LOADS_PER_CYCLE, LATENCY = 2.0, 2.0, 4.0

@@ -7,9 +7,9 @@ from math import prod
 
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.devices import DeviceModel
-from polyloom.mdh.kernel.loads import risky_reads
-from polyloom.mdh.kernel.local_memory import copy_plan, local_bytes
 from polyloom.mdh.schedule.addresses import Buffers
+from polyloom.mdh.schedule.copy_plan import copy_plan, local_bytes
+from polyloom.mdh.schedule.risks import risky_reads
 from polyloom.mdh.schedule.schedules import Memory
 from polyloom.mdh.schedule.tiling import TileFacts
 

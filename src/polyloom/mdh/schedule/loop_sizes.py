@@ -7,9 +7,9 @@ from functools import cached_property
 from math import ceil, prod
 
 from polyloom.ir.host import MdHom
-from polyloom.mdh.kernel.loads import risky_reads
-from polyloom.mdh.kernel.local_memory import CopyPlan, copy_plan
 from polyloom.mdh.schedule.addresses import Access, Buffers, access_of, inner_reads
+from polyloom.mdh.schedule.copy_plan import CopyPlan, copy_plan
+from polyloom.mdh.schedule.risks import risky_reads
 from polyloom.mdh.schedule.schedules import Sizes
 from polyloom.mdh.schedule.tiling import TileFacts
 

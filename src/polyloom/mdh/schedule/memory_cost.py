@@ -14,8 +14,8 @@ from functools import cached_property
 from math import ceil, gcd, prod
 
 from polyloom.mdh.device.devices import DeviceModel
-from polyloom.mdh.kernel.local_memory import CopyPlan
 from polyloom.mdh.schedule.addresses import Access, known
+from polyloom.mdh.schedule.copy_plan import CopyPlan
 from polyloom.mdh.schedule.loop_sizes import UNKNOWN, LoopSizes
 from polyloom.mdh.schedule.schedules import Sizes
 

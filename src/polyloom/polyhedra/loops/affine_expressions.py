@@ -45,3 +45,11 @@ def _rational(value: isl.Val) -> tuple[int, int]:
     """Return numerator and denominator of a value."""
     top, _, bottom = value.to_str().partition("/")
     return int(top), int(bottom or 1)
+
+
+def least_of(values: Sequence[isl.Aff]) -> IntExpression:
+    """Return the least of some functions of the parameters."""
+    result = affine_value(values[0])
+    for value in values[1:]:
+        result = Operation("min", (result, affine_value(value)))
+    return result

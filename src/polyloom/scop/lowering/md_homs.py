@@ -19,8 +19,8 @@ from polyloom.polyhedra.binding import parameter_names
 from polyloom.polyhedra.elimination import eliminate
 from polyloom.polyhedra.functions import compose
 from polyloom.polyhedra.lattice import column_echelon
-from polyloom.polyhedra.loops.affine_expressions import affine_value
-from polyloom.polyhedra.loops.tree import IntExpression, Operation
+from polyloom.polyhedra.loops.affine_expressions import least_of
+from polyloom.polyhedra.loops.tree import IntExpression
 from polyloom.polyhedra.rectangularise import Box, straighten
 from polyloom.scop.dependence.reductions import Update
 from polyloom.scop.lowering.views import Frame, condition_of
@@ -333,14 +333,6 @@ def _hom(
 def extents_of(box: Box) -> tuple[IntExpression, ...]:
     """Return the extents over parameters and host iterators."""
     return tuple(least_of(extent) for extent in box.extents)
-
-
-def least_of(values: Sequence[isl.Aff]) -> IntExpression:
-    """Return the least of some functions of the parameters."""
-    result = affine_value(values[0])
-    for value in values[1:]:
-        result = Operation("min", (result, affine_value(value)))
-    return result
 
 
 def _output(statement: ScopStatement, shape: Shape, inputs: Inputs) -> View:

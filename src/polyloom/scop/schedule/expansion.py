@@ -16,11 +16,11 @@ import islpy as isl
 
 from polyloom.ir.expressions import Read
 from polyloom.ir.naming import fresh
+from polyloom.polyhedra.loops.affine_expressions import least_of
 from polyloom.polyhedra.loops.tree import IntExpression
 from polyloom.polyhedra.rectangularise import NoBox, straighten
 from polyloom.scop.dependence.dependences import Dependence, Dependences, Kind
 from polyloom.scop.dependence.nesting import Entries, direction, last_position, schedules, shared_loops
-from polyloom.scop.lowering.md_homs import least_of
 from polyloom.scop.model import Origin, Scop, ScopAccess, ScopArray, ScopStatement
 from polyloom.scop.schedule.arrays import accesses, accesses_to, shape
 

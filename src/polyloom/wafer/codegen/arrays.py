@@ -16,16 +16,10 @@ from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.dataflow.tasks import InitializeTask
 from polyloom.wafer.machine.descriptor_nests import MAX_DIMENSIONS
 from polyloom.wafer.machine.instructions import move_instruction
+from polyloom.wafer.pe_program.addresses import coalesced, element_at, in_order, scalar_cost, without_units
 from polyloom.wafer.pe_program.loops import InstanceCode, tree_code
 from polyloom.wafer.pe_program.tree import Code, Compute, Element, Invoke, OperandRef, SetBase, StoreElement
-from polyloom.wafer.roles.builder import (
-    RoleBuilder,
-    coalesced,
-    element_at,
-    in_order,
-    scalar_cost,
-    without_units,
-)
+from polyloom.wafer.roles.builder import RoleBuilder
 
 
 def initialize_code(builder: RoleBuilder, task: InitializeTask, array: LocalArray) -> Code:

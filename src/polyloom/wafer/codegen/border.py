@@ -25,6 +25,7 @@ from polyloom.wafer.dataflow.line_traffic import neighbour_queue
 from polyloom.wafer.dataflow.local_arrays import LocalArray, array_of
 from polyloom.wafer.dataflow.streams import index_names
 from polyloom.wafer.dataflow.tasks import InitializeTask
+from polyloom.wafer.pe_program.addresses import element_at, point_values, scalar_cost
 from polyloom.wafer.pe_program.loops import DATA, InstanceCode, tree_code
 from polyloom.wafer.pe_program.tree import (
     Activate,
@@ -52,7 +53,7 @@ from polyloom.wafer.pe_program.tree import (
     Variable,
 )
 from polyloom.wafer.roles.assembly import assemble, where_text
-from polyloom.wafer.roles.builder import RoleBuilder, element_at, point_values, scalar_cost
+from polyloom.wafer.roles.builder import RoleBuilder
 from polyloom.wafer.roles.roles import Role, split_roles
 from polyloom.wafer.routing.border_routes import ColoredAdapter
 

@@ -22,6 +22,7 @@ from polyloom.wafer.codegen.segment_code import from_its_base, memory_operand, s
 from polyloom.wafer.codegen.segments import Cut, Elements, Segment, cut
 from polyloom.wafer.dataflow.reductions import Chain, Part
 from polyloom.wafer.machine.instructions import Instruction, combining_instruction, move_instruction
+from polyloom.wafer.pe_program.addresses import count_of, scalar_cost
 from polyloom.wafer.pe_program.loops import InstanceCode, tree_code
 from polyloom.wafer.pe_program.tree import (
     Code,
@@ -34,11 +35,7 @@ from polyloom.wafer.pe_program.tree import (
     SendEnd,
     StoreElement,
 )
-from polyloom.wafer.roles.builder import (
-    RoleBuilder,
-    count_of,
-    scalar_cost,
-)
+from polyloom.wafer.roles.builder import RoleBuilder
 
 _DIM = isl.dim_type
 

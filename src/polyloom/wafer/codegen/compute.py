@@ -27,6 +27,15 @@ from polyloom.wafer.codegen.steps import Work, memory_positions, nest_of, tempor
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.machine.instruction_cost import Shape
 from polyloom.wafer.machine.instruction_selection import ACCUMULATOR, work_at_point
+from polyloom.wafer.pe_program.addresses import (
+    address_operations,
+    element_at,
+    element_at_point,
+    flat_strides,
+    point_values,
+    scalar_cost,
+    without_units,
+)
 from polyloom.wafer.pe_program.loops import DATA, named_loops, tree_code
 from polyloom.wafer.pe_program.tree import (
     Code,
@@ -44,16 +53,7 @@ from polyloom.wafer.pe_program.tree import (
     Value,
     Variable,
 )
-from polyloom.wafer.roles.builder import (
-    RoleBuilder,
-    address_operations,
-    element_at,
-    element_at_point,
-    flat_strides,
-    point_values,
-    scalar_cost,
-    without_units,
-)
+from polyloom.wafer.roles.builder import RoleBuilder
 from polyloom.wafer.simd.cost import is_fixed
 from polyloom.wafer.simd.decision import Nested, SimdAnalysis, Sizing, Strategy
 

@@ -13,6 +13,7 @@ from polyloom.ir.expressions import Read
 from polyloom.polyhedra.loops.generate import IntExpression
 from polyloom.wafer.codegen.passing import Passed, pass_instructions
 from polyloom.wafer.dataflow.transfers import MEMORY, Move, MoveKind, Step
+from polyloom.wafer.pe_program.addresses import element_at, in_order, scalar_cost
 from polyloom.wafer.pe_program.loops import DATA, InstanceCode, tree_code
 from polyloom.wafer.pe_program.tree import (
     Code,
@@ -27,7 +28,7 @@ from polyloom.wafer.pe_program.tree import (
     Value,
     Variable,
 )
-from polyloom.wafer.roles.builder import RoleBuilder, element_at, in_order, scalar_cost
+from polyloom.wafer.roles.builder import RoleBuilder
 
 _DIM = isl.dim_type
 

@@ -8,10 +8,7 @@ from polyloom.polyhedra.binding import project_out_parameters
 from polyloom.polyhedra.loops.generate import IntExpression, replace_name
 from polyloom.wafer.codegen.segments import Cut, Segment
 from polyloom.wafer.dataflow.local_arrays import LocalArray
-from polyloom.wafer.pe_program.loops import InstanceCode, tree_code
-from polyloom.wafer.pe_program.tree import Code, Cost, Element, OperandRef, SetBase
-from polyloom.wafer.roles.builder import (
-    RoleBuilder,
+from polyloom.wafer.pe_program.addresses import (
     address_operations,
     coalesced,
     element_at_point,
@@ -19,6 +16,9 @@ from polyloom.wafer.roles.builder import (
     point_values,
     without_units,
 )
+from polyloom.wafer.pe_program.loops import InstanceCode, tree_code
+from polyloom.wafer.pe_program.tree import Code, Cost, Element, OperandRef, SetBase
+from polyloom.wafer.roles.builder import RoleBuilder
 from polyloom.wafer.simd.cost import is_fixed
 
 

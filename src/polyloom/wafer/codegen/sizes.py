@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from polyloom.polyhedra.binding import project_out_parameters
 from polyloom.polyhedra.loops.generate import CodeBuilder, IntExpression, Name, Number, operation_count
+from polyloom.wafer.pe_program.addresses import point_values
 from polyloom.wafer.pe_program.tree import (
     Code,
     Configure,
@@ -22,7 +23,7 @@ from polyloom.wafer.pe_program.tree import (
     SetInteger,
     SetLength,
 )
-from polyloom.wafer.roles.builder import RoleBuilder, point_values
+from polyloom.wafer.roles.builder import RoleBuilder
 from polyloom.wafer.simd.decision import SimdAnalysis, Sizing
 
 

@@ -22,6 +22,7 @@ from polyloom.wafer.machine.descriptor_nests import MAX_DIMENSIONS, jointly_coal
 from polyloom.wafer.machine.instruction_cost import dense_strides
 from polyloom.wafer.machine.instruction_selection import is_memory
 from polyloom.wafer.machine.instructions import Instruction
+from polyloom.wafer.pe_program.addresses import element_at, element_at_point, point_values, scalar_cost
 from polyloom.wafer.pe_program.loops import DATA, tree_code
 from polyloom.wafer.pe_program.tree import (
     Code,
@@ -35,13 +36,7 @@ from polyloom.wafer.pe_program.tree import (
     Value,
     Variable,
 )
-from polyloom.wafer.roles.builder import (
-    RoleBuilder,
-    element_at,
-    element_at_point,
-    point_values,
-    scalar_cost,
-)
+from polyloom.wafer.roles.builder import RoleBuilder
 from polyloom.wafer.simd.decision import SimdAnalysis, steps_of
 from polyloom.wafer.simd.instruction_sequences import Step, is_temporary
 

@@ -20,6 +20,15 @@ from polyloom.wafer.dataflow.tasks import StoreTask
 from polyloom.wafer.machine.descriptor_nests import find_nest, linear_function
 from polyloom.wafer.machine.instruction_selection import ACCUMULATOR
 from polyloom.wafer.machine.instructions import move_instruction
+from polyloom.wafer.pe_program.addresses import (
+    coalesced,
+    count_of,
+    element_at_point,
+    flat_strides,
+    point_values,
+    scalar_cost,
+    without_units,
+)
 from polyloom.wafer.pe_program.loops import DATA, named_loops, tree_code
 from polyloom.wafer.pe_program.tree import (
     Block,
@@ -39,16 +48,7 @@ from polyloom.wafer.pe_program.tree import (
     StoreElement,
     Variable,
 )
-from polyloom.wafer.roles.builder import (
-    RoleBuilder,
-    coalesced,
-    count_of,
-    element_at_point,
-    flat_strides,
-    point_values,
-    scalar_cost,
-    without_units,
-)
+from polyloom.wafer.roles.builder import RoleBuilder
 from polyloom.wafer.simd.decision import SimdAnalysis
 
 _DIM = isl.dim_type

@@ -24,9 +24,9 @@ from polyloom.polyhedra.loops.generate import (
 from polyloom.wafer.dataflow.local_arrays import LocalArray, resident_tensors
 from polyloom.wafer.dataflow.streams import index_names
 from polyloom.wafer.mapping.grid import Side
+from polyloom.wafer.pe_program.addresses import point_values
 from polyloom.wafer.program.port_groups import PortGroup
 from polyloom.wafer.program.wafer_program import RoleProgram, WaferProgram
-from polyloom.wafer.roles.builder import point_values
 
 _DIM = isl.dim_type
 PORT = "port"

@@ -20,8 +20,8 @@ from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.machine.instruction_cost import Shape, evaluation_cycles, instruction_cycles
 from polyloom.wafer.machine.instruction_selection import ACCUMULATOR, work_at_point
 from polyloom.wafer.machine.model import Machine
+from polyloom.wafer.pe_program.addresses import address_operations, element_at_point, point_values
 from polyloom.wafer.pe_program.tree import Element
-from polyloom.wafer.roles.builder import address_operations, element_at_point, point_values
 from polyloom.wafer.simd.decision import SimdAnalysis, Sizing, Strategy
 from polyloom.wafer.simd.instruction_sequences import loop_cycles
 
