@@ -14,14 +14,8 @@ MINUTES := 10
 .PHONY: demo test test-slow test-gpu races fuzz lint bench bench-opencl clean
 
 demo: $(VENV)/.installed
-	$(RUN)/polyloom explain examples/conv1d.lair --map examples/conv1d.map
-	rm -rf build/conv1d
-	$(RUN)/polyloom compile examples/conv1d.lair --map examples/conv1d.map --target wafer -o build/conv1d
-	cat build/conv1d/C_0.c
-	$(RUN)/polyloom simulate examples/conv1d.lair --map examples/conv1d.map --simd off --check
-	$(RUN)/polyloom simulate examples/conv1d.lair --map examples/conv1d.map --check
-	$(RUN)/polyloom devices
-	$(RUN)/polyloom run examples/c/gemm.c --param n=640 --param m=480 --param k=320 --check
+	mkdir -p build
+	sh examples/demo.sh $(RUN)/polyloom build
 
 test: $(VENV)/.developed
 	$(RUN)/python -m pytest -n 2 -m "not slow"
