@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 import tomllib
-from functools import cache
 from pathlib import Path
 
 import documents
 import pytest
 import transcripts
+
+from markdown_links import is_there, links
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
@@ -62,28 +62,6 @@ def test_what_a_transcript_leaves_out(wanted: str, found: str, same: bool) -> No
     assert transcripts.matches(wanted, found) is same
 
 
-def links(text: str) -> list[str]:
-    """Return the targets of a Markdown text's links and pictures, code left out."""
-    prose = re.sub(r"^```.*?^```$|^(?: {4}|\t).*?$|`[^`\n]*`", "", text, flags=re.MULTILINE | re.DOTALL)
-    return re.findall(r"\]\(([^)\s]+)\)", prose)
-
-
-@cache
-def anchors(path: Path) -> frozenset[str]:
-    """Return the names by which GitHub links to the headings of a page."""
-    headings = re.findall(r"^#+ (.*)$", path.read_text(), flags=re.MULTILINE)
-    plain = [re.sub(r"[^\w\- ]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", h)).lower() for h in headings]
-    return frozenset(heading.replace(" ", "-") for heading in plain)
-
-
-def is_there(page: Path, link: str) -> bool:
-    """Return whether a link from a page, or a folder, leads to a file and a heading in it."""
-    place, _, anchor = link.partition("#")
-    folder = page if page.is_dir() else page.parent
-    path = folder / place if place else page
-    return path.exists() and (not anchor or anchor in anchors(path))
-
-
 def test_links_of_the_readme_are_whole_and_lead_somewhere() -> None:
     """It is the package's description as well, where relative links lead nowhere."""
     found = links(TEXT)
@@ -91,15 +69,3 @@ def test_links_of_the_readme_are_whole_and_lead_somewhere() -> None:
     places = {link: next((link[len(s) :] for s in STARTS if link.startswith(s)), "") for link in found}
     wrong = [link for link, place in places.items() if not place or not is_there(ROOT, place)]
     assert wrong == []
-
-
-def test_links_of_the_documents_lead_somewhere() -> None:
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
-    inside = [(page, link) for page in pages for link in links(page.read_text()) if "://" not in link]
-    wrong = [f"{page.name}: {link}" for page, link in inside if not is_there(page, link)]
-    assert wrong == []
-
-
-def test_every_document_has_a_line_in_the_list() -> None:
-    listed = set(links((ROOT / "docs" / "README.md").read_text()))
-    assert {page.name for page in (ROOT / "docs").glob("*.md")} - listed == {"README.md"}
