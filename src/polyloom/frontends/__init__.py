@@ -1,0 +1,1 @@
+"""Front ends: what users have written, read and brought to the intermediate representation."""

@@ -1,0 +1,1 @@
+"""Host programs to OpenCL: schedules, kernels, tuning, running, drop-ins."""

@@ -1,0 +1,1 @@
+"""Static control parts to host programs: dependences, schedules, md_homs."""

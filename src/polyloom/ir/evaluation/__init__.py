@@ -1,0 +1,1 @@
+"""What programs of the IR mean, in NumPy: the evaluators, and their inputs."""

@@ -1,0 +1,1 @@
+"""How far two correct evaluations of a program may differ, element by element."""

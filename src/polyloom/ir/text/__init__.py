@@ -1,0 +1,1 @@
+"""Programs of the IR as text for people."""

@@ -1,0 +1,1 @@
+"""Passes: a program of the IR to a better one that means the same."""

@@ -1,0 +1,1 @@
+"""The rules of the IR, checked between passes, and results compared with a reference."""

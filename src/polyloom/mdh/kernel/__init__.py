@@ -1,0 +1,1 @@
+"""A scheduled md_hom, or a nest, as the text of an OpenCL kernel."""

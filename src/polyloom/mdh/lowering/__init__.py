@@ -1,0 +1,1 @@
+"""Nodes of a host program to launches of kernels."""

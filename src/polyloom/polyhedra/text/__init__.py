@@ -1,0 +1,1 @@
+"""Sets and relations as text: in JSON documents, in the paper's notation, in messages."""

@@ -1,0 +1,1 @@
+"""Exact dependences between statements, and statements that combine into what they write."""

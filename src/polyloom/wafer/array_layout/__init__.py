@@ -1,0 +1,1 @@
+"""How local arrays lie in memory, chosen for the SIMD engine."""

@@ -1,0 +1,1 @@
+"""Adapters: border rows and columns of PEs that turn data between the ports and the inside."""

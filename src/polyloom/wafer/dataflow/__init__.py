@@ -1,0 +1,1 @@
+"""Which element is where, and when: streams, reductions, transfers, tasks, local memory."""

@@ -1,0 +1,1 @@
+"""The host's side: what it loads, feeds and collects."""

@@ -1,0 +1,1 @@
+"""A LAIR map: read, and checked against the layer."""

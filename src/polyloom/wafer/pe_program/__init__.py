@@ -1,0 +1,1 @@
+"""The program of a PE as a tree, and its C."""

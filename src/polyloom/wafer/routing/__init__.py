@@ -1,0 +1,1 @@
+"""Colors and routes: how data pass through the routers."""

@@ -1,0 +1,1 @@
+"""An emitted program on the simulated wafer: run, checked, compared with a lower bound."""

@@ -1,0 +1,1 @@
+"""Expressions of C as expressions of the IR, and lvalues as places in memory."""

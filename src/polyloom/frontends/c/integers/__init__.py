@@ -1,0 +1,1 @@
+"""Integer expressions of C as quasi-affine functions: subscripts, extents, sizes."""

@@ -1,0 +1,1 @@
+"""A LAIR syntax tree to a tensor program: names, sizes, statements, each rule checked."""

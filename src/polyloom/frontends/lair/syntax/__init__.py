@@ -1,0 +1,1 @@
+"""LAIR text to a syntax tree, and back."""

@@ -1,4 +1,4 @@
-"""Normalisations."""
+"""Normalisations of ONNX: over batches, layers, groups, instances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pooling."""
+"""Pooling of ONNX: averages and maxima over windows, and their inverse."""
 
 from __future__ import annotations
 
