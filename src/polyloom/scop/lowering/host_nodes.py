@@ -196,6 +196,7 @@ class Emitter:
                 beside = [self._beside(move, place.domain(move), place) for move in stored.moves]
                 return (selection_hom(stored, self.scop, domain, place.context, beside),)
             case RunningUpdate(update=statement, readers=readers):
+                self._check_together(statement, readers, place)
                 stored_readers = tuple(self.rewrite(reader) for reader in readers)
                 found = RunningUpdate(self.rewrite(statement), stored_readers)
                 update = self.updates[statement.name]
@@ -208,6 +209,15 @@ class Emitter:
             case Recurrence(statement=statement):
                 found_one = replace(form, statement=self.rewrite(statement))
                 return (recurrence_hom(found_one, self.scop, place.domain(statement), place.context),)
+
+    def _check_together(self, update: ScopStatement, readers: Sequence[ScopStatement], place: Place) -> None:
+        """Make sure that all run for the same iterations at each step of the host loops; raises ``NoHom``.
+
+        The host loops may visit an iteration of two statements at different times, where no value passes.
+        """
+        mine = place.domain(update)
+        if not all(place.domain(r).set_tuple_name(update.name).is_equal(mine) for r in readers):
+            raise NoHom("what a scan stores is stored at another time")
 
     def _snapshot(self, array: str) -> str:
         return self._beside_of(array, "before", self.shapes[array].type)
