@@ -76,11 +76,13 @@ class Frame:
         here = line.apply_domain(isl.Map.from_multi_aff(self.coordinates).reverse())
         function = here.intersect_domain(self.points).as_pw_multi_aff().get_pw_aff(0).coalesce()
         unused = self.points.subtract(function.domain())
+        zero = isl.Aff.zero_on_domain(_local(self.points))
         pieces = function.gist(self.points).get_pieces()
-        if len(pieces) == 1 and unused.is_empty():
-            return _affine_index(pieces[0][1], self.arguments, self.positions)
         if not unused.is_empty():
-            pieces = [*function.get_pieces(), (unused, isl.Aff.zero_on_domain(_local(self.points)))]
+            pieces = [*function.get_pieces(), (unused, zero)]
+        pieces = [piece for piece in pieces if not piece[0].is_disjoint(self.points)]
+        if len(pieces) <= 1:
+            return _affine_index(pieces[0][1] if pieces else zero, self.arguments, self.positions)
         return integer_expression(_choice(pieces, self), self.positions, ElementType.INT64)
 
 
