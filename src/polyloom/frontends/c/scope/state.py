@@ -222,6 +222,10 @@ class State:
         """Whether a condition holds wherever the walk now is."""
         return bool(self.path.intersect(self.context).intersect(self.limits).is_subset(holds))
 
+    def never(self, holds: isl.Set) -> bool:
+        """Whether a condition holds nowhere where the walk now is."""
+        return bool(self.path.intersect(self.context).intersect(self.limits).is_disjoint(holds))
+
     @contextmanager
     def within(self, path: isl.Set) -> Iterator[None]:
         """Walk on where also ``path`` holds."""

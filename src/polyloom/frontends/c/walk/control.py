@@ -106,8 +106,8 @@ def _assign_first(node: c_ast.For, state: State) -> c_ast.For:
 
 
 def _for(node: c_ast.For, state: State) -> Stops:
-    """Walk a loop: its iterator becomes a dimension of everything inside."""
-    state.stated += [replace(stated, loop=state.span(node)) for stated in state.pending]
+    """Walk a loop: its iterator becomes a dimension of everything inside; one that never runs is nothing."""
+    stated = [replace(stated, loop=state.span(node)) for stated in state.pending]
     state.pending.clear()
     with state.inside(Scope(state.scope)):
         if isinstance(node.init, c_ast.DeclList):
@@ -117,6 +117,10 @@ def _for(node: c_ast.For, state: State) -> Stops:
         for variable in (header.variable, *(other for other, _ in header.others)):
             if variable.name in changed:
                 _refuse_changed(variable, node, state)
+        if state.never(header.domain):
+            _leave(header, Stops(), state)
+            return Stops()
+        state.stated += stated
         inside, after = evolutions(node, header, changed, state)
         _forget(changed, state)
         before = dict(state.known)

@@ -156,6 +156,8 @@ def _loop(node: c_ast.For, name: str, fixed: frozenset[str], state: State) -> Fa
             if isinstance(node.init, c_ast.DeclList):
                 declare_iterator(node.init, state)
             header = loop_header(node, state)
+            if state.never(header.domain):
+                return _number(0)
             state.known[header.variable] = header.value
             with state.within(header.domain):
                 amount = _advance(node.stmt, name, fixed | {header.variable.name}, state)
