@@ -61,6 +61,20 @@ def test_places_of_maxima_of_windows_with_nan_lie_inside() -> None:
     np.testing.assert_array_equal(x.reshape(-1)[found["p"]], found["y"])
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_nan_and_infinities_reach_the_channels_around_alone(kind: str, size: int) -> None:
+    x = rows(kind)[:48].reshape(2, 6, 4, 5)
+    x[0, 0, 0, 0], x[0, 5, 0, 0] = np.inf, -np.inf
+    found = computed(node("LRN", "x", "y", alpha=0.5, beta=0.25, bias=2.0, size=size), {"x": x})["y"]
+    before, after = (size - 1) // 2, size // 2
+    for c in range(6):
+        squares = (x[:, max(0, c - before) : c + after + 1] ** 2).sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            wanted = x[:, c] / (2 + 0.5 / size * squares) ** 0.25
+        np.testing.assert_allclose(found[:, c], wanted, rtol=1e-6)
+
+
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 def test_nan_stays_near_where_it_is(mode: str) -> None:
     x = np.zeros((1, 1, 12), np.float32)
