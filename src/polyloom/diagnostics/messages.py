@@ -65,14 +65,27 @@ def remark(
 class PolyloomError(Exception):
     """The program or its input is wrong: the user's to mend. Carries every diagnostic found.
 
+    As text it is what the command line prints: the excerpt with a caret, the reasons, the ways out.
     An internal fault is never a ``PolyloomError``.
     """
 
     exit_status: ClassVar[int] = 1
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
-        super().__init__("; ".join(f"{d.code}: {d.message}" for d in diagnostics))
+        super().__init__(*diagnostics)
         self.diagnostics = diagnostics
+
+    def __str__(self) -> str:
+        from polyloom.diagnostics.render import render
+
+        return "\n\n".join(map(render, self.diagnostics))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({'; '.join(f'{d.code}: {d.message}' for d in self.diagnostics)})"
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what a notebook shows in place of a traceback (a protocol of IPython)."""
+        return str(self).split("\n")
 
 
 class Unsupported(PolyloomError):

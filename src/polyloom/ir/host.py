@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from textwrap import shorten
 
 from polyloom.diagnostics import Span
 from polyloom.ir.expressions import Expression
@@ -243,6 +244,10 @@ class HostProgram:
     body: tuple[HostNode, ...]
     context: IntExpression | None = None
     strict: bool = False
+
+    def __repr__(self) -> str:
+        names = shorten(", ".join(b.name for b in self.buffers), 120)
+        return f"<HostProgram {self.name}: {names}; {len(self.body)} nodes>"
 
     @cached_property
     def _by_name(self) -> dict[str, Buffer]:

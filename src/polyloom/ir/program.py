@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from textwrap import shorten
 
 from polyloom.diagnostics import Span
 from polyloom.ir.expressions import BinaryOp, Expression
@@ -121,6 +122,10 @@ class Program:
     outputs: tuple[str, ...]
     statements: tuple[Statement, ...]
     parts: tuple[Part, ...] = field(default=(), compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        ends = f"{', '.join(self.inputs)} -> {', '.join(self.outputs)}"
+        return f"<Program {self.name}: {shorten(ends, 120)}; {len(self.statements)} statements>"
 
     @cached_property
     def _by_name(self) -> dict[str, Tensor]:

@@ -73,6 +73,11 @@ class RunResult:
     reals: Reals | None = None
     """The check with made-up real numbers, where inputs were made up."""
 
+    def __repr__(self) -> str:
+        checked = "" if self.check is None else f", check {'passed' if self.passed else 'failed'}"
+        seconds = f"{self.execution.timing.total:.3g} s"
+        return f"<RunResult of {self.program.name}: {', '.join(self.outputs)} in {seconds}{checked}>"
+
     def json(self) -> dict[str, Any]:
         """Return the document of ``run --json``. Source: docs/interface.md."""
         timing = self.execution.timing

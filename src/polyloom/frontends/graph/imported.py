@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,11 @@ class Imported:
     rows: tuple[Row, ...]
     unused: frozenset[str]
     sized: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        ends = f"{', '.join(self.arguments)} -> {', '.join(self.results)}"
+        weights = sum(array.size for array in self.constants.values())
+        return f"<Imported {self.program.name}: {shorten(ends, 120)}; {weights:,} weights>"
 
     def check_sizes(self, names: Iterable[str]) -> None:
         """Check what sizes are given for. Errors: ``model-size``."""

@@ -73,6 +73,9 @@ class DeviceModel:
     build_options: tuple[str, ...] = ()
     processor: str = ""
 
+    def __repr__(self) -> str:
+        return f"<DeviceModel {self.index}: {self.id}>"
+
     @property
     def id(self) -> str:
         """Platform, device and driver in one line: what tuning results are kept under."""

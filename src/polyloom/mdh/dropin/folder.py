@@ -43,6 +43,9 @@ class DropIn:
     files: Mapping[str, str]
     document: Mapping[str, Any]
 
+    def __repr__(self) -> str:
+        return f"<DropIn: {', '.join(self.files)}>"
+
     def write(self, folder: str | os.PathLike[str]) -> tuple[str, ...]:
         """Write everything into a folder, whole or not at all; other files there stay. Return the names.
 

@@ -49,6 +49,10 @@ class LayerRun:
     result: SimulationResult | None
     refusal: PolyloomError | None
 
+    def __repr__(self) -> str:
+        found = self.refusal.diagnostics[0].code if self.refusal else f"{self.result!r}"
+        return f"<LayerRun of {self.layer.name}: {found}>"
+
     @property
     def instances(self) -> int:
         """The points of the domains of its statements."""
@@ -81,6 +85,9 @@ class ModelRun:
     name: str
     machine: str
     layers: tuple[LayerRun, ...]
+
+    def __repr__(self) -> str:
+        return f"<ModelRun of {self.name}: {len(self.results)} of {len(self.layers)} layers simulated>"
 
     @property
     def results(self) -> tuple[SimulationResult, ...]:

@@ -6,6 +6,7 @@ Source: dtg_codegen, Sec. 4.1.2; docs/interface.md.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from textwrap import shorten
 
 import islpy as isl
 
@@ -31,6 +32,10 @@ class Mapping:
     state: tuple[tuple[str, str], ...]
     trigger: dict[str, str | None]
     spans: dict[str, Span] = field(repr=False)
+
+    def __repr__(self) -> str:
+        placed = shorten(", ".join(self.placement), 120)
+        return f"<Mapping of {placed} on {self.grid.width} x {self.grid.height} PEs>"
 
     def span(self, key: str) -> Span | None:
         """Where the entry ``key`` stands; None where the map has none."""

@@ -47,6 +47,9 @@ class Choice:
     candidates: tuple[Candidate, ...]
     notes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        return f"<Choice of {self.mapping!r} among {len(self.candidates)}>"
+
     def json(self) -> dict[str, Any]:
         """Return the part ``choice`` of the document of ``explain --json`` (docs/interface.md)."""
         shown = self.candidates[:SHOWN]

@@ -27,6 +27,11 @@ class SimulationResult:
     program: WaferProgram = field(repr=False)
     remarks: tuple[Diagnostic, ...] = ()
 
+    def __repr__(self) -> str:
+        checked = "" if self.check is None else f", check {'passed' if self.check.passed else 'failed'}"
+        name = self.program.analysis.program.name
+        return f"<SimulationResult of {name}: {self.cycles:,} cycles on {self.machine}{checked}>"
+
     @property
     def outputs(self) -> dict[str, AnyArray]:
         """Name to array; with N > 1 invocations, what leaves through ports has a leading axis N."""
