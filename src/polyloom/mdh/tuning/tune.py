@@ -90,10 +90,6 @@ class Subject(Generic[S]):
     operations: int | None = None
     sizes: tuple[int | str, ...] = ()
 
-    def __repr__(self) -> str:
-        times = f"{self.seconds:.3g} s, {self.default:.3g} s before"
-        return f"<Tuned {self.name}: {times}, {self.evaluations} evaluations>"
-
 
 @dataclass(frozen=True)
 class Progress:
@@ -131,6 +127,10 @@ class Tuned:
     interrupted: bool
     operations: int | None = None
     sizes: tuple[int | str, ...] = ()
+
+    def __repr__(self) -> str:
+        times = f"{self.seconds:.3g} s, {self.default:.3g} s before"
+        return f"<Tuned {self.name}: {times}, {self.evaluations} evaluations>"
 
 
 Observer = Callable[[Progress], None]
