@@ -39,7 +39,7 @@ NAMES = "ijk"
 
 
 def binary_combiner(op: BinaryOp, kind: ElementType, neutral: int | None) -> Combiner:
-    return Combiner(op.value, (Binary(op, Read(0, kind), Read(1, kind)),), (neutral,))
+    return Combiner(name=op.value, results=(Binary(op, Read(0, kind), Read(1, kind)),), neutral=(neutral,))
 
 
 def argmax() -> Combiner:
@@ -49,7 +49,7 @@ def argmax() -> Combiner:
     before = Compare(CompareOp.LT, Read(1, I32), Read(3, I32))
     wins = Binary(BinaryOp.OR, larger, Binary(BinaryOp.AND, same, before))
     results = tuple(Select(wins, Read(k, I32), Read(k + 2, I32)) for k in (0, 1))
-    return Combiner("argmax", results, (None, None))
+    return Combiner(name="argmax", results=results, neutral=(None, None))
 
 
 def affine_maps() -> Combiner:
@@ -57,11 +57,11 @@ def affine_maps() -> Combiner:
     a, b, c, d = (Read(k, I32) for k in range(4))
     scaled = Binary(BinaryOp.MULTIPLY, c, b)
     results = Binary(BinaryOp.MULTIPLY, a, c), Binary(BinaryOp.ADD, scaled, d)
-    return Combiner("then", results, (1, 0), commutative=False)
+    return Combiner(name="then", results=results, neutral=(1, 0), commutative=False)
 
 
 def first() -> Combiner:
-    return Combiner("first", (Read(0, I32),), (None,), commutative=False)
+    return Combiner(name="first", results=(Read(0, I32),), neutral=(None,), commutative=False)
 
 
 LEAST = int(np.iinfo("int32").min)
@@ -86,7 +86,7 @@ class Case:
 
     @property
     def program(self) -> HostProgram:
-        return HostProgram("case", (), self.buffers, (self.node,))
+        return HostProgram(name="case", parameters=(), buffers=self.buffers, body=(self.node,))
 
     def data(self, seed: int, largest: int = 5) -> dict[str, Any]:
         generator = np.random.default_rng(seed)
@@ -113,18 +113,18 @@ def md_homs(draw: Any, scans: bool = True, guards: bool = True, extras: bool = F
     written = tuple(View(f"y{o}", tuple(unit(len(extents), k) for k in order)) for o in range(outputs))
     shape = tuple(Number(extents[k]) for k in order)
     node = MdHom(
-        "S",
-        tuple(NAMES[: len(extents)]),
-        tuple(Number(n) for n in extents),
-        views,
-        written,
-        tuple(draw(_terms(len(views), len(extents))) for _ in range(outputs)),
-        combine,
-        (None,) * outputs,
-        (None,) * outputs,
-        draw(_conditions(len(extents))) if guards and combines and draw(st.booleans()) else None,
+        name="S",
+        iterators=tuple(NAMES[: len(extents)]),
+        extents=tuple(Number(n) for n in extents),
+        inputs=views,
+        outputs=written,
+        terms=tuple(draw(_terms(len(views), len(extents))) for _ in range(outputs)),
+        combine=combine,
+        initial=(None,) * outputs,
+        finish=(None,) * outputs,
+        guard=draw(_conditions(len(extents))) if guards and combines and draw(st.booleans()) else None,
     )
-    targets = tuple(Buffer(v.buffer, I32, shape, Role.UPDATED) for v in written)
+    targets = tuple(Buffer(name=v.buffer, type=I32, shape=shape, role=Role.UPDATED) for v in written)
     case = Case(node, (*buffers, *targets))
     return draw(_with_extras(case, kept)) if extras and combines else case
 
@@ -151,7 +151,7 @@ def _inputs(draw: Any, extents: Sequence[int]) -> tuple[tuple[View, ...], tuple[
         indices = draw(st.lists(_indices(extents), max_size=3))
         shape = tuple(Number(1 + _largest(i, extents)) for i in indices)
         views.append(View(f"x{number}", tuple(indices)))
-        buffers.append(Buffer(f"x{number}", I32, shape, Role.INPUT))
+        buffers.append(Buffer(name=f"x{number}", type=I32, shape=shape, role=Role.INPUT))
     return tuple(views), tuple(buffers)
 
 

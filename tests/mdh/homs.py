@@ -74,7 +74,9 @@ def times(kind: ElementType) -> Expression:
 
 
 def reduce_by(op: BinaryOp, kind: ElementType, neutral: float | None) -> CombineOperator:
-    combiner = Combiner(op.value, (binary(op, read(0, kind), read(1, kind)),), (neutral,))
+    combiner = Combiner(
+        name=op.value, results=(binary(op, read(0, kind), read(1, kind)),), neutral=(neutral,)
+    )
     return CombineOperator(Order.POINTWISE, combiner)
 
 
@@ -83,13 +85,13 @@ def sums(kind: ElementType) -> CombineOperator:
 
 
 def buffer(name: str, kind: ElementType, shape: tuple[Extent, ...], role: Role = Role.INPUT) -> Buffer:
-    return Buffer(name, kind, tuple(map(number, shape)), role)
+    return Buffer(name=name, type=kind, shape=tuple(map(number, shape)), role=role)
 
 
 def program(hom: MdHom, *buffers: Buffer) -> HostProgram:
     names = {e.name for b in buffers for e in b.shape if isinstance(e, Name)}
     parameters = tuple(Parameter(n, ElementType.INT64) for n in sorted(names))
-    return HostProgram(hom.name, parameters, buffers, (hom,))
+    return HostProgram(name=hom.name, parameters=parameters, buffers=buffers, body=(hom,))
 
 
 def matmul(
@@ -106,7 +108,16 @@ def matmul(
     extents = (number(m), number(n), number(k))
     given: dict[str, Any] = {"initial": (None,), "finish": (None,), **more}
     combine = (KEEP, KEEP, op or sums(kind))
-    hom = MdHom("matmul", ("i", "j", "k"), extents, (a, b), (c,), (times(kind),), combine, **given)
+    hom = MdHom(
+        name="matmul",
+        iterators=("i", "j", "k"),
+        extents=extents,
+        inputs=(a, b),
+        outputs=(c,),
+        terms=(times(kind),),
+        combine=combine,
+        **given,
+    )
     output = buffer("C", kind, (m, n), Role.OUTPUT)
     return program(hom, buffer("A", kind, (m, k)), buffer("B", kind, (k, n)), output)
 
@@ -121,7 +132,16 @@ def gemm(m: int, n: int, k: int, kind: ElementType = F32, **more: Any) -> HostPr
     inputs = (a, b, c, View("beta", ()))
     combine = (KEEP, KEEP, sums(kind))
     hom = MdHom(
-        "gemm", ("i", "j", "k"), extents, inputs, (c,), (times(kind),), combine, (initial,), (finish,), **more
+        name="gemm",
+        iterators=("i", "j", "k"),
+        extents=extents,
+        inputs=inputs,
+        outputs=(c,),
+        terms=(times(kind),),
+        combine=combine,
+        initial=(initial,),
+        finish=(finish,),
+        **more,
     )
     shapes = (buffer("A", kind, (m, k)), buffer("B", kind, (k, n)), buffer("beta", kind, ()))
     return program(hom, *shapes, buffer("C", kind, (m, n), Role.UPDATED))
@@ -136,7 +156,17 @@ def convolution(p: int, q: int, k: int, c: int, r: int, s: int, kind: ElementTyp
     extents = tuple(map(Number, (p, q, k, r, s, c)))
     inputs = (image, View("F", tuple(rows)))
     names = ("p", "q", "k", "r", "s", "c")
-    hom = MdHom("conv", names, extents, inputs, (out,), (times(kind),), combine, (None,), (None,))
+    hom = MdHom(
+        name="conv",
+        iterators=names,
+        extents=extents,
+        inputs=inputs,
+        outputs=(out,),
+        terms=(times(kind),),
+        combine=combine,
+        initial=(None,),
+        finish=(None,),
+    )
     shapes = buffer("I", kind, (p + r - 1, q + s - 1, c)), buffer("F", kind, (k, r, s, c))
     return program(hom, *shapes, buffer("O", kind, (p, q, k), Role.OUTPUT))
 
@@ -148,14 +178,34 @@ def stencil(n: int, m: int, r: int = 5, s: int = 5, kind: ElementType = F32) -> 
     extents = tuple(map(Number, (n, m, r, s)))
     combine = (KEEP, KEEP, sums(kind), sums(kind))
     names = ("i", "j", "r", "s")
-    hom = MdHom("stencil", names, extents, (x, w), (y,), (times(kind),), combine, (None,), (None,))
+    hom = MdHom(
+        name="stencil",
+        iterators=names,
+        extents=extents,
+        inputs=(x, w),
+        outputs=(y,),
+        terms=(times(kind),),
+        combine=combine,
+        initial=(None,),
+        finish=(None,),
+    )
     shapes = buffer("x", kind, (n + r - 1, m + s - 1)), buffer("w", kind, (r, s))
     return program(hom, *shapes, buffer("y", kind, (n, m), Role.OUTPUT))
 
 
 def dot(n: Extent, kind: ElementType = F32) -> HostProgram:
     x, y, z = View("x", (at(1),)), View("y", (at(1),)), View("z", ())
-    hom = MdHom("dot", ("k",), (number(n),), (x, y), (z,), (times(kind),), (sums(kind),), (None,), (None,))
+    hom = MdHom(
+        name="dot",
+        iterators=("k",),
+        extents=(number(n),),
+        inputs=(x, y),
+        outputs=(z,),
+        terms=(times(kind),),
+        combine=(sums(kind),),
+        initial=(None,),
+        finish=(None,),
+    )
     return program(hom, buffer("x", kind, (n,)), buffer("y", kind, (n,)), buffer("z", kind, (), Role.OUTPUT))
 
 
@@ -163,7 +213,17 @@ def row_maximum(m: int, n: int, kind: ElementType, neutral: float | None) -> Hos
     combine = (KEEP, reduce_by(BinaryOp.MAXIMUM, kind, neutral))
     a, y = View("A", (at(1, 0), at(0, 1))), View("y", (at(1, 0),))
     extents = (Number(m), Number(n))
-    hom = MdHom("rowmax", ("i", "k"), extents, (a,), (y,), (read(0, kind),), combine, (None,), (None,))
+    hom = MdHom(
+        name="rowmax",
+        iterators=("i", "k"),
+        extents=extents,
+        inputs=(a,),
+        outputs=(y,),
+        terms=(read(0, kind),),
+        combine=combine,
+        initial=(None,),
+        finish=(None,),
+    )
     return program(hom, buffer("A", kind, (m, n)), buffer("y", kind, (m,), Role.OUTPUT))
 
 
@@ -173,7 +233,15 @@ def largest_from_the_first(n: int) -> HostProgram:
     combine = (reduce_by(BinaryOp.MAXIMUM, F32, float("-inf")),)
     finish = binary(BinaryOp.ADD, read(2), read(1))
     hom = MdHom(
-        "largest", ("j",), (Number(n),), (others, first), (y,), (read(0),), combine, (read(1),), (finish,)
+        name="largest",
+        iterators=("j",),
+        extents=(Number(n),),
+        inputs=(others, first),
+        outputs=(y,),
+        terms=(read(0),),
+        combine=combine,
+        initial=(read(1),),
+        finish=(finish,),
     )
     return program(hom, buffer("x", F32, (n + 1,)), buffer("y", F32, (), Role.OUTPUT))
 
@@ -191,11 +259,27 @@ def best_record(m: int, n: int, commutative: bool = True) -> HostProgram:
         first = binary(BinaryOp.AND, equal, before)
         larger = binary(BinaryOp.OR, Compare(CompareOp.GT, read(0), read(2)), first)
     results = (Select(larger, read(0), read(2)), Select(larger, read(1, whole), read(3, whole)))
-    combine = (KEEP, CombineOperator(Order.POINTWISE, Combiner("best", results, (None, None), commutative)))
+    combine = (
+        KEEP,
+        CombineOperator(
+            Order.POINTWISE,
+            Combiner(name="best", results=results, neutral=(None, None), commutative=commutative),
+        ),
+    )
     a, value, place = View("A", (at(1, 0), at(0, 1))), View("value", (at(1, 0),)), View("place", (at(1, 0),))
     terms = (read(0), Iterator(1, whole))
     extents, none = (Number(m), Number(n)), (None, None)
-    hom = MdHom("best", ("i", "k"), extents, (a,), (value, place), terms, combine, none, none)
+    hom = MdHom(
+        name="best",
+        iterators=("i", "k"),
+        extents=extents,
+        inputs=(a,),
+        outputs=(value, place),
+        terms=terms,
+        combine=combine,
+        initial=none,
+        finish=none,
+    )
     outputs = buffer("value", F32, (m,), Role.OUTPUT), buffer("place", whole, (m,), Role.OUTPUT)
     return program(hom, buffer("A", F32, (m, n)), *outputs)
 
@@ -212,9 +296,16 @@ def jacobi(n: int, m: int, kind: ElementType = F32) -> HostProgram:
     right = binary(plus, read(2, kind), binary(BinaryOp.SUBTRACT, read(3, kind), read(4, kind)))
     y = View("y", (at(1, 0), at(0, 1)))
     hom = MdHom(
-        "jacobi", ("i", "j"), (Number(n), Number(m)), views, (y,), (binary(plus, left, right),), (KEEP, KEEP),
-        (None,), (None,),
-    )  # fmt: skip
+        name="jacobi",
+        iterators=("i", "j"),
+        extents=(Number(n), Number(m)),
+        inputs=views,
+        outputs=(y,),
+        terms=(binary(plus, left, right),),
+        combine=(KEEP, KEEP),
+        initial=(None,),
+        finish=(None,),
+    )
     return program(hom, buffer("x", kind, (n + 2, m + 2)), buffer("y", kind, (n, m), Role.OUTPUT))
 
 
@@ -226,7 +317,17 @@ def turned(n: int, m: int) -> HostProgram:
     product = Convert(kind, binary(BinaryOp.MULTIPLY, Iterator(0, long), Iterator(1, long)))
     term = binary(BinaryOp.ADD, read(0, kind), product)
     extents = (Number(n), Number(m))
-    hom = MdHom("turned", ("i", "j"), extents, (x,), (y,), (term,), (KEEP, KEEP), (None,), (None,))
+    hom = MdHom(
+        name="turned",
+        iterators=("i", "j"),
+        extents=extents,
+        inputs=(x,),
+        outputs=(y,),
+        terms=(term,),
+        combine=(KEEP, KEEP),
+        initial=(None,),
+        finish=(None,),
+    )
     return program(hom, buffer("x", kind, (n, 2 * m)), buffer("y", kind, (m, n), Role.OUTPUT))
 
 
@@ -237,7 +338,17 @@ def shifted(n: int, m: int, element: ElementType = F32) -> HostProgram:
     term = Select(inside, read(0, element), Constant(7, element))
     x, y = View("x", (at(1, 0), at(0, 1, plus=-1))), View("y", (at(1, 0), at(0, 1)))
     extents = (Number(n), Number(m))
-    hom = MdHom("shifted", ("i", "j"), extents, (x,), (y,), (term,), (KEEP, KEEP), (None,), (None,))
+    hom = MdHom(
+        name="shifted",
+        iterators=("i", "j"),
+        extents=extents,
+        inputs=(x,),
+        outputs=(y,),
+        terms=(term,),
+        combine=(KEEP, KEEP),
+        initial=(None,),
+        finish=(None,),
+    )
     return program(hom, buffer("x", element, (n, m)), buffer("y", element, (n, m), Role.OUTPUT))
 
 
@@ -247,7 +358,17 @@ def gather(n: int, m: int) -> HostProgram:
     x, place = View("x", (read(1, whole),)), View("place", (at(1, 0), at(0, 1)))
     y = View("y", (at(1, 0),))
     extents, combine = (Number(n), Number(m)), (KEEP, sums(F32))
-    hom = MdHom("gather", ("i", "k"), extents, (x, place), (y,), (read(0),), combine, (None,), (None,))
+    hom = MdHom(
+        name="gather",
+        iterators=("i", "k"),
+        extents=extents,
+        inputs=(x, place),
+        outputs=(y,),
+        terms=(read(0),),
+        combine=combine,
+        initial=(None,),
+        finish=(None,),
+    )
     shapes = buffer("x", F32, (5,)), buffer("place", whole, (n, m))
     return program(hom, *shapes, buffer("y", F32, (n,), Role.OUTPUT))
 

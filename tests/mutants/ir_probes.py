@@ -55,7 +55,17 @@ def rows_are_one() -> None:
     )
     kind, extents = ElementType.INT32, (Number(4), Number(5), Number(3))
     combine = (homs.KEEP, homs.KEEP, homs.sums(kind))
-    node = MdHom("s", ("i", "j", "r"), extents, (x, w), (y,), (homs.times(kind),), combine, (None,), (None,))
+    node = MdHom(
+        name="s",
+        iterators=("i", "j", "r"),
+        extents=extents,
+        inputs=(x, w),
+        outputs=(y,),
+        terms=(homs.times(kind),),
+        combine=combine,
+        initial=(None,),
+        finish=(None,),
+    )
     shapes = (buffer("x", kind, (6, 5)), buffer("w", kind, (3,)), buffer("y", kind, (4, 5), Role.OUTPUT))
     program = homs.program(node, *shapes)
     given = {"x": np.arange(30, dtype="int32").reshape(6, 5), "w": np.array([1, 10, 100], "int32")}
@@ -74,15 +84,15 @@ def broken_rules() -> None:
 def _fill(value: int) -> MdHom:
     y, kind = View("y", (at(1),)), ElementType.INT32
     return MdHom(
-        f"fill_{value}",
-        ("i",),
-        (Number(3),),
-        (),
-        (y,),
-        (Constant(value, kind),),
-        (homs.KEEP,),
-        (None,),
-        (None,),
+        name=f"fill_{value}",
+        iterators=("i",),
+        extents=(Number(3),),
+        inputs=(),
+        outputs=(y,),
+        terms=(Constant(value, kind),),
+        combine=(homs.KEEP,),
+        initial=(None,),
+        finish=(None,),
     )
 
 
@@ -90,7 +100,12 @@ def branches() -> None:
     """A host branch that is decided is the right one."""
     branch = HostBranch(Operation("<", (Name("n"), Number(5))), (_fill(1),), (_fill(2),))
     parameters = (Parameter("n", ElementType.INT32),)
-    program = HostProgram("b", parameters, (buffer("y", ElementType.INT32, (3,), Role.OUTPUT),), (branch,))
+    program = HostProgram(
+        name="b",
+        parameters=parameters,
+        buffers=(buffer("y", ElementType.INT32, (3,), Role.OUTPUT),),
+        body=(branch,),
+    )
     for n, wanted in ((4, 1), (5, 2)):
         special = specialise(program, {"n": n})
         assert evaluate_host(special, {}, {})["y"].tolist() == [wanted] * 3

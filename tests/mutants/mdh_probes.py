@@ -277,8 +277,24 @@ def launched_again() -> None:
 
     kind, place = homs.ElementType.INT32, View("y", (Index((0,), Name("k")),))
     seven = (Constant(7, kind),)
-    node = MdHom("set", ("i",), (Number(1),), (), (place,), seven, (homs.KEEP,), (None,), (None,))
-    loop = HostLoop("k", Number(0), Operation("<", (Name("k"), Number(5))), Number(1), (node,))
+    node = MdHom(
+        name="set",
+        iterators=("i",),
+        extents=(Number(1),),
+        inputs=(),
+        outputs=(place,),
+        terms=seven,
+        combine=(homs.KEEP,),
+        initial=(None,),
+        finish=(None,),
+    )
+    loop = HostLoop(
+        iterator="k",
+        start=Number(0),
+        condition=Operation("<", (Name("k"), Number(5))),
+        step=Number(1),
+        body=(node,),
+    )
     program = replace(homs.program(node, homs.buffer("y", kind, (5,), Role.OUTPUT)), body=(loop,))
     prepared = homs.prepare(
         program, {}, homs.device(), lambda n, p, d: homs.emit_md_hom(n, p, d, None), fuse=False

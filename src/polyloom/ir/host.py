@@ -64,7 +64,7 @@ class Role(Enum):
     """Of no use to the caller: a local array, an expanded scalar."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Buffer:
     """An array in memory, row by row; rank 0 is a scalar. Extents are over the parameters.
 
@@ -92,7 +92,7 @@ class Order(Enum):
     """One after another, through memory: the Unknown Combine Operator of md_poly's solution 1."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Combiner:
     """An associative operator on tuples, one value per output of the md_hom.
 
@@ -123,7 +123,7 @@ class CombineOperator:
         return {Order.POINTWISE: name, Order.PREFIX: f"ps({name})"}.get(self.order, self.order.value)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MdHom:
     """``out_view . md_hom(f, (op_1, ..., op_d)) . inp_view``, one per launch.
 
@@ -158,7 +158,7 @@ class MdHom:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Assignment:
     """``target = value`` at one instance of a statement; ``Read`` positions index ``reads``.
 
@@ -175,7 +175,7 @@ class Assignment:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Nest:
     """An md_hom of ``++`` over ``extents`` whose scalar function is a sequential program.
 
@@ -192,7 +192,7 @@ class Nest:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HostLoop:
     """``for (iterator = start; condition; iterator += step) body``, on the host, in order."""
 
@@ -231,7 +231,7 @@ class Parameter:
     type: ElementType
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HostProgram:
     """Host nodes in order over buffers; what is known of the parameters is ``context`` (a condition).
 

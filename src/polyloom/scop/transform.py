@@ -155,7 +155,12 @@ def _automatic(scop: Scop) -> Transformation:
         body = (HostBranch(condition, body, rest.program.body),)
         known = {b.name for b in held}
         held += tuple(b for b in rest.program.buffers if b.name not in known)
-    return replace(general, program=HostProgram(scop.name, parameters(scop), _used(held, body), body))
+    return replace(
+        general,
+        program=HostProgram(
+            name=scop.name, parameters=parameters(scop), buffers=_used(held, body), body=body
+        ),
+    )
 
 
 def _transformed(scop: Scop, mode: ReductionMode, strict: bool = False) -> Transformation:
@@ -179,7 +184,9 @@ def _transformed(scop: Scop, mode: ReductionMode, strict: bool = False) -> Trans
 
     def made(last: str, body: tuple[HostNode, ...]) -> HostProgram:
         used = _used((*held.values(), *emitter.locals), body)
-        program = with_unique_names(HostProgram(scop.name, parameters(scop), used, body))
+        program = with_unique_names(
+            HostProgram(name=scop.name, parameters=parameters(scop), buffers=used, body=body)
+        )
         return after_pass(f"{last} of `{scop.name}`", program)
 
     alive = without_dead(made("emission", nodes).body, passing)
@@ -302,7 +309,9 @@ def serial_program(scop: Scop) -> HostProgram:
             full = with_parameters(scop)
             read = {access.array for s in scop.statements for access in s.reads}
             body = (_serial(full),) if scop.statements else ()
-            return HostProgram(scop.name, parameters(full), buffers(full, read), body)
+            return HostProgram(
+                name=scop.name, parameters=parameters(full), buffers=buffers(full, read), body=body
+            )
     except (TooHardError, NoBounds, isl.Error) as fault:
         message = f"`{scop.name}` is too hard to analyse"
         span = scop.statements[0].span if scop.statements else None

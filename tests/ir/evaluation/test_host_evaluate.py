@@ -46,7 +46,7 @@ N, M = Name("n"), Name("m")
 
 
 def operator(op: BinaryOp, kind: ElementType, neutral: float | None) -> Combiner:
-    return Combiner(op.value, (Binary(op, Read(0, kind), Read(1, kind)),), (neutral,))
+    return Combiner(name=op.value, results=(Binary(op, Read(0, kind), Read(1, kind)),), neutral=(neutral,))
 
 
 CAT = CombineOperator(Order.CONCATENATE)
@@ -66,7 +66,7 @@ def unit(d: int, k: int, offset: int = 0) -> Index:
 
 
 def buffer(name: str, kind: ElementType, shape: tuple, role: Role) -> Buffer:
-    return Buffer(name, kind, shape, role)
+    return Buffer(name=name, type=kind, shape=shape, role=role)
 
 
 def mul(a: Expression, b: Expression) -> Expression:
@@ -82,25 +82,27 @@ def integers(*shape: int, kind: str = "int32", seed: int = 0) -> np.ndarray:
 
 
 def program(body: tuple, buffers: tuple, parameters: tuple[str, ...] = ("n",)) -> HostProgram:
-    return HostProgram("p", tuple(Parameter(p, I32) for p in parameters), buffers, body)
+    return HostProgram(
+        name="p", parameters=tuple(Parameter(p, I32) for p in parameters), buffers=buffers, body=body
+    )
 
 
 def gemm(kind: ElementType = I32, **changes: object) -> HostProgram:
     node = MdHom(
-        "S",
-        ("i", "j", "k"),
-        (M, N, Name("p")),
-        (
+        name="S",
+        iterators=("i", "j", "k"),
+        extents=(M, N, Name("p")),
+        inputs=(
             View("A", (unit(3, 0), unit(3, 2))),
             View("B", (unit(3, 2), unit(3, 1))),
             View("C", (unit(3, 0), unit(3, 1))),
             View("beta", ()),
         ),
-        (View("C", (unit(3, 0), unit(3, 1))),),
-        (mul(Read(0, kind), Read(1, kind)),),
-        (CAT, CAT, pw(BinaryOp.ADD, kind, 0)),
-        (mul(Read(2, kind), Read(3, kind)),),
-        (mul(Read(4, kind), Constant(2, kind)),),
+        outputs=(View("C", (unit(3, 0), unit(3, 1))),),
+        terms=(mul(Read(0, kind), Read(1, kind)),),
+        combine=(CAT, CAT, pw(BinaryOp.ADD, kind, 0)),
+        initial=(mul(Read(2, kind), Read(3, kind)),),
+        finish=(mul(Read(4, kind), Constant(2, kind)),),
     )
     shape = {"A": (M, Name("p")), "B": (Name("p"), N), "C": (M, N), "beta": ()}
     buffers = tuple(buffer(b, kind, s, Role.UPDATED if b == "C" else Role.INPUT) for b, s in shape.items())
@@ -143,15 +145,15 @@ def test_a_large_product_is_cut_into_boxes() -> None:
 
 def scan_program(combine: tuple[CombineOperator, ...], initial: Expression | None) -> HostProgram:
     node = MdHom(
-        "S",
-        ("i", "j"),
-        (N, M),
-        (View("x", (unit(2, 0), unit(2, 1))), View("s", (unit(2, 0),))),
-        (View("y", (unit(2, 0), unit(2, 1))),),
-        (Read(0, I32),),
-        combine,
-        (initial,),
-        (None,),
+        name="S",
+        iterators=("i", "j"),
+        extents=(N, M),
+        inputs=(View("x", (unit(2, 0), unit(2, 1))), View("s", (unit(2, 0),))),
+        outputs=(View("y", (unit(2, 0), unit(2, 1))),),
+        terms=(Read(0, I32),),
+        combine=combine,
+        initial=(initial,),
+        finish=(None,),
     )
     buffers = (
         buffer("x", I32, (N, M), Role.INPUT),
@@ -177,15 +179,15 @@ def test_serial_dimension_is_listing_2() -> None:
     begun = Select(first, Constant(0, I32), Read(2, I32))
     c = View("C", (unit(3, 0), unit(3, 1)))
     node = MdHom(
-        "S",
-        ("i", "j", "k"),
-        (N, N, N),
-        (View("A", (unit(3, 0), unit(3, 2))), View("B", (unit(3, 2), unit(3, 1))), c),
-        (c,),
-        (add(begun, mul(Read(0, I32), Read(1, I32))),),
-        (CAT, CAT, SERIAL),
-        (None,),
-        (None,),
+        name="S",
+        iterators=("i", "j", "k"),
+        extents=(N, N, N),
+        inputs=(View("A", (unit(3, 0), unit(3, 2))), View("B", (unit(3, 2), unit(3, 1))), c),
+        outputs=(c,),
+        terms=(add(begun, mul(Read(0, I32), Read(1, I32))),),
+        combine=(CAT, CAT, SERIAL),
+        initial=(None,),
+        finish=(None,),
     )
     buffers = tuple(buffer(b, I32, (N, N), Role.UPDATED if b == "C" else Role.INPUT) for b in "ABC")
     a, b = integers(6, 6), integers(6, 6, seed=1)
@@ -197,7 +199,7 @@ def argmin_combiner() -> Combiner:
     """(value, index): the smaller value, of equal ones the first."""
     wins = Compare(CompareOp.LE, Read(0, I32), Read(2, I32))
     results = (Select(wins, Read(0, I32), Read(2, I32)), Select(wins, Read(1, I64), Read(3, I64)))
-    return Combiner("argmin", results, (None, None), commutative=False)
+    return Combiner(name="argmin", results=results, neutral=(None, None), commutative=False)
 
 
 @pytest.mark.parametrize("order", [Order.POINTWISE, Order.PREFIX])
@@ -205,15 +207,15 @@ def test_two_outputs_combined_together(order: Order) -> None:
     kept = (unit(2, 0),) if order is Order.POINTWISE else (unit(2, 0), unit(2, 1))
     shape = (N,) if order is Order.POINTWISE else (N, M)
     node = MdHom(
-        "S",
-        ("i", "j"),
-        (N, M),
-        (View("x", (unit(2, 0), unit(2, 1))),),
-        (View("least", kept), View("at", kept)),
-        (Read(0, I32), Iterator(1, I64)),
-        (CAT, CombineOperator(order, argmin_combiner())),
-        (None, None),
-        (None, None),
+        name="S",
+        iterators=("i", "j"),
+        extents=(N, M),
+        inputs=(View("x", (unit(2, 0), unit(2, 1))),),
+        outputs=(View("least", kept), View("at", kept)),
+        terms=(Read(0, I32), Iterator(1, I64)),
+        combine=(CAT, CombineOperator(order, argmin_combiner())),
+        initial=(None, None),
+        finish=(None, None),
     )
     buffers = (
         buffer("x", I32, (N, M), Role.INPUT),
@@ -234,17 +236,17 @@ def test_two_outputs_combined_together(order: Order) -> None:
 def test_guard_initial_and_written(neutral: int | None, start: int) -> None:
     """Triangular: ``for i: for j < i: y[i] += x[i][j]``, only for i < 5."""
     node = MdHom(
-        "S",
-        ("i", "j"),
-        (N, N),
-        (View("x", (unit(2, 0), unit(2, 1))), View("y", (unit(2, 0),))),
-        (View("y", (unit(2, 0),)),),
-        (Read(0, I32),),
-        (CAT, pw(BinaryOp.ADD, I32, neutral)),
-        (Read(1, I32) if start else None,),
-        (None,),
-        Operation("<", (Name("j"), Name("i"))),
-        Operation("<", (Name("i"), Number(5))),
+        name="S",
+        iterators=("i", "j"),
+        extents=(N, N),
+        inputs=(View("x", (unit(2, 0), unit(2, 1))), View("y", (unit(2, 0),))),
+        outputs=(View("y", (unit(2, 0),)),),
+        terms=(Read(0, I32),),
+        combine=(CAT, pw(BinaryOp.ADD, I32, neutral)),
+        initial=(Read(1, I32) if start else None,),
+        finish=(None,),
+        guard=Operation("<", (Name("j"), Name("i"))),
+        written=Operation("<", (Name("i"), Number(5))),
     )
     buffers = (buffer("x", I32, (N, N), Role.INPUT), buffer("y", I32, (N,), Role.UPDATED))
     x, y = integers(8, 8), integers(8, seed=7)
@@ -261,15 +263,15 @@ def test_guard_initial_and_written(neutral: int | None, start: int) -> None:
 def test_histogram(op: BinaryOp) -> None:
     element = View("h", (Read(0, I32),))
     node = MdHom(
-        "S",
-        ("i",),
-        (N,),
-        (View("bin", (unit(1, 0),)), View("w", (unit(1, 0),)), element),
-        (element,),
-        (Read(1, I32),),
-        (pw(op, I32, 0 if op is BinaryOp.ADD else None),),
-        (Read(2, I32),),
-        (None,),
+        name="S",
+        iterators=("i",),
+        extents=(N,),
+        inputs=(View("bin", (unit(1, 0),)), View("w", (unit(1, 0),)), element),
+        outputs=(element,),
+        terms=(Read(1, I32),),
+        combine=(pw(op, I32, 0 if op is BinaryOp.ADD else None),),
+        initial=(Read(2, I32),),
+        finish=(None,),
     )
     buffers = (
         buffer("bin", I32, (N,), Role.INPUT),
@@ -291,18 +293,18 @@ def test_histogram(op: BinaryOp) -> None:
 
 def test_permutation_and_custom_operator_into_data_dependent_places() -> None:
     """The first value that arrives in a bin stays: an operator without neutral element, not commutative."""
-    first = Combiner("first", (Read(0, I32),), (None,), commutative=False)
+    first = Combiner(name="first", results=(Read(0, I32),), neutral=(None,), commutative=False)
     for combine, expected in ((CombineOperator(Order.POINTWISE, first), [10, 11, -1]), (CAT, [12, 13, -1])):
         node = MdHom(
-            "S",
-            ("i",),
-            (N,),
-            (View("bin", (unit(1, 0),)), View("w", (unit(1, 0),))),
-            (View("h", (Read(0, I32),)),),
-            (Read(1, I32),),
-            (combine,),
-            (None,),
-            (None,),
+            name="S",
+            iterators=("i",),
+            extents=(N,),
+            inputs=(View("bin", (unit(1, 0),)), View("w", (unit(1, 0),))),
+            outputs=(View("h", (Read(0, I32),)),),
+            terms=(Read(1, I32),),
+            combine=(combine,),
+            initial=(None,),
+            finish=(None,),
         )
         buffers = (
             buffer("bin", I32, (N,), Role.INPUT),
@@ -321,15 +323,15 @@ def test_permutation_and_custom_operator_into_data_dependent_places() -> None:
 def test_different_operators_in_different_dimensions() -> None:
     """The largest row sum."""
     node = MdHom(
-        "S",
-        ("i", "j"),
-        (N, M),
-        (View("x", (unit(2, 0), unit(2, 1))),),
-        (View("y", ()),),
-        (Read(0, I32),),
-        (pw(BinaryOp.MAXIMUM, I32, None), pw(BinaryOp.ADD, I32, 0)),
-        (None,),
-        (None,),
+        name="S",
+        iterators=("i", "j"),
+        extents=(N, M),
+        inputs=(View("x", (unit(2, 0), unit(2, 1))),),
+        outputs=(View("y", ()),),
+        terms=(Read(0, I32),),
+        combine=(pw(BinaryOp.MAXIMUM, I32, None), pw(BinaryOp.ADD, I32, 0)),
+        initial=(None,),
+        finish=(None,),
     )
     buffers = (buffer("x", I32, (N, M), Role.INPUT), buffer("y", I32, (), Role.OUTPUT))
     x = integers(6, 9)
@@ -341,34 +343,34 @@ def test_host_loops_branches_copies_and_parameter_values() -> None:
     """Three Jacobi steps with a ping-pong copy; every odd one doubles."""
     copied = View("old", (unit(1, 0),)), View("old", (unit(1, 0, 2),))
     even = MdHom(
-        "S",
-        ("i",),
-        (Operation("-", (N, Number(2))),),
-        copied,
-        (View("x", (unit(1, 0, 1),)),),
-        (add(add(Read(0, I32), Read(1, I32)), ParameterValue("t", I32)),),
-        (CAT,),
-        (None,),
-        (None,),
+        name="S",
+        iterators=("i",),
+        extents=(Operation("-", (N, Number(2))),),
+        inputs=copied,
+        outputs=(View("x", (unit(1, 0, 1),)),),
+        terms=(add(add(Read(0, I32), Read(1, I32)), ParameterValue("t", I32)),),
+        combine=(CAT,),
+        initial=(None,),
+        finish=(None,),
     )
     twice = MdHom(
-        "D",
-        ("i",),
-        (N,),
-        (View("x", (unit(1, 0),)),),
-        (View("x", (unit(1, 0),)),),
-        (mul(Read(0, I32), Constant(2, I32)),),
-        (CAT,),
-        (None,),
-        (None,),
+        name="D",
+        iterators=("i",),
+        extents=(N,),
+        inputs=(View("x", (unit(1, 0),)),),
+        outputs=(View("x", (unit(1, 0),)),),
+        terms=(mul(Read(0, I32), Constant(2, I32)),),
+        combine=(CAT,),
+        initial=(None,),
+        finish=(None,),
     )
     odd = Operation("==", (Operation("%", (Name("t"), Number(2))), Number(1)))
     loop = HostLoop(
-        "t",
-        Number(0),
-        Operation("<", (Name("t"), Number(3))),
-        Number(1),
-        (Copy("x", "old"), even, HostBranch(odd, (twice,))),
+        iterator="t",
+        start=Number(0),
+        condition=Operation("<", (Name("t"), Number(3))),
+        step=Number(1),
+        body=(Copy("x", "old"), even, HostBranch(odd, (twice,))),
     )
     buffers = (buffer("x", I32, (N,), Role.UPDATED), buffer("old", I32, (N,), Role.LOCAL))
     x = integers(9)
@@ -387,17 +389,23 @@ def nest() -> Nest:
     """Per row i: t = 0; for j <= i: if (x > 0) t += x[i][j] (t private), y[i] = t; the last row n - 1 - i."""
     lanes = ("r",)
     i = Operation("-", (Operation("-", (N, Number(1))), Name("r")))
-    zero = Assignment("Z", ("i",), View("t", ()), (), Constant(0, I32))
+    zero = Assignment(name="Z", iterators=("i",), target=View("t", ()), reads=(), value=Constant(0, I32))
     x = View("x", (unit(2, 0), unit(2, 1)))
     more = Assignment(
-        "A",
-        ("i", "j"),
-        View("t", ()),
-        (View("t", ()), x),
-        add(Read(0, I32), Read(1, I32)),
-        Compare(CompareOp.GT, Read(1, I32), Constant(0, I32)),
+        name="A",
+        iterators=("i", "j"),
+        target=View("t", ()),
+        reads=(View("t", ()), x),
+        value=add(Read(0, I32), Read(1, I32)),
+        condition=Compare(CompareOp.GT, Read(1, I32), Constant(0, I32)),
     )
-    out = Assignment("O", ("i",), View("y", (unit(1, 0),)), (View("t", ()),), Read(0, I32))
+    out = Assignment(
+        name="O",
+        iterators=("i",),
+        target=View("y", (unit(1, 0),)),
+        reads=(View("t", ()),),
+        value=Read(0, I32),
+    )
     inner = Loop(
         "c1",
         Number(0),
@@ -407,7 +415,14 @@ def nest() -> Nest:
     )
     skipped = Branch(Operation("==", (i, Number(2))), (), (Instance("O", (i,)),))
     body = (Instance("Z", (i,)), inner, skipped)
-    return Nest("W", lanes, (N,), body, (zero, more, out), (Buffer("t", I32, (), Role.LOCAL),))
+    return Nest(
+        name="W",
+        iterators=lanes,
+        extents=(N,),
+        body=body,
+        assignments=(zero, more, out),
+        private=(Buffer(name="t", type=I32, shape=(), role=Role.LOCAL),),
+    )
 
 
 @pytest.mark.parametrize("n", [7, 40])
@@ -427,9 +442,16 @@ def test_conversions_in_views() -> None:
     """``y[i] = x[i / 2]`` as a computed index."""
     half = Binary(BinaryOp.DIVIDE, Iterator(0, I64), Constant(2, I64))
     node = MdHom(
-        "S", ("i",), (N,), (View("x", (half,)),), (View("y", (unit(1, 0),)),), (Convert(F64, Read(0, I32)),),
-        (CAT,), (None,), (None,),
-    )  # fmt: skip
+        name="S",
+        iterators=("i",),
+        extents=(N,),
+        inputs=(View("x", (half,)),),
+        outputs=(View("y", (unit(1, 0),)),),
+        terms=(Convert(F64, Read(0, I32)),),
+        combine=(CAT,),
+        initial=(None,),
+        finish=(None,),
+    )
     buffers = (buffer("x", I32, (N,), Role.INPUT), buffer("y", F64, (N,), Role.OUTPUT))
     x = integers(9)
     assert np.array_equal(
@@ -439,7 +461,15 @@ def test_conversions_in_views() -> None:
 
 def test_writing_outside_is_an_error() -> None:
     node = MdHom(
-        "S", ("i",), (N,), (), (View("y", (unit(1, 0, 1),)),), (Constant(1, I32),), (CAT,), (None,), (None,)
+        name="S",
+        iterators=("i",),
+        extents=(N,),
+        inputs=(),
+        outputs=(View("y", (unit(1, 0, 1),)),),
+        terms=(Constant(1, I32),),
+        combine=(CAT,),
+        initial=(None,),
+        finish=(None,),
     )
     with pytest.raises(IndexError, match="S writes y at 4, of 4"):
         evaluate_host(program((node,), (buffer("y", I32, (N,), Role.OUTPUT),)), {"n": 4}, {})

@@ -117,19 +117,27 @@ def affine_maps() -> Combiner:
     a, b, c, d = reads(4)
     product = Binary(BinaryOp.MULTIPLY, c, b)
     return Combiner(
-        "then", (Binary(BinaryOp.MULTIPLY, a, c), Binary(BinaryOp.ADD, product, d)), (1, 0), commutative=False
+        name="then",
+        results=(Binary(BinaryOp.MULTIPLY, a, c), Binary(BinaryOp.ADD, product, d)),
+        neutral=(1, 0),
+        commutative=False,
     )
 
 
 def largest_with_place() -> Combiner:
     a, i, b, j = Read(0, F32), Read(1, I32), Read(2, F32), Read(3, I32)
     wins = Compare(CompareOp.GE, a, b)
-    return Combiner("argmax", (Select(wins, a, b), Select(wins, i, j)), (None, None), commutative=False)
+    return Combiner(
+        name="argmax",
+        results=(Select(wins, a, b), Select(wins, i, j)),
+        neutral=(None, None),
+        commutative=False,
+    )
 
 
 def one(op: BinaryOp, neutral: float) -> Combiner:
     a, b = reads(2)
-    return Combiner(op.value, (Binary(op, a, b),), (neutral,))
+    return Combiner(name=op.value, results=(Binary(op, a, b),), neutral=(neutral,))
 
 
 def combined(combiner: Combiner, order: Order, n: int) -> HostProgram:
@@ -138,9 +146,11 @@ def combined(combiner: Combiner, order: Order, n: int) -> HostProgram:
     names = [f"y{o}" for o in range(len(kinds))]
     kept = order is Order.PREFIX
     shape = (Number(n),) if kept else ()
-    buffers = [Buffer(f"x{o}", k, (Number(n),), Role.INPUT) for o, k in enumerate(kinds)]
-    buffers += [Buffer(name, k, shape, Role.OUTPUT) for name, k in zip(names, kinds, strict=True)]
-    buffers.append(Buffer("s", F32, (), Role.INPUT))
+    buffers = [Buffer(name=f"x{o}", type=k, shape=(Number(n),), role=Role.INPUT) for o, k in enumerate(kinds)]
+    buffers += [
+        Buffer(name=name, type=k, shape=shape, role=Role.OUTPUT) for name, k in zip(names, kinds, strict=True)
+    ]
+    buffers.append(Buffer(name="s", type=F32, shape=(), role=Role.INPUT))
     count = len(kinds)
     unit = (Index((1,), ZERO),)
     views = (*(View(f"x{o}", unit) for o in range(count)), View("s", ()))
@@ -149,17 +159,17 @@ def combined(combiner: Combiner, order: Order, n: int) -> HostProgram:
         for o, k in enumerate(kinds)
     )
     node = MdHom(
-        "combined",
-        ("i",),
-        (Number(n),),
-        views,
-        tuple(View(name, unit if kept else ()) for name in names),
-        terms,
-        (CombineOperator(order, combiner),),
-        (None,) * count,
-        (None,) * count,
+        name="combined",
+        iterators=("i",),
+        extents=(Number(n),),
+        inputs=views,
+        outputs=tuple(View(name, unit if kept else ()) for name in names),
+        terms=terms,
+        combine=(CombineOperator(order, combiner),),
+        initial=(None,) * count,
+        finish=(None,) * count,
     )
-    return HostProgram("combined", (), tuple(buffers), (node,))
+    return HostProgram(name="combined", parameters=(), buffers=tuple(buffers), body=(node,))
 
 
 def in_random_order(combiner: Combiner, rows: list[tuple[Any, ...]], rng: np.random.Generator) -> Any:

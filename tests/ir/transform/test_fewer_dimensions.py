@@ -121,9 +121,11 @@ def test_random_statements_keep_their_meaning(program: Program, seed: int) -> No
         if isinstance(node, MdHom):
             used = {view.buffer for view in (*node.inputs, *node.outputs)}
             buffers = tuple(
-                Buffer(b.name, b.type, b.shape, Role.UPDATED) for b in host.buffers if b.name in used
+                Buffer(name=b.name, type=b.type, shape=b.shape, role=Role.UPDATED)
+                for b in host.buffers
+                if b.name in used
             )
-            alone = HostProgram("alone", (), buffers, (node,))
+            alone = HostProgram(name="alone", parameters=(), buffers=buffers, body=(node,))
             given = {b.name: arrays.get(b.name, np.ones(shape_of(b, {}), b.type.dtype)) for b in buffers}
             wanted = evaluate_host(alone, {}, given)
             found = run_flat(alone, given)

@@ -43,34 +43,34 @@ from polyloom.polyhedra.loops.tree import Instance, Loop, Name, Number, Operatio
 I32, F32 = ElementType.INT32, ElementType.FLOAT32
 N, T = Name("n"), Name("t")
 ROW, COLUMN = Index((1, 0)), Index((0, 1))
-ADD = Combiner("+", (Binary(BinaryOp.ADD, Read(0, I32), Read(1, I32)),), (0,))
+ADD = Combiner(name="+", results=(Binary(BinaryOp.ADD, Read(0, I32), Read(1, I32)),), neutral=(0,))
 KEEP, SUM = CombineOperator(Order.CONCATENATE), CombineOperator(Order.POINTWISE, ADD)
 HOM = MdHom(
-    "S1",
-    ("i", "j"),
-    (N, Operation("+", (T, Number(1)))),
-    (View("A", (ROW, COLUMN)), View("y", (ROW,))),
-    (View("y", (ROW,)),),
-    (Binary(BinaryOp.MULTIPLY, Read(0, I32), ParameterValue("n", I32)),),
-    (KEEP, SUM),
-    (Read(1, I32),),
-    (Binary(BinaryOp.MULTIPLY, Read(2, I32), Constant(3, I32)),),
-    Operation("<=", (Name("j"), Name("i"))),
-    Operation("<", (Name("i"), T)),
+    name="S1",
+    iterators=("i", "j"),
+    extents=(N, Operation("+", (T, Number(1)))),
+    inputs=(View("A", (ROW, COLUMN)), View("y", (ROW,))),
+    outputs=(View("y", (ROW,)),),
+    terms=(Binary(BinaryOp.MULTIPLY, Read(0, I32), ParameterValue("n", I32)),),
+    combine=(KEEP, SUM),
+    initial=(Read(1, I32),),
+    finish=(Binary(BinaryOp.MULTIPLY, Read(2, I32), Constant(3, I32)),),
+    guard=Operation("<=", (Name("j"), Name("i"))),
+    written=Operation("<", (Name("i"), T)),
 )
 ASSIGNMENT = Assignment(
-    "S2",
-    ("a",),
-    View("s", ()),
-    (View("s", ()), View("y", (Index((1,)),))),
-    Binary(BinaryOp.ADD, Read(0, I32), Read(1, I32)),
-    Compare(CompareOp.GT, Read(1, I32), Constant(0, I32)),
+    name="S2",
+    iterators=("a",),
+    target=View("s", ()),
+    reads=(View("s", ()), View("y", (Index((1,)),))),
+    value=Binary(BinaryOp.ADD, Read(0, I32), Read(1, I32)),
+    condition=Compare(CompareOp.GT, Read(1, I32), Constant(0, I32)),
 )
 NEST = Nest(
-    "W",
-    ("p",),
-    (N,),
-    (
+    name="W",
+    iterators=("p",),
+    extents=(N,),
+    body=(
         Loop(
             "c0",
             Number(0),
@@ -79,19 +79,27 @@ NEST = Nest(
             (Instance("S2", (Name("c0"),)),),
         ),
     ),
-    (ASSIGNMENT,),
-    (Buffer("s", I32, (), Role.LOCAL),),
+    assignments=(ASSIGNMENT,),
+    private=(Buffer(name="s", type=I32, shape=(), role=Role.LOCAL),),
 )
 
 
 def program(*body: Any) -> HostProgram:
     buffers = (
-        Buffer("A", I32, (N, N), Role.INPUT),
-        Buffer("y", I32, (N,), Role.UPDATED),
-        Buffer("z", I32, (N,), Role.LOCAL),
+        Buffer(name="A", type=I32, shape=(N, N), role=Role.INPUT),
+        Buffer(name="y", type=I32, shape=(N,), role=Role.UPDATED),
+        Buffer(name="z", type=I32, shape=(N,), role=Role.LOCAL),
     )
-    loop = HostLoop("t", Number(0), Operation("<", (T, N)), Number(1), body)
-    return HostProgram("p", (Parameter("n", I32),), buffers, (loop,), Operation(">", (N, Number(0))))
+    loop = HostLoop(
+        iterator="t", start=Number(0), condition=Operation("<", (T, N)), step=Number(1), body=body
+    )
+    return HostProgram(
+        name="p",
+        parameters=(Parameter("n", I32),),
+        buffers=buffers,
+        body=(loop,),
+        context=Operation(">", (N, Number(0))),
+    )
 
 
 GOOD = program(HOM, HostBranch(Operation("==", (T, Number(0))), (Copy("y", "z"),), (NEST,)))

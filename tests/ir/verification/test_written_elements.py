@@ -46,17 +46,17 @@ def the_map(offset: int = 0, *, extent: object = N, step: int = 1, written: obje
     inputs = (View("x", (Index((1,)),)),)
     target = view(Index((step,), Number(offset)))
     return MdHom(
-        "map",
-        ("i",),
-        (extent,),
-        inputs,
-        (target,),
-        (VALUE,),
-        (KEEP,),
-        (None,),
-        (None,),
-        written,
-        written,  # type: ignore[arg-type]
+        name="map",
+        iterators=("i",),
+        extents=(extent,),
+        inputs=inputs,
+        outputs=(target,),
+        terms=(VALUE,),
+        combine=(KEEP,),
+        initial=(None,),
+        finish=(None,),
+        guard=written,
+        written=written,  # type: ignore[arg-type]
     )
 
 
@@ -65,15 +65,27 @@ def combining(operator: CombineOperator) -> MdHom:
     target = view(Index((1, 0) if operator is SUM else (0, 1)))
     inputs = (View("x", (Index((1, 0)), Index((0, 1)))),)
     orders = (KEEP, operator)
-    return MdHom("sum", ("i", "j"), (N, N), inputs, (target,), (VALUE,), orders, (None,), (None,))
+    return MdHom(
+        name="sum",
+        iterators=("i", "j"),
+        extents=(N, N),
+        inputs=inputs,
+        outputs=(target,),
+        terms=(VALUE,),
+        combine=orders,
+        initial=(None,),
+        finish=(None,),
+    )
 
 
 def nest(start: int, condition: Operation, step: int) -> Nest:
     """``for (k = start; condition; k += step) s[k] = x[k]`` as a node."""
     here = (Index((1,)),)
-    assignment = Assignment("A", ("i",), View("s", here), (View("x", here),), VALUE)
+    assignment = Assignment(
+        name="A", iterators=("i",), target=View("s", here), reads=(View("x", here),), value=VALUE
+    )
     body = (Loop("k", Number(start), condition, Number(step), (Instance("A", (Name("k"),)),)),)
-    return Nest("nest", (), (), body, (assignment,))
+    return Nest(name="nest", iterators=(), extents=(), body=body, assignments=(assignment,))
 
 
 def below(name: str, bound: object = N) -> Operation:
@@ -84,7 +96,13 @@ def at(index: Index, extent: object = N) -> MdHom:
     return replace(the_map(extent=extent), outputs=(view(index),))
 
 
-ONE_BY_ONE = HostLoop("t", Number(0), below("t"), Number(1), (at(Index((1,), Name("t")), Number(1)),))
+ONE_BY_ONE = HostLoop(
+    iterator="t",
+    start=Number(0),
+    condition=below("t"),
+    step=Number(1),
+    body=(at(Index((1,), Name("t")), Number(1)),),
+)
 SAME = {
     "a map": (the_map(),),
     "a sum": (combining(SUM),),

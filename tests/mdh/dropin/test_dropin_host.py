@@ -48,7 +48,7 @@ __kernel void put(__global const int *t, __global int *x) {
 
 
 def node(name: str) -> Nest:
-    return Nest(name, (), (), (), ())
+    return Nest(name=name, iterators=(), extents=(), body=(), assignments=())
 
 
 def launches(found: MdHom | Nest) -> Launch:
@@ -64,15 +64,23 @@ def launches(found: MdHom | Nest) -> Launch:
 def program() -> HostProgram:
     """``z = x``; ``x += k * y`` for k = 3, 2, ..., -1 but not 2, where x is reversed; then ``y = z``."""
     branch = HostBranch(Operation("==", (Name("k"), Number(2))), (node("reverse"),), (node("add"),))
-    loop = HostLoop("k", Number(3), Operation(">=", (K, Number(-1))), Number(-1), (branch,))
+    loop = HostLoop(
+        iterator="k",
+        start=Number(3),
+        condition=Operation(">=", (K, Number(-1))),
+        step=Number(-1),
+        body=(branch,),
+    )
     buffers = (
-        Buffer("x", INT, (N,), Role.UPDATED),
-        Buffer("y", INT, (N,), Role.UPDATED),
-        Buffer("z", INT, (N,), Role.LOCAL),
+        Buffer(name="x", type=INT, shape=(N,), role=Role.UPDATED),
+        Buffer(name="y", type=INT, shape=(N,), role=Role.UPDATED),
+        Buffer(name="z", type=INT, shape=(N,), role=Role.LOCAL),
     )
     body = (Copy("x", "z"), loop, Copy("z", "y"))
     context = Operation(">=", (N, Number(0)))
-    return HostProgram("f", (Parameter("n", INT),), buffers, body, context)
+    return HostProgram(
+        name="f", parameters=(Parameter("n", INT),), buffers=buffers, body=body, context=context
+    )
 
 
 MAIN = """\

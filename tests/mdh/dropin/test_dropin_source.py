@@ -22,12 +22,12 @@ TEXT = """\
 """
 INT, FLOAT = ElementType.INT32, ElementType.FLOAT32
 BUFFERS = (
-    Buffer("a", FLOAT, (Name("n"),), Role.INPUT),
-    Buffer("s", FLOAT, (), Role.INPUT),
-    Buffer("t", FLOAT, (), Role.UPDATED),
-    Buffer("inner", FLOAT, (), Role.LOCAL),
+    Buffer(name="a", type=FLOAT, shape=(Name("n"),), role=Role.INPUT),
+    Buffer(name="s", type=FLOAT, shape=(), role=Role.INPUT),
+    Buffer(name="t", type=FLOAT, shape=(), role=Role.UPDATED),
+    Buffer(name="inner", type=FLOAT, shape=(), role=Role.LOCAL),
 )
-PROGRAM = HostProgram("f", (Parameter("n", INT),), BUFFERS, ())
+PROGRAM = HostProgram(name="f", parameters=(Parameter("n", INT),), buffers=BUFFERS, body=())
 
 
 VARIABLES = {b.name: Variable((b.name,), (len(b.shape),)) for b in BUFFERS}

@@ -17,7 +17,9 @@ INT = ElementType.INT32
 
 
 def prefix(op: BinaryOp, kind: ElementType, neutral: float | None) -> CombineOperator:
-    combiner = Combiner(op.value, (binary(op, read(0, kind), read(1, kind)),), (neutral,))
+    combiner = Combiner(
+        name=op.value, results=(binary(op, read(0, kind), read(1, kind)),), neutral=(neutral,)
+    )
     return CombineOperator(Order.PREFIX, combiner)
 
 
@@ -39,7 +41,16 @@ def scan(
     inputs = (View("x", (at(1),)), View("s", ()))
     output = View("y", (at(1),))
     combine = (prefix(op, kind, neutral),)
-    hom = MdHom("scan", ("i",), (Number(n),), inputs, (output,), (term,), combine, **given)
+    hom = MdHom(
+        name="scan",
+        iterators=("i",),
+        extents=(Number(n),),
+        inputs=inputs,
+        outputs=(output,),
+        terms=(term,),
+        combine=combine,
+        **given,
+    )
     shapes = buffer("x", kind, (n,)), buffer("s", kind, ()), buffer("y", kind, (n,), Role.UPDATED)
     return program(hom, *shapes)
 
@@ -49,15 +60,15 @@ def histogram(n: int, bins: int, kind: ElementType = INT) -> HostProgram:
     element = View("h", (read(0, INT),))
     inputs, combine, extents = (View("place", (at(1),)), element), (sums(kind),), (Number(n),)
     hom = MdHom(
-        "histogram",
-        ("i",),
-        extents,
-        inputs,
-        (element,),
-        (Constant(1, kind),),
-        combine,
-        (read(1, kind),),
-        (None,),
+        name="histogram",
+        iterators=("i",),
+        extents=extents,
+        inputs=inputs,
+        outputs=(element,),
+        terms=(Constant(1, kind),),
+        combine=combine,
+        initial=(read(1, kind),),
+        finish=(None,),
     )
     return program(hom, buffer("place", INT, (n,)), buffer("h", kind, (bins,), Role.UPDATED))
 
@@ -92,9 +103,16 @@ def test_scans_of_several_rows() -> None:
     kind, operator = INT, prefix(BinaryOp.ADD, INT, 0)
     x, y = View("x", (at(0, 1), at(1, 0))), View("y", (at(1, 0), at(0, 1)))
     hom = MdHom(
-        "rows", ("i", "r"), (Number(8000), Number(3)), (x,), (y,), (read(0, kind),), (operator, KEEP),
-        (None,), (None,),
-    )  # fmt: skip
+        name="rows",
+        iterators=("i", "r"),
+        extents=(Number(8000), Number(3)),
+        inputs=(x,),
+        outputs=(y,),
+        terms=(read(0, kind),),
+        combine=(operator, KEEP),
+        initial=(None,),
+        finish=(None,),
+    )
     given = program(hom, buffer("x", kind, (3, 8000)), buffer("y", kind, (8000, 3), Role.OUTPUT))
     assert kernels(given) == 3
     check(given, None, {})

@@ -21,8 +21,8 @@ def program(
     *buffers: tuple[str, tuple[IntExpression, ...], Role], context: IntExpression | None = None
 ) -> HostProgram:
     parameters = (Parameter("n", I32), Parameter("m", I32))
-    made = tuple(Buffer(name, F32, shape, role) for name, shape, role in buffers)
-    return HostProgram("f", parameters, made, (), context)
+    made = tuple(Buffer(name=name, type=F32, shape=shape, role=role) for name, shape, role in buffers)
+    return HostProgram(name="f", parameters=parameters, buffers=made, body=(), context=context)
 
 
 GEMV = program(("y", (N,), Role.UPDATED), ("A", (N, M), Role.INPUT), ("x", (M,), Role.INPUT))

@@ -102,11 +102,11 @@ def integers(*shape: int, seed: int = 0) -> Any:
 
 
 def vector(name: str, role: Role, extent: Any = N) -> Buffer:
-    return Buffer(name, I32, (extent,), role)
+    return Buffer(name=name, type=I32, shape=(extent,), role=role)
 
 
 PARAMETERS = (Parameter("n", I32),)
-SUM = Combiner("+", (add(Read(0, I32), Read(1, I32)),), (0,))
+SUM = Combiner(name="+", results=(add(Read(0, I32), Read(1, I32)),), neutral=(0,))
 KEEP, REDUCE = CombineOperator(Order.CONCATENATE), CombineOperator(Order.POINTWISE, SUM)
 
 
@@ -117,15 +117,36 @@ def shift(name: str, source: str, target: str) -> MdHom:
 
     term = add(add(Read(0, I32), Read(1, I32)), ParameterValue("t", I32))
     extents = (Operation("-", (N, Number(1))),)
-    return MdHom(name, ("i",), extents, reads, (View(target, (at(1),)),), (term,), (KEEP,), (None,), (None,))
+    return MdHom(
+        name=name,
+        iterators=("i",),
+        extents=extents,
+        inputs=reads,
+        outputs=(View(target, (at(1),)),),
+        terms=(term,),
+        combine=(KEEP,),
+        initial=(None,),
+        finish=(None,),
+    )
 
 
 def stepped(start: int, steps: int) -> HostProgram:
     """A host loop with a branch and copies: what time steps become."""
     even = Operation("==", (Operation("%", (ROW, Number(2))), Number(0)))
     body = (shift("S", "a", "b"), HostBranch(even, (Copy("b", "a"),), (shift("R", "b", "a"),)))
-    loop = HostLoop("t", Number(start), Operation("<", (ROW, Number(steps))), Number(1), body)
-    return HostProgram("steps", PARAMETERS, (vector("a", Role.UPDATED), vector("b", Role.UPDATED)), (loop,))
+    loop = HostLoop(
+        iterator="t",
+        start=Number(start),
+        condition=Operation("<", (ROW, Number(steps))),
+        step=Number(1),
+        body=body,
+    )
+    return HostProgram(
+        name="steps",
+        parameters=PARAMETERS,
+        buffers=(vector("a", Role.UPDATED), vector("b", Role.UPDATED)),
+        body=(loop,),
+    )
 
 
 @pytest.mark.parametrize("fuse", [True, False])
@@ -145,7 +166,13 @@ def test_a_loop_over_tiny_launches_is_one_kernel(n: int, launches: int) -> None:
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(md_homs(extras=True), st.integers(0, 2**16))
 def test_every_md_hom_inside_of_a_fused_loop(case: Case, seed: int) -> None:
-    loop = HostLoop("t", Number(0), Operation("<", (Name("t"), Number(3))), Number(1), (case.node,))
+    loop = HostLoop(
+        iterator="t",
+        start=Number(0),
+        condition=Operation("<", (Name("t"), Number(3))),
+        step=Number(1),
+        body=(case.node,),
+    )
     program = replace(case.program, body=(loop,))
     assert_right(program, {}, case.data(seed))
 
@@ -158,18 +185,18 @@ def histogram() -> HostProgram:
     place = Convert(I64, Read(0, I32))
     views = (View("data", (at(1),)), View("count", (place,)))
     node = MdHom(
-        "count",
-        ("i",),
-        (N,),
-        views,
-        (View("count", (place,)),),
-        (Constant(1, I32),),
-        (REDUCE,),
-        (Read(1, I32),),
-        (None,),
+        name="count",
+        iterators=("i",),
+        extents=(N,),
+        inputs=views,
+        outputs=(View("count", (place,)),),
+        terms=(Constant(1, I32),),
+        combine=(REDUCE,),
+        initial=(Read(1, I32),),
+        finish=(None,),
     )
     buffers = (vector("data", Role.INPUT), vector("count", Role.UPDATED, Number(10)))
-    return HostProgram("histogram", PARAMETERS, buffers, (node,))
+    return HostProgram(name="histogram", parameters=PARAMETERS, buffers=buffers, body=(node,))
 
 
 def test_elements_that_data_chooses() -> None:
@@ -179,28 +206,48 @@ def test_elements_that_data_chooses() -> None:
 
 def triangle() -> HostProgram:
     """A nest with private scalars and arrays: row i adds up its first i elements, in a loop."""
-    total, line = Buffer("s", I64, (), Role.LOCAL), Buffer("line", I64, (N,), Role.LOCAL)
+    total, line = (
+        Buffer(name="s", type=I64, shape=(), role=Role.LOCAL),
+        Buffer(name="line", type=I64, shape=(N,), role=Role.LOCAL),
+    )
     row = View("A", (at(1, 0), at(0, 1)))
     assignments = (
-        Assignment("zero", ("i", "j"), View("s", ()), (), Constant(0, I64)),
-        Assignment("keep", ("i", "j"), View("line", (at(0, 1),)), (row,), Convert(I64, Read(0, I32))),
+        Assignment(name="zero", iterators=("i", "j"), target=View("s", ()), reads=(), value=Constant(0, I64)),
         Assignment(
-            "sum",
-            ("i", "j"),
-            View("s", ()),
-            (View("s", ()), View("line", (at(0, 1),))),
-            add(Read(0, I64), add(Read(1, I64), Iterator(1, I64))),
+            name="keep",
+            iterators=("i", "j"),
+            target=View("line", (at(0, 1),)),
+            reads=(row,),
+            value=Convert(I64, Read(0, I32)),
         ),
-        Assignment("store", ("i", "j"), View("y", (at(1, 0),)), (View("s", ()),), Read(0, I64)),
+        Assignment(
+            name="sum",
+            iterators=("i", "j"),
+            target=View("s", ()),
+            reads=(View("s", ()), View("line", (at(0, 1),))),
+            value=add(Read(0, I64), add(Read(1, I64), Iterator(1, I64))),
+        ),
+        Assignment(
+            name="store",
+            iterators=("i", "j"),
+            target=View("y", (at(1, 0),)),
+            reads=(View("s", ()),),
+            value=Read(0, I64),
+        ),
     )
     i, j = Name("i"), Name("j")
     inner = (Instance("keep", (i, j)), Instance("sum", (i, j)))
     odd = Operation("==", (Operation("%", (j, Number(2))), Number(1)))
     loop = Loop("j", Number(0), Operation("<=", (j, i)), Number(1), (Branch(odd, inner, ()),))
     body = (Instance("zero", (i, Number(0))), loop, Instance("store", (i, Number(0))))
-    nest = Nest("rows", ("i",), (N,), body, assignments, (total, line))
-    buffers = (Buffer("A", I32, (N, N), Role.INPUT), Buffer("y", I64, (N,), Role.OUTPUT))
-    return HostProgram("triangle", PARAMETERS, buffers, (nest,))
+    nest = Nest(
+        name="rows", iterators=("i",), extents=(N,), body=body, assignments=assignments, private=(total, line)
+    )
+    buffers = (
+        Buffer(name="A", type=I32, shape=(N, N), role=Role.INPUT),
+        Buffer(name="y", type=I64, shape=(N,), role=Role.OUTPUT),
+    )
+    return HostProgram(name="triangle", parameters=PARAMETERS, buffers=buffers, body=(nest,))
 
 
 @pytest.mark.parametrize("n", [0, 1, 13, 600])
@@ -220,7 +267,13 @@ def test_names_that_mean_something_in_opencl(names: tuple[str, str]) -> None:
     program = stepped(0, 2)
     renamed = {"a": source, "b": target}
     shifted = replace(shift("half", source, target), name="half")
-    loop = HostLoop("t", Number(0), Operation("<", (ROW, Number(2))), Number(1), (shifted,))
+    loop = HostLoop(
+        iterator="t",
+        start=Number(0),
+        condition=Operation("<", (ROW, Number(2))),
+        step=Number(1),
+        body=(shifted,),
+    )
     buffers = tuple(replace(b, name=renamed[b.name]) for b in program.buffers)
     changed = replace(program, name="main", buffers=buffers, body=(loop,))
     assert_right(changed, {"n": 9}, {source: integers(9), target: integers(9)})
@@ -233,8 +286,23 @@ def five_dimensions() -> HostProgram:
     term = Iterator(0, I32)
     for k in range(1, 5):
         term = add(Binary(BinaryOp.MULTIPLY, term, Constant(7, I32)), Iterator(k, I32))  # type: ignore[assignment]
-    node = MdHom("f", names, extents, (), (View("y", unit),), (term,), (KEEP,) * 5, (None,), (None,))
-    return HostProgram("five", (), (Buffer("y", I32, extents, Role.OUTPUT),), (node,))
+    node = MdHom(
+        name="f",
+        iterators=names,
+        extents=extents,
+        inputs=(),
+        outputs=(View("y", unit),),
+        terms=(term,),
+        combine=(KEEP,) * 5,
+        initial=(None,),
+        finish=(None,),
+    )
+    return HostProgram(
+        name="five",
+        parameters=(),
+        buffers=(Buffer(name="y", type=I32, shape=extents, role=Role.OUTPUT),),
+        body=(node,),
+    )
 
 
 def test_more_dimensions_than_a_launch_has() -> None:
@@ -243,24 +311,29 @@ def test_more_dimensions_than_a_launch_has() -> None:
 
 def test_half_precision_without_half_arithmetic() -> None:
     half = ElementType.FLOAT16
-    total = Combiner("+", (Binary(BinaryOp.ADD, Read(0, half), Read(1, half)),), (0,))
+    total = Combiner(name="+", results=(Binary(BinaryOp.ADD, Read(0, half), Read(1, half)),), neutral=(0,))
     term = Binary(BinaryOp.MULTIPLY, Read(0, half), Constant(0.1, half))
     operators = (KEEP, CombineOperator(Order.POINTWISE, total))
     views = (View("x", (at(1, 0), at(0, 1))),)
     node = MdHom(
-        "f",
-        ("i", "j"),
-        (N, Number(9)),
-        views,
-        (View("y", (at(1, 0),)),),
-        (term,),
-        operators,
-        (None,),
-        (None,),
+        name="f",
+        iterators=("i", "j"),
+        extents=(N, Number(9)),
+        inputs=views,
+        outputs=(View("y", (at(1, 0),)),),
+        terms=(term,),
+        combine=operators,
+        initial=(None,),
+        finish=(None,),
     )
-    buffers = (Buffer("x", half, (N, Number(9)), Role.INPUT), Buffer("y", half, (N,), Role.OUTPUT))
+    buffers = (
+        Buffer(name="x", type=half, shape=(N, Number(9)), role=Role.INPUT),
+        Buffer(name="y", type=half, shape=(N,), role=Role.OUTPUT),
+    )
     x = np.random.default_rng(5).normal(size=(11, 9)).astype(np.float16)
-    assert_right(HostProgram("half", PARAMETERS, buffers, (node,)), {"n": 11}, {"x": x})
+    assert_right(
+        HostProgram(name="half", parameters=PARAMETERS, buffers=buffers, body=(node,)), {"n": 11}, {"x": x}
+    )
 
 
 # -- kernels with temporaries, several kernels in a launch
@@ -282,7 +355,13 @@ __kernel void forth(__global const int *t, __global int *b, long n, int step)
 
 def test_kernels_share_temporaries() -> None:
     program = stepped(0, 3)
-    loop = HostLoop("t", Number(0), Operation("<", (ROW, Number(3))), Number(1), (shift("S", "a", "b"),))
+    loop = HostLoop(
+        iterator="t",
+        start=Number(0),
+        condition=Operation("<", (ROW, Number(3))),
+        step=Number(1),
+        body=(shift("S", "a", "b"),),
+    )
     program = replace(program, body=(loop,))
     a, b = integers(17), integers(17)
     bound = bind(Signature(program, ()), {"n": 17, "a": a, "b": b})
@@ -295,7 +374,11 @@ def test_kernels_share_temporaries() -> None:
 
 def test_an_integer_that_does_not_fit() -> None:
     loop = HostLoop(
-        "t", Number(2**31), Operation("<", (ROW, Number(2**31 + 1))), Number(1), (shift("S", "a", "b"),)
+        iterator="t",
+        start=Number(2**31),
+        condition=Operation("<", (ROW, Number(2**31 + 1))),
+        step=Number(1),
+        body=(shift("S", "a", "b"),),
     )
     program = replace(stepped(0, 1), body=(loop,))
     bound = bind(Signature(program, ()), {"a": integers(4), "b": integers(4)})
@@ -305,7 +388,7 @@ def test_an_integer_that_does_not_fit() -> None:
 
 
 def test_too_much_memory_is_one_diagnostic() -> None:
-    huge = Buffer("c", I32, (N, N, N), Role.LOCAL)
+    huge = Buffer(name="c", type=I32, shape=(N, N, N), role=Role.LOCAL)
     program = replace(stepped(0, 1), buffers=(*stepped(0, 1).buffers, huge))
     n = 2**16
     bound = bind(Signature(program, ()), {"n": n, "a": integers(n), "b": integers(n)})
@@ -328,22 +411,22 @@ def test_a_finishing_map_of_a_histogram_is_refused() -> None:
 
 def doubling() -> CompiledProgram:
     node = MdHom(
-        "f",
-        ("i",),
-        (N,),
-        (View("x", (at(1),)), View("s", ())),
-        (View("y", (at(1),)),),
-        (Binary(BinaryOp.MULTIPLY, Read(0, F32), Read(1, F32)),),
-        (KEEP,),
-        (None,),
-        (None,),
+        name="f",
+        iterators=("i",),
+        extents=(N,),
+        inputs=(View("x", (at(1),)), View("s", ())),
+        outputs=(View("y", (at(1),)),),
+        terms=(Binary(BinaryOp.MULTIPLY, Read(0, F32), Read(1, F32)),),
+        combine=(KEEP,),
+        initial=(None,),
+        finish=(None,),
     )
     buffers = (
-        Buffer("s", F32, (), Role.INPUT),
-        Buffer("x", F32, (N,), Role.INPUT),
-        Buffer("y", F32, (N,), Role.OUTPUT),
+        Buffer(name="s", type=F32, shape=(), role=Role.INPUT),
+        Buffer(name="x", type=F32, shape=(N,), role=Role.INPUT),
+        Buffer(name="y", type=F32, shape=(N,), role=Role.OUTPUT),
     )
-    program = HostProgram("scale", PARAMETERS, buffers, (node,))
+    program = HostProgram(name="scale", parameters=PARAMETERS, buffers=buffers, body=(node,))
     return CompiledProgram(program, device(), plain_launch, Signature(program, ("n", "s", "x", "y")))
 
 

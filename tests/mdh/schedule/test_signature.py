@@ -15,7 +15,7 @@ F32 = ElementType.FLOAT32
 
 
 def plus(type_: ElementType) -> Combiner:
-    return Combiner("+", (Binary(BinaryOp.ADD, Read(0, type_), Read(1, type_)),), (0,))
+    return Combiner(name="+", results=(Binary(BinaryOp.ADD, Read(0, type_), Read(1, type_)),), neutral=(0,))
 
 
 def matmul(
@@ -42,10 +42,10 @@ def matmul(
         finish=(None,),
     )
     buffers = (
-        Buffer("unused", type_, (), Role.LOCAL),
-        Buffer(c, type_, (m, Number(n)), Role.OUTPUT),
-        Buffer(a, type_, (m, Number(k)), Role.INPUT),
-        Buffer(b, type_, (Number(k), Number(n)), Role.INPUT),
+        Buffer(name="unused", type=type_, shape=(), role=Role.LOCAL),
+        Buffer(name=c, type=type_, shape=(m, Number(n)), role=Role.OUTPUT),
+        Buffer(name=a, type=type_, shape=(m, Number(k)), role=Role.INPUT),
+        Buffer(name=b, type=type_, shape=(Number(k), Number(n)), role=Role.INPUT),
     )
     return hom, buffers
 

@@ -26,7 +26,7 @@ Timed = Callable[..., Outcome]
 
 def trial(folder: Path, m: int = 7, n: int = 9, k: int = 11) -> Trial:
     hom, buffers = matmul(Number(m), n, k)
-    program = HostProgram("mm", (), buffers, (hom,))
+    program = HostProgram(name="mm", parameters=(), buffers=buffers, body=(hom,))
     return Trial(program, choose_device(), "trial_emitter:emit", str(folder))
 
 

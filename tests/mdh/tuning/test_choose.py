@@ -108,8 +108,14 @@ def triangular() -> HostProgram:
     hom, buffers = matmul(Operation("+", (Name("t"), Number(1))), 6, 7)
     buffers = tuple(replace(b, shape=(Number(10), *b.shape[1:])) if b.name in "AC" else b for b in buffers)
     branch = HostBranch(Operation("<", (Name("t"), Number(8))), (hom,))
-    loop = HostLoop("t", Number(0), Operation("<", (Name("t"), Number(10))), Number(1), (branch,))
-    return HostProgram("p", (), buffers, (loop,))
+    loop = HostLoop(
+        iterator="t",
+        start=Number(0),
+        condition=Operation("<", (Name("t"), Number(10))),
+        step=Number(1),
+        body=(branch,),
+    )
+    return HostProgram(name="p", parameters=(), buffers=buffers, body=(loop,))
 
 
 def test_an_md_hom_in_a_loop_is_tuned_at_its_middle_launch() -> None:

@@ -48,12 +48,20 @@ def host_program(program: Program) -> HostProgram:
     roles = {**dict.fromkeys(program.inputs, Role.INPUT), **dict.fromkeys(program.outputs, Role.OUTPUT)}
     buffers = tuple(_buffer(t, roles.get(t.name, Role.LOCAL)) for t in program.tensors)
     body = tuple(node for s in program.statements for node in _nodes(s, program.tensor(s.write.tensor)))
-    made = after_pass("making md_homs", HostProgram(program.name, (), buffers, body))
+    made = after_pass(
+        "making md_homs", HostProgram(name=program.name, parameters=(), buffers=buffers, body=body)
+    )
     return at_the_end("joining maps", with_finishing_maps(made))
 
 
 def _buffer(tensor: Tensor, role: Role) -> Buffer:
-    return Buffer(tensor.name, tensor.type, tuple(Number(n) for n in tensor.shape), role, tensor.span)
+    return Buffer(
+        name=tensor.name,
+        type=tensor.type,
+        shape=tuple(Number(n) for n in tensor.shape),
+        role=role,
+        span=tensor.span,
+    )
 
 
 def _nodes(statement: Statement, target: Tensor) -> tuple[HostNode, ...]:
@@ -149,16 +157,16 @@ def _md_hom(
     operators = _operators(statement, target.type)
     inputs = tuple(host.view(a, kept) for a in (*statement.reads, *reads))
     return MdHom(
-        statement.name,
-        tuple(statement.iterators[k] for k in kept),
-        tuple(Number(statement.domain[k]) for k in kept),
-        inputs,
-        (host.view(statement.write, kept),),
-        (host.expression(statement.expression, kept),),
-        tuple(operators[k] for k in kept),
-        (start,),
-        (None,),
-        _guard(statement),
+        name=statement.name,
+        iterators=tuple(statement.iterators[k] for k in kept),
+        extents=tuple(Number(statement.domain[k]) for k in kept),
+        inputs=inputs,
+        outputs=(host.view(statement.write, kept),),
+        terms=(host.expression(statement.expression, kept),),
+        combine=tuple(operators[k] for k in kept),
+        initial=(start,),
+        finish=(None,),
+        guard=_guard(statement),
         span=statement.span,
     )
 
@@ -177,7 +185,7 @@ def combiner(reduction: Combine, kind: ElementType) -> Combiner:
     operator = reduction.operator
     assert operator is not None, reduction
     result = Binary(operator, Read(0, kind), Read(1, kind))
-    return Combiner(reduction.value, (result,), (neutral(reduction, kind).item(),))
+    return Combiner(name=reduction.value, results=(result,), neutral=(neutral(reduction, kind).item(),))
 
 
 def _guard(statement: Statement) -> IntExpression | None:
@@ -199,15 +207,15 @@ def _fill(statement: Statement, target: Tensor) -> MdHom:
     units = tuple(Index(tuple(int(j == k) for j in range(rank))) for k in range(rank))
     start = neutral(statement.reduction, target.type).item()
     return MdHom(
-        f"{statement.name}_start",
-        tuple(f"o{k}" for k in range(rank)),
-        tuple(Number(n) for n in target.shape),
-        (),
-        (View(target.name, units, statement.write.span),),
-        (Constant(start, target.type),),
-        (CombineOperator(Order.CONCATENATE),) * rank,
-        (None,),
-        (None,),
+        name=f"{statement.name}_start",
+        iterators=tuple(f"o{k}" for k in range(rank)),
+        extents=tuple(Number(n) for n in target.shape),
+        inputs=(),
+        outputs=(View(target.name, units, statement.write.span),),
+        terms=(Constant(start, target.type),),
+        combine=(CombineOperator(Order.CONCATENATE),) * rank,
+        initial=(None,),
+        finish=(None,),
         span=statement.span,
     )
 
@@ -246,5 +254,17 @@ def _host_loop(statement: Statement, loop: Loop, inner: HostNode) -> HostLoop:
     name = statement.iterators[loop.dimension]
     last = Number(statement.domain[loop.dimension] - 1)
     if loop.backwards:
-        return HostLoop(name, last, Operation(">=", (Name(name), Number(0))), Number(-1), (inner,))
-    return HostLoop(name, Number(0), Operation("<=", (Name(name), last)), Number(1), (inner,))
+        return HostLoop(
+            iterator=name,
+            start=last,
+            condition=Operation(">=", (Name(name), Number(0))),
+            step=Number(-1),
+            body=(inner,),
+        )
+    return HostLoop(
+        iterator=name,
+        start=Number(0),
+        condition=Operation("<=", (Name(name), last)),
+        step=Number(1),
+        body=(inner,),
+    )

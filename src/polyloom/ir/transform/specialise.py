@@ -78,11 +78,11 @@ def _is_empty(node: MdHom) -> bool:
 def _loop(loop: HostLoop, values: Values) -> HostLoop:
     inner = _without(values, (loop.iterator,))
     return HostLoop(
-        loop.iterator,
-        fold(loop.start, values),
-        fold(loop.condition, inner),
-        fold(loop.step, inner),
-        specialise_nodes(loop.body, inner),
+        iterator=loop.iterator,
+        start=fold(loop.start, values),
+        condition=fold(loop.condition, inner),
+        step=fold(loop.step, inner),
+        body=specialise_nodes(loop.body, inner),
     )
 
 

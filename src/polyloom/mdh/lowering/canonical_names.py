@@ -32,7 +32,10 @@ def emit_unnamed(node: MdHom, program: HostProgram, emit: Emit) -> Launch:
         outputs=tuple(_view(v, names) for v in node.outputs),
     )
     buffers = tuple(_buffer(program.buffer(old), new) for old, new in names.items())
-    launch = emit(unnamed, HostProgram("program", (), buffers, (unnamed,), strict=program.strict))
+    launch = emit(
+        unnamed,
+        HostProgram(name="program", parameters=(), buffers=buffers, body=(unnamed,), strict=program.strict),
+    )
     originals = {new: old for old, new in names.items()}
     return replace(launch, kernels=tuple(_kernel(k, originals) for k in launch.kernels))
 

@@ -182,7 +182,7 @@ class _Cut:
         kind = self.combiner.results[o].type
         kind = ElementType.FLOAT32 if kind is ElementType.FLOAT16 else kind
         taken = {*self.hom.iterators, *(b.name for b in self.program.buffers), *self.names}
-        return Buffer(_unused(f"{name}_{o}", taken), kind, shape, Role.LOCAL)
+        return Buffer(name=_unused(f"{name}_{o}", taken), type=kind, shape=shape, role=Role.LOCAL)
 
     def with_buffers(self, buffers: tuple[Buffer, ...]) -> HostProgram:
         """Return the program with temporaries among its buffers."""
@@ -253,15 +253,15 @@ class _Cut:
         everywhere = tuple(Index(_unit(k, rank)) for k in range(rank))
         plus = self.hom.combine[self.d]
         return MdHom(
-            f"{self.hom.name}_before",
-            (self.names[0], *(self.hom.iterators[k] for k in self.kept)),
-            (Number(self.count), *(self.hom.extents[k] for k in self.kept)),
-            tuple(View(b.name, everywhere) for b in sums),
-            tuple(View(b.name, everywhere) for b in before),
-            tuple(Read(o, r.type) for o, r in enumerate(self.combiner.results)),
-            (plus, *(CombineOperator(Order.CONCATENATE) for _ in self.kept)),
-            none,
-            none,
+            name=f"{self.hom.name}_before",
+            iterators=(self.names[0], *(self.hom.iterators[k] for k in self.kept)),
+            extents=(Number(self.count), *(self.hom.extents[k] for k in self.kept)),
+            inputs=tuple(View(b.name, everywhere) for b in sums),
+            outputs=tuple(View(b.name, everywhere) for b in before),
+            terms=tuple(Read(o, r.type) for o, r in enumerate(self.combiner.results)),
+            combine=(plus, *(CombineOperator(Order.CONCATENATE) for _ in self.kept)),
+            initial=none,
+            finish=none,
         )
 
     def _walks(self, before: tuple[Buffer, ...]) -> MdHom:
@@ -327,7 +327,17 @@ class _Cut:
         plus = tuple(CombineOperator(Order.CONCATENATE) for _ in names)
         term, out = Constant(neutral, result.type), View(bins.name, everywhere)
         name = f"{self.hom.name}_empty"
-        return MdHom(name, names, bins.shape, (), (out,), (term,), plus, (None,), (None,))
+        return MdHom(
+            name=name,
+            iterators=names,
+            extents=bins.shape,
+            inputs=(),
+            outputs=(out,),
+            terms=(term,),
+            combine=plus,
+            initial=(None,),
+            finish=(None,),
+        )
 
     def _counted(self, bins: Buffer) -> Nest:
         """Return the chunks, each with its own bins: a nest around the sequential form of one chunk."""
@@ -394,7 +404,17 @@ class _Cut:
         combine = (*plus, CombineOperator(Order.POINTWISE, self.combiner))
         extents = (*bins.shape[1:], bins.shape[0])
         name, term, start = f"{self.hom.name}_together", Read(0, result.type), Read(1, result.type)
-        return MdHom(name, names, extents, (parts, held), (held,), (term,), combine, (start,), (None,))
+        return MdHom(
+            name=name,
+            iterators=names,
+            extents=extents,
+            inputs=(parts, held),
+            outputs=(held,),
+            terms=(term,),
+            combine=combine,
+            initial=(start,),
+            finish=(None,),
+        )
 
 
 def _scanned(hom: MdHom) -> int | None:

@@ -107,7 +107,14 @@ class _Fuser:
         except (Unsupported, _Clash):
             return node
         name = f"loop_{node.iterator}"
-        return Nest(name, (), (), tree, tuple(parts.assignments), tuple(parts.private))
+        return Nest(
+            name=name,
+            iterators=(),
+            extents=(),
+            body=tree,
+            assignments=tuple(parts.assignments),
+            private=tuple(parts.private),
+        )
 
 
 @dataclass(frozen=True)
@@ -240,7 +247,11 @@ class _Parts:
         here = tuple(Index(tuple(int(j == k) for j in range(rank))) for k in range(rank))
         name = f"copy {next(self.numbers)}"
         views = View(node.target, here), View(node.source, here)
-        self.assignments.append(Assignment(name, names, views[0], views[1:], Read(0, buffer.type)))
+        self.assignments.append(
+            Assignment(
+                name=name, iterators=names, target=views[0], reads=views[1:], value=Read(0, buffer.type)
+            )
+        )
         tree: Tree = (Instance(name, tuple(Name(n) for n in names)),)
         return _looped(names, buffer.shape, tree)
 

@@ -160,7 +160,7 @@ class _Emission:
         for o, result in enumerate(facts.combiner.results):
             unique = self._unused(f"{name}_{o}")
             kind = ElementType.FLOAT32 if result.type is ElementType.FLOAT16 else result.type
-            buffer = Buffer(unique, kind, shape, Role.LOCAL)
+            buffer = Buffer(name=unique, type=kind, shape=shape, role=Role.LOCAL)
             found[unique] = (buffer, View(unique, (*offsets, *kept)))
         return found
 

@@ -48,13 +48,13 @@ def plain_nest(node: MdHom) -> Nest:
     body = builder.scatter() if builder.scatters else builder.gather()
     parallel = () if builder.scatters else builder.parallel
     return Nest(
-        node.name,
-        tuple(builder.kept_name(k) for k in parallel),
-        tuple(node.extents[k] for k in parallel),
-        body,
-        tuple(builder.assignments),
-        tuple(builder.private.values()),
-        node.span,
+        name=node.name,
+        iterators=tuple(builder.kept_name(k) for k in parallel),
+        extents=tuple(node.extents[k] for k in parallel),
+        body=body,
+        assignments=tuple(builder.assignments),
+        private=tuple(builder.private.values()),
+        span=node.span,
     )
 
 
@@ -105,7 +105,7 @@ class _Builder:
     def variable(self, name: str, kind: ElementType) -> View:
         """Add a private variable; no user's name has an apostrophe."""
         unique = f"{name}'"
-        self.private[unique] = Buffer(unique, kind, (), Role.LOCAL)
+        self.private[unique] = Buffer(name=unique, type=kind, shape=(), role=Role.LOCAL)
         return View(unique, ())
 
     def outputs(self, name: str, kinds: Sequence[ElementType]) -> tuple[View, ...]:
@@ -128,7 +128,11 @@ class _Builder:
         name = f"{self.node.name}_{len(self.assignments)}"
         iterators = self.node.iterators
         reads = (*self.node.inputs, *reads)
-        self.assignments.append(Assignment(name, iterators, target, reads, value, condition))
+        self.assignments.append(
+            Assignment(
+                name=name, iterators=iterators, target=target, reads=reads, value=value, condition=condition
+            )
+        )
         here = tuple(Name(i) for i in iterators) if points is None else tuple(points)
         return Instance(name, here)
 

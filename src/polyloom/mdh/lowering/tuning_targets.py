@@ -34,7 +34,13 @@ class TuneTarget:
 
     def program(self) -> HostProgram:
         """Return a program of this md_hom alone."""
-        return HostProgram(self.node.name, (), self.buffers, (self.launched,), strict=self.strict)
+        return HostProgram(
+            name=self.node.name,
+            parameters=(),
+            buffers=self.buffers,
+            body=(self.launched,),
+            strict=self.strict,
+        )
 
 
 def tune_targets(program: HostProgram) -> tuple[TuneTarget, ...]:
@@ -79,7 +85,11 @@ def _target(node: MdHom, launched: MdHom, program: HostProgram, executions: int)
         node, buffers = flattened(node, buffers)
         launched = node
     used = {view.buffer for view in (*node.inputs, *node.outputs)}
-    given = (Buffer(b.name, b.type, b.shape, Role.UPDATED, b.span) for b in buffers if b.name in used)
+    given = (
+        Buffer(name=b.name, type=b.type, shape=b.shape, role=Role.UPDATED, span=b.span)
+        for b in buffers
+        if b.name in used
+    )
     return TuneTarget(node, launched, tuple(given), executions, program.strict)
 
 

@@ -23,7 +23,7 @@ _GROWING = frozenset({BinaryOp.ADD, BinaryOp.SUBTRACT, BinaryOp.MULTIPLY, Binary
 def trial_arrays(hom: MdHom, buffers: Sequence[Buffer], seed: int = 0) -> dict[str, NDArray]:
     """Return an array for every buffer, outputs too. The same seed gives the same arrays."""
     given = tuple(replace(buffer, role=Role.UPDATED) for buffer in buffers)
-    program = HostProgram(hom.name, (), given, (hom,))
+    program = HostProgram(name=hom.name, parameters=(), buffers=given, body=(hom,))
     return made_up_inputs(program, {}, seed, LARGEST if _grows(hom) else VARIED)
 
 

@@ -63,8 +63,12 @@ def combiner(op: BinaryOp | CompareOp, type_: ElementType) -> Combiner:
     """
     left, right = Read(0, type_), Read(1, type_)
     if isinstance(op, CompareOp):
-        return Combiner(name_of(op), (Select(Compare(op, right, left), right, left),), (neutral(op, type_),))
-    return Combiner(op.value, (Binary(op, left, right),), (neutral(op, type_),))
+        return Combiner(
+            name=name_of(op),
+            results=(Select(Compare(op, right, left), right, left),),
+            neutral=(neutral(op, type_),),
+        )
+    return Combiner(name=op.value, results=(Binary(op, left, right),), neutral=(neutral(op, type_),))
 
 
 def in_order(operator: Combiner, op: BinaryOp | CompareOp) -> Combiner:
@@ -90,7 +94,9 @@ def resetting(keeps: CompareOp, type_: ElementType) -> Combiner:
     met = Binary(BinaryOp.MAXIMUM, met_left, met_right)
     name = "less or NaN" if keeps in LARGER else "greater or NaN"
     opposite = BinaryOp.MINIMUM if keeps in LARGER else BinaryOp.MAXIMUM
-    return Combiner(name, (value, met), (neutral(opposite, type_), NOTHING.value), commutative=False)
+    return Combiner(
+        name=name, results=(value, met), neutral=(neutral(opposite, type_), NOTHING.value), commutative=False
+    )
 
 
 def met(term: Expression) -> Expression:

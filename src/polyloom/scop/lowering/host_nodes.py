@@ -328,7 +328,7 @@ def _host_nodes(tree: Tree, name: str, body: tuple[HostNode, ...]) -> tuple[Host
                 result += body
             case Instance(arguments=(value,)):
                 once = Operation("<=", (Name(name), value))
-                result.append(HostLoop(name, value, once, Number(1), body))
+                result.append(HostLoop(iterator=name, start=value, condition=once, step=Number(1), body=body))
             case _:
                 raise AssertionError(node)
     return tuple(result)
@@ -336,7 +336,9 @@ def _host_nodes(tree: Tree, name: str, body: tuple[HostNode, ...]) -> tuple[Host
 
 def _host_loop(loop: Loop, name: str, body: tuple[HostNode, ...]) -> HostLoop:
     inner = _host_nodes(loop.body, name, body)
-    return HostLoop(loop.iterator, loop.start, loop.condition, loop.step, inner)
+    return HostLoop(
+        iterator=loop.iterator, start=loop.start, condition=loop.condition, step=loop.step, body=inner
+    )
 
 
 def _named(loop: Loop, name: str) -> Loop:

@@ -315,18 +315,18 @@ def _hom(
     written: IntExpression | None,
 ) -> MdHom:
     return MdHom(
-        statement.name,
-        shape.frame.names,
-        extents_of(shape.box),
-        inputs,
-        (output,),
-        (term,),
-        combine,
-        (initial,),
-        (None,),
-        guard,
-        written,
-        statement.span,
+        name=statement.name,
+        iterators=shape.frame.names,
+        extents=extents_of(shape.box),
+        inputs=inputs,
+        outputs=(output,),
+        terms=(term,),
+        combine=combine,
+        initial=(initial,),
+        finish=(None,),
+        guard=guard,
+        written=written,
+        span=statement.span,
     )
 
 

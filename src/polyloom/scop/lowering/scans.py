@@ -57,18 +57,18 @@ def selection_hom(
         for k in range(len(shape.frame.names))
     )
     return MdHom(
-        best.name,
-        shape.frame.names,
-        extents_of(shape.box),
-        tuple(inputs.views),
-        tuple(output for output, _, _ in results),
-        tuple(term for _, term, _ in results),
-        combine,
-        tuple(start for _, _, start in results),
-        (None,) * len(results),
-        guard_of(shape),
-        written_of(shape),
-        best.span,
+        name=best.name,
+        iterators=shape.frame.names,
+        extents=extents_of(shape.box),
+        inputs=tuple(inputs.views),
+        outputs=tuple(output for output, _, _ in results),
+        terms=tuple(term for _, term, _ in results),
+        combine=combine,
+        initial=tuple(start for _, _, start in results),
+        finish=(None,) * len(results),
+        guard=guard_of(shape),
+        written=written_of(shape),
+        span=best.span,
     )
 
 
@@ -129,7 +129,7 @@ def _selecting(found: Selection) -> Combiner:
     results = tuple(Select(chosen, Read(count + k, t), Read(k, t)) for k, t in enumerate(types))
     neutrals = [neutral(_OP[found.op], t) if k == found.best else 0 for k, t in enumerate(types)]
     name = "argmax" if found.op is CompareOp.GT else "argmin"
-    return Combiner(name, results, tuple(neutrals), commutative=False)
+    return Combiner(name=name, results=results, neutral=tuple(neutrals), commutative=False)
 
 
 def running_homs(
@@ -209,18 +209,18 @@ def _prefix(
         for k in range(len(shape.frame.names))
     )
     return MdHom(
-        statement.name,
-        shape.frame.names,
-        extents_of(shape.box),
-        inputs,
-        (target,),
-        (term,),
-        combine,
-        (start,),
-        (None,),
-        guard,
-        guard,
-        statement.span,
+        name=statement.name,
+        iterators=shape.frame.names,
+        extents=extents_of(shape.box),
+        inputs=inputs,
+        outputs=(target,),
+        terms=(term,),
+        combine=combine,
+        initial=(start,),
+        finish=(None,),
+        guard=guard,
+        written=guard,
+        span=statement.span,
     )
 
 

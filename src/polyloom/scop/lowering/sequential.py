@@ -61,13 +61,13 @@ def nest_of(
     taken = set(parameter_names(context))
     span = statements[0].span if statements else None
     return Nest(
-        name,
-        tuple(p.name for p in parallel),
-        tuple(p.extent for p in parallel),
-        tree,
-        tuple(assignment(statement, taken) for statement in statements),
-        (),
-        span,
+        name=name,
+        iterators=tuple(p.name for p in parallel),
+        extents=tuple(p.extent for p in parallel),
+        body=tree,
+        assignments=tuple(assignment(statement, taken) for statement in statements),
+        private=(),
+        span=span,
     )
 
 
@@ -82,13 +82,13 @@ def assignment(statement: ScopStatement, taken: set[str]) -> Assignment:
     positions = {k: k for k in range(len(statement.reads))}
     condition = statement.condition
     return Assignment(
-        statement.name,
-        names,
-        frame.view(statement.target, positions),
-        tuple(frame.view(read, positions) for read in statement.reads),
-        frame.expression(statement.value, positions),
-        None if condition is None else frame.expression(condition, positions),
-        statement.span,
+        name=statement.name,
+        iterators=names,
+        target=frame.view(statement.target, positions),
+        reads=tuple(frame.view(read, positions) for read in statement.reads),
+        value=frame.expression(statement.value, positions),
+        condition=None if condition is None else frame.expression(condition, positions),
+        span=statement.span,
     )
 
 

@@ -27,7 +27,7 @@ def buffers(scop: Scop, exposed: Collection[str]) -> tuple[Buffer, ...]:
 def _buffer(scop: Scop, array: ScopArray, role: Role) -> Buffer:
     extents = shape(scop, array)
     rows = _rows(scop, array, extents[0]) if extents and role is not Role.LOCAL else None
-    return Buffer(array.name, array.type, extents, role, array.span, rows)
+    return Buffer(name=array.name, type=array.type, shape=extents, role=role, span=array.span, rows=rows)
 
 
 def parameters(scop: Scop) -> tuple[Parameter, ...]:

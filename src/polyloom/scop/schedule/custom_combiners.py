@@ -57,7 +57,7 @@ def update_by(statement: ScopStatement, name: str, function: Expression) -> Upda
     term = found[1]
     if any(isinstance(part, Read) and part.position in own for part in walk(term)):
         return None
-    combiner = Combiner(name, (function,), (None,), commutative=False)
+    combiner = Combiner(name=name, results=(function,), neutral=(None,), commutative=False)
     return Update(name, combiner, term, own)
 
 
