@@ -75,6 +75,23 @@ def program(folder: Path, options: Sequence[str]) -> Path:
     return folder / "program"
 
 
+def test_a_user_without_a_home_needs_no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PoCL has no device where it cannot write its cache; the host side names a folder for it."""
+    monkeypatch.chdir(tmp_path)
+    built = program(made(tmp_path), [])
+    home = {"HOME": "/proc/none", "XDG_CACHE_HOME": "", "TMPDIR": str(tmp_path)}
+    variables = {name: value for name, value in bare(**home).items() if name != "POCL_CACHE_DIR"}
+    for _ in range(2):
+        done = subprocess.run([built], env=variables, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (0, PRINTED), done.stderr
+    (folder,) = tmp_path.glob("polyloom-pocl-*")
+    assert folder.stat().st_mode & 0o77 == 0
+    folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(tmp_path / "elsewhere")  # not followed: somebody else may have put it there
+    done = subprocess.run([built], env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "no device" in done.stderr
+
+
 @pytest.mark.parametrize("way", ["no library", "linked", "in the path", "no such vendors"])
 def test_without_a_driver_there_is_one_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str

@@ -20,7 +20,9 @@
 #include <string.h>
 #if defined(__linux__)
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
+extern int lstat(const char *, struct stat *);
 #endif
 extern int setenv(const char *, const char *, int);
 
@@ -444,6 +446,43 @@ static cl_program polyloom_build(const struct polyloom_source *source) {
   return program;
 }
 
+#if defined(__linux__)
+/* Make a folder, and those above it, where they are missing; return whether it can be written. */
+static int polyloom_make_folder(char *path) {
+  for (char *end = path; end && *path; ) {
+    end = strchr(end + 1, '/');
+    if (end)
+      *end = 0;
+    mkdir(path, 0700);
+    if (end)
+      *end = '/';
+  }
+  return access(path, W_OK | X_OK) == 0;
+}
+
+/* PoCL has no device where it cannot write its cache, as for users without a home: name a folder of the user's own
+ * among the temporary ones, unless somebody else has made one of that name. */
+static void polyloom_lend_cache(void) {
+  char path[4096];
+  struct stat found;
+  const char *stated = getenv("XDG_CACHE_HOME"), *home = getenv("HOME"), *temporary = getenv("TMPDIR");
+  if (getenv("POCL_CACHE_DIR"))
+    return;
+  if (stated && *stated)
+    snprintf(path, sizeof path, "%s/pocl/kcache", stated);
+  else
+    snprintf(path, sizeof path, "%s/.cache/pocl/kcache", home ? home : "");
+  if (((stated && *stated) || (home && *home)) && polyloom_make_folder(path))
+    return;
+  snprintf(path, sizeof path, "%s/polyloom-pocl-%ld", temporary && *temporary ? temporary : "/tmp", (long)getuid());
+  mkdir(path, 0700);
+  if (lstat(path, &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == getuid() && !(found.st_mode & 077))
+    setenv("POCL_CACHE_DIR", path, 1);
+}
+#else
+static void polyloom_lend_cache(void) {}
+#endif
+
 /* Choose a device and make its queue, once; `made_for` is the device that the kernels were made for. */
 static inline void polyloom_open(const char *made_for, int for_gpu) {
   cl_int code;
@@ -452,6 +491,7 @@ static inline void polyloom_open(const char *made_for, int for_gpu) {
     return;
   if (!getenv("PYOPENCL_HOME")) /* without it the library that pip brings crashes where it finds no driver */
     setenv("PYOPENCL_HOME", "", 1);
+  polyloom_lend_cache();
   polyloom_load();
   polyloom.device = polyloom_choose(made_for, for_gpu);
   POLYLOOM_CL(clGetDeviceInfo)(polyloom.device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
