@@ -200,18 +200,18 @@ def ended_by_the_first_chunk(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_waits(patch: pytest.MonkeyPatch) -> None:
-    """Every part of an invocation starts at its beginning, whatever its unit needs."""
-    original = role_program.units_on
+    """Every part of an invocation starts at its beginning, whatever it needs."""
+    original = role_program.needs_of
 
-    def mutated(builder: Any, patience: Any) -> Any:
-        return tuple(replace(unit, needs=(activities.BEGIN,)) for unit in original(builder, patience))
+    def mutated(*given: Any) -> Any:
+        return dict.fromkeys(original(*given), (activities.BEGIN,))
 
-    patch.setattr(role_program, "units_on", mutated)
+    patch.setattr(role_program, "needs_of", mutated)
 
 
 def nothing_needed(patch: pytest.MonkeyPatch) -> None:
-    """No unit needs another one: what then may wait in a ring is seen before any code is made."""
-    patch.setattr(activities, "_with_needs", lambda unit, *_: replace(unit, needs=(activities.BEGIN,)))
+    """No activity needs another one: what then may wait in a ring is seen before any code is made."""
+    patch.setattr(activities._Rule, "before", lambda *_: [])
 
 
 def zeros_never_matter(patch: pytest.MonkeyPatch) -> None:

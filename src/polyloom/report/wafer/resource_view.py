@@ -63,10 +63,10 @@ def resource_rows(found: Survey, *, ascii_only: bool) -> Iterator[Row]:
         "dest, src, others", "descriptors of destinations, first and other sources, of configured operands"
     )
     yield Row("SIMD, loaded", "operands that are configured, and those of them that are for each use")
-    yield Row("chains start", _PATIENCE[found.patience.value])
+    yield Row("chains start", _POLICY[found.policy.value])
 
 
-_PATIENCE = {
+_POLICY = {
     "eager": "when the streams that feed them have ended: nothing can wait in a ring",
     "careful": "when all streams before them have ended: earlier, PEs might wait in a ring",
 }

@@ -6,7 +6,6 @@ Source: dtg_codegen, Sec. 4.2 (adapters); how they work is not in the paper.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import islpy as isl
 
@@ -20,9 +19,7 @@ from polyloom.wafer.border.adapters import Adapter
 from polyloom.wafer.border.flows import LINE, Kind, Way
 from polyloom.wafer.codegen.arrays import initialize_code
 from polyloom.wafer.codegen.passing import Passed, pass_instructions
-from polyloom.wafer.dataflow.communication_order import communication_order
-from polyloom.wafer.dataflow.line_traffic import neighbour_queue
-from polyloom.wafer.dataflow.local_arrays import LocalArray, array_of
+from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.dataflow.streams import index_names
 from polyloom.wafer.dataflow.tasks import InitializeTask
 from polyloom.wafer.pe_program.addresses import element_at, point_values, scalar_cost
@@ -52,43 +49,28 @@ from polyloom.wafer.pe_program.tree import (
     Value,
     Variable,
 )
+from polyloom.wafer.roles.adapter_work import AdapterRole, AdapterWork, queue_name
 from polyloom.wafer.roles.assembly import assemble, where_text
 from polyloom.wafer.roles.builder import RoleBuilder
-from polyloom.wafer.roles.roles import Role, split_roles
-from polyloom.wafer.routing.border_routes import ColoredAdapter
 
 _DIM = isl.dim_type
 _BEGIN, _FINISH = "begin", "finish"
 
 
-def border_roles(analysis: LayerAnalysis, adapters: Sequence[ColoredAdapter]) -> tuple[Role, ...]:
-    """Return the classes of adapter PEs that run one program; ``pes`` in the given rectangle."""
-    features = (kind.on(colored.adapter) for colored in adapters for kind in colored.kinds)
-    return split_roles(f"{analysis.program.name}_border", features)
-
-
-def queue_name(adapter: Adapter, way: Way, *, incoming: bool) -> str:
-    """Return the name of the queue for one way into or out of an adapter PE."""
-    if way.step:
-        return neighbour_queue(adapter.line.towards(way.step), incoming=incoming)
-    return f"{adapter.name}_{'from' if incoming else 'to'}_{way.name}"
-
-
-def border_role_code(analysis: LayerAnalysis, adapters: Sequence[ColoredAdapter], role: Role) -> RoleCode:
+def border_role_code(analysis: LayerAnalysis, here: AdapterRole) -> RoleCode:
     """Return the program of one role of adapter PEs."""
-    builder = RoleBuilder(analysis, role)
-    here = border_works(builder, adapters)
+    builder = RoleBuilder(analysis, here.role)
     data_tasks: list[DataTask] = []
     local_tasks: list[LocalTask] = []
     then: Code = (Activate(_FINISH),)
-    for work in reversed(here):
+    for work in reversed(here.works):
         start, data, local = _tasks_of(builder, work, then)
         data_tasks, local_tasks, then = [*data, *data_tasks], [*local, *local_tasks], start
-    buffers = [work.buffer for work in here if work.buffer is not None]
+    buffers = [work.buffer for work in here.works if work.buffer is not None]
     begin = [node for buffer in buffers for node in _clear(builder, buffer)]
     local_tasks.insert(0, LocalTask(_BEGIN, (*begin, *then), False))
     local_tasks.append(LocalTask(_FINISH, (IfNextInvocation((Activate(_BEGIN),)),), False))
-    queues = [work.queues() for work in here]
+    queues = [work.queues() for work in here.works]
     return assemble(
         builder,
         where_text(builder, analysis.border.given.grid),
@@ -102,62 +84,13 @@ def border_role_code(analysis: LayerAnalysis, adapters: Sequence[ColoredAdapter]
     )
 
 
-def border_works(builder: RoleBuilder, adapters: Sequence[ColoredAdapter]) -> list[Work]:
-    """Return what the PEs of a role do, one after the other."""
-    order = communication_order(builder.analysis.graph)
-    here = [w for colored in adapters if (w := Work.on(builder, colored))]
-    return sorted(here, key=lambda work: order[work.adapter.tensor, work.adapter.side])
-
-
 def _clear(builder: RoleBuilder, buffer: LocalArray) -> Code:
     return initialize_code(builder, InitializeTask(buffer.tensor, 0), buffer)
 
 
-@dataclass(frozen=True, eq=False)
-class Work:
-    """What an adapter does on the PEs of a role. ``buffer``: what is kept of a sparse stream."""
-
-    colored: ColoredAdapter
-    kinds: tuple[Kind, ...]
-    buffer: LocalArray | None
-
-    @property
-    def adapter(self) -> Adapter:
-        """The adapter without its colors."""
-        return self.colored.adapter
-
-    @staticmethod
-    def on(builder: RoleBuilder, colored: ColoredAdapter) -> Work | None:
-        """Return the work on a role; None where there is none."""
-        adapter = colored.adapter
-        kinds = tuple(k for k in colored.kinds if builder.role.overlaps(k.on(adapter)))
-        if not kinds:
-            return None
-        keeps = adapter.inward and adapter.sparse and not adapter.spread
-        arriving = [k for k in kinds if k.origin.entry is not None]
-        return Work(colored, kinds, _buffer(colored) if keeps and arriving else None)
-
-    def queues(self) -> tuple[list[str], list[str]]:
-        """Return the names of input and output queues."""
-        origins = dict.fromkeys(k.origin for k in self.kinds)
-        targets = dict.fromkeys(t for k in self.kinds for t in k.targets)
-        incoming = [queue_name(self.adapter, way, incoming=True) for way in origins]
-        return incoming, [queue_name(self.adapter, way, incoming=False) for way in targets]
-
-
-def _buffer(colored: ColoredAdapter) -> LocalArray:
-    """Return the array that holds what arrives at a PE's ports until it goes on, by port and index."""
-    adapter = colored.adapter
-    items: isl.Map | None = None
-    for kind in colored.kinds:
-        if kind.origin.entry is not None:
-            items = kind.items if items is None else items.union(kind.items)
-    assert items is not None
-    position = isl.Map(f"{{ pos[c] -> PE[{adapter.line.point('c')}] }}")
-    return array_of(adapter.name, adapter.type, items.apply_domain(position).coalesce())
-
-
-def _tasks_of(builder: RoleBuilder, work: Work, then: Code) -> tuple[Code, list[DataTask], list[LocalTask]]:
+def _tasks_of(
+    builder: RoleBuilder, work: AdapterWork, then: Code
+) -> tuple[Code, list[DataTask], list[LocalTask]]:
     """Return how an adapter's work starts, and its tasks; at its end comes ``then``."""
     adapter = work.adapter
     if adapter.spread and adapter.sparse:
@@ -176,7 +109,7 @@ def _tasks_of(builder: RoleBuilder, work: Work, then: Code) -> tuple[Code, list[
     return start, data_tasks, local
 
 
-def _by_port(work: Work) -> list[Kind]:
+def _by_port(work: AdapterWork) -> list[Kind]:
     """Return one kind for each kind of port, with all that comes from it."""
     result: dict[Way, Kind] = {}
     for kind in work.kinds:
@@ -190,7 +123,7 @@ def _by_port(work: Work) -> list[Kind]:
 # Sparse elements as they come.
 
 
-def _forwarding_task(builder: RoleBuilder, work: Work, then: Code) -> DataTask:
+def _forwarding_task(builder: RoleBuilder, work: AdapterWork, then: Code) -> DataTask:
     """Send on what the row or column needs, under its index there."""
     adapter = work.adapter
     (whole,) = _by_port(work)
@@ -218,7 +151,7 @@ def _index_variables(queue: str, rank: int) -> dict[str, str]:
     return {name: f"{queue}_{name}" for name in index_names(rank)[:-1]}
 
 
-def _arriving(builder: RoleBuilder, work: Work, kind: Kind) -> isl.Set:
+def _arriving(builder: RoleBuilder, work: AdapterWork, kind: Kind) -> isl.Set:
     """Return ``[PE_X, PE_Y, index_0, index] -> { : }``: the index values at which elements of a kind come."""
     indices = kind.here(work.adapter).apply(_without_port(work.adapter))
     return bind(indices, index_names(work.adapter.rank)).intersect(builder.role.context)
@@ -236,7 +169,9 @@ def _shift(builder: RoleBuilder, adapter: Adapter) -> IntExpression:
     return builder.code().value(least.dim_max(least.dim(_DIM.set) - 1))
 
 
-def _forwarding_end(builder: RoleBuilder, work: Work, whole: Kind, needed: Kind, finished: Code) -> Code:
+def _forwarding_end(
+    builder: RoleBuilder, work: AdapterWork, whole: Kind, needed: Kind, finished: Code
+) -> Code:
     """Pass on the end of each chunk that the row or column has; count them; after the last go on."""
     queue, out = (
         queue_name(work.adapter, whole.origin, incoming=True),
@@ -255,21 +190,21 @@ def _forwarding_end(builder: RoleBuilder, work: Work, whole: Kind, needed: Kind,
     return (*send, *_counted(builder, work, whole, finished))
 
 
-def _outer(builder: RoleBuilder, work: Work, kind: Kind) -> isl.Set:
+def _outer(builder: RoleBuilder, work: AdapterWork, kind: Kind) -> isl.Set:
     """Return ``[PE_X, PE_Y] -> { index[outer] }`` of a kind."""
     adapter = work.adapter
     indices = kind.here(adapter).apply(_without_port(adapter)).intersect_params(builder.role.context)
     return indices.project_out(_DIM.set, adapter.rank - 1, 1).set_tuple_name("index")
 
 
-def _chunks(builder: RoleBuilder, work: Work, kind: Kind) -> isl.Set:
+def _chunks(builder: RoleBuilder, work: AdapterWork, kind: Kind) -> isl.Set:
     """Return all tuples of outer indices at the port of a PE: from 0 to the largest of each."""
     outer = _outer(builder, work, kind)
     zero = point_of(isl.MultiAff.zero(outer.get_space().from_range()))
     return box_between(zero, elementwise_maximum(outer)).intersect_params(outer.params())
 
 
-def _counted(builder: RoleBuilder, work: Work, kind: Kind, finished: Code) -> Code:
+def _counted(builder: RoleBuilder, work: AdapterWork, kind: Kind, finished: Code) -> Code:
     """Count an end of chunk; after the last one comes ``finished``."""
     if work.adapter.rank == 1:
         return finished
@@ -281,7 +216,9 @@ def _counted(builder: RoleBuilder, work: Work, kind: Kind, finished: Code) -> Co
     return body
 
 
-def _keeping_task(builder: RoleBuilder, work: Work, buffer: LocalArray, kind: Kind, then: Code) -> DataTask:
+def _keeping_task(
+    builder: RoleBuilder, work: AdapterWork, buffer: LocalArray, kind: Kind, then: Code
+) -> DataTask:
     """Keep the sparse elements of a port; the rest of the buffer is zero."""
     adapter = work.adapter
     queue = queue_name(adapter, kind.origin, incoming=True)
@@ -293,20 +230,19 @@ def _keeping_task(builder: RoleBuilder, work: Work, buffer: LocalArray, kind: Ki
     value = Compute(Read(0, adapter.type), ((0, Variable(DATA)),))
     body: Code = (scalar_cost(value, [element]), StoreElement(element, value))
     end = _counted(builder, work, kind, (Block(queue), *then))
-    label = queue.removeprefix(f"{adapter.name}_from_")
-    name = f"{adapter.name}_{label}"
+    name = f"{adapter.name}_{kind.origin.name}"
     return DataTask(queue, f"handle_{name}", adapter.type, body, f"end_{name}", end)
 
 
 # Element by element.
 
 
-def _pass_all(builder: RoleBuilder, work: Work) -> Code:
+def _pass_all(builder: RoleBuilder, work: AdapterWork) -> Code:
     """Return what takes all elements in their order and sends each where it goes."""
     return _instructions(builder, work) or _element_by_element(builder, work)
 
 
-def _instructions(builder: RoleBuilder, work: Work) -> Code | None:
+def _instructions(builder: RoleBuilder, work: AdapterWork) -> Code | None:
     """Pass dense elements on by instructions; value-position pairs are made one by one."""
     adapter = work.adapter
     if adapter.sparse or any(not kind.targets for kind in work.kinds):
@@ -327,7 +263,7 @@ def _instructions(builder: RoleBuilder, work: Work) -> Code | None:
     return pass_instructions(builder, parts, adapter.type, None)
 
 
-def _element_by_element(builder: RoleBuilder, work: Work) -> Code:
+def _element_by_element(builder: RoleBuilder, work: AdapterWork) -> Code:
     """Return loops that take all elements in their order and send each where it goes."""
     make: dict[str, InstanceCode] = {}
     schedule: isl.UnionMap | None = None
@@ -358,7 +294,7 @@ def _visit(items: isl.Set, name: str) -> isl.Map:
     return isl.Map(text).intersect_domain(items.set_tuple_name(name))
 
 
-def _ends(builder: RoleBuilder, work: Work, target: Way, name: str) -> isl.Map:
+def _ends(builder: RoleBuilder, work: AdapterWork, target: Way, name: str) -> isl.Map:
     """Return ``{ name[p, outer...] -> [p, outer..., 1, 0] }``: an end after every chunk.
 
     At a port, outer indices count from 0; on a row or column, from the smallest there.
@@ -381,7 +317,7 @@ def _ends(builder: RoleBuilder, work: Work, target: Way, name: str) -> isl.Map:
     return isl.Map(text).intersect_domain(box)
 
 
-def _maker(builder: RoleBuilder, work: Work, kind: Kind) -> InstanceCode:
+def _maker(builder: RoleBuilder, work: AdapterWork, kind: Kind) -> InstanceCode:
     adapter = work.adapter
     shift = _shift(builder, adapter) if LINE in kind.targets and adapter.sparse else Number(0)
 
@@ -400,7 +336,7 @@ def _maker(builder: RoleBuilder, work: Work, kind: Kind) -> InstanceCode:
     return make
 
 
-def _source(builder: RoleBuilder, work: Work, kind: Kind, arguments: Sequence[IntExpression]) -> Value:
+def _source(builder: RoleBuilder, work: AdapterWork, kind: Kind, arguments: Sequence[IntExpression]) -> Value:
     if work.buffer is not None and kind.origin.entry is not None:
         return element_at(work.buffer, work.buffer.map, arguments, builder.code())
     return Received(queue_name(work.adapter, kind.origin, incoming=True), work.adapter.type)

@@ -45,11 +45,19 @@ class _ChainOnRole:
     """A chain as the PEs of one role see it: ``elements``: ``{ index[k] -> y_local[...] }`` per kind."""
 
     chain: Chain
-    queue_in: str
-    queue_out: str
     positions: dict[Part, isl.Set]
     elements: dict[Part, isl.Map]
     is_last: bool
+
+    @property
+    def queue_in(self) -> str:
+        """The input queue's name."""
+        return self.chain.queue(incoming=True)
+
+    @property
+    def queue_out(self) -> str:
+        """The output queue's name."""
+        return self.chain.queue(incoming=False)
 
     @property
     def ends_here(self) -> bool:
@@ -60,11 +68,6 @@ class _ChainOnRole:
     def sparse(self) -> bool:
         """Whether what is sent from here are value-position pairs."""
         return self.is_last and self.chain.sparse
-
-
-def chain_queues(chain: Chain) -> tuple[str, str]:
-    """Return the names of a chain's input and output queue."""
-    return f"{chain.name}_parts", f"{chain.name}_out"
 
 
 def chain_code(builder: RoleBuilder, chain: Chain) -> Code:
@@ -91,8 +94,7 @@ def _on_role(builder: RoleBuilder, chain: Chain) -> _ChainOnRole:
     if is_last and not chain.leaves:
         kept.append(Part.FORWARD)
     elements = {p: chain.element_at().intersect_domain(positions[p]).apply_range(to_local) for p in kept}
-    queue_in, queue_out = chain_queues(chain)
-    return _ChainOnRole(chain, queue_in, queue_out, positions, elements, is_last)
+    return _ChainOnRole(chain, positions, elements, is_last)
 
 
 def _instructions(here: _ChainOnRole) -> dict[Part, Instruction] | None:

@@ -29,18 +29,14 @@ from polyloom.wafer.pe_program.tree import (
     Variable,
 )
 from polyloom.wafer.roles.builder import RoleBuilder
+from polyloom.wafer.roles.work import kinds_on
 
 _DIM = isl.dim_type
 
 
-def kinds_on(builder: RoleBuilder, move: Move) -> tuple[MoveKind, ...]:
-    """Return what the PEs of a role do for a move."""
-    return tuple(k for k in move.kinds if builder.role.overlaps(k.pes))
-
-
 def move_queues(builder: RoleBuilder, move: Move) -> tuple[list[str], list[str]]:
     """Return the names of a move's input and output queues on a role."""
-    kinds = kinds_on(builder, move)
+    kinds = kinds_on(builder.role, move)
     origins = dict.fromkeys(k.origin for k in kinds if k.origin != MEMORY)
     targets = dict.fromkeys(t for k in kinds for t in k.targets if t != MEMORY)
     incoming = [move.queue(step, incoming=True) for step in origins]
@@ -49,7 +45,7 @@ def move_queues(builder: RoleBuilder, move: Move) -> tuple[list[str], list[str]]
 
 def move_code(builder: RoleBuilder, move: Move) -> Code:
     """Return the body of the task that does a move's work on the PEs of a role."""
-    kinds = kinds_on(builder, move)
+    kinds = kinds_on(builder.role, move)
     code: list[Node] = []
     for phase in sorted({kind.phase for kind in kinds}):
         code += _phase_code(builder, move, [kind for kind in kinds if kind.phase == phase])

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import islpy as isl
 
 from polyloom.ir.expressions import Read
-from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain, unbind_domain
+from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain
 from polyloom.polyhedra.functions import compose
 from polyloom.polyhedra.loops.generate import IntExpression, Name, instances_in, operation_count
 from polyloom.polyhedra.simplify import settled
 from polyloom.wafer.codegen.chains import chunk_extents
 from polyloom.wafer.codegen.compute import compute_code
 from polyloom.wafer.codegen.passing import Passed, pass_instructions
-from polyloom.wafer.dataflow.streams import Stream
 from polyloom.wafer.dataflow.tasks import StoreTask
-from polyloom.wafer.machine.descriptor_nests import find_nest, linear_function
 from polyloom.wafer.machine.instruction_selection import ACCUMULATOR
 from polyloom.wafer.machine.instructions import move_instruction
 from polyloom.wafer.pe_program.addresses import (
@@ -49,48 +46,10 @@ from polyloom.wafer.pe_program.tree import (
     Variable,
 )
 from polyloom.wafer.roles.builder import RoleBuilder
-from polyloom.wafer.simd.decision import SimdAnalysis
+from polyloom.wafer.roles.work import StreamOnRole, WholeStore
+from polyloom.wafer.simd.whole_stream import WholeStream
 
 _DIM = isl.dim_type
-
-
-@dataclass(frozen=True, eq=False)
-class StreamOnRole:
-    """A stream as the PEs of one role receive it: what is kept, and what it drives."""
-
-    stream: Stream
-    label: str
-    store: StoreTask | None
-    drives: tuple[SimdAnalysis, ...]
-
-    @property
-    def queue(self) -> str:
-        """The input queue's name."""
-        return f"{self.label}_in"
-
-    def names(self) -> dict[str, str]:
-        """Return the names of the outer index variables in the code: ``x_index_0``, ..."""
-        names = self.stream.index_names
-        return {name: f"{self.label}_{name}" for name in names[:-1]}
-
-
-def streams_on(builder: RoleBuilder) -> tuple[StreamOnRole, ...]:
-    """Return the streams that a role receives, in the order of ``iport_map``."""
-    graph, role = builder.analysis.graph, builder.role
-    received = [s for s in graph.streams if role.overlaps(s.receivers)]
-    result: list[StreamOnRole] = []
-    for stream in received:
-        alone = [s for s in received if stream.tensor in (s.tensor, s.name)] == [stream]
-        stores = [s for s in graph.stores if s.stream is stream and role.overlaps(s.stored.domain())]
-        drives = [a for a in builder.analysis.simd if a.task.stream is stream and _present(builder, a)]
-        label = stream.tensor if alone else stream.name
-        result.append(StreamOnRole(stream, label, stores[0] if stores else None, tuple(drives)))
-    return tuple(result)
-
-
-def _present(builder: RoleBuilder, analysis: SimdAnalysis) -> bool:
-    known = analysis.task.known.intersect(builder.role.context)
-    return not known.is_empty()
 
 
 def element_body(builder: RoleBuilder, here: StreamOnRole) -> Code:
@@ -156,25 +115,24 @@ def receive_all(builder: RoleBuilder, here: StreamOnRole, body: Code) -> Code:
     return tree_code(tree, {"index": instance})
 
 
-def store_instruction(builder: RoleBuilder, here: StreamOnRole, then: str) -> Code | None:
-    """Return one instruction that stores a whole dense stream beside the main thread, where it can."""
-    if here.store is None or here.drives or not builder.simd:
-        return None
-    array = builder.array(here.stream.tensor)
-    to_local = _index_to_local(builder, here)
-    indices = here.stream.indices().intersect_params(builder.role.context)
-    if not indices.is_subset(to_local.domain()):
-        return None
-    nest, function = find_nest(indices, ()), linear_function(to_local)
-    if nest is None or function is None:
-        return None
-    code = builder.code()
-    access = nest.access(function)
-    sizes = point_values(nest.size.intersect_params(builder.role.context), code)
+def whole_instruction(builder: RoleBuilder, here: StreamOnRole, then: str) -> Code | None:
+    """Return one instruction that receives a whole dense stream, beside the main thread, if it was chosen."""
+    if here.whole_store is not None:
+        return _whole_store(builder, here, here.whole_store, then)
+    if here.whole_compute is not None:
+        return _whole_compute(builder, here, here.whole_compute, then)
+    return None
+
+
+def _whole_store(builder: RoleBuilder, here: StreamOnRole, whole: WholeStore, then: str) -> Code:
+    """Keep all elements."""
+    array, code = builder.array(here.stream.tensor), builder.code()
+    access = whole.nest.access(whole.local_at)
+    sizes = point_values(whole.nest.size.intersect_params(builder.role.context), code)
     kept, (strides,) = without_units(sizes, flat_strides(access, array))
     target = builder.memory_operand(f"{here.label}_store", *coalesced(kept, strides))
     source = builder.fabric_operand(f"{here.label}_receive", here.queue, count_of(sizes), output=False)
-    start = nest.start.intersect_params(builder.role.context)
+    start = whole.nest.start.intersect_params(builder.role.context)
     builder.setup.append((SetBase(target, element_at_point(array, access, start, code)),))
     return (Invoke(move_instruction(here.stream.type).name, target, (source,), then),)
 
@@ -184,12 +142,11 @@ def store_segments(builder: RoleBuilder, here: StreamOnRole) -> Code | None:
 
     None where the stream also drives a statement, or where instructions would be for single elements.
     """
-    if here.store is None or here.drives:
+    if here.store is None or here.kept is None or here.drives:
         return None
-    to_local = _index_to_local(builder, here)
     indices = here.stream.indices().intersect_params(builder.role.context)
-    kept = settled(to_local.domain().intersect(indices))
-    parts = [Passed(f"{here.label}_store", kept, here.queue, (), True, to_local)]
+    kept = settled(here.kept.domain().intersect(indices))
+    parts = [Passed(f"{here.label}_store", kept, here.queue, (), True, here.kept)]
     for name, going in here.store.passing.items():
         if builder.role.overlaps(going.domain()):
             items = bind_domain(going, PE_PARAMETERS).intersect_params(builder.role.context)
@@ -197,19 +154,9 @@ def store_segments(builder: RoleBuilder, here: StreamOnRole) -> Code | None:
     return pass_instructions(builder, parts, here.stream.type, builder.array(here.stream.tensor))
 
 
-def _index_to_local(builder: RoleBuilder, here: StreamOnRole) -> isl.Map:
-    """Return ``[PE_X, PE_Y] -> { index[k] -> x_local[...] }`` for the elements that the PE keeps."""
-    array = builder.array(here.stream.tensor)
-    kept = here.stream.arriving().intersect(array.held()).intersect_params(builder.role.context)
-    by_index = unbind_domain(kept, "index", here.stream.index_names)
-    return by_index.apply_range(isl.Map.from_multi_aff(array.map))
-
-
-def whole_instruction(builder: RoleBuilder, here: StreamOnRole, then: str) -> Code | None:
-    """Return one instruction that works on a whole dense stream as it comes, where that was decided."""
-    if here.store is not None or len(here.drives) != 1 or here.drives[0].whole is None:
-        return None
-    analysis, whole = here.drives[0], here.drives[0].whole
+def _whole_compute(builder: RoleBuilder, here: StreamOnRole, whole: WholeStream, then: str) -> Code:
+    """Run all instances of the only task that the stream drives."""
+    (analysis,) = here.drives
     context, code = builder.role.context, builder.code()
     order = whole.nest.access(whole.instance_at)
     sizes = point_values(whole.nest.size.intersect_params(context), code)

@@ -20,11 +20,11 @@ def communication_order(graph: TaskGraph) -> dict[tuple[str, Side], int]:
 
 
 def total_order(graph: TaskGraph) -> dict[str, int]:
-    """Return the place of every stream, chain and move, by ``unit_key``."""
-    return {unit_key(one): place for place, one in enumerate(_in_order(graph))}
+    """Return the place of every stream, chain and move, by ``activity_key``."""
+    return {activity_key(one): place for place, one in enumerate(_in_order(graph))}
 
 
-def unit_key(one: Stream | Chain | Move) -> str:
+def activity_key(one: Stream | Chain | Move) -> str:
     """Return a name that is unique among the streams, chains and moves of a layer."""
     return f"stream {one.name}" if isinstance(one, Stream) else one.name
 

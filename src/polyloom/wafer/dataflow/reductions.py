@@ -76,6 +76,10 @@ class Chain:
             return f"{self.tensor}_{self.verb}_{self.side.value}_level_{self.level}"
         return f"{self.tensor}_{'to_' + self.side.value if self.leaves else self.verb}"
 
+    def queue(self, *, incoming: bool) -> str:
+        """Return the name of its input or output queue."""
+        return f"{self.name}_{'parts' if incoming else 'out'}"
+
     def odd(self) -> isl.Set:
         """Return the PEs that send on the second of the two colors."""
         if self.second is not None:

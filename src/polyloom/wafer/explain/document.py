@@ -62,7 +62,7 @@ def resources_document(found: Survey, machine: Machine) -> Document:
     """Return what each role of PE takes of a machine, and the machine's limits."""
     return {
         "machine": machine.name,
-        "chains_wait": found.patience.value,
+        "chains_wait": found.policy.value,
         "colors": [{"color": color, "carries": what} for color, what in found.routing.colors],
         "roles": [_role(role) for role in found.resources],
     }

@@ -10,12 +10,11 @@ from polyloom.polyhedra.binding import PE_PARAMETERS, bind, bind_domain
 from polyloom.polyhedra.loops.generate import CodeBuilder, IntExpression, Name, Number, Operation, sum_of
 from polyloom.wafer.border.flows import LINE
 from polyloom.wafer.border.peeling import Border
-from polyloom.wafer.codegen.border import queue_name
-from polyloom.wafer.codegen.chains import chain_queues
-from polyloom.wafer.codegen.streams import StreamOnRole
 from polyloom.wafer.dataflow.line_traffic import neighbour_queue
 from polyloom.wafer.program.port_groups import last_color
+from polyloom.wafer.roles.adapter_work import queue_name
 from polyloom.wafer.roles.roles import Role
+from polyloom.wafer.roles.work import StreamOnRole
 from polyloom.wafer.routing.all_routes import Routing
 from polyloom.wafer.routing.border_routes import ColoredAdapter
 from polyloom.wafer.routing.types import ColoredChain
@@ -38,7 +37,7 @@ def compute_bindings(
 def _chain_bindings(colored: ColoredChain, role: Role, origin: tuple[int, int]) -> Bindings:
     """What goes on is sent on the PE's own color; what comes was sent on that of the PE one step before."""
     chain = colored.chain
-    incoming, outgoing = chain_queues(chain)
+    incoming, outgoing = chain.queue(incoming=True), chain.queue(incoming=False)
     axis = chain.side.axis
     if chain.second is None:
         shift = origin[0 if axis == "PE_X" else 1]

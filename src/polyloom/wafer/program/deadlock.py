@@ -2,11 +2,11 @@
 
 What goes along a line is one event for the whole line: a stream, chain or move on a row or column ends only
 if all its PEs take part, since buffers are finite and a multicast waits for each of its targets. So the nodes
-are the units of a layer with the line they are on, ``stream x_west[y]``, or with their PE where they are
+are the activities of a layer with the line they are on, ``stream x_west[y]``, or with their PE where they are
 local. An event waits for another one if, on one of its PEs, the other must end first, or may hold the main
-thread meanwhile. All this is said of sets of PEs: a relation between the lines of two units for each pair.
-If units wait in a ring, the relation around the ring is closed transitively, and there is a deadlock if a
-line may wait for itself. The closure may be too large, so that the answer errs on the safe side.
+thread meanwhile. All this is said of sets of PEs: a relation between the lines of two for each pair.
+If activities wait in a ring, the relation around the ring is closed transitively, and there is a deadlock
+if a line may wait for itself. The closure may be too large, so that the answer errs on the safe side.
 Not in the papers: dtg_codegen does not say how it avoids deadlocks.
 """
 
@@ -22,9 +22,10 @@ from polyloom.wafer.mapping.mapping import Mapping as LairMap
 
 
 @dataclass(frozen=True)
-class Activity:
-    """A unit on some PEs. ``needs``: the keys of those that end there before it starts; ``stalls``: whether
-    it may hold the main thread while it waits.
+class Event:
+    """An activity on some PEs. ``needs``: the keys of those that end there before it starts.
+
+    ``stalls``: whether it may hold the main thread while it waits.
     """
 
     key: str
@@ -37,29 +38,29 @@ class Schedule:
     """What the PEs of one role do. ``pes``: of the given rectangle."""
 
     pes: isl.Set
-    activities: tuple[Activity, ...]
+    events: tuple[Event, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Ring:
-    """Units that may wait for each other, in a ring, and PEs on which each waits for the next."""
+    """Activities that may wait for each other, in a ring, and PEs on which each waits for the next."""
 
     keys: tuple[str, ...]
     pes: tuple[isl.Set, ...]
 
 
 Edges = dict[tuple[str, str], isl.Set]
-"""The PEs on which the first unit waits for the second."""
+"""The PEs on which the first activity waits for the second."""
 
 
 def find_ring(schedules: Sequence[Schedule], places: Mapping[str, isl.Map]) -> Ring | None:
-    """Return units that may wait in a ring; None where that is impossible.
+    """Return activities that may wait in a ring; None where that is impossible.
 
-    ``places``: ``{ PE[x, y] -> [line] }`` for each unit: which PEs share one event.
+    ``places``: ``{ PE[x, y] -> [line] }`` for each activity: which PEs share one event.
     """
     edges: Edges = {}
     for schedule in schedules:
-        for waiting, awaited in _waits(schedule.activities):
+        for waiting, awaited in _waits(schedule.events):
             known = edges.get((waiting, awaited))
             edges[waiting, awaited] = schedule.pes if known is None else known.union(schedule.pes)
     for component in _components(edges):
@@ -83,12 +84,12 @@ def ring_diagnostic(mapping: LairMap, ring: Ring) -> Diagnostic:
     )
 
 
-def _waits(activities: Sequence[Activity]) -> Iterator[tuple[str, str]]:
+def _waits(events: Sequence[Event]) -> Iterator[tuple[str, str]]:
     """Yield pairs: the first waits for the second, or may find it on the main thread."""
-    by_key = {activity.key: activity for activity in activities}
+    by_key = {event.key: event for event in events}
     before = {key: _ancestors(by_key, key) for key in by_key}
-    for waiting in activities:
-        for awaited in activities:
+    for waiting in events:
+        for awaited in events:
             if awaited.key == waiting.key:
                 continue
             held = awaited.stalls and waiting.key not in before[awaited.key]
@@ -96,7 +97,7 @@ def _waits(activities: Sequence[Activity]) -> Iterator[tuple[str, str]]:
                 yield waiting.key, awaited.key
 
 
-def _ancestors(by_key: Mapping[str, Activity], key: str) -> set[str]:
+def _ancestors(by_key: Mapping[str, Event], key: str) -> set[str]:
     found: set[str] = set()
     left = [key]
     while left:
@@ -123,7 +124,7 @@ def _may_wait_for_itself(edges: Edges, places: Mapping[str, isl.Map]) -> bool:
 
 
 def _components(edges: Edges) -> Iterator[frozenset[str]]:
-    """Yield the sets of units that reach each other, those with more than one unit."""
+    """Yield the sets of activities that reach each other, those with more than one."""
     reach = {key: _reachable(edges, key) for pair in edges for key in pair}
     seen: set[str] = set()
     for key, found in reach.items():
@@ -145,7 +146,7 @@ def _reachable(edges: Edges, start: str) -> set[str]:
 
 
 def _cycle(edges: Edges) -> tuple[str, ...]:
-    """Return the keys of a shortest ring: breadth first from each unit back to it."""
+    """Return the keys of a shortest ring: breadth first from each activity back to it."""
     rings = [ring for key in dict.fromkeys(k for k, _ in edges) if (ring := _ring_through(edges, key))]
     return min(rings, key=len)
 

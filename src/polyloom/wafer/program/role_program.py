@@ -12,15 +12,13 @@ from collections.abc import Sequence
 from polyloom.polyhedra.loops.generate import Number
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.codegen.arrays import initialize_code, state_code
-from polyloom.wafer.codegen.chains import chain_code, chain_queues
+from polyloom.wafer.codegen.chains import chain_code
 from polyloom.wafer.codegen.compute import compute_code
 from polyloom.wafer.codegen.moves import move_code, move_queues
 from polyloom.wafer.codegen.streams import (
-    StreamOnRole,
     element_body,
     end_of_chunk,
     receive_all,
-    store_instruction,
     store_segments,
     whole_instruction,
 )
@@ -40,34 +38,39 @@ from polyloom.wafer.pe_program.tree import (
     SetInteger,
     Unblock,
 )
-from polyloom.wafer.program.activities import BEGIN, Patience, Unit, parts_on, units_on
+from polyloom.wafer.program.activities import (
+    BEGIN,
+    Activity,
+    RoleActivities,
+    SynchronisationPolicy,
+    needs_of,
+)
 from polyloom.wafer.roles.assembly import assemble, where_text
 from polyloom.wafer.roles.builder import RoleBuilder
-from polyloom.wafer.roles.roles import Role
+from polyloom.wafer.roles.work import StreamOnRole, parts_on
 from polyloom.wafer.simd.decision import SimdAnalysis
 
 _FINISH = "finish"
 
 
-def role_code(analysis: LayerAnalysis, role: Role, patience: Patience) -> RoleCode:
+def role_code(analysis: LayerAnalysis, here: RoleActivities, policy: SynchronisationPolicy) -> RoleCode:
     """Return the program of one role."""
-    builder = RoleBuilder(analysis, role)
-    units = units_on(builder, patience)
-    before = _reduced({unit.name: set(unit.needs) for unit in units})
-    starts = {unit.name: _start_node(unit) for unit in units}
-    after = _after(units, before, starts)
+    builder, activities = RoleBuilder(analysis, here.role), here.activities
+    before = _reduced({name: set(needs) for name, needs in needs_of(analysis, here, policy).items()})
+    starts = {activity.name: _start_node(activity) for activity in activities}
+    after = _after(activities, before, starts)
     data_tasks: list[DataTask] = []
     local_tasks: list[LocalTask] = [LocalTask(BEGIN, (), False)]
-    for unit in units:
-        done = after[unit.name]
-        if isinstance(unit.work, StreamOnRole) and unit.work.stream.sparse:
-            data_tasks.append(_sparse_task(builder, unit.work, done))
+    for activity in activities:
+        done = after[activity.name]
+        if isinstance(activity.work, StreamOnRole) and activity.work.stream.sparse:
+            data_tasks.append(_sparse_task(builder, activity.work, done))
         else:
-            local_tasks += _unit_tasks(builder, unit, done)
-    counters = _waiting_counters(units, before)
+            local_tasks += _tasks_of(builder, activity, done)
+    counters = _waiting_counters(activities, before)
     local_tasks[0] = LocalTask(BEGIN, _begin_code(builder, counters, after[BEGIN]), False)
     local_tasks.append(LocalTask(_FINISH, _finish_code(builder), False))
-    return _assemble(builder, units, counters, data_tasks, local_tasks)
+    return _assemble(builder, activities, counters, data_tasks, local_tasks)
 
 
 def _reduced(needs: dict[str, set[str]]) -> dict[str, set[str]]:
@@ -86,20 +89,22 @@ def _reduced(needs: dict[str, set[str]]) -> dict[str, set[str]]:
     }
 
 
-def _start_node(unit: Unit) -> Node:
-    if isinstance(unit.work, StreamOnRole) and unit.work.stream.sparse:
-        return Unblock(unit.work.queue)
-    return Activate(unit.name)
+def _start_node(activity: Activity) -> Node:
+    if isinstance(activity.work, StreamOnRole) and activity.work.stream.sparse:
+        return Unblock(activity.work.queue)
+    return Activate(activity.name)
 
 
-def _after(units: Sequence[Unit], before: dict[str, set[str]], starts: dict[str, Node]) -> dict[str, Code]:
-    """Return, for ``begin`` and each unit, the code at its end: what it lets start."""
+def _after(
+    activities: Sequence[Activity], before: dict[str, set[str]], starts: dict[str, Node]
+) -> dict[str, Code]:
+    """Return, for ``begin`` and each activity, the code at its end: what it lets start."""
     followed = {n for needs in before.values() for n in needs}
-    leaves = {unit.name for unit in units} - followed or {BEGIN}
+    leaves = {activity.name for activity in activities} - followed or {BEGIN}
     everything = {**before, _FINISH: leaves}
     begin_to = {**starts, _FINISH: Activate(_FINISH)}
     result: dict[str, Code] = {}
-    for name in (BEGIN, *(unit.name for unit in units)):
+    for name in (BEGIN, *(activity.name for activity in activities)):
         code: list[Node] = []
         for follower, needs in everything.items():
             if name not in needs:
@@ -112,9 +117,9 @@ def _after(units: Sequence[Unit], before: dict[str, set[str]], starts: dict[str,
     return result
 
 
-def _waiting_counters(units: Sequence[Unit], before: dict[str, set[str]]) -> dict[str, int]:
+def _waiting_counters(activities: Sequence[Activity], before: dict[str, set[str]]) -> dict[str, int]:
     followed = {n for needs in before.values() for n in needs}
-    leaves = {unit.name for unit in units} - followed
+    leaves = {activity.name for activity in activities} - followed
     counts = {**{name: len(needs) for name, needs in before.items()}, _FINISH: len(leaves)}
     return {f"{name}_waiting": count for name, count in counts.items() if count > 1}
 
@@ -130,23 +135,25 @@ def _sparse_task(builder: RoleBuilder, here: StreamOnRole, done: Code) -> DataTa
     )
 
 
-def _unit_tasks(builder: RoleBuilder, unit: Unit, done: Code) -> list[LocalTask]:
-    if isinstance(unit.work, Chain):
-        return [LocalTask(unit.name, (*chain_code(builder, unit.work), *done), True)]
-    if isinstance(unit.work, Move):
-        return [LocalTask(unit.name, (*move_code(builder, unit.work), *done), True)]
-    if isinstance(unit.work, SimdAnalysis):
-        return [LocalTask(unit.name, (*compute_code(builder, unit.work, builder.code()), *done), False)]
-    return _dense_tasks(builder, unit, unit.work, done)
+def _tasks_of(builder: RoleBuilder, activity: Activity, done: Code) -> list[LocalTask]:
+    if isinstance(activity.work, Chain):
+        return [LocalTask(activity.name, (*chain_code(builder, activity.work), *done), True)]
+    if isinstance(activity.work, Move):
+        return [LocalTask(activity.name, (*move_code(builder, activity.work), *done), True)]
+    if isinstance(activity.work, SimdAnalysis):
+        return [
+            LocalTask(activity.name, (*compute_code(builder, activity.work, builder.code()), *done), False)
+        ]
+    return _dense_tasks(builder, activity, activity.work, done)
 
 
-def _dense_tasks(builder: RoleBuilder, unit: Unit, here: StreamOnRole, done: Code) -> list[LocalTask]:
+def _dense_tasks(builder: RoleBuilder, activity: Activity, here: StreamOnRole, done: Code) -> list[LocalTask]:
     finished = f"end_{here.label}"
-    whole = store_instruction(builder, here, finished) or whole_instruction(builder, here, finished)
+    whole = whole_instruction(builder, here, finished)
     if whole is not None:
-        return [LocalTask(unit.name, whole, False), LocalTask(finished, done, False)]
+        return [LocalTask(activity.name, whole, False), LocalTask(finished, done, False)]
     body = store_segments(builder, here) or receive_all(builder, here, element_body(builder, here))
-    return [LocalTask(unit.name, (*body, *done), True)]
+    return [LocalTask(activity.name, (*body, *done), True)]
 
 
 def _begin_code(builder: RoleBuilder, counters: dict[str, int], starts: Code) -> Code:
@@ -173,24 +180,23 @@ def _finish_code(builder: RoleBuilder) -> Code:
 
 def _assemble(
     builder: RoleBuilder,
-    units: Sequence[Unit],
+    activities: Sequence[Activity],
     counters: dict[str, int],
     data_tasks: list[DataTask],
     local_tasks: list[LocalTask],
 ) -> RoleCode:
-    inputs = [unit.work.queue for unit in units if isinstance(unit.work, StreamOnRole)]
+    inputs = [activity.work.queue for activity in activities if isinstance(activity.work, StreamOnRole)]
     outputs: list[str] = []
-    for unit in units:
-        if isinstance(unit.work, Move):
-            taken, given = move_queues(builder, unit.work)
+    for activity in activities:
+        if isinstance(activity.work, Move):
+            taken, given = move_queues(builder, activity.work)
             inputs += taken
             outputs += given
-        if isinstance(unit.work, Chain):
-            incoming, outgoing = chain_queues(unit.work)
-            if parts_on(builder, unit.work) - {Part.OWN}:
-                inputs.append(incoming)
-            if not (builder.role.overlaps(unit.work.last) and not unit.work.leaves):
-                outputs.append(outgoing)
+        if isinstance(activity.work, Chain):
+            if parts_on(builder.role, activity.work) - {Part.OWN}:
+                inputs.append(activity.work.queue(incoming=True))
+            if not (builder.role.overlaps(activity.work.last) and not activity.work.leaves):
+                outputs.append(activity.work.queue(incoming=False))
     return assemble(
         builder,
         where_text(builder, builder.analysis.mapping.grid),

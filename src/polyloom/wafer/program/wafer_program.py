@@ -6,23 +6,22 @@ from dataclasses import dataclass
 
 from polyloom.diagnostics import Unsupported, error
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.codegen.border import border_role_code, border_roles
-from polyloom.wafer.codegen.streams import streams_on
+from polyloom.wafer.codegen.border import border_role_code
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.pe_program.descriptors import with_reloads
 from polyloom.wafer.pe_program.print_c import INTEGERS_H, role_file
-from polyloom.wafer.program.activities import Patience
+from polyloom.wafer.program.activities import RoleActivities, SynchronisationPolicy, activities_on
 from polyloom.wafer.program.bindings import Bindings, border_bindings, compute_bindings
 from polyloom.wafer.program.layout_file import layout_file
 from polyloom.wafer.program.port_groups import PortGroup, inputs_of, outputs_of
 from polyloom.wafer.program.resources import RoleResources, check_fits, resources_of
 from polyloom.wafer.program.role_program import role_code
-from polyloom.wafer.program.synchronisation import choose_patience
-from polyloom.wafer.roles.builder import RoleBuilder
+from polyloom.wafer.program.synchronisation import choose_policy
+from polyloom.wafer.roles.adapter_work import AdapterRole, adapter_roles
 from polyloom.wafer.roles.result import MemoryField as MemoryField
 from polyloom.wafer.roles.result import RoleProgram as RoleProgram
 from polyloom.wafer.roles.result import memory_fields
-from polyloom.wafer.roles.roles import Role, find_roles
+from polyloom.wafer.roles.roles import find_roles
 from polyloom.wafer.routing.all_routes import Routing, route
 
 
@@ -31,14 +30,14 @@ class WaferProgram:
     """``files``: name to text: the roles' C, ``layout.c`` and ``integers.h``.
 
     ``inputs`` and ``outputs``: the ports of the given rectangle; ``resources``: what each role takes;
-    ``patience``: what chains wait for before they start.
+    ``policy``: what chains wait for before they start.
     """
 
     analysis: LayerAnalysis
     machine: Machine
     roles: tuple[RoleProgram, ...]
     resources: tuple[RoleResources, ...]
-    patience: Patience
+    policy: SynchronisationPolicy
     routing: Routing
     inputs: tuple[PortGroup, ...]
     outputs: tuple[PortGroup, ...]
@@ -51,7 +50,7 @@ class Survey:
 
     roles: tuple[RoleProgram, ...]
     resources: tuple[RoleResources, ...]
-    patience: Patience
+    policy: SynchronisationPolicy
     routing: Routing
 
 
@@ -61,13 +60,14 @@ def survey(analysis: LayerAnalysis, machine: Machine) -> Survey:
     Raises Unsupported (``wafer-colors``, ``wafer-deadlock``) where no routes or no order were found.
     """
     routing = route(analysis.graph, analysis.border, machine.colors)
-    found, border = find_roles(analysis), border_roles(analysis, routing.adapters)
-    patience = choose_patience(analysis, found, border, routing.adapters)
+    found = [activities_on(analysis, role) for role in find_roles(analysis)]
+    border = adapter_roles(analysis, routing.adapters)
+    policy = choose_policy(analysis, found, border)
     roles = (
-        *(_role_program(analysis, machine, role, patience) for role in found),
-        *(_border_program(analysis, machine, routing, role) for role in border),
+        *(_role_program(analysis, machine, here, policy) for here in found),
+        *(_border_program(analysis, machine, here) for here in border),
     )
-    return Survey(roles, resources_of(machine, routing, roles), patience, routing)
+    return Survey(roles, resources_of(machine, routing, roles), policy, routing)
 
 
 def compile_program(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
@@ -86,27 +86,36 @@ def compile_program(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
     files["integers.h"] = INTEGERS_H
     inputs, outputs = inputs_of(analysis, routing), outputs_of(analysis, routing)
     return WaferProgram(
-        analysis, machine, roles, found.resources, found.patience, routing, inputs, outputs, files
+        analysis, machine, roles, found.resources, found.policy, routing, inputs, outputs, files
     )
 
 
-def _role_program(analysis: LayerAnalysis, machine: Machine, role: Role, patience: Patience) -> RoleProgram:
-    code = with_reloads(role_code(analysis, role, patience), machine.operand_descriptors)
-    return RoleProgram(role, code, analysis.border.origin, memory_fields(code), are_adapters=False)
+def _role_program(
+    analysis: LayerAnalysis, machine: Machine, here: RoleActivities, policy: SynchronisationPolicy
+) -> RoleProgram:
+    code = with_reloads(role_code(analysis, here, policy), machine.operand_descriptors)
+    return RoleProgram(
+        role=here.role,
+        code=code,
+        origin=analysis.border.origin,
+        memory=memory_fields(code),
+        are_adapters=False,
+        streams=here.streams,
+    )
 
 
-def _border_program(analysis: LayerAnalysis, machine: Machine, routing: Routing, role: Role) -> RoleProgram:
-    code = border_role_code(analysis, routing.adapters, role)
-    code = with_reloads(code, machine.operand_descriptors)
-    return RoleProgram(role, code, (0, 0), memory_fields(code), are_adapters=True)
+def _border_program(analysis: LayerAnalysis, machine: Machine, here: AdapterRole) -> RoleProgram:
+    code = with_reloads(border_role_code(analysis, here), machine.operand_descriptors)
+    return RoleProgram(
+        role=here.role, code=code, origin=(0, 0), memory=memory_fields(code), are_adapters=True, streams=()
+    )
 
 
 def _bindings(analysis: LayerAnalysis, routing: Routing, program: RoleProgram) -> Bindings:
     """Return the color of each queue of a role, which only the layout needs."""
     if program.are_adapters:
         return border_bindings(analysis.border, routing, program.role)
-    streams = streams_on(RoleBuilder(analysis, program.role))
-    return compute_bindings(routing, streams, program.role, program.origin)
+    return compute_bindings(routing, program.streams, program.role, program.origin)
 
 
 def _check_grid(analysis: LayerAnalysis, machine: Machine) -> None:

@@ -8,6 +8,7 @@ import islpy as isl
 
 from polyloom.wafer.pe_program.tree import RoleCode, array_offsets
 from polyloom.wafer.roles.roles import Role
+from polyloom.wafer.roles.work import StreamOnRole
 
 
 @dataclass(frozen=True)
@@ -19,12 +20,12 @@ class MemoryField:
     bytes: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RoleProgram:
     """One role: its PEs, its program, and its memory by C's rules of alignment.
 
     ``role``: on PEs of the compute rectangle, or, for adapters, of the given one; ``origin``: where PE (0, 0)
-    of that rectangle is in the given one.
+    of that rectangle is in the given one; ``streams``: what compute PEs receive.
     """
 
     role: Role
@@ -32,6 +33,7 @@ class RoleProgram:
     origin: tuple[int, int]
     memory: tuple[MemoryField, ...]
     are_adapters: bool
+    streams: tuple[StreamOnRole, ...]
 
     @property
     def pes(self) -> isl.Set:
