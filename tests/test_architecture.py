@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from rooms import page
 
 TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src"
@@ -247,3 +248,7 @@ def test_tests_lie_as_the_source_does() -> None:
     rooms = {path.parent.relative_to(SOURCE / "polyloom") for path in SOURCE.rglob("*.py")}
     found = {path.parent.relative_to(TESTS) for path in TESTS.rglob("test_*.py")}
     assert {str(folder) for folder in found - rooms} == OF_THE_WHOLE
+
+
+def test_the_page_of_rooms_is_that_of_the_source(golden: Callable[[Path, str], None]) -> None:
+    golden(TESTS.parent / "docs" / "rooms.md", page())
