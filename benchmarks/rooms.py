@@ -9,8 +9,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src" / "polyloom"
 HEAD = """# The rooms
 
-Every folder of the source, and the first line of each module. Made by `python benchmarks/rooms.py > docs/rooms.md`;
-how the rooms hang together is in [ARCHITECTURE.md](../ARCHITECTURE.md).
+Every folder of the source, and the first line of each module. How they hang together is in [ARCHITECTURE.md](../ARCHITECTURE.md). Made by `python benchmarks/rooms.py > docs/rooms.md`.
 """
 
 

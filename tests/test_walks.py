@@ -1,4 +1,4 @@
-"""The walks of ARCHITECTURE.md are what happens: each stage is entered in its turn, and never again after the next."""
+"""The walks of ARCHITECTURE.md are what happens: each stage in its turn, and none again after the next."""
 
 from __future__ import annotations
 
