@@ -9,7 +9,9 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src" / "polyloom"
 HEAD = """# The rooms
 
-Every folder of the source, and the first line of each module. How they hang together is in [ARCHITECTURE.md](../ARCHITECTURE.md). Made by `python benchmarks/rooms.py > docs/rooms.md`.
+Every folder of the source, and the first line of each module. How they hang together:
+[ARCHITECTURE.md](../ARCHITECTURE.md).
+Made by `python benchmarks/rooms.py > docs/rooms.md`.
 """
 
 
