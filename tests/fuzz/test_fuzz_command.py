@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import run
 
 HERE = Path(__file__).parent
 
@@ -52,3 +53,16 @@ def test_a_case_that_ends_its_process_is_a_case(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "nothing: 2 cases: 2 fault; next seed 9" in done.stdout
     assert "KeyError" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("then", "lines"), [("while True: pass", "56"), ("time.sleep(2.5); print(7)", "567")]
+)
+def test_what_works_too_long_hangs_and_what_waits_does_not(
+    then: str, lines: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "LIMIT", 1.0)
+    text = f"import time\nprint(5); print(6, flush=True)\n{then}"
+    with subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE) as child:
+        assert b"".join(run._lines(child)).decode() == lines
+        child.kill()
