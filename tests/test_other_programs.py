@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from polyloom.caches import temporary_folder
 from polyloom.diagnostics import PolyloomError
+from polyloom.oracle.c_compiler import CCompiler, build
 from polyloom.programs import MOST_OUTPUT, Ended, ProgramFault, find_program, run_program
 from polyloom.wafer.simulator.build import BuildFailure, build_program
 from polyloom.wafer.simulator.compilers import choose_compiler, find_compiler
@@ -91,6 +93,34 @@ def test_a_compiler_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("polyloom.wafer.simulator.compilers.PROBE_SECONDS", 0.2)
     with pytest.raises(PolyloomError, match="no-compiler"):
         choose_compiler([(script(tmp_path, "cc", "sleep 60"),)])
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 8, 60], ids="{} blocks".format)
+def test_no_room_for_files_is_what_is_said(tmp_path: Path, blocks: int) -> None:
+    """No file may be longer than so many blocks of 512 bytes, as on a disk that is full."""
+    verb = f"{sys.executable} -P -m polyloom simulate conv1d.lair --map conv1d.map"
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -f {blocks}; exec {verb}"],
+        cwd=EXAMPLES,
+        env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "TMPDIR" in done.stderr
+    assert "written" in done.stderr or "File size limit exceeded" in done.stderr
+
+
+def test_temporary_files_of_compilers_lie_in_our_own_folder(tmp_path: Path) -> None:
+    good, log = find_compiler().command[0], tmp_path / "log"
+    logging = script(tmp_path, "cc", f'echo "$TMPDIR $*" >> {log}; exec {good} "$@"')
+    choose_compiler([(logging,)])
+    (tmp_path / "empty.c").write_text("void polyloom_enter(void *slots) {}")
+    build(CCompiler((logging,), "cc"), tmp_path / "empty.c", (), tmp_path / "program")
+    compiling = [line for line in log.read_text().splitlines() if "--version" not in line]
+    assert any("-c" in line for line in compiling) and any("-pthread" in line for line in compiling)
+    assert [line for line in compiling if not line.startswith(str(temporary_folder()))] == []
 
 
 PLANTED = ("copy", "inspect", "typing", "click", "numpy", "sqlite3", "pickle", "json", "tempfile")

@@ -12,8 +12,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -22,6 +22,8 @@ from polyloom.diagnostics import PolyloomError, error
 _DIGEST = hashlib.sha256().digest_size
 _HOME = "XDG_CACHE_HOME"
 _POCL = "POCL_CACHE_DIR"
+
+_MAKE_ROOM = "make room, or name another folder by the variable TMPDIR"
 
 _replaced: dict[str, str] = {}
 """What ``XDG_CACHE_HOME`` said, by what it says now for the sake of libraries."""
@@ -98,8 +100,7 @@ def temporary_folder() -> Path:
         folder = Path(tempfile.mkdtemp(prefix="polyloom-"))
     except OSError as fault:
         message = "no folder for temporary files can be written"
-        helps = ["make room, or name another folder by the variable TMPDIR"]
-        raise PolyloomError(error("folder-none", message, notes=[str(fault)], helps=helps)) from fault
+        raise PolyloomError(error("folder-none", message, notes=[str(fault)], helps=[_MAKE_ROOM])) from fault
     owner = os.getpid()
 
     def remove() -> None:
@@ -108,6 +109,17 @@ def temporary_folder() -> Path:
 
     atexit.register(remove)
     return folder
+
+
+@contextmanager
+def work_folder() -> Iterator[Path]:
+    """Make a folder below the temporary one, which goes at the end. Errors: ``file-unwritable``."""
+    parent = temporary_folder()
+    try:
+        with tempfile.TemporaryDirectory(dir=parent) as folder:
+            yield Path(folder)
+    except OSError as fault:
+        raise _unwritable(parent, fault) from fault
 
 
 def kept(folder: Path, name: str, make: Callable[[], bytes]) -> Path:
@@ -152,6 +164,9 @@ def _write_or_refuse(path: Path, content: bytes) -> None:
     try:
         _write(path, content)
     except OSError as fault:
-        message = f"`{path}` cannot be written: {fault.strerror or fault}"
-        helps = ["make room, or name another folder by the variable TMPDIR"]
-        raise PolyloomError(error("file-unwritable", message, helps=helps)) from fault
+        raise _unwritable(path, fault) from fault
+
+
+def _unwritable(path: Path, fault: OSError) -> PolyloomError:
+    message = f"`{path}` cannot be written: {fault.strerror or fault}"
+    return PolyloomError(error("file-unwritable", message, helps=[_MAKE_ROOM]))

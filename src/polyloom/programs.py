@@ -50,16 +50,18 @@ def run_program(
     *,
     seconds: float,
     folder: Path | None = None,
+    temporary: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Ended:
     """Run a program in ``folder``, without input, to its end or that of so many seconds.
 
-    Its temporary files lie in ``folder`` too: a compiler that is killed leaves them.
+    Its temporary files lie in ``temporary``, else in ``folder``: a compiler that is killed leaves them.
 
     Raises ``ProgramFault``.
     """
-    if folder is not None:
-        environment = {**(environment or os.environ), "TMPDIR": str(folder)}
+    temporary = temporary or folder
+    if temporary is not None:
+        environment = {**(environment or os.environ), "TMPDIR": str(temporary)}
     own_group = {"process_group": 0} if os.name == "posix" else {}
     try:
         process = subprocess.Popen(

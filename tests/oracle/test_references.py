@@ -7,7 +7,8 @@ the first line says the values of parameters, 9 where it is silent.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+import resource
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,10 @@ from polyloom.ir.evaluation.uninitialised import garbage
 from polyloom.ir.host import HostProgram, Role
 from polyloom.ir.verification.references import Expected
 from polyloom.mdh.runtime.sample_inputs import made_up_inputs
-from polyloom.oracle import c_reference, interpreter
+from polyloom.oracle import c_reference, compiled_c, interpreter
 from polyloom.oracle.c_compiler import find_c_compiler
 from polyloom.oracle.c_reference import IN_ORDER, CReference
+from polyloom.programs import Ended
 from polyloom.sources import LoadedHost, Reading, load_host_programs
 
 HERE = Path(__file__).parent
@@ -177,6 +179,29 @@ def test_a_program_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     with pytest.raises(PolyloomError) as caught:
         replace(found.reference, seconds=0.5)({"n": 100_000}, arrays_of(found.program, {"n": 100_000}))
     assert caught.value.diagnostics[0].code == "reference-time"
+
+
+@needs_compiler
+def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One without room for the arrays, and one without room for what they become."""
+    found = loaded(SUM, tmp_path)
+    arrays = arrays_of(found.program, {"n": 5000})
+    found.reference({"n": 5000}, arrays)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+    try:
+        with pytest.raises(PolyloomError, match="file-unwritable"):
+            found.reference({"n": 5000}, arrays)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    def without_report(command: Sequence[str], **_: Any) -> Ended:
+        Path(command[3]).touch()
+        return Ended(compiled_c.FAULT, "", "")
+
+    monkeypatch.setattr(compiled_c, "run_program", without_report)
+    with pytest.raises(PolyloomError, match="not enough disk"):
+        found.reference({"n": 5000}, arrays)
 
 
 @needs_compiler

@@ -99,7 +99,7 @@ def _first(compiler: CCompiler, commands: Sequence[Sequence[str]]) -> int:
 def _fault(command: Sequence[str]) -> str:
     """Return what a compiler says first, nothing where it succeeds."""
     try:
-        done = run_program(command, seconds=LONGEST)
+        done = run_program(command, seconds=LONGEST, temporary=temporary_folder())
     except ProgramFault as fault:
         return str(fault)
     return first_error(done.err) if done.status else ""

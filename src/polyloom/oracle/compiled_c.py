@@ -7,7 +7,6 @@ outside is found, and neither that nor a crash or an endless loop can harm the c
 from __future__ import annotations
 
 import shlex
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.caches import temporary_folder
+from polyloom.caches import temporary_folder, work_folder
 from polyloom.diagnostics import PolyloomError, Source, error
 from polyloom.frontends.c.standalone import Standalone
 from polyloom.frontends.c.syntax.faults import line_span
@@ -57,11 +56,11 @@ class CProgram:
     def run(self, arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return all arrays and scalars as the part leaves them; ``arrays`` has one for every slot.
 
-        Errors: ``CannotBuild``; ``access-outside``, ``memory``, ``reference-time``, ``reference-died``.
+        Errors: ``CannotBuild``; ``access-outside``, ``memory``, ``file-unwritable``, ``reference-time``,
+        ``reference-died``.
         """
         given = [np.asarray(arrays[slot.name], order="C") for slot in self.alone.slots]
-        with tempfile.TemporaryDirectory(prefix="polyloom-") as name:
-            folder = Path(name)
+        with work_folder() as folder:
             offsets = _write(folder / "input", given)
             started = time.monotonic()
             self._run(folder, "end")
@@ -93,8 +92,8 @@ class CProgram:
             raise self._died(f"it ends with status {status}")
 
     def _reported(self, report: str) -> PolyloomError:
-        """Return the error that the driver reports."""
-        words = report.split(maxsplit=3)
+        """Return the error that the driver reports; where there was no room for a report, that."""
+        words = report.split(maxsplit=3) or ["disk"]
         match words[0]:
             case "outside" | "written":
                 slot = self.alone.slots[int(words[1])]

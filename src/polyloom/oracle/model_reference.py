@@ -12,12 +12,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.caches import work_folder
 from polyloom.files import read_arrays, write_arrays
 from polyloom.frontends.graph.imported import Imported
 from polyloom.ir.types import ElementType
@@ -77,8 +77,7 @@ class ModelReference:
         if changed:
             raise _Unanswered(f"weights were given ({', '.join(changed)}), and the file has others")
         given = {self.model.names.get(n, n): _given(inputs[n], k) for n, k in self.model.arguments.items()}
-        with TemporaryDirectory(prefix="polyloom-") as name:
-            folder = Path(name)
+        with work_folder() as folder:
             job = {
                 "kind": _kind(self.path),
                 "model": str(self.path.resolve()),

@@ -6,18 +6,16 @@ The cache is addressed by content: sources, headers, flags and compiler version 
 from __future__ import annotations
 
 import hashlib
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from polyloom.caches import cache_folder, kept, temporary_folder
+from polyloom.caches import cache_folder, kept, work_folder
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.files import refusing_unwritable
 from polyloom.programs import ProgramFault, first_error, run_program
 from polyloom.wafer.simulator.compilers import NATIVE, Compiler, find_compiler
 
@@ -113,7 +111,7 @@ def _compile(unit: Unit, compiler: Compiler) -> bytes:
     Where the compiler fails, it is asked for code for any processor: gcc 12 writes a masked ``vmovsh`` for
     processors with AVX512-FP16, which assemblers refuse. Halves are rounded after each operation by both.
     """
-    with _work_folder() as folder:
+    with work_folder() as folder:
         for name, text in unit.texts.items():
             (folder / name).write_text(text, encoding="utf-8")
         rest = ("-I.", "-c", unit.name)
@@ -130,18 +128,10 @@ def _linked(objects: list[Path], compiler: Compiler, store: Path) -> Path:
     key = _digest([compiler.version, *compiler.command, *(path.name for path in objects)])
 
     def link() -> bytes:
-        with _work_folder() as folder:
+        with work_folder() as folder:
             return _run(compiler, ("-shared", "-pthread", *map(str, objects), "-lm"), folder)
 
     return _kept(store, f"{key}.so", link)
-
-
-@contextmanager
-def _work_folder() -> Iterator[Path]:
-    """Make a folder for what a compiler reads and writes. Errors: ``file-unwritable``."""
-    parent = temporary_folder()
-    with refusing_unwritable(parent), tempfile.TemporaryDirectory(dir=parent) as folder:
-        yield Path(folder)
 
 
 def _run(compiler: Compiler, arguments: tuple[str, ...], folder: Path) -> bytes:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import platform
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from polyloom.caches import temporary_folder
+from polyloom.caches import work_folder
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.programs import ProgramFault, find_program, python_module, run_program
+from polyloom.programs import ProgramFault, find_program, first_error, python_module, run_program
 
 BASE_FLAGS = (
     "-std=gnu11",
@@ -45,6 +44,10 @@ PROBE_SECONDS = 60.0
 """How long a compiler may take for that."""
 
 
+class Unusable(Exception):
+    """A compiler that does not work, or does not know half precision; the text says what it said."""
+
+
 @dataclass(frozen=True)
 class Compiler:
     """A C compiler that was tried out: its command, its version text, and its flags."""
@@ -67,20 +70,17 @@ def find_compiler() -> Compiler:
 
 def choose_compiler(commands: Iterable[tuple[str, ...]]) -> Compiler:
     """Return the first of the commands that compiles half precision; a ``PolyloomError`` if none does."""
-    tried = []
+    notes = []
     for command in commands:
-        compiler = try_compiler(command)
-        if compiler is not None:
-            return compiler
-        tried.append(" ".join(command))
-    raise PolyloomError(
-        error(
-            "no-compiler",
-            "no C compiler with half precision (_Float16) was found",
-            notes=[f"tried, without success: {', '.join(tried)}"] if tried else ["none is installed"],
-            helps=["install gcc 12 or clang 15 or later, or `pip install polyloom[zig]`"],
-        )
-    )
+        try:
+            return try_compiler(command)
+        except Unusable as fault:
+            notes.append(f"`{' '.join(command)}`: {fault}")
+    message = "no C compiler was found that builds a program with half precision (_Float16)"
+    helps = ["install gcc 12 or clang 15 or later, or `pip install polyloom[zig]`"]
+    if notes:
+        helps.append("if it knows half precision: is there room in the folder for temporary files (TMPDIR)?")
+    raise PolyloomError(error("no-compiler", message, notes=notes or ["none is installed"], helps=helps))
 
 
 def _candidates() -> list[tuple[str, ...]]:
@@ -90,17 +90,12 @@ def _candidates() -> list[tuple[str, ...]]:
     return found
 
 
-def try_compiler(command: tuple[str, ...]) -> Compiler | None:
-    """Try the compiler out: its version, and which of the flags it takes. None if it cannot do half
-    precision.
-    """
+def try_compiler(command: tuple[str, ...]) -> Compiler:
+    """Try the compiler out: its version, and which of the flags it takes. Raises ``Unusable``."""
     version = _output((*command, "--version"))
-    if version is None:
-        return None
     zig = command[-1] == "cc" and "ziglang" in command
     base = BASE_FLAGS if not zig else (*BASE_FLAGS, "-fno-sanitize=all")
-    if not _accepts(command, base):
-        return None
+    _build_probe(command, base)
     optional = tuple(flag for flag in OPTIONAL_FLAGS if _accepts(command, (*base, "-Werror", flag)))
     flags = base + optional
     return Compiler(command, version + _processor(), flags, _bounds_flags(command, flags))
@@ -118,18 +113,29 @@ def _bounds_flags(command: tuple[str, ...], flags: tuple[str, ...]) -> tuple[str
 
 
 def _accepts(command: tuple[str, ...], flags: tuple[str, ...]) -> bool:
-    with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
-        source = Path(folder) / "probe.c"
-        source.write_text(PROBE, encoding="utf-8")
-        return _output((*command, *flags, "-c", str(source), "-o", str(source.with_suffix(".o")))) is not None
-
-
-def _output(command: tuple[str, ...]) -> str | None:
     try:
-        done = run_program(command, seconds=PROBE_SECONDS)
-    except ProgramFault:
-        return None
-    return done.out if done.status == 0 else None
+        _build_probe(command, flags)
+    except Unusable:
+        return False
+    return True
+
+
+def _build_probe(command: tuple[str, ...], flags: tuple[str, ...]) -> None:
+    """Compile a program with half precision. Raises ``Unusable``."""
+    with work_folder() as folder:
+        (folder / "probe.c").write_text(PROBE, encoding="utf-8")
+        _output((*command, *flags, "-c", "probe.c", "-o", "probe.o"), folder)
+
+
+def _output(command: tuple[str, ...], folder: Path | None = None) -> str:
+    """Return what a program prints. Raises ``Unusable`` where it fails."""
+    try:
+        done = run_program(command, seconds=PROBE_SECONDS, folder=folder)
+    except ProgramFault as fault:
+        raise Unusable(str(fault)) from fault
+    if done.status != 0:
+        raise Unusable(f"exit status {done.status}: {first_error(done.err)}")
+    return done.out
 
 
 def _processor() -> str:

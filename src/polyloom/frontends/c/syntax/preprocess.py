@@ -10,11 +10,11 @@ import re
 import shlex
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from polyloom.caches import work_folder
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.frontends.c.syntax.faults import fail, line_span
 from polyloom.frontends.c.syntax.places import name_in_text
@@ -149,8 +149,8 @@ def _external(source: Source, defines: Mapping[str, str], folders: Sequence[Path
     options += [f"-I{folder}" for folder in folders]
     text = as_pragmas(source.text)
     text = _PRAGMA.sub(lambda found: _PRAGMA_AS_TEXT + found.group().partition("mdh")[2], text)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "source.c"
+    with work_folder() as folder:
+        path = folder / "source.c"
         path.write_text(f'#line 1 "{name_in_text(source)}"\n{text}', encoding="utf-8")
         done = _run(command, [*options, str(path)])
     if done.returncode:
