@@ -9,8 +9,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from polyloom import files
 from polyloom.diagnostics import PolyloomError
 from polyloom.files import read_regular, read_source
 from polyloom.sources import Reading, load_model, load_tensors
@@ -82,3 +84,20 @@ def test_a_pipe_that_is_open_already_is_read() -> None:
         [sys.executable, "-c", code], input="map", capture_output=True, text=True, check=True
     )
     assert done.stdout == "map\n"
+
+
+def test_what_packs_well_is_refused_only_where_nobody_knows_its_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "SMALL_ARRAYS", 0)
+    path, zeros = tmp_path / "a.npz", np.zeros(10**5)
+    np.savez_compressed(path, a=zeros)
+    with pytest.raises(PolyloomError, match="npz-large"):
+        files.read_arrays(path)
+    with pytest.raises(PolyloomError, match="npz-large"):
+        files.read_shapes(path)
+    np.testing.assert_array_equal(files.read_arrays(path, zeros.size)["a"], zeros)
+    np.savez(path, a=zeros)
+    assert files.read_shapes(path) == {"a": zeros.shape}
+    np.savez_compressed(path, a=np.random.default_rng(1).integers(0, 9, 10**5))
+    assert files.read_arrays(path)["a"].size == 10**5

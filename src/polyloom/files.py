@@ -28,6 +28,9 @@ LARGEST_ELEMENT = 16
 SMALL_ARRAYS = 2**26
 """Bytes of arrays that are read whatever they are for."""
 
+MOST_PACKED = 64
+"""How many times its size a file may unpack to, where nobody knows how large its arrays should be."""
+
 LARGEST_TEXT = 2**26
 """Bytes of a text that is read: no source, map or document that people write has as many."""
 
@@ -153,16 +156,13 @@ def _reason(fault: BaseException) -> str:
 def read_arrays(path: Path, most: int | None = None) -> dict[str, NDArray]:
     """Return the arrays of an ``.npz`` file by name, in the order of the file.
 
-    ``most``: elements that all arrays together may have; None: any number. A file of far more is refused
+    ``most``: elements that all arrays together may have; None: nobody knows. A file of far more is refused
     before it is unpacked: few bytes may unpack to many. The caller refuses one that is little larger.
 
     Raises PolyloomError ``file-missing``, ``file-unreadable``, ``npz-broken``, ``npz-large``.
     """
     with _opened_archive(path) as file:
-        headers = [] if most is None else _headers(path, file)
-        space = sum(abs(prod(shape)) * kind.itemsize for _, shape, kind in headers)
-        if most is not None and space > max(most * LARGEST_ELEMENT, SMALL_ARRAYS):
-            raise PolyloomError(_too_many(path, headers, most))
+        _headers(path, file, most)
         file.seek(0)
         with _broken_as_diagnostic(path), np.load(file, allow_pickle=False) as archive:
             return {name: _array(path, name, archive[name]) for name in archive.files}
@@ -171,7 +171,7 @@ def read_arrays(path: Path, most: int | None = None) -> dict[str, NDArray]:
 def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
     """Return the shapes of the arrays of an ``.npz`` file, without unpacking it. Raises as above."""
     with _opened_archive(path) as file:
-        return {name: shape for name, shape, _ in _headers(path, file)}
+        return {name: shape for name, shape, _ in _headers(path, file, None)}
 
 
 Header = tuple[str, tuple[int, ...], np.dtype[Any]]
@@ -194,10 +194,16 @@ def _broken_as_diagnostic(path: Path) -> Iterator[None]:
         raise PolyloomError(_broken(path, _reason(fault))) from fault
 
 
-def _headers(path: Path, file: BinaryIO) -> list[Header]:
-    """Return the name, shape and type of each array."""
+def _headers(path: Path, file: BinaryIO, most: int | None) -> list[Header]:
+    """Return the name, shape and type of each array. Raises ``npz-large`` where they say too much."""
     with _broken_as_diagnostic(path), zipfile.ZipFile(file) as archive:
-        return [_header(path, archive, name) for name in archive.namelist()]
+        headers = [_header(path, archive, name) for name in archive.namelist()]
+    space = sum(abs(prod(shape)) * kind.itemsize for _, shape, kind in headers)
+    packed = os.fstat(file.fileno()).st_size
+    expected = packed * MOST_PACKED if most is None else most * LARGEST_ELEMENT
+    if space > max(expected, SMALL_ARRAYS):
+        raise PolyloomError(_too_many(path, headers, most))
+    return headers
 
 
 def _header(path: Path, archive: zipfile.ZipFile, member: str) -> Header:
@@ -210,12 +216,16 @@ def _header(path: Path, archive: zipfile.ZipFile, member: str) -> Header:
         return member.removesuffix(".npy"), shape, kind
 
 
-def _too_many(path: Path, headers: Sequence[Header], most: int) -> Diagnostic:
+def _too_many(path: Path, headers: Sequence[Header], most: int | None) -> Diagnostic:
     listed = [f"`{visible_name(name)}`: {kind}{list(shape)}" for name, shape, kind in headers[:10]]
-    message = (
-        f"the arrays of `{path}` are larger than those of the program, which have {most:,} elements in all"
-    )
-    return error("npz-large", message, notes=listed, helps=["give arrays of the shapes of the program"])
+    if most is None:
+        message = f"the arrays of `{path}` unpack to more than {MOST_PACKED} times its size"
+        helps = ["write it with `numpy.savez`, which packs nothing"]
+    else:
+        size = f"{most:,} elements in all"
+        message = f"the arrays of `{path}` are larger than those of the program, which have {size}"
+        helps = ["give arrays of the shapes of the program"]
+    return error("npz-large", message, notes=listed, helps=helps)
 
 
 def _array(path: Path, name: str, found: object) -> NDArray:

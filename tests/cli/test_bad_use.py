@@ -191,6 +191,8 @@ def test_an_archive_that_unpacks_to_much_is_refused_before(
     dtype: str,
 ) -> None:
     path = bomb(tmp_path / "bomb.npz", name, shape, dtype)
+    pointer = tmp_path / "pointer.c"
+    pointer.write_text("void twice(int n, double *x) { for (int i = 0; i < n; i++) x[i] *= 2; }")
 
     def unpack(*arguments: object, **options: object) -> None:
         raise AssertionError("it is unpacked")
@@ -204,6 +206,9 @@ def test_an_archive_that_unpacks_to_much_is_refused_before(
         ["run", MODEL, "--inputs", path],
         ["trace", MODEL, "--inputs", path],
         ["simulate", MODEL, "--inputs", path, "--per-layer"],
+        ["run", str(pointer), "--inputs", path],
+        ["run", str(pointer), "--inputs", path, "--param", "n=10"],
+        ["run", str(EXAMPLES / "c" / "gemm.c"), "--inputs", path],
     ):
         err = failure(capsys, command, 1)
         assert "error[npz-large]" in err and f"`{name}`" in err
