@@ -20,7 +20,6 @@ from typing import Any
 import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Unsupported, error
-from polyloom.files import read_source
 from polyloom.frontends.graph.imported import Imported
 from polyloom.ir import evaluate, random_inputs
 from polyloom.ir.conversion.split_layers import Layer, layers_of
@@ -46,7 +45,7 @@ from polyloom.pipeline import (
     tune_opencl,
 )
 from polyloom.polyhedra.effort import limited
-from polyloom.sources import Reading, is_c, load_host_programs, load_model, load_tensors, text_or_file
+from polyloom.sources import Reading, load_host_programs, load_model, load_tensors, text_of
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.collectives import ReductionShape
 from polyloom.wafer.explain.document import explanation, resources_document
@@ -176,7 +175,7 @@ def read_program(
     read yet, and for C that is no tensor program. Source: dtg_codegen, Sec. 4.1.1.
     """
     values = {name: str(value) for name, value in (defines or {}).items()}
-    return load_tensors(source, Reading(node, function, values), parameters).program
+    return load_tensors(source, Reading(node, function, values, parameters=parameters or {})).program
 
 
 def read_reference(
@@ -193,7 +192,7 @@ def read_reference(
     Errors: those of ``read_program``.
     """
     values = {name: str(value) for name, value in (defines or {}).items()}
-    return load_tensors(source, Reading(None, function, values), parameters).reference
+    return load_tensors(source, Reading(None, function, values, parameters=parameters or {})).reference
 
 
 def read_model(source: Path, sizes: Mapping[str, object] | None = None) -> Imported:
@@ -276,7 +275,7 @@ def choose_mapping(
     Errors: ``PolyloomError`` where the map is wrong; ``Unsupported`` where nothing was found that fits.
     Source: docs/mapping.md.
     """
-    given = None if source is None else text_or_file(source, "<map>")
+    given = None if source is None else text_of(source, "<map>")
     return complete_mapping(given, program, machine_model(machine, memory), size)
 
 
@@ -535,10 +534,9 @@ def drop_in(
     ``drop-in-...``. Source: docs/drop_in.md.
     """
     reading = _reading(node, function, defines, include, reductions, fp)
-    text = read_source(pathlib.Path(source)) if is_c(source) else None
     results = None if database is None else pathlib.Path(database)
     loaded = load_host_programs(source, reading)
-    return compile_opencl(text, loaded, reading, choose_device(device), values or {}, results)
+    return compile_opencl(source, loaded, reading, choose_device(device), values or {}, results)
 
 
 def _reading(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import abc
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,7 +27,7 @@ from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 from polyloom.mdh.tuning.tune import Observer, Tuned, TuneOptions
 from polyloom.polyhedra.effort import refusing
 from polyloom.scop.model import Origin, Scop, ScopArray
-from polyloom.sources import LoadedHost, Reading, load_host_programs, load_macros, only_program
+from polyloom.sources import Given, LoadedHost, Reading, is_loops, load_host_programs, loops, only_program
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.array_layout.order import lay_out, layout_remarks
 from polyloom.wafer.border.peeling import peel_border
@@ -112,14 +111,14 @@ def compile_layer(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
 
 
 def compile_opencl(
-    source: Source | None,
+    source: Given,
     loaded: Sequence[LoadedHost],
     reading: Reading,
     device: DeviceModel,
     values: abc.Mapping[str, int],
     database: Path | None = None,
 ) -> DropIn:
-    """Make a drop-in of a C file and its SCoPs, or, without a ``source``, a C function of a layer.
+    """Make a drop-in of a C file, or a C function of a layer; ``loaded``: what was read of it.
 
     ``values``: of parameters for which there are kernels of their own. ``database``: of tuned schedules; None
     is the user's own.
@@ -128,16 +127,18 @@ def compile_opencl(
     """
     check_values(values, [part.program for part in loaded])
     maker = Maker(device, TunedEmitter(database), values, pip_library())
-    if source is None:
+    if not is_loops(source):
         return maker.of_program(loaded[0].program)
+    front = loops(source)
+    text = front.source(source)
     parts = [(_place(part), part.program) for part in loaded]
     options = [f"-D{name}={value}" for name, value in reading.defines.items()]
     options += [f"-I{folder.resolve()}" for folder in reading.include]
-    return maker.of_source(source, parts, options, load_macros(source, reading))
+    return maker.of_source(text, parts, options, front.macros(text, reading))
 
 
 def load_opencl(
-    source: str | os.PathLike[str],
+    source: Given,
     reading: Reading,
     device: DeviceModel,
     database: Path | None = None,

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from polyloom.cli.loading import load_chosen
+from polyloom.cli.loading import load_chosen, reading_of
 from polyloom.cli.messages import print_remarks
 from polyloom.cli.options import (
     c_options,
@@ -23,8 +23,6 @@ from polyloom.cli.options import (
     simd_option,
     source_options,
 )
-from polyloom.files import read_source
-from polyloom.sources import Reading
 
 
 @click.command()
@@ -76,14 +74,12 @@ def _wafer(source: Path, folder: Path, options: Mapping[str, Any]) -> tuple[str,
 def _opencl(source: Path, folder: Path, options: Mapping[str, Any]) -> tuple[str, ...]:
     from polyloom.mdh.device.devices import choose_device
     from polyloom.pipeline import compile_opencl
-    from polyloom.sources import is_c, load_host_programs
+    from polyloom.sources import load_host_programs
 
-    keys = ("node", "function", "defines", "include", "preprocessor", "reductions", "fp")
-    reading = Reading(**{key: options[key] for key in keys})
+    reading = reading_of(options)
     loaded = load_host_programs(source, reading)
-    text = read_source(source) if is_c(source) else None
     device, values, database = choose_device(options["device"]), options["parameters"], options["database"]
-    made = compile_opencl(text, loaded, reading, device, values, database)
+    made = compile_opencl(source, loaded, reading, device, values, database)
     names = made.write(folder)
     print_remarks([remark for part in loaded for remark in part.remarks], quiet=False)
     return names

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from polyloom.cli.loading import load_chosen
+from polyloom.cli.loading import load_chosen, reading_of
 from polyloom.cli.messages import print_remarks
 from polyloom.cli.options import (
     c_options,
@@ -23,7 +23,7 @@ from polyloom.cli.options import (
     source_options,
 )
 from polyloom.diagnostics import Diagnostic
-from polyloom.sources import Reading, is_c, load_scops
+from polyloom.sources import is_loops, load_scops
 
 
 @click.command()
@@ -53,7 +53,7 @@ def command(
     MAP and --size, a C source is printed with what each of its loops is: parallel, a reduction or serial, and
     why.
     """
-    if map_file is None and is_c(source) and options["size"] is None:
+    if map_file is None and is_loops(source) and options["size"] is None:
         _explain_loops(source, options, as_json=as_json)
         return
     from polyloom.api import explain
@@ -77,7 +77,7 @@ def _explain_loops(source: Path, options: dict[str, Any], *, as_json: bool) -> N
     from polyloom.report.loops_view import document, text
     from polyloom.scop.transform import ReductionMode, host_program
 
-    reading = Reading(**{name: options[name] for name in _READING})
+    reading = reading_of(options)
     scops = load_scops(source, reading)
     found = [
         (scop, host_program(scop, ReductionMode(reading.reductions), strict=reading.fp == "strict"))
@@ -88,6 +88,3 @@ def _explain_loops(source: Path, options: dict[str, Any], *, as_json: bool) -> N
         click.echo(json.dumps(documents[0] if len(documents) == 1 else documents, indent=1))
         return
     click.echo("\n".join(text(scop, transformation) for scop, transformation in found), nl=False)
-
-
-_READING = ("function", "defines", "include", "preprocessor", "reductions", "fp")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,14 @@ def load(source: Path, options: Mapping[str, Any], *, quiet: bool) -> Program:
 
 def load_whole(source: Path, options: Mapping[str, Any], *, quiet: bool) -> Loaded:
     """Do the same; of a model, also the values of its weights and its own names."""
-    reading = Reading(**{name: options[name] for name in _READING if name in options})
-    loaded = load_tensors(source, reading, options.get("parameters"))
+    loaded = load_tensors(source, reading_of(options))
     print_remarks(loaded.warnings, quiet=quiet)
     return loaded
 
 
-_READING = ("node", "function", "defines", "include", "preprocessor", "reductions")
+def reading_of(options: Mapping[str, Any]) -> Reading:
+    """Return how a source is to be read, of the options of a verb."""
+    return Reading(**{each.name: options[each.name] for each in fields(Reading) if each.name in options})
 
 
 def load_placed(

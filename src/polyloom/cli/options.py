@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from polyloom.sources import is_model
+from polyloom.sources import is_loops, is_model
 from polyloom.wafer.machine.options import Extension
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -276,7 +276,8 @@ def _parameters(ctx: click.Context, parameter: click.Parameter, values: tuple[st
 
 def _is_c(ctx: click.Context) -> bool:
     """Whether the source, which is read before the options, is a C file: there a macro needs no value."""
-    return str(ctx.params.get("source", "")).lower().endswith(".c")
+    source = ctx.params.get("source")
+    return source is not None and is_loops(source)
 
 
 def _defines(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from polyloom.cli.loading import load
+from polyloom.cli.loading import load, reading_of
 from polyloom.cli.messages import print_remarks
 from polyloom.cli.options import c_options, json_option, parameter_option, reductions_option, source_options
-from polyloom.sources import Reading, is_c, is_model, load_model
+from polyloom.sources import Reading, is_loops, is_model, load_model
 
 
 @click.command()
@@ -29,15 +29,8 @@ from polyloom.sources import Reading, is_c, is_model, load_model
 @json_option
 def command(source: Path, form: str | None, as_json: bool, defines: dict[str, str], **options: Any) -> None:
     """Print what was understood of SOURCE: specialized, with all sizes and types."""
-    reading = Reading(
-        options["node"],
-        options["function"],
-        defines,
-        options["include"],
-        options["preprocessor"],
-        options["reductions"],
-    )
-    if is_c(source) and form in (None, "scop"):
+    reading = reading_of({**options, "defines": defines})
+    if is_loops(source) and form in (None, "scop"):
         _show_parts(source, reading, as_json=as_json)
         return
     if form == "mdh":

@@ -42,12 +42,14 @@ class _Unanswered(Exception):
 class ModelReference:
     """A ``Reference`` of a model; ``arrays`` are inputs of its program, weights among them.
 
-    ``function``: a signature of a SavedModel.
+    ``opened``: what its framework opens, a path or the bytes of a file; ``function``: a signature of a
+    SavedModel; ``kind``: whose model it is, a key of ``frameworks.FRAMEWORKS``.
     """
 
     model: Imported
-    path: Path
-    function: str | None = None
+    opened: Path | bytes
+    function: str | None
+    kind: str
 
     def __call__(self, parameters: Mapping[str, int], arrays: Mapping[str, NDArray]) -> Expected:
         """Run the model. Errors: those of ``checked_inputs``."""
@@ -78,9 +80,12 @@ class ModelReference:
             raise _Unanswered(f"weights were given ({', '.join(changed)}), and the file has others")
         given = {self.model.names.get(n, n): _given(inputs[n], k) for n, k in self.model.arguments.items()}
         with work_folder() as folder:
+            path = folder / "model" if isinstance(self.opened, bytes) else self.opened
+            if isinstance(self.opened, bytes):
+                path.write_bytes(self.opened)
             job = {
-                "kind": _kind(self.path),
-                "model": str(self.path.resolve()),
+                "kind": self.kind,
+                "model": str(path.resolve()),
                 "function": self.function,
                 "inputs": list(given),
             }
@@ -105,10 +110,6 @@ def _asked(folder: Path) -> tuple[str, dict[str, NDArray]]:
         raise _Unanswered(f"{answer['by']} does not run the model: {answer['fault']}")
     arrays = read_arrays(folder / "outputs.npz")
     return answer["by"], {name: arrays[f"a{k}"] for k, name in enumerate(answer["outputs"])}
-
-
-def _kind(path: Path) -> str:
-    return {".onnx": "onnx", ".pt2": "torch"}.get(path.suffix.lower(), "tensorflow")
 
 
 def _given(array: NDArray, kind: ElementType) -> NDArray:

@@ -28,7 +28,7 @@ def written(path: Path, last: str, weights: np.ndarray = W) -> Path:
 def expected(read: Path, opened: Path, **others: np.ndarray) -> Any:
     """Return what a reference expects of one file where its framework opens another."""
     imported = load_model(read)
-    return ModelReference(imported, opened)({}, imported.inputs({"in/x": X, **others}))
+    return ModelReference(imported, opened, None, "onnx")({}, imported.inputs({"in/x": X, **others}))
 
 
 def test_onnxruntime_computes_what_the_file_says(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_torch_computes_what_the_file_says(tmp_path: Path) -> None:
     torch.export.save(torch.export.export(made, (x,), {"scale": scale}), path)
     imported = load_model(path)
     inputs = imported.inputs({"x": X, "scale": scale.numpy()})
-    found = ModelReference(imported, path)({}, inputs)
+    found = ModelReference(imported, path, None, "onnx")({}, inputs)
     assert found.by.startswith("torch ") and found.reading_checked and not found.notes
     wanted = {name: value.detach().numpy() for name, value in made(x, scale=scale).items()}
     for name, given in imported.outputs(found.arrays).items():

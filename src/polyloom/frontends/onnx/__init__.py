@@ -13,8 +13,8 @@ from polyloom.frontends.onnx.read import read_graph
 from polyloom.frontends.onnx.table import find_operation
 
 
-def import_onnx(path: Path, sizes: Sizes | None = None) -> Imported:
-    """Return an ONNX file as a tensor program.
+def import_onnx(path: Path | bytes, sizes: Sizes | None = None) -> Imported:
+    """Return an ONNX file, or the bytes of one without external data, as a tensor program.
 
     ``sizes``: see ``lower``. Errors: ``file-...``, ``model-...``; ``Unsupported`` with every node that has no
     affine form.

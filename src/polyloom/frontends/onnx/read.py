@@ -38,8 +38,10 @@ class Unusable:
     reason: str
 
 
-def read_graph(path: Path) -> Graph:
+def read_graph(path: Path | bytes) -> Graph:
     """Return the graph of an ONNX file. Errors: ``file-...``, ``model-broken``, ``model-opset``."""
+    if isinstance(path, bytes):
+        return graph_of_bytes(path, "the model", Place(None))
     data = read_bytes(path)
     return graph_of_bytes(data, f"`{path}`", Place(path.parent))
 

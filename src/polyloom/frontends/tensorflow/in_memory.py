@@ -1,17 +1,19 @@
 """A function of a running TensorFlow: its graph, and what it has captured with its values.
 
-The only module that meets TensorFlow's objects; it imports nothing of it.
+The only module that meets TensorFlow's objects; it imports TensorFlow only to trace a function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from importlib import import_module
 from itertools import chain, count
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.diagnostics import PolyloomError, error
 from polyloom.frontends.graph.model import Graph
 from polyloom.frontends.protobuf.reading import parse
 from polyloom.frontends.protobuf.tensorflow_schema import tensorflow_messages
@@ -42,6 +44,24 @@ def graph_of_function(function: Any) -> Graph:
             values[known] = np.asarray(variable)
     outputs = dict(zip(_keys(function), map(_tensor, function.outputs), strict=True))
     return graph_of(message, name, Selection({}, outputs, variables, values, captured=captured, changes=True))
+
+
+def concrete(function: Any, examples: Sequence[Any]) -> Any:
+    """Return a ``ConcreteFunction`` of what TensorFlow can call. Errors: ``model-tensorflow``."""
+    if hasattr(function, "structured_outputs"):
+        return function
+    try:
+        traced = function if hasattr(function, "get_concrete_function") else _tensorflow().function(function)
+        return traced.get_concrete_function(*examples)
+    except Exception as fault:  # whatever TensorFlow's tracing of the user's own code raises
+        reason = (str(fault).strip().splitlines() or [type(fault).__name__])[0]
+        message = "TensorFlow cannot trace the function"
+        helps = ["give its arguments, or their types: `polyloom.load(f, tf.TensorSpec((2, 3), tf.float32))`"]
+        raise PolyloomError(error("model-tensorflow", message, notes=[reason], helps=helps)) from fault
+
+
+def _tensorflow() -> Any:
+    return import_module("tensorflow")
 
 
 def _unlike(name: str, others: Collection[str]) -> str:

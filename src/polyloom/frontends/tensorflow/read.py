@@ -69,11 +69,15 @@ class Selection:
 
 def read_graph_def(path: Path) -> Graph:
     """Return the graph of a ``.pb`` file. Errors: ``file-...``, ``model-broken``."""
-    what = f"`{path}`"
-    message = parse(tensorflow_messages()["GraphDef"], read_bytes(path), what)
+    return graph_of_def(read_bytes(path), path.stem, f"`{path}`")
+
+
+def graph_of_def(data: bytes, name: str, what: str) -> Graph:
+    """Return the graph of a GraphDef's bytes; ``what``: what messages call it. Errors: ``model-broken``."""
+    message = parse(tensorflow_messages()["GraphDef"], data, what)
     if not message.node:
         raise broken(what, "it has no nodes: it is no GraphDef")
-    return graph_of(message, path.stem, Selection())
+    return graph_of(message, name, Selection())
 
 
 def graph_of(message: Any, name: str, selection: Selection) -> Graph:

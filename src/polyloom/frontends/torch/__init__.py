@@ -23,14 +23,18 @@ _HELPS = (
 )
 
 
-def import_torch(path: Path, sizes: Sizes | None = None) -> Imported:
-    """Return an archive of ``torch.export.save`` as a tensor program; PyTorch is not needed.
+def import_torch(path: Path | bytes, sizes: Sizes | None = None) -> Imported:
+    """Return an archive of ``torch.export.save``, or its bytes, as a tensor program; PyTorch is not needed.
 
     ``sizes``: see ``lower``.
 
     Errors: ``file-...``, ``model-...``; ``Unsupported`` with every node that has no affine form.
     """
-    return lower(graph_of_bytes(read_regular(path), path.stem, f"`{path}`"), find_operation, sizes, _HELPS)
+    if isinstance(path, bytes):
+        graph = graph_of_bytes(path, "model", "the program")
+    else:
+        graph = graph_of_bytes(read_regular(path), path.stem, f"`{path}`")
+    return lower(graph, find_operation, sizes, _HELPS)
 
 
 def import_program(
