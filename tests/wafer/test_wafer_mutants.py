@@ -21,7 +21,7 @@ from polyloom.wafer.dataflow import reductions, tasks
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.machine import descriptor_nests, instruction_selection
 from polyloom.wafer.pe_program.tree import Block, If
-from polyloom.wafer.program import activities, role_program
+from polyloom.wafer.program import precedence, role_program
 from polyloom.wafer.routing import all_routes
 from polyloom.wafer.simd import domain, extended_strategies, instruction_sequences, paper_strategies
 from polyloom.wafer.simd.decision import SimdAnalysis, SimdMode
@@ -204,14 +204,14 @@ def nothing_waits(patch: pytest.MonkeyPatch) -> None:
     original = role_program.needs_of
 
     def mutated(*given: Any) -> Any:
-        return dict.fromkeys(original(*given), (activities.BEGIN,))
+        return dict.fromkeys(original(*given), (precedence.BEGIN,))
 
     patch.setattr(role_program, "needs_of", mutated)
 
 
 def nothing_needed(patch: pytest.MonkeyPatch) -> None:
     """No activity needs another one: what then may wait in a ring is seen before any code is made."""
-    patch.setattr(activities._Rule, "before", lambda *_: [])
+    patch.setattr(precedence._Rule, "before", lambda *_: [])
 
 
 def zeros_never_matter(patch: pytest.MonkeyPatch) -> None:

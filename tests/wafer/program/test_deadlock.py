@@ -12,11 +12,12 @@ from corpus import Arrays, inputs_of, layers, together
 from polyloom.diagnostics import PolyloomError, Unsupported
 from polyloom.pipeline import analyse_layer, compile_layer
 from polyloom.wafer.machine.model import load_machine
-from polyloom.wafer.program import activities, synchronisation
+from polyloom.wafer.program import precedence, synchronisation
 from polyloom.wafer.program import wafer_program as program_module
-from polyloom.wafer.program.activities import Activity, SynchronisationPolicy
 from polyloom.wafer.program.deadlock import Event, Schedule, find_ring
+from polyloom.wafer.program.precedence import SynchronisationPolicy
 from polyloom.wafer.program.wafer_program import WaferProgram
+from polyloom.wafer.roles.activities import Activity
 from polyloom.wafer.simd.decision import SimdMode, SimdOptions
 from polyloom.wafer.simulation.run import simulate_program
 from test_architecture import imports
@@ -77,10 +78,10 @@ def broken(
     monkeypatch: pytest.MonkeyPatch, name: str, seed: int, *, wrong: float
 ) -> tuple[WaferProgram, bool, Arrays]:
     """Compile a graph with an order that forgets or turns some of its rules; say whether a ring was found."""
-    right = activities._Rule.precedes
+    right = precedence._Rule.precedes
     found: list[bool] = []
 
-    def precedes(rule: activities._Rule, first: Activity, second: Activity) -> bool:
+    def precedes(rule: precedence._Rule, first: Activity, second: Activity) -> bool:
         works = f"{first.key} {second.key} {type(first.work).__name__} {salt}"
         number = hashlib.sha256(works.encode()).digest()[0] / 256
         return right(rule, first, second) if number >= wrong else False
@@ -98,7 +99,7 @@ def broken(
     program = layer.program()
     mapping = layer.mapping(program)
     with monkeypatch.context() as patched:
-        patched.setattr(activities._Rule, "precedes", precedes)
+        patched.setattr(precedence._Rule, "precedes", precedes)
         patched.setattr(program_module, "choose_policy", choose)
         patched.setattr(synchronisation, "SynchronisationPolicy", [SynchronisationPolicy.EAGER])
         analysis = analyse_layer(program, mapping, SimdOptions(SimdMode.OFF if seed % 2 else SimdMode.AUTO))

@@ -38,13 +38,8 @@ from polyloom.wafer.pe_program.tree import (
     SetInteger,
     Unblock,
 )
-from polyloom.wafer.program.activities import (
-    BEGIN,
-    Activity,
-    RoleActivities,
-    SynchronisationPolicy,
-    needs_of,
-)
+from polyloom.wafer.program.precedence import BEGIN, SynchronisationPolicy, needs_of
+from polyloom.wafer.roles.activities import Activity, RoleActivities
 from polyloom.wafer.roles.assembly import assemble, where_text
 from polyloom.wafer.roles.builder import RoleBuilder
 from polyloom.wafer.roles.work import StreamOnRole, parts_on

@@ -13,8 +13,9 @@ from polyloom.wafer.dataflow.reductions import Chain
 from polyloom.wafer.dataflow.streams import Stream
 from polyloom.wafer.dataflow.transfers import Move
 from polyloom.wafer.mapping.grid import Side
-from polyloom.wafer.program.activities import BEGIN, RoleActivities, SynchronisationPolicy, needs_of
 from polyloom.wafer.program.deadlock import Event, Ring, Schedule, find_ring, ring_diagnostic
+from polyloom.wafer.program.precedence import BEGIN, SynchronisationPolicy, needs_of
+from polyloom.wafer.roles.activities import RoleActivities
 from polyloom.wafer.roles.adapter_work import AdapterRole
 
 

@@ -10,13 +10,14 @@ from polyloom.wafer.codegen.border import border_role_code
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.pe_program.descriptors import with_reloads
 from polyloom.wafer.pe_program.print_c import INTEGERS_H, role_file
-from polyloom.wafer.program.activities import RoleActivities, SynchronisationPolicy, activities_on
 from polyloom.wafer.program.bindings import Bindings, border_bindings, compute_bindings
 from polyloom.wafer.program.layout_file import layout_file
 from polyloom.wafer.program.port_groups import PortGroup, inputs_of, outputs_of
+from polyloom.wafer.program.precedence import SynchronisationPolicy
 from polyloom.wafer.program.resources import RoleResources, check_fits, resources_of
 from polyloom.wafer.program.role_program import role_code
 from polyloom.wafer.program.synchronisation import choose_policy
+from polyloom.wafer.roles.activities import RoleActivities, activities_on
 from polyloom.wafer.roles.adapter_work import AdapterRole, adapter_roles
 from polyloom.wafer.roles.result import MemoryField as MemoryField
 from polyloom.wafer.roles.result import RoleProgram as RoleProgram
@@ -94,28 +95,19 @@ def _role_program(
     analysis: LayerAnalysis, machine: Machine, here: RoleActivities, policy: SynchronisationPolicy
 ) -> RoleProgram:
     code = with_reloads(role_code(analysis, here, policy), machine.operand_descriptors)
-    return RoleProgram(
-        role=here.role,
-        code=code,
-        origin=analysis.border.origin,
-        memory=memory_fields(code),
-        are_adapters=False,
-        streams=here.streams,
-    )
+    return RoleProgram(here, code, analysis.border.origin, memory_fields(code))
 
 
 def _border_program(analysis: LayerAnalysis, machine: Machine, here: AdapterRole) -> RoleProgram:
     code = with_reloads(border_role_code(analysis, here), machine.operand_descriptors)
-    return RoleProgram(
-        role=here.role, code=code, origin=(0, 0), memory=memory_fields(code), are_adapters=True, streams=()
-    )
+    return RoleProgram(here, code, (0, 0), memory_fields(code))
 
 
 def _bindings(analysis: LayerAnalysis, routing: Routing, program: RoleProgram) -> Bindings:
     """Return the color of each queue of a role, which only the layout needs."""
-    if program.are_adapters:
+    if isinstance(program.work, AdapterRole):
         return border_bindings(analysis.border, routing, program.role)
-    return compute_bindings(routing, program.streams, program.role, program.origin)
+    return compute_bindings(routing, program.work.streams, program.role, program.origin)
 
 
 def _check_grid(analysis: LayerAnalysis, machine: Machine) -> None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyloom.wafer.pe_program.tree import RoleCode, array_offsets
+from polyloom.wafer.roles.activities import RoleActivities
+from polyloom.wafer.roles.adapter_work import AdapterRole
 from polyloom.wafer.roles.roles import Role
-from polyloom.wafer.roles.work import StreamOnRole
 
 
 @dataclass(frozen=True)
@@ -20,20 +21,23 @@ class MemoryField:
     bytes: int
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class RoleProgram:
-    """One role: its PEs, its program, and its memory by C's rules of alignment.
+    """One role: what its PEs do, their program, and its memory by C's rules of alignment.
 
-    ``role``: on PEs of the compute rectangle, or, for adapters, of the given one; ``origin``: where PE (0, 0)
-    of that rectangle is in the given one; ``streams``: what compute PEs receive.
+    ``work``: of PEs of the compute rectangle, or of adapters, which are in the given one.
+    ``origin``: where PE (0, 0) of that rectangle is in the given one.
     """
 
-    role: Role
+    work: RoleActivities | AdapterRole
     code: RoleCode
     origin: tuple[int, int]
     memory: tuple[MemoryField, ...]
-    are_adapters: bool
-    streams: tuple[StreamOnRole, ...]
+
+    @property
+    def role(self) -> Role:
+        """The class of PEs."""
+        return self.work.role
 
     @property
     def pes(self) -> isl.Set:

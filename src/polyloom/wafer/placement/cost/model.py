@@ -26,10 +26,13 @@ from polyloom.wafer.dataflow.reductions import Chain
 from polyloom.wafer.dataflow.streams import Stream
 from polyloom.wafer.dataflow.transfers import Move
 from polyloom.wafer.machine.model import Machine
-from polyloom.wafer.pe_program.tree import DataTask, RoleCode
+from polyloom.wafer.pe_program.tree import DataTask
 from polyloom.wafer.placement.cost.code import Pricer, evenly
 from polyloom.wafer.placement.cost.latency import phases_latency, stage_cycles
 from polyloom.wafer.program.wafer_program import RoleProgram, WaferProgram
+from polyloom.wafer.roles.activities import Activity, RoleActivities
+from polyloom.wafer.roles.adapter_work import AdapterRole
+from polyloom.wafer.simd.decision import SimdAnalysis
 
 _DIM = isl.dim_type
 _INDEX_SAMPLES = 5
@@ -73,7 +76,7 @@ def _role(program: WaferProgram, role: RoleProgram) -> tuple[float, float, float
     The latter in two parts: what the PE does on its own, and what begins with results of other PEs.
     """
     machine, code = program.machine, role.code
-    waiting = _waiting_tasks(program, code)
+    waiting = _waiting_tasks(program, role)
     pricer = Pricer(
         machine,
         _coordinates(role),
@@ -88,18 +91,21 @@ def _role(program: WaferProgram, role: RoleProgram) -> tuple[float, float, float
             together += cycles
         else:
             own += cycles
-    own += sum(_data_task(program, code, pricer, task) for task in code.data_tasks)
+    own += sum(_data_task(program, role, pricer, task) for task in code.data_tasks)
     return setup, own, together
 
 
-def _waiting_tasks(program: WaferProgram, code: RoleCode) -> set[str]:
+def _waiting_tasks(program: WaferProgram, role: RoleProgram) -> set[str]:
     """Return the local tasks that begin with what other PEs send: chains, moves, statements behind them."""
-    graph = program.analysis.graph
-    behind = {r.tensor for r in graph.results if r.reduce or r.moves}
-    statements = program.analysis.program.statements
-    late = {f"compute_{s.name}" for s in statements if any(a.tensor in behind for a in s.reads)}
-    verbs = ("send_", "reduce_", "move_")
-    return {t.name for t in code.local_tasks if t.name in late or t.name.startswith(verbs)}
+    if isinstance(role.work, AdapterRole):
+        return set()
+    behind = {r.tensor for r in program.analysis.graph.results if r.reduce or r.moves}
+    return {a.name for a in role.work.activities if _waits(a, behind)}
+
+
+def _waits(activity: Activity, behind: set[str]) -> bool:
+    steps = isinstance(activity.work, Chain | Move)
+    return steps or (isinstance(activity.work, SimdAnalysis) and bool(activity.reads & behind))
 
 
 def _coordinates(role: RoleProgram) -> dict[str, int]:
@@ -109,12 +115,13 @@ def _coordinates(role: RoleProgram) -> dict[str, int]:
     }
 
 
-def _data_task(program: WaferProgram, code: RoleCode, pricer: Pricer, task: DataTask) -> float:
+def _data_task(program: WaferProgram, role: RoleProgram, pricer: Pricer, task: DataTask) -> float:
     """Return the cycles of all elements and ends of chunk of a sparse stream."""
     machine = program.machine
-    stream = next((s for s in program.analysis.graph.streams if _label_fits(s, task)), None)
-    if stream is None:
+    handled = _handled(program, role, task)
+    if handled is None:
         return 0.0
+    stream, prefix = handled
     indices = _arriving(stream, pricer)
     if not indices:
         return 0.0
@@ -122,7 +129,7 @@ def _data_task(program: WaferProgram, code: RoleCode, pricer: Pricer, task: Data
     count = math.prod(len(index) for index in indices)
     sampled = 0.0
     rounds = evenly(_INDEX_SAMPLES, _INDEX_SAMPLES)
-    names = [f"{task.name.removeprefix('handle_')}_{n}" for n in stream.index_names[:-1]] + ["index"]
+    names = [f"{prefix}_{n}" for n in stream.index_names[:-1]] + ["index"]
     for n in rounds:
         for name, index in zip(names, indices, strict=True):
             pricer.environment[name] = index[(len(index) - 1) * n // max(1, len(rounds) - 1)]
@@ -131,8 +138,19 @@ def _data_task(program: WaferProgram, code: RoleCode, pricer: Pricer, task: Data
     return count * (machine.data_task_dispatch + sampled / len(rounds)) + ends
 
 
-def _label_fits(stream: Stream, task: DataTask) -> bool:
-    return stream.sparse and task.name in (f"handle_{stream.tensor}", f"handle_{stream.name}")
+def _handled(program: WaferProgram, role: RoleProgram, task: DataTask) -> tuple[Stream, str] | None:
+    """Return the stream whose elements a task takes, and what the names of its index variables begin with.
+
+    Adapters send the elements on to their row or column; what they keep until it goes on is not priced.
+    """
+    if isinstance(role.work, RoleActivities):
+        return next((here.stream, here.label) for here in role.work.streams if here.queue == task.queue)
+    for work in role.work.works:
+        if work.adapter.spread and task.queue in work.queues()[0]:
+            sent = work.adapter.tensor, work.adapter.side
+            streams = program.analysis.graph.streams
+            return next((s, task.queue) for s in streams if (s.tensor, s.side) == sent)
+    return None
 
 
 def _arriving(stream: Stream, pricer: Pricer) -> list[range]:
