@@ -31,6 +31,7 @@ from polyloom.ir.host import (
     Role,
     View,
 )
+from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
 
@@ -38,8 +39,8 @@ I32, I64 = ElementType.INT32, ElementType.INT64
 NAMES = "ijk"
 
 
-def binary_combiner(op: BinaryOp, kind: ElementType, neutral: int | None) -> Combiner:
-    return Combiner(name=op.value, results=(Binary(op, Read(0, kind), Read(1, kind)),), neutral=(neutral,))
+def binary_combiner(op: BinaryFunction, kind: ElementType, neutral: int | None) -> Combiner:
+    return Combiner(name=op.name, results=(Binary(op, Read(0, kind), Read(1, kind)),), neutral=(neutral,))
 
 
 def argmax() -> Combiner:

@@ -71,9 +71,9 @@ def _value(e: Any, reads: list[Scalar], point: tuple[int, ...]) -> Scalar:
         case Convert(operand=a):
             return _cast(_value(a, reads, point), e.type.value)
         case Unary(op=op, operand=a):
-            return _unary(op.value, _value(a, reads, point), a.type.value)
+            return _unary(op.name, _value(a, reads, point), a.type.value)
         case Binary(op=op, left=a, right=b):
-            return _binary(op.value, _value(a, reads, point), _value(b, reads, point), a.type.value)
+            return _binary(op.name, _value(a, reads, point), _value(b, reads, point), a.type.value)
         case Compare(op=op, left=a, right=b):
             return _compare(op.value, _value(a, reads, point), _value(b, reads, point))
         case Select(condition=c, then=a, otherwise=b):

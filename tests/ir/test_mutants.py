@@ -15,6 +15,7 @@ from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import Access, Affine, Combine, ElementType, Program, Statement, Tensor, evaluate
 from polyloom.ir.expressions import BinaryOp, Read, UnaryOp
+from polyloom.ir.scalar_functions.function import BinaryFunction
 from strategies import data
 
 TEXTS = [
@@ -86,7 +87,7 @@ def _floor_division(original: Any) -> Any:
 
 
 def _saturating(original: Any) -> Any:
-    def binary(op: BinaryOp, a: Any, b: Any, kind: ElementType) -> Any:
+    def binary(op: BinaryFunction, a: Any, b: Any, kind: ElementType) -> Any:
         if op is not BinaryOp.MULTIPLY or kind.is_float:
             return original(op, a, b, kind)
         return np.clip(a.astype(np.int64) * b, -32768, 32767).astype(a.dtype)

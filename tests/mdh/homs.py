@@ -38,6 +38,7 @@ from polyloom.ir.host import (
     Role,
     View,
 )
+from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.devices import OpenDevice, choose_device, open_device
 from polyloom.mdh.lowering.lower import emit_md_hom
@@ -65,7 +66,7 @@ def read(k: int, kind: ElementType = F32) -> Read:
     return Read(k, kind)
 
 
-def binary(op: BinaryOp, a: Expression, b: Expression) -> Binary:
+def binary(op: BinaryFunction, a: Expression, b: Expression) -> Binary:
     return Binary(op, a, b)
 
 
@@ -73,10 +74,8 @@ def times(kind: ElementType) -> Expression:
     return binary(BinaryOp.MULTIPLY, read(0, kind), read(1, kind))
 
 
-def reduce_by(op: BinaryOp, kind: ElementType, neutral: float | None) -> CombineOperator:
-    combiner = Combiner(
-        name=op.value, results=(binary(op, read(0, kind), read(1, kind)),), neutral=(neutral,)
-    )
+def reduce_by(op: BinaryFunction, kind: ElementType, neutral: float | None) -> CombineOperator:
+    combiner = Combiner(name=op.name, results=(binary(op, read(0, kind), read(1, kind)),), neutral=(neutral,))
     return CombineOperator(Order.POINTWISE, combiner)
 
 

@@ -10,90 +10,10 @@ from collections.abc import Iterator as Iterator_
 from dataclasses import dataclass
 from enum import Enum
 
+from polyloom.ir.scalar_functions.function import BinaryFunction, UnaryFunction
+from polyloom.ir.scalar_functions.table import BinaryOp as BinaryOp
+from polyloom.ir.scalar_functions.table import UnaryOp as UnaryOp
 from polyloom.ir.types import ElementType
-
-
-class UnaryOp(Enum):
-    """A function of one argument; the value is its name in LAIR."""
-
-    NEGATE = "-"
-    EXP = "exp"
-    LOG = "log"
-    SQRT = "sqrt"
-    RSQRT = "rsqrt"
-    TANH = "tanh"
-    SIGMOID = "sigmoid"
-    ERF = "erf"
-    ABS = "abs"
-    FLOOR = "floor"
-    CEIL = "ceil"
-    ROUND = "round"
-    """To the nearest integer, ties to even."""
-    TRUNC = "trunc"
-    SIN = "sin"
-    COS = "cos"
-    TAN = "tan"
-    ASIN = "asin"
-    ACOS = "acos"
-    ATAN = "atan"
-    SINH = "sinh"
-    COSH = "cosh"
-    EXP2 = "exp2"
-    LOG2 = "log2"
-    LOG10 = "log10"
-    CBRT = "cbrt"
-    COMPLEMENT = "~"
-    """Of integers, bit by bit."""
-    NOT = "!"
-    """Of a truth value."""
-
-
-EXACT_UNARY = frozenset(
-    {
-        UnaryOp.NEGATE,
-        UnaryOp.ABS,
-        UnaryOp.FLOOR,
-        UnaryOp.CEIL,
-        UnaryOp.ROUND,
-        UnaryOp.TRUNC,
-        UnaryOp.COMPLEMENT,
-        UnaryOp.NOT,
-    }
-)
-"""Functions whose result has no rounding error."""
-
-
-class BinaryOp(Enum):
-    """A function of two arguments; the value is its name or sign in LAIR."""
-
-    ADD = "+"
-    SUBTRACT = "-"
-    MULTIPLY = "*"
-    DIVIDE = "/"
-    """Of floats: rounded to nearest. Of integers: towards zero, as in C; by zero it gives 0."""
-    POWER = "pow"
-    MAXIMUM = "max"
-    """NaN propagates."""
-    MINIMUM = "min"
-    """NaN propagates."""
-    FMAX = "fmax"
-    """The operand that is no NaN, as in C."""
-    FMIN = "fmin"
-    """The operand that is no NaN, as in C."""
-    REMAINDER = "%"
-    """Of integers, with the sign of the first, as in C (by zero it gives 0); of floats, C's ``fmod``."""
-    ATAN2 = "atan2"
-    HYPOT = "hypot"
-    BIT_AND = "&"
-    BIT_OR = "|"
-    BIT_XOR = "^"
-    SHIFT_LEFT = "<<"
-    SHIFT_RIGHT = ">>"
-    """Of a signed integer: with its sign."""
-    AND = "and"
-    """Of truth values."""
-    OR = "or"
-    """Of truth values."""
 
 
 class CompareOp(Enum):
@@ -143,7 +63,7 @@ class ParameterValue:
 class Unary:
     """``op(operand)``."""
 
-    op: UnaryOp
+    op: UnaryFunction
     operand: Expression
 
     @property
@@ -156,7 +76,7 @@ class Unary:
 class Binary:
     """``left op right``."""
 
-    op: BinaryOp
+    op: BinaryFunction
     left: Expression
     right: Expression
 

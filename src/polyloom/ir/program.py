@@ -13,7 +13,8 @@ from functools import cached_property
 from textwrap import shorten
 
 from polyloom.diagnostics import Span
-from polyloom.ir.expressions import BinaryOp, Expression
+from polyloom.ir.expressions import Expression
+from polyloom.ir.scalar_functions.function import BINARY, BinaryFunction
 from polyloom.ir.types import ElementType
 
 
@@ -48,9 +49,9 @@ class Combine(Enum):
     MINIMUM = "min"
 
     @property
-    def operator(self) -> BinaryOp | None:
+    def operator(self) -> BinaryFunction | None:
         """The reduction's binary operator; None for ``++``."""
-        return None if self is Combine.CONCATENATE else BinaryOp(self.value)
+        return None if self is Combine.CONCATENATE else BINARY[self.value]
 
 
 @dataclass(frozen=True)

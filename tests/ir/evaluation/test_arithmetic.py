@@ -20,6 +20,7 @@ from polyloom.ir.expressions import (
     Unary,
     UnaryOp,
 )
+from polyloom.ir.scalar_functions.function import BinaryFunction, UnaryFunction
 from polyloom.ir.text.expressions import expression_text
 from polyloom.ir.types import ElementType
 
@@ -61,7 +62,7 @@ INTEGER_RULES = {
 
 @pytest.mark.parametrize("kind", INTEGERS)
 @pytest.mark.parametrize("op", INTEGER_RULES)
-def test_integers(op: BinaryOp, kind: ElementType) -> None:
+def test_integers(op: BinaryFunction, kind: ElementType) -> None:
     a, b = np.meshgrid(extremes(kind), extremes(kind))
     with np.errstate(all="ignore"):
         found = arithmetic.binary(op, a, b, kind)
@@ -108,7 +109,7 @@ OF_POSITIVE = {
 
 @pytest.mark.parametrize("kind", FLOATS)
 @pytest.mark.parametrize("op", [*FLOAT_RULES, *OF_POSITIVE])
-def test_functions_of_floats(op: UnaryOp, kind: ElementType) -> None:
+def test_functions_of_floats(op: UnaryFunction, kind: ElementType) -> None:
     points = [0.25, 0.5, 1.0, 2.5, 7.0] if op in OF_POSITIVE else [-7.0, -2.5, -0.5, 0.0, 0.5, 2.5, 7.0]
     values = np.array(points, kind.value)
     inner = values / kind.dtype.type(8) if op in (UnaryOp.ASIN, UnaryOp.ACOS) else values

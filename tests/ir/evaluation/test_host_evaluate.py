@@ -37,6 +37,7 @@ from polyloom.ir.host import (
     Role,
     View,
 )
+from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Name, Number, Operation
@@ -45,19 +46,19 @@ F32, F64, I32, I64 = ElementType.FLOAT32, ElementType.FLOAT64, ElementType.INT32
 N, M = Name("n"), Name("m")
 
 
-def operator(op: BinaryOp, kind: ElementType, neutral: float | None) -> Combiner:
-    return Combiner(name=op.value, results=(Binary(op, Read(0, kind), Read(1, kind)),), neutral=(neutral,))
+def operator(op: BinaryFunction, kind: ElementType, neutral: float | None) -> Combiner:
+    return Combiner(name=op.name, results=(Binary(op, Read(0, kind), Read(1, kind)),), neutral=(neutral,))
 
 
 CAT = CombineOperator(Order.CONCATENATE)
 SERIAL = CombineOperator(Order.SERIAL)
 
 
-def pw(op: BinaryOp, kind: ElementType, neutral: float | None) -> CombineOperator:
+def pw(op: BinaryFunction, kind: ElementType, neutral: float | None) -> CombineOperator:
     return CombineOperator(Order.POINTWISE, operator(op, kind, neutral))
 
 
-def ps(op: BinaryOp, kind: ElementType, neutral: float | None) -> CombineOperator:
+def ps(op: BinaryFunction, kind: ElementType, neutral: float | None) -> CombineOperator:
     return CombineOperator(Order.PREFIX, operator(op, kind, neutral))
 
 
@@ -260,7 +261,7 @@ def test_guard_initial_and_written(neutral: int | None, start: int) -> None:
 
 
 @pytest.mark.parametrize("op", [BinaryOp.ADD, BinaryOp.MAXIMUM])
-def test_histogram(op: BinaryOp) -> None:
+def test_histogram(op: BinaryFunction) -> None:
     element = View("h", (Read(0, I32),))
     node = MdHom(
         name="S",

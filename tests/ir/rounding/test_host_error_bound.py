@@ -32,6 +32,7 @@ from polyloom.ir.host import (
     View,
 )
 from polyloom.ir.rounding.host_bounds import host_error_bound
+from polyloom.ir.scalar_functions.function import BinaryFunction, ScalarFunction
 from polyloom.ir.types import ElementType
 from polyloom.mdh.runtime.sample_inputs import mixed_inputs
 from polyloom.polyhedra.loops.tree import Number
@@ -50,6 +51,8 @@ def of_type(part: Any, kind: ElementType) -> Any:
         return kind if part.is_float else part
     if isinstance(part, tuple):
         return tuple(of_type(p, kind) for p in part)
+    if isinstance(part, ScalarFunction):
+        return part
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
         fields = [f.name for f in dataclasses.fields(part) if f.init and f.name != "span"]
         return dataclasses.replace(part, **{n: of_type(getattr(part, n), kind) for n in fields})
@@ -135,9 +138,9 @@ def largest_with_place() -> Combiner:
     )
 
 
-def one(op: BinaryOp, neutral: float) -> Combiner:
+def one(op: BinaryFunction, neutral: float) -> Combiner:
     a, b = reads(2)
-    return Combiner(name=op.value, results=(Binary(op, a, b),), neutral=(neutral,))
+    return Combiner(name=op.name, results=(Binary(op, a, b),), neutral=(neutral,))
 
 
 def combined(combiner: Combiner, order: Order, n: int) -> HostProgram:

@@ -31,6 +31,7 @@ from hypothesis import strategies as st
 
 from polyloom.ir.expressions import BinaryOp
 from polyloom.ir.integers import fold
+from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.types import ElementType
 from polyloom.mdh.lowering.lower import emit_md_hom
 from polyloom.mdh.schedule.schedules import Caching, Memory, plain_schedule
@@ -111,13 +112,13 @@ def test_every_type(kind: ElementType, schedule: object) -> None:
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
-def test_every_operator(kind: ElementType, op: BinaryOp, neutral: int | None) -> None:
+def test_every_operator(kind: ElementType, op: BinaryFunction, neutral: int | None) -> None:
     for schedule in (SHARED, ALONG_THE_SUM, WAITING):
         check(matmul(7, 19, 5, kind, reduce_by(op, kind, neutral)), schedule, {})
 
 
 @pytest.mark.parametrize("op", [BinaryOp.BIT_AND, BinaryOp.BIT_OR, BinaryOp.BIT_XOR], ids=lambda op: op.name)
-def test_bits_are_combined(op: BinaryOp) -> None:
+def test_bits_are_combined(op: BinaryFunction) -> None:
     kind = ElementType.UINT16
     neutral = 65535 if op is BinaryOp.BIT_AND else 0
     check(matmul(7, 19, 5, kind, reduce_by(op, kind, neutral)), ALONG_THE_SUM, {})

@@ -22,6 +22,7 @@ from polyloom.ir.expressions import (
     Unary,
     UnaryOp,
 )
+from polyloom.ir.scalar_functions.function import UNARY, UnaryFunction
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.devices import OpenDevice, choose_device, open_device
 from polyloom.mdh.kernel.helpers import helper_functions
@@ -71,7 +72,7 @@ OF_FLOATS = (
     BinaryOp.FMIN,
 )
 FUNCTIONS = (
-    *(op for op in UnaryOp if op not in (*EXACT_OF_FLOATS, UnaryOp.NOT, UnaryOp.COMPLEMENT)),
+    *(op for op in UNARY.values() if op not in (*EXACT_OF_FLOATS, UnaryOp.NOT, UnaryOp.COMPLEMENT)),
     BinaryOp.POWER,
     BinaryOp.REMAINDER,
     BinaryOp.ATAN2,
@@ -217,7 +218,7 @@ def test_functions_are_close(kind: T, width: int) -> None:
     """A device's functions may differ from the evaluator's in the last places."""
     rng = np.random.default_rng(8)
     a, b = Read(0, kind), Read(1, kind)
-    expressions = [Unary(op, a) if isinstance(op, UnaryOp) else Binary(op, a, b) for op in FUNCTIONS]
+    expressions = [Unary(op, a) if isinstance(op, UnaryFunction) else Binary(op, a, b) for op in FUNCTIONS]
     operands = [
         rng.uniform(0.05, 0.95, COUNT).astype(kind.dtype),
         rng.uniform(1, 3, COUNT).astype(kind.dtype),

@@ -9,6 +9,7 @@ from homs import KEEP, at, binary, buffer, check, device, hom_of, program, read,
 
 from polyloom.ir.expressions import BinaryOp, Constant, Convert, Iterator
 from polyloom.ir.host import CombineOperator, Combiner, HostProgram, MdHom, Order, Role, View
+from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.types import ElementType
 from polyloom.mdh.lowering.lower import emit_md_hom
 from polyloom.polyhedra.loops.tree import Name, Number, Operation
@@ -16,17 +17,15 @@ from polyloom.polyhedra.loops.tree import Name, Number, Operation
 INT = ElementType.INT32
 
 
-def prefix(op: BinaryOp, kind: ElementType, neutral: float | None) -> CombineOperator:
-    combiner = Combiner(
-        name=op.value, results=(binary(op, read(0, kind), read(1, kind)),), neutral=(neutral,)
-    )
+def prefix(op: BinaryFunction, kind: ElementType, neutral: float | None) -> CombineOperator:
+    combiner = Combiner(name=op.name, results=(binary(op, read(0, kind), read(1, kind)),), neutral=(neutral,))
     return CombineOperator(Order.PREFIX, combiner)
 
 
 def scan(
     n: int,
     kind: ElementType = INT,
-    op: BinaryOp = BinaryOp.ADD,
+    op: BinaryFunction = BinaryOp.ADD,
     neutral: float | None = 0,
     started: bool = False,
     **more: Any,

@@ -143,7 +143,7 @@ def atanh(x: Expression) -> Expression:
 
 
 NAMED_ALIKE = {
-    op.value.capitalize(): (lambda x, op=op: scalar.unary(op, x))
+    op.name.capitalize(): (lambda x, op=op: scalar.unary(op, x))
     for op in (
         UnaryOp.FLOOR,
         UnaryOp.CEIL,

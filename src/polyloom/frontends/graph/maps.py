@@ -11,7 +11,8 @@ from polyloom.frontends.graph.context import Context, TensorOperation, only
 from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, unsqueezed
-from polyloom.ir.expressions import BinaryOp, CompareOp, Expression
+from polyloom.ir.expressions import CompareOp, Expression
+from polyloom.ir.scalar_functions.function import BinaryFunction
 
 
 def unary(function: Function) -> TensorOperation:
@@ -48,11 +49,11 @@ def compared(op: CompareOp) -> TensorOperation:
     return binary(lambda a, b: scalar.compare(op, a, b))
 
 
-def logical(op: BinaryOp) -> TensorOperation:
+def logical(op: BinaryFunction) -> TensorOperation:
     """Return an operation on truth values."""
     return binary(lambda a, b: scalar.logical(op, a, b))
 
 
-def of_integers(op: BinaryOp) -> TensorOperation:
+def of_integers(op: BinaryFunction) -> TensorOperation:
     """Return an operation on the bits of integers."""
     return binary(lambda a, b: scalar.bits(op, a, b))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from polyloom.frontends.lair.lowering.names import RESERVED
+from polyloom.frontends.lair.lowering.names import is_reserved
 
 _OTHER = re.compile(r"[^A-Za-z0-9_]+")
 _LONGEST = 120
@@ -41,7 +41,7 @@ class Names:
 def identifier(text: str) -> str:
     """Return a text as an identifier that LAIR does not reserve: ``/conv1/Relu:0`` is ``conv1_Relu_0``."""
     name = _OTHER.sub("_", text).strip("_")[:_LONGEST] or "t"
-    if name[0].isdigit() or name in RESERVED or _is_iterator(name):
+    if name[0].isdigit() or is_reserved(name) or _is_iterator(name):
         return f"t_{name}" if name[0].isdigit() else f"{name}_"
     return name
 

@@ -14,6 +14,7 @@ from polyloom.ir.expressions import (
     Unary,
     UnaryOp,
 )
+from polyloom.ir.scalar_functions.function import BinaryFunction, UnaryFunction
 from polyloom.ir.types import ElementType
 
 Number = float | int
@@ -28,11 +29,11 @@ def _pair(a: Operand, b: Operand) -> tuple[Expression, Expression]:
     return a, Constant(b, a.type) if isinstance(b, float | int) else b
 
 
-def _binary(op: BinaryOp, a: Operand, b: Operand) -> Expression:
+def _binary(op: BinaryFunction, a: Operand, b: Operand) -> Expression:
     return Binary(op, *_pair(a, b))
 
 
-def bits(op: BinaryOp, a: Expression, b: Expression) -> Expression:
+def bits(op: BinaryFunction, a: Expression, b: Expression) -> Expression:
     """Return an operation on the bits of integers."""
     return Binary(op, a, b)
 
@@ -77,7 +78,7 @@ def remainder(a: Operand, b: Operand) -> Expression:
     return _binary(BinaryOp.REMAINDER, a, b)
 
 
-def logical(op: BinaryOp, a: Expression, b: Expression) -> Expression:
+def logical(op: BinaryFunction, a: Expression, b: Expression) -> Expression:
     """Return ``a and b``, ``a or b``, or exclusive or, by choices: LAIR and the wafer have no other way."""
     match op:
         case BinaryOp.AND:
@@ -106,7 +107,7 @@ def truth(a: Expression) -> Expression:
     return Compare(CompareOp.NE, a, Constant(0, a.type))
 
 
-def unary(op: UnaryOp, a: Expression) -> Expression:
+def unary(op: UnaryFunction, a: Expression) -> Expression:
     """Return ``op(a)``."""
     return Unary(op, a)
 

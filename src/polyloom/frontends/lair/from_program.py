@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from polyloom.diagnostics import Diagnostic, Unsupported, error
-from polyloom.frontends.lair.lowering.names import BINARY, RESERVED, TYPES, UNARY
+from polyloom.frontends.lair.lowering.names import TYPES, is_reserved
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -25,17 +25,7 @@ from polyloom.ir.text.expressions import assignment_text, tensor_text
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _DEEPEST = 150
-_OPERATORS = frozenset(
-    {
-        *UNARY.values(),
-        *BINARY.values(),
-        UnaryOp.NEGATE,
-        BinaryOp.ADD,
-        BinaryOp.SUBTRACT,
-        BinaryOp.MULTIPLY,
-        BinaryOp.DIVIDE,
-    }
-)
+_ARITHMETIC = (UnaryOp.NEGATE, BinaryOp.ADD, BinaryOp.SUBTRACT, BinaryOp.MULTIPLY, BinaryOp.DIVIDE)
 
 
 def from_program(program: Program) -> str:
@@ -115,7 +105,7 @@ def _faults(program: Program) -> Iterator[Diagnostic]:
 
 
 def _name_faults(name: str) -> Iterator[Diagnostic]:
-    if not _NAME.fullmatch(name) or name in RESERVED:
+    if not _NAME.fullmatch(name) or is_reserved(name):
         yield _fault(f"`{name}` cannot be a name in LAIR", "rename it")
 
 
@@ -142,9 +132,9 @@ def _expression_faults(part: Expression, statement: Statement) -> Iterator[Diagn
         yield _fault(f"`{statement.name}` uses the parameter `{part.name}`", "read it from a tensor")
     elif part.type.value not in (*TYPES, "bool"):
         yield _fault(f"`{statement.name}` computes in {part.type.value}", "convert to float32 or int32")
-    if isinstance(part, Unary | Binary) and part.op not in _OPERATORS:
+    if isinstance(part, Unary | Binary) and not (part.op.in_lair or part.op in _ARITHMETIC):
         yield _fault(
-            f"`{statement.name}` uses the operator `{part.op.value}`", "write it with LAIR's functions"
+            f"`{statement.name}` uses the operator `{part.op.name}`", "write it with LAIR's functions"
         )
     if isinstance(part, Constant) and not math.isfinite(part.value):
         yield _fault(f"`{statement.name}` uses the constant {part.value}", "use a finite number")

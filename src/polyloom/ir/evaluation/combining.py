@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.ir.evaluation.arithmetic import UFUNCS, constant, value
+from polyloom.ir.evaluation.arithmetic import constant, value
 from polyloom.ir.expressions import Binary, Read
 from polyloom.ir.host import Combiner
 
@@ -42,7 +42,7 @@ def ufunc_of(combiner: Combiner) -> np.ufunc | None:
     """Return the NumPy function of a combiner that is one binary operator of one output."""
     match combiner.results:
         case (Binary(op=op, left=Read(position=0), right=Read(position=1)),):
-            return UFUNCS.get(op)
+            return op.ufunc
         case _:
             return None
 

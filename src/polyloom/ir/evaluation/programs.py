@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.ir.evaluation.arithmetic import UFUNCS, value
+from polyloom.ir.evaluation.arithmetic import value
 from polyloom.ir.evaluation.boxes import Step, guard_mask, iterator_values, read, steps, store
 from polyloom.ir.evaluation.inputs import checked_inputs
 from polyloom.ir.program import Combine, Program, Statement
@@ -81,7 +81,8 @@ def _add_terms(
         return
     proper = terms if mask is None else np.where(mask, terms, start)
     before = read(out, statement.write, step.written)
-    after = _combined(UFUNCS[operator], before, proper, step.run)
+    assert operator.ufunc is not None
+    after = _combined(operator.ufunc, before, proper, step.run)
     store(out, statement.write, step.written, after, _written_where(mask, step.run))
 
 

@@ -16,29 +16,26 @@ import numpy.typing as npt
 
 from polyloom.ir.expressions import (
     Binary,
-    BinaryOp,
     Compare,
     Constant,
+    Convert,
     Expression,
     Iterator,
     ParameterValue,
     Read,
     Select,
     Unary,
-    UnaryOp,
     children,
     walk,
 )
 from polyloom.ir.order import loops
 from polyloom.ir.program import Combine, Program, Statement, Tensor
+from polyloom.ir.scalar_functions.sizes import power
 
 NDArray = npt.NDArray[Any]
 
 EXACT = 2048
 """Integers below this are exact in float16."""
-
-_OF_POSITIVE = frozenset({UnaryOp.LOG, UnaryOp.LOG2, UnaryOp.LOG10, UnaryOp.SQRT, UnaryOp.RSQRT})
-_GROWING = frozenset({UnaryOp.EXP, UnaryOp.EXP2, UnaryOp.SINH, UnaryOp.COSH})
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,7 @@ def _positive(program: Program) -> set[str]:
         if statement.write.tensor in found:
             found |= {access.tensor for access in statement.reads}
         for part in walk(statement.expression):
-            if isinstance(part, Unary) and part.op in _OF_POSITIVE:
+            if isinstance(part, Unary) and part.op.of_positive:
                 inner = (p for p in walk(part.operand) if isinstance(p, Read))
                 found |= {statement.reads[p.position].tensor for p in inner}
     return found
@@ -138,13 +135,9 @@ def _result(statement: Statement, sizes: Mapping[str, float]) -> float:
         case Combine.ADD:
             return terms_per_element(statement) * term
         case Combine.MULTIPLY:
-            return _power(max(term, 1.0), terms_per_element(statement))
+            return power(max(term, 1.0), terms_per_element(statement))
         case _:
             return term
-
-
-def _power(base: float, exponent: float) -> float:
-    return math.inf if exponent * math.log(max(base, 1.0)) > 100 else max(base, 1.0) ** exponent
 
 
 def size_of(expression: Expression, statement: Statement, sizes: Mapping[str, float]) -> float:
@@ -159,23 +152,13 @@ def size_of(expression: Expression, statement: Statement, sizes: Mapping[str, fl
             return float(statement.domain[k])
         case ParameterValue():
             return math.inf
-        case Unary(op=op) if op in _GROWING:
-            return _power(math.e, inner[0])
-        case Unary(op=UnaryOp.TANH | UnaryOp.SIGMOID | UnaryOp.ERF | UnaryOp.SIN | UnaryOp.COS):
-            return 1.0
-        case Binary(op=BinaryOp.ADD | BinaryOp.SUBTRACT | BinaryOp.HYPOT):
-            return inner[0] + inner[1]
-        case Binary(op=BinaryOp.MULTIPLY):
-            return inner[0] * inner[1]
-        case Binary(op=BinaryOp.DIVIDE | BinaryOp.REMAINDER):
-            return inner[0]
-        case Binary(op=BinaryOp.POWER):
-            return _power(*inner)
-        case Binary(op=BinaryOp.SHIFT_LEFT):
-            return inner[0] * _power(2.0, inner[1])
+        case Unary(op=op):
+            return op.size(*inner)
+        case Binary(op=op):
+            return op.size(*inner)
         case Select():
             return max(inner[1:])
         case Compare():
             return 1.0
-        case _:
-            return max(inner)
+        case Convert():
+            return inner[0]

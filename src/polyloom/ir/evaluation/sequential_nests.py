@@ -33,6 +33,7 @@ from polyloom.ir.expressions import (
 )
 from polyloom.ir.expressions import Iterator as IteratorValue
 from polyloom.ir.host import Assignment, Index, Nest, View
+from polyloom.ir.scalar_functions.function import BinaryFunction, UnaryFunction
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import (
     Branch,
@@ -187,17 +188,17 @@ class _At:
             case Unary(op=op, operand=a):
                 return f"{self._unary(op, a.type)}({self.value(a)})"
             case Binary(op=binary, left=a, right=b) if binary in _DIRECT:
-                return f"({self.value(a)} {binary.value} {self.value(b)})"
+                return f"({self.value(a)} {binary.name} {self.value(b)})"
             case Binary(op=binary, left=a, right=b):
                 return f"{self._binary(binary, a.type)}({self.value(a)}, {self.value(b)})"
 
     def _conversion(self, kind: ElementType) -> str:
         return self.writer.object(lambda a: arithmetic.convert(np.asarray(a), kind)[()])
 
-    def _unary(self, op: UnaryOp, kind: ElementType) -> str:
+    def _unary(self, op: UnaryFunction, kind: ElementType) -> str:
         return self.writer.object(lambda a: arithmetic.unary(op, np.asarray(a), kind)[()])
 
-    def _binary(self, op: BinaryOp, kind: ElementType) -> str:
+    def _binary(self, op: BinaryFunction, kind: ElementType) -> str:
         def both(a: Any, b: Any) -> Any:
             return arithmetic.binary(op, np.asarray(a), np.asarray(b), kind)[()]
 

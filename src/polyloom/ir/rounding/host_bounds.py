@@ -22,7 +22,7 @@ from polyloom.ir.host import Copy, HostProgram, MdHom, Nest, Role
 from polyloom.ir.integers import integer
 from polyloom.ir.rounding.md_homs import Errors, run_with_errors
 from polyloom.ir.rounding.nests import run_nest_with_errors
-from polyloom.ir.rounding.rules import Floats
+from polyloom.ir.scalar_functions.approximate import Floats
 
 NDArray = npt.NDArray[Any]
 

@@ -54,17 +54,9 @@ from polyloom.ir.expressions import (
 )
 from polyloom.ir.host import Combiner, Index, MdHom, Order, View, expressions_of
 from polyloom.ir.rebuild import rebuilt
-from polyloom.ir.rounding.rules import (
-    Approximate,
-    Error,
-    Floats,
-    approximate,
-    epsilon,
-    magnitude,
-    rounds,
-    size,
-)
+from polyloom.ir.rounding.rules import approximate, epsilon, rounds
 from polyloom.ir.rounding.sums import Family, family
+from polyloom.ir.scalar_functions.approximate import Approximate, Error, Floats, magnitude, size
 from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]

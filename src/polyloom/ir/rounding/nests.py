@@ -19,7 +19,8 @@ from polyloom.ir.expressions import Expression
 from polyloom.ir.host import Index, Nest, View
 from polyloom.ir.integers import integer
 from polyloom.ir.rounding.md_homs import Errors, has_rounding, put_error
-from polyloom.ir.rounding.rules import Approximate, Error, approximate, wide
+from polyloom.ir.rounding.rules import approximate
+from polyloom.ir.scalar_functions.approximate import Approximate, Error, wide
 
 NDArray = npt.NDArray[Any]
 

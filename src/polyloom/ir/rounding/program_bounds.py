@@ -19,8 +19,9 @@ from polyloom.ir.evaluation.inputs import checked_inputs
 from polyloom.ir.evaluation.programs import evaluate
 from polyloom.ir.expressions import BinaryOp
 from polyloom.ir.program import Program, Statement
-from polyloom.ir.rounding.rules import Approximate, Floats, approximate
+from polyloom.ir.rounding.rules import approximate
 from polyloom.ir.rounding.sums import family
+from polyloom.ir.scalar_functions.approximate import Approximate, Floats
 
 NDArray = npt.NDArray[Any]
 

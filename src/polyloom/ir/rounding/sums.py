@@ -17,7 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.ir.expressions import BinaryOp
-from polyloom.ir.rounding.rules import Approximate, Floats, epsilon, magnitude, size
+from polyloom.ir.rounding.rules import epsilon
+from polyloom.ir.scalar_functions.approximate import Approximate, Floats, magnitude, size
+from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.types import ElementType
 
 Channels = tuple[Floats, ...]
@@ -44,7 +46,7 @@ class Family:
         return tuple(np.where(where, channel, start) for channel, start in pairs)
 
 
-def family(op: BinaryOp) -> Family:
+def family(op: BinaryFunction) -> Family:
     """Return the family of an associative operator."""
     match op:
         case BinaryOp.ADD:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from polyloom.ir.expressions import (
     Binary,
-    BinaryOp,
     Compare,
     Constant,
     Convert,
@@ -16,29 +15,21 @@ from polyloom.ir.expressions import (
     Read,
     Select,
     Unary,
-    UnaryOp,
 )
 from polyloom.ir.program import Access, Affine, Combine, Statement, Tensor
+from polyloom.ir.scalar_functions.function import Notation
 
 _CHOICE, _OR, _AND, _NOT, _COMPARISON, _BITS, _SUM, _PRODUCT, _SIGN, _ATOM = range(10)
-_SIGNS = {
-    BinaryOp.ADD: _SUM,
-    BinaryOp.SUBTRACT: _SUM,
-    BinaryOp.MULTIPLY: _PRODUCT,
-    BinaryOp.DIVIDE: _PRODUCT,
-    BinaryOp.REMAINDER: _PRODUCT,
-    BinaryOp.AND: _AND,
-    BinaryOp.OR: _OR,
+_LEVELS = {
+    Notation.OR: _OR,
+    Notation.AND: _AND,
+    Notation.NOT: _NOT,
+    Notation.BITS: _BITS,
+    Notation.SUM: _SUM,
+    Notation.PRODUCT: _PRODUCT,
+    Notation.SIGN: _SIGN,
+    Notation.CALL: _ATOM,
 }
-_OF_BITS = frozenset(
-    {
-        BinaryOp.BIT_AND,
-        BinaryOp.BIT_OR,
-        BinaryOp.BIT_XOR,
-        BinaryOp.SHIFT_LEFT,
-        BinaryOp.SHIFT_RIGHT,
-    }
-)
 
 
 def tensor_text(tensor: Tensor) -> str:
@@ -118,12 +109,12 @@ class _Printer:
                 return _ATOM, f"{kind.value}({self.iterators[k]})"
             case ParameterValue(name=name, type=kind):
                 return _ATOM, f"{kind.value}({name})"
-            case Unary(op=UnaryOp.NEGATE | UnaryOp.COMPLEMENT as op, operand=a):
-                return _SIGN, f"{op.value}{self.text(a, _SIGN, told)}"
-            case Unary(op=UnaryOp.NOT, operand=a):
-                return _NOT, f"not {self.text(a, _NOT, told)}"
             case Unary(op=op, operand=a):
-                return _ATOM, f"{op.value}({self.text(a, _CHOICE, told)})"
+                level = _LEVELS[op.notation]
+                if op.notation is Notation.CALL:
+                    return level, f"{op.name}({self.text(a, _CHOICE, told)})"
+                sign = "not " if op.notation is Notation.NOT else op.name
+                return level, f"{sign}{self.text(a, level, told)}"
             case Convert(type=kind, operand=a):
                 return _ATOM, f"{kind.value}({self.text(a, _CHOICE, False)})"
             case Select():
@@ -131,16 +122,14 @@ class _Printer:
             case Compare(op=op, left=a, right=b):
                 first, second = self._pair(a, b, _SUM, _SUM, False)
                 return _COMPARISON, f"{first} {op.value} {second}"
-            case Binary(op=op, left=a, right=b) if op in _SIGNS:
-                level = _SIGNS[op]
-                first, second = self._pair(a, b, level, level + 1, told)
-                return level, f"{first} {op.value} {second}"
-            case Binary(op=op, left=a, right=b) if op in _OF_BITS:
-                first, second = self._pair(a, b, _SUM, _SUM, told)
-                return _BITS, f"{first} {op.value} {second}"
             case Binary(op=op, left=a, right=b):
-                first, second = self._pair(a, b, _CHOICE, _CHOICE, told)
-                return _ATOM, f"{op.value}({first}, {second})"
+                level = _LEVELS[op.notation]
+                if op.notation is Notation.CALL:
+                    first, second = self._pair(a, b, _CHOICE, _CHOICE, told)
+                    return level, f"{op.name}({first}, {second})"
+                sides = (_SUM, _SUM) if op.notation is Notation.BITS else (level, level + 1)
+                first, second = self._pair(a, b, *sides, told)
+                return level, f"{first} {op.name} {second}"
 
     def _pair(self, a: Expression, b: Expression, left: int, right: int, told: bool) -> tuple[str, str]:
         """Write two operands of one type: one of them tells it, or else the first literal does."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.ir.program import Program
 from polyloom.ir.rounding.program_bounds import error_bound
-from polyloom.ir.rounding.rules import Floats
+from polyloom.ir.scalar_functions.approximate import Floats
 
 NDArray = npt.NDArray[Any]
 

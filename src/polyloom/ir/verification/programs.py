@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from polyloom.ir.evaluation.arithmetic import takes_integers
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -135,10 +134,10 @@ def type_faults(part: Expression) -> Iterator[str]:
                 yield f"operands of types {a.type.value} and {b.type.value}"
         case _:
             pass
-    if isinstance(part, Unary) and part.op is not UnaryOp.NOT and part.operand.type is not ElementType.BOOL:
-        fits = part.op is not UnaryOp.COMPLEMENT if part.type.is_float else takes_integers(part.op)
-        if not fits:
-            yield f"{part.op.value} of type {part.type.value}"
+    if isinstance(part, Unary | Binary) and not is_logical(part):
+        kind = part.type
+        if kind is not ElementType.BOOL and not part.op.takes(kind):
+            yield f"{part.op.name} of type {kind.value}"
     yield from _truth_values(part)
 
 

@@ -33,6 +33,7 @@ from polyloom.ir.host import (
     walk_host,
 )
 from polyloom.ir.integers import names_in_tree
+from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.verification.programs import InvalidProgram
 from polyloom.polyhedra.loops.meaning import visit_the_same
 from polyloom.polyhedra.loops.tree import (
@@ -189,7 +190,7 @@ def _affine(value: Expression, iterators: Sequence[str]) -> IntExpression | None
         case Compare(op=op, left=a, right=b) if op is not CompareOp.NE:
             return _operation(op.value, (a, b), iterators)
         case Binary(op=op, left=a, right=b) if op in _LINEAR or _is_linear(op, a, b):
-            return _operation(op.value, (a, b), iterators)
+            return _operation(op.name, (a, b), iterators)
         case _:
             return None
 
@@ -204,7 +205,7 @@ _LINEAR = {
 }
 
 
-def _is_linear(op: BinaryOp, a: Expression, b: Expression) -> bool:
+def _is_linear(op: BinaryFunction, a: Expression, b: Expression) -> bool:
     match op:
         case BinaryOp.MULTIPLY:
             return isinstance(a, Constant) or isinstance(b, Constant)

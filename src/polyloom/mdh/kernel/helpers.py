@@ -7,6 +7,11 @@ writes the definitions of those that a text calls. All but ``integer_pow`` cost 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from polyloom.ir.scalar_functions.function import UNARY
+from polyloom.ir.scalar_functions.spelling import Formula
 
 _UNSIGNED = {"char": "uchar", "short": "ushort", "int": "uint", "long": "ulong"}
 _BITS = {"char": 8, "short": 16, "int": 32, "long": 64}
@@ -22,21 +27,33 @@ _FIXED = {
     "greater": "static inline long greater(long a, long b) { return a > b ? a : b; }\n",
 }
 
-_CALL = re.compile(
-    r"\b(?:floor_div|lesser|greater"
-    r"|(?:wrap_(?:add|sub|mul|neg)|safe_(?:div|rem|shl|shr)|nan_(?:max|min)|integer_pow|sigmoid)"
-    r"_(?:u?char|u?short|u?int|u?long|float|double)(?:2|3|4|8|16)?"
-    r"|round_half(?:_double)?(?:2|3|4|8|16)?|(?:load|store)_half(?:2|4|8|16))(?=\()"
-)
+_TYPED = "wrap_add wrap_sub wrap_mul wrap_neg safe_div safe_rem safe_shl safe_shr nan_max nan_min integer_pow"
+
+
+@lru_cache(maxsize=8)
+def _calls(families: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what matches the name of a called helper; ``families``: of those with one for each type."""
+    return re.compile(
+        rf"\b(?:floor_div|lesser|greater|(?:{'|'.join(families)})"
+        r"_(?:u?char|u?short|u?int|u?long|float|double)(?:2|3|4|8|16)?"
+        r"|round_half(?:_double)?(?:2|3|4|8|16)?|(?:load|store)_half(?:2|4|8|16))(?=\()"
+    )
+
+
+def _formulas() -> dict[str, Formula]:
+    """Return the helpers that are formulas of the table of scalar functions, by their families."""
+    forms = (form for row in UNARY.values() for form in (row.floats, row.integers) if form is not None)
+    return {f.opencl.family: f.opencl for f in forms if isinstance(f.opencl, Formula)}
 
 
 def helper_functions(text: str) -> str:
     """Return the definitions of the helpers that an OpenCL C text calls; empty where it calls none."""
-    called = sorted(set(_CALL.findall(text)))
-    return "".join(_definition(name) + "\n" for name in called)
+    formulas = _formulas()
+    called = sorted(set(_calls((*_TYPED.split(), *formulas)).findall(text)))
+    return "".join(_definition(name, formulas) + "\n" for name in called)
 
 
-def _definition(name: str) -> str:
+def _definition(name: str, formulas: Mapping[str, Formula]) -> str:
     if name in _FIXED:
         return _FIXED[name]
     if name.startswith("round_half"):
@@ -45,6 +62,9 @@ def _definition(name: str) -> str:
         return _moved_half(name)
     family, _, kind = name.rpartition("_")
     element, width = _split(kind)
+    if family in formulas:
+        body = formulas[family].body.format(one=f"({kind})(1)")
+        return f"static inline {kind} {name}({kind} a) {{ return {body}; }}\n"
     if family.startswith("wrap"):
         return _wrapping(family, element, width)
     return _WRITERS[family](name, kind, element, width)
@@ -159,11 +179,6 @@ def _as(kind: str, text: str, width: str) -> str:
     return f"as_{kind}({text})" if width else f"({kind}){text}"
 
 
-def _sigmoid(name: str, kind: str, element: str, width: str) -> str:
-    one = f"({kind})(1)"
-    return f"static inline {kind} {name}({kind} a) {{ return {one} / ({one} + exp(-a)); }}\n"
-
-
 def _round_half(name: str) -> str:
     """Return the rounding of a float to a half, held as a float: needs no ``cl_khr_fp16``."""
     width = name[len(name.rstrip("0123456789")) :]
@@ -202,5 +217,4 @@ _WRITERS = {
     "nan_max": _nan_extreme,
     "nan_min": _nan_extreme,
     "integer_pow": _integer_pow,
-    "sigmoid": _sigmoid,
 }

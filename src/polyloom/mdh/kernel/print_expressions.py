@@ -19,7 +19,6 @@ import numpy as np
 
 from polyloom.ir.expressions import (
     Binary,
-    BinaryOp,
     Compare,
     CompareOp,
     Constant,
@@ -30,7 +29,20 @@ from polyloom.ir.expressions import (
     Read,
     Select,
     Unary,
-    UnaryOp,
+)
+from polyloom.ir.scalar_functions.spelling import (
+    Bits,
+    Call,
+    Formula,
+    Guarded,
+    Helper,
+    Infix,
+    Logical,
+    Magnitude,
+    Prefix,
+    Same,
+    Spelling,
+    Wrapping,
 )
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
@@ -208,79 +220,67 @@ class _Printer:
         return Text(f"{a.within(level)} {sign} {b.within(level + 1)}", level)
 
     def _unary(self, e: Unary) -> Text:
-        kind, a = e.type, self.text(e.operand)
-        if e.op is UnaryOp.NOT:
-            return Text(f"!{a.within(_PREFIX)}", _PREFIX)
-        if e.op is UnaryOp.NEGATE and kind.is_float:
-            return Text(f"-{a.within(_ATOM)}", _PREFIX)
-        if e.op is UnaryOp.NEGATE:
-            return self._typed("wrap_neg", e.operand)
-        if e.op is UnaryOp.COMPLEMENT:
-            return self._rounded(Text(f"~{a.within(_PREFIX)}", _PREFIX), kind)
-        if not kind.is_float:
-            return self._unary_of_integer(e)
-        if e.op is UnaryOp.ABS:
-            return Text(f"fabs({a.text})")
-        if e.op is UnaryOp.SIGMOID:
-            return self._rounded(self._typed("sigmoid", e.operand), kind)
-        function = {UnaryOp.ROUND: "rint"}.get(e.op, e.op.value)
-        return self._rounded(Text(f"{function}({a.text})"), kind)
+        a = self.text(e.operand)
+        match e.op.form(e.type).opencl:
+            case Prefix(sign=sign):
+                # `--` is another operator
+                inner = a.within(_ATOM if sign == "-" else _PREFIX)
+                return self._narrowed(Text(f"{sign}{inner}", _PREFIX), e.type)
+            case Magnitude():
+                return self._magnitude(a.text, e.type)
+            case Same():
+                return a
+            case spelling:
+                return self._called(spelling, e.operand)
 
-    def _unary_of_integer(self, e: Unary) -> Text:
-        """Write a function of an integer: rounding leaves it alone, the others have no meaning."""
-        if e.op is UnaryOp.ABS:
-            a = self.text(e.operand).text
-            if e.type.dtype.kind == "u":
-                return Text(a, _CHOICE)
-            kind = value_type(e.type, self.width)
-            return Text(f"as_{kind}(abs({a}))" if self.width > 1 else f"({kind})abs({a})", _PREFIX)
-        if e.op in (UnaryOp.FLOOR, UnaryOp.CEIL, UnaryOp.ROUND, UnaryOp.TRUNC):
-            return self.text(e.operand)
-        raise ValueError(f"{e.op.value} of {e.type.value}")
+    def _magnitude(self, a: str, kind: ElementType) -> Text:
+        if kind.dtype.kind == "u":
+            return Text(a, _CHOICE)
+        name = value_type(kind, self.width)
+        return Text(f"as_{name}(abs({a}))" if self.width > 1 else f"({name})abs({a})", _PREFIX)
 
     def _binary(self, e: Binary) -> Text:
-        if e.type is ElementType.BOOL:
-            return self._logical(e)
-        return self._binary_of_floats(e) if e.type.is_float else self._binary_of_integers(e)
+        match e.op.form(e.type).opencl:
+            case Logical(sign=sign):
+                return self._logical(e, sign)
+            case Infix(sign=sign):
+                return self._rounded(self._operator(sign, e), e.type)
+            case Bits(sign=sign):
+                return self._rounded(self._infix(sign, _BIT, self._bits(e.left), self._bits(e.right)), e.type)
+            case Wrapping(sign=sign) if self._wraps_by_itself(e.type):
+                return self._operator(sign, e)
+            case Guarded(sign=sign, harmless=harmless) if isinstance(e.right, Constant) and harmless(
+                int(e.right.value), 8 * e.type.size
+            ):
+                return self._rounded(self._operator(sign, e), e.type)
+            case spelling:
+                return self._called(spelling, e.left, e.right)
 
-    def _logical(self, e: Binary) -> Text:
-        sign, level = ("&&", _AND) if e.op in (BinaryOp.AND, BinaryOp.BIT_AND) else ("||", _OR)
-        if e.op is BinaryOp.BIT_XOR:
-            sign, level = "!=", _EQUAL
+    def _called(self, spelling: Spelling, *operands: Expression) -> Text:
+        """Write a function as a call, of OpenCL's own or of a helper."""
+        match spelling:
+            case Call(function=function, rounded=rounded):
+                text = self._call(function, *operands)
+                return self._rounded(text, operands[0].type) if rounded else text
+            case Formula(family=family):
+                return self._rounded(self._typed(family, *operands), operands[0].type)
+            case Helper(family=family) | Wrapping(family=family) | Guarded(family=family):
+                return self._typed(family, *operands)
+            case _:
+                raise AssertionError(f"{spelling} is no call")
+
+    def _operator(self, sign: str, e: Binary) -> Text:
+        return self._infix(sign, _LEVELS[sign], self.text(e.left), self.text(e.right))
+
+    def _wraps_by_itself(self, kind: ElementType) -> bool:
+        return kind.dtype.kind == "u" and (self.width > 1 or value_type(kind) not in _NARROW)
+
+    def _logical(self, e: Binary, sign: str) -> Text:
         bytes_ = max(_mask_bytes(e.left), _mask_bytes(e.right))
         operands = [self._mask(operand, bytes_) for operand in (e.left, e.right)]
         if sign == "||":
             operands = [_apart(operand) for operand in operands]
-        return self._infix(sign, level, *operands)
-
-    def _binary_of_floats(self, e: Binary) -> Text:
-        kind = e.type
-        if e.op in _INFIX_FLOAT:
-            text = self._infix(*_INFIX_FLOAT[e.op], self.text(e.left), self.text(e.right))
-            return self._rounded(text, kind)
-        if e.op in (BinaryOp.MAXIMUM, BinaryOp.MINIMUM):
-            return self._typed(f"nan_{e.op.value}", e.left, e.right)
-        function = {BinaryOp.REMAINDER: "fmod", BinaryOp.POWER: "pow"}.get(e.op, e.op.value)
-        return self._rounded(self._call(function, e.left, e.right), kind)
-
-    def _binary_of_integers(self, e: Binary) -> Text:
-        kind = e.type
-        if e.op in _WRAP:
-            unsigned = kind.dtype.kind == "u"
-            if unsigned and (self.width > 1 or value_type(kind) not in _NARROW):
-                return self._infix(*_INFIX_FLOAT[e.op], self.text(e.left), self.text(e.right))
-            return self._typed(f"wrap_{_WRAP[e.op]}", e.left, e.right)
-        if e.op in _BITS:
-            text = self._infix(e.op.value, _BIT, self._bits(e.left), self._bits(e.right))
-            return self._rounded(text, kind)
-        if e.op in (BinaryOp.MAXIMUM, BinaryOp.MINIMUM, BinaryOp.FMAX, BinaryOp.FMIN):
-            return self._call(e.op.value.removeprefix("f"), e.left, e.right)
-        if e.op is BinaryOp.POWER:
-            return self._typed("integer_pow", e.left, e.right)
-        sign, level = _GUARDED[e.op][1:]
-        if _harmless(e):
-            return self._rounded(self._infix(sign, level, self.text(e.left), self.text(e.right)), kind)
-        return self._typed(f"safe_{_GUARDED[e.op][0]}", e.left, e.right)
+        return self._infix(sign, _LEVELS[sign], *operands)
 
     def _bits(self, e: Expression) -> Text:
         """Return an operand of a bit operation, with parentheses around all but the simplest."""
@@ -346,20 +346,6 @@ class _Printer:
         return Text(f"({kind}){text.within(_PREFIX)}", _PREFIX)
 
 
-_INFIX_FLOAT = {
-    BinaryOp.ADD: ("+", _PLUS),
-    BinaryOp.SUBTRACT: ("-", _PLUS),
-    BinaryOp.MULTIPLY: ("*", _TIMES),
-    BinaryOp.DIVIDE: ("/", _TIMES),
-}
-_WRAP = {BinaryOp.ADD: "add", BinaryOp.SUBTRACT: "sub", BinaryOp.MULTIPLY: "mul"}
-_BITS = (BinaryOp.BIT_AND, BinaryOp.BIT_OR, BinaryOp.BIT_XOR)
-_GUARDED = {
-    BinaryOp.DIVIDE: ("div", "/", _TIMES),
-    BinaryOp.REMAINDER: ("rem", "%", _TIMES),
-    BinaryOp.SHIFT_LEFT: ("shl", "<<", _SHIFT),
-    BinaryOp.SHIFT_RIGHT: ("shr", ">>", _SHIFT),
-}
 _MASK = {1: "char", 2: "short", 4: "int", 8: "long"}
 _NUMPY = {
     "float": "float32",
@@ -394,17 +380,6 @@ def _mask_bytes(e: Expression) -> int:
             return 4
 
 
-def _harmless(e: Binary) -> bool:
-    """Return whether a division or shift is by a constant with which C has no trouble."""
-    if not isinstance(e.right, Constant):
-        return False
-    bits: int = 8 * e.type.size
-    value = int(e.right.value)
-    if e.op in (BinaryOp.DIVIDE, BinaryOp.REMAINDER):
-        return 0 < value < 1 << (bits - 1)
-    return e.op is BinaryOp.SHIFT_RIGHT and 0 <= value < bits
-
-
 def integer_c(expression: IntExpression, names: Mapping[str, str] | None = None) -> str:
     """Return an integer expression or condition of loops in C; ``names`` replaces variables.
 
@@ -430,7 +405,8 @@ def integer_text(expression: IntExpression, names: Mapping[str, str]) -> Text:
             texts = [integer_text(o, names) for o in operands]
             if operator in _CALLS:
                 return reduce(lambda a, b: Text(f"{_CALLS[operator]}({a.text}, {b.text})"), texts)
-            sign, level = _INTEGER[operator]
+            sign = _WORDS.get(operator, operator)
+            level = _LEVELS[sign]
             if operator == "or":
                 texts = [_apart(text) for text in texts]
             return reduce(lambda a, b: Text(f"{a.within(level)} {sign} {b.within(level + 1)}", level), texts)
@@ -442,18 +418,20 @@ def _apart(text: Text) -> Text:
 
 
 _CALLS = {"floor": "floor_div", "min": "lesser", "max": "greater"}
-_INTEGER = {
-    "+": ("+", _PLUS),
-    "-": ("-", _PLUS),
-    "*": ("*", _TIMES),
-    "/": ("/", _TIMES),
-    "%": ("%", _TIMES),
-    "and": ("&&", _AND),
-    "or": ("||", _OR),
-    "==": ("==", _EQUAL),
-    "!=": ("!=", _EQUAL),
-    "<": ("<", _LESS),
-    "<=": ("<=", _LESS),
-    ">": (">", _LESS),
-    ">=": (">=", _LESS),
+_LEVELS = {
+    "+": _PLUS,
+    "-": _PLUS,
+    "*": _TIMES,
+    "/": _TIMES,
+    "%": _TIMES,
+    ">>": _SHIFT,
+    "&&": _AND,
+    "||": _OR,
+    "==": _EQUAL,
+    "!=": _EQUAL,
+    "<": _LESS,
+    "<=": _LESS,
+    ">": _LESS,
+    ">=": _LESS,
 }
+_WORDS = {"and": "&&", "or": "||"}

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from polyloom.ir.evaluation.host_inputs import input_buffers
 from polyloom.ir.evaluation.host_programs import evaluate_host
-from polyloom.ir.expressions import EXACT_UNARY, Binary, BinaryOp, Convert, Expression, Unary, walk
+from polyloom.ir.expressions import Binary, Expression, Unary, walk
 from polyloom.ir.host import HostProgram, MdHom, Nest, walk_host
 from polyloom.ir.rounding.host_bounds import host_error_bound
 from polyloom.ir.rounding.library_functions import library_functions
@@ -25,8 +25,6 @@ from polyloom.ir.verification.comparison import Comparison, compared, said
 from polyloom.ir.verification.references import Expected, Reference, access_outside
 
 NDArray = npt.NDArray[Any]
-
-_ROUNDING_BINARY = frozenset({BinaryOp.DIVIDE, BinaryOp.POWER, BinaryOp.ATAN2, BinaryOp.HYPOT})
 
 
 @dataclass(frozen=True)
@@ -147,20 +145,10 @@ def _largest(array: NDArray) -> float:
 def rounds(program: HostProgram) -> bool:
     """Return whether a program has operations on floats that give no integers for integers."""
     return any(
-        isinstance(part, Unary | Binary | Convert) and part.type.is_float and _inexact(part)
+        isinstance(part, Unary | Binary) and part.type.is_float and not part.op.rounding.keeps_integers
         for expression in _expressions(program)
         for part in walk(expression)
     )
-
-
-def _inexact(part: Unary | Binary | Convert) -> bool:
-    match part:
-        case Unary(op=op):
-            return op not in EXACT_UNARY
-        case Binary(op=op):
-            return op in _ROUNDING_BINARY
-        case Convert():
-            return False
 
 
 def _expressions(program: HostProgram) -> Iterator[Expression]:

@@ -15,13 +15,12 @@ import numpy.typing as npt
 
 from polyloom.ir.evaluation.host_inputs import input_buffers, shape_of
 from polyloom.ir.evaluation.random_inputs import Scale, of_scale
-from polyloom.ir.expressions import Constant, Convert, Expression, Read, Select, Unary, UnaryOp, walk
+from polyloom.ir.expressions import Constant, Convert, Expression, Read, Select, Unary, walk
 from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Nest, View, walk_host
 
 NDArray = npt.NDArray[Any]
 
 LARGEST = 2
-_OF_POSITIVE = frozenset({UnaryOp.LOG, UnaryOp.LOG2, UnaryOp.LOG10, UnaryOp.SQRT, UnaryOp.RSQRT})
 
 
 def made_up_inputs(
@@ -89,7 +88,7 @@ def _positive(node: HostNode) -> Iterator[str]:
     """Yield the buffers that are read inside of a root or logarithm."""
     for expression, views in _expressions(node):
         for part in walk(expression):
-            if isinstance(part, Unary) and part.op in _OF_POSITIVE:
+            if isinstance(part, Unary) and part.op.of_positive:
                 yield from _read(part.operand, views)
 
 

@@ -14,7 +14,7 @@ from math import ceil, prod
 
 import numpy as np
 
-from polyloom.ir.expressions import EXACT_UNARY, Binary, BinaryOp, Expression, Read, Unary, children, walk
+from polyloom.ir.expressions import Binary, BinaryOp, Expression, Unary, children, walk
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.schedule.addresses import Access
 from polyloom.mdh.schedule.copy_plan import CopyPlan, is_turned
@@ -235,17 +235,11 @@ def _operations(expression: Expression) -> float:
 def _cost(part: Expression) -> float:
     match part:
         case Unary(op=op):
-            return 1.0 if op in EXACT_UNARY else 15.0
-        case Binary(op=BinaryOp.DIVIDE | BinaryOp.REMAINDER):
-            return 8.0
-        case Binary(op=BinaryOp.POWER | BinaryOp.ATAN2 | BinaryOp.HYPOT):
-            return 40.0
-        case Read():
-            return 0.0
-        case _ if not children(part):
-            return 0.0
+            return op.instructions
+        case Binary(op=op):
+            return op.instructions
         case _:
-            return 1.0
+            return 1.0 if children(part) else 0.0
 
 
 def _is_product(expression: Expression) -> bool:

@@ -17,6 +17,7 @@ from importlib.resources.abc import Traversable
 
 from polyloom.ir.expressions import ParameterValue
 from polyloom.ir.host import Buffer, MdHom, View
+from polyloom.ir.scalar_functions.function import ScalarFunction
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
 GENERATOR_ROOMS = ("mdh", "ir", "polyhedra")
@@ -95,6 +96,8 @@ def _text(value: object, names: _Names) -> str:
             return f"({operator} {_joined(operands, names)})"
         case View(buffer=buffer, indices=indices):
             return f"{names.buffer(buffer)}[{_joined(indices, names)}]"
+        case ScalarFunction(name=name):
+            return name
         case Enum():
             return str(value.value)
         case tuple():

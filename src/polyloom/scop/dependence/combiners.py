@@ -30,6 +30,7 @@ from polyloom.ir.expressions import (
     Select,
 )
 from polyloom.ir.host import Combiner
+from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.types import ElementType
 
 ASSOCIATIVE = frozenset(
@@ -56,7 +57,7 @@ MET = ElementType.INT32
 NOTHING, NUMBERS, NOT_A_NUMBER = (Constant(k, MET) for k in range(3))
 
 
-def combiner(op: BinaryOp | CompareOp, type_: ElementType) -> Combiner:
+def combiner(op: BinaryFunction | CompareOp, type_: ElementType) -> Combiner:
     """Return an operator on one value, with its neutral element.
 
     A ``CompareOp`` takes a term on the right where ``term op accumulator``.
@@ -68,10 +69,10 @@ def combiner(op: BinaryOp | CompareOp, type_: ElementType) -> Combiner:
             results=(Select(Compare(op, right, left), right, left),),
             neutral=(neutral(op, type_),),
         )
-    return Combiner(name=op.value, results=(Binary(op, left, right),), neutral=(neutral(op, type_),))
+    return Combiner(name=op.name, results=(Binary(op, left, right),), neutral=(neutral(op, type_),))
 
 
-def in_order(operator: Combiner, op: BinaryOp | CompareOp) -> Combiner:
+def in_order(operator: Combiner, op: BinaryFunction | CompareOp) -> Combiner:
     """Return an operator on floats whose operands keep their places; one that rounds is not associative."""
     return replace(operator, commutative=False, associative=isinstance(op, CompareOp))
 
@@ -108,7 +109,7 @@ def _is(what: Expression, constant: Constant) -> Expression:
     return Compare(CompareOp.EQ, what, constant)
 
 
-def neutral(op: BinaryOp | CompareOp, type_: ElementType) -> float | int:
+def neutral(op: BinaryFunction | CompareOp, type_: ElementType) -> float | int:
     """Return the value that changes nothing: -0 for sums of floats, the lowest value for ``max``."""
     if op is BinaryOp.ADD and type_.is_float:
         return -0.0

@@ -26,12 +26,13 @@ from polyloom.ir.expressions import (
 )
 from polyloom.ir.host import Combiner
 from polyloom.ir.rebuild import read_positions
+from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.types import ElementType
 from polyloom.scop.dependence.combiners import ASSOCIATIVE, LARGER, combiner, in_order, neutral, resetting
 from polyloom.scop.model import ScopAccess, ScopStatement
 from polyloom.scop.rewrite import moved_reads
 
-Operator = BinaryOp | CompareOp
+Operator = BinaryFunction | CompareOp
 """A sign of C, or the comparison with which a term takes the accumulator's place."""
 
 
@@ -277,7 +278,7 @@ def _sum_of(parts: Sequence[tuple[int, Expression]]) -> Expression:
     return result
 
 
-def _product(value: Binary, op: BinaryOp, mine: frozenset[int]) -> _Found | None:
+def _product(value: Binary, op: BinaryFunction, mine: frozenset[int]) -> _Found | None:
     parts = _operands(value, op)
     others = [part for part in parts if not _is_mine(part, mine)]
     if len(others) != len(parts) - 1 or any(_reads(part, mine) for part in others):
@@ -288,7 +289,7 @@ def _product(value: Binary, op: BinaryOp, mine: frozenset[int]) -> _Found | None
     return _Found(op, result)
 
 
-def _operands(value: Expression, op: BinaryOp) -> list[Expression]:
+def _operands(value: Expression, op: BinaryFunction) -> list[Expression]:
     if isinstance(value, Binary) and value.op is op:
         return _operands(value.left, op) + _operands(value.right, op)
     return [value]

@@ -121,4 +121,5 @@ def _keeps(statement: ScopStatement, depth: int) -> bool:
 def _ways(found: Operator | None) -> Sequence[str]:
     if found is None:
         return ["leave the pragma out: `--reductions detect` finds what is parallel"]
-    return [f"the loop combines with `{found.value}`: state `{found.value}`"]
+    sign = found.value if isinstance(found, CompareOp) else found.name
+    return [f"the loop combines with `{sign}`: state `{sign}`"]

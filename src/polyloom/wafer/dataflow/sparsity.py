@@ -9,7 +9,6 @@ from __future__ import annotations
 from polyloom.ir.evaluation.programs import neutral
 from polyloom.ir.expressions import (
     Binary,
-    BinaryOp,
     Compare,
     CompareOp,
     Constant,
@@ -20,11 +19,9 @@ from polyloom.ir.expressions import (
     Read,
     Select,
     Unary,
-    UnaryOp,
 )
 from polyloom.ir.program import Combine, Statement
-
-Number = float | int
+from polyloom.ir.scalar_functions.known_values import Number, exact_small
 
 
 def initial_value(statement: Statement, sparse_read: int | None) -> Number | None:
@@ -63,11 +60,12 @@ def value_at_zero(expression: Expression, read: int) -> Number | None:
         case Iterator() | ParameterValue():
             return None
         case Unary(op=op, operand=operand):
-            return _unary(op, value_at_zero(operand, read))
+            known = value_at_zero(operand, read)
+            return None if known is None else op.known(known)
         case Convert(operand=operand):
-            return _exact_small(value_at_zero(operand, read))
+            return exact_small(value_at_zero(operand, read))
         case Binary(op=op, left=left, right=right):
-            return _binary(op, value_at_zero(left, read), value_at_zero(right, read))
+            return op.known(value_at_zero(left, read), value_at_zero(right, read))
         case Compare(op=comparison, left=left, right=right):
             return _compare(comparison, value_at_zero(left, read), value_at_zero(right, read))
         case Select(condition=condition, then=then, otherwise=otherwise):
@@ -76,64 +74,6 @@ def value_at_zero(expression: Expression, read: int) -> Number | None:
             if chosen is None:
                 return sides[0] if sides[0] == sides[1] else None
             return sides[0] if chosen else sides[1]
-
-
-_ZERO_AT_ZERO = frozenset(
-    {
-        UnaryOp.NEGATE,
-        UnaryOp.SQRT,
-        UnaryOp.TANH,
-        UnaryOp.ERF,
-        UnaryOp.ABS,
-        UnaryOp.FLOOR,
-        UnaryOp.CEIL,
-        UnaryOp.ROUND,
-        UnaryOp.TRUNC,
-        UnaryOp.SIN,
-        UnaryOp.TAN,
-        UnaryOp.ASIN,
-        UnaryOp.ATAN,
-        UnaryOp.SINH,
-        UnaryOp.CBRT,
-    }
-)
-_ONE_AT_ZERO = frozenset({UnaryOp.EXP, UnaryOp.EXP2, UnaryOp.COS, UnaryOp.COSH})
-
-
-def _unary(op: UnaryOp, value: Number | None) -> Number | None:
-    if value is None:
-        return None
-    if value == 0 and op in _ZERO_AT_ZERO:
-        return 0
-    if op is UnaryOp.NEGATE:
-        return -value
-    return 1 if op in _ONE_AT_ZERO and value == 0 else None
-
-
-def _exact_small(value: Number | None) -> Number | None:
-    return value if value is not None and value == int(value) and abs(value) <= 2048 else None
-
-
-def _binary(op: BinaryOp, left: Number | None, right: Number | None) -> Number | None:
-    if op is BinaryOp.MULTIPLY and (left == 0 or right == 0):
-        return 0
-    if left is None or right is None:
-        return None
-    match op:
-        case BinaryOp.ADD:
-            return _exact_small(left + right)
-        case BinaryOp.SUBTRACT:
-            return _exact_small(left - right)
-        case BinaryOp.MULTIPLY:
-            return _exact_small(left * right)
-        case BinaryOp.MAXIMUM:
-            return max(left, right)
-        case BinaryOp.MINIMUM:
-            return min(left, right)
-        case BinaryOp.DIVIDE:
-            return 0 if left == 0 and right != 0 else None
-        case _:
-            return None
 
 
 def _compare(op: CompareOp, left: Number | None, right: Number | None) -> Number | None:

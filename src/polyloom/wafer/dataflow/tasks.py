@@ -18,10 +18,11 @@ import islpy as isl
 from polyloom.diagnostics import Diagnostic, PolyloomError, error, remark
 from polyloom.ir.program import Access, Program, Statement
 from polyloom.ir.relations import access_relation
+from polyloom.ir.scalar_functions.known_values import Number
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_range
 from polyloom.polyhedra.simplify import settled
 from polyloom.wafer.dataflow.reductions import Results, build_results
-from polyloom.wafer.dataflow.sparsity import Number, initial_value, zeros_may_be_dropped
+from polyloom.wafer.dataflow.sparsity import initial_value, zeros_may_be_dropped
 from polyloom.wafer.dataflow.streams import Stream, build_streams, parametric_universe
 from polyloom.wafer.mapping.grid import pes_of
 from polyloom.wafer.mapping.mapping import Mapping

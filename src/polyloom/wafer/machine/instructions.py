@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from polyloom.ir.expressions import Binary, BinaryOp, Convert, Expression, Read, Unary, UnaryOp
+from polyloom.ir.scalar_functions.function import BinaryFunction, UnaryFunction
 from polyloom.ir.types import ElementType
 from polyloom.wafer.machine.scalar_c import C_TYPES, scalar_code
 
@@ -91,7 +92,7 @@ def move_instruction(element: ElementType) -> Instruction:
     return instruction(names[element])
 
 
-def combining_instruction(op: BinaryOp, element: ElementType) -> Instruction | None:
+def combining_instruction(op: BinaryFunction, element: ElementType) -> Instruction | None:
     """Return the instruction that combines two elements with a reduction's operator, if there is one."""
     wanted = Binary(op, Read(0, element), Read(1, element))
     return next((entry for entry in instructions() if entry.body == wanted), None)
@@ -147,9 +148,9 @@ def _multiply_add(name: str, accumulator: ElementType, factor: ElementType) -> I
     return Instruction(name, accumulator, (accumulator, factor, factor), body, scalar_only=(2,))
 
 
-def _binary(name: str, op: BinaryOp, element: ElementType) -> Instruction:
+def _binary(name: str, op: BinaryFunction, element: ElementType) -> Instruction:
     return Instruction(name, element, (element, element), Binary(op, Read(0, element), Read(1, element)))
 
 
-def _unary(name: str, op: UnaryOp, element: ElementType) -> Instruction:
+def _unary(name: str, op: UnaryFunction, element: ElementType) -> Instruction:
     return Instruction(name, element, (element,), Unary(op, Read(0, element)))

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from polyloom.ir.expressions import (
     Binary,
@@ -22,9 +22,15 @@ from polyloom.ir.expressions import (
     Read,
     Select,
     Unary,
-    UnaryOp,
     walk,
 )
+from polyloom.ir.scalar_functions.function import (
+    BINARY,
+    UNARY,
+    OnWafer,
+    ScalarFunction,
+)
+from polyloom.ir.scalar_functions.spelling import Call, Infix, Prefix
 from polyloom.ir.types import ElementType
 
 C_TYPES = {
@@ -41,14 +47,6 @@ _SUFFIX = {
     ElementType.INT16: "i16",
     ElementType.INT32: "i32",
 }
-_INFIX = {BinaryOp.ADD: "+", BinaryOp.SUBTRACT: "-", BinaryOp.MULTIPLY: "*"}
-_FUNCTION = {
-    BinaryOp.DIVIDE: "div",
-    BinaryOp.POWER: "pow",
-    BinaryOp.MAXIMUM: "max",
-    BinaryOp.MINIMUM: "min",
-}
-
 _CONVERSION = {
     ElementType.FLOAT16: "to_half",
     ElementType.FLOAT32: "to_float",
@@ -67,11 +65,11 @@ def scalar_code(expression: Expression, reads: Mapping[int, str]) -> str:
         case Iterator() | ParameterValue():
             raise NotImplementedError("the value of an iterator or parameter in wafer code")
         case Unary(op=op, operand=operand):
-            return _unary(op, scalar_code(operand, reads), expression.type)
+            return _function(op, [scalar_code(operand, reads)], expression.type)
         case Convert(type=element, operand=operand):
             return f"{_CONVERSION[element]}({scalar_code(operand, reads)})"
         case Binary(op=op, left=left, right=right):
-            return _binary(op, scalar_code(left, reads), scalar_code(right, reads), expression.type)
+            return _function(op, [scalar_code(left, reads), scalar_code(right, reads)], expression.type)
         case Compare(op=op, left=left, right=right):
             return f"({scalar_code(left, reads)} {op.value} {scalar_code(right, reads)})"
         case Select(condition=condition, then=then, otherwise=otherwise):
@@ -95,11 +93,11 @@ def literal(value: float | int, element: ElementType) -> str:
     return f"({C_TYPES[element]}){int(value)}" if element is ElementType.INT16 else str(int(value))
 
 
-@cache
 def function_names() -> frozenset[str]:
     """Return the names of all functions that scalar code may call."""
-    functions = [*_FUNCTION.values(), *(op.value for op in UnaryOp), "neg"]
-    typed = (f"{function}_{suffix}" for function in functions for suffix in _SUFFIX.values())
+    rows = [*(row.wafer for row in UNARY.values()), *(row.wafer for row in BINARY.values())]
+    functions = [r.spelling.function for r in rows if r is not None and isinstance(r.spelling, Call)]
+    typed = (f"{function}_{suffix}" for function in [*functions, "neg"] for suffix in _SUFFIX.values())
     return frozenset((*typed, *_CONVERSION.values()))
 
 
@@ -107,26 +105,30 @@ def _is_float32(value: float) -> bool:
     return bool(struct.unpack("f", struct.pack("f", value))[0] == value)
 
 
-def _unary(op: UnaryOp, operand: str, element: ElementType) -> str:
-    if op is UnaryOp.NEGATE:
-        inner = f"({operand})" if operand.startswith("-") else operand  # `--` is another operator
-        return f"({C_TYPES[element]})(-{inner})"
-    return f"{op.value}_{_SUFFIX[element]}({operand})"
+def _function(op: ScalarFunction[Any], operands: Sequence[str], element: ElementType) -> str:
+    match _on_wafer(op).spelling:
+        case Call(function=function):
+            return f"{function}_{_SUFFIX[element]}({', '.join(operands)})"
+        case Prefix(sign=sign):
+            (operand,) = operands
+            inner = f"({operand})" if operand.startswith(sign) else operand  # `--` is another operator
+            return f"({C_TYPES[element]})({sign}{inner})"
+        case Infix(sign=sign):
+            text = f"({f' {sign} '.join(operands)})"
+            narrow = element in (ElementType.FLOAT16, ElementType.INT16)
+            return f"({C_TYPES[element]}){text}" if narrow else text
 
 
-def _binary(op: BinaryOp, left: str, right: str, element: ElementType) -> str:
-    if op in _INFIX:
-        text = f"({left} {_INFIX[op]} {right})"
-        narrow = element in (ElementType.FLOAT16, ElementType.INT16)
-        return f"({C_TYPES[element]}){text}" if narrow else text
-    return f"{_FUNCTION[op]}_{_SUFFIX[element]}({left}, {right})"
+def _on_wafer(op: ScalarFunction[Any]) -> OnWafer:
+    if op.wafer is None:
+        raise NotImplementedError(f"{op.name} in wafer code")
+    return op.wafer
 
 
 def scalar_operations(expression: Expression) -> tuple[int, int]:
     """Return how many simple operations and how many multiplications an expression takes.
 
-    A division counts as 8 operations and any other function but abs, max, min as 32: estimates, there
-    is no public figure.
+    Those of a function stand in the table, ``ir/scalar_functions``: estimates, there is no public figure.
     """
     simple = multiplications = 0
     for node in walk(expression):
@@ -138,8 +140,4 @@ def scalar_operations(expression: Expression) -> tuple[int, int]:
 
 
 def _weight(node: Expression) -> int:
-    if isinstance(node, Binary):
-        return {BinaryOp.DIVIDE: 8, BinaryOp.POWER: 32}.get(node.op, 1)
-    if isinstance(node, Unary):
-        return 1 if node.op in (UnaryOp.NEGATE, UnaryOp.ABS) else 32
-    return 1
+    return _on_wafer(node.op).operations if isinstance(node, Unary | Binary) else 1

@@ -5,25 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from polyloom.diagnostics import Diagnostic, Unsupported, error
-from polyloom.ir.expressions import Binary, BinaryOp, Expression, ParameterValue, Unary, UnaryOp, walk
+from polyloom.ir.expressions import Binary, Expression, ParameterValue, Unary, walk
 from polyloom.ir.expressions import Iterator as IteratorValue
 from polyloom.ir.program import Program, Statement
 from polyloom.ir.types import ElementType
 from polyloom.wafer.machine.scalar_c import C_TYPES
-
-_FUNCTIONS = frozenset(
-    {
-        *(op for op in UnaryOp if op not in (UnaryOp.COMPLEMENT, UnaryOp.NOT)),
-        BinaryOp.ADD,
-        BinaryOp.SUBTRACT,
-        BinaryOp.MULTIPLY,
-        BinaryOp.DIVIDE,
-        BinaryOp.POWER,
-        BinaryOp.MAXIMUM,
-        BinaryOp.MINIMUM,
-    }
-)
-"""The functions of ``arithmetic.h``; select, comparisons and conversions are written out."""
 
 
 def check_expressible(program: Program) -> None:
@@ -61,8 +47,8 @@ def _missing(part: Expression) -> str | None:
             return "with the value of an iterator"
         case ParameterValue(name=name):
             return f"with the parameter `{name}`"
-        case Unary(op=op) | Binary(op=op) if op not in _FUNCTIONS:
-            return f"`{op.value}`"
+        case Unary(op=op) | Binary(op=op) if op.wafer is None:
+            return f"`{op.name}`"
         case _ if part.type not in C_TYPES and part.type is not ElementType.BOOL:
             return f"in {part.type.value}"
         case _:

@@ -12,6 +12,7 @@ from dataclasses import fields, is_dataclass, replace
 from itertools import count
 from typing import Any, TypeVar, cast
 
+from polyloom.ir.expressions import Expression
 from polyloom.polyhedra.loops.generate import Name
 from polyloom.wafer.machine.scalar_c import function_names
 from polyloom.wafer.pe_program.tree import (
@@ -134,7 +135,7 @@ def _local_variables(value: object) -> Iterator[str]:
     if isinstance(value, tuple):
         for item in value:
             yield from _local_variables(item)
-    elif is_dataclass(value):
+    elif is_dataclass(value) and not isinstance(value, Expression):
         for field in fields(value):
             yield from _local_variables(getattr(value, field.name))
 
@@ -148,6 +149,8 @@ def _free(name: str, taken: set[str]) -> str:
 def _renamed(value: _T, renaming: _Renaming) -> _T:
     """Replace names everywhere in a tree of tuples and dataclasses."""
     if not renaming:
+        return value
+    if isinstance(value, Expression):
         return value
     if isinstance(value, tuple):
         return cast(_T, tuple(_renamed(item, renaming) for item in value))

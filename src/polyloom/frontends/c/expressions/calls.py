@@ -11,11 +11,11 @@ from pycparser import c_ast
 from polyloom.frontends.c.scope.conversions import comparison, converted, negated, operation
 from polyloom.frontends.c.scope.functions import (
     AFFINE_FUNCTIONS,
-    BINARY,
     EXTREMA,
     SPECIAL,
-    UNARY,
+    binary_function,
     parameters_of,
+    unary_function,
 )
 from polyloom.frontends.c.scope.names import Defined
 from polyloom.frontends.c.scope.state import State
@@ -31,8 +31,6 @@ from polyloom.ir.expressions import (
     UnaryOp,
 )
 from polyloom.ir.types import ElementType
-
-_MATHEMATICAL = (*UNARY, *BINARY, *SPECIAL)
 
 _CONSTANTS = {
     "__builtin_inf": Constant(float("inf"), ElementType.FLOAT64),
@@ -51,7 +49,7 @@ def known_call(node: c_ast.FuncCall, state: State, value: Evaluate) -> Expressio
     if name == "__builtin_tgmath":
         return _of_any_type(arguments, node, state, value)
     name = name if name in _CONSTANTS else name.removeprefix("__builtin_")
-    plain = name if name in _MATHEMATICAL else name.removesuffix("f")
+    plain = name if _is_mathematical(name) else name.removesuffix("f")
     if name in ("abs", "labs") and len(arguments) == 1:
         element = ElementType.INT32 if name == "abs" else ElementType.INT64
         return Unary(UnaryOp.ABS, converted(value(arguments[0], state), element))
@@ -61,21 +59,25 @@ def known_call(node: c_ast.FuncCall, state: State, value: Evaluate) -> Expressio
         return _quotient(name, value(arguments[0], state), value(arguments[1], state))
     if name in _CONSTANTS and len(arguments) <= 1:
         return _CONSTANTS[name]
-    if plain in _MATHEMATICAL:
+    if _is_mathematical(plain):
         element = ElementType.FLOAT64 if plain == name else ElementType.FLOAT32
         return _mathematical(plain, element, [value(a, state) for a in arguments], node, state)
     return None
+
+
+def _is_mathematical(name: str) -> bool:
+    return name in SPECIAL or unary_function(name) is not None or binary_function(name) is not None
 
 
 def _of_any_type(
     nodes: list[c_ast.Node], node: c_ast.FuncCall, state: State, value: Evaluate
 ) -> Expression | None:
     """Return a call of ``tgmath.h``: ``__builtin_tgmath(sqrtf, sqrt, sqrtl, x)``. Source: ISO C99, 7.22."""
-    known = {f"{n}{end}" for n in _MATHEMATICAL for end in ("", "f", "l")}
-    names = [n.name for n in nodes if isinstance(n, c_ast.ID) and n.name in known]
-    if len(names) < 2 or names[1] not in _MATHEMATICAL:
+    spelled = (n.name for n in nodes if isinstance(n, c_ast.ID))
+    names = [n for n in spelled if any(map(_is_mathematical, (n, n.removesuffix("f"), n.removesuffix("l"))))]
+    if len(names) < 2 or not _is_mathematical(names[1]):
         return None
-    wanted = 1 if names[1] in UNARY or names[1] == "round" else 3 if names[1] == "fma" else 2
+    wanted = 1 if unary_function(names[1]) or names[1] == "round" else 3 if names[1] == "fma" else 2
     arguments = [value(n, state) for n in nodes[-wanted:]]
     kinds = {a.type if a.type.is_float else ElementType.FLOAT64 for a in arguments}
     element = ElementType.FLOAT64 if ElementType.FLOAT64 in kinds else ElementType.FLOAT32
@@ -99,7 +101,8 @@ def _quotient(name: str, first: Expression, second: Expression) -> Expression:
 def _mathematical(
     name: str, element: ElementType, arguments: list[Expression], node: c_ast.FuncCall, state: State
 ) -> Expression:
-    wanted = 1 if name in UNARY or name in ("round", "isnan") else 3 if name == "fma" else 2
+    unary, binary = unary_function(name), binary_function(name)
+    wanted = 1 if unary or name in ("round", "isnan") else 3 if name == "fma" else 2
     if len(arguments) != wanted:
         fail(
             "c-call",
@@ -110,10 +113,10 @@ def _mathematical(
     if name == "isnan":
         return converted(comparison(CompareOp.NE, arguments[0], arguments[0]), ElementType.INT32)
     operands = [converted(a, element) for a in arguments]
-    if name in UNARY:
-        return Unary(UNARY[name], operands[0])
-    if name in BINARY:
-        return Binary(BINARY[name], operands[0], operands[1])
+    if unary is not None:
+        return Unary(unary, operands[0])
+    if binary is not None:
+        return Binary(binary, operands[0], operands[1])
     if name == "fma":
         state.fused.append(state.span(node))
     return _special(name, operands)

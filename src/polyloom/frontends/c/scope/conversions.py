@@ -20,6 +20,7 @@ from polyloom.ir.expressions import (
     Unary,
     UnaryOp,
 )
+from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.types import ElementType
 
 BOOL = ElementType.BOOL
@@ -64,7 +65,7 @@ def arithmetic(expression: Expression) -> Expression:
     return converted(expression, promoted(expression.type))
 
 
-def operation(op: BinaryOp, left: Expression, right: Expression) -> Expression:
+def operation(op: BinaryFunction, left: Expression, right: Expression) -> Expression:
     """Return ``left op right`` in their common type; shifts have the left one's."""
     if op in (BinaryOp.SHIFT_LEFT, BinaryOp.SHIFT_RIGHT):
         first = arithmetic(left)

@@ -12,57 +12,30 @@ from pycparser import c_ast
 from polyloom.diagnostics import Span
 from polyloom.frontends.c.scope.names import Defined
 from polyloom.frontends.c.syntax.faults import NotAffine
-from polyloom.ir.expressions import BinaryOp, UnaryOp
+from polyloom.ir.expressions import BinaryOp
+from polyloom.ir.scalar_functions.function import BINARY, UNARY, BinaryFunction, UnaryFunction
 
-_U, _B = UnaryOp, BinaryOp
 
-UNARY = {
-    "sin": _U.SIN,
-    "cos": _U.COS,
-    "tan": _U.TAN,
-    "asin": _U.ASIN,
-    "acos": _U.ACOS,
-    "atan": _U.ATAN,
-    "sinh": _U.SINH,
-    "cosh": _U.COSH,
-    "tanh": _U.TANH,
-    "exp": _U.EXP,
-    "exp2": _U.EXP2,
-    "log": _U.LOG,
-    "log2": _U.LOG2,
-    "log10": _U.LOG10,
-    "sqrt": _U.SQRT,
-    "cbrt": _U.CBRT,
-    "erf": _U.ERF,
-    "fabs": _U.ABS,
-    "floor": _U.FLOOR,
-    "ceil": _U.CEIL,
-    "trunc": _U.TRUNC,
-    "rint": _U.ROUND,
-    "nearbyint": _U.ROUND,
-}
-"""Functions of ``math.h`` with one argument; a final ``f`` makes them ``float``."""
+def unary_function(name: str) -> UnaryFunction | None:
+    """Return the function of ``math.h`` with one argument of that name; a final ``f`` makes it ``float``."""
+    return next((function for function in UNARY.values() if name in function.c_names), None)
 
-BINARY = {
-    "pow": _B.POWER,
-    "fmod": _B.REMAINDER,
-    "atan2": _B.ATAN2,
-    "hypot": _B.HYPOT,
-    "fmax": _B.FMAX,
-    "fmin": _B.FMIN,
-}
-"""Functions of ``math.h`` with two arguments; a final ``f`` makes them ``float``."""
+
+def binary_function(name: str) -> BinaryFunction | None:
+    """Return the function of ``math.h`` with two arguments of that name; a final ``f`` makes it ``float``."""
+    return next((function for function in BINARY.values() if name in function.c_names), None)
+
 
 SPECIAL = ("round", "fdim", "fma", "isnan")
 """Functions of ``math.h`` that are made of others."""
 
 EXTREMA = {
-    "min": _B.MINIMUM,
-    "max": _B.MAXIMUM,
-    "imin": _B.MINIMUM,
-    "imax": _B.MAXIMUM,
-    "umin": _B.MINIMUM,
-    "umax": _B.MAXIMUM,
+    "min": BinaryOp.MINIMUM,
+    "max": BinaryOp.MAXIMUM,
+    "imin": BinaryOp.MINIMUM,
+    "imax": BinaryOp.MAXIMUM,
+    "umin": BinaryOp.MINIMUM,
+    "umax": BinaryOp.MAXIMUM,
 }
 """Names that pet and polyhedral code use without a definition."""
 

@@ -7,53 +7,42 @@ from difflib import get_close_matches
 
 from polyloom.frontends.lair.lowering.faults import fail
 from polyloom.frontends.lair.syntax.tree import Name
-from polyloom.ir.expressions import BinaryOp, UnaryOp
+from polyloom.ir.scalar_functions.function import BINARY, UNARY, BinaryFunction, UnaryFunction
 from polyloom.ir.types import ElementType
 
 TYPES = {t.value: t for t in ElementType if t is not ElementType.BOOL}
 """The types of LAIR's tensors; a machine may have fewer."""
 
-UNARY = {
-    op.value: op
-    for op in (
-        UnaryOp.EXP,
-        UnaryOp.LOG,
-        UnaryOp.SQRT,
-        UnaryOp.RSQRT,
-        UnaryOp.TANH,
-        UnaryOp.SIGMOID,
-        UnaryOp.ERF,
-        UnaryOp.ABS,
-        UnaryOp.FLOOR,
-        UnaryOp.CEIL,
-        UnaryOp.ROUND,
-        UnaryOp.TRUNC,
-        UnaryOp.SIN,
-        UnaryOp.COS,
-        UnaryOp.TAN,
-        UnaryOp.ASIN,
-        UnaryOp.ACOS,
-        UnaryOp.ATAN,
-        UnaryOp.SINH,
-        UnaryOp.COSH,
-    )
-}
-"""The functions of one argument that LAIR has."""
-
-BINARY = {op.value: op for op in (BinaryOp.POWER, BinaryOp.MAXIMUM, BinaryOp.MINIMUM)}
-FUNCTIONS = frozenset({*UNARY, *BINARY, "select"})
 KEYWORDS = frozenset({"lair", "graph", "all", "in"})
 SET_NOTATION = frozenset({"and", "or", "not", "mod", "exists", "true", "false", "implies"})
 """Words of isl's notation: a map could not speak of a tensor that is called so."""
 
-RESERVED = KEYWORDS | FUNCTIONS | SET_NOTATION | TYPES.keys()
+
+def unary_functions() -> dict[str, UnaryFunction]:
+    """Return the functions of one argument that LAIR has, by name."""
+    return {name: function for name, function in UNARY.items() if function.in_lair}
+
+
+def binary_functions() -> dict[str, BinaryFunction]:
+    """Return the functions of two arguments that LAIR has, by name."""
+    return {name: function for name, function in BINARY.items() if function.in_lair}
+
+
+def functions() -> list[str]:
+    """Return the names of all functions that LAIR has."""
+    return [*unary_functions(), *binary_functions(), "select"]
+
+
+def is_reserved(name: str) -> bool:
+    """Tell whether a name is a word of the language."""
+    return name in KEYWORDS or name in SET_NOTATION or name in TYPES or name in functions()
 
 
 def check_new(names: Iterable[Name], taken: Collection[str] = ()) -> None:
     """Refuse names that are reserved, in ``taken``, or given twice."""
     seen = set(taken)
     for name in names:
-        if name.text in RESERVED:
+        if is_reserved(name.text):
             _refuse_reserved(name)
         if name.text in seen:
             _refuse_duplicate(name)

@@ -7,10 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from polyloom.frontends.lair.lowering.faults import fail
 from polyloom.frontends.lair.lowering.literals import literal
-from polyloom.frontends.lair.lowering.names import BINARY, FUNCTIONS, TYPES, UNARY, counted, suggestion
+from polyloom.frontends.lair.lowering.names import (
+    TYPES,
+    binary_functions,
+    counted,
+    functions,
+    suggestion,
+    unary_functions,
+)
 from polyloom.frontends.lair.syntax.tree import (
     Call,
     Choice,
@@ -23,6 +31,7 @@ from polyloom.frontends.lair.syntax.tree import (
 )
 from polyloom.ir import expressions as ir
 from polyloom.ir.program import Tensor
+from polyloom.ir.scalar_functions.function import ScalarFunction
 from polyloom.ir.types import ElementType
 
 _COMPARISONS = {op.value: op for op in ir.CompareOp}
@@ -32,10 +41,6 @@ _ARITHMETIC = {
     "*": ir.BinaryOp.MULTIPLY,
     "/": ir.BinaryOp.DIVIDE,
 }
-_OF_FLOATS = frozenset(
-    {"exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf"}
-    | {"sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh"}
-)
 
 
 @dataclass(frozen=True)
@@ -155,15 +160,15 @@ class _Lowering:
         name = part.function.text
         if self.values.type_named(name):
             return self._conversion(part, kind)
-        if name in UNARY:
-            _check_function(part, 1, kind)
-            return ir.Unary(UNARY[name], self.typed(part.arguments[0], kind))
-        if name in BINARY:
-            _check_function(part, 2, kind)
+        if unary := unary_functions().get(name):
+            _check_function(part, 1, unary, kind)
+            return ir.Unary(unary, self.typed(part.arguments[0], kind))
+        if binary := binary_functions().get(name):
+            _check_function(part, 2, binary, kind)
             left, right = (self.typed(a, kind) for a in part.arguments)
-            return ir.Binary(BINARY[name], left, right)
+            return ir.Binary(binary, left, right)
         if name == "select":
-            _check_function(part, 3, kind)
+            _check_count(part, 3)
             condition, then, otherwise = part.arguments
             sides = self.typed(then, kind), self.typed(otherwise, kind)
             return ir.Select(self._condition(condition), *sides)
@@ -177,7 +182,7 @@ class _Lowering:
         return ir.Convert(kind, self.typed(argument, None))
 
     def _refuse_untyped(self, part: Expression) -> ir.Expression:
-        if isinstance(part, Call) and part.function.text not in FUNCTIONS:
+        if isinstance(part, Call) and part.function.text not in functions():
             return _refuse_function(part)
         return fail(
             "lair-literal",
@@ -202,9 +207,9 @@ def _check_count(part: Call, count: int) -> None:
         )
 
 
-def _check_function(part: Call, count: int, kind: ElementType) -> None:
+def _check_function(part: Call, count: int, function: ScalarFunction[Any], kind: ElementType) -> None:
     _check_count(part, count)
-    if part.function.text in _OF_FLOATS and not kind.is_float:
+    if not function.takes(kind):
         fail(
             "lair-type-mismatch",
             f"`{part.function.text}` takes a float, not {kind.value}",
@@ -219,7 +224,7 @@ def _refuse_function(part: Call) -> ir.Expression:
         "lair-unknown-function",
         f"there is no function `{name}`",
         part.function.span,
-        help=suggestion(name, [*UNARY, *BINARY, "select", *TYPES]),
+        help=suggestion(name, [*functions(), *TYPES]),
     )
 
 

@@ -35,6 +35,7 @@ from polyloom.frontends.graph.values import Value, unsqueezed
 from polyloom.frontends.torch.call import Call, Lowering, operations
 from polyloom.frontends.torch.operations.promotion import common_type
 from polyloom.ir.expressions import BinaryOp, CompareOp, Expression, UnaryOp
+from polyloom.ir.scalar_functions.function import BinaryFunction, UnaryFunction
 from polyloom.ir.types import ElementType
 
 
@@ -71,7 +72,7 @@ def compared(op: CompareOp) -> Lowering:
     return lowering
 
 
-def logical(op: BinaryOp) -> Lowering:
+def logical(op: BinaryFunction) -> Lowering:
     """Return an operation on truth values; numbers are true where they are not 0."""
 
     def lowering(c: Call) -> Sequence[Value]:
@@ -81,7 +82,7 @@ def logical(op: BinaryOp) -> Lowering:
     return lowering
 
 
-def bitwise(op: BinaryOp) -> Lowering:
+def bitwise(op: BinaryFunction) -> Lowering:
     """Return an operation on bits, or on truth values."""
 
     def lowering(c: Call) -> Sequence[Value]:
@@ -391,7 +392,7 @@ def _in_range(name: str, low: float, high: float) -> Lowering:
     return lowering
 
 
-_OF: dict[UnaryOp, Sequence[str]] = {
+_OF: dict[UnaryFunction, Sequence[str]] = {
     UnaryOp.FLOOR: ("floor",),
     UnaryOp.CEIL: ("ceil",),
     UnaryOp.TRUNC: ("trunc", "fix"),
@@ -409,7 +410,7 @@ _OF: dict[UnaryOp, Sequence[str]] = {
 }
 
 
-def _whole_numbers_stay(op: UnaryOp) -> Function:
+def _whole_numbers_stay(op: UnaryFunction) -> Function:
     def function(x: Expression) -> Expression:
         return scalar.unary(op, x) if x.type.is_float else x
 
@@ -447,7 +448,7 @@ def _of_sign(x: Expression, y: Expression) -> Expression:
     return scalar.select(is_negative(y), scalar.negate(size), size)
 
 
-def _shifted(op: BinaryOp) -> Lowering:
+def _shifted(op: BinaryFunction) -> Lowering:
     return binary(lambda x, n: scalar.bits(op, x, n))
 
 
