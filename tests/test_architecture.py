@@ -75,6 +75,7 @@ FLOORS = {
         ("node_names", "order", "relations", "text"),
         ("host", "program", "rebuild"),
         ("expressions",),
+        ("scalar_functions",),
         ("integers", "naming", "types"),
     ),
     "scop": (("transform",), ("lowering",), ("schedule",), ("dependence",), ("model", "rewrite")),
