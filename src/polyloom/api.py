@@ -391,7 +391,9 @@ def simulate(
         if exactly or reals is not None:
             drawn = made_up_reals(program, mapping, invocations, density, reals)
             verdict = verdict.with_reals(_check_reals(program, mapping, code, invocations, drawn, reference))
-    return SimulationResult(run, machine, simd, verdict, code, compiled.remarks)
+    return SimulationResult(
+        simulation=run, machine=machine, simd=simd, check=verdict, program=code, remarks=compiled.remarks
+    )
 
 
 def _check_reals(

@@ -70,7 +70,17 @@ def analyse_layer(
     remarks = (*graph.remarks, *missed)
     beyond = (*(r for a in simd for r in extension_remarks(a)), *layout_remarks(program, laid_out))
     return LayerAnalysis(
-        program, border.compute, border, options, graph, reductions, arrays, laid_out, simd, remarks, beyond
+        program=program,
+        mapping=border.compute,
+        border=border,
+        options=options,
+        graph=graph,
+        reductions=reductions,
+        arrays_before=arrays,
+        arrays=laid_out,
+        simd=simd,
+        remarks=remarks,
+        beyond=beyond,
     )
 
 
@@ -234,12 +244,12 @@ def _place(part: LoadedHost) -> Place:
     data = scop.source.text.encode()
     start, end = (len(data[:position].decode()) for position in scop.extent)
     return Place(
-        scop.name,
-        scop.source,
-        (start, end),
-        {parameter.name: parameter.text for parameter in scop.parameters},
-        {array.name: _variable(array) for array in scop.arrays},
-        scop.escaping,
+        name=scop.name,
+        source=scop.source,
+        extent=(start, end),
+        parameters={parameter.name: parameter.text for parameter in scop.parameters},
+        variables={array.name: _variable(array) for array in scop.arrays},
+        escaping=scop.escaping,
     )
 
 

@@ -14,7 +14,7 @@ from polyloom.wafer.mapping.mapping import Mapping
 from polyloom.wafer.simd.decision import SimdAnalysis, SimdOptions
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LayerAnalysis:
     """``mapping``: as the compute PEs see it; ``border``: the user's map, and the adapters between the two.
 

@@ -54,7 +54,7 @@ class Estimate:
     cycles: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reduction:
     """What was chosen for a chain: ``pes`` of the longest line, ``elements`` that each of them has.
 
@@ -118,14 +118,14 @@ def _plan(
     estimates = [_estimate(balanced(line.pes, n), line, machine, each) for n in range(1, most + 1)]
     chosen = _choose(estimates, wanted)
     reduction = Reduction(
-        chain.name,
-        chain.tensor,
-        chain.side.value,
-        line.pes,
-        line.elements,
-        tuple(_best_of_each(estimates)),
-        chosen,
-        _reason(line, most, wanted),
+        name=chain.name,
+        tensor=chain.tensor,
+        side=chain.side.value,
+        pes=line.pes,
+        elements=line.elements,
+        estimates=tuple(_best_of_each(estimates)),
+        chosen=chosen,
+        reason=_reason(line, most, wanted),
     )
     levels = staged(chain, line.distance, chosen.groups) if len(chosen.groups) > 1 else (chain,)
     return reduction, levels

@@ -122,7 +122,7 @@ def test_strides_are_those_of_the_map() -> None:
 
 def test_arrays_lie_in_their_banks() -> None:
     def declared(count: int, element: ElementType, bank: int | None) -> ArrayDeclaration:
-        return ArrayDeclaration("a", element, (count,), "", bank)
+        return ArrayDeclaration(name="a", type=element, extents=(count,), comment="", bank=bank)
 
     half, single = ElementType.FLOAT16, ElementType.FLOAT32
     arrays = [declared(3, half, None), declared(1, half, 2), declared(1, single, None), declared(2, half, 0)]

@@ -39,14 +39,34 @@ SCHEDULES = [
 
 
 def stream(schedule: isl.Map, element: ElementType, *, sparse: bool) -> Stream:
-    return Stream("x", element, Side.NORTH, sparse, schedule, schedule, NOWHERE, NOWHERE)
+    return Stream(
+        tensor="x",
+        type=element,
+        side=Side.NORTH,
+        sparse=sparse,
+        ports=schedule,
+        carried=schedule,
+        receivers=NOWHERE,
+        passes=NOWHERE,
+    )
 
 
 def chain(schedule: isl.Map, element: ElementType, *, sparse: bool) -> Chain:
     ends = Grid(4, 1).towards(Side.NORTH)
     add = Combine.ADD
     return Chain(
-        "x", element, add, Side.NORTH, True, sparse, schedule, NOTHING, NOTHING, NOWHERE, NOWHERE, ends
+        tensor="x",
+        type=element,
+        reduction=add,
+        side=Side.NORTH,
+        leaves=True,
+        sparse=sparse,
+        order=schedule,
+        own=NOTHING,
+        upstream=NOTHING,
+        contributors=NOWHERE,
+        last=NOWHERE,
+        nearer=ends,
     )
 
 
@@ -92,7 +112,9 @@ def test_every_chunk_ends_once_also_when_it_is_empty() -> None:
 
 
 def test_negative_zero_is_a_zero_and_nan_is_none() -> None:
-    order = PortOrder(Side.NORTH, 0, np.array([[0], [1]]), np.array([[0], [1]]), ())
+    order = PortOrder(
+        side=Side.NORTH, position=0, index=np.array([[0], [1]]), element=np.array([[0], [1]]), chunks=()
+    )
     sent = stream(isl.Map("{ x[i] -> [PE[0, -1] -> index[i]] }"), ElementType.FLOAT16, sparse=True)
     payload, control = encode(order, np.array([-0.0, np.nan], np.float16), sent)
     assert control.tolist() == [False, True]
@@ -100,7 +122,9 @@ def test_negative_zero_is_a_zero_and_nan_is_none() -> None:
 
 
 def test_the_largest_index_of_a_pair() -> None:
-    order = PortOrder(Side.NORTH, 0, np.array([[65535]]), np.array([[0]]), ())
+    order = PortOrder(
+        side=Side.NORTH, position=0, index=np.array([[65535]]), element=np.array([[0]]), chunks=()
+    )
     schedule = isl.Map("{ x[0] -> [PE[0, -1] -> index[65535]] }")
     payload, control = encode(
         order, np.array([-1], np.int16), stream(schedule, ElementType.INT16, sparse=True)
@@ -129,7 +153,15 @@ def test_a_tensor_of_rank_0_at_a_port() -> None:
 def test_the_image_of_a_resident_leaves_out_what_is_no_element() -> None:
     elements = isl.Map("{ PE[x, y] -> W[i] : 0 <= x < 2 and y = 0 and 3x <= i < 3x + 3 and 0 <= i < 5 }")
     offset = isl.MultiAff("[PE_X, PE_Y] -> { [] -> W[3PE_X] }")
-    array = LocalArray("W", ElementType.INT32, elements, offset, (3,), (1,), (5,))
+    array = LocalArray(
+        tensor="W",
+        type=ElementType.INT32,
+        elements=elements,
+        offset=offset,
+        extent_before=(3,),
+        low=(1,),
+        extent=(5,),
+    )
     xs, ys = np.array([0, 1]), np.array([0, 0])
     (places,) = local_elements(array, xs, ys)
     np.testing.assert_array_equal(places, [[-1, 0, 1, 2, 3], [2, 3, 4, 5, 6]])

@@ -133,8 +133,8 @@ def test_reals_in_another_order_pass_and_zeros_fail() -> None:
 
 
 def test_a_failure_with_reals_fails_the_check() -> None:
-    passed = Check(True, 0.0, ())
-    failed = Check(False, 9.0, ("y[0] is 1, not 2; 1 of 1 are wrong",))
+    passed = Check(passed=True, max_error=0.0, mismatches=())
+    failed = Check(passed=False, max_error=9.0, mismatches=("y[0] is 1, not 2; 1 of 1 are wrong",))
     both = passed.with_reals(Reals(failed, 3, 1))
     assert not both.passed and both.mismatches == failed.mismatches
     assert both.json()["reals"]["passed"] is False

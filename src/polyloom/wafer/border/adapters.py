@@ -20,7 +20,7 @@ from polyloom.wafer.mapping.mapping import Mapping
 _DIM = isl.dim_type
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Adapter:
     """What a peeled border line does for one tensor.
 
@@ -85,7 +85,18 @@ def adapter_of(program: Program, given: Mapping, demand: Demand) -> Adapter:
     least, one_port = _least(way)
     inner = _inner_index(way, least, one_port=one_port)
     element, sparse = program.tensor(tensor).type, tensor in given.sparse
-    return Adapter(tensor, element, line, demand.inward, sparse, way, ports.coalesce(), inner, least, spread)
+    return Adapter(
+        tensor=tensor,
+        type=element,
+        line=line,
+        inward=demand.inward,
+        sparse=sparse,
+        way=way,
+        ports=ports.coalesce(),
+        inner=inner,
+        least=least,
+        spread=spread,
+    )
 
 
 def _at_ports(schedule: isl.Map, line: BorderLine) -> isl.Map:

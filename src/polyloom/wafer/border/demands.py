@@ -22,7 +22,7 @@ from polyloom.wafer.mapping.mapping import Mapping
 _DIM = isl.dim_type
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Demand:
     """``lines``: ``{ x[i] -> line[l] }``: on which lines a tensor's elements are needed, or come from.
 
@@ -47,7 +47,13 @@ def input_demands(program: Program, given: Mapping) -> Iterator[Demand]:
         for line, share, ports in _share_out(given, tensor, schedule, missing, "iport_map"):
             wanted = share.union(straight[line.side])
             wanted = needed if wanted.is_equal(needed) else wanted
-            yield Demand(tensor, line, True, wanted.reverse().apply_range(line.line_of()), ports)
+            yield Demand(
+                tensor=tensor,
+                line=line,
+                inward=True,
+                lines=wanted.reverse().apply_range(line.line_of()),
+                ports=ports,
+            )
 
 
 def _straight(schedule: isl.Map, grid: Grid, side: Side, needed: isl.Map) -> isl.Map:
@@ -91,7 +97,13 @@ def _outputs_of(given: Mapping, tensor: str, schedule: isl.Map, holders: isl.Map
             lines = share.reverse().apply_range(line.line_of())
             nowhere = unwritten.intersect(reached.domain())
             lines = lines.union(isl.Map.from_domain_and_range(nowhere, lines.range().lexmin()))
-            yield Demand(tensor, line, False, lines.coalesce(), reached.intersect_domain(lines.domain()))
+            yield Demand(
+                tensor=tensor,
+                line=line,
+                inward=False,
+                lines=lines.coalesce(),
+                ports=reached.intersect_domain(lines.domain()),
+            )
             unwritten = unwritten.subtract(nowhere)
 
 

@@ -143,7 +143,15 @@ def _forwarding_task(builder: RoleBuilder, work: AdapterWork, then: Code) -> Dat
     if condition is not None:
         body = (Cost(operations=operation_count(condition), branches=1), If(condition, body))
     end = _forwarding_end(builder, work, whole, needed, (Block(queue), *then))
-    return DataTask(queue, f"handle_{adapter.name}", adapter.type, body, f"end_{adapter.name}", end, True)
+    return DataTask(
+        queue=queue,
+        name=f"handle_{adapter.name}",
+        type=adapter.type,
+        body=body,
+        end_name=f"end_{adapter.name}",
+        end=end,
+        blocking=True,
+    )
 
 
 def _index_variables(queue: str, rank: int) -> dict[str, str]:
@@ -231,7 +239,9 @@ def _keeping_task(
     body: Code = (scalar_cost(value, [element]), StoreElement(element, value))
     end = _counted(builder, work, kind, (Block(queue), *then))
     name = f"{adapter.name}_{kind.origin.name}"
-    return DataTask(queue, f"handle_{name}", adapter.type, body, f"end_{name}", end)
+    return DataTask(
+        queue=queue, name=f"handle_{name}", type=adapter.type, body=body, end_name=f"end_{name}", end=end
+    )
 
 
 # Element by element.
@@ -251,12 +261,12 @@ def _instructions(builder: RoleBuilder, work: AdapterWork) -> Code | None:
     named = isl.Map(f"{{ at[{k}] -> index[{k}] }}")
     parts = [
         Passed(
-            f"{adapter.name}_{number}",
-            kind.here(adapter).apply(named).intersect_params(builder.role.context),
-            queue_name(adapter, kind.origin, incoming=True),
-            tuple(queue_name(adapter, target, incoming=False) for target in kind.targets),
-            False,
-            None,
+            name=f"{adapter.name}_{number}",
+            items=kind.here(adapter).apply(named).intersect_params(builder.role.context),
+            origin=queue_name(adapter, kind.origin, incoming=True),
+            targets=tuple(queue_name(adapter, target, incoming=False) for target in kind.targets),
+            kept=False,
+            local=None,
         )
         for number, kind in enumerate(work.kinds)
     ]

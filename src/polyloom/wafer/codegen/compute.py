@@ -158,7 +158,10 @@ def _instruction(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder
     for position, array in temporary_arrays(builder, analysis).items():
         operands[position] = builder.memory_operand(f"{analysis.task.name}_{array}", kept, strides[position])
         builder.setup.append((SetBase(operands[position], Element(array, (Number(0),))),))
-    return (*moves, *Work(builder, analysis, code, analysis.start, operands).steps())
+    return (
+        *moves,
+        *Work(builder=builder, analysis=analysis, code=code, start=analysis.start, operands=operands).steps(),
+    )
 
 
 def _sized_instruction(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder) -> Code:
@@ -176,7 +179,11 @@ def _sized_instruction(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeB
         element = access.element(analysis.start, code)
         moves += [Cost(operations=address_operations(element)), SetBase(operand, element)]
     set_sizes = place_sizes(builder, analysis, code, setting)
-    return (*set_sizes, *moves, *Work(builder, analysis, code, analysis.start, operands).steps())
+    return (
+        *set_sizes,
+        *moves,
+        *Work(builder=builder, analysis=analysis, code=code, start=analysis.start, operands=operands).steps(),
+    )
 
 
 def _run_through(
@@ -261,7 +268,12 @@ def _enumerated(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder)
         _configure_each(builder, analysis, declared, position, strides, offsets)
         operands[position] = OperandRef(declared.name, selector)
         nodes.append(SetBase(operands[position], Element(array, (Number(0),))))
-    return (*nodes, *Work(builder, analysis, code, analysis.box.minimum, operands).steps())
+    return (
+        *nodes,
+        *Work(
+            builder=builder, analysis=analysis, code=code, start=analysis.box.minimum, operands=operands
+        ).steps(),
+    )
 
 
 def _size_number(

@@ -67,12 +67,12 @@ def _passed(builder: RoleBuilder, move: Move, kind: MoveKind, name: str) -> Pass
     involved = MEMORY in (kind.origin, *kind.targets)
     local = by_index.reverse().apply_range(isl.Map.from_multi_aff(builder.array(move.tensor).map))
     return Passed(
-        name,
-        items.apply(by_index),
-        None if kind.origin == MEMORY else move.queue(kind.origin, incoming=True),
-        tuple(move.queue(target, incoming=False) for target in kind.targets if target != MEMORY),
-        MEMORY in kind.targets,
-        local if involved else None,
+        name=name,
+        items=items.apply(by_index),
+        origin=None if kind.origin == MEMORY else move.queue(kind.origin, incoming=True),
+        targets=tuple(move.queue(target, incoming=False) for target in kind.targets if target != MEMORY),
+        kept=MEMORY in kind.targets,
+        local=local if involved else None,
     )
 
 

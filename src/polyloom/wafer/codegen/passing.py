@@ -24,7 +24,7 @@ from polyloom.wafer.roles.builder import RoleBuilder
 from polyloom.wafer.simd.instruction_sequences import FIRST_TEMPORARY
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Passed:
     """Elements with one origin and the same targets: ``items``: ``[PE_X, PE_Y] -> { index[k] }``.
 

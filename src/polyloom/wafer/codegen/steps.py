@@ -41,7 +41,7 @@ from polyloom.wafer.simd.decision import SimdAnalysis, steps_of
 from polyloom.wafer.simd.instruction_sequences import Step, is_temporary
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Work:
     """What the steps of a task need: where its nest starts, and the descriptors of its operands."""
 

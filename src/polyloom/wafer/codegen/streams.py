@@ -146,11 +146,24 @@ def store_segments(builder: RoleBuilder, here: StreamOnRole) -> Code | None:
         return None
     indices = here.stream.indices().intersect_params(builder.role.context)
     kept = settled(here.kept.domain().intersect(indices))
-    parts = [Passed(f"{here.label}_store", kept, here.queue, (), True, here.kept)]
+    parts = [
+        Passed(
+            name=f"{here.label}_store", items=kept, origin=here.queue, targets=(), kept=True, local=here.kept
+        )
+    ]
     for name, going in here.store.passing.items():
         if builder.role.overlaps(going.domain()):
             items = bind_domain(going, PE_PARAMETERS).intersect_params(builder.role.context)
-            parts.append(Passed(f"{here.label}_{name}", items, here.queue, (), False, None))
+            parts.append(
+                Passed(
+                    name=f"{here.label}_{name}",
+                    items=items,
+                    origin=here.queue,
+                    targets=(),
+                    kept=False,
+                    local=None,
+                )
+            )
     return pass_instructions(builder, parts, here.stream.type, builder.array(here.stream.tensor))
 
 

@@ -22,7 +22,7 @@ from polyloom.wafer.dataflow.tasks import TaskGraph
 _DIM = isl.dim_type
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LocalArray:
     """The part of a tensor that a PE keeps, as a box of fixed size.
 
@@ -194,7 +194,15 @@ def array_of(tensor: str, element: ElementType, elements: isl.Map) -> LocalArray
     """
     hull = _box(bind_domain(elements, PE_PARAMETERS))
     none = (0,) * len(hull.size)
-    return LocalArray(tensor, element, elements, hull.offset, hull.size, none, hull.size)
+    return LocalArray(
+        tensor=tensor,
+        type=element,
+        elements=elements,
+        offset=hull.offset,
+        extent_before=hull.size,
+        low=none,
+        extent=hull.size,
+    )
 
 
 def _box(held: isl.Set) -> BoxHull:

@@ -37,7 +37,7 @@ class Part(Enum):
     FORWARD = "forward"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Chain:
     """The chains of one tensor towards one side, one for each row or column.
 
@@ -153,7 +153,7 @@ class Chain:
         return int(self.order.get_space().range().unwrap().dim(_DIM.out))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Results:
     """Where a written tensor's final values are: ``holders``: ``{ PE[x, y] -> y[i] }``; and its ways.
 
@@ -209,7 +209,16 @@ def _results_of(program: Program, mapping: Mapping, statement: Statement) -> Res
     moves = moves_of(
         tensor, program.tensor(tensor).type, mapping.grid, complete, needed.subtract(started).coalesce()
     )
-    return Results(tensor, statement, written, holders, reduce, started, moves, leave)
+    return Results(
+        tensor=tensor,
+        statement=statement,
+        written=written,
+        holders=holders,
+        reduce=reduce,
+        started=started,
+        moves=moves,
+        leave=leave,
+    )
 
 
 def _needed(program: Program, mapping: Mapping, tensor: str) -> isl.Map:
@@ -388,16 +397,16 @@ def _chain(
     sparse = leaves and tensor in mapping.sparse
     own = settled(own)
     return Chain(
-        tensor,
-        element,
-        statement.reduction,
-        side,
-        leaves,
-        sparse,
-        order,
-        own,
-        settled(upstream),
-        contributors,
-        last,
-        nearer,
+        tensor=tensor,
+        type=element,
+        reduction=statement.reduction,
+        side=side,
+        leaves=leaves,
+        sparse=sparse,
+        order=order,
+        own=own,
+        upstream=settled(upstream),
+        contributors=contributors,
+        last=last,
+        nearer=nearer,
     )

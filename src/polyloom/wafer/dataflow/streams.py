@@ -24,7 +24,7 @@ from polyloom.wafer.mapping.mapping import Mapping
 _DIM = isl.dim_type
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Stream:
     """All the streams of one tensor that enter from one side, one for each row or column.
 
@@ -150,7 +150,16 @@ def _stream(
     passes = receivers.union(receivers.apply(nearer)).coalesce()
     element = program.tensor(tensor).type
     sparse = tensor in mapping.sparse
-    return Stream(tensor, element, side, sparse, ports, carried, receivers, passes)
+    return Stream(
+        tensor=tensor,
+        type=element,
+        side=side,
+        sparse=sparse,
+        ports=ports,
+        carried=carried,
+        receivers=receivers,
+        passes=passes,
+    )
 
 
 def along_lines(ports: isl.Map, grid: Grid, side: Side) -> isl.Map:

@@ -36,7 +36,7 @@ class TaskKind(Enum):
     LOCAL = "local"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ComputeTask:
     """The instances of one statement that one event starts on a PE.
 
@@ -112,7 +112,7 @@ class InitializeTask:
         return f"{self.value:g}" if isinstance(self.value, float) else str(self.value)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TaskGraph:
     """Everything that happens on the PEs, and the remarks that its construction gave.
 
@@ -166,7 +166,16 @@ def build_tasks(program: Program, mapping: Mapping) -> TaskGraph:
     awaited = _awaited_reductions(program, triggers, results)
     order = tuple(_in_order(before))
     return TaskGraph(
-        program, mapping, streams, tuple(compute), stores, initialize, results, awaited, order, remarks
+        program=program,
+        mapping=mapping,
+        streams=streams,
+        compute=tuple(compute),
+        stores=stores,
+        initialize=initialize,
+        results=results,
+        awaited=awaited,
+        stream_order=order,
+        remarks=remarks,
     )
 
 
@@ -322,7 +331,15 @@ def _compute_tasks(
 ) -> Iterator[ComputeTask]:
     placed = bind_range(mapping.placement[statement.name], PE_PARAMETERS).coalesce()  # eq. (11)
     if trigger is None:
-        yield ComputeTask(statement.name, TaskKind.LOCAL, statement, None, (), placed, placed)
+        yield ComputeTask(
+            name=statement.name,
+            kind=TaskKind.LOCAL,
+            statement=statement,
+            stream=None,
+            index_names=(),
+            placed=placed,
+            instances=placed,
+        )
         return
     driving = [stream for stream in streams if stream.tensor == trigger]
     access = statement.reads[trigger_position(statement, trigger)]
@@ -332,7 +349,15 @@ def _compute_tasks(
         name = statement.name if len(driving) == 1 else f"{statement.name}_{stream.side.value}"
         kind = TaskKind.SPARSE if stream.sparse else TaskKind.DENSE
         if not instances.is_empty():
-            yield ComputeTask(name, kind, statement, stream, stream.index_names, placed, instances)
+            yield ComputeTask(
+                name=name,
+                kind=kind,
+                statement=statement,
+                stream=stream,
+                index_names=stream.index_names,
+                placed=placed,
+                instances=instances,
+            )
 
 
 def _store(

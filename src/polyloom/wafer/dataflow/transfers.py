@@ -54,7 +54,7 @@ class MoveKind:
         return bind_domain(self.items, PE_PARAMETERS)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Move:
     """A tensor's way along all rows, or along all columns: ``high``: the east or the south.
 
@@ -136,7 +136,7 @@ def _move(
     phases = _phases(moving, sinks.intersect(line.apply_range(sources)), high)
     sinks = settled(sinks)
     kinds = tuple(k for n, ways in enumerate(phases) for k in _kinds(n, ways, sinks, lower, higher))
-    return Move(tensor, element, high, moving, sinks, kinds)
+    return Move(tensor=tensor, type=element, high=high, sources=moving, sinks=sinks, kinds=kinds)
 
 
 MOST_PHASES = 16

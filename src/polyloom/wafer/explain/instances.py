@@ -33,7 +33,7 @@ MOST_POINTS = 1500
 _WINDOW = 512
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Arrival:
     """What one element starts: ``index`` of the element, int per index name; the proper instances and the
     extra ones that the box adds, both before (``instances``, ``extra_instances``) and after compression
@@ -49,7 +49,7 @@ class Arrival:
     box: tuple[tuple[int, ...], tuple[int, ...]] | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class InstanceSample:
     """A task on one PE (of the compute rectangle): ``placed``: all its instances there, int64[n, rank];
     ``complete``: whether the windows held everything.
@@ -107,7 +107,7 @@ def _sample(simd: SimdAnalysis, pe: tuple[int, int]) -> InstanceSample:
     placed, all_placed = _placed(_on(task.placed, pe))
     arrivals = tuple(_arrivals(simd, pe, here, index, (low, shape)))
     complete = all_indices and whole and all_placed and len(arrivals) == len(index)
-    return InstanceSample(simd, pe, placed, arrivals, complete)
+    return InstanceSample(analysis=simd, pe=pe, placed=placed, arrivals=arrivals, complete=complete)
 
 
 def _index_values(points: isl.Set, names: Sequence[str]) -> tuple[Points, bool]:
@@ -185,12 +185,12 @@ def _arrivals(
         if drawn > MOST_POINTS:
             return
         yield Arrival(
-            tuple(parameters.values()),
-            points,
-            _before_compression(simd, points, everywhere),
-            extra,
-            _before_compression(simd, extra, everywhere),
-            box,
+            index=tuple(parameters.values()),
+            points=points,
+            instances=_before_compression(simd, points, everywhere),
+            extra_points=extra,
+            extra_instances=_before_compression(simd, extra, everywhere),
+            box=box,
         )
 
 

@@ -21,7 +21,7 @@ from polyloom.wafer.simulation.result import SimulationResult
 Document = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TaskShape:
     """How one computation task of a layer is done: ``strategy``, ``instruction`` and ``sizes`` of the box.
 
@@ -142,7 +142,14 @@ def _shape(analysis: SimdAnalysis) -> TaskShape:
     used = analysis.strategy is not Strategy.NONE
     instruction = ", ".join(analysis.instructions) if used else ""
     bounds = () if analysis.sizes is None else tuple(integer_bounds(analysis.sizes))
-    return TaskShape(analysis.task.name, strategy, instruction, simd_sizes(analysis), bounds, analysis.reason)
+    return TaskShape(
+        task=analysis.task.name,
+        strategy=strategy,
+        instruction=instruction,
+        sizes=simd_sizes(analysis),
+        bounds=bounds,
+        reason=analysis.reason,
+    )
 
 
 def _size(result: SimulationResult) -> list[int]:

@@ -38,7 +38,7 @@ class Carried(Protocol):
         """Whether zeros are left out."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PortOrder:
     """The elements at one port, in order: ``index``: int64[n, rank]; ``element``: int64[n, tensor rank].
 
@@ -87,7 +87,7 @@ def port_orders(schedule: isl.Map, side: Side, extent: int) -> Iterator[PortOrde
             coordinates = [e[defined] for e in element]
             elements = np.stack(coordinates, axis=1) if coordinates else np.zeros((len(index), 0), np.int64)
             chunks = tuple(int(index[:, k].max()) + 1 for k in range(index.shape[1] - 1))
-            yield PortOrder(side, position, index, elements, chunks)
+            yield PortOrder(side=side, position=position, index=index, element=elements, chunks=chunks)
 
 
 def wavelet_bits(values: AnyArray, element: ElementType) -> npt.NDArray[np.uint32]:

@@ -14,7 +14,7 @@ from polyloom.diagnostics import Span
 from polyloom.wafer.mapping.grid import Grid
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Mapping:
     """A checked map.
 

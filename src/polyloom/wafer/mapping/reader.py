@@ -21,7 +21,7 @@ from polyloom.wafer.mapping.mapping import Mapping
 from polyloom.wafer.mapping.text import NOTHING, Entry, parse_relation, parse_set, read_entries
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Given:
     """What a map says, all of a mapping or a part of it. None: it says nothing, or ``auto``.
 
@@ -82,14 +82,14 @@ def mapping_of(given: Given, program: Program) -> Mapping:
     _check_complete(given)
     assert given.grid is not None
     mapping = Mapping(
-        given.grid,
-        given.placement,
-        given.inputs or {},
-        given.outputs or {},
-        given.sparse or (),
-        given.state,
-        given.trigger,
-        {key: entry.span for key, entry in given.entries.items()},
+        grid=given.grid,
+        placement=given.placement,
+        inputs=given.inputs or {},
+        outputs=given.outputs or {},
+        sparse=given.sparse or (),
+        state=given.state,
+        trigger=given.trigger,
+        spans={key: entry.span for key, entry in given.entries.items()},
     )
     check_mapping(mapping, program)
     return mapping
@@ -102,18 +102,18 @@ def read_given(source: Source, program: Program) -> Given:
     ports = {key: None if _is_open(entries, key) else entries[key] for key in ("iport_map", "oport_map")}
     inputs, outputs = ports["iport_map"], ports["oport_map"]
     return Given(
-        source,
-        entries,
-        _read_size(entries["size"]) if "size" in entries else None,
-        placement,
-        directions,
-        None if inputs is None else _read_ports(inputs, program, program.inputs, "input"),
-        None if outputs is None else _read_ports(outputs, program, program.outputs, "output"),
-        _named_after_auto(entries.get("iport_map"), program.inputs, "input"),
-        _named_after_auto(entries.get("oport_map"), program.outputs, "output"),
-        _read_sparse(entries["sparse"], program) if "sparse" in entries else None,
-        _read_state(entries.get("state"), program),
-        _read_trigger(entries.get("trigger"), program),
+        source=source,
+        entries=entries,
+        grid=_read_size(entries["size"]) if "size" in entries else None,
+        placement=placement,
+        directions=directions,
+        inputs=None if inputs is None else _read_ports(inputs, program, program.inputs, "input"),
+        outputs=None if outputs is None else _read_ports(outputs, program, program.outputs, "output"),
+        streamed=_named_after_auto(entries.get("iport_map"), program.inputs, "input"),
+        leaving=_named_after_auto(entries.get("oport_map"), program.outputs, "output"),
+        sparse=_read_sparse(entries["sparse"], program) if "sparse" in entries else None,
+        state=_read_state(entries.get("state"), program),
+        trigger=_read_trigger(entries.get("trigger"), program),
     )
 
 

@@ -34,7 +34,7 @@ def tree_code(tree: Tree, instance: Mapping[str, InstanceCode]) -> Code:
                 inner = (overhead, *tree_code(body, instance))
                 if operation_count(start):
                     nodes.append(Cost(operations=operation_count(start)))
-                nodes.append(For(iterator, start, condition, step, inner))
+                nodes.append(For(iterator=iterator, start=start, condition=condition, step=step, body=inner))
             case Branch(condition=condition, body=body, otherwise=otherwise):
                 nodes.append(Cost(operations=operation_count(condition), branches=1))
                 nodes.append(If(condition, tree_code(body, instance), tree_code(otherwise, instance)))

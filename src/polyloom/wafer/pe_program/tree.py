@@ -78,7 +78,7 @@ class If:
     otherwise: Code = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class For:
     """``for (iterator = start; condition; iterator += step) body``."""
 
@@ -263,7 +263,7 @@ Node = (
 Code = tuple[Node, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ArrayDeclaration:
     """A local array; ``comment`` says which elements lie where.
 
@@ -295,7 +295,7 @@ def array_offsets(arrays: Sequence[ArrayDeclaration]) -> tuple[int, ...]:
     return tuple(offsets)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DataTask:
     """What a queue's wavelets start: ``body`` for a (sparse) element, ``end`` for an end of chunk.
 
@@ -329,7 +329,7 @@ class OperandDeclaration:
     comment: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RoleCode:
     """The whole program of one role of PE. Queues are numbered in their order, inputs and outputs apart."""
 

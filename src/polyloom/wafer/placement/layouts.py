@@ -173,7 +173,7 @@ def _tiles(
         k = classes.iterator(number, c, written_iterators(statement)) if tiling.axis == axis else None
         if k is not None:
             cycle = tiling.cycle(classes.all[c].extent)
-            yield Tile(unit(rank, k), 0, statement.domain[k] - 1, tiling.size, steps[c], cycle)
+            yield Tile(unit(rank, k), 0, statement.domain[k] - 1, tiling.size, step=steps[c], cycle=cycle)
 
 
 def _where_operands_are(program: Program, before: Sequence[Place], statement: Statement, axis: int) -> int:

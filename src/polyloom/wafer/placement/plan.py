@@ -49,7 +49,7 @@ class Problem:
         return self.given.outputs is None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """``places``: of the statements, as far as they are understood; ``inputs``: in the order of the map;
     ``waits``: statements that no stream drives.
@@ -66,7 +66,7 @@ def first_plan(problem: Problem, grid: Grid, places: tuple[Place, ...], waits: t
     """Return the plan with the ports that bring, and take, the fewest wavelets through each."""
     inputs = tuple((n, _first_port(problem, places, n, inward=True)) for n in problem.wishes.streamed)
     outputs = tuple((n, _first_port(problem, places, n, inward=False)) for n in problem.wishes.leaving)
-    return Plan(grid, places, inputs, outputs, waits)
+    return Plan(grid=grid, places=places, inputs=inputs, outputs=outputs, waits=waits)
 
 
 def _first_port(problem: Problem, places: Sequence[Place], name: str, *, inward: bool) -> Port:

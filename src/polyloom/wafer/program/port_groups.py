@@ -16,7 +16,7 @@ from polyloom.wafer.routing.all_routes import Routing
 from polyloom.wafer.routing.types import ColoredChain, ColoredStream, split_by_color
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PortGroup:
     """``ports``: ``{ x[i] -> [PE[x, y] -> index[k]] }`` with external PEs of one side.
 
@@ -52,7 +52,14 @@ def _fed(border: Border, colored: ColoredStream) -> PortGroup:
     ports = on_side(border.given.inputs[stream.tensor], grid, stream.side)
     used = _facing(ports, grid, stream.side, border.to_given(stream.passes))
     color = _one_color(stream.side, used, colored.color)
-    return PortGroup(stream.tensor, stream.type, stream.side, stream.sparse, used, color)
+    return PortGroup(
+        tensor=stream.tensor,
+        type=stream.type,
+        side=stream.side,
+        sparse=stream.sparse,
+        ports=used,
+        color=color,
+    )
 
 
 def _facing(ports: isl.Map, grid: Grid, side: Side, pes: isl.Set) -> isl.Map:
@@ -74,7 +81,9 @@ def _taken(border: Border, colored: ColoredChain) -> PortGroup:
     chain = colored.chain
     ports = on_side(border.given.outputs[chain.tensor], border.given.grid, chain.side)
     color = last_color(border, colored, "port")
-    return PortGroup(chain.tensor, chain.type, chain.side, chain.sparse, ports, color)
+    return PortGroup(
+        tensor=chain.tensor, type=chain.type, side=chain.side, sparse=chain.sparse, ports=ports, color=color
+    )
 
 
 def last_color(border: Border, colored: ColoredChain, name: str) -> isl.Map:
@@ -99,4 +108,11 @@ def _adapted(routing: Routing, *, inward: bool) -> Iterator[PortGroup]:
             for entry, color in colored.ports.items():
                 side, ports = adapter.line.side_of(entry), adapter.outer(entry)
                 of = _one_color(side, ports, color)
-                yield PortGroup(adapter.tensor, adapter.type, side, adapter.sparse, ports, of)
+                yield PortGroup(
+                    tensor=adapter.tensor,
+                    type=adapter.type,
+                    side=side,
+                    sparse=adapter.sparse,
+                    ports=ports,
+                    color=of,
+                )

@@ -36,7 +36,7 @@ class Amount:
         return self.used <= self.limit
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RoleResources:
     """What the PEs of one role take. ``pes``: of the given rectangle.
 
@@ -84,7 +84,13 @@ def _resources(machine: Machine, routing: Routing, program: RoleProgram) -> Role
             for file, held in zip(FILES, descriptors.held, strict=True)
         ),
     )
-    return RoleResources(code.name, pes, amounts, operand_count(code), tuple(sorted(descriptors.loaded)))
+    return RoleResources(
+        role=code.name,
+        pes=pes,
+        amounts=amounts,
+        configurations=operand_count(code),
+        loaded=tuple(sorted(descriptors.loaded)),
+    )
 
 
 def _sizes(fields: Sequence[MemoryField]) -> tuple[str, ...]:

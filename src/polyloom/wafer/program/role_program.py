@@ -121,12 +121,12 @@ def _waiting_counters(activities: Sequence[Activity], before: dict[str, set[str]
 
 def _sparse_task(builder: RoleBuilder, here: StreamOnRole, done: Code) -> DataTask:
     return DataTask(
-        here.queue,
-        f"handle_{here.label}",
-        here.stream.type,
-        element_body(builder, here),
-        f"end_{here.label}",
-        end_of_chunk(builder, here, done),
+        queue=here.queue,
+        name=f"handle_{here.label}",
+        type=here.stream.type,
+        body=element_body(builder, here),
+        end_name=f"end_{here.label}",
+        end=end_of_chunk(builder, here, done),
     )
 
 

@@ -26,7 +26,7 @@ from polyloom.wafer.roles.roles import find_roles
 from polyloom.wafer.routing.all_routes import Routing, route
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class WaferProgram:
     """``files``: name to text: the roles' C, ``layout.c`` and ``integers.h``.
 
@@ -87,7 +87,15 @@ def compile_program(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
     files["integers.h"] = INTEGERS_H
     inputs, outputs = inputs_of(analysis, routing), outputs_of(analysis, routing)
     return WaferProgram(
-        analysis, machine, roles, found.resources, found.policy, routing, inputs, outputs, files
+        analysis=analysis,
+        machine=machine,
+        roles=roles,
+        resources=found.resources,
+        policy=found.policy,
+        routing=routing,
+        inputs=inputs,
+        outputs=outputs,
+        files=files,
     )
 
 

@@ -40,16 +40,18 @@ def assemble(
     zero = tuple(SetInteger(name, Number(0)) for name in builder.counters)
     main: Code = (*setup, *zero, Activate(first))
     return RoleCode(
-        builder.role.name,
-        (where,),
-        (*(_declaration(a) for a in arrays), *builder.temporaries.values()),
-        (*builder.counters, *counters),
-        tuple(inputs),
-        tuple(outputs),
-        tuple(builder.operands),
-        main,
-        tuple(replace(t, body=with_block_costs(t.body), end=with_block_costs(t.end)) for t in data_tasks),
-        tuple(replace(t, body=with_block_costs(t.body)) for t in local_tasks),
+        name=builder.role.name,
+        comment=(where,),
+        arrays=(*(_declaration(a) for a in arrays), *builder.temporaries.values()),
+        counters=(*builder.counters, *counters),
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+        operands=tuple(builder.operands),
+        main=main,
+        data_tasks=tuple(
+            replace(t, body=with_block_costs(t.body), end=with_block_costs(t.end)) for t in data_tasks
+        ),
+        local_tasks=tuple(replace(t, body=with_block_costs(t.body)) for t in local_tasks),
     )
 
 
@@ -70,4 +72,6 @@ def _ordered_setup(setup: Sequence[Code]) -> Code:
 def _declaration(array: LocalArray) -> ArrayDeclaration:
     text = array.map.to_str()
     comment = text[text.index("{") + 1 : text.rindex("}")].strip()
-    return ArrayDeclaration(array.name, array.type, array.shape, comment, array.bank)
+    return ArrayDeclaration(
+        name=array.name, type=array.type, extents=array.shape, comment=comment, bank=array.bank
+    )

@@ -85,7 +85,9 @@ class RoleBuilder:
         elements = max(elements, 0 if held is None else held.extents[0])
         padded = self.analysis.options.has(Extension.BANK_PADDING)
         bank = temporary_bank(position, element) if padded else None
-        self.temporaries[name] = ArrayDeclaration(name, element, (elements,), "between instructions", bank)
+        self.temporaries[name] = ArrayDeclaration(
+            name=name, type=element, extents=(elements,), comment="between instructions", bank=bank
+        )
         return name
 
     def counter(self, name: str) -> str:

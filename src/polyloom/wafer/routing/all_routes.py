@@ -34,7 +34,7 @@ from polyloom.wafer.routing.types import (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Routing:
     """All colors and routes of a layer, on PEs of the given rectangle.
 
@@ -79,12 +79,14 @@ class Routing:
     def recolored(self, colors: Mapping[int, int]) -> Routing:
         """Return the same with other colors: ``colors`` says which one each becomes."""
         return Routing(
-            tuple(replace(s, color=colors[s.color]) for s in self.streams),
-            tuple(replace(c, colors=_both(colors, c.colors)) for c in self.chains),
-            {side: _both(colors, pair) for side, pair in self.neighbours.items()},
-            self.traffic,
-            tuple(replace(a, ports={e: colors[c] for e, c in a.ports.items()}) for a in self.adapters),
-            tuple(replace(route, color=colors[route.color]) for route in self.routes),
+            streams=tuple(replace(s, color=colors[s.color]) for s in self.streams),
+            chains=tuple(replace(c, colors=_both(colors, c.colors)) for c in self.chains),
+            neighbours={side: _both(colors, pair) for side, pair in self.neighbours.items()},
+            traffic=self.traffic,
+            adapters=tuple(
+                replace(a, ports={e: colors[c] for e, c in a.ports.items()}) for a in self.adapters
+            ),
+            routes=tuple(replace(route, color=colors[route.color]) for route in self.routes),
         )
 
 
@@ -142,7 +144,14 @@ def _numbered(graph: TaskGraph, border: Border) -> Routing:
     for going in traffic:
         routes += traffic_routes(going, neighbours[going.ahead])
     used = tuple(r for r in routes if not r.pes.is_empty())
-    return Routing(streams, tuple(chains), neighbours, traffic, adapters, used)
+    return Routing(
+        streams=streams,
+        chains=tuple(chains),
+        neighbours=neighbours,
+        traffic=traffic,
+        adapters=adapters,
+        routes=used,
+    )
 
 
 def _uses(numbered: Routing) -> dict[int, Use]:

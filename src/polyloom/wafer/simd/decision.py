@@ -77,7 +77,7 @@ class SimdOptions:
         return extension in self.extensions
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SimdAnalysis:
     """What Section 5 computes for one task, and the decision.
 

@@ -37,7 +37,7 @@ class Box:
     dense: bool
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Operand:
     """An access of a task: ``access`` (25), ``compressed`` (26), ``local`` (37) (39) by ``map_before``."""
 
@@ -59,7 +59,7 @@ class Extra:
     proper_writes: dict[str, isl.Set]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Arrangement:
     """``order``: ``{ [i0, ...] -> S[...] }``, affine, one-to-one; ``instances``: the points ``[i0, ...]``."""
 
@@ -86,7 +86,15 @@ def arrange(
     hull = box_hull(instances, purely_affine=purely_affine)
     extra = None if hull is None else _extra(instances, hull, operands)
     enumeration = enumerate_sizes(box.size, task.index_names, PE_PARAMETERS)
-    return Arrangement(order, instances, box, operands, hull, extra, enumeration)
+    return Arrangement(
+        order=order,
+        instances=instances,
+        box=box,
+        operands=operands,
+        hull=hull,
+        extra=extra,
+        enumeration=enumeration,
+    )
 
 
 def box_of(points: isl.Set) -> Box:
@@ -103,7 +111,14 @@ def _operands(task: ComputeTask, order: isl.MultiAff, arrays: Mapping[str, Local
         function = as_function(access_relation(task.statement, access))
         compressed = compose(order, function)
         local = compose(compressed, array.map_before)
-        yield Operand(position, access.tensor, array.name, function, compressed, local)
+        yield Operand(
+            position=position,
+            tensor=access.tensor,
+            array=array.name,
+            access=function,
+            compressed=compressed,
+            local=local,
+        )
 
 
 def _extra(compressed: isl.Set, hull: BoxHull, operands: tuple[Operand, ...]) -> Extra:

@@ -52,18 +52,18 @@ def analyse(
     here = arrange(task, compression.map, compression.compressed, arrays, purely_affine=options.affine_only)
     match = match_instruction(task.statement, scalar_reads(task))
     analysis = SimdAnalysis(
-        task,
-        match,
-        box_of(task.instances),
-        compression,
-        here.box,
-        here.operands,
-        here.hull,
-        here.extra,
-        here.enumeration,
-        Strategy.NONE,
-        None,
-        "",
+        task=task,
+        match=match,
+        uncompressed=box_of(task.instances),
+        compression=compression,
+        box=here.box,
+        operands=here.operands,
+        hull=here.hull,
+        extra=here.extra,
+        enumeration=here.enumeration,
+        strategy=Strategy.NONE,
+        sizes=None,
+        reason="",
     )
     if whole is not None and options.mode is not SimdMode.OFF and options.has(Extension.WHOLE_STREAM):
         effect = Effect(Extension.WHOLE_STREAM, f"one {whole.match.instruction.name} takes all elements")

@@ -27,7 +27,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 EVALUATOR = "the evaluator's results"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Check:
     """``max_error`` is in units of an element's bound (``ir/rounding/program_bounds``).
 
@@ -211,14 +211,14 @@ class _Tally:
     def check(self, expected: Expected) -> Check:
         """Return what all of it comes to."""
         return Check(
-            not self.mismatches,
-            self.worst,
-            tuple(self.mismatches.values()),
-            expected.by,
-            expected.reading_checked,
-            expected.notes,
-            self.tight / self.count if self.count else 1.0,
-            self.unknown,
+            passed=not self.mismatches,
+            max_error=self.worst,
+            mismatches=tuple(self.mismatches.values()),
+            by=expected.by,
+            reading_checked=expected.reading_checked,
+            notes=expected.notes,
+            tight=self.tight / self.count if self.count else 1.0,
+            unknown=self.unknown,
         )
 
 

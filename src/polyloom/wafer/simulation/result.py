@@ -12,7 +12,7 @@ from polyloom.wafer.simulation.run import AnyArray, Simulation
 from polyloom.wafer.simulator.result import Trace
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SimulationResult:
     """``simulation``: everything that was counted; ``check``: None where none was asked for;
     ``remarks``: missed optimisations of the code that ran; ``program``: that code, with its analysis.

@@ -78,7 +78,7 @@ def _leaving(statement: Statement, place: Place, wishes: Wishes, machine: Machin
 # Moves.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Slice:
     """Of a dimension of a tensor: tile t has ``extent`` elements from ``start + t * step`` on.
 
@@ -100,7 +100,7 @@ def _slices(statement: Statement, access: Access, coordinate: Coordinate) -> Ite
             c = 0 if tile.iterator is None or tile.count == 1 else index.coefficients[tile.iterator]
             if c:
                 step = c * (1 if tile.cycle else tile.size)
-                yield _Slice(d, index.constant, step, extents[d], tile.step)
+                yield _Slice(dim=d, start=index.constant, step=step, extent=extents[d], apart=tile.step)
 
 
 def _moves(
