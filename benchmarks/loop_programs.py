@@ -100,7 +100,7 @@ def source(name: str) -> Path:
 
 def arguments(name: str) -> tuple[Argument, ...]:
     """Return the parameters of a program's function, in order."""
-    (inside,) = re.findall(r"kernel\((.*?)\)\s*\{", source(name).read_text(encoding="utf-8"), re.S)
+    (inside,) = re.findall(r"kernel\((.*?)\)\s*\{", source(name).read_text(encoding="utf-8"), re.DOTALL)
     return tuple(_argument(part.strip()) for part in inside.split(","))
 
 

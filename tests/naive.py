@@ -128,7 +128,7 @@ def _binary(op: str, a: Scalar, b: Scalar, kind: str) -> Scalar:
 def _extreme(op: str, a: Scalar, b: Scalar) -> Scalar:
     if a != a or b != b:
         return a if a != a else b
-    return (a if a > b else b) if op == "max" else (a if a < b else b)
+    return (max(b, a)) if op == "max" else (min(b, a))
 
 
 def _integers(op: str, a: int, b: int) -> int:

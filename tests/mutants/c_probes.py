@@ -42,7 +42,7 @@ TYPES = {
 def functions() -> dict[str, str]:
     """Return each function with what stands before the first one."""
     head = "\n".join(line for line in TEXT.splitlines() if line.startswith(("#", "enum")))
-    found = re.findall(r"^(void (\w+)\(.*?^\})", TEXT, re.S | re.M)
+    found = re.findall(r"^(void (\w+)\(.*?^\})", TEXT, re.DOTALL | re.MULTILINE)
     return {name: f"{head}\n{body}\n" for body, name in found}
 
 

@@ -24,7 +24,7 @@ def source(name: str) -> str:
 
 def arguments(text: str) -> list[str]:
     """Return the names of the function's parameters, in order."""
-    (inside,) = re.findall(r"kernel\((.*?)\)\s*\{", text, re.S)
+    (inside,) = re.findall(r"kernel\((.*?)\)\s*\{", text, re.DOTALL)
     return [re.search(r"(\w+)\s*(\[|$)", part.strip())[1] for part in re.split(r",(?![^\[]*\])", inside)]  # type: ignore[index]
 
 

@@ -36,8 +36,8 @@ def write_trace(trace: Trace, path: Path) -> None:
 
 def _write(file: TextIO, events: Iterable[dict[str, Any]]) -> None:
     file.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
-    for i, event in enumerate(events):
-        file.write((",\n" if i else "") + json.dumps(event, separators=(",", ":")))
+    lines = (json.dumps(event, separators=(",", ":")) for event in events)
+    file.writelines(line if i == 0 else f",\n{line}" for i, line in enumerate(lines))
     file.write("\n]}\n")
 
 
