@@ -72,6 +72,7 @@ FLOORS = {
         ("verification",),
         ("rounding",),
         ("evaluation",),
+        ("statements",),
         ("node_names", "order", "relations", "text"),
         ("host", "program", "rebuild"),
         ("expressions",),

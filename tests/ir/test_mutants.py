@@ -61,19 +61,18 @@ def test_the_evaluator_itself_agrees() -> None:
     assert disagreements() == 0
 
 
-def _pairwise(operator: np.ufunc, before: Any, terms: Any, run: int | None) -> Any:
-    return operator(before, terms if run is None else operator.reduce(terms, axis=run, keepdims=True))
+def _pairwise(operator: np.ufunc, before: Any, lines: Any) -> Any:
+    total = operator.reduce(lines, axis=0)
+    return total if before is None else operator(before, total)
 
 
-def _wide(operator: np.ufunc, before: Any, terms: Any, run: int | None) -> Any:
-    if run is None:
-        return operator(before, terms)
-    wide = np.concatenate([before, terms], axis=run).astype(np.float64)
-    return operator.reduce(wide, axis=run, keepdims=True).astype(before.dtype)
+def _wide(operator: np.ufunc, before: Any, lines: Any) -> Any:
+    wide = lines if before is None else np.concatenate([before[np.newaxis], lines])
+    return operator.reduce(wide.astype(np.float64), axis=0).astype(lines.dtype)
 
 
 def _always_forwards(original: Any) -> Any:
-    return lambda s: tuple(dataclasses.replace(loop, backwards=False) for loop in original(s))
+    return lambda *of: tuple(dataclasses.replace(loop, backwards=False) for loop in original(*of))
 
 
 def _narrow(original: Any) -> Any:
@@ -95,23 +94,21 @@ def _saturating(original: Any) -> Any:
     return binary
 
 
-E, A, S = (
-    "polyloom.ir.evaluation.programs",
-    "polyloom.ir.evaluation.arithmetic",
-    "polyloom.ir.evaluation.boxes",
+E, A, S, H, L = (
+    f"polyloom.ir.evaluation.{name}" for name in ("programs", "arithmetic", "boxes", "md_homs", "launches")
 )
 MUTANTS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
-    "sums in pairs": (E, "_combined", lambda original: _pairwise),
-    "sums in float64": (E, "_combined", lambda original: _wide),
+    "sums in pairs": (H, "one_after_another", lambda original: _pairwise),
+    "sums in float64": (H, "one_after_another", lambda original: _wide),
     "loops never backwards": (S, "loops", _always_forwards),
-    "every reduction starts at 0": (E, "neutral", lambda f: lambda r, k: np.zeros((), k.dtype)),
-    "guards are ignored": (E, "guard_mask", lambda f: lambda s, box: None),
+    "every reduction starts at 0": (E, "blank", lambda f: lambda p, s: np.zeros_like(f(p, s))),
+    "guards are ignored": (L, "values_of", lambda f: lambda condition, names: np.ones((), np.bool_)),
     "rounds conversions": (A, "convert", lambda f: lambda a, k: f(np.rint(a), k)),
     "integer division rounds down": (A, "binary", _floor_division),
     "integers saturate": (A, "binary", _saturating),
     "exp is missing": (A, "unary", _narrow),
-    "boxes overlap": (S, "_cut", lambda f: lambda whole, size: [*f(whole, size), whole[-1:]]),
-    "the last box is lost": (S, "_cut", lambda f: lambda w, size: f(w, size)[: max(1, len(w) // size - 1)]),
+    "boxes overlap": (S, "cut", lambda f: lambda whole, size: [*f(whole, size), whole[-1:]]),
+    "the last box is lost": (S, "cut", lambda f: lambda w, size: f(w, size)[: max(1, len(w) // size - 1)]),
     "views ignore signs": (
         S,
         "_at_start",

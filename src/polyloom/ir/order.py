@@ -17,6 +17,7 @@ from fractions import Fraction
 from polyloom.ir.program import Statement
 
 Vector = tuple[int, ...]
+Rows = Sequence[Vector]
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,15 @@ class Loop:
     before: int
 
 
-def loops(statement: Statement) -> tuple[Loop, ...]:
+def loops_of(statement: Statement) -> tuple[Loop, ...]:
+    """Return the loops of a statement (``loops``)."""
+    return loops(statement.domain, [index.coefficients for index in statement.write.indices])
+
+
+def loops(extents: Sequence[int], rows: Rows) -> tuple[Loop, ...]:
     """Return the loops, the outermost first, such that walking them in this order keeps the order of terms.
+
+    ``rows``: of each index of the write, the coefficients of the dimensions.
 
     Two instances write the same element iff their difference lies in the kernel of the write's linear
     part, which is a direct sum over groups of dimensions that share no index. Where a group's kernel is
@@ -40,39 +48,35 @@ def loops(statement: Statement) -> tuple[Loop, ...]:
     backwards where it falls as the line's first dimension rises. Otherwise dimensions are taken as a
     whole from the last on, as long as their columns are independent; the others are loops.
     """
-    moving = [k for k, n in enumerate(statement.domain) if n > 1]
-    found = [loop for group in _groups(statement, moving) for loop in _loops_of(statement, group)]
+    moving = [k for k, n in enumerate(extents) if n > 1]
+    found = [loop for group in _groups(rows, moving) for loop in _loops_of(extents, rows, group)]
     return tuple(sorted(found, key=lambda loop: loop.before))
 
 
-def _column(statement: Statement, dimension: int) -> Vector:
-    return tuple(index.coefficients[dimension] for index in statement.write.indices)
-
-
-def _groups(statement: Statement, dimensions: Sequence[int]) -> list[list[int]]:
+def _groups(rows: Rows, dimensions: Sequence[int]) -> list[list[int]]:
     """Return the dimensions in groups; two that appear in one index are in the same group."""
     groups: list[list[int]] = [[k] for k in dimensions]
-    for index in statement.write.indices:
-        sharing = [g for g in groups if any(index.coefficients[k] for k in g)]
+    for row in rows:
+        sharing = [g for g in groups if any(row[k] for k in g)]
         if sharing:
             groups = [g for g in groups if g not in sharing] + [sorted(k for g in sharing for k in g)]
     return groups
 
 
-def _loops_of(statement: Statement, group: Sequence[int]) -> list[Loop]:
-    columns = [_column(statement, k) for k in group]
+def _loops_of(extents: Sequence[int], rows: Rows, group: Sequence[int]) -> list[Loop]:
+    columns = [tuple(row[k] for row in rows) for k in group]
     lines = kernel(columns)
     if not lines:
         return []
     if len(lines) > 1:
         return [Loop(k, False, k) for k in _dependent(group, columns)]
-    return [_across_line(statement, group, lines[0])]
+    return [_across_line(extents, group, lines[0])]
 
 
-def _across_line(statement: Statement, group: Sequence[int], line: Sequence[Fraction]) -> Loop:
+def _across_line(extents: Sequence[int], group: Sequence[int], line: Sequence[Fraction]) -> Loop:
     moving = [(k, step) for k, step in zip(group, line, strict=True) if step]
     first, first_step = moving[0]
-    chosen, step = min(moving, key=lambda pair: statement.domain[pair[0]])
+    chosen, step = min(moving, key=lambda pair: extents[pair[0]])
     return Loop(chosen, (step > 0) != (first_step > 0), first)
 
 

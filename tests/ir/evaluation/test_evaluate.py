@@ -183,13 +183,14 @@ def test_large_layers_are_swept_in_bounded_boxes() -> None:
     from polyloom.ir.evaluation.boxes import LARGEST_BOX, steps
 
     node = program(
-        "lair c(): float16 x[64][58][58], float16 W[64][64][3][3] -> float16 y[64][56][56]"
+        "lair c(): float16 dy[64][56][56], float16 W[64][64][3][3] -> float16 dx[64][58][58]"
         "{ all (k, c, h, w, r, s) in (64, 64, 56, 56, 3, 3)"
-        "  y[k][h][w] += x[c][h + r][w + s] * W[k][c][r][s] }"
+        "  dx[c][h + r][w + s] += dy[k][h][w] * W[k][c][r][s] }"
     )
     (statement,) = node.statements
     points = 0
-    for step in steps(statement):
+    rows = [index.coefficients for index in statement.write.indices]
+    for step in steps(tuple(map(range, statement.domain)), rows):
         size = int(np.prod([len(r) for r in step.box]))
         assert size <= LARGEST_BOX
         points += size

@@ -24,9 +24,10 @@ from polyloom.frontends.graph.names import Names
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value
 from polyloom.ir.evaluation.boxes import view
-from polyloom.ir.evaluation.programs import evaluate, neutral
+from polyloom.ir.evaluation.programs import evaluate
 from polyloom.ir.expressions import Expression, Read, walk
 from polyloom.ir.program import Access, Combine, Program, Statement, Tensor
+from polyloom.ir.statements import neutral
 from polyloom.ir.types import ElementType
 from polyloom.ir.verification.programs import inside, type_faults
 
@@ -275,7 +276,7 @@ class Builder:
 
     def _of_no_points(self, shape: Sequence[int], kind: ElementType, reduction: Combine) -> Value:
         """Return what the reduction starts from, whatever the operands: one element, seen many times."""
-        start = neutral(reduction, _stored(kind)).item()
+        start = neutral(reduction, _stored(kind))
         return values.expanded(self.constant(np.full((), start, kind.dtype)), shape)
 
     def _declare(self, name: str, kind: ElementType, shape: Sequence[int]) -> str:

@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
-from polyloom.ir.evaluation.programs import neutral
 from polyloom.ir.expressions import Binary, Constant, Expression, Iterator, ParameterValue, Read
 from polyloom.ir.host import (
     Buffer,
     CombineOperator,
-    Combiner,
     HostLoop,
     HostNode,
     HostProgram,
@@ -24,10 +22,11 @@ from polyloom.ir.host import (
     Role,
     View,
 )
-from polyloom.ir.order import Loop, loops
+from polyloom.ir.order import Loop, loops_of
 from polyloom.ir.program import Access, Affine, Combine, Program, Statement, Tensor
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.relations import first_unwritten, first_written_twice
+from polyloom.ir.statements import KEPT, combiner, guard_of, lost_dimensions, neutral
 from polyloom.ir.transform.change_of_basis import gathered, solved
 from polyloom.ir.transform.fuse_epilogues import with_finishing_maps
 from polyloom.ir.types import ElementType
@@ -79,12 +78,6 @@ def _nodes(statement: Statement, target: Tensor) -> tuple[HostNode, ...]:
     if gather is not None:
         return (_md_hom(gather, target, (), ()),)
     return (_fill(statement, target), *_looped(statement, target))
-
-
-def lost_dimensions(statement: Statement) -> tuple[int, ...]:
-    """Return the dimensions that no index of the write uses."""
-    indices = statement.write.indices
-    return tuple(k for k in range(len(statement.domain)) if not any(i.coefficients[k] for i in indices))
 
 
 def _projected(statement: Statement) -> Statement:
@@ -166,46 +159,24 @@ def _md_hom(
         combine=tuple(operators[k] for k in kept),
         initial=(start,),
         finish=(None,),
-        guard=_guard(statement),
+        guard=guard_of(statement),
         span=statement.span,
     )
 
 
 def _operators(statement: Statement, kind: ElementType) -> tuple[CombineOperator, ...]:
     lost = lost_dimensions(statement)
-    keep = CombineOperator(Order.CONCATENATE)
     if statement.reduction is Combine.CONCATENATE:
-        return (keep,) * len(statement.domain)
+        return (KEPT,) * len(statement.domain)
     reduce = CombineOperator(Order.POINTWISE, combiner(statement.reduction, kind))
-    return tuple(reduce if k in lost else keep for k in range(len(statement.domain)))
-
-
-def combiner(reduction: Combine, kind: ElementType) -> Combiner:
-    """Return a reduction's operator on elements of a type."""
-    operator = reduction.operator
-    assert operator is not None, reduction
-    result = Binary(operator, Read(0, kind), Read(1, kind))
-    return Combiner(name=reduction.value, results=(result,), neutral=(neutral(reduction, kind).item(),))
-
-
-def _guard(statement: Statement) -> IntExpression | None:
-    conditions = tuple(_at_least_zero(g, statement) for g in statement.guard)
-    if not conditions:
-        return None
-    return conditions[0] if len(conditions) == 1 else Operation("and", conditions)
-
-
-def _at_least_zero(affine: Affine, statement: Statement) -> IntExpression:
-    pairs = zip(affine.coefficients, statement.iterators, strict=True)
-    terms: list[tuple[int, IntExpression]] = [(c, Name(name)) for c, name in pairs if c]
-    return Operation(">=", (sum_of([*terms, (1, Number(affine.constant))]), Number(0)))
+    return tuple(reduce if k in lost else KEPT for k in range(len(statement.domain)))
 
 
 def _fill(statement: Statement, target: Tensor) -> MdHom:
     """Return the md_hom that sets every element to what the reduction starts from."""
     rank = len(target.shape)
     units = tuple(Index(tuple(int(j == k) for j in range(rank))) for k in range(rank))
-    start = neutral(statement.reduction, target.type).item()
+    start = neutral(statement.reduction, target.type)
     return MdHom(
         name=f"{statement.name}_start",
         iterators=tuple(f"o{k}" for k in range(rank)),
@@ -213,7 +184,7 @@ def _fill(statement: Statement, target: Tensor) -> MdHom:
         inputs=(),
         outputs=(View(target.name, units, statement.write.span),),
         terms=(Constant(start, target.type),),
-        combine=(CombineOperator(Order.CONCATENATE),) * rank,
+        combine=(KEPT,) * rank,
         initial=(None,),
         finish=(None,),
         span=statement.span,
@@ -222,7 +193,7 @@ def _fill(statement: Statement, target: Tensor) -> MdHom:
 
 def _looped(statement: Statement, target: Tensor) -> tuple[HostNode, ...]:
     """Return host loops over the dimensions on which points that write one element differ."""
-    walked = loops(_projected(statement))
+    walked = loops_of(_projected(statement))
     own = () if statement.reduction is Combine.CONCATENATE else (statement.write,)
     inner: HostNode = _md_hom(_with_own(statement, target), target, walked, ())
     if statement.reduction is not Combine.CONCATENATE and _has_lost(statement, walked):

@@ -22,12 +22,12 @@ from dataclasses import dataclass, field, replace
 from polyloom.diagnostics import Span
 from polyloom.ir.conversion.statements_of_md_hom import Parts, check_form, number, refuse, unit
 from polyloom.ir.evaluation.host_inputs import input_buffers, shape_of
-from polyloom.ir.evaluation.programs import neutral
 from polyloom.ir.evaluation.uninitialised import garbage
 from polyloom.ir.expressions import Constant, Expression, Read
 from polyloom.ir.host import Buffer, Copy, HostBranch, HostLoop, HostNode, HostProgram, MdHom, Nest, Role
 from polyloom.ir.program import Access, Affine, Combine, Program, Statement, Tensor
 from polyloom.ir.relations import first_unwritten, first_written_twice
+from polyloom.ir.statements import neutral
 from polyloom.ir.transform.unused_statements import without_unused
 from polyloom.ir.verification.passes import at_the_end
 from polyloom.ir.verification.references import Expected, NDArray, Reference
@@ -156,7 +156,7 @@ class _Writer:
         if start is None or reduction is Combine.CONCATENATE:
             return None
         known = self._constant_of(start, parts)
-        usual = neutral(reduction, start.type).item()
+        usual = neutral(reduction, start.type)
         return None if known is not None and known.value == usual else start
 
     def _constant_of(self, expression: Expression, parts: Parts) -> Constant | None:
@@ -191,7 +191,7 @@ class _Writer:
         reduction = statement.reduction
         if reduction is Combine.CONCATENATE:
             reduction = Combine.ADD
-        if held is None or held.value != neutral(reduction, tensor.type).item():
+        if held is None or held.value != neutral(reduction, tensor.type):
             message = f"`{statement.name}` writes a part of an array, of which the rest is kept"
             refuse("part", message, statement.span, "write whole arrays, or into one that was set to 0")
         return replace(statement, reduction=reduction)

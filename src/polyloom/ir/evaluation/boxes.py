@@ -1,4 +1,4 @@
-"""A statement's domain in boxes, and tensors seen through an access on a box.
+"""The domain of an md_hom in boxes, and tensors seen through an access on a box.
 
 A box has one range per dimension; an array that belongs to a box has one axis per dimension, so that
 everything that is read, computed and written on a box lines up without further thought.
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.ir.order import Loop, loops
-from polyloom.ir.program import Access, Affine, Statement
+from polyloom.ir.order import Loop, Rows, loops
+from polyloom.ir.program import Access, Affine
 
 NDArray = npt.NDArray[Any]
 Box = tuple[range, ...]
@@ -41,45 +41,48 @@ class Step:
         return tuple(r[:1] if k == self.run else r for k, r in enumerate(self.box))
 
 
-def steps(statement: Statement) -> Iterator[Step]:
-    """Yield boxes that cover the domain once, in an order that keeps the order of the terms."""
-    walked = loops(statement)
+def steps(whole: Box, rows: Rows) -> Iterator[Step]:
+    """Yield boxes that cover ``whole`` once, in an order that keeps the order of the terms.
+
+    ``rows``: of each index of what is written, the coefficients of the dimensions.
+    """
+    walked = loops([len(r) for r in whole], rows)
     fixed = {loop.dimension for loop in walked}
-    whole = _chunks(statement.domain, fixed)
-    run = _run(statement, walked)
-    length = max(1, LONGEST_RUN // max(1, prod(map(len, (w[0] for w in whole)))))
-    values = [_values(statement, loop, length if loop.dimension == run else 1) for loop in walked]
+    chunked = _chunks(whole, fixed)
+    run = _run(rows, walked)
+    length = max(1, LONGEST_RUN // max(1, prod(map(len, (w[0] for w in chunked)))))
+    values = [_values(whole, loop, length if loop.dimension == run else 1) for loop in walked]
     for point in product(*values):
         at = {loop.dimension: r for loop, r in zip(walked, point, strict=True)}
-        for chunk in product(*whole):
+        for chunk in product(*chunked):
             yield Step(tuple(at.get(k, r) for k, r in enumerate(chunk)), run)
 
 
-def _chunks(domain: Sequence[int], fixed: set[int]) -> list[list[range]]:
+def _chunks(whole: Box, fixed: set[int]) -> list[list[range]]:
     """Cut the ranges of the dimensions that are taken as a whole, the outer ones first."""
     room = LARGEST_BOX
     chunks: list[list[range]] = []
-    for k in reversed(range(len(domain))):
-        size = 1 if k in fixed else max(1, min(domain[k], room))
+    for k in reversed(range(len(whole))):
+        size = 1 if k in fixed else max(1, min(len(whole[k]), room))
         room //= size
-        chunks.append([range(1)] if k in fixed else _cut(range(domain[k]), size))
+        chunks.append([range(1)] if k in fixed else cut(whole[k], size))
     return chunks[::-1]
 
 
-def _cut(whole: range, size: int) -> list[range]:
+def cut(whole: range, size: int) -> list[range]:
+    """Return a range in parts of a size, the last one may be shorter."""
     return [whole[start : start + size] for start in range(0, len(whole), size)]
 
 
-def _run(statement: Statement, walked: Sequence[Loop]) -> int | None:
+def _run(rows: Rows, walked: Sequence[Loop]) -> int | None:
     """Return the innermost loop if no index of the write uses it."""
-    if not walked or statement.reduction.operator is None:
+    if not walked or any(row[walked[-1].dimension] for row in rows):
         return None
-    k = walked[-1].dimension
-    return None if any(index.coefficients[k] for index in statement.write.indices) else k
+    return walked[-1].dimension
 
 
-def _values(statement: Statement, loop: Loop, length: int) -> list[range]:
-    pieces = _cut(range(statement.domain[loop.dimension]), length)
+def _values(whole: Box, loop: Loop, length: int) -> list[range]:
+    pieces = cut(whole[loop.dimension], length)
     return pieces[::-1] if loop.backwards else pieces
 
 
@@ -96,14 +99,6 @@ def iterator_values(dimension: int, box: Box) -> NDArray:
     """Return the values of one iterator on a box, along its axis (int64)."""
     values = np.arange(box[dimension].start, box[dimension].stop, dtype=np.int64)
     return values.reshape([-1 if k == dimension else 1 for k in range(len(box))])
-
-
-def guard_mask(statement: Statement, box: Box) -> npt.NDArray[np.bool_] | None:
-    """Return where the guard holds on a box; None where it holds everywhere."""
-    mask: npt.NDArray[np.bool_] = np.ones((1,) * len(box), dtype=np.bool_)
-    for guard in statement.guard:
-        mask = mask & (index_values(guard, box) >= 0)
-    return None if mask.all() else np.broadcast_to(mask, tuple(map(len, box)))
 
 
 def is_inside(access: Access, shape: Sequence[int], box: Box) -> bool:
@@ -140,13 +135,3 @@ def gather(array: NDArray, access: Access, box: Box) -> NDArray:
 def read(array: NDArray, access: Access, box: Box) -> NDArray:
     """Return what the points of a box read; points that a guard excludes may read anything."""
     return view(array, access, box) if is_inside(access, array.shape, box) else gather(array, access, box)
-
-
-def store(array: NDArray, access: Access, box: Box, values: NDArray, mask: NDArray | None) -> None:
-    """Write ``values`` to the elements that a box accesses, where ``mask`` holds (None: everywhere)."""
-    if is_inside(access, array.shape, box):
-        np.copyto(view(array, access, box), values, where=True if mask is None else mask)
-        return
-    where = np.ones(tuple(map(len, box)), dtype=np.bool_) if mask is None else mask
-    places = tuple(np.broadcast_to(index_values(i, box), where.shape)[where] for i in access.indices)
-    array[places] = np.broadcast_to(values, where.shape)[where]

@@ -71,22 +71,31 @@ def reduced(
     points = points if function is not None else entered(combiner, points, names)
     line = points if start is None else joined([start, points], axis)
     if function is not None and (line.present.all() or combiner.neutral[0] is not None):
-        present = np.logical_or.reduce(line.present, axis=axis, keepdims=True)
+        present = some_present(line, [axis])
         (values,) = with_neutral(combiner, line).values
-        return Partial((_one_after_another(function, values, axis),), present)
+        total = one_after_another(function, None, np.moveaxis(values, axis, 0))
+        return Partial((np.expand_dims(total, axis),), present)
     while line.present.shape[axis] > 1:
         line = _halved(combiner, line, axis, names)
     return line
 
 
-def _one_after_another(function: np.ufunc, values: NDArray, axis: int) -> NDArray:
-    length = values.shape[axis]
-    if values.size < 64 * length:
-        sums = function.accumulate(values, axis=axis, dtype=values.dtype)
-        return np.take(sums, [length - 1], axis)
-    total = values.take([0], axis)
-    for k in range(1, length):
-        total = function(total, values[(*(slice(None),) * axis, slice(k, k + 1))])
+def some_present(points: Partial, axes: Sequence[int]) -> Mask:
+    """Return where a point along some axes, which stay with length 1, is present."""
+    if points.present.all():
+        return np.ones([1 if k in axes else n for k, n in enumerate(points.present.shape)], np.bool_)
+    return np.logical_or.reduce(points.present, axis=tuple(axes), keepdims=True)
+
+
+def one_after_another(function: np.ufunc, before: NDArray | None, lines: NDArray) -> NDArray:
+    """Combine lines along their first axis in order, ``before`` first; there is one at least."""
+    if lines.size < 64 * len(lines):
+        whole = lines if before is None else np.concatenate([before[np.newaxis], lines])
+        return np.asarray(function.accumulate(whole, axis=0, dtype=lines.dtype)[-1])
+    total = before
+    for each in lines:
+        total = each if total is None else function(total, each)
+    assert total is not None
     return total
 
 

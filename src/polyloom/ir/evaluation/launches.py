@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.ir.evaluation.arithmetic import value
-from polyloom.ir.evaluation.boxes import Box, iterator_values, read
+from polyloom.ir.evaluation.boxes import Box, is_inside, iterator_values, read
+from polyloom.ir.evaluation.boxes import view as elements
 from polyloom.ir.evaluation.combining import Mask, Partial
 from polyloom.ir.expressions import Expression
 from polyloom.ir.host import Combiner, Index, MdHom, Order, View
@@ -96,6 +97,18 @@ class Launch:
     def _affine_index(self, index: Index) -> Affine:
         return Affine(index.coefficients, integer(index.offset, self.names))
 
+    def apart(self, view: View, box: Box) -> Access | None:
+        """Return the affine access by which the points of a box have an element each; None where it is none.
+
+        All elements exist, and every dimension in which points differ is alone in an index.
+        """
+        access = self.affine(view)
+        if access is None or not is_inside(access, self.arrays[view.buffer].shape, box):
+            return None
+        moving = {k for k, values in enumerate(box) if len(values) > 1}
+        used = [{k for k in moving if index.coefficients[k]} for index in access.indices]
+        return access if set().union(*used) == moving and all(len(u) <= 1 for u in used) else None
+
     def places(self, view: View, reads: Reads) -> tuple[NDArray, ...]:
         """Return the index of each dimension of the buffer at every point of a box."""
         return tuple(self._place(index, reads) for index in view.indices)
@@ -125,6 +138,16 @@ def written_places(launch: Launch, view: View, reads: Reads, where: Mask) -> tup
     places = tuple(p[where] for p in launch.places(view, reads))
     check_inside(launch.node.name, view.buffer, launch.arrays[view.buffer].shape, places)
     return places
+
+
+def store(launch: Launch, output: View, box: Box, values: NDArray, where: Mask) -> None:
+    """Write what the points of a box have for an output. Errors: IndexError where no element exists."""
+    array, access = launch.arrays[output.buffer], launch.apart(output, box)
+    if access is not None:
+        np.copyto(elements(array, access, box), values, where=where)
+        return
+    places = written_places(launch, output, Reads(launch, box), where)
+    assign(array, places, values[where])
 
 
 def assign(array: NDArray, places: tuple[NDArray, ...], values: NDArray) -> None:

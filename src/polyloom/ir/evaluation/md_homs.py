@@ -18,13 +18,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.ir.evaluation.boxes import LARGEST_BOX, Box
-from polyloom.ir.evaluation.combining import Mask, Partial, combined, nothing, reduced, scanned, with_neutral
-from polyloom.ir.evaluation.launches import Launch, Reads, assign, terms, written_places
-from polyloom.ir.evaluation.scatter import scatter
+from polyloom.ir.evaluation.boxes import LARGEST_BOX, Box, cut
+from polyloom.ir.evaluation.combining import (
+    Mask,
+    Partial,
+    combined,
+    nothing,
+    one_after_another,
+    reduced,
+    scanned,
+    some_present,
+    ufunc_of,
+    with_neutral,
+)
+from polyloom.ir.evaluation.launches import Launch, Reads, store, terms
+from polyloom.ir.evaluation.scatter import in_place, scatter
 from polyloom.ir.host import Combiner, Index, MdHom, Order
 
 NDArray = npt.NDArray[Any]
+
+LARGEST_CHUNK = 2**16
+"""Points up to which a box takes several values of reduced dimensions."""
 
 
 def run_md_hom(node: MdHom, arrays: Mapping[str, NDArray], names: Mapping[str, int]) -> None:
@@ -59,13 +73,17 @@ def _run_box(launch: Launch, whole: Box) -> None:
         return
     stores = [(box, *_results(launch, box)) for box in kept_boxes(launch, whole)]
     for box, values, where in stores:
-        for view, found in zip(launch.node.outputs, values, strict=True):
-            places = written_places(launch, view, Reads(launch, box), where)
-            assign(launch.arrays[view.buffer], places, found[where])
+        for output, found in zip(launch.node.outputs, values, strict=True):
+            store(launch, output, box, found, where)
 
 
 def scatters(launch: Launch) -> bool:
-    """Whether points that reduced dimensions tell apart may write different elements."""
+    """Whether points that reduced dimensions tell apart may write different elements.
+
+    And whether points that a guard excludes may have no element, where the others add to what is there.
+    """
+    if launch.node.guard is not None and in_place(launch) is not None:
+        return True
     lost = launch.dimensions(Order.POINTWISE)
     indices = [index for view in launch.node.outputs for index in view.indices]
     return any(not isinstance(i, Index) or any(i.coefficients[k] for k in lost) for i in indices)
@@ -80,12 +98,8 @@ def kept_boxes(launch: Launch, whole: Box) -> Iterator[Box]:
         splits = launch.node.combine[k].order is Order.CONCATENATE
         size = max(1, min(len(whole[k]), room)) if splits else max(1, len(whole[k]))
         room = max(1, room // size) if splits else room
-        ranges.append([range(1)] if k in lost else _cut(whole[k], size))
+        ranges.append([range(1)] if k in lost else cut(whole[k], size))
     yield from product(*reversed(ranges))
-
-
-def _cut(whole: range, size: int) -> list[range]:
-    return [whole[start : start + size] for start in range(0, len(whole), size)]
 
 
 def _results(launch: Launch, kept: Box) -> tuple[tuple[NDArray, ...], Mask]:
@@ -153,15 +167,38 @@ def along(launch: Launch, points: Partial, dimension: int) -> Partial:
 def _in_order(launch: Launch, kept: Box, combiner: Combiner, start: Partial | None) -> Partial:
     """Combine points of one operator one after another, chunks of them at a time."""
     lost = launch.dimensions(Order.POINTWISE)
+    function = ufunc_of(combiner) if combiner.neutral[0] is not None else None
     total = start
     for chunk in chunks([launch.extents[k] for k in lost], max(1, prod(map(len, kept)))):
         at = dict(zip(lost, chunk, strict=True))
         box = tuple(at.get(k, r) for k, r in enumerate(kept))
-        points = as_line(terms(launch, box), lost)
-        before = None if total is None else as_line(total, lost)
-        result = reduced(combiner, points, 0, launch.names, before)
-        total = Partial(tuple(v.reshape(shape_of(kept)) for v in result.values), _shaped(result, kept))
+        points = terms(launch, box)
+        if function is None:
+            total = _next(launch, combiner, total, points, kept)
+        else:
+            total = _next_of(combiner, function, total, points, lost)
     return nothing(combiner, shape_of(kept)) if total is None else total
+
+
+def _next(launch: Launch, combiner: Combiner, total: Partial | None, points: Partial, kept: Box) -> Partial:
+    """Return the total with the points of a box, by an operator of any kind."""
+    lost = launch.dimensions(Order.POINTWISE)
+    before = None if total is None else as_line(total, lost)
+    result = reduced(combiner, as_line(points, lost), 0, launch.names, before)
+    return Partial(tuple(v.reshape(shape_of(kept)) for v in result.values), _shaped(result, kept))
+
+
+def _next_of(
+    combiner: Combiner, function: np.ufunc, total: Partial | None, points: Partial, lost: Sequence[int]
+) -> Partial:
+    """Return the total with the points of a box, by a function of NumPy."""
+    (values,) = with_neutral(combiner, points).values
+    lines = line(values, lost)
+    before = None if total is None else total.values[0].reshape(lines.shape[1:])
+    result = one_after_another(function, before, lines)
+    present = some_present(points, lost)
+    present = present if total is None else present | total.present
+    return Partial((result.reshape(present.shape),), present)
 
 
 def shape_of(box: Box) -> tuple[int, ...]:
@@ -185,12 +222,12 @@ def line(array: NDArray, lost: Sequence[int]) -> NDArray:
 
 
 def chunks(extents: Sequence[int], width: int) -> Iterator[Box]:
-    """Yield boxes that cover a rectangle in lexicographic order, of about LARGEST_BOX / width points."""
-    room = max(1, LARGEST_BOX // width)
+    """Yield boxes that cover a rectangle in lexicographic order, of about LARGEST_CHUNK / width points."""
+    room = max(1, LARGEST_CHUNK // width)
     ranges: list[list[range]] = []
     for n in reversed(extents):
         size = max(1, min(n, room))
         room = room // n if size == n else 1
-        ranges.append(_cut(range(n), size))
+        ranges.append(cut(range(n), size))
         room = max(1, room)
     yield from product(*reversed(ranges))

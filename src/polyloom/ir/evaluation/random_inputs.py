@@ -28,7 +28,7 @@ from polyloom.ir.expressions import (
     children,
     walk,
 )
-from polyloom.ir.order import loops
+from polyloom.ir.order import loops_of
 from polyloom.ir.program import Combine, Program, Statement, Tensor
 from polyloom.ir.scalar_functions.sizes import power
 
@@ -126,7 +126,7 @@ def _largest_result(program: Program, largest: int) -> float:
 
 def terms_per_element(statement: Statement) -> int:
     """Return a bound on the number of instances that write one element; exact for a plain reduction."""
-    return math.prod(statement.domain[loop.dimension] for loop in loops(statement))
+    return math.prod(statement.domain[loop.dimension] for loop in loops_of(statement))
 
 
 def _result(statement: Statement, sizes: Mapping[str, float]) -> float:

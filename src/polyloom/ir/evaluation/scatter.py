@@ -2,26 +2,44 @@
 
 The points that meet in one element combine in lexicographic order, starting from ``initial`` at the first
 of them; elements that no point writes stay as they are. ``initial`` and ``finish`` see that first point.
+
+Where the view is affine (``dx[w + r] += ...``) and starts from what the output holds, points are combined
+into it box after box, without an array of all points.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.ir.evaluation.boxes import Box
-from polyloom.ir.evaluation.combining import Mask, Partial, combined, nothing, ufunc_of, with_neutral
-from polyloom.ir.evaluation.launches import Launch, Reads, terms, written_places
-from polyloom.ir.host import Combiner
+from polyloom.ir.evaluation.boxes import Box, Step, steps
+from polyloom.ir.evaluation.combining import (
+    Mask,
+    Partial,
+    combined,
+    nothing,
+    one_after_another,
+    some_present,
+    ufunc_of,
+    with_neutral,
+)
+from polyloom.ir.evaluation.launches import Launch, Reads, store, terms, written_places
+from polyloom.ir.expressions import Read
+from polyloom.ir.host import Combiner, Order
+from polyloom.ir.program import Access
 
 NDArray = npt.NDArray[Any]
 
 
 def scatter(launch: Launch, box: Box) -> None:
     """Carry out the points of a box. Errors: IndexError where an element does not exist."""
+    access = in_place(launch)
+    if access is not None:
+        _combine_in_place(launch, access, box)
+        return
     points = terms(launch, box)
     where = points.present & launch.holds(launch.node.written, box)
     reads = Reads(launch, box)
@@ -34,6 +52,43 @@ def scatter(launch: Launch, box: Box) -> None:
     finished = _finished(launch, result, reads, where, first)
     for view, place, values in zip(launch.node.outputs, places, finished, strict=True):
         launch.arrays[view.buffer][tuple(p[first] for p in place)] = values
+
+
+def in_place(launch: Launch) -> Access | None:
+    """Return the access by which points are combined into what the output holds; None where they are not."""
+    node, combiner = launch.node, launch.outermost
+    (output, *others), (start, *_), (finish, *_) = node.outputs, node.initial, node.finish
+    combiners = {o.combiner for o in node.combine if o.combiner is not None}
+    if others or combiner is None or len(combiners) > 1 or launch.dimensions(Order.PREFIX):
+        return None
+    if ufunc_of(combiner) is None or combiner.neutral[0] is None:
+        return None
+    starts = isinstance(start, Read) and node.inputs[start.position] == output
+    return launch.affine(output) if starts and finish is None and node.written is None else None
+
+
+def write_steps(access: Access, box: Box) -> Iterator[Step]:
+    """Yield boxes in which points of different kept dimensions write different elements, in order."""
+    return steps(box, [index.coefficients for index in access.indices])
+
+
+def _combine_in_place(launch: Launch, access: Access, whole: Box) -> None:
+    combiner, output = launch.outermost, launch.node.outputs[0]
+    assert combiner is not None, launch.node.name
+    function = ufunc_of(combiner)
+    assert function is not None, launch.node.name
+    for step in write_steps(access, whole):
+        points = terms(launch, step.box)
+        (values,) = with_neutral(combiner, points).values
+        before = launch.read(output, Reads(launch, step.written))
+        where = points.present
+        if step.run is None:
+            values = function(before, values)
+        else:
+            lines = np.moveaxis(values, step.run, 0)
+            values = np.expand_dims(one_after_another(function, before.take(0, step.run), lines), step.run)
+            where = some_present(points, [step.run])
+        store(launch, output, step.written, values, where)
 
 
 def groups(places: tuple[NDArray, ...], shape: tuple[int, ...]) -> tuple[NDArray, NDArray]:

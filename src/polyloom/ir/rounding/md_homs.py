@@ -18,6 +18,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.ir.evaluation.arithmetic import constant
 from polyloom.ir.evaluation.boxes import Box, iterator_values
 from polyloom.ir.evaluation.combining import (
     Mask,
@@ -26,9 +27,10 @@ from polyloom.ir.evaluation.combining import (
     nothing,
     reduced,
     scanned,
+    some_present,
     with_neutral,
 )
-from polyloom.ir.evaluation.launches import Launch, Reads, assign, written_places
+from polyloom.ir.evaluation.launches import Launch, Reads, assign, store, written_places
 from polyloom.ir.evaluation.md_homs import (
     chunks,
     combined_at,
@@ -40,7 +42,7 @@ from polyloom.ir.evaluation.md_homs import (
     shape_of,
     start_of,
 )
-from polyloom.ir.evaluation.scatter import groups, scatter
+from polyloom.ir.evaluation.scatter import groups, in_place, scatter, write_steps
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -53,6 +55,7 @@ from polyloom.ir.expressions import (
     walk,
 )
 from polyloom.ir.host import Combiner, Index, MdHom, Order, View, expressions_of
+from polyloom.ir.program import Access
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.rounding.rules import approximate, epsilon, rounds
 from polyloom.ir.rounding.sums import Family, family
@@ -232,9 +235,19 @@ def _gathered(launch: Launch, errors: Errors, kept: Box, families: Sequence[Fami
         for k in scans:
             channels = [f.accumulate(c, axis=k) for f, c in zip(own.functions, channels, strict=True)]
         if start is not None:
-            pairs = zip(own.functions, channels, own.terms(start[o]), strict=True)
-            channels = [function(c, first) for function, c, first in pairs]
+            first = own.present(start[o], _counts(launch, o, start[o]))
+            channels = [f(c, value) for f, c, value in zip(own.functions, channels, first, strict=True)]
         yield own.bound(tuple(channels), launch.node.terms[o].type)
+
+
+def _counts(launch: Launch, output: int, start: Approximate) -> Mask:
+    """Return where a start is a term: the neutral element itself rounds nothing."""
+    combiner = launch.outermost
+    neutral = None if combiner is None else combiner.neutral[output]
+    if neutral is None:
+        return np.ones(np.shape(start.value), np.bool_)
+    differs: Mask = start.value != constant(neutral, launch.node.terms[output].type)
+    return differs if start.error is None else differs | (start.error > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -462,6 +475,12 @@ def _selected_of(combiner: Combiner, left: _Points, right: _Points, names: Mappi
 
 def _scatter(launch: Launch, errors: Errors, box: Box) -> None:
     """Carry out points that meet in an element; an element in doubt makes all of its buffer unknown."""
+    access = in_place(launch)
+    if access is not None:
+        bound = _in_place_errors(launch, errors, access, box)
+        scatter(launch, box)
+        errors[access.tensor] = bound if bound.any() else None
+        return
     node = launch.node
     terms, present = _terms(launch, errors, box)
     where = present & launch.holds(node.written, box)
@@ -480,6 +499,28 @@ def _scatter(launch: Launch, errors: Errors, box: Box) -> None:
             errors[view.buffer] = np.full(array.shape, inf)
         else:
             put_error(errors, view.buffer, array, tuple(p[first] for p in place), error)
+
+
+def _in_place_errors(launch: Launch, errors: Errors, access: Access, whole: Box) -> Floats:
+    """Return the error of each element of an output into which points are combined, before they are."""
+    combiner, array = launch.outermost, launch.arrays[access.tensor]
+    families = None if combiner is None else families_of(combiner)
+    assert families is not None, launch.node.name
+    (own,) = families
+    start = Approximate(array, errors.get(access.tensor))
+    channels = [np.array(c) for c in own.present(start, _counts(launch, 0, start))]
+    for step in write_steps(access, whole):
+        (term,), present = _terms(launch, errors, step.box)
+        run = () if step.run is None else (step.run,)
+        where = some_present(Partial((), present), run)
+        for channel, function, values in zip(
+            channels, own.functions, own.present(term, present), strict=True
+        ):
+            target = Launch(launch.node, {access.tensor: channel}, launch.names)
+            before = target.read(launch.node.outputs[0], Reads(target, step.written))
+            after = function(before, function.reduce(values, axis=run, keepdims=True))
+            store(target, launch.node.outputs[0], step.written, after, where)
+    return own.bound(tuple(channels), launch.node.terms[0].type)
 
 
 def _only(term: Approximate, where: Mask) -> Approximate:

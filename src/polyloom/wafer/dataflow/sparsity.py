@@ -6,7 +6,6 @@ value that its output starts with. Data are finite, so zero times anything is ze
 
 from __future__ import annotations
 
-from polyloom.ir.evaluation.programs import neutral
 from polyloom.ir.expressions import (
     Binary,
     Compare,
@@ -22,6 +21,7 @@ from polyloom.ir.expressions import (
 )
 from polyloom.ir.program import Combine, Statement
 from polyloom.ir.scalar_functions.known_values import Number, exact_small
+from polyloom.ir.statements import neutral
 
 
 def initial_value(statement: Statement, sparse_read: int | None) -> Number | None:
@@ -38,7 +38,7 @@ def initial_value(statement: Statement, sparse_read: int | None) -> Number | Non
 
 def _start(statement: Statement) -> Number:
     """Return the value with which a reduction starts, as the evaluator has it."""
-    value: Number = neutral(statement.reduction, statement.expression.type).item()
+    value: Number = neutral(statement.reduction, statement.expression.type)
     return value
 
 

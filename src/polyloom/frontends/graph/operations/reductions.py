@@ -14,9 +14,9 @@ from polyloom.frontends.graph.linear import iterators
 from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, expanded, unsqueezed
-from polyloom.ir.evaluation.programs import neutral
 from polyloom.ir.expressions import CompareOp, Expression
 from polyloom.ir.program import Combine
+from polyloom.ir.statements import neutral
 from polyloom.ir.types import ElementType
 
 
@@ -148,7 +148,7 @@ def _running(
 
     def counted(i: Expression, j: Expression, *values: Expression) -> Expression:
         found = function(*values)
-        start = neutral(combine, found.type).item()
+        start = neutral(combine, found.type)
         return scalar.select(scalar.compare(op, j, i), found, scalar.number(start, found.type))
 
     terms = [Term(numbers, (own[at],)), Term(numbers, (k,))]

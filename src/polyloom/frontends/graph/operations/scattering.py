@@ -27,9 +27,9 @@ from polyloom.frontends.graph.operations.movement import (
 from polyloom.frontends.graph.operations.reductions import iota
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value, selected, sliced, unsqueezed
-from polyloom.ir.evaluation.programs import neutral
 from polyloom.ir.expressions import CompareOp, Expression
 from polyloom.ir.program import Combine
+from polyloom.ir.statements import neutral
 from polyloom.ir.types import ElementType
 
 REDUCTIONS = {
@@ -133,7 +133,7 @@ def rows_combined(
 
 def _where_equal(combine: Combine, none: int | None) -> Function:
     def function(p: Expression, k: Expression, v: Expression) -> Expression:
-        otherwise = neutral(combine, v.type).item() if none is None else none
+        otherwise = neutral(combine, v.type) if none is None else none
         return scalar.select(scalar.compare(CompareOp.EQ, p, k), v, scalar.number(otherwise, v.type))
 
     return function
