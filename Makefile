@@ -10,18 +10,29 @@ PYTHON := $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 RUN := $(VENV)/bin
 MINUTES := 10
+# Random tests try more, and afresh; `make test` tries the same few. The seed is in the command that make prints
+FRESH = --hypothesis-profile full --hypothesis-seed $(SEED)
+SEED := $(shell date +%s)
+# Tests start hundreds of interpreters, each of which would compile every module
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow test-gpu races fuzz lint bench bench-opencl clean
+.PHONY: demo test test-slow test-ci test-mutants test-gpu races fuzz lint bench bench-opencl clean
 
 demo: $(VENV)/.installed
 	mkdir -p build
 	sh examples/demo.sh $(RUN)/polyloom build
 
 test: $(VENV)/.developed
-	$(RUN)/python -m pytest -n 2 -m "not slow"
+	$(RUN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 test-slow: $(VENV)/.developed
-	$(RUN)/python -m pytest -n 2 -rs -m "slow and not gpu"
+	$(RUN)/python -m pytest -n 2 --dist worksteal -rs $(FRESH) -m "slow and not gpu"
+
+test-ci: $(VENV)/.developed
+	$(RUN)/python -m pytest -n 2 --dist worksteal -rs $(FRESH) -m "slow and ci or hypothesis and not slow" --ignore tests/mutants
+
+test-mutants: $(VENV)/.developed
+	$(RUN)/python -m pytest -n 2 -rs -m "slow and ci" tests/mutants
 
 races: $(VENV)/.developed
 	$(RUN)/python -m pytest -rs -m slow tests/mdh/kernel/test_oclgrind.py

@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 
 from polyloom.ir.verification.passes import verified
+from random_tests import make_profiles
 
 sys.path += sorted({str(path.parent) for path in Path(__file__).parent.rglob("*.py")} - set(sys.path))
+
+make_profiles()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

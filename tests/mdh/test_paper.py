@@ -8,7 +8,7 @@ from typing import Any
 import islpy as isl
 import numpy as np
 import pytest
-from hypothesis import assume, event, given, settings
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from md_homs import Case, md_homs
@@ -27,6 +27,7 @@ from polyloom.polyhedra.loops.tree import Name, Number, replace_name, sum_of
 from polyloom.report.mdh_view import document
 from polyloom.scop.model import Scop
 from polyloom.scop.transform import ReductionMode, host_program
+from random_tests import tried
 
 MISSING = -(2**31) + 7
 """Stands in an output where no point contributed."""
@@ -89,7 +90,7 @@ def op(node: MdHom, dimension: int, a: Partial, b: Partial) -> Partial:
     return Partial(values, np.concatenate([a.present, b.present], dimension))
 
 
-@settings(deadline=None, max_examples=150)
+@tried(150)
 @given(md_homs(), st.integers(0, 2**32), st.data())
 def test_definition_3_1(case: Case, seed: int, data: Any) -> None:
     """``h(a ++_k b) = h(a) op_k h(b)`` for every dimension k of every md_hom."""

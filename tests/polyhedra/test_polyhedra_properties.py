@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import islpy as isl
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from random_sets import PARAMETERS, Point, RandomSet, fixed, random_set
 
@@ -26,9 +26,10 @@ from polyloom.polyhedra.enumeration import enumerate_sizes
 from polyloom.polyhedra.functions import is_linear, point_of
 from polyloom.polyhedra.lattice import Matrix, column_echelon, reverse_echelon_basis
 from polyloom.polyhedra.text.points import all_points
+from random_tests import tried
 
 SEEDS = st.integers(0, 2**32)
-often = settings(deadline=None, max_examples=60)
+often = tried(60)
 
 
 def some_set(seed: int) -> tuple[RandomSet, dict[Point, list[Point]]]:

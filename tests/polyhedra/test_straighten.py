@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import islpy as isl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from polyloom.polyhedra.elimination import eliminate
 from polyloom.polyhedra.loops.affine_expressions import affine_value
 from polyloom.polyhedra.loops.tree import Name, Operation
 from polyloom.polyhedra.rectangularise import NoBox, straighten
+from random_tests import tried
 
 CONTEXT = isl.Set("[n, w] -> { : }")
 
@@ -59,7 +60,7 @@ COEFFICIENTS = st.integers(-2, 2)
 @given(
     st.lists(st.tuples(COEFFICIENTS, COEFFICIENTS, COEFFICIENTS, st.integers(-4, 4)), max_size=3), st.data()
 )
-@settings(max_examples=60, deadline=None)
+@tried(60)
 def test_random_sets(rows: list[tuple[int, int, int, int]], data: st.DataObject) -> None:
     sign = data.draw(st.sampled_from([">= 0", "= 0"]))
     extra = "".join(f" and {a}i + {b}j + {c}w + {d} {sign}" for a, b, c, d in rows[:1])

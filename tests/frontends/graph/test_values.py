@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from polyloom.frontends.graph import values
@@ -19,6 +19,7 @@ from polyloom.ir import evaluate
 from polyloom.ir.program import Program
 from polyloom.ir.types import ElementType
 from polyloom.ir.verification.programs import verify
+from random_tests import tried
 
 
 def seen(b: Builder, value: Value, given_arrays: dict[str, Any]) -> Any:
@@ -76,7 +77,7 @@ def step(b: Builder, value: Value, array: Any, draw: Any) -> tuple[Value, Any]:
     return values.sliced(value, at, start, 1, length), array[where]
 
 
-@settings(max_examples=120, deadline=None)
+@tried(120)
 @given(st.data(), st.booleans())
 def test_chains_of_movements_see_what_numpy_sees(data: Any, known: bool) -> None:
     shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))

@@ -8,13 +8,14 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from polyloom.diagnostics import PolyloomError, Source, render
 from polyloom.frontends.lair import lower, print_module
 from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import verify
+from random_tests import tried
 
 TESTS = Path(__file__).parents[2]
 LISTINGS = [
@@ -106,14 +107,14 @@ def survives(text: str) -> None:
         assert all(render(d) for d in fault.diagnostics)
 
 
-@settings(deadline=None, max_examples=300)
+@tried(300)
 @given(st.integers(0, 2**32))
 def test_token_soup(seed: int) -> None:
     chooser = random.Random(seed)
     survives(" ".join(chooser.choices(TOKENS, k=chooser.randint(0, 60))))
 
 
-@settings(deadline=None, max_examples=300)
+@tried(300)
 @given(st.integers(0, 2**32))
 def test_mutated_listings(seed: int) -> None:
     chooser = random.Random(seed)
@@ -133,7 +134,7 @@ def mutated(text: str, chooser: random.Random) -> str:
     return text[:start] + between + text[end:]
 
 
-@settings(deadline=None, max_examples=100)
+@tried(100)
 @given(st.text())
 def test_any_text(text: str) -> None:
     survives(text)

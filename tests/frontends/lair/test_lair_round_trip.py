@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import Module, from_program, lower, print_module
 from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import Program, verify
+from random_tests import tried
 from strategies import MODULES, programs
 
 
-@settings(deadline=None, max_examples=150)
+@tried(150)
 @given(MODULES)
 def test_printed_trees_parse_to_themselves(module: Module) -> None:
     assert parse(Source("printed", print_module(module))) == module
 
 
-@settings(deadline=None, max_examples=100)
+@tried(100)
 @given(programs())
 def test_printed_programs_lower_to_themselves(program: Program) -> None:
     verify(program)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from onnx_files import declared, function, graph, model, node, tensor
 
@@ -24,6 +24,7 @@ from polyloom.frontends.onnx.read import graph_of_bytes
 from polyloom.frontends.onnx.table import find_operation
 from polyloom.frontends.onnx.tensors import Place
 from polyloom.ir import evaluate
+from random_tests import tried
 
 
 def good() -> bytes:
@@ -67,7 +68,7 @@ def test_every_beginning_of_a_file() -> None:
     assert {outcome(data[:k]) for k in range(len(data))} <= KNOWN
 
 
-@settings(max_examples=300, deadline=None)
+@tried(300)
 @given(st.data())
 def test_changed_bytes(data: Any) -> None:
     changed = bytearray(good())
@@ -76,7 +77,7 @@ def test_changed_bytes(data: Any) -> None:
     assert outcome(bytes(changed)) in KNOWN
 
 
-@settings(max_examples=100, deadline=None)
+@tried(100)
 @given(st.binary(max_size=200))
 def test_any_bytes(data: bytes) -> None:
     assert outcome(data) in KNOWN

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from polyloom.diagnostics import Source
@@ -19,6 +19,7 @@ from polyloom.ir.expressions import Read
 from polyloom.ir.host import HostLoop, MdHom, Order, walk_host
 from polyloom.ir.program import Access, Affine, Combine, Statement, Tensor
 from polyloom.ir.types import ElementType
+from random_tests import tried
 from strategies import data, programs
 
 
@@ -51,7 +52,7 @@ def test_an_element_that_a_guard_leaves_out_is_the_neutral_one() -> None:
         assert_same_meaning(program, {"x": np.ones(shape, np.float32)})
 
 
-@settings(deadline=None, max_examples=150)
+@tried(150)
 @given(programs(guarded=True), st.integers(0, 2**32))
 def test_random_programs_keep_their_meaning(program: Program, seed: int) -> None:
     kinds = {t.type.is_float for t in program.tensors}

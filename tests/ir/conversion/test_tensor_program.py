@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from polyloom.diagnostics import Source, Unsupported
@@ -19,6 +19,7 @@ from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.host import HostLoop, HostProgram, walk_host
 from polyloom.ir.transform.specialise import specialise
 from polyloom.scop.transform import host_program
+from random_tests import tried
 from strategies import data, programs
 
 
@@ -109,7 +110,7 @@ def test_unknown_sizes_are_named() -> None:
         tensor_program(host(GEMM))
 
 
-@settings(deadline=None, max_examples=60)
+@tried(60)
 @given(programs(guarded=True), st.integers(0, 2**32))
 def test_there_and_back_again(program: Program, seed: int) -> None:
     there = host_of_program(program)

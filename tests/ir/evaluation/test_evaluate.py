@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from naive import naive
@@ -12,6 +12,7 @@ from polyloom.diagnostics import PolyloomError, Source
 from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import Program, evaluate, verify
+from random_tests import tried
 from strategies import data, programs
 
 
@@ -26,7 +27,7 @@ def assert_same(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -
         assert np.array_equal(found[name], expected[name], equal_nan=found[name].dtype.kind == "f"), name
 
 
-@settings(deadline=None, max_examples=200)
+@tried(200)
 @given(programs(guarded=True), st.integers(0, 2**32))
 def test_random_programs_agree_with_nested_loops(program: Program, seed: int) -> None:
     verify(program)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from polyloom.diagnostics import Source
@@ -12,6 +12,7 @@ from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import Program, error_bound, evaluate
 from polyloom.ir.verification.comparison import first_beyond
+from random_tests import tried
 from strategies import data, programs
 
 
@@ -74,7 +75,7 @@ def _in_float64(program: Program, inputs: dict[str, np.ndarray]) -> dict[str, np
     return evaluate(wide, arrays)
 
 
-@settings(deadline=None, max_examples=60)
+@tried(60)
 @given(programs(), st.integers(0, 2**32))
 def test_evaluation_in_float64_lies_within_the_bound(made: Program, seed: int) -> None:
     """Programs of floats only; what overflows, underflows or divides by zero aside."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from polyloom.diagnostics import Source
@@ -37,6 +37,7 @@ from polyloom.ir.types import ElementType
 from polyloom.mdh.runtime.sample_inputs import mixed_inputs
 from polyloom.polyhedra.loops.tree import Number
 from polyloom.scop.transform import host_program
+from random_tests import tried
 from strategies import data, programs
 
 F32, F64, I32 = ElementType.FLOAT32, ElementType.FLOAT64, ElementType.INT32
@@ -81,7 +82,7 @@ def assert_covered(program: HostProgram, parameters: dict[str, int], inputs: dic
     return float(np.mean(tight)) if tight else 1.0
 
 
-@settings(deadline=None, max_examples=30)
+@tried(30)
 @given(programs(), st.integers(0, 2**32))
 def test_tensor_programs(made: Program, seed: int) -> None:
     if all(t.type.is_float for t in made.tensors):

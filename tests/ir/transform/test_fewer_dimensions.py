@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from md_homs import Case, md_homs
@@ -22,6 +22,7 @@ from polyloom.ir.host import Buffer, HostProgram, MdHom, Role
 from polyloom.ir.program import Program
 from polyloom.ir.transform.flatten_dimensions import with_fewer_dimensions
 from polyloom.ir.types import ElementType
+from random_tests import tried
 from strategies import data, programs
 
 EQUATION = "y[i][j][k][m] = x[i][j][k][m]"
@@ -112,7 +113,7 @@ def test_a_dimension_whose_iterator_is_a_value_stays() -> None:
     assert_left(host, [4, 3, 2], inputs)
 
 
-@settings(deadline=None, max_examples=150)
+@tried(150)
 @given(programs(guarded=True), st.integers(0, 2**32))
 def test_random_statements_keep_their_meaning(program: Program, seed: int) -> None:
     host = host_program(program)
@@ -135,7 +136,7 @@ def test_random_statements_keep_their_meaning(program: Program, seed: int) -> No
             arrays |= wanted
 
 
-@settings(deadline=None, max_examples=150)
+@tried(150)
 @given(md_homs(extras=True), st.integers(0, 2**32))
 def test_random_md_homs_keep_their_meaning(case: Case, seed: int) -> None:
     inputs = case.data(seed)

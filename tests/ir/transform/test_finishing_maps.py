@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from polyloom.diagnostics import Source
@@ -17,6 +17,7 @@ from polyloom.ir import Program, evaluate
 from polyloom.ir.conversion.to_host_program import host_program
 from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.host import MdHom
+from random_tests import tried
 from strategies import data, programs
 
 JOINED = {
@@ -140,7 +141,7 @@ def test_what_joins(case: str) -> None:
         assert np.array_equal(array, expected[name])
 
 
-@settings(deadline=None, max_examples=200)
+@tried(200)
 @given(programs(guarded=True), st.integers(0, 2**32))
 def test_random_programs_keep_their_meaning(program: Program, seed: int) -> None:
     inputs: dict[str, Any] = data(program, seed, integers=True)

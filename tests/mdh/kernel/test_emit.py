@@ -37,6 +37,7 @@ from polyloom.mdh.lowering.lower import emit_md_hom
 from polyloom.mdh.schedule.schedules import Caching, Memory, plain_schedule
 from polyloom.mdh.schedule.search_space import space_of
 from polyloom.polyhedra.loops.tree import Number
+from random_tests import tried
 
 FOLDER = Path(__file__).parents[1] / "golden"
 PLAIN = plain_schedule(3, 2)
@@ -173,7 +174,7 @@ def test_random_schedules(name: str, seed: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@tried(400)
 @given(name=st.sampled_from(sorted(ZOO)), seed=st.integers(0, 10**9))
 def test_many_random_schedules(name: str, seed: int) -> None:
     program, parameters = ZOO[name]

@@ -6,7 +6,7 @@ import islpy as isl
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from polyloom.ir.program import Combine
@@ -25,6 +25,7 @@ from polyloom.wafer.host.transfers import (
     wavelet_bits,
 )
 from polyloom.wafer.mapping.grid import Grid, Side
+from random_tests import tried
 
 NOTHING = isl.Map("{ PE[x, y] -> x[i] : false }")
 NOWHERE = isl.Set("{ PE[x, y] : false }")
@@ -78,7 +79,7 @@ def numbers(shape: tuple[int, ...], element: ElementType, seed: int) -> npt.NDAr
 @pytest.mark.parametrize("text", SCHEDULES)
 @pytest.mark.parametrize("sparse", [False, True])
 @given(seed=st.integers(0, 99))
-@settings(max_examples=8, deadline=None)
+@tried(8)
 def test_what_is_fed_can_be_collected_again(text: str, sparse: bool, seed: int) -> None:
     schedule, element = isl.Map(text), ElementType.FLOAT16
     tensor = numbers((3, 4), element, seed)

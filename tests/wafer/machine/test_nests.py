@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import islpy as isl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from polyloom.polyhedra.bounds import constant_point
 from polyloom.polyhedra.functions import coefficients as matrix
 from polyloom.wafer.machine.descriptor_nests import Nest, find_nest, linear_function
+from random_tests import tried
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_linear_functions(text: str, linear: bool) -> None:
     rows=st.lists(st.tuples(*[st.integers(-2, 3)] * 2, st.integers(-3, 3)), min_size=1, max_size=3),
     extents=st.tuples(st.integers(1, 3), st.integers(1, 3)),
 )
-@settings(max_examples=60, deadline=None)
+@tried(60)
 def test_a_nest_runs_through_the_indices_in_their_order(
     rows: list[tuple[int, int, int]], extents: tuple[int, int]
 ) -> None:

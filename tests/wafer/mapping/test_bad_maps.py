@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from polyloom.diagnostics import PolyloomError, Severity, Source, render
@@ -23,6 +23,7 @@ from polyloom.pipeline import analyse_layer, compile_layer
 from polyloom.wafer.machine.model import load_machine
 from polyloom.wafer.mapping.reader import read_mapping
 from polyloom.wafer.simd.decision import SimdOptions
+from random_tests import tried
 
 HERE = Path(__file__).parents[1]
 ROOT = HERE.parents[1]
@@ -130,7 +131,7 @@ oport_map: { xp[i = 1:8] -> [PE[2, 1] -> index[i]]; xp[i] -> [PE[2, 0] -> index[
     assert codes[0] == codes[1]
 
 
-@settings(deadline=None, max_examples=150)
+@tried(150)
 @given(st.integers(0, 2**32))
 def test_token_soup(seed: int) -> None:
     chooser = random.Random(seed)
@@ -138,7 +139,7 @@ def test_token_soup(seed: int) -> None:
     survives("# lair: conv1d.lair\n" + chooser.choice(["", "size: { PE[1, 2] }\ncompute_map: "]) + body)
 
 
-@settings(deadline=None, max_examples=150)
+@tried(150)
 @given(st.integers(0, 2**32))
 def test_mutated_maps(seed: int) -> None:
     chooser = random.Random(seed)
@@ -156,7 +157,7 @@ def mutated(text: str, chooser: random.Random) -> str:
     return text[:start] + between + text[end:]
 
 
-@settings(deadline=None, max_examples=50)
+@tried(50)
 @given(st.text())
 def test_any_text(text: str) -> None:
     survives(f"# lair: conv1d.lair\n{text}")
