@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import islpy as isl
@@ -31,18 +30,17 @@ BY_NAME = {
 }
 PARTS = {"uncompressed", "compression", "hull", "emitted_accesses", "enumeration", "simd"}
 TASK_KEYS = {"name", "kind", "statement", "trigger", "index"} | SETS | BY_NAME | PARTS
-every_layer = pytest.mark.parametrize("layer", layers(), ids=lambda layer: layer.name)
+Document = dict[str, Any]
 
 
-@cache
-def document(layer: Layer, mode: SimdMode) -> dict[str, Any]:
+def document(layer: Layer, mode: SimdMode) -> Document:
     program = layer.program()
     analysis = analyse_layer(program, layer.mapping(program), SimdOptions(mode))
     return dict(json.loads(json.dumps(explanation(analysis), allow_nan=False)))
 
 
-def compute_tasks(layer: Layer, mode: SimdMode = SimdMode.AUTO) -> list[dict[str, Any]]:
-    return [t for t in document(layer, mode)["tasks"] if t["kind"] in COMPUTE]
+def compute_tasks(found: Document) -> list[Document]:
+    return [t for t in found["tasks"] if t["kind"] in COMPUTE]
 
 
 def isl_strings(found: Any) -> Iterator[str]:
@@ -62,9 +60,20 @@ def read(text: str) -> isl.Set | isl.Map:
     return isl.Map(text) if "->" in text[text.index("{") :] else isl.Set(text)
 
 
-@every_layer
-def test_the_document_has_the_shape_of_interface_md(layer: Layer) -> None:
-    found = document(layer, SimdMode.AUTO)
+@pytest.mark.parametrize("mode", MODES, ids=lambda m: str(m.value))
+@pytest.mark.parametrize("layer", layers(), ids=lambda layer: layer.name)
+def test_a_document(layer: Layer, mode: SimdMode) -> None:
+    """One test, since each document is an analysis of its own."""
+    found = document(layer, mode)
+    check_shape(found)
+    check_compression(found)
+    check_hull(found)
+    check_emitted_accesses(found)
+    check_sizes(found)
+
+
+def check_shape(found: Document) -> None:
+    """It is that of INTERFACE.md."""
     assert found.keys() >= KEYS and set(found["size"]) == {"given", "compute"}
     assert all(entry.keys() >= MEMORY_KEYS for entry in found["memory"])
     for task in found["tasks"]:
@@ -73,29 +82,28 @@ def test_the_document_has_the_shape_of_interface_md(layer: Layer) -> None:
     assert [read(text) for text in isl_strings(found)]
 
 
-@every_layer
-def test_compression_gives_the_instances_again(layer: Layer) -> None:
-    for task in compute_tasks(layer):
+def check_compression(found: Document) -> None:
+    """It gives the instances again."""
+    for task in compute_tasks(found):
         image = isl.Set(task["compressed"]).apply(isl.Map(task["compression"]))
         assert image.is_equal(isl.Set(task["instances"]))
         assert isl.Set(task["instances"]).is_subset(isl.Set(task["placed"]))
         assert isl.Set(task["instances"]).params().is_equal(isl.Set(task["known"]))
 
 
-@every_layer
-def test_the_hull_is_the_instances_and_the_extra_ones(layer: Layer) -> None:
-    for task in compute_tasks(layer):
+def check_hull(found: Document) -> None:
+    """It is the instances and the extra ones."""
+    for task in compute_tasks(found):
         if task["hull"] is not None:
             compressed, extra = isl.Set(task["compressed"]), isl.Set(task["extra"])
             assert compressed.is_disjoint(extra)
             assert hull_of(task).is_equal(compressed.union(extra))
 
 
-@pytest.mark.parametrize("mode", MODES, ids=lambda m: str(m.value))
-@every_layer
-def test_emitted_accesses_stay_inside_local_memory(layer: Layer, mode: SimdMode) -> None:
-    extents = {entry["local"]: entry["extent"] for entry in document(layer, mode)["memory"]}
-    for task in compute_tasks(layer, mode):
+def check_emitted_accesses(found: Document) -> None:
+    """They stay inside local memory."""
+    extents = {entry["local"]: entry["extent"] for entry in found["memory"]}
+    for task in compute_tasks(found):
         if not task["simd"]["whole_stream"]:
             done = emitted_points(task)
             for local, access in task["emitted_accesses"].items():
@@ -103,10 +111,9 @@ def test_emitted_accesses_stay_inside_local_memory(layer: Layer, mode: SimdMode)
                 assert touched.is_subset(box(local, extents[local])), f"{local} {touched}"
 
 
-@pytest.mark.parametrize("mode", MODES, ids=lambda m: str(m.value))
-@every_layer
-def test_sizes_are_those_of_the_strategy(layer: Layer, mode: SimdMode) -> None:
-    for task in compute_tasks(layer, mode):
+def check_sizes(found: Document) -> None:
+    """They are those of the strategy."""
+    for task in compute_tasks(found):
         simd = task["simd"]
         assert (simd["instruction"] is None) == (simd["strategy"] == "none") == bool(simd["reason"])
         if simd["strategy"] == "none":
@@ -118,7 +125,7 @@ def test_sizes_are_those_of_the_strategy(layer: Layer, mode: SimdMode) -> None:
             assert sizes_as_set(simd["sizes"]).is_equal(without_parameters(isl.Set(task["size"])))
 
 
-def emitted_points(task: dict[str, Any]) -> isl.Set:
+def emitted_points(task: Document) -> isl.Set:
     """What the instruction runs through: the hull, or the instances, in its own coordinates."""
     points = hull_of(task) if task["simd"]["strategy"] == "hull" else isl.Set(task["compressed"])
     if task["simd"]["coordinates"] is None:
@@ -127,7 +134,7 @@ def emitted_points(task: dict[str, Any]) -> isl.Set:
     return points.apply(old.apply_range(new.reverse()))
 
 
-def hull_of(task: dict[str, Any]) -> isl.Set:
+def hull_of(task: Document) -> isl.Set:
     """(35): from the offset and the size."""
     size = task["hull"]["size"]
     low, high = ([f"{letter}{k}" for k in range(len(size))] for letter in "ab")
