@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,12 @@ def layers() -> tuple[Layer, ...]:
     """Return the layers, in the order of the file."""
     lines = (line.split() for line in (EXAMPLES / "layers.txt").read_text().splitlines())
     return tuple(Layer(w[0], w[1], tuple(w[2:])) for w in lines if w and w[0] != "#")
+
+
+@cache
+def compiled(layer: Layer, mode: SimdMode, machine: str) -> WaferProgram:
+    """Return what ``compile`` gives, made once; not for whoever changes the compiler in between."""
+    return layer.compile(mode, machine)
 
 
 def _source(name: str) -> Source:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from corpus import Layer, differences, expected, inputs_of, layers, together
+from corpus import Layer, compiled, differences, expected, inputs_of, layers, together
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -58,8 +58,8 @@ class Row:
 
 def measure(layer: Layer, machine: str) -> Row:
     """Compile and simulate a layer; what comes out is checked as well."""
-    auto = layer.compile(SimdMode.AUTO, machine)
-    off = layer.compile(SimdMode.OFF, machine)
+    auto = compiled(layer, SimdMode.AUTO, machine)
+    off = compiled(layer, SimdMode.OFF, machine)
     full, half = (_cycles(off, auto, density) for density in DENSITIES)
     tasks = tuple(_task(analysis) for analysis in auto.analysis.simd)
     return Row(tasks, full, half if _has_zeros(auto) else None, _without(layer, machine, auto))

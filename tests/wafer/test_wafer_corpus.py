@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from corpus import EXAMPLES, Layer, differences, expected, inputs_of, layers, together
+from corpus import EXAMPLES, Layer, compiled, differences, expected, inputs_of, layers, together
 
 from polyloom.wafer.program.wafer_program import WaferProgram
 from polyloom.wafer.simd.decision import SimdMode, Strategy
@@ -200,18 +200,23 @@ def check(program: WaferProgram, density: float, invocations: int) -> None:
 
 
 def in_every_mode() -> Iterator[Any]:
-    """Every layer in every mode; of graphs of three statements or more, the forced modes are slow tests."""
+    """Every layer in every mode, of which most are slow tests where they give what `auto` gives anyway."""
     for layer in layers():
         for mode in MODES:
-            forced = mode not in (SimdMode.AUTO, SimdMode.OFF)
-            long = forced and len(wanted_strategies()[layer.name][mode]) > 2
-            marks = [pytest.mark.slow, pytest.mark.ci] if long else []
+            marks = [pytest.mark.slow, pytest.mark.ci] if is_slow(layer, mode) else []
             yield pytest.param(layer, mode, marks=marks, id=f"{layer.name}-{mode.value}")
+
+
+def is_slow(layer: Layer, mode: SimdMode) -> bool:
+    """Forced modes of graphs of three statements or more, and those with the strategies of `auto`."""
+    wanted = wanted_strategies()[layer.name]
+    forced = mode not in (SimdMode.AUTO, SimdMode.OFF)
+    return forced and (len(wanted[mode]) > 2 or wanted[mode] == wanted[SimdMode.AUTO])
 
 
 @pytest.mark.parametrize(("layer", "mode"), list(in_every_mode()))
 def test_a_layer_is_right(layer: Layer, mode: SimdMode) -> None:
-    program = layer.compile(mode)
+    program = compiled(layer, mode, "cs2")
     assert strategies_of(program) == wanted_strategies()[layer.name][mode]
     check(program, density=1.0, invocations=1)
     check(program, density=0.5, invocations=3)
@@ -222,7 +227,7 @@ def test_a_layer_is_right(layer: Layer, mode: SimdMode) -> None:
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
 @pytest.mark.parametrize("layer", layers(), ids=lambda layer: layer.name)
 def test_a_layer_is_right_in_the_other_runs(layer: Layer, mode: SimdMode) -> None:
-    program = layer.compile(mode)
+    program = compiled(layer, mode, "cs2")
     check(program, density=0.5, invocations=1)
     check(program, density=1.0, invocations=3)
     check(program, density=0.0, invocations=2)
