@@ -59,7 +59,7 @@ def analyse_layer(
     """Run the wafer back end up to SIMD detection. Source: dtg_codegen, Sec. 4 and 5."""
     check_expressible(program)
     border = peel_border(program, mapping)
-    simple = build_tasks(program, border.compute)
+    simple = build_tasks(program, border.compute, border.written)
     with_simd = options.mode is not SimdMode.OFF
     graph, reductions = plan_reductions(simple, border, options.machine, reduction, simd=with_simd)
     arrays = allocate(graph)

@@ -27,6 +27,7 @@ from polyloom.ir.program import Access, Program, Statement
 from polyloom.polyhedra.bounds import is_independent_of
 from polyloom.polyhedra.vectorized import evaluate_function
 from polyloom.wafer.dataflow.local_arrays import LocalArray, allocate
+from polyloom.wafer.dataflow.reductions import written_by
 from polyloom.wafer.dataflow.sparsity import zeros_may_be_dropped
 from polyloom.wafer.dataflow.tasks import build_tasks, trigger_position
 from polyloom.wafer.machine.options import ALL_EXTENSIONS, without
@@ -92,7 +93,7 @@ def map_text(entry: dict[str, Any], program: Program) -> str:
 def case(name: str) -> Case:
     program = lower(parse(Source("zoo.lair", PROGRAMS[name])), None, {})
     mapping = read_mapping(Source("zoo.map", map_text(EXPECTED[name], program)), program)
-    graph = build_tasks(program, mapping)
+    graph = build_tasks(program, mapping, written_by(program, mapping))
     (task,) = graph.compute
     arrays = allocate(graph)
     analysis = analyse(task, arrays, SimdOptions())

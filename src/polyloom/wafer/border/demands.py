@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, Unsupported, error
-from polyloom.ir.program import Program, Statement
+from polyloom.ir.program import Program
 from polyloom.polyhedra.text.points import sample_of
 from polyloom.wafer.border.line import BorderLine, numbered
-from polyloom.wafer.dataflow.reductions import holders_of, reduced_holders
+from polyloom.wafer.dataflow.reductions import Written
 from polyloom.wafer.dataflow.streams import all_needed, along_lines, named_index, on_side
 from polyloom.wafer.mapping.grid import Grid, Side
 from polyloom.wafer.mapping.mapping import Mapping
@@ -62,26 +62,24 @@ def _straight(schedule: isl.Map, grid: Grid, side: Side, needed: isl.Map) -> isl
     return needed.intersect(carried.range_factor_domain().reverse())
 
 
-def output_demands(program: Program, given: Mapping) -> Iterator[Demand]:
+def output_demands(program: Program, given: Mapping, written: Sequence[Written]) -> Iterator[Demand]:
     """Yield what outputs demand of lines. Raises Unsupported ``map-adapter`` where no line is free."""
-    for statement in program.statements:
-        schedule = given.outputs.get(statement.write.tensor)
+    for one in written:
+        schedule = given.outputs.get(one.statement.write.tensor)
         if schedule is not None:
-            demands = _demands_of_output(program, given, statement, schedule)
+            demands = _demands_of_output(program, given, one, schedule)
             for side in Side:
                 here = [d for d in demands if d.line.side is side]
                 yield from [_together(here)] if here else []
 
 
-def _demands_of_output(
-    program: Program, given: Mapping, statement: Statement, schedule: isl.Map
-) -> list[Demand]:
+def _demands_of_output(program: Program, given: Mapping, one: Written, schedule: isl.Map) -> list[Demand]:
     """Return what an output demands; where parts of an element would come on several lines, reduced first."""
-    tensor = statement.write.tensor
-    demands = list(_outputs_of(given, tensor, schedule, holders_of(program, given, statement)))
+    tensor = one.statement.write.tensor
+    demands = list(_outputs_of(given, tensor, schedule, one.holders))
     if all(demand.lines.is_single_valued() for demand in demands):
         return demands
-    return list(_outputs_of(given, tensor, schedule, reduced_holders(program, given, statement)))
+    return list(_outputs_of(given, tensor, schedule, one.reduced(program, given)))
 
 
 def _outputs_of(given: Mapping, tensor: str, schedule: isl.Map, holders: isl.Map) -> Iterator[Demand]:

@@ -21,6 +21,7 @@ from polyloom.polyhedra.text.points import sample_of
 from polyloom.wafer.border.adapters import Adapter, adapter_of
 from polyloom.wafer.border.demands import input_demands, output_demands
 from polyloom.wafer.border.line import numbered
+from polyloom.wafer.dataflow.reductions import Written, written_by
 from polyloom.wafer.dataflow.streams import named_index, on_side
 from polyloom.wafer.mapping.grid import Grid, Side
 from polyloom.wafer.mapping.mapping import Mapping
@@ -28,17 +29,19 @@ from polyloom.wafer.mapping.mapping import Mapping
 _DIM = isl.dim_type
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Border:
     """``given``: the user's map; ``compute``: the map as the compute PEs see it.
 
     ``origin``: the compute rectangle's PE (0, 0) in the given one; ``adapters``: in the order of the ports.
+    ``written``: what compute PEs write, by the compute map.
     """
 
     given: Mapping
     compute: Mapping
     origin: tuple[int, int]
     adapters: tuple[Adapter, ...]
+    written: tuple[Written, ...]
 
     @property
     def peeled(self) -> tuple[Side, ...]:
@@ -63,9 +66,10 @@ def peel_border(program: Program, given: Mapping) -> Border:
     Raises Unsupported ``map-adapter`` where data does not flow straight and no free border line could
     turn it.
     """
-    demands = [*input_demands(program, given), *output_demands(program, given)]
+    written = written_by(program, given)
+    demands = [*input_demands(program, given), *output_demands(program, given, written)]
     if not demands:
-        return Border(given, given, (0, 0), ())
+        return Border(given=given, compute=given, origin=(0, 0), adapters=(), written=written)
     adapters = tuple(adapter_of(program, given, demand) for demand in demands)
     peeled = {adapter.side for adapter in adapters}
     origin = int(Side.WEST in peeled), int(Side.NORTH in peeled)
@@ -73,7 +77,14 @@ def peel_border(program: Program, given: Mapping) -> Border:
         given.grid.width - origin[0] - (Side.EAST in peeled),
         given.grid.height - origin[1] - (Side.SOUTH in peeled),
     )
-    return Border(given, _compute_view(given, grid, origin, adapters), origin, adapters)
+    compute = _compute_view(given, grid, origin, adapters)
+    return Border(
+        given=given,
+        compute=compute,
+        origin=origin,
+        adapters=adapters,
+        written=written_by(program, compute),
+    )
 
 
 def _compute_view(

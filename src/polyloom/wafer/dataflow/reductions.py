@@ -9,6 +9,7 @@ Source: dtg_codegen, Sec. 4.2 (communication tasks); docs/semantics.md.
 from __future__ import annotations
 
 from collections.abc import Mapping as ReadOnly
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -190,31 +191,61 @@ class Results:
         return result
 
 
-def build_results(program: Program, mapping: Mapping) -> tuple[Results, ...]:
+@dataclass(frozen=True, eq=False)
+class Written:
+    """What PEs write of a tensor, ``{ PE[x, y] -> y[i] }``, and the chains that reduce it in place.
+
+    Those are there where it must be complete first: where it stays or is read, and where parts of an element
+    are on several of the lines that its port faces.
+    """
+
+    statement: Statement
+    written: isl.Map
+    reduce: tuple[Chain, ...]
+
+    @property
+    def holders(self) -> isl.Map:
+        """Who has the elements, or parts of them, when they leave: ``{ PE[x, y] -> y[i] }``."""
+        return self.reduce[-1].completed() if self.reduce else self.written
+
+    def reduced(self, program: Program, mapping: Mapping) -> isl.Map:
+        """Return who would have the elements if they were reduced in place: ``{ PE[x, y] -> y[i] }``."""
+        if self.reduce or self.written.is_injective():
+            return self.holders
+        return _reduce_in_place(program, mapping, self.statement, self.written)[-1].completed()
+
+
+def written_by(program: Program, mapping: Mapping) -> tuple[Written, ...]:
+    """Return what PEs write of each tensor, in order of definition."""
+    return tuple(written_of(program, mapping, statement) for statement in program.statements)
+
+
+def build_results(program: Program, mapping: Mapping, written: Sequence[Written]) -> tuple[Results, ...]:
     """Return what becomes of each written tensor, in order of definition."""
-    return tuple(_results_of(program, mapping, statement) for statement in program.statements)
+    return tuple(_results_of(program, mapping, one) for one in written)
 
 
-def _results_of(program: Program, mapping: Mapping, statement: Statement) -> Results:
-    tensor = statement.write.tensor
-    written, reduce = _reduction(program, mapping, statement)
-    complete = reduce[-1].completed() if reduce else written
+def _results_of(program: Program, mapping: Mapping, here: Written) -> Results:
+    tensor = here.statement.write.tensor
+    complete = here.holders
     ports = mapping.outputs.get(tensor)
     needed = _needed(program, mapping, tensor)
     started = needed.subtract_range(complete.range()).coalesce()
     holders = complete
     if tensor in program.outputs:
         holders = _with_unwritten(program, mapping, tensor, complete, ports is None)
-    leave = () if ports is None else _leaving(program, mapping, statement, written.range(), holders, ports)
+    leave: tuple[Chain, ...] = ()
+    if ports is not None:
+        leave = _leaving(program, mapping, here.statement, here.written.range(), holders, ports)
     moves = moves_of(
         tensor, program.tensor(tensor).type, mapping.grid, complete, needed.subtract(started).coalesce()
     )
     return Results(
         tensor=tensor,
-        statement=statement,
-        written=written,
+        statement=here.statement,
+        written=here.written,
         holders=holders,
-        reduce=reduce,
+        reduce=here.reduce,
         started=started,
         moves=moves,
         leave=leave,
@@ -231,43 +262,18 @@ def _needed(program: Program, mapping: Mapping, tensor: str) -> isl.Map:
     return needed
 
 
-def holders_of(program: Program, mapping: Mapping, statement: Statement) -> isl.Map:
-    """Return ``{ PE[x, y] -> y[i] }``: who has the elements that a statement writes, or parts of them, when
-    they leave.
-    """
-    written, reduce = _reduction(program, mapping, statement)
-    return reduce[-1].completed() if reduce else written
-
-
-def reduced_holders(program: Program, mapping: Mapping, statement: Statement) -> isl.Map:
-    """Return ``{ PE[x, y] -> y[i] }``: who has the elements once they are reduced in place."""
-    written = _written(mapping, statement)
-    if written.is_injective():
-        return written
-    return _reduce_in_place(program, mapping, statement, written)[-1].completed()
-
-
-def _reduction(program: Program, mapping: Mapping, statement: Statement) -> tuple[isl.Map, tuple[Chain, ...]]:
-    """Return what each PE writes, and the chains that reduce it in place where it must be complete first.
-
-    It must where it stays or is read, and where parts of an element are on several of the lines that its
-    port faces.
-    """
+def written_of(program: Program, mapping: Mapping, statement: Statement) -> Written:
+    """Return what PEs write of the tensor that a statement writes."""
     tensor = statement.write.tensor
-    written = _written(mapping, statement)
+    placed = mapping.placement[statement.name].reverse()
+    written = settled(placed.apply_range(access_relation(statement, statement.write)))
     is_read = any(a.tensor == tensor for s in program.statements for a in s.reads)
     is_read |= any(new == tensor for _, new in mapping.state)
     ports = mapping.outputs.get(tensor)
-    stays = is_read or ports is None or not _on_one_line(mapping, _written(mapping, statement), ports)
-    if stays and not written.is_injective():
-        return written, _reduce_in_place(program, mapping, statement, written)
-    return written, ()
-
-
-def _written(mapping: Mapping, statement: Statement) -> isl.Map:
-    """Return ``{ PE[x, y] -> y[i] }``, a new object: what isl is asked about one changes how it is stored."""
-    placed = mapping.placement[statement.name].reverse()
-    return settled(placed.apply_range(access_relation(statement, statement.write)))
+    stays = is_read or ports is None or not _on_one_line(mapping, written, ports)
+    in_place = stays and not written.is_injective()
+    reduce = _reduce_in_place(program, mapping, statement, written) if in_place else ()
+    return Written(statement, written, reduce)
 
 
 def _on_one_line(mapping: Mapping, written: isl.Map, ports: isl.Map) -> bool:

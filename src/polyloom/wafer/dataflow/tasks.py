@@ -7,7 +7,7 @@ Source: dtg_codegen, Sec. 4.2.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Mapping as ReadOnly
 from dataclasses import dataclass
 from enum import Enum
@@ -21,7 +21,7 @@ from polyloom.ir.relations import access_relation
 from polyloom.ir.scalar_functions.known_values import Number
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_range
 from polyloom.polyhedra.simplify import settled
-from polyloom.wafer.dataflow.reductions import Results, build_results
+from polyloom.wafer.dataflow.reductions import Results, Written, build_results
 from polyloom.wafer.dataflow.sparsity import initial_value, zeros_may_be_dropped
 from polyloom.wafer.dataflow.streams import Stream, build_streams, parametric_universe
 from polyloom.wafer.mapping.grid import pes_of
@@ -147,13 +147,13 @@ def trigger_position(statement: Statement, tensor: str) -> int:
     return next(k for k, access in enumerate(statement.reads) if access.tensor == tensor)
 
 
-def build_tasks(program: Program, mapping: Mapping) -> TaskGraph:
-    """Break a placed program up into tasks.
+def build_tasks(program: Program, mapping: Mapping, written: Sequence[Written]) -> TaskGraph:
+    """Break a placed program up into tasks; ``written``: by this map.
 
     Raises PolyloomError and Unsupported with ``map-...`` where the map does not work.
     """
     streams = build_streams(program, mapping)
-    results = build_results(program, mapping)
+    results = build_results(program, mapping, written)
     triggers = {s.name: _trigger(program, mapping, s) for s in program.statements}
     before = _streams_before(program, mapping, triggers)
     _check_order(mapping, before)

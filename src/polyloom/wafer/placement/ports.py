@@ -13,7 +13,7 @@ import islpy as isl
 
 from polyloom.ir.program import Access, Affine, Program, Statement, Tensor
 from polyloom.ir.relations import element_set
-from polyloom.wafer.dataflow.reductions import holders_of
+from polyloom.wafer.dataflow.reductions import written_of
 from polyloom.wafer.dataflow.streams import all_needed
 from polyloom.wafer.mapping.grid import Grid, Side
 from polyloom.wafer.mapping.mapping import Mapping
@@ -291,7 +291,7 @@ def output_lines(program: Program, placed: Mapping, name: str, side: Side) -> is
     """
     statement = program.definition(name)
     assert statement is not None
-    holders = holders_of(program, placed, statement).reverse()
+    holders = written_of(program, placed, statement).holders.reverse()
     lines = holders.apply_range(_to_port(side, placed.grid)).lexmax()
     unwritten = element_set(program.tensor(name)).subtract(lines.domain())
     if not unwritten.is_empty():
