@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
-from polyloom.ir.evaluation.inputs import mismatches
+from polyloom.ir.evaluation.inputs import checked_arrays
 from polyloom.ir.host import Buffer, HostProgram, Role
 from polyloom.ir.integers import holds, integer
+from polyloom.ir.program import Tensor
 
 NDArray = npt.NDArray[Any]
 
@@ -44,18 +44,10 @@ def checked_host_inputs(
     Errors: ``parameter-missing``, ``parameter-unknown``, ``parameter-value``, ``input-missing``,
     ``input-unknown``, ``input-shape``, ``input-type``.
     """
-    faults = list(_parameter_faults(program, parameters)) or list(_unknown(program, inputs))
-    arrays: dict[str, NDArray] = {}
-    for buffer in () if faults else input_buffers(program):
-        if buffer.name in inputs:
-            arrays[buffer.name] = np.asarray(inputs[buffer.name], order="C")
-            shape = shape_of(buffer, parameters)
-            faults += mismatches(buffer.name, arrays[buffer.name], shape, buffer.type, buffer.span)
-        else:
-            faults.append(_missing(buffer, parameters))
-    if faults:
-        raise PolyloomError(*faults)
-    return arrays
+    check_parameters(program, parameters)
+    buffers = input_buffers(program)
+    wanted = [Tensor(b.name, b.type, shape_of(b, parameters), b.span) for b in buffers]
+    return checked_arrays(program.name, wanted, inputs)
 
 
 def check_parameters(program: HostProgram, parameters: Mapping[str, int]) -> None:
@@ -84,17 +76,3 @@ def _parameter_faults(program: HostProgram, parameters: Mapping[str, int]) -> It
         values = ", ".join(f"{name} = {parameters[name]}" for name in known)
         message = f"`{program.name}` makes no sense for {values}"
         yield error("parameter-value", message, helps=["give values that its loops and arrays allow"])
-
-
-def _unknown(program: HostProgram, inputs: Mapping[str, NDArray]) -> Iterator[Diagnostic]:
-    known = [b.name for b in input_buffers(program)]
-    for name in inputs:
-        if name not in known:
-            message = f"`{program.name}` has no input `{name}`"
-            yield error("input-unknown", message, helps=[f"its inputs: {', '.join(known) or 'none'}"])
-
-
-def _missing(buffer: Buffer, parameters: Mapping[str, int]) -> Diagnostic:
-    wanted = buffer.type.value + "".join(f"[{n}]" for n in shape_of(buffer, parameters))
-    message = f"the input `{buffer.name}` is missing"
-    return error("input-missing", message, buffer.span, helps=[f"give an array {wanted} under this name"])

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.diagnostics import Diagnostic, PolyloomError, Span, error
+from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.ir.program import Program, Tensor
-from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
 
@@ -21,15 +20,22 @@ def checked_inputs(program: Program, inputs: Mapping[str, NDArray]) -> dict[str,
 
     Errors: ``input-missing``, ``input-unknown``, ``input-shape``, ``input-type``.
     """
-    faults = [_unknown(name, program) for name in inputs if name not in program.inputs]
+    return checked_arrays(program.name, [program.tensor(name) for name in program.inputs], inputs)
+
+
+def checked_arrays(
+    program: str, wanted: Sequence[Tensor], inputs: Mapping[str, NDArray]
+) -> dict[str, NDArray]:
+    """Return an array for each of the wanted tensors, as ``checked_inputs``; ``program``: its name."""
+    known = [tensor.name for tensor in wanted]
+    faults = [_unknown(name, program, known) for name in inputs if name not in known]
     arrays: dict[str, NDArray] = {}
-    for name in program.inputs:
-        if name not in inputs:
-            faults.append(_missing(program.tensor(name)))
+    for tensor in wanted:
+        if tensor.name not in inputs:
+            faults.append(_missing(tensor))
         else:
-            arrays[name] = np.asarray(inputs[name], order="C")
-            tensor = program.tensor(name)
-            faults += mismatches(name, arrays[name], tensor.shape, tensor.type, tensor.span)
+            arrays[tensor.name] = np.asarray(inputs[tensor.name], order="C")
+            faults += _mismatches(arrays[tensor.name], tensor)
     if faults:
         raise PolyloomError(*faults)
     return arrays
@@ -45,13 +51,9 @@ def described(tensor: Tensor) -> str:
     return tensor.type.value + "".join(f"[{n}]" for n in tensor.shape)
 
 
-def _unknown(name: str, program: Program) -> Diagnostic:
-    known = ", ".join(program.inputs) or "none"
-    return error(
-        "input-unknown",
-        f"`{program.name}` has no input `{name}`",
-        helps=[f"its inputs: {known}"],
-    )
+def _unknown(name: str, program: str, known: Sequence[str]) -> Diagnostic:
+    message = f"`{program}` has no input `{name}`"
+    return error("input-unknown", message, helps=[f"its inputs: {', '.join(known) or 'none'}"])
 
 
 def _missing(tensor: Tensor) -> Diagnostic:
@@ -63,16 +65,15 @@ def _missing(tensor: Tensor) -> Diagnostic:
     )
 
 
-def mismatches(
-    name: str, array: NDArray, shape: tuple[int, ...], kind: ElementType, span: Span | None
-) -> Iterator[Diagnostic]:
-    """Yield what is wrong with an input array: ``input-shape``, ``input-type``."""
-    if array.shape != shape:
-        message = f"the input `{name}` has shape {shape_text(array.shape)}, not {shape_text(shape)}"
-        yield error("input-shape", message, span, helps=[f"give an array of shape {shape_text(shape)}"])
-    if array.dtype != kind.dtype:
-        message = f"the input `{name}` has type {array.dtype}, not {kind.value}"
-        yield error("input-type", message, span, helps=[f"convert it: `array.astype('{kind.value}')`"])
+def _mismatches(array: NDArray, tensor: Tensor) -> Iterator[Diagnostic]:
+    name, wanted = tensor.name, shape_text(tensor.shape)
+    if array.shape != tensor.shape:
+        message = f"the input `{name}` has shape {shape_text(array.shape)}, not {wanted}"
+        yield error("input-shape", message, tensor.span, helps=[f"give an array of shape {wanted}"])
+    if array.dtype != tensor.type.dtype:
+        kind = tensor.type.value
+        message = f"the input `{name}` has type {array.dtype}, not {kind}"
+        yield error("input-type", message, tensor.span, helps=[f"convert it: `array.astype('{kind}')`"])
 
 
 def shape_text(shape: tuple[int, ...]) -> str:
