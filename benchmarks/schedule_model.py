@@ -25,6 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from polyloom.ir.conversion.to_host_program import host_program
+from polyloom.ir.evaluation.host_random_inputs import made_up_inputs
 from polyloom.ir.host import HostProgram, MdHom, Nest
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import DeviceModel, choose_device, open_device
@@ -32,7 +33,6 @@ from polyloom.mdh.kernel.launch import Launch
 from polyloom.mdh.lowering.lower import emit_md_hom, has_tiles
 from polyloom.mdh.lowering.tuning_targets import TuneTarget, tune_targets
 from polyloom.mdh.runtime.arrays import DeviceArray
-from polyloom.mdh.runtime.sample_inputs import made_up_inputs
 from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace, space_of
 from polyloom.mdh.schedule.signature import key_of

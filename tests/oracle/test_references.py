@@ -19,10 +19,10 @@ import pytest
 
 from polyloom.diagnostics import PolyloomError
 from polyloom.ir.evaluation.host_inputs import shape_of
+from polyloom.ir.evaluation.host_random_inputs import made_up_inputs
 from polyloom.ir.evaluation.uninitialised import garbage
 from polyloom.ir.host import HostProgram, Role
 from polyloom.ir.verification.references import Expected
-from polyloom.mdh.runtime.sample_inputs import made_up_inputs
 from polyloom.oracle import c_reference, compiled_c, interpreter
 from polyloom.oracle.c_compiler import find_c_compiler
 from polyloom.oracle.c_reference import IN_ORDER, CReference

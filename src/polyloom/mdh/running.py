@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.evaluation.host_inputs import input_buffers, shape_of
+from polyloom.ir.evaluation.host_random_inputs import made_up_inputs, mixed_inputs
 from polyloom.ir.evaluation.random_inputs import SCALES, Scale
 from polyloom.ir.evaluation.uninitialised import garbage
 from polyloom.ir.host import HostProgram, Role
@@ -25,7 +26,6 @@ from polyloom.mdh.runtime.arguments import Bound, bind, check_names, known_param
 from polyloom.mdh.runtime.arrays import DeviceArray
 from polyloom.mdh.runtime.check import Verdict, check_run
 from polyloom.mdh.runtime.execution import Execution
-from polyloom.mdh.runtime.sample_inputs import made_up_inputs, mixed_inputs
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 
 NDArray = npt.NDArray[Any]

@@ -17,6 +17,7 @@ from polyloom.ir import Program
 from polyloom.ir.conversion.to_host_program import host_program as of_tensors
 from polyloom.ir.evaluation.host_inputs import input_buffers
 from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.host_random_inputs import mixed_inputs
 from polyloom.ir.evaluation.random_inputs import Scale
 from polyloom.ir.expressions import Binary, BinaryOp, Compare, CompareOp, Read, Select
 from polyloom.ir.host import (
@@ -34,7 +35,6 @@ from polyloom.ir.host import (
 from polyloom.ir.rounding.host_bounds import host_error_bound
 from polyloom.ir.scalar_functions.function import BinaryFunction, ScalarFunction
 from polyloom.ir.types import ElementType
-from polyloom.mdh.runtime.sample_inputs import mixed_inputs
 from polyloom.polyhedra.loops.tree import Number
 from polyloom.scop.transform import host_program
 from random_tests import tried

@@ -9,11 +9,11 @@ import pytest
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
+from polyloom.ir.evaluation.host_random_inputs import mixed_inputs
 from polyloom.ir.evaluation.random_inputs import SCALES
 from polyloom.ir.host import HostProgram
 from polyloom.ir.verification.references import Expected
 from polyloom.mdh.runtime.check import Verdict, check_run, evaluated
-from polyloom.mdh.runtime.sample_inputs import mixed_inputs
 from polyloom.scop.transform import host_program
 
 N = 1000

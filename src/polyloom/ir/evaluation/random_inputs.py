@@ -7,7 +7,8 @@ terms; where even -1 and 1 could add up to more, signs at random keep the sums s
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator as Iterator_
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,10 +69,16 @@ def random_reals(
 ) -> dict[str, NDArray] | None:
     """Return inputs whose floats are reals of mixed scale; None where no input has floats."""
     arrays = random_inputs(program, seed, density)
-    reals = [name for name, array in arrays.items() if array.dtype.kind == "f"]
-    return (
-        {**arrays, **{n: of_scale(arrays[n], scale, [seed, *n.encode()]) for n in reals}} if reals else None
-    )
+    return with_reals(arrays, arrays.keys(), scale, seed)
+
+
+def with_reals(
+    arrays: Mapping[str, NDArray], names: Collection[str], scale: Scale, seed: int
+) -> dict[str, NDArray] | None:
+    """Return arrays, those of floats among ``names`` as reals of a scale; None where none is."""
+    reals = [name for name, array in arrays.items() if array.dtype.kind == "f" and name in names]
+    drawn = {name: of_scale(arrays[name], scale, [seed, *name.encode()]) for name in reals}
+    return {**arrays, **drawn} if reals else None
 
 
 def random_inputs(
@@ -96,11 +103,24 @@ def _values(
     tensor: Tensor, largest: int, positive: bool, density: float, generator: np.random.Generator
 ) -> NDArray:
     count = math.prod(tensor.shape)
-    values = generator.integers(1, largest, count, endpoint=True)
-    if not positive:
-        values *= generator.choice([-1, 1], count)
+    values = integers(generator, (count,), largest, signed=not positive)
     values[generator.permutation(count)[round(density * count) :]] = 0
     return values.reshape(tensor.shape).astype(tensor.type.dtype)
+
+
+def integers(
+    generator: np.random.Generator, shape: tuple[int, ...], largest: int, *, signed: bool
+) -> NDArray:
+    """Return integers from 1 to ``largest``, ``signed``: half of them negative."""
+    values = generator.integers(1, largest, shape, endpoint=True)
+    return values * generator.choice([-1, 1], shape) if signed else values
+
+
+def under_roots(expression: Expression) -> Iterator_[int]:
+    """Yield the positions that are read inside of a root or logarithm."""
+    for part in walk(expression):
+        if isinstance(part, Unary) and part.op.of_positive:
+            yield from (p.position for p in walk(part.operand) if isinstance(p, Read))
 
 
 def _positive(program: Program) -> set[str]:
@@ -109,10 +129,7 @@ def _positive(program: Program) -> set[str]:
     for statement in reversed(program.statements):
         if statement.write.tensor in found:
             found |= {access.tensor for access in statement.reads}
-        for part in walk(statement.expression):
-            if isinstance(part, Unary) and part.op.of_positive:
-                inner = (p for p in walk(part.operand) if isinstance(p, Read))
-                found |= {statement.reads[p.position].tensor for p in inner}
+        found |= {statement.reads[k].tensor for k in under_roots(statement.expression)}
     return found
 
 

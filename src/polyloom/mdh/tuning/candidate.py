@@ -12,18 +12,18 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from polyloom.diagnostics import PolyloomError
+from polyloom.ir.evaluation.host_random_inputs import trial_arrays
 from polyloom.ir.host import HostProgram, MdHom, Nest
 from polyloom.mdh.device.devices import DeviceModel, open_device
 from polyloom.mdh.kernel.launch import Launch
 from polyloom.mdh.runtime.host_program import Prepared, prepare
-from polyloom.mdh.runtime.trial_data import trial_arrays
 from polyloom.mdh.tuning.check_candidate import Checker
 from polyloom.mdh.tuning.outcome import Outcome, Status
 
 if TYPE_CHECKING:
     import pyopencl as cl
 
-    from polyloom.mdh.runtime.trial_data import NDArray
+    from polyloom.ir.evaluation.host_random_inputs import NDArray
 
 Stage = Callable[[str], None]
 Emit = Callable[[MdHom, HostProgram, DeviceModel, str], Launch]

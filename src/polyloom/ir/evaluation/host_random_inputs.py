@@ -1,4 +1,4 @@
-"""Made-up inputs of a host program.
+"""Made-up inputs of a host program, and data to time and check an md_hom with.
 
 Small integers that are not 0, so that every order of summation agrees; and real numbers of mixed scale, for
 which order and rounding show. What is used as a subscript lies inside of the array that it selects from; what
@@ -8,19 +8,25 @@ stands under a root or logarithm is positive.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from polyloom.ir.evaluation.host_inputs import input_buffers, shape_of
-from polyloom.ir.evaluation.random_inputs import Scale, of_scale
-from polyloom.ir.expressions import Constant, Convert, Expression, Read, Select, Unary, walk
-from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Nest, View, walk_host
+from polyloom.ir.evaluation.random_inputs import Scale, integers, under_roots, with_reals
+from polyloom.ir.expressions import Binary, BinaryOp, Constant, Convert, Expression, Read, Select, walk
+from polyloom.ir.host import Buffer, HostNode, HostProgram, Index, MdHom, Nest, Role, View, walk_host
 
 NDArray = npt.NDArray[Any]
 
 LARGEST = 2
+
+VARIED = 100
+"""The largest value where nothing adds up: so many, that a maximum of too few elements is another one."""
+
+_GROWING = frozenset({BinaryOp.ADD, BinaryOp.SUBTRACT, BinaryOp.MULTIPLY, BinaryOp.POWER})
 
 
 def made_up_inputs(
@@ -38,11 +44,10 @@ def made_up_inputs(
     for number, buffer in enumerate(input_buffers(program)):
         generator = np.random.default_rng([seed, number])
         shape = shapes[buffer.name]
-        values = generator.integers(1, largest, shape, endpoint=True)
+        signed = buffer.name not in positive and buffer.name not in safe and buffer.type.dtype.kind in "fi"
+        values = integers(generator, shape, largest, signed=signed)
         if buffer.name in safe:
             values = generator.integers(0, max(1, safe[buffer.name]), shape)
-        elif buffer.name not in positive and buffer.type.dtype.kind in "fi":
-            values = values * generator.choice([-1, 1], shape)
         arrays[buffer.name] = np.asarray(values).astype(buffer.type.dtype)
     return arrays
 
@@ -57,10 +62,19 @@ def mixed_inputs(
     arrays = made_up_inputs(program, parameters, seed)
     nodes = list(walk_host(program.body))
     kept = _subscripts(nodes, {b.name: shape_of(b, parameters) for b in program.buffers})
-    reals = [name for name, array in arrays.items() if array.dtype.kind == "f" and name not in kept]
-    for name in reals:
-        arrays[name] = of_scale(arrays[name], scale, [seed, *name.encode()])
-    return arrays if reals else None
+    return with_reals(arrays, arrays.keys() - kept.keys(), scale, seed)
+
+
+def trial_arrays(hom: MdHom, buffers: Sequence[Buffer], seed: int = 0) -> dict[str, NDArray]:
+    """Return an array for every buffer, outputs too. The same seed gives the same arrays."""
+    given = tuple(replace(buffer, role=Role.UPDATED) for buffer in buffers)
+    program = HostProgram(name=hom.name, parameters=(), buffers=given, body=(hom,))
+    return made_up_inputs(program, {}, seed, LARGEST if _grows(hom) else VARIED)
+
+
+def _grows(hom: MdHom) -> bool:
+    combined = [r for operator in hom.combine if operator.combiner for r in operator.combiner.results]
+    return any(isinstance(p, Binary) and p.op in _GROWING for e in combined for p in walk(e))
 
 
 def _expressions(node: HostNode) -> Iterator[tuple[Expression, Sequence[View]]]:
@@ -87,9 +101,7 @@ def _views(node: HostNode) -> Iterator[tuple[View, Sequence[View]]]:
 def _positive(node: HostNode) -> Iterator[str]:
     """Yield the buffers that are read inside of a root or logarithm."""
     for expression, views in _expressions(node):
-        for part in walk(expression):
-            if isinstance(part, Unary) and part.op.of_positive:
-                yield from _read(part.operand, views)
+        yield from (views[k].buffer for k in under_roots(expression) if k < len(views))
 
 
 def _subscripts(nodes: Sequence[HostNode], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
