@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -118,8 +119,13 @@ class Import:
         return f"{self.file}:{self.line} imports {self.module}"
 
 
-def imports(root: Path = SOURCE) -> Iterator[Import]:
-    """Yield every import, also those inside functions and for type checking."""
+@cache
+def imports(root: Path = SOURCE) -> tuple[Import, ...]:
+    """Return every import, also those inside functions and for type checking."""
+    return tuple(_imports(root))
+
+
+def _imports(root: Path) -> Iterator[Import]:
     for path in sorted((root / "polyloom").rglob("*.py")):
         file = path.relative_to(root / "polyloom").as_posix()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -32,7 +32,11 @@ THIRD:  z[i] += p[i][0] + y[i];
 """The first statement is split in nine, the second is a sequential node, the third a map."""
 
 NAMES = ("S", "S_1", "S_1_1", "S_2")
-LABELS = [names for names in product(NAMES, repeat=3) if len(set(names)) == 3]
+LABELS = [
+    pytest.param(names, marks=[] if NAMES[-1] not in names else [pytest.mark.slow, pytest.mark.ci])
+    for names in product(NAMES, repeat=3)
+    if len(set(names)) == 3
+]
 
 
 def labelled(names: tuple[str, ...]) -> str:
