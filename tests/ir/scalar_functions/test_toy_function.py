@@ -30,7 +30,7 @@ from polyloom.ir.scalar_functions.function import (
 from polyloom.ir.scalar_functions.known_values import at_zero
 from polyloom.ir.scalar_functions.rounding import library
 from polyloom.ir.scalar_functions.sizes import at_most_one
-from polyloom.ir.scalar_functions.spelling import Call, Formula
+from polyloom.ir.scalar_functions.spelling import Defined, Formula
 from polyloom.ir.text.programs import print_program
 from polyloom.ir.types import ElementType
 from polyloom.mdh.kernel.helpers import helper_functions
@@ -57,7 +57,9 @@ SOFTSIGN = UnaryFunction(
     size=at_most_one,
     of_positive=False,
     instructions=10.0,
-    wafer=OnWafer(spelling=Call("softsign", rounded=False), operations=9),
+    wafer=OnWafer(
+        spelling=Defined("softsign", ("a",), "a / (1.0 + __builtin_fabs((double)a))", None), operations=9
+    ),
 )
 LAIR = "lair f(): float32 x[6] -> float32 y[6] { all (i) in (6) y[i] = softsign(x[i]) * 2 }"
 C = """
@@ -113,6 +115,14 @@ def test_processing_elements_call_it() -> None:
     assert scalar_code(expression, {0: "x"}) == "softsign_s(x)"
     assert scalar_operations(expression) == (9, 0)
     assert "softsign_h" in function_names()
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32"])
+def test_the_simulator_computes_it(kind: str) -> None:
+    program = polyloom.read_program(LAIR.replace("float32", kind))
+    mapping = polyloom.read_mapping("size: { PE[1, 1] }\ncompute_map: { f[i] -> PE[0, 0] }", program)
+    result = polyloom.simulate(program, mapping, check=True)
+    assert result.check is not None and result.check.passed
 
 
 def test_c_has_it(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from polyloom.ir.scalar_functions import error_rules, evaluation, known_values
 from polyloom.ir.scalar_functions.rounding import Rounding
 from polyloom.ir.scalar_functions.sizes import OfOne as SizeOfOne
 from polyloom.ir.scalar_functions.sizes import OfTwo as SizeOfTwo
-from polyloom.ir.scalar_functions.spelling import Call, Infix, Prefix, Spelling
+from polyloom.ir.scalar_functions.spelling import Defined, Infix, Prefix, Spelling
 from polyloom.ir.types import ElementType
 
 
@@ -36,11 +36,11 @@ class Notation(Enum):
 class OnWafer:
     """A function on a processing element: its C, and how many simple operations it takes there.
 
-    A ``Call`` is of a function of ``arithmetic.h``, which has one for each type (``exp_h``). The numbers of
-    operations are estimates, there is no public figure. Multiplications are counted for themselves.
+    The numbers of operations are estimates, there is no public figure. Multiplications are counted for
+    themselves.
     """
 
-    spelling: Call | Infix | Prefix
+    spelling: Defined | Infix | Prefix
     operations: int
 
 

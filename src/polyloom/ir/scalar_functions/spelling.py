@@ -34,6 +34,20 @@ class Formula:
 
 
 @dataclass(frozen=True)
+class Defined:
+    """A call of a function that a processing element's header defines for each type: ``exp_h``, ``exp_s``.
+
+    ``floats``, ``integers``: its result in C from ``arguments``, which is converted to their type; None where
+    it has none. What is computed in double is rounded once.
+    """
+
+    function: str
+    arguments: tuple[str, ...]
+    floats: str | None
+    integers: str | None
+
+
+@dataclass(frozen=True)
 class Infix:
     """``a sign b``."""
 

@@ -25,6 +25,7 @@ from polyloom.ir.scalar_functions.rounding import EXACT, PRODUCT, QUOTIENT, ROOT
 from polyloom.ir.scalar_functions.spelling import (
     Bits,
     Call,
+    Defined,
     Formula,
     Guarded,
     Helper,
@@ -50,8 +51,9 @@ def _analysis(
     in_lair: bool,
     c_names: tuple[str, ...],
     opencl: Spelling,
+    wafer: str,
 ) -> UnaryFunction:
-    """Return the row of a function of floats that devices compute in many steps."""
+    """Return the row of a function of floats that devices compute in many steps; ``wafer``: its C for PEs."""
     return UnaryFunction(
         name=name,
         notation=Notation.CALL,
@@ -65,7 +67,7 @@ def _analysis(
         size=size,
         of_positive=of_positive,
         instructions=15.0,
-        wafer=OnWafer(spelling=Call(name, rounded=False), operations=32),
+        wafer=OnWafer(spelling=Defined(name, ("a",), wafer, None), operations=32),
     )
 
 
@@ -84,14 +86,21 @@ def _to_integers(name: str, numpy: np.ufunc, c_names: tuple[str, ...], opencl: s
         size=sizes.same,
         of_positive=False,
         instructions=1.0,
-        wafer=OnWafer(spelling=Call(name, rounded=False), operations=32),
+        wafer=OnWafer(spelling=Defined(name, ("a",), f"__builtin_{opencl}((double)a)", "a"), operations=32),
     )
 
 
 def _extreme(
-    name: str, numpy: np.ufunc, floats: Spelling, integers: str, *, known: known_values.OfTwo, in_lair: bool
+    name: str,
+    numpy: np.ufunc,
+    floats: Spelling,
+    integers: str,
+    *,
+    known: known_values.OfTwo,
+    in_lair: bool,
+    sign: str | None,
 ) -> BinaryFunction:
-    """Return the row of a maximum or minimum: where LAIR has it, a processing element has, else C."""
+    """Return the row of a maximum or minimum: ``sign``: of its C for processing elements."""
     return BinaryFunction(
         name=name,
         notation=Notation.CALL,
@@ -104,7 +113,12 @@ def _extreme(
         known=known,
         size=sizes.larger,
         instructions=1.0,
-        wafer=OnWafer(spelling=Call(name, rounded=False), operations=1) if in_lair else None,
+        wafer=OnWafer(
+            spelling=Defined(name, ("a", "b"), f"a {sign} b || a != a ? a : b", f"a {sign} b ? a : b"),
+            operations=1,
+        )
+        if sign
+        else None,
     )
 
 
@@ -157,6 +171,7 @@ class UnaryOp:
         in_lair=True,
         c_names=("exp",),
         opencl=Call("exp", rounded=True),
+        wafer="__builtin_exp((double)a)",
     )
     LOG = _analysis(
         "log",
@@ -169,6 +184,7 @@ class UnaryOp:
         in_lair=True,
         c_names=("log",),
         opencl=Call("log", rounded=True),
+        wafer="__builtin_log((double)a)",
     )
     SQRT = _analysis(
         "sqrt",
@@ -181,6 +197,7 @@ class UnaryOp:
         in_lair=True,
         c_names=("sqrt",),
         opencl=Call("sqrt", rounded=True),
+        wafer="__builtin_sqrt((double)a)",
     )
     RSQRT = _analysis(
         "rsqrt",
@@ -193,6 +210,7 @@ class UnaryOp:
         in_lair=True,
         c_names=(),
         opencl=Call("rsqrt", rounded=True),
+        wafer="1.0 / __builtin_sqrt((double)a)",
     )
     TANH = _analysis(
         "tanh",
@@ -205,6 +223,7 @@ class UnaryOp:
         in_lair=True,
         c_names=("tanh",),
         opencl=Call("tanh", rounded=True),
+        wafer="__builtin_tanh((double)a)",
     )
     SIGMOID = _analysis(
         "sigmoid",
@@ -217,6 +236,7 @@ class UnaryOp:
         in_lair=True,
         c_names=(),
         opencl=Formula("sigmoid", "{one} / ({one} + exp(-a))"),
+        wafer="1.0 / (1.0 + __builtin_exp(-(double)a))",
     )
     ERF = _analysis(
         "erf",
@@ -229,6 +249,7 @@ class UnaryOp:
         in_lair=True,
         c_names=("erf",),
         opencl=Call("erf", rounded=True),
+        wafer="__builtin_erf((double)a)",
     )
     ABS = UnaryFunction(
         name="abs",
@@ -243,7 +264,10 @@ class UnaryOp:
         size=sizes.same,
         of_positive=False,
         instructions=1.0,
-        wafer=OnWafer(spelling=Call("abs", rounded=False), operations=1),
+        wafer=OnWafer(
+            spelling=Defined("abs", ("a",), "__builtin_fabs((double)a)", "a < 0 ? -(int64_t)a : a"),
+            operations=1,
+        ),
     )
     FLOOR = _to_integers("floor", np.floor, ("floor",), "floor")
     CEIL = _to_integers("ceil", np.ceil, ("ceil",), "ceil")
@@ -261,6 +285,7 @@ class UnaryOp:
         in_lair=True,
         c_names=("sin",),
         opencl=Call("sin", rounded=True),
+        wafer="__builtin_sin((double)a)",
     )
     COS = _analysis(
         "cos",
@@ -273,6 +298,7 @@ class UnaryOp:
         in_lair=True,
         c_names=("cos",),
         opencl=Call("cos", rounded=True),
+        wafer="__builtin_cos((double)a)",
     )
     TAN = _analysis(
         "tan",
@@ -285,6 +311,7 @@ class UnaryOp:
         in_lair=True,
         c_names=("tan",),
         opencl=Call("tan", rounded=True),
+        wafer="__builtin_tan((double)a)",
     )
     ASIN = _analysis(
         "asin",
@@ -297,6 +324,7 @@ class UnaryOp:
         in_lair=True,
         c_names=("asin",),
         opencl=Call("asin", rounded=True),
+        wafer="__builtin_asin((double)a)",
     )
     ACOS = _analysis(
         "acos",
@@ -309,6 +337,7 @@ class UnaryOp:
         in_lair=True,
         c_names=("acos",),
         opencl=Call("acos", rounded=True),
+        wafer="__builtin_acos((double)a)",
     )
     ATAN = _analysis(
         "atan",
@@ -321,6 +350,7 @@ class UnaryOp:
         in_lair=True,
         c_names=("atan",),
         opencl=Call("atan", rounded=True),
+        wafer="__builtin_atan((double)a)",
     )
     SINH = _analysis(
         "sinh",
@@ -333,6 +363,7 @@ class UnaryOp:
         in_lair=True,
         c_names=("sinh",),
         opencl=Call("sinh", rounded=True),
+        wafer="__builtin_sinh((double)a)",
     )
     COSH = _analysis(
         "cosh",
@@ -345,6 +376,7 @@ class UnaryOp:
         in_lair=True,
         c_names=("cosh",),
         opencl=Call("cosh", rounded=True),
+        wafer="__builtin_cosh((double)a)",
     )
     EXP2 = _analysis(
         "exp2",
@@ -357,6 +389,7 @@ class UnaryOp:
         in_lair=False,
         c_names=("exp2",),
         opencl=Call("exp2", rounded=True),
+        wafer="__builtin_exp2((double)a)",
     )
     LOG2 = _analysis(
         "log2",
@@ -369,6 +402,7 @@ class UnaryOp:
         in_lair=False,
         c_names=("log2",),
         opencl=Call("log2", rounded=True),
+        wafer="__builtin_log2((double)a)",
     )
     LOG10 = _analysis(
         "log10",
@@ -381,6 +415,7 @@ class UnaryOp:
         in_lair=False,
         c_names=("log10",),
         opencl=Call("log10", rounded=True),
+        wafer="__builtin_log10((double)a)",
     )
     CBRT = _analysis(
         "cbrt",
@@ -393,6 +428,7 @@ class UnaryOp:
         in_lair=False,
         c_names=("cbrt",),
         opencl=Call("cbrt", rounded=True),
+        wafer="__builtin_cbrt((double)a)",
     )
     COMPLEMENT = UnaryFunction(
         name="~",
@@ -491,7 +527,9 @@ class BinaryOp:
         known=known_values.quotient,
         size=sizes.first,
         instructions=8.0,
-        wafer=OnWafer(spelling=Call("div", rounded=False), operations=8),
+        wafer=OnWafer(
+            spelling=Defined("div", ("a", "b"), "a / b", "b == 0 ? 0 : (int64_t)a / b"), operations=8
+        ),
     )
     """Of floats: rounded to nearest. Of integers: towards zero, as in C; by zero it gives 0."""
     POWER = BinaryFunction(
@@ -510,18 +548,27 @@ class BinaryOp:
         known=known_values.never,
         size=sizes.power,
         instructions=40.0,
-        wafer=OnWafer(spelling=Call("pow", rounded=False), operations=32),
+        wafer=OnWafer(
+            spelling=Defined(
+                "pow", ("a", "b"), "__builtin_pow((double)a, (double)b)", "pe_integer_power(a, b)"
+            ),
+            operations=32,
+        ),
     )
-    MAXIMUM = _extreme("max", np.maximum, Helper("nan_max"), "max", known=of_both(max), in_lair=True)
+    MAXIMUM = _extreme(
+        "max", np.maximum, Helper("nan_max"), "max", known=of_both(max), in_lair=True, sign=">"
+    )
     """NaN propagates."""
-    MINIMUM = _extreme("min", np.minimum, Helper("nan_min"), "min", known=of_both(min), in_lair=True)
+    MINIMUM = _extreme(
+        "min", np.minimum, Helper("nan_min"), "min", known=of_both(min), in_lair=True, sign="<"
+    )
     """NaN propagates."""
     FMAX = _extreme(
-        "fmax", np.fmax, Call("fmax", rounded=True), "max", known=known_values.never, in_lair=False
+        "fmax", np.fmax, Call("fmax", rounded=True), "max", known=known_values.never, in_lair=False, sign=None
     )
     """The operand that is no NaN, as in C."""
     FMIN = _extreme(
-        "fmin", np.fmin, Call("fmin", rounded=True), "min", known=known_values.never, in_lair=False
+        "fmin", np.fmin, Call("fmin", rounded=True), "min", known=known_values.never, in_lair=False, sign=None
     )
     """The operand that is no NaN, as in C."""
     REMAINDER = BinaryFunction(

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 
 from polyloom.folders import write_folder as write_files
 from polyloom.wafer.host.manifest import manifest
 from polyloom.wafer.machine.instructions import table_text
 from polyloom.wafer.program.wafer_program import WaferProgram
-from polyloom.wafer.simulator.build import INSTRUCTIONS, ROLE_HEADERS
+from polyloom.wafer.simulator.build import INSTRUCTIONS, role_headers
 
 
 def folder_files(program: WaferProgram) -> dict[str, str]:
     """Return all files but the manifest, name to text: the emitted ones, the headers that they include."""
-    native = files("polyloom.wafer.simulator") / "native"
-    headers = {name: (native / name).read_text(encoding="utf-8") for name in ROLE_HEADERS}
-    return {**program.files, **headers, INSTRUCTIONS: table_text()}
+    return {**program.files, **role_headers(), INSTRUCTIONS: table_text()}
 
 
 def write_folder(program: WaferProgram, folder: Path, chosen_map: str | None = None) -> tuple[str, ...]:

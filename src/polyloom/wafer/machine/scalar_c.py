@@ -30,7 +30,7 @@ from polyloom.ir.scalar_functions.function import (
     OnWafer,
     ScalarFunction,
 )
-from polyloom.ir.scalar_functions.spelling import Call, Infix, Prefix
+from polyloom.ir.scalar_functions.spelling import Defined, Infix, Prefix
 from polyloom.ir.types import ElementType
 
 C_TYPES = {
@@ -95,10 +95,28 @@ def literal(value: float | int, element: ElementType) -> str:
 
 def function_names() -> frozenset[str]:
     """Return the names of all functions that scalar code may call."""
-    rows = [*(row.wafer for row in UNARY.values()), *(row.wafer for row in BINARY.values())]
-    functions = [r.spelling.function for r in rows if r is not None and isinstance(r.spelling, Call)]
-    typed = (f"{function}_{suffix}" for function in [*functions, "neg"] for suffix in _SUFFIX.values())
+    typed = (f"{row.function}_{suffix}" for row in _defined() for suffix in _SUFFIX.values())
     return frozenset((*typed, *_CONVERSION.values()))
+
+
+def function_table() -> str:
+    """Return the C functions of the table of scalar functions, as the macros of a header, one line each."""
+    floats = [_definition(row, row.floats) for row in _defined() if row.floats is not None]
+    integers = [_definition(row, row.integers) for row in _defined() if row.integers is not None]
+    return "".join(
+        f"#define PE_FUNCTIONS_OF_{kind}(type, suffix)" + "".join(f" \\\n  {line}" for line in lines) + "\n"
+        for kind, lines in (("FLOATS", floats), ("INTEGERS", integers))
+    )
+
+
+def _definition(row: Defined, body: str) -> str:
+    parameters = ", ".join(f"type {name}" for name in row.arguments)
+    return f"static inline type {row.function}_##suffix({parameters}) {{ return (type)({body}); }}"
+
+
+def _defined() -> list[Defined]:
+    rows = [*(row.wafer for row in UNARY.values()), *(row.wafer for row in BINARY.values())]
+    return [r.spelling for r in rows if r is not None and isinstance(r.spelling, Defined)]
 
 
 def _is_float32(value: float) -> bool:
@@ -107,7 +125,7 @@ def _is_float32(value: float) -> bool:
 
 def _function(op: ScalarFunction[Any], operands: Sequence[str], element: ElementType) -> str:
     match _on_wafer(op).spelling:
-        case Call(function=function):
+        case Defined(function=function):
             return f"{function}_{_SUFFIX[element]}({', '.join(operands)})"
         case Prefix(sign=sign):
             (operand,) = operands

@@ -17,11 +17,11 @@ from pathlib import Path
 from polyloom.caches import cache_folder, kept, work_folder
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.programs import ProgramFault, first_error, run_program
+from polyloom.wafer.machine.scalar_c import function_table
 from polyloom.wafer.simulator.compilers import NATIVE, Compiler, find_compiler
 
 INSTRUCTIONS = "instructions.inc"
-ROLE_HEADERS = ("pe.h", "arithmetic.h", "layout.h")
-TABLE_FILES = ("instructions.c", "fabric.h", *ROLE_HEADERS)
+FUNCTIONS = "functions.inc"
 MOST_BYTES = 256 * 2**20
 """How much the cache may hold before it is trimmed."""
 SPARED_SECONDS = 3600.0
@@ -75,19 +75,24 @@ def build_program(
 
 def _simulator_unit(compiler: Compiler) -> Unit:
     """Return the simulator, which is the same for all programs: it knows their instructions by number."""
-    return Unit("simulator.c", {**_native_texts(), INSTRUCTIONS: ""}, compiler.flags)
+    return Unit("simulator.c", {**_native_texts(), **role_headers(), INSTRUCTIONS: ""}, compiler.flags)
 
 
 def _table_unit(instructions: str, compiler: Compiler) -> Unit:
-    texts = {name: _native_texts()[name] for name in TABLE_FILES}
-    return Unit("instructions.c", {**texts, INSTRUCTIONS: instructions}, compiler.flags)
+    texts = {name: _native_texts()[name] for name in ("instructions.c", "fabric.h")}
+    return Unit("instructions.c", {**texts, **role_headers(), INSTRUCTIONS: instructions}, compiler.flags)
 
 
 def _emitted_unit(name: str, emitted: Mapping[str, str], instructions: str, compiler: Compiler) -> Unit:
-    headers = {header: _native_texts()[header] for header in ROLE_HEADERS}
     shared = {other: text for other, text in emitted.items() if not other.endswith(".c")}
-    texts = {**headers, **shared, INSTRUCTIONS: instructions, name: emitted[name]}
+    texts = {**role_headers(), **shared, INSTRUCTIONS: instructions, name: emitted[name]}
     return Unit(name, texts, compiler.flags + compiler.bounds_flags)
+
+
+def role_headers() -> dict[str, str]:
+    """Return the headers of emitted code, by name; the functions in them are those of the table."""
+    texts = {name: _native_texts()[name] for name in ("pe.h", "arithmetic.h", "layout.h")}
+    return {**texts, FUNCTIONS: function_table()}
 
 
 @cache
