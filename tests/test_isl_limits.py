@@ -13,9 +13,12 @@ import polyloom
 from polyloom import api
 from polyloom.cli.main import run
 from polyloom.diagnostics import Unsupported
+from polyloom.pipeline import analyse_layer
 from polyloom.polyhedra import effort
-from polyloom.polyhedra.effort import none_outside, refusing
+from polyloom.polyhedra.effort import TooHardError, at_most, none_outside, refusing
 from polyloom.sources import Reading, load_host_programs, load_parts
+from polyloom.wafer.routing.all_routes import route
+from polyloom.wafer.simd.decision import SimdOptions
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 WITHOUT_ISL = {
@@ -109,3 +112,26 @@ def test_the_innermost_question_is_named() -> None:
     with expected, refusing("everything", 10_000), inner:
         for k in range(100):
             isl.Set(f"{{ [i] : 0 <= i < {k} }}").lexmin()
+
+
+def test_the_questions_of_a_map_and_its_routes_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """However much isl may spend, it is given up on a statement, a tensor, or a question of its own."""
+    said, allowed = [], 10_000.0
+    while not said or said[-1]:
+        monkeypatch.setattr(effort, "WHOLE", int(allowed))
+        run(["simulate", str(EXAMPLES / "conv1d.lair"), "--map", str(EXAMPLES / "conv1d.map")])
+        said.append(capsys.readouterr().err)
+        allowed *= 1.2
+    questions = [text.partition("too long to find ")[2].partition("\n")[0] for text in said[:-1]]
+    assert {"the ports of `y`", "where the results of `C` go"} <= {*questions}
+    assert not {"a mapping", "the stages of the layer", "the code of the PEs", ""} & {*questions}
+
+
+def test_what_the_routes_are_of_is_named() -> None:
+    program = polyloom.read_program(EXAMPLES / "conv1d.lair")
+    analysis = analyse_layer(program, polyloom.read_mapping(EXAMPLES / "conv1d.map", program), SimdOptions())
+    for operations in (10, 1000):
+        with pytest.raises(TooHardError, match="the routes of "), at_most(operations):
+            route(analysis.graph, analysis.border, 24)

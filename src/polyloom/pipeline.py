@@ -25,7 +25,7 @@ from polyloom.mdh.runtime.arguments import Signature, known_parameters
 from polyloom.mdh.tuning.database import Database
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 from polyloom.mdh.tuning.tune import Observer, Tuned, TuneOptions
-from polyloom.polyhedra.effort import refusing
+from polyloom.polyhedra.effort import naming, refusing
 from polyloom.scop.model import Origin, Scop, ScopArray
 from polyloom.sources import Given, LoadedHost, Reading, is_loops, load_host_programs, loops, only_program
 from polyloom.wafer.analysis import LayerAnalysis
@@ -61,10 +61,12 @@ def analyse_layer(
     border = peel_border(program, mapping)
     simple = build_tasks(program, border.compute, border.written)
     with_simd = options.mode is not SimdMode.OFF
-    graph, reductions = plan_reductions(simple, border, options.machine, reduction, simd=with_simd)
+    with naming("the order of the reductions"):
+        graph, reductions = plan_reductions(simple, border, options.machine, reduction, simd=with_simd)
     arrays = allocate(graph)
     simd = tuple(_vectorised(task, arrays, options, graph) for task in graph.compute)
-    laid_out = lay_out(enlarge(arrays, simd), simd, border.compute.state, options)
+    with naming("how arrays lie in the PEs' memory"):
+        laid_out = lay_out(enlarge(arrays, simd), simd, border.compute.state, options)
     wanted = simd if options.mode is not SimdMode.OFF else ()
     missed = [r for a in wanted if (r := missed_remark(a)) is not None]
     remarks = (*graph.remarks, *missed)

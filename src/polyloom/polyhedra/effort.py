@@ -20,7 +20,11 @@ _T = TypeVar("_T")
 
 
 class TooHardError(Exception):
-    """isl did more operations than allowed; the text is the question."""
+    """isl did more operations than allowed; the text is the question, ``span`` what it is about."""
+
+    def __init__(self, question: str, span: Span | None = None) -> None:
+        super().__init__(question)
+        self.span = span
 
 
 class _Limits:
@@ -66,6 +70,21 @@ def at_most(operations: int, question: str = "isl") -> Iterator[None]:
 
 
 @contextmanager
+def naming(question: str, span: Span | None = None) -> Iterator[None]:
+    """Say what is asked inside, for when a scope around has no operations left. Raises TooHardError then."""
+    try:
+        yield
+    except TooHardError:
+        raise
+    except Exception as fault:
+        if _exhausted():
+            raise TooHardError(question, span) from fault
+        raise
+    if _exhausted():
+        raise TooHardError(question, span)
+
+
+@contextmanager
 def refusing(question: str, operations: int = 0, span: Span | None = None) -> Iterator[None]:
     """Do the same where there is nothing to fall back to; without a number, as a whole command may take.
 
@@ -81,7 +100,8 @@ def refusing(question: str, operations: int = 0, span: Span | None = None) -> It
         message = f"it takes too long to find {fault}"
         notes = [f"isl was given up on after {operations or WHOLE:,} of its operations"]
         helps = ["simplify bounds, subscripts or the map, or divide the program"]
-        raise Unsupported(error("isl-effort", message, span, notes=notes, helps=helps)) from fault
+        where = fault.span or span
+        raise Unsupported(error("isl-effort", message, where, notes=notes, helps=helps)) from fault
 
 
 WHOLE = 4_000_000_000

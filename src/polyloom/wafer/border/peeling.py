@@ -16,10 +16,11 @@ import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, Unsupported, error
 from polyloom.ir.program import Program
+from polyloom.polyhedra.effort import naming
 from polyloom.polyhedra.simplify import settled
 from polyloom.polyhedra.text.points import sample_of
 from polyloom.wafer.border.adapters import Adapter, adapter_of
-from polyloom.wafer.border.demands import input_demands, output_demands
+from polyloom.wafer.border.demands import Demand, input_demands, output_demands
 from polyloom.wafer.border.line import numbered
 from polyloom.wafer.dataflow.reductions import Written, written_by
 from polyloom.wafer.dataflow.streams import named_index, on_side
@@ -67,10 +68,11 @@ def peel_border(program: Program, given: Mapping) -> Border:
     turn it.
     """
     written = written_by(program, given)
-    demands = [*input_demands(program, given), *output_demands(program, given, written)]
+    with naming("what crosses the border"):
+        demands = [*input_demands(program, given), *output_demands(program, given, written)]
     if not demands:
         return Border(given=given, compute=given, origin=(0, 0), adapters=(), written=written)
-    adapters = tuple(adapter_of(program, given, demand) for demand in demands)
+    adapters = tuple(_adapter(program, given, demand) for demand in demands)
     peeled = {adapter.side for adapter in adapters}
     origin = int(Side.WEST in peeled), int(Side.NORTH in peeled)
     grid = Grid(
@@ -85,6 +87,11 @@ def peel_border(program: Program, given: Mapping) -> Border:
         adapters=adapters,
         written=written_by(program, compute),
     )
+
+
+def _adapter(program: Program, given: Mapping, demand: Demand) -> Adapter:
+    with naming(f"how `{demand.tensor}` crosses the border"):
+        return adapter_of(program, given, demand)
 
 
 def _compute_view(

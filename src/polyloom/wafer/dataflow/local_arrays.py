@@ -15,6 +15,7 @@ from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.box_hull import BoxHull, box_hull
+from polyloom.polyhedra.effort import naming
 from polyloom.polyhedra.functions import coefficients, compose, minus_offset
 from polyloom.wafer.dataflow.streams import needed_elements
 from polyloom.wafer.dataflow.tasks import TaskGraph
@@ -153,10 +154,11 @@ def allocate(graph: TaskGraph) -> dict[str, LocalArray]:
     program = graph.program
     arrays: dict[str, LocalArray] = {}
     for tensor in program.tensors:
-        elements = _kept_elements(graph, tensor.name)
-        if elements is not None and not elements.is_empty():
-            array = array_of(tensor.name, tensor.type, elements.coalesce())
-            arrays[tensor.name] = replace(array, given=tensor.name in program.inputs)
+        with naming(f"what each PE keeps of `{tensor.name}`", tensor.span):
+            elements = _kept_elements(graph, tensor.name)
+            if elements is not None and not elements.is_empty():
+                array = array_of(tensor.name, tensor.type, elements.coalesce())
+                arrays[tensor.name] = replace(array, given=tensor.name in program.inputs)
     return arrays
 
 

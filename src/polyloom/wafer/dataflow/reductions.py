@@ -21,6 +21,7 @@ from polyloom.ir.relations import access_relation, element_set
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain, parametric_point
 from polyloom.polyhedra.bounds import integer_bounds
+from polyloom.polyhedra.effort import naming
 from polyloom.polyhedra.simplify import settled
 from polyloom.wafer.dataflow.streams import all_needed, along_lines, on_side, parametric_universe
 from polyloom.wafer.dataflow.transfers import Move, moves_of
@@ -217,7 +218,12 @@ class Written:
 
 def written_by(program: Program, mapping: Mapping) -> tuple[Written, ...]:
     """Return what PEs write of each tensor, in order of definition."""
-    return tuple(written_of(program, mapping, statement) for statement in program.statements)
+    return tuple(_named_written(program, mapping, statement) for statement in program.statements)
+
+
+def _named_written(program: Program, mapping: Mapping, statement: Statement) -> Written:
+    with naming(f"where the results of `{statement.name}` go", statement.span):
+        return written_of(program, mapping, statement)
 
 
 def build_results(program: Program, mapping: Mapping, written: Sequence[Written]) -> tuple[Results, ...]:
@@ -226,6 +232,11 @@ def build_results(program: Program, mapping: Mapping, written: Sequence[Written]
 
 
 def _results_of(program: Program, mapping: Mapping, here: Written) -> Results:
+    with naming(f"where the results of `{here.statement.name}` go", here.statement.span):
+        return _found_results(program, mapping, here)
+
+
+def _found_results(program: Program, mapping: Mapping, here: Written) -> Results:
     tensor = here.statement.write.tensor
     complete = here.holders
     ports = mapping.outputs.get(tensor)

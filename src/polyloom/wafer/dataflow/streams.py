@@ -17,6 +17,7 @@ from polyloom.ir.program import Program, Statement
 from polyloom.ir.relations import access_relation
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import PE_PARAMETERS, parametric_point
+from polyloom.polyhedra.effort import naming
 from polyloom.polyhedra.text.points import sample_of
 from polyloom.wafer.mapping.grid import Grid, Side
 from polyloom.wafer.mapping.mapping import Mapping
@@ -97,9 +98,10 @@ def build_streams(program: Program, mapping: Mapping) -> tuple[Stream, ...]:
     streams: list[Stream] = []
     faults: list[Diagnostic] = []
     for tensor, schedule in mapping.inputs.items():
-        needed = all_needed(program, mapping, tensor)
-        found = [s for side in Side if (s := _stream(program, mapping, tensor, schedule, side, needed))]
-        faults += _delivery_faults(mapping, tensor, found, needed)
+        with naming(f"how `{tensor}` reaches its PEs", mapping.span("iport_map")):
+            needed = all_needed(program, mapping, tensor)
+            found = [s for side in Side if (s := _stream(program, mapping, tensor, schedule, side, needed))]
+            faults += _delivery_faults(mapping, tensor, found, needed)
         streams += [s for s in found if not s.receivers.is_empty()]
     if faults:
         raise PolyloomError(*faults)

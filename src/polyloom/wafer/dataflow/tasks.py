@@ -20,6 +20,7 @@ from polyloom.ir.program import Access, Program, Statement
 from polyloom.ir.relations import access_relation
 from polyloom.ir.scalar_functions.known_values import Number
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_range
+from polyloom.polyhedra.effort import naming
 from polyloom.polyhedra.simplify import settled
 from polyloom.wafer.dataflow.reductions import Results, Written, build_results
 from polyloom.wafer.dataflow.sparsity import initial_value, zeros_may_be_dropped
@@ -160,7 +161,8 @@ def build_tasks(program: Program, mapping: Mapping, written: Sequence[Written]) 
     remarks = tuple(_stored_remarks(program, mapping, triggers))
     compute: list[ComputeTask] = []
     for statement in program.statements:
-        compute += _compute_tasks(mapping, statement, triggers[statement.name], streams)
+        with naming(f"the tasks of `{statement.name}`", statement.span):
+            compute += _compute_tasks(mapping, statement, triggers[statement.name], streams)
     stores = tuple(s for stream in streams if (s := _store(program, mapping, stream, triggers)))
     initialize = tuple(_initializations(program, mapping, triggers, stores))
     awaited = _awaited_reductions(program, triggers, results)

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Span, error
-from polyloom.ir.program import Program
+from polyloom.ir.program import Program, Statement, Tensor
 from polyloom.ir.relations import element_set, instance_set
+from polyloom.polyhedra.effort import naming
 from polyloom.polyhedra.text.points import sample_of
-from polyloom.wafer.mapping.grid import Side
+from polyloom.wafer.mapping.grid import Grid, Side
 from polyloom.wafer.mapping.mapping import Mapping
 
 MAX_INDEX = 2**16 - 1
@@ -36,25 +37,30 @@ def _placement_faults(mapping: Mapping, program: Program) -> Iterator[Diagnostic
             message = f"`compute_map` places no instance of `{statement.name}`"
             yield error("map-placement", message, span, helps=[f"add `{statement.name}[...] -> PE[...]`"])
             continue
-        missing = instance_set(statement).subtract(placed.domain())
-        if not missing.is_empty():
-            message = f"`compute_map` does not place every instance of `{statement.name}`"
-            helps = ["drop the condition, or add a part for the instances that it leaves out"]
-            notes = [f"{sample_of(missing)} has no PE"]
-            yield error("map-placement", message, span, notes=notes, helps=helps)
-        elif not placed.is_single_valued():
-            yield _placed_twice(placed, statement.name, span)
-        outside = placed.range().subtract(mapping.grid.pes())
-        if not outside.is_empty():
-            inside = f"{{ PE[0:{mapping.grid.width - 1}, 0:{mapping.grid.height - 1}] }}"
-            culprit = sample_of(placed.intersect_range(outside).domain())
-            yield error(
-                "map-placement",
-                f"`compute_map` places instances of `{statement.name}` outside the rectangle",
-                span,
-                notes=[f"{culprit} is placed on {sample_of(outside)}; the rectangle is {inside}"],
-                helps=["change the placement, or enlarge `size`"],
-            )
+        with naming(f"the PEs of `{statement.name}`", span):
+            yield from _faults_of(statement, placed, mapping.grid, span)
+
+
+def _faults_of(statement: Statement, placed: isl.Map, grid: Grid, span: Span | None) -> Iterator[Diagnostic]:
+    missing = instance_set(statement).subtract(placed.domain())
+    if not missing.is_empty():
+        message = f"`compute_map` does not place every instance of `{statement.name}`"
+        helps = ["drop the condition, or add a part for the instances that it leaves out"]
+        notes = [f"{sample_of(missing)} has no PE"]
+        yield error("map-placement", message, span, notes=notes, helps=helps)
+    elif not placed.is_single_valued():
+        yield _placed_twice(placed, statement.name, span)
+    outside = placed.range().subtract(grid.pes())
+    if not outside.is_empty():
+        inside = f"{{ PE[0:{grid.width - 1}, 0:{grid.height - 1}] }}"
+        culprit = sample_of(placed.intersect_range(outside).domain())
+        yield error(
+            "map-placement",
+            f"`compute_map` places instances of `{statement.name}` outside the rectangle",
+            span,
+            notes=[f"{culprit} is placed on {sample_of(outside)}; the rectangle is {inside}"],
+            helps=["change the placement, or enlarge `size`"],
+        )
 
 
 def _placed_twice(placed: isl.Map, name: str, span: Span | None) -> Diagnostic:
@@ -85,17 +91,22 @@ def _first_pair(relation: isl.Map) -> tuple[isl.Set, isl.Set]:
 def _port_faults(mapping: Mapping, program: Program) -> Iterator[Diagnostic]:
     for key, ports in (("iport_map", mapping.inputs), ("oport_map", mapping.outputs)):
         for name, schedule in ports.items():
-            yield from _adjacency_faults(mapping, key, name, schedule)
-            yield from _order_faults(mapping, key, name, schedule)
-            missing = element_set(program.tensor(name)).subtract(schedule.domain())
-            if key == "oport_map" and not missing.is_empty():
-                yield error(
-                    "map-port-missing",
-                    f"not every element of `{name}` leaves",
-                    mapping.span(key),
-                    notes=[f"`{key}` has no port for {sample_of(missing)}"],
-                    helps=["give it one, or leave the tensor out: it then stays in PE memory"],
-                )
+            with naming(f"the ports of `{name}`", mapping.span(key)):
+                yield from _adjacency_faults(mapping, key, name, schedule)
+                yield from _order_faults(mapping, key, name, schedule)
+                yield from _missing_faults(mapping, key, program.tensor(name), schedule)
+
+
+def _missing_faults(mapping: Mapping, key: str, tensor: Tensor, schedule: isl.Map) -> Iterator[Diagnostic]:
+    missing = element_set(tensor).subtract(schedule.domain())
+    if key == "oport_map" and not missing.is_empty():
+        yield error(
+            "map-port-missing",
+            f"not every element of `{tensor.name}` leaves",
+            mapping.span(key),
+            notes=[f"`{key}` has no port for {sample_of(missing)}"],
+            helps=["give it one, or leave the tensor out: it then stays in PE memory"],
+        )
 
 
 def _adjacency_faults(mapping: Mapping, key: str, name: str, schedule: isl.Map) -> Iterator[Diagnostic]:

@@ -9,6 +9,7 @@ from typing import TypeVar
 import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Span, error
+from polyloom.polyhedra.effort import naming
 
 KEYS = ("size", "compute_map", "iport_map", "oport_map", "sparse", "state", "trigger")
 
@@ -57,6 +58,11 @@ _Parsed = TypeVar("_Parsed", isl.Set, isl.UnionMap)
 
 def _parsed(entry: Entry, kind: type[_Parsed], example: str) -> _Parsed:
     _check_braces(entry)
+    with naming(f"what `{entry.key}` of the map says", entry.key_span):
+        return _read(entry, kind, example)
+
+
+def _read(entry: Entry, kind: type[_Parsed], example: str) -> _Parsed:
     try:
         found = kind(entry.text)
     except isl.Error as fault:

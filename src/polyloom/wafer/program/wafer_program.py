@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polyloom.diagnostics import Unsupported, error
+from polyloom.polyhedra.effort import naming
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.codegen.border import border_role_code
 from polyloom.wafer.machine.model import Machine
@@ -61,14 +62,17 @@ def survey(analysis: LayerAnalysis, machine: Machine) -> Survey:
     Raises Unsupported (``wafer-colors``, ``wafer-deadlock``) where no routes or no order were found.
     """
     routing = route(analysis.graph, analysis.border, machine.colors)
-    found = [activities_on(analysis, role) for role in find_roles(analysis)]
-    border = adapter_roles(analysis, routing.adapters)
-    policy = choose_policy(analysis, found, border)
+    with naming("the roles of the PEs"):
+        found = [activities_on(analysis, role) for role in find_roles(analysis)]
+        border = adapter_roles(analysis, routing.adapters)
+    with naming("an order without deadlock"):
+        policy = choose_policy(analysis, found, border)
     roles = (
         *(_role_program(analysis, machine, here, policy) for here in found),
         *(_border_program(analysis, machine, here) for here in border),
     )
-    return Survey(roles, resources_of(machine, routing, roles), policy, routing)
+    with naming("what the programs of the PEs take of the machine"):
+        return Survey(roles, resources_of(machine, routing, roles), policy, routing)
 
 
 def compile_program(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
@@ -82,10 +86,12 @@ def compile_program(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
     check_fits(analysis.mapping, machine, found.resources)
     roles, routing = found.roles, found.routing
     files = {f"{p.code.name}.c": role_file(p.code) for p in roles}
-    parts = tuple((p.pes, p.code, p.origin, _bindings(analysis, routing, p)) for p in roles)
-    files["layout.c"] = layout_file(analysis.border.given.grid, parts, routing)
+    with naming("the layout of the PEs"):
+        parts = tuple((p.pes, p.code, p.origin, _bindings(analysis, routing, p)) for p in roles)
+        files["layout.c"] = layout_file(analysis.border.given.grid, parts, routing)
     files["integers.h"] = INTEGERS_H
-    inputs, outputs = inputs_of(analysis, routing), outputs_of(analysis, routing)
+    with naming("the ports of the rectangle"):
+        inputs, outputs = inputs_of(analysis, routing), outputs_of(analysis, routing)
     return WaferProgram(
         analysis=analysis,
         machine=machine,
@@ -102,12 +108,14 @@ def compile_program(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
 def _role_program(
     analysis: LayerAnalysis, machine: Machine, here: RoleActivities, policy: SynchronisationPolicy
 ) -> RoleProgram:
-    code = with_reloads(role_code(analysis, here, policy), machine.operand_descriptors)
+    with naming(f"the program of the PEs `{here.role.name}`"):
+        code = with_reloads(role_code(analysis, here, policy), machine.operand_descriptors)
     return RoleProgram(here, code, analysis.border.origin, memory_fields(code))
 
 
 def _border_program(analysis: LayerAnalysis, machine: Machine, here: AdapterRole) -> RoleProgram:
-    code = with_reloads(border_role_code(analysis, here), machine.operand_descriptors)
+    with naming(f"the program of the border's PEs `{here.role.name}`"):
+        code = with_reloads(border_role_code(analysis, here), machine.operand_descriptors)
     return RoleProgram(here, code, (0, 0), memory_fields(code))
 
 

@@ -12,6 +12,7 @@ from functools import cached_property
 import islpy as isl
 
 from polyloom.diagnostics import Unsupported, error
+from polyloom.polyhedra.effort import naming
 from polyloom.wafer.border.peeling import Border
 from polyloom.wafer.dataflow.tasks import TaskGraph
 from polyloom.wafer.mapping.grid import Grid, Side
@@ -99,9 +100,11 @@ def route(graph: TaskGraph, border: Border, colors: int) -> Routing:
 
     Raises Unsupported ``wafer-colors`` where the machine has fewer than are needed.
     """
-    numbered = _numbered(graph, border)
-    uses = _uses(numbered)
-    found = color_uses(list(uses.values()), colors)
+    with naming("the routes"):
+        numbered = _numbered(graph, border)
+    with naming("the colors of the routes"):
+        uses = _uses(numbered)
+        found = color_uses(list(uses.values()), colors)
     if found is None:
         raise _too_many(graph, list(uses.values()), colors)
     known = dict(zip(uses, found, strict=True))
@@ -133,16 +136,20 @@ def _numbered(graph: TaskGraph, border: Border) -> Routing:
     inside: list[Route] = []
     crossing: list[Route] = []
     for colored in streams:
-        inside += _stream_routes(graph.mapping.grid, colored)
-        crossing += stream_crossing(border, colored)
+        with naming(f"the routes of `{colored.stream.tensor}`"):
+            inside += _stream_routes(graph.mapping.grid, colored)
+            crossing += stream_crossing(border, colored)
     for chain_ in chains:
-        inside += _chain_routes(chain_)
-        crossing += chain_crossing(border, chain_)
+        with naming(f"the routes of the sums of `{chain_.chain.tensor}`"):
+            inside += _chain_routes(chain_)
+            crossing += chain_crossing(border, chain_)
     routes = [replace(r, pes=border.to_given(r.pes)) for r in inside] + crossing
     for adapter in adapters:
-        routes += adapter_routes(adapter)
-    for going in traffic:
-        routes += traffic_routes(going, neighbours[going.ahead])
+        with naming(f"the routes of `{adapter.adapter.tensor}` along the border"):
+            routes += adapter_routes(adapter)
+    with naming("the routes between neighbours"):
+        for going in traffic:
+            routes += traffic_routes(going, neighbours[going.ahead])
     used = tuple(r for r in routes if not r.pes.is_empty())
     return Routing(
         streams=streams,
