@@ -23,6 +23,7 @@ ROOMS = (
     ("__main__",),
     ("cli",),
     ("__init__",),
+    ("function",),
     ("api",),
     ("report",),
     ("pipeline",),

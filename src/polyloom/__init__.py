@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from polyloom.api import (
+        Choice,
         CompiledLayer,
         CompiledProgram,
         DeviceArray,
         DeviceModel,
         Explanation,
+        LoopExplanation,
         RunResult,
+        choose_mapping,
         compile,
         compile_wafer,
         devices,
@@ -39,16 +42,31 @@ if TYPE_CHECKING:
         tune,
     )
     from polyloom.diagnostics import PolyloomError, Unsupported
+    from polyloom.function import Argument, Function, load
+
+_ELSEWHERE = {
+    "Argument": "polyloom.function",
+    "Function": "polyloom.function",
+    "PolyloomError": "polyloom.diagnostics",
+    "Unsupported": "polyloom.diagnostics",
+    "load": "polyloom.function",
+}
+"""The modules of what is not in ``polyloom.api``."""
 
 __all__ = [
+    "Argument",
+    "Choice",
     "CompiledLayer",
     "CompiledProgram",
     "DeviceArray",
     "DeviceModel",
     "Explanation",
+    "Function",
+    "LoopExplanation",
     "PolyloomError",
     "RunResult",
     "Unsupported",
+    "choose_mapping",
     "compile",
     "compile_wafer",
     "devices",
@@ -57,6 +75,7 @@ __all__ = [
     "explain",
     "from_tensorflow",
     "from_torch",
+    "load",
     "random_inputs",
     "read_mapping",
     "read_model",
@@ -75,8 +94,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'polyloom' has no attribute {name!r}")
     from importlib import import_module
 
-    home = "polyloom.diagnostics" if name in ("PolyloomError", "Unsupported") else "polyloom.api"
-    return getattr(import_module(home), name)
+    return getattr(import_module(_ELSEWHERE.get(name, "polyloom.api")), name)
 
 
 def __dir__() -> list[str]:

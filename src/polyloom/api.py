@@ -14,16 +14,17 @@ import pathlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Unsupported, error
 from polyloom.frontends.graph.imported import Imported
-from polyloom.ir import evaluate, random_inputs
 from polyloom.ir.conversion.split_layers import Layer, layers_of
+from polyloom.ir.evaluation.programs import evaluate as evaluated
 from polyloom.ir.evaluation.random_inputs import Scale
+from polyloom.ir.evaluation.random_inputs import random_inputs as made_up_integers
 from polyloom.ir.program import Program
 from polyloom.ir.verification.references import Reference
 from polyloom.mdh.compiled import CompiledProgram
@@ -35,6 +36,7 @@ from polyloom.mdh.runtime.arrays import DeviceArray
 from polyloom.mdh.tuning.database import Database, default_path
 from polyloom.mdh.tuning.tune import Progress as TuneProgress
 from polyloom.mdh.tuning.tune import Tuned, TuneOptions
+from polyloom.models import model_inputs, model_reals
 from polyloom.pipeline import (
     analyse_layer,
     check_tuned,
@@ -45,12 +47,26 @@ from polyloom.pipeline import (
     tune_opencl,
 )
 from polyloom.polyhedra.effort import limited
-from polyloom.sources import Reading, load_host_programs, load_model, load_tensors, text_of
+from polyloom.scop.model import Scop
+from polyloom.scop.transform import ReductionMode, Transformation, host_program
+from polyloom.sources import (
+    Given,
+    Loaded,
+    Reading,
+    is_path,
+    is_text,
+    load_host_programs,
+    load_model,
+    load_scops,
+    load_tensors,
+    text_of,
+)
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.collectives import ReductionShape
 from polyloom.wafer.explain.document import explanation, resources_document
 from polyloom.wafer.explain.grids import watched_pes
 from polyloom.wafer.explain.layers import LayerRun, ModelRun
+from polyloom.wafer.host.folder import write_folder
 from polyloom.wafer.host.manifest import manifest
 from polyloom.wafer.machine.model import Machine, load_machine
 from polyloom.wafer.machine.options import Extension, without
@@ -76,6 +92,7 @@ __all__ = [
     "DeviceArray",
     "DeviceModel",
     "Explanation",
+    "LoopExplanation",
     "RunResult",
     "choose_mapping",
     "compile",
@@ -84,6 +101,7 @@ __all__ = [
     "drop_in",
     "evaluate",
     "explain",
+    "from_tensorflow",
     "from_torch",
     "random_inputs",
     "read_mapping",
@@ -108,6 +126,16 @@ class Explanation:
     """Every stage of the analysis of a layer, as values (``analysis``) and as a document (``json``)."""
 
     analysis: LayerAnalysis
+
+    def __repr__(self) -> str:
+        return f"<Explanation of {self.analysis.program.name}: {len(self.analysis.simd)} tasks; print it>"
+
+    def __str__(self) -> str:
+        """Return what ``polyloom explain`` prints."""
+        from polyloom.report.terminal import text_of
+        from polyloom.report.wafer.explain_view import print_explanation
+
+        return text_of(lambda out: print_explanation(self.analysis, self.survey, out))
 
     @property
     def remarks(self) -> tuple[Diagnostic, ...]:
@@ -134,10 +162,43 @@ class Explanation:
 
 
 @dataclass(frozen=True, eq=False)
+class LoopExplanation:
+    """What each loop of a file of C is, and why: one entry for each static control part."""
+
+    parts: tuple[tuple[Scop, Transformation], ...]
+
+    def __repr__(self) -> str:
+        return f"<LoopExplanation of {', '.join(scop.name for scop, _ in self.parts)}; print it>"
+
+    def __str__(self) -> str:
+        """Return what ``polyloom explain`` prints."""
+        from polyloom.report.loops_view import text
+
+        return "\n".join(text(scop, found) for scop, found in self.parts)
+
+    def json(self) -> dict[str, Any] | list[dict[str, Any]]:
+        """Return the document of ``explain --json``: one object, or a list of several."""
+        from polyloom.report.loops_view import document
+
+        found = [document(scop, transformation) for scop, transformation in self.parts]
+        return found[0] if len(found) == 1 else found
+
+
+@dataclass(frozen=True, eq=False)
 class CompiledLayer:
     """The code for every role of PE, and what a host program must know."""
 
     program: WaferProgram
+
+    def __repr__(self) -> str:
+        return f"<CompiledLayer {self.program.analysis.program.name}: {', '.join(self.files)}>"
+
+    def write(self, folder: Path) -> tuple[str, ...]:
+        """Write everything that a C compiler and a host program need into a folder. Return the names.
+
+        Errors: ``folder-occupied``, ``file-unwritable``.
+        """
+        return write_folder(self.program, pathlib.Path(folder))
 
     @property
     def files(self) -> dict[str, str]:
@@ -158,7 +219,7 @@ class CompiledLayer:
 
 @limited("the program")
 def read_program(
-    source: Path,
+    source: Given,
     node: str | None = None,
     defines: Mapping[str, object] | None = None,
     *,
@@ -179,7 +240,7 @@ def read_program(
 
 
 def read_reference(
-    source: Path,
+    source: Given,
     defines: Mapping[str, object] | None = None,
     *,
     function: str | None = None,
@@ -195,7 +256,7 @@ def read_reference(
     return load_tensors(source, Reading(None, function, values, parameters=parameters or {})).reference
 
 
-def read_model(source: Path, sizes: Mapping[str, object] | None = None) -> Imported:
+def read_model(source: Given, sizes: Mapping[str, object] | None = None) -> Imported:
     """Read a model of a machine-learning framework: an ONNX file, a GraphDef, a SavedModel's folder.
 
     ``sizes``: of dimensions that it leaves open, ``{"batch": 1}``, or of whole inputs,
@@ -247,7 +308,7 @@ def from_torch(
 
 
 @limited("the mapping")
-def read_mapping(source: Path, program: Program, machine: str = MACHINE) -> LairMap:
+def read_mapping(source: Path, program: Program | Given, machine: str = MACHINE) -> LairMap:
     """Read a LAIR map (a file, or text with a brace) for a program, and check it.
 
     What the map leaves open is chosen as ``choose_mapping`` does.
@@ -260,7 +321,7 @@ def read_mapping(source: Path, program: Program, machine: str = MACHINE) -> Lair
 
 @limited("a mapping")
 def choose_mapping(
-    program: Program,
+    program: Program | Given,
     source: Path | None = None,
     *,
     size: tuple[int, int] | None = None,
@@ -275,14 +336,45 @@ def choose_mapping(
     Errors: ``PolyloomError`` where the map is wrong; ``Unsupported`` where nothing was found that fits.
     Source: docs/mapping.md.
     """
+    if source is not None and not (is_path(source) or is_text(source)):
+        raise PolyloomError(_no_map(source))
     given = None if source is None else text_of(source, "<map>")
-    return complete_mapping(given, program, machine_model(machine, memory), size)
+    return complete_mapping(given, _loaded(program).program, machine_model(machine, memory), size)
+
+
+def _loaded(program: Program | Given) -> Loaded:
+    """Return a program that was read, or read it: paths, texts, models are taken for programs."""
+    return load_tensors(program, Reading())
+
+
+def _mapping(given: Path | LairMap | Choice, program: Program, machine: str, memory: int | None) -> LairMap:
+    """Return a map that was read, or read it."""
+    if isinstance(given, LairMap | Choice):
+        return given if isinstance(given, LairMap) else given.mapping
+    return choose_mapping(program, given, machine=machine, memory=memory).mapping
+
+
+def _no_map(given: object) -> Diagnostic:
+    message = f"a map is meant, and this is a value of type `{type(given).__name__}`"
+    helps = ["give a path, the text of a map, or what `polyloom.read_mapping` gives"]
+    return error("map-kind", message, helps=helps)
+
+
+@limited("the loops of the program")
+def explain_loops(source: Given, reading: Reading) -> LoopExplanation:
+    """Say of each loop of a file of C what it is: parallel, a reduction or serial, and why.
+
+    Errors: ``file-...``, ``c-...``. Source: md_poly, Sec. 3.2.
+    """
+    mode, strict = ReductionMode(reading.reductions), reading.fp == "strict"
+    scops = load_scops(source, reading)
+    return LoopExplanation(tuple((scop, host_program(scop, mode, strict=strict)) for scop in scops))
 
 
 @limited("the stages of the layer")
 def explain(
-    program: Program,
-    mapping: LairMap,
+    program: Program | Given,
+    mapping: LairMap | Choice | Path,
     simd: str = "auto",
     machine: str = MACHINE,
     *,
@@ -302,13 +394,15 @@ def explain(
     """
     model = machine_model(machine, memory)
     options = SimdOptions(_mode(simd), extensions=_extensions(simd_without), machine=model)
-    return Explanation(analyse_layer(program, mapping, options, _shape(reduction)))
+    read = _loaded(program).program
+    placed = _mapping(mapping, read, machine, memory)
+    return Explanation(analyse_layer(read, placed, options, _shape(reduction)))
 
 
 @limited("the code of the PEs")
 def compile_wafer(
-    program: Program,
-    mapping: LairMap,
+    program: Program | Given,
+    mapping: LairMap | Choice | Path,
     simd: str = "auto",
     machine: str = MACHINE,
     memory: int | None = None,
@@ -332,8 +426,8 @@ def compile_wafer(
 
 @limited("the code of the PEs")
 def simulate(
-    program: Program,
-    mapping: LairMap,
+    program: Program | Given,
+    mapping: LairMap | Choice | Path,
     inputs: Mapping[str, npt.NDArray[Any]] | None = None,
     *,
     simd: str = "auto",
@@ -365,6 +459,15 @@ def simulate(
     Not in the papers: their simulator is not public.
     """
     _check_numbers(invocations, density)
+    loaded = _loaded(program)
+    program = loaded.program
+    mapping = _mapping(mapping, program, machine, memory)
+    reference = reference or loaded.reference
+    if loaded.model is not None:
+        if inputs is None and invocations == 1:
+            reals = partial(model_reals, loaded.model)
+        inputs = model_inputs(loaded.model, inputs)
+    exactly = inputs is None
     compiled = compile_wafer(
         program, mapping, simd, machine, memory, simd_without=simd_without, reduction=reduction
     )
@@ -382,7 +485,6 @@ def simulate(
         trace_only=None if trace else watched,
         progress=progress,
     )
-    exactly = inputs is None
     verdict = None
     if check:
         verdict = check_outputs(
@@ -416,7 +518,7 @@ def _check_reals(
 
 @limited("the code of the layers")
 def simulate_layers(
-    program: Program,
+    program: Program | Given,
     inputs: Mapping[str, npt.NDArray[Any]] | None = None,
     maps: Mapping[str, Path] | None = None,
     *,
@@ -436,7 +538,10 @@ def simulate_layers(
     A layer that is refused has the reason in its ``refusal``; the others run all the same.
     Errors: ``input-...``. Not in the papers.
     """
-    tensors = trace_tensors(program, inputs)
+    loaded = _loaded(program)
+    program = loaded.program
+    arrays = inputs if loaded.model is None else model_inputs(loaded.model, inputs)
+    tensors = trace_tensors(program, arrays)
     given = maps or {}
 
     def run(layer: Layer) -> LayerRun:
@@ -455,8 +560,30 @@ def simulate_layers(
     return ModelRun(program.name, machine, tuple(run(layer) for layer in layers_of(program)))
 
 
+def evaluate(program: Program | Given, inputs: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """Return every tensor that a statement writes, by name, as NumPy computes it.
+
+    ``inputs``: one array per input, of its shape and element type; of a model, its weights need not be given.
+
+    Errors: ``input-missing``, ``input-unknown``, ``input-shape``, ``input-type``.
+    """
+    loaded = _loaded(program)
+    return evaluated(loaded.program, inputs if loaded.model is None else model_inputs(loaded.model, inputs))
+
+
+def random_inputs(
+    program: Program | Given, seed: int = 0, density: Mapping[str, float] | float = 1.0
+) -> dict[str, npt.NDArray[Any]]:
+    """Return one array per input: small integers, never 0 but where ``density`` asks for it.
+
+    ``density``: the fraction of nonzero elements, of all inputs or by name. Inputs under a root or logarithm
+    are positive. The same seed gives the same arrays.
+    """
+    return made_up_integers(_loaded(program).program, seed, density)
+
+
 def trace_tensors(
-    program: Program, inputs: Mapping[str, npt.NDArray[Any]] | None = None
+    program: Program | Given, inputs: Mapping[str, npt.NDArray[Any]] | None = None
 ) -> dict[str, npt.NDArray[Any]]:
     """Return every tensor of a program by name: its inputs, then all that statements write, in their order.
 
@@ -465,8 +592,12 @@ def trace_tensors(
 
     Errors: ``input-missing``, ``input-unknown``, ``input-shape``, ``input-type``. Not in the papers.
     """
+    loaded = _loaded(program)
+    program = loaded.program
+    if loaded.model is not None:
+        inputs = model_inputs(loaded.model, inputs)
     given = random_inputs(program) if inputs is None else inputs
-    written = evaluate(program, given)
+    written = evaluated(program, given)
     return {**{name: given[name] for name in program.inputs}, **written}
 
 
@@ -477,7 +608,7 @@ def devices() -> tuple[DeviceModel, ...]:
 
 @limited("the loops of the program")
 def compile(
-    source: Path,
+    source: Given,
     *,
     device: str | None = None,
     node: str | None = None,
@@ -490,10 +621,13 @@ def compile(
     check: bool = False,
     driver_patch: bool = True,
 ) -> CompiledProgram:
-    """Make a Python function of a C function or a LAIR layer, which runs on an OpenCL device.
+    """Make a Python function of a C function, a layer or a model, which runs on an OpenCL device.
 
     gemm = polyloom.compile("gemm.c")
     gemm(n, m, k, alpha, beta, C, A, B)
+
+    ``polyloom.load`` gives one that also knows its inputs and outputs, and can be simulated. The weights of a
+    model need not be given; its inputs have their names in the program here.
 
     ``device``: as ``--device``; ``defines``: C macros or LAIR parameters; ``database``: tuned schedules, None
     for the user's own. What the arguments are, and how arrays stay on the device: ``CompiledProgram``.
@@ -505,7 +639,7 @@ def compile(
 
     Errors: those of the front ends, ``device-...``, ``function-several``, ``reductions``.
     """
-    reading = _reading(node, function, defines, include, reductions, fp)
+    reading = reading_of(node, function, defines, include, reductions, fp)
     results = None if database is None else pathlib.Path(database)
     return load_opencl(
         source, reading, choose_device(device, driver_patch=driver_patch), results, check=check
@@ -514,7 +648,7 @@ def compile(
 
 @limited("the loops of the program")
 def drop_in(
-    source: Path,
+    source: Given,
     values: Mapping[str, int] | None = None,
     *,
     device: str | None = None,
@@ -535,20 +669,22 @@ def drop_in(
     Errors: those of the front ends, ``device-...``, ``parameter-unknown``; ``Unsupported`` with
     ``drop-in-...``. Source: docs/drop_in.md.
     """
-    reading = _reading(node, function, defines, include, reductions, fp)
+    reading = reading_of(node, function, defines, include, reductions, fp)
     results = None if database is None else pathlib.Path(database)
     loaded = load_host_programs(source, reading)
     return compile_opencl(source, loaded, reading, choose_device(device), values or {}, results)
 
 
-def _reading(
+def reading_of(
     node: str | None,
     function: str | None,
     defines: Mapping[str, object] | None,
     include: Sequence[Path],
     reductions: str,
     fp: str,
+    examples: Sequence[object] = (),
 ) -> Reading:
+    """Return how a source is to be read. Errors: ``reductions``, ``fp``."""
     if reductions not in ("detect", "stated", "ignore"):
         helps = ["there are detect, stated, ignore"]
         raise PolyloomError(error("reductions", f"there is no mode `{reductions}`", helps=helps))
@@ -557,11 +693,11 @@ def _reading(
         raise PolyloomError(error("fp", f"there is no mode `{fp}` of floating point", helps=helps))
     values = {name: str(value) for name, value in (defines or {}).items()}
     folders = tuple(pathlib.Path(folder) for folder in include)
-    return Reading(node, function, values, folders, None, reductions, fp)
+    return Reading(node, function, values, folders, None, reductions, fp, examples=examples)
 
 
 def run(
-    program: CompiledProgram,
+    program: CompiledProgram | Given,
     inputs: Mapping[str, npt.ArrayLike] | None = None,
     *,
     check: bool = False,
@@ -574,11 +710,16 @@ def run(
 
     Errors: ``argument-...``, ``parameter-...``, ``input-...``, ``device-...``.
     """
-    return run_program(program, dict(inputs or {}), check=check)
+    return run_program(_compiled(program), dict(inputs or {}), check=check)
+
+
+def _compiled(program: CompiledProgram | Given) -> CompiledProgram:
+    """Return a compiled program, or make one of a source for the first device."""
+    return program if isinstance(program, CompiledProgram) else compile(program)
 
 
 def tune(
-    program: CompiledProgram,
+    program: CompiledProgram | Given,
     inputs: Mapping[str, npt.ArrayLike] | None = None,
     *,
     budget: float = 60.0,
@@ -600,13 +741,15 @@ def tune(
     if not 0 < budget < math.inf or (evaluations is not None and evaluations < 1):
         helps = ["a budget is a positive number of seconds; at least one evaluation is needed"]
         raise PolyloomError(error("tuning-budget", "there is nothing to spend on tuning", helps=helps))
+    program = _compiled(program)
+    given = {**program.constants, **(inputs or {})}
     options = TuneOptions(budget=budget, evaluations=evaluations, seed=seed)
     path = default_path() if database is None else pathlib.Path(database)
     with Database(path) as results:
-        found = tune_opencl([program.program], inputs or {}, program.device, results, options, progress)
+        found = tune_opencl([program.program], given, program.device, results, options, progress)
     program.refresh()
     if found and not any(each.interrupted for each in found):
-        _check_tuned(program, known_parameters(program.program, inputs or {}))
+        _check_tuned(program, known_parameters(program.program, given))
     return found
 
 

@@ -27,7 +27,16 @@ from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 from polyloom.mdh.tuning.tune import Observer, Tuned, TuneOptions
 from polyloom.polyhedra.effort import naming, refusing
 from polyloom.scop.model import Origin, Scop, ScopArray
-from polyloom.sources import Given, LoadedHost, Reading, is_loops, load_host_programs, loops, only_program
+from polyloom.sources import (
+    Given,
+    Loaded,
+    LoadedHost,
+    Reading,
+    host_of,
+    is_loops,
+    load_program,
+    loops,
+)
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.array_layout.order import lay_out, layout_remarks
 from polyloom.wafer.border.peeling import peel_border
@@ -157,26 +166,44 @@ def load_opencl(
     *,
     check: bool = False,
 ) -> CompiledProgram:
-    """Make a callable program of a C function or a LAIR layer; kernels are made when sizes are known.
+    """Make a callable program of a C function, a layer or a model; kernels are made when sizes are known.
 
     ``database``: of tuned schedules; None for the user's own. ``check``: whether the first call for each set
     of sizes is compared with the program's reference.
 
     Errors: those of the front ends; ``function-several``; ``Unsupported`` with ``function-parts``.
     """
-    return open_program(
-        only_program(source, load_host_programs(source, reading)), device, database, check=check
-    )
+    return open_loaded(load_program(source, reading), device, database, check=check)
+
+
+def open_loaded(
+    loaded: Loaded | LoadedHost,
+    device: DeviceModel,
+    database: Path | None = None,
+    *,
+    check: bool = False,
+    constants: abc.Mapping[str, Any] | None = None,
+) -> CompiledProgram:
+    """Make a callable program of one that was read; ``constants``: arguments of C that are known already."""
+    if isinstance(loaded, Loaded) and loaded.model is not None:
+        return open_model(loaded.model, device, database, loaded.reference, check=check)
+    host = host_of(loaded) if isinstance(loaded, Loaded) else loaded
+    return open_program(host, device, database, check=check, constants=constants)
 
 
 def open_program(
-    loaded: LoadedHost, device: DeviceModel, database: Path | None = None, *, check: bool = False
+    loaded: LoadedHost,
+    device: DeviceModel,
+    database: Path | None = None,
+    *,
+    check: bool = False,
+    constants: abc.Mapping[str, Any] | None = None,
 ) -> CompiledProgram:
-    """Make a callable program of one that was read; the arguments are those of ``load_opencl``."""
-    signature = None if loaded.scop is None else _signature(loaded.program, loaded.scop)
+    """Make a callable program of a host program; the arguments are those of ``open_loaded``."""
+    signature = None if loaded.scop is None else signature_of(loaded.program, loaded.scop, constants or ())
     make = CheckedProgram if check else CompiledProgram
-    emitter = TunedEmitter(database)
-    return make(loaded.program, open_device(device), emitter, signature, loaded.remarks, loaded.reference)
+    rest = signature, loaded.remarks, loaded.reference, constants
+    return make(loaded.program, open_device(device), TunedEmitter(database), *rest)
 
 
 def open_model(
@@ -184,15 +211,19 @@ def open_model(
     device: DeviceModel,
     database: Path | None = None,
     reference: Reference | None = None,
+    *,
+    check: bool = False,
 ) -> CompiledProgram:
-    """Make a callable program of an imported model; its weights are arguments like its inputs.
+    """Make a callable program of an imported model; its weights need not be given.
 
     ``reference``: what its results are compared with; None: the evaluator's.
     """
     program = host_program(model.program)
     looped = not all(isinstance(node, MdHom) for node in program.body)
     emitter = TunedEmitter(database, unnamed=not looped)
-    return CompiledProgram(program, open_device(device), emitter, reference=reference)
+    make = CheckedProgram if check else CompiledProgram
+    signature = Signature(program, tuple(model.arguments))
+    return make(program, open_device(device), emitter, signature, (), reference, model.constants)
 
 
 def tune_opencl(
@@ -228,15 +259,18 @@ def check_tuned(program: CompiledProgram, given: abc.Mapping[str, Any]) -> RunRe
     return run_program(program.with_reference(limited), known, check=True)
 
 
-def _signature(program: HostProgram, scop: Scop) -> Signature:
-    """Return a C function's arguments in order, then whatever else its part reads."""
+def signature_of(program: HostProgram, scop: Scop, known_already: abc.Iterable[str] = ()) -> Signature:
+    """Return a C function's arguments in order, then whatever else its part reads.
+
+    Without those that are ``known_already``.
+    """
     outer = [a for a in scop.arrays if a.origin is Origin.OUTER and (a.undefined or a.initial is not None)]
     known = {b.name for b in program.buffers if b.role is not Role.LOCAL}
     defaults = {a.name: a.initial or 0 for a in outer if a.name in known}
     others = [*(p.name for p in program.parameters), *sorted(known - defaults.keys())]
     names = (*scop.arguments, *(name for name in others if name not in scop.arguments))
     open_ended = frozenset(a.name for a in scop.arrays if a.shape and a.shape[0] is None)
-    return Signature(program, names, open_ended, defaults)
+    return Signature(program, tuple(n for n in names if n not in known_already), open_ended, defaults)
 
 
 def _place(part: LoadedHost) -> Place:

@@ -23,7 +23,7 @@ from polyloom.cli.options import (
     source_options,
 )
 from polyloom.diagnostics import Diagnostic
-from polyloom.sources import is_loops, load_scops
+from polyloom.sources import is_loops
 
 
 @click.command()
@@ -74,17 +74,7 @@ def command(
 
 def _explain_loops(source: Path, options: dict[str, Any], *, as_json: bool) -> None:
     """Print the verdicts on the loops of a C file; as JSON one object, or a list of several."""
-    from polyloom.report.loops_view import document, text
-    from polyloom.scop.transform import ReductionMode, host_program
+    from polyloom.api import explain_loops
 
-    reading = reading_of(options)
-    scops = load_scops(source, reading)
-    found = [
-        (scop, host_program(scop, ReductionMode(reading.reductions), strict=reading.fp == "strict"))
-        for scop in scops
-    ]
-    if as_json:
-        documents = [document(scop, transformation) for scop, transformation in found]
-        click.echo(json.dumps(documents[0] if len(documents) == 1 else documents, indent=1))
-        return
-    click.echo("\n".join(text(scop, transformation) for scop, transformation in found), nl=False)
+    found = explain_loops(source, reading_of(options))
+    click.echo(json.dumps(found.json(), indent=1) if as_json else str(found), nl=as_json)

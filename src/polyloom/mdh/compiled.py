@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,8 +42,14 @@ class CompiledProgram:
         signature: Signature | None = None,
         remarks: Sequence[Diagnostic] = (),
         reference: Reference | None = None,
+        constants: Mapping[str, Any] | None = None,
     ) -> None:
-        """``reference``: what its results are compared with; None: the evaluator's of ``program``."""
+        """``reference``: what its results are compared with; None: the evaluator's of ``program``.
+
+        ``constants``: what arguments are where they are not given: a model's weights, sizes of C. Arrays of
+        them are copied to the device once.
+        """
+        self.constants = dict(constants or {})
         self.signature = signature or Signature(program, _arguments(program))
         self.remarks = tuple(remarks)
         self.emitter = emit
@@ -73,11 +80,18 @@ class CompiledProgram:
         """
         given = self.signature.named(positional, named)
         used = {name: value for name, value in given.items() if name in self.signature.names}
+        if self.constants:
+            used = {**self._held, **used}
         return self.execute(self._bound(used), timed=timed)
 
     def execute(self, bound: Bound, *, timed: bool = False) -> Execution:
         """Run once on arguments that were checked."""
         return self._executable.run(bound, timed=timed)
+
+    @cached_property
+    def _held(self) -> dict[str, Any]:
+        arrays = {n: self.to_device(a) for n, a in self.constants.items() if isinstance(a, np.ndarray)}
+        return {**self.constants, **arrays}
 
     def _bound(self, used: dict[str, Any]) -> Bound:
         """Check arguments; arrays on the device, which keep their shapes, only when they are others."""
@@ -97,7 +111,8 @@ class CompiledProgram:
     def with_reference(self, reference: Reference) -> CompiledProgram:
         """Return the same program, compared with another reference."""
         device, emitter = self._executable.device, self.emitter
-        return CompiledProgram(self.program, device, emitter, self.signature, self.remarks, reference)
+        rest = self.signature, self.remarks, reference, self.constants
+        return CompiledProgram(self.program, device, emitter, *rest)
 
     def refresh(self) -> None:
         """Make kernels anew at the next call: schedules may have been tuned since."""

@@ -143,6 +143,7 @@ def run_program(
     """
     signature = program.signature
     made_up = not any(_is_array(signature.program, name) for name in given)
+    given = {**program.constants, **given}
     inputs = {**_made_up(program, given), **given} if made_up else dict(given)
     bound = bind(signature, inputs)
     before = _before(bound, signature.program) if check else {}

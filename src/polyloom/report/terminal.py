@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from io import StringIO
 from typing import Any
 
 from rich.console import Console
@@ -22,6 +23,13 @@ def console(piped: int = PIPED) -> Console:
     found = Console(highlight=False, soft_wrap=False, emoji=False, markup=False)
     width = min(found.width, WIDEST) if found.is_terminal else piped
     return _Console(width=width, highlight=False, emoji=False, markup=False)
+
+
+def text_of(draw: Callable[[Console], None]) -> str:
+    """Return what is printed on a console that is given to ``draw``."""
+    written = StringIO()
+    draw(_Console(file=written, width=PIPED, highlight=False, emoji=False, markup=False))
+    return "\n".join(line.rstrip() for line in written.getvalue().splitlines())
 
 
 class _Console(Console):

@@ -11,9 +11,10 @@ from polyloom.sources.front_end import (
     Given,
     LoopFrontEnd,
     ModelFrontEnd,
+    host_of,
     is_path,
     is_text,
-    only_program,
+    tensors_of,
     text_of,
 )
 from polyloom.sources.reading import Loaded, LoadedHost, Reading
@@ -31,6 +32,7 @@ __all__ = [
     "Reading",
     "find_front_end",
     "front_end",
+    "host_of",
     "is_loops",
     "is_model",
     "is_path",
@@ -38,11 +40,12 @@ __all__ = [
     "load_host_programs",
     "load_model",
     "load_parts",
+    "load_program",
     "load_scops",
     "load_tensors",
     "loops",
     "model_reference",
-    "only_program",
+    "tensors_of",
     "text_of",
 ]
 
@@ -53,6 +56,14 @@ def load_host_programs(source: Given, reading: Reading) -> tuple[LoadedHost, ...
     Errors: ``source-unknown``, those of the front end.
     """
     return front_end(source).host_programs(source, reading)
+
+
+def load_program(source: Given, reading: Reading) -> Loaded | LoadedHost:
+    """Read the one program of a source: of loops as a host program, else as a tensor program.
+
+    Errors: ``source-unknown``, those of the front end; ``function-several``, ``function-parts``.
+    """
+    return front_end(source).load(source, reading)
 
 
 def load_tensors(source: Given, reading: Reading) -> Loaded:

@@ -7,10 +7,10 @@ loops (static control parts), a model (a tensor program with weights).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, error
 from polyloom.files import read_source
@@ -41,6 +41,15 @@ def path_of(given: Given) -> Path:
     """Return a path as such."""
     assert isinstance(given, str | os.PathLike)
     return Path(os.fsdecode(given))
+
+
+def opened(given: Given) -> Path | bytes:
+    """Return the path of a model, or its bytes, also those of a message in memory."""
+    if is_path(given):
+        return path_of(given)
+    message: Any = given
+    found: bytes = given if isinstance(given, bytes) else message.SerializeToString()
+    return found
 
 
 def _never(given: object) -> bool:
@@ -83,10 +92,18 @@ class FrontEnd:
 
     def host_programs(self, given: Given, reading: Reading) -> tuple[LoadedHost, ...]:
         """Return a source as host programs: one, or one for each static control part."""
-        from polyloom.ir.conversion.to_host_program import host_program
+        return (host_of(self.tensors(given, reading)),)
 
-        loaded = self.tensors(given, reading)
-        return (LoadedHost(host_program(loaded.program), None, loaded.warnings, as_read(loaded.program)),)
+    def load(self, given: Given, reading: Reading) -> Loaded | LoadedHost:
+        """Return the one program of a source, before anything else is made of it."""
+        return self.tensors(given, reading)
+
+
+def host_of(loaded: Loaded) -> LoadedHost:
+    """Return a tensor program as a host program."""
+    from polyloom.ir.conversion.to_host_program import host_program
+
+    return LoadedHost(host_program(loaded.program), None, loaded.warnings, as_read(loaded.program))
 
 
 def text_of(given: Given, name: str) -> Source:
@@ -131,19 +148,29 @@ class LoopFrontEnd(FrontEnd):
             _host(scop, reference, reading) for scop, reference in self.read(self.source(given), reading)
         )
 
+    def load(self, given: Given, reading: Reading) -> LoadedHost:
+        """Return the only part. Errors: ``function-several``; ``Unsupported`` with ``function-parts``."""
+        return only_program(given, self.host_programs(given, reading))
+
     def tensors(self, given: Given, reading: Reading) -> Loaded:
         """Return the only part as a tensor program. Errors: ``tensor-...`` for what that has not."""
-        from polyloom.ir.conversion.to_tensor_program import tensor_program, tensor_reference
-        from polyloom.ir.evaluation.host_inputs import check_parameters
-        from polyloom.ir.transform.specialise import specialise
+        return tensors_of(self.load(given, reading), reading.parameters)
 
-        loaded = only_program(given, self.host_programs(given, reading))
-        values = reading.parameters
-        check_parameters(loaded.program, values)
-        program = tensor_program(specialise(loaded.program, values))
-        assert loaded.reference is not None
-        reference = tensor_reference(loaded.program, values, loaded.reference, program)
-        return Loaded(program, loaded.remarks, reference=reference)
+
+def tensors_of(loaded: LoadedHost, values: Mapping[str, int]) -> Loaded:
+    """Return a host program as a tensor program; ``values``: of all its parameters.
+
+    Errors: ``parameter-...``; ``Unsupported`` with ``tensor-...``.
+    """
+    from polyloom.ir.conversion.to_tensor_program import tensor_program, tensor_reference
+    from polyloom.ir.evaluation.host_inputs import check_parameters
+    from polyloom.ir.transform.specialise import specialise
+
+    check_parameters(loaded.program, values)
+    program = tensor_program(specialise(loaded.program, values))
+    assert loaded.reference is not None
+    reference = tensor_reference(loaded.program, values, loaded.reference, program)
+    return Loaded(program, loaded.remarks, reference=reference)
 
 
 def _host(scop: Scop, reference: Reference, reading: Reading) -> LoadedHost:
@@ -196,10 +223,9 @@ class ModelFrontEnd(FrontEnd):
         """Return what results are compared with: the framework's, where that is there and opens the file."""
         from polyloom.oracle.model_reference import AS_IMPORTED, ModelReference
 
-        if self.framework is None or not (is_path(given) or isinstance(given, bytes)):
+        if self.framework is None:
             return as_read(model.program, AS_IMPORTED)
-        opened = given if isinstance(given, bytes) else path_of(given)
-        return ModelReference(model, opened, function, self.framework)
+        return ModelReference(model, opened(given), function, self.framework)
 
     def tensors(self, given: Given, reading: Reading) -> Loaded:
         """Return a model's program, and the model."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, error
@@ -19,11 +18,14 @@ from polyloom.sources.front_end import (
     LayerFrontEnd,
     LoopFrontEnd,
     ModelFrontEnd,
+    host_of,
     is_path,
     is_text,
+    opened,
     path_of,
+    tensors_of,
 )
-from polyloom.sources.reading import Loaded, Reading, Shapes
+from polyloom.sources.reading import Loaded, LoadedHost, Reading, Shapes
 
 
 def _lair(source: Source, reading: Reading) -> tuple[Program, tuple[Diagnostic, ...]]:
@@ -90,15 +92,7 @@ C = LoopFrontEnd(
 def _onnx(given: Given, sizes: Shapes, reading: Reading) -> Imported:
     from polyloom.frontends.onnx import import_onnx
 
-    return import_onnx(_file_or_bytes(given), sizes)
-
-
-def _file_or_bytes(given: Given) -> Path | bytes:
-    """Return a path, or the bytes of a message in memory."""
-    if is_path(given):
-        return path_of(given)
-    found: bytes = given if isinstance(given, bytes) else given.SerializeToString()  # type: ignore[attr-defined]
-    return found
+    return import_onnx(opened(given), sizes)
 
 
 def _message(name: str) -> Callable[[object], bool]:
@@ -130,7 +124,7 @@ ONNX = ModelFrontEnd(
 def _tensorflow(given: Given, sizes: Shapes, reading: Reading) -> Imported:
     from polyloom.frontends.tensorflow import import_tensorflow
 
-    return import_tensorflow(_file_or_bytes(given), sizes, reading.function)
+    return import_tensorflow(opened(given), sizes, reading.function)
 
 
 def _tensorflow_function(given: Given, sizes: Shapes, reading: Reading) -> Imported:
@@ -163,7 +157,7 @@ TENSORFLOW_FUNCTION = ModelFrontEnd(
 def _torch(given: Given, sizes: Shapes, reading: Reading) -> Imported:
     from polyloom.frontends.torch import import_torch
 
-    return import_torch(_file_or_bytes(given), sizes)
+    return import_torch(opened(given), sizes)
 
 
 def _torch_program(given: Given, sizes: Shapes, reading: Reading) -> Imported:
@@ -219,6 +213,31 @@ PROGRAM = _ProgramFrontEnd(
     is_object=lambda given: isinstance(given, Program),
 )
 
+
+class _LoadedFrontEnd(FrontEnd):
+    """What ``load`` gave: it holds the program that was read."""
+
+    def tensors(self, given: Given, reading: Reading) -> Loaded:
+        found = self.load(given, reading)
+        return found if isinstance(found, Loaded) else tensors_of(found, reading.parameters)
+
+    def host_programs(self, given: Given, reading: Reading) -> tuple[LoadedHost, ...]:
+        found = self.load(given, reading)
+        return (host_of(found) if isinstance(found, Loaded) else found,)
+
+    def load(self, given: Given, reading: Reading) -> Loaded | LoadedHost:
+        found: Any = given
+        held: Loaded | LoadedHost = getattr(found, "loaded", found)
+        return held
+
+
+LOADED = _LoadedFrontEnd(
+    name="what `polyloom.load` gave",
+    called="",
+    options=frozenset({"parameters"}),
+    is_object=lambda given: isinstance(getattr(given, "loaded", given), Loaded | LoadedHost),
+)
+
 FRONT_ENDS: list[FrontEnd] = [
     LAIR,
     C,
@@ -229,6 +248,7 @@ FRONT_ENDS: list[FrontEnd] = [
     TORCH_PROGRAM,
     IMPORTED,
     PROGRAM,
+    LOADED,
 ]
 """All front ends; a source is of the first that takes it."""
 

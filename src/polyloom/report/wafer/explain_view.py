@@ -27,9 +27,14 @@ from polyloom.wafer.mapping.grid import Side
 from polyloom.wafer.program.wafer_program import Survey
 
 
-def print_explanation(analysis: LayerAnalysis, found: Survey | Diagnostic) -> None:
-    """Print every stage of an analysis on stdout, and what the roles of PEs take, or why there are none."""
-    out = console()
+def print_explanation(
+    analysis: LayerAnalysis, found: Survey | Diagnostic, out: Console | None = None
+) -> None:
+    """Print every stage of an analysis, and what the roles of PEs take, or why there are none.
+
+    ``out``: None is stdout.
+    """
+    out = out or console()
     view = View(analysis, out)
     view.print()
     if isinstance(found, Survey):
