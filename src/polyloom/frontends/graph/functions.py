@@ -109,6 +109,44 @@ def elu(x: Expression, alpha: float, scale: float = 1.0, inner: float = 1.0) -> 
     return found if scale == 1.0 else scalar.multiply(found, scale)
 
 
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+
+
+def selu(x: Expression) -> Expression:
+    """Return ELU with the two numbers that keep mean 0 and variance 1."""
+    return elu(x, SELU_ALPHA, SELU_SCALE)
+
+
+def clipped(x: Expression, low: Expression | float, high: Expression | float) -> Expression:
+    """Return ``min(max(x, low), high)``."""
+    return scalar.minimum(scalar.maximum(x, low), high)
+
+
+def silu(x: Expression) -> Expression:
+    """Return ``x * sigmoid(x)``."""
+    return scalar.multiply(x, scalar.sigmoid(x))
+
+
+def mish(x: Expression) -> Expression:
+    """Return ``x * tanh(softplus(x))``."""
+    return scalar.multiply(x, scalar.tanh(softplus(x)))
+
+
+def softsign(x: Expression) -> Expression:
+    """Return ``x / (|x| + 1)``."""
+    return scalar.divide(x, scalar.add(scalar.absolute(x), 1))
+
+
+def sigmoid_gradient(g: Expression, y: Expression) -> Expression:
+    """Return ``g * y * (1 - y)``, of the result ``y``."""
+    return scalar.multiply(scalar.multiply(g, y), scalar.subtract(1, y))
+
+
+def tanh_gradient(g: Expression, y: Expression) -> Expression:
+    """Return ``g * (1 - y * y)``, of the result ``y``."""
+    return scalar.multiply(g, scalar.subtract(1, scalar.square(y)))
+
+
 def hard_sigmoid(x: Expression, alpha: float, beta: float) -> Expression:
     """Return ``max(0, min(1, alpha * x + beta))``."""
     return scalar.maximum(scalar.minimum(scalar.add(scalar.multiply(x, alpha), beta), 1), 0)

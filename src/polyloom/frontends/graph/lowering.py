@@ -16,10 +16,9 @@ from polyloom.frontends.graph.builder import LARGEST_TENSOR, MOST_AXES, Builder
 from polyloom.frontends.graph.consistency import check_declared, undefined
 from polyloom.frontends.graph.context import Context, Operation
 from polyloom.frontends.graph.imported import Imported, Row
-from polyloom.frontends.graph.lists import Anything, ValueList
 from polyloom.frontends.graph.model import Graph, GraphTensor, Node
 from polyloom.frontends.graph.refusal import Refusal, Refused, unsupported
-from polyloom.frontends.graph.values import Shape, Value, is_whole
+from polyloom.frontends.graph.values import Anything, Shape, Value, ValueList, is_whole
 from polyloom.ir.program import Part, Program, Statement
 from polyloom.ir.transform.unused_statements import without_unused
 from polyloom.ir.verification.programs import verify

@@ -12,6 +12,12 @@ class Refused(Exception):
     """An operation cannot be expressed; the text says why."""
 
 
+def refuse_if(fault: object, reason: str) -> None:
+    """Raise ``Refused`` where there is a fault."""
+    if fault:
+        raise Refused(reason)
+
+
 @dataclass(frozen=True)
 class Refusal:
     """A node that cannot be expressed, and why."""

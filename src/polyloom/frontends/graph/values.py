@@ -1,4 +1,6 @@
-"""Values: tensors seen through affine views. Views are composed here, so that no statement has to copy.
+"""Values: tensors seen through affine views, and lists of them.
+
+Views are composed here, so that no statement has to copy.
 
 t = transpose(x);  y[i][j] = relu(t[i][j])      becomes      y[i][j] = relu(x[j][i])
 """
@@ -190,3 +192,40 @@ def blocks(old: Sequence[int], new: Sequence[int]) -> list[tuple[range, range]]:
                 j += 1
         found.append((range(start[0], i), range(start[1], j)))
     return found
+
+
+@dataclass(frozen=True)
+class ValueList:
+    """Tensors by position, of a length known at import; None: one that nothing has written yet.
+
+    ``type``, ``shape``: of the elements, None where the graph does not say.
+    """
+
+    items: tuple[Value | None, ...]
+    type: ElementType | None = None
+    shape: Shape | None = None
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def item(self, position: int) -> Value | None:
+        """Return an element; None where it is not written. Raises ``Refused`` outside."""
+        if not 0 <= position < len(self.items):
+            raise Refused(f"element {position} of a list of {len(self.items)}")
+        return self.items[position]
+
+    def with_item(self, position: int, value: Value) -> ValueList:
+        """Return the list with another element. Raises ``Refused`` outside."""
+        self.item(position)
+        return self.of([*self.items[:position], value, *self.items[position + 1 :]])
+
+    def of(self, items: Sequence[Value | None]) -> ValueList:
+        """Return a list of other elements."""
+        return replace(self, items=tuple(items))
+
+    def written(self) -> list[Value]:
+        """Return the elements that are written."""
+        return [v for v in self.items if v is not None]
+
+
+Anything = Value | ValueList

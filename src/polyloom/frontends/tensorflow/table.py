@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from polyloom.frontends.graph.context import Context, Operation, Table
-from polyloom.frontends.graph.lists import Anything
-from polyloom.frontends.graph.lookups import Recorded
+from polyloom.frontends.graph.context import Context, Operation, Recorded, Table
 from polyloom.frontends.graph.model import Node
+from polyloom.frontends.graph.values import Anything
 from polyloom.frontends.tensorflow.ignored import refuse_ignored
 from polyloom.frontends.tensorflow.operations import (
     control,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from polyloom.frontends.graph.lookups import refuse_unknown
+from polyloom.frontends.graph.context import refuse_unknown
 
 _MEMORY = ("device", "layout", "memory_format", "physical_layout", "pin_memory", "non_blocking")
 """Where and how a tensor lies."""

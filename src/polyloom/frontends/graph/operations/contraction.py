@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder, Function, Term
-from polyloom.frontends.graph.linear import Linear, iterator
+from polyloom.frontends.graph.basis import (
+    Builder,
+    Combine,
+    Expression,
+    Function,
+    Linear,
+    Refused,
+    Term,
+    Value,
+    expanded,
+    iterator,
+    refuse_if,
+    scalar,
+    squeezed,
+    unsqueezed,
+)
 from polyloom.frontends.graph.operations.elementwise import broadcast_shape
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, expanded, squeezed, unsqueezed
-from polyloom.ir.expressions import Expression
-from polyloom.ir.program import Combine
 
 
 def product(*factors: Expression) -> Expression:
@@ -49,8 +58,7 @@ def einsum(
 
 
 def _check_rank(text: str, value: Value) -> None:
-    if len(text) != value.rank:
-        raise Refused(f"`{text}` names {len(text)} axes of {value.rank}")
+    refuse_if(len(text) != value.rank, f"`{text}` names {len(text)} axes of {value.rank}")
 
 
 def _agree(sizes: dict[str, int], label: str, size: int) -> None:
@@ -68,13 +76,11 @@ def _places(text: str, value: Value, axes: dict[str, Linear]) -> tuple[Linear, .
 
 def matrix_product(b: Builder, left: Value, right: Value, hint: str = "") -> Value:
     """Return ``left @ right`` as NumPy has it: batches broadcast, vectors are rows or columns."""
-    if left.rank == 0 or right.rank == 0:
-        raise Refused("a matrix product with a scalar")
+    refuse_if(left.rank == 0 or right.rank == 0, "a matrix product with a scalar")
     one, two = left.rank == 1, right.rank == 1
     first = unsqueezed(left, [0]) if one else left
     second = unsqueezed(right, [1]) if two else right
-    if first.shape[-1] != second.shape[-2]:
-        raise Refused(f"{first.shape[-1]} columns by {second.shape[-2]} rows")
+    refuse_if(first.shape[-1] != second.shape[-2], f"{first.shape[-1]} columns by {second.shape[-2]} rows")
     batch = broadcast_shape([first.shape[:-2], second.shape[:-2]])
     names = "".join(chr(ord("A") + k) for k in range(len(batch)))
     first = expanded(first, (*batch, *first.shape[-2:]))
@@ -88,19 +94,16 @@ def parse_einsum(equation: str, values: Sequence[Value]) -> tuple[list[str], str
     """Return labels of operands and result; an ellipsis stands for labels of its own. Raises ``Refused``."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     texts = left.split(",")
-    if len(texts) != len(values):
-        raise Refused(f"`{equation}` has {len(texts)} operands, not {len(values)}")
+    refuse_if(len(texts) != len(values), f"`{equation}` has {len(texts)} operands, not {len(values)}")
     widths = [
         v.rank - len(t.replace("...", "")) if "..." in t else 0 for t, v in zip(texts, values, strict=True)
     ]
-    if min(widths, default=0) < 0:
-        raise Refused(f"`{equation}` names more axes than there are")
+    refuse_if(min(widths, default=0) < 0, f"`{equation}` names more axes than there are")
     rest = "".join(chr(0x3B1 + k) for k in range(max(widths, default=0)))
     labels = [t.replace("...", rest[len(rest) - n :]) for t, n in zip(texts, widths, strict=True)]
     every = "".join(labels)
     output = right.replace("...", rest) if arrow else _implicit(every, rest)
-    if not set(output) <= set(every):
-        raise Refused(f"`{equation}` has results that no operand has")
+    refuse_if(not set(output) <= set(every), f"`{equation}` has results that no operand has")
     return labels, output, list(values)
 
 

@@ -13,14 +13,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder, Function, Term
-from polyloom.frontends.graph.linear import Linear, iterators
+from polyloom.frontends.graph.basis import (
+    Builder,
+    Combine,
+    Function,
+    Linear,
+    Refused,
+    Term,
+    Value,
+    iterators,
+    refuse_if,
+    scalar,
+    sliced,
+    unsqueezed,
+)
 from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.operations.movement import padded
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, sliced, unsqueezed
-from polyloom.ir.program import Combine
 
 
 @dataclass(frozen=True)
@@ -56,10 +64,14 @@ class Window:
         """Raise ``Refused`` for a window that moves nowhere."""
         rank = self.rank
         others = (self.strides, self.dilations, self.before, self.after)
-        if any(len(o) != rank for o in others):
-            raise Refused(f"{rank} sizes of a window, and other numbers of strides, dilations or pads")
-        if min((*self.sizes, *self.strides, *self.dilations), default=1) < 1:
-            raise Refused("a window, stride or dilation below 1")
+        refuse_if(
+            any(len(o) != rank for o in others),
+            f"{rank} sizes of a window, and other numbers of strides, dilations or pads",
+        )
+        refuse_if(
+            min((*self.sizes, *self.strides, *self.dilations), default=1) < 1,
+            "a window, stride or dilation below 1",
+        )
 
 
 def same_padding(size: int, stride: int, reach: int, *, lower: bool = False) -> tuple[int, int]:
@@ -95,10 +107,11 @@ def _accesses(
 
 
 def _check_channels(x: Value, w: Value, groups: int) -> None:
-    if x.rank != w.rank or x.rank < 2:
-        raise Refused(f"data of rank {x.rank} and filters of rank {w.rank}")
-    if groups < 1 or x.shape[1] != groups * w.shape[1] or w.shape[0] % groups:
-        raise Refused(f"{x.shape[1]} channels, filters {w.shape[0]} x {w.shape[1]}, {groups} groups")
+    refuse_if(x.rank != w.rank or x.rank < 2, f"data of rank {x.rank} and filters of rank {w.rank}")
+    refuse_if(
+        groups < 1 or x.shape[1] != groups * w.shape[1] or w.shape[0] % groups,
+        f"{x.shape[1]} channels, filters {w.shape[0]} x {w.shape[1]}, {groups} groups",
+    )
 
 
 def convolution(
@@ -130,8 +143,10 @@ def transposed_convolution(
     reaches are 0. The padding is cut off by a view.
     """
     window.check()
-    if y.rank != w.rank or y.shape[1] != w.shape[0] or groups < 1 or w.shape[0] % groups:
-        raise Refused(f"{y.shape[1]} channels, filters {w.shape[0]} x {w.shape[1]}, {groups} groups")
+    refuse_if(
+        y.rank != w.rank or y.shape[1] != w.shape[0] or groups < 1 or w.shape[0] % groups,
+        f"{y.shape[1]} channels, filters {w.shape[0]} x {w.shape[1]}, {groups} groups",
+    )
     positions = y.shape[2:]
     a = _accesses(window, y.shape[0], groups, w.shape[0] // groups, w.shape[1], positions)
     reach = [(p - 1) * window.strides[k] + window.reach(k) for k, p in enumerate(positions)]
@@ -160,7 +175,8 @@ def with_bias(b: Builder, y: Value, bias: Value | None, axis: int = 1) -> Value:
     """Return ``y`` plus a bias along an axis."""
     if bias is None:
         return y
-    if bias.shape != (y.shape[axis],):
-        raise Refused(f"a bias of shape {list(bias.shape)} for {y.shape[axis]} channels")
+    refuse_if(
+        bias.shape != (y.shape[axis],), f"a bias of shape {list(bias.shape)} for {y.shape[axis]} channels"
+    )
     others = [k for k in range(y.rank) if k != axis]
     return mapped(b, scalar.add, y, unsqueezed(bias, others))

@@ -6,12 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder, Function, Term, check_constant
-from polyloom.frontends.graph.linear import iterators
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Shape, Value, expanded
-from polyloom.ir.types import ElementType
+from polyloom.frontends.graph.basis import (
+    Builder,
+    ElementType,
+    Function,
+    Refused,
+    Shape,
+    Term,
+    Value,
+    check_constant,
+    expanded,
+    iterators,
+    scalar,
+)
 
 
 def broadcast_shape(shapes: Sequence[Shape]) -> Shape:

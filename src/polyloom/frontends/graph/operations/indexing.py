@@ -2,39 +2,50 @@
 
 from __future__ import annotations
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder, Term
-from polyloom.frontends.graph.linear import iterators
+from polyloom.frontends.graph.basis import (
+    Builder,
+    Combine,
+    CompareOp,
+    ElementType,
+    Expression,
+    Term,
+    Value,
+    expanded,
+    iterators,
+    refuse_if,
+    scalar,
+    transposed,
+    unsqueezed,
+)
 from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.operations.reductions import iota
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, expanded, transposed, unsqueezed
-from polyloom.ir.expressions import CompareOp, Expression
-from polyloom.ir.program import Combine
-from polyloom.ir.types import ElementType
 
 
 def wrapped(b: Builder, positions: Value, size: int) -> Value:
     """Return positions with negative ones counted from the end."""
-
-    def nonnegative(p: Expression) -> Expression:
-        return scalar.select(scalar.compare(CompareOp.LT, p, 0), scalar.add(p, size), p)
-
     known = b.known_few(positions)
     if positions.type.value.startswith("u") or (known is not None and (known >= 0).all()):
         return positions
-    return mapped(b, nonnegative, positions, hint="positions")
+    return mapped(
+        b,
+        lambda p: scalar.select(scalar.compare(CompareOp.LT, p, 0), scalar.add(p, size), p),
+        positions,
+        hint="positions",
+    )
 
 
 def one_hot(b: Builder, positions: Value, size: int, axis: int, on: Value, off: Value) -> Value:
     """Return the scalar ``on`` where a new axis of ``size`` is at the position, else ``off``."""
     at = unsqueezed(positions, [axis])
     numbers = unsqueezed(iota(b, size, positions.type), [k for k in range(at.rank) if k != axis])
-
-    def choice(p: Expression, k: Expression, yes: Expression, no: Expression) -> Expression:
-        return scalar.select(scalar.compare(CompareOp.EQ, p, k), yes, no)
-
-    return mapped(b, choice, at, numbers, on, off)
+    return mapped(
+        b,
+        lambda p, k, yes, no: scalar.select(scalar.compare(CompareOp.EQ, p, k), yes, no),
+        at,
+        numbers,
+        on,
+        off,
+    )
 
 
 def _chosen_element(p: Expression, k: Expression, x: Expression) -> Expression:
@@ -77,8 +88,10 @@ def gathered_elements(b: Builder, value: Value, axis: int, positions: Value) -> 
 
 def reversed_sequences(b: Builder, x: Value, lengths: Value, along: int, batch: int) -> Value:
     """Return ``x`` with the first ``lengths[n]`` elements along an axis reversed, by ``n`` of ``batch``."""
-    if lengths.shape != (x.shape[batch],) or along == batch:
-        raise Refused(f"lengths {list(lengths.shape)} of axis {batch} of the shape {list(x.shape)}")
+    refuse_if(
+        lengths.shape != (x.shape[batch],) or along == batch,
+        f"lengths {list(lengths.shape)} of axis {batch} of the shape {list(x.shape)}",
+    )
     numbers = unsqueezed(iota(b, x.shape[along], lengths.type), [0])
 
     def place(t: Expression, length: Expression) -> Expression:

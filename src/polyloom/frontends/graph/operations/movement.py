@@ -8,26 +8,30 @@ from math import prod
 
 import numpy as np
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder, Term
-from polyloom.frontends.graph.linear import Formula, iterators
-from polyloom.frontends.graph.operations.elementwise import filled, mapped
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import (
+from polyloom.frontends.graph.basis import (
+    BinaryOp,
+    Builder,
+    Combine,
+    ElementType,
+    Expression,
+    Formula,
+    Refused,
+    Term,
     Value,
     blocks,
     expanded,
+    iterators,
     merged,
+    refuse_if,
     reindexed,
+    scalar,
     selected,
     sliced,
     split,
     squeezed,
     unsqueezed,
 )
-from polyloom.ir.expressions import BinaryOp, Expression
-from polyloom.ir.program import Combine
-from polyloom.ir.types import ElementType
+from polyloom.frontends.graph.operations.elementwise import filled, mapped
 
 
 def reshaped(b: Builder, value: Value, shape: Sequence[int], hint: str = "") -> Value:
@@ -160,8 +164,7 @@ def concatenated(b: Builder, parts: Sequence[Value], axis: int) -> Value:
         return full[0]
     length = sum(p.shape[axis] for p in full)
     shape = [length if k == axis else n for k, n in enumerate(full[0].shape)]
-    if any(_others(p, axis) != _others(full[0], axis) for p in full):
-        raise Refused("parts of different shapes")
+    refuse_if(any(_others(p, axis) != _others(full[0], axis) for p in full), "parts of different shapes")
     known = [b.known_for(p, prod(shape)) for p in full]
     if all(k is not None for k in known):
         return b.constant(np.concatenate([k for k in known if k is not None], axis))
@@ -275,16 +278,20 @@ def flipped(value: Value, axis: int) -> Value:
 
 def split_parts(value: Value, axis: int, sizes: Sequence[int]) -> list[Value]:
     """Return consecutive parts along an axis, as views. Raises ``Refused`` where sizes do not add up."""
-    if sum(sizes) != value.shape[axis] or min(sizes, default=0) < 0:
-        raise Refused(f"parts of sizes {list(sizes)} of an axis of {value.shape[axis]}")
+    refuse_if(
+        sum(sizes) != value.shape[axis] or min(sizes, default=0) < 0,
+        f"parts of sizes {list(sizes)} of an axis of {value.shape[axis]}",
+    )
     starts = [sum(sizes[:k]) for k in range(len(sizes))]
     return [sliced(value, axis, start, 1, size) for start, size in zip(starts, sizes, strict=True)]
 
 
 def unstacked(value: Value, axis: int) -> list[Value]:
     """Return the slices along an axis, without the axis, as views. Raises ``Refused`` for too many."""
-    if value.shape[axis] > MOST_PARTS:
-        raise Refused(f"{value.shape[axis]} parts; more than {MOST_PARTS} are not taken apart")
+    refuse_if(
+        value.shape[axis] > MOST_PARTS,
+        f"{value.shape[axis]} parts; more than {MOST_PARTS} are not taken apart",
+    )
     return [selected(value, axis, k) for k in range(value.shape[axis])]
 
 
@@ -300,8 +307,7 @@ def diagonal(value: Value, first: int, second: int) -> Value:
 
 def pad_positions(size: int, before: int, after: int, mode: str) -> list[int]:
     """Return where elements of a padded axis come from (``reflect``, ``symmetric``, ``edge``, ``wrap``)."""
-    if size == 0:
-        raise Refused("padding of an axis without elements")
+    refuse_if(size == 0, "padding of an axis without elements")
     places = range(-before, size + after)
     match mode:
         case "edge":
@@ -327,8 +333,7 @@ def padded_by_mode(b: Builder, value: Value, before: Sequence[int], after: Seque
 
 def with_rest(wanted: Sequence[int], size: int) -> list[int]:
     """Return a shape whose -1 is what is left of ``size``. Raises ``Refused``."""
-    if wanted.count(-1) > 1:
-        raise Refused("a shape with two open extents")
+    refuse_if(wanted.count(-1) > 1, "a shape with two open extents")
     known = prod(n for n in wanted if n != -1)
     if -1 in wanted and (known == 0 or size % known):
         raise Refused(f"{size} elements in the shape {list(wanted)}")
@@ -337,7 +342,6 @@ def with_rest(wanted: Sequence[int], size: int) -> list[int]:
 
 def slice_bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
     """Return the first position and the number of positions of a slice, clamped as Python does."""
-    if step == 0:
-        raise Refused("a slice with the step 0")
+    refuse_if(step == 0, "a slice with the step 0")
     positions = range(*slice(start, end if end >= -size or step > 0 else None, step).indices(size))
     return (positions[0] if len(positions) else 0), len(positions)

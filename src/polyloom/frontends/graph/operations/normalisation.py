@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder, Function
+from polyloom.frontends.graph.basis import (
+    Builder,
+    Combine,
+    Expression,
+    Function,
+    Value,
+    scalar,
+    squeezed,
+    unsqueezed,
+)
 from polyloom.frontends.graph.operations.convolution import Window
 from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.operations.pooling import pooled
 from polyloom.frontends.graph.operations.reductions import mean, reduced, variance
-from polyloom.frontends.graph.values import Value, squeezed, unsqueezed
-from polyloom.ir.expressions import Expression
-from polyloom.ir.program import Combine
 
 
 def softmax(b: Builder, x: Value, axes: Collection[int]) -> Value:
@@ -43,11 +48,9 @@ def centred(b: Builder, x: Value, axes: Collection[int]) -> tuple[Value, Value]:
 
 def scaled(b: Builder, x: Value, spread: Value, epsilon: float, hint: str = "") -> Value:
     """Return ``x * rsqrt(spread + epsilon)``."""
-
-    def function(v: Expression, s: Expression) -> Expression:
-        return scalar.multiply(v, scalar.rsqrt(scalar.add(s, epsilon)))
-
-    return mapped(b, function, x, spread, hint=hint)
+    return mapped(
+        b, lambda v, s: scalar.multiply(v, scalar.rsqrt(scalar.add(s, epsilon))), x, spread, hint=hint
+    )
 
 
 def affine(b: Builder, x: Value, scale: Value | None, shift: Value | None, hint: str = "") -> Value:

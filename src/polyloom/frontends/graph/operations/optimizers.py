@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder
+from polyloom.frontends.graph.basis import Builder, Expression, Value, scalar
 from polyloom.frontends.graph.operations.elementwise import mapped
-from polyloom.frontends.graph.values import Value
-from polyloom.ir.expressions import Expression
 
 
 def regularised(b: Builder, x: Value, gradient: Value, norm: float) -> Value:
@@ -18,11 +15,13 @@ def regularised(b: Builder, x: Value, gradient: Value, norm: float) -> Value:
 
 def blended(b: Builder, old: Value, new: Value, share: float, hint: str) -> Value:
     """Return ``share * old + (1 - share) * new``."""
-
-    def function(m: Expression, g: Expression) -> Expression:
-        return scalar.add(scalar.multiply(m, share), scalar.multiply(g, 1 - share))
-
-    return mapped(b, function, old, new, hint=hint)
+    return mapped(
+        b,
+        lambda m, g: scalar.add(scalar.multiply(m, share), scalar.multiply(g, 1 - share)),
+        old,
+        new,
+        hint=hint,
+    )
 
 
 def blended_square(b: Builder, old: Value, new: Value, share: float, hint: str) -> Value:

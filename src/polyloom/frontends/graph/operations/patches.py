@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from polyloom.frontends.graph.builder import Builder, Term
-from polyloom.frontends.graph.linear import Formula, Linear, iterators
+from polyloom.frontends.graph.basis import (
+    Builder,
+    Combine,
+    Formula,
+    Linear,
+    Term,
+    Value,
+    iterators,
+    refuse_if,
+    reindexed,
+    sliced,
+)
 from polyloom.frontends.graph.operations.convolution import Window
 from polyloom.frontends.graph.operations.movement import padded, reshaped
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, reindexed, sliced
-from polyloom.ir.program import Combine
 
 
 def patches(b: Builder, x: Value, window: Window) -> Value:
     """Return ``y[n][c][r...][o...] = x[n][c][s*o + d*r]``, a view of the data with zeros around it."""
     window.check()
-    if x.rank != window.rank + 2:
-        raise Refused(f"a window of {window.rank} dimensions on data of rank {x.rank}")
+    refuse_if(x.rank != window.rank + 2, f"a window of {window.rank} dimensions on data of rank {x.rank}")
     inside = padded(b, x, (0, 0, *window.before), (0, 0, *window.after))
     shape = (*x.shape[:2], *window.sizes, *window.positions(x.shape[2:]))
     return reindexed(inside, shape, _seen(window))
@@ -31,8 +37,10 @@ def columns_added(b: Builder, columns: Value, shape: Sequence[int], window: Wind
     """
     window.check()
     count, positions = prod(window.sizes), window.positions(shape)
-    if columns.rank != 3 or columns.shape[1] % count or columns.shape[2] != prod(positions):
-        raise Refused(f"columns of shape {list(columns.shape)} of an image of shape {list(shape)}")
+    refuse_if(
+        columns.rank != 3 or columns.shape[1] % count or columns.shape[2] != prod(positions),
+        f"columns of shape {list(columns.shape)} of an image of shape {list(shape)}",
+    )
     images, channels = columns.shape[0], columns.shape[1] // count
     parts = reshaped(b, columns, (images, channels, *window.sizes, *positions))
     full = [n + lo + hi for n, lo, hi in zip(shape, window.before, window.after, strict=True)]

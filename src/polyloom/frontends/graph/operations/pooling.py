@@ -10,20 +10,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder, Function, Term
-from polyloom.frontends.graph.functions import is_extreme
-from polyloom.frontends.graph.linear import Linear, iterators
+from polyloom.frontends.graph.basis import (
+    Builder,
+    Combine,
+    CompareOp,
+    ElementType,
+    Expression,
+    Function,
+    Linear,
+    Term,
+    Value,
+    expanded,
+    is_extreme,
+    iterators,
+    refuse_if,
+    scalar,
+    sliced,
+)
 from polyloom.frontends.graph.operations.convolution import Window
 from polyloom.frontends.graph.operations.elementwise import filled, mapped
 from polyloom.frontends.graph.operations.indexing import chosen
 from polyloom.frontends.graph.operations.movement import padded, reshaped
 from polyloom.frontends.graph.operations.scattering import elements_updated
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, expanded, sliced
-from polyloom.ir.expressions import CompareOp, Expression
-from polyloom.ir.program import Combine
-from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
 
@@ -69,8 +77,7 @@ def pooled(
 ) -> Value:
     """Return ``y[n][c][o] combine= function(x[n][c][s*o + d*r])``; ``border`` surrounds the data."""
     window.check()
-    if x.rank != window.rank + 2:
-        raise Refused(f"a window of {window.rank} dimensions on data of rank {x.rank}")
+    refuse_if(x.rank != window.rank + 2, f"a window of {window.rank} dimensions on data of rank {x.rank}")
     inside = padded(b, x, (0, 0, *window.before), (0, 0, *window.after), border)
     domain, read, write = _domain(window, x)
     shape = domain[: 2 + window.rank]
@@ -113,12 +120,16 @@ def first_maximum(b: Builder, x: Value, window: Window, maxima: Value) -> Value:
     numbers = b.constant(np.arange(count, dtype=np.int32).reshape(window.sizes))
     axes = iterators(len(domain))
     own = axes[2 + window.rank :]
-
-    def position(v: Expression, m: Expression, k: Expression) -> Expression:
-        return scalar.select(is_extreme(v, m), k, count)
-
     terms = [Term(inside, read), Term(maxima, write), Term(numbers, own)]
-    return b.statement(domain, terms, maxima.shape, write, position, Combine.MINIMUM, "first")
+    return b.statement(
+        domain,
+        terms,
+        maxima.shape,
+        write,
+        lambda v, m, k: scalar.select(is_extreme(v, m), k, count),
+        Combine.MINIMUM,
+        "first",
+    )
 
 
 def max_pool_gradient(b: Builder, x: Value, maxima: Value, dy: Value, window: Window) -> Value:
@@ -126,11 +137,13 @@ def max_pool_gradient(b: Builder, x: Value, maxima: Value, dy: Value, window: Wi
     first = first_maximum(b, x, window, maxima)
     count = int(np.prod(window.sizes))
     numbers = b.constant(np.arange(count, dtype=np.int32).reshape(window.sizes))
-
-    def part(f: Expression, k: Expression, g: Expression) -> Expression:
-        return scalar.select(scalar.compare(CompareOp.EQ, f, k), g, 0)
-
-    return _scattered(b, x.shape, window, [first, numbers, dy], part)
+    return _scattered(
+        b,
+        x.shape,
+        window,
+        [first, numbers, dy],
+        lambda f, k, g: scalar.select(scalar.compare(CompareOp.EQ, f, k), g, 0),
+    )
 
 
 def average_pool_gradient(
@@ -233,8 +246,10 @@ def unpooled(
     Of several for one place the last counts, or they are combined.
     """
     planes = (prod(maxima.shape[:2]), prod(maxima.shape[2:]))
-    if maxima.shape != places.shape or tuple(shape[:2]) != maxima.shape[:2]:
-        raise Refused(f"places {list(places.shape)} of maxima {list(maxima.shape)}")
+    refuse_if(
+        maxima.shape != places.shape or tuple(shape[:2]) != maxima.shape[:2],
+        f"places {list(places.shape)} of maxima {list(maxima.shape)}",
+    )
     values, positions = (reshaped(b, v, planes) for v in (maxima, places))
     zeros = filled(b, (planes[0], prod(shape[2:])), 0, maxima.type)
     return reshaped(b, elements_updated(b, zeros, 1, positions, values, combine), shape)

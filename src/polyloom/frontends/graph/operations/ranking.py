@@ -5,16 +5,24 @@ r[i] += before(x[j], x[i]) ? 1 : 0;    y[k] += r[i] == k ? x[i] : 0
 
 from __future__ import annotations
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder, Term
-from polyloom.frontends.graph.functions import is_nan
-from polyloom.frontends.graph.linear import iterators
+from polyloom.frontends.graph.basis import (
+    BinaryOp,
+    Builder,
+    Combine,
+    CompareOp,
+    ElementType,
+    Expression,
+    Term,
+    Value,
+    expanded,
+    is_nan,
+    iterators,
+    refuse_if,
+    scalar,
+    sliced,
+    unsqueezed,
+)
 from polyloom.frontends.graph.operations.reductions import iota, reduced
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, expanded, sliced, unsqueezed
-from polyloom.ir.expressions import BinaryOp, CompareOp, Expression
-from polyloom.ir.program import Combine
-from polyloom.ir.types import ElementType
 
 
 def ranked(
@@ -25,18 +33,15 @@ def ranked(
     Of equal elements the first comes first; NaN is larger than every number. Raises ``Refused``.
     """
     size = x.shape[axis]
-    if not 0 <= count <= size:
-        raise Refused(f"the first {count} of {size} elements")
-    if size == 0 or count == 0:
-        raise Refused("the first of no elements")
+    refuse_if(not 0 <= count <= size, f"the first {count} of {size} elements")
+    refuse_if(size == 0 or count == 0, "the first of no elements")
     return _at_places(b, x, axis, _first(b, size, count), largest=largest, kind=kind)
 
 
 def of_rank(b: Builder, x: Value, axis: int, rank: int, kind: ElementType) -> tuple[Value, Value]:
     """Return the element with ``rank`` smaller ones along an axis, which stays, and its position."""
     size = x.shape[axis]
-    if not 0 <= rank < size:
-        raise Refused(f"element {rank} of {size} in order")
+    refuse_if(not 0 <= rank < size, f"element {rank} of {size} in order")
     places = sliced(iota(b, size, ElementType.INT32), 0, rank, 1, 1)
     return _at_places(b, x, axis, places, largest=False, kind=kind)
 
@@ -47,10 +52,11 @@ def counted_before(b: Builder, rows: Value, values: Value, kind: ElementType, *,
     ``equal_too``: those that are equal count. Rows and values have the same axes but the last. NaN is larger
     than every number.
     """
-    if rows.rank < 1 or values.rank < 1 or rows.shape[:-1] != values.shape[:-1]:
-        raise Refused(f"rows {list(rows.shape)} and values {list(values.shape)}")
-    if rows.type is not values.type:
-        raise Refused(f"rows of {rows.type.value} and values of {values.type.value}")
+    refuse_if(
+        rows.rank < 1 or values.rank < 1 or rows.shape[:-1] != values.shape[:-1],
+        f"rows {list(rows.shape)} and values {list(values.shape)}",
+    )
+    refuse_if(rows.type is not values.type, f"rows of {rows.type.value} and values of {values.type.value}")
     shape = (*values.shape, rows.shape[-1])
     last = values.rank
     operands = [

@@ -7,17 +7,26 @@ from math import prod
 
 import numpy as np
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import MOST_MADE, Builder, Function, Term, check_constant
-from polyloom.frontends.graph.functions import is_extreme
-from polyloom.frontends.graph.linear import iterators
+from polyloom.frontends.graph.basis import (
+    MOST_MADE,
+    Builder,
+    Combine,
+    CompareOp,
+    ElementType,
+    Expression,
+    Function,
+    Term,
+    Value,
+    check_constant,
+    expanded,
+    is_extreme,
+    iterators,
+    refuse_if,
+    scalar,
+    unsqueezed,
+)
 from polyloom.frontends.graph.operations.elementwise import mapped
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, expanded, unsqueezed
-from polyloom.ir.expressions import CompareOp, Expression
-from polyloom.ir.program import Combine
 from polyloom.ir.statements import neutral
-from polyloom.ir.types import ElementType
 
 
 def _same(x: Expression) -> Expression:
@@ -66,8 +75,7 @@ def variance(b: Builder, centred: Value, axes: Collection[int], correction: int 
 def iota(b: Builder, size: int, kind: ElementType) -> Value:
     """Return the constant 0, 1, 2, ... Raises ``Refused`` for too many."""
     check_constant([size], kind.size)
-    if size * kind.size > MOST_MADE:
-        raise Refused(f"numbers of {size} positions")
+    refuse_if(size * kind.size > MOST_MADE, f"numbers of {size} positions")
     name = f"iota_{size}_{kind.value}"
     return b.shared_constant(name, lambda: np.arange(size).astype(kind.dtype))
 
@@ -80,18 +88,20 @@ def arg_extreme(
     ``m = max(x)``, then the first (or last) position whose element is ``m``; NaN is the extreme, as in NumPy.
     """
     size = value.shape[axis]
-    if size == 0:
-        raise Refused("the position of the largest of no elements")
+    refuse_if(size == 0, "the position of the largest of no elements")
     extreme = reduced(b, Combine.MAXIMUM if largest else Combine.MINIMUM, value, [axis], hint="extreme")
     numbers = unsqueezed(iota(b, size, kind), [k for k in range(value.rank) if k != axis])
     none = -1 if last else size
-
-    def position(x: Expression, m: Expression, k: Expression) -> Expression:
-        return scalar.select(is_extreme(x, m), k, none)
-
     operands = [value, expanded(extreme, value.shape), expanded(numbers, value.shape)]
     combine = Combine.MAXIMUM if last else Combine.MINIMUM
-    return reduced(b, combine, operands, [axis], position, hint="position")
+    return reduced(
+        b,
+        combine,
+        operands,
+        [axis],
+        lambda x, m, k: scalar.select(is_extreme(x, m), k, none),
+        hint="position",
+    )
 
 
 def cumulative(
@@ -108,22 +118,31 @@ def cumulative_extreme(
     combine = Combine.MAXIMUM if largest else Combine.MINIMUM
     values = cumulative(b, x, at, combine)
     numbers = unsqueezed(iota(b, x.shape[at], kind), [k for k in range(x.rank) if k != at])
-
-    def place(v: Expression, k: Expression, m: Expression) -> Expression:
-        return scalar.select(is_extreme(v, m), k, -1)
-
-    found = _running(b, [x, expanded(numbers, x.shape)], [values], at, Combine.MAXIMUM, place, hint="places")
+    found = _running(
+        b,
+        [x, expanded(numbers, x.shape)],
+        [values],
+        at,
+        Combine.MAXIMUM,
+        lambda v, k, m: scalar.select(is_extreme(v, m), k, -1),
+        hint="places",
+    )
     return values, found
 
 
 def cumulative_log_sum(b: Builder, x: Value, at: int, *, strict: bool = False) -> Value:
     """Return ``log(sum(exp(x[k]), k <= i))`` along an axis, without overflow; of none: log(0)."""
     largest = cumulative(b, x, at, Combine.MAXIMUM, hint="max")
-
-    def part(v: Expression, m: Expression) -> Expression:
-        return scalar.exp(scalar.subtract(v, m))
-
-    total = _running(b, [x], [largest], at, Combine.ADD, part, strict=strict, hint="sum")
+    total = _running(
+        b,
+        [x],
+        [largest],
+        at,
+        Combine.ADD,
+        lambda v, m: scalar.exp(scalar.subtract(v, m)),
+        strict=strict,
+        hint="sum",
+    )
     return mapped(b, lambda s, m: scalar.add(scalar.log(s), m), total, largest)
 
 

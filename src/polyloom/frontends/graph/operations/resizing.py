@@ -10,14 +10,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder, check_constant
+from polyloom.frontends.graph.basis import (
+    Builder,
+    CompareOp,
+    Expression,
+    Refused,
+    Value,
+    check_constant,
+    refuse_if,
+    scalar,
+    unsqueezed,
+)
 from polyloom.frontends.graph.operations.contraction import einsum
 from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.operations.movement import pad_positions, taken
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, unsqueezed
-from polyloom.ir.expressions import CompareOp, Expression
 
 NDArray = npt.NDArray[Any]
 
@@ -28,8 +34,7 @@ MOST_PLACES = 2**20
 
 def check_places(count: int) -> None:
     """Raise ``Refused`` for an axis of more than ``MOST_PLACES`` elements."""
-    if count > MOST_PLACES:
-        raise Refused(f"an axis resized to {count} elements; more than {MOST_PLACES} are not")
+    refuse_if(count > MOST_PLACES, f"an axis resized to {count} elements; more than {MOST_PLACES} are not")
 
 
 @dataclass(frozen=True)
@@ -173,8 +178,7 @@ def along(b: Builder, x: Value, k: int, matrix: NDArray, hint: str = "resized") 
     """
     labels = "".join(chr(ord("A") + n) for n in range(x.rank))
     kind = x.type
-    if not kind.is_float:
-        raise Refused(f"interpolation of {kind.value}")
+    refuse_if(not kind.is_float, f"interpolation of {kind.value}")
     constant = b.constant(matrix.astype(kind.dtype))
     output = labels.replace(labels[k], "z")
     return einsum(b, [labels, f"z{labels[k]}"], output, [x, constant], _weighted, hint)

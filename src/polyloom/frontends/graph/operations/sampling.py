@@ -10,16 +10,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder, Term
-from polyloom.frontends.graph.linear import iterators
+from polyloom.frontends.graph.basis import (
+    Builder,
+    Combine,
+    CompareOp,
+    Expression,
+    Term,
+    UnaryOp,
+    Value,
+    iterators,
+    refuse_if,
+    scalar,
+    selected,
+    unsqueezed,
+)
 from polyloom.frontends.graph.operations.contraction import einsum
 from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.operations.reductions import iota
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, selected, unsqueezed
-from polyloom.ir.expressions import CompareOp, Expression, UnaryOp
-from polyloom.ir.program import Combine
 
 _CUBIC = -0.75
 _TAPS = 4
@@ -33,12 +40,18 @@ def sampled(b: Builder, x: Value, grid: Value, mode: str, padding: str, *, corne
     ``mode``: nearest, linear, cubic. ``padding``: zeros, border, reflection. Raises ``Refused``.
     """
     rank = x.rank - 2
-    if rank < 1 or grid.rank != x.rank or grid.shape[-1] != rank or grid.shape[0] != x.shape[0]:
-        raise Refused(f"a grid of shape {list(grid.shape)} for data of shape {list(x.shape)}")
-    if mode not in ("nearest", "linear", "cubic") or padding not in ("zeros", "border", "reflection"):
-        raise Refused(f"the mode `{mode}` with the padding `{padding}`")
-    if not x.type.is_float or grid.type is not x.type:
-        raise Refused(f"positions of type {grid.type.value} in data of type {x.type.value}")
+    refuse_if(
+        rank < 1 or grid.rank != x.rank or grid.shape[-1] != rank or grid.shape[0] != x.shape[0],
+        f"a grid of shape {list(grid.shape)} for data of shape {list(x.shape)}",
+    )
+    refuse_if(
+        mode not in ("nearest", "linear", "cubic") or padding not in ("zeros", "border", "reflection"),
+        f"the mode `{mode}` with the padding `{padding}`",
+    )
+    refuse_if(
+        not x.type.is_float or grid.type is not x.type,
+        f"positions of type {grid.type.value} in data of type {x.type.value}",
+    )
     outer, inner = "abd"[:rank], "ijk"[:rank]
     weights = []
     for k in range(rank):
@@ -144,8 +157,10 @@ def affine_grid(b: Builder, theta: Value, shape: Sequence[int], *, corners: bool
     ``shape``: n, channels, and the sizes of the grid. Raises ``Refused``.
     """
     rank = len(shape) - 2
-    if rank < 1 or theta.shape != (shape[0], rank, rank + 1) or min(shape) < 1:
-        raise Refused(f"matrices of shape {list(theta.shape)} for a grid of shape {list(shape)}")
+    refuse_if(
+        rank < 1 or theta.shape != (shape[0], rank, rank + 1) or min(shape) < 1,
+        f"matrices of shape {list(theta.shape)} for a grid of shape {list(shape)}",
+    )
     lines = []
     for size in shape[2:]:
         ends = 1.0 if corners else 1 - 1 / size

@@ -11,9 +11,23 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder, Function, Term
-from polyloom.frontends.graph.linear import iterators
+from polyloom.frontends.graph.basis import (
+    Builder,
+    Combine,
+    CompareOp,
+    ElementType,
+    Expression,
+    Function,
+    Refused,
+    Term,
+    Value,
+    iterators,
+    refuse_if,
+    scalar,
+    selected,
+    sliced,
+    unsqueezed,
+)
 from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.operations.indexing import chosen, gathered_elements, wrapped
 from polyloom.frontends.graph.operations.movement import (
@@ -25,12 +39,7 @@ from polyloom.frontends.graph.operations.movement import (
     taken,
 )
 from polyloom.frontends.graph.operations.reductions import iota
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, selected, sliced, unsqueezed
-from polyloom.ir.expressions import CompareOp, Expression
-from polyloom.ir.program import Combine
 from polyloom.ir.statements import neutral
-from polyloom.ir.types import ElementType
 
 REDUCTIONS = {
     "add": Combine.ADD,
@@ -68,8 +77,10 @@ def tuples_merged(b: Builder, positions: Value, sizes: Sequence[int]) -> Value:
 
     Raises ``Refused``.
     """
-    if positions.rank == 0 or positions.shape[-1] != len(sizes) or not sizes:
-        raise Refused(f"positions of shape {list(positions.shape)} in {len(sizes)} axes")
+    refuse_if(
+        positions.rank == 0 or positions.shape[-1] != len(sizes) or not sizes,
+        f"positions of shape {list(positions.shape)} in {len(sizes)} axes",
+    )
     parts = [selected(positions, positions.rank - 1, k) for k in range(len(sizes))]
     return merged_positions(b, parts, sizes)
 
@@ -91,10 +102,14 @@ def gathered_nd(b: Builder, value: Value, positions: Value, batch: int = 0) -> V
     ``batch``: the first axes of both are one; they become part of the positions. Raises ``Refused``.
     """
     depth = positions.shape[-1] if positions.rank else 0
-    if batch < 0 or not 1 <= batch + depth <= value.rank or positions.rank <= batch:
-        raise Refused(f"positions of shape {list(positions.shape)} in the shape {list(value.shape)}")
-    if positions.shape[:batch] != value.shape[:batch]:
-        raise Refused(f"positions of shape {list(positions.shape)} for images {list(value.shape[:batch])}")
+    refuse_if(
+        batch < 0 or not 1 <= batch + depth <= value.rank or positions.rank <= batch,
+        f"positions of shape {list(positions.shape)} in the shape {list(value.shape)}",
+    )
+    refuse_if(
+        positions.shape[:batch] != value.shape[:batch],
+        f"positions of shape {list(positions.shape)} for images {list(value.shape[:batch])}",
+    )
     at = tuples_merged(b, positions, value.shape[batch : batch + depth])
     size = prod(value.shape[batch : batch + depth])
     if batch:
@@ -120,8 +135,9 @@ def rows_combined(
     A row that no position names is ``none``; without it, what the reduction starts from.
     """
     count = positions.rank
-    if rows.shape[:count] != positions.shape:
-        raise Refused(f"positions {list(positions.shape)} of rows {list(rows.shape)}")
+    refuse_if(
+        rows.shape[:count] != positions.shape, f"positions {list(positions.shape)} of rows {list(rows.shape)}"
+    )
     axes = iterators(rows.rank + 1)
     p, rest, k = axes[:count], axes[count:-1], axes[-1]
     terms = [Term(positions, p), Term(iota(b, size, positions.type), (k,)), Term(rows, axes[:-1])]
@@ -144,8 +160,10 @@ def rows_updated(b: Builder, value: Value, positions: Value, rows: Value, combin
 
     Without ``combine`` they replace these; of several for one row the last counts. Raises ``Refused``.
     """
-    if rows.shape != (*positions.shape, *value.shape[1:]) or rows.type is not value.type:
-        raise Refused(f"{rows.type.value} {list(rows.shape)} in {value.type.value} {list(value.shape)}")
+    refuse_if(
+        rows.shape != (*positions.shape, *value.shape[1:]) or rows.type is not value.type,
+        f"{rows.type.value} {list(rows.shape)} in {value.type.value} {list(value.shape)}",
+    )
     size = value.shape[0]
     if combine is not None:
         return mapped(b, _OPERATORS[combine], value, rows_combined(b, rows, positions, size, combine))
@@ -202,10 +220,14 @@ def elements_updated(
     Without ``combine`` these are replaced, the last counts. Positions and updates have one shape, along other
     axes at most the value's. Raises ``Refused``.
     """
-    if positions.shape != updates.shape or positions.rank != value.rank or updates.type is not value.type:
-        raise Refused(f"updates {list(updates.shape)} at positions {list(positions.shape)}")
-    if any(n > m for k, (n, m) in enumerate(zip(positions.shape, value.shape, strict=True)) if k != axis):
-        raise Refused(f"positions {list(positions.shape)} in data {list(value.shape)}")
+    refuse_if(
+        positions.shape != updates.shape or positions.rank != value.rank or updates.type is not value.type,
+        f"updates {list(updates.shape)} at positions {list(positions.shape)}",
+    )
+    refuse_if(
+        any(n > m for k, (n, m) in enumerate(zip(positions.shape, value.shape, strict=True)) if k != axis),
+        f"positions {list(positions.shape)} in data {list(value.shape)}",
+    )
     inside = wrapped(b, positions, value.shape[axis])
     if combine is not None:
         found = _elements(b, value, axis, inside, updates, combine)

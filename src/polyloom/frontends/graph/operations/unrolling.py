@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder
+from polyloom.frontends.graph.basis import Builder, ElementType, Refused, Value, refuse_if, reindexed, scalar
 from polyloom.frontends.graph.operations.elementwise import mapped
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, reindexed
-from polyloom.ir.types import ElementType
 
 MOST_STEPS = 2_000
 """Passes of a loop that is unrolled at most: a loop is never cut, one with more is refused."""
@@ -17,14 +13,15 @@ MOST_STEPS = 2_000
 
 def check_steps(count: int) -> None:
     """Raise ``Refused`` for more passes than are unrolled."""
-    if count > MOST_STEPS:
-        raise Refused(f"it makes more than {MOST_STEPS} passes, or never ends: loops are unrolled at import")
+    refuse_if(
+        count > MOST_STEPS,
+        f"it makes more than {MOST_STEPS} passes, or never ends: loops are unrolled at import",
+    )
 
 
 def known_condition(b: Builder, value: Value) -> bool | None:
     """Return a truth value that is known at import, else None. Raises ``Refused`` for several."""
-    if value.size != 1:
-        raise Refused(f"its condition has {value.size} elements, not one")
+    refuse_if(value.size != 1, f"its condition has {value.size} elements, not one")
     found = b.known(value)
     return None if found is None else bool(found.reshape(()))
 
@@ -34,10 +31,8 @@ def either(b: Builder, condition: Value, then: Sequence[Value], otherwise: Seque
 
     Both branches are computed. Raises ``Refused`` where their results differ in type or shape.
     """
-    if len(then) != len(otherwise):
-        raise Refused(f"branches with {len(then)} and {len(otherwise)} results")
-    if condition.size != 1:
-        raise Refused(f"its condition has {condition.size} elements, not one")
+    refuse_if(len(then) != len(otherwise), f"branches with {len(then)} and {len(otherwise)} results")
+    refuse_if(condition.size != 1, f"its condition has {condition.size} elements, not one")
     one = reindexed(condition, (), [0] * condition.rank)
     return [_chosen(b, one, left, right) for left, right in zip(then, otherwise, strict=True)]
 

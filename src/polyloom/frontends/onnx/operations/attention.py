@@ -9,38 +9,49 @@ from math import sqrt
 
 import numpy as np
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder
-from polyloom.frontends.graph.context import Context, Table, only
-from polyloom.frontends.graph.model import Graph
-from polyloom.frontends.graph.operations.contraction import einsum
-from polyloom.frontends.graph.operations.convolution import Window, convolution, with_bias
-from polyloom.frontends.graph.operations.elementwise import cast, filled, mapped
-from polyloom.frontends.graph.operations.indexing import chosen
-from polyloom.frontends.graph.operations.movement import concatenated, reshaped, stacked
-from polyloom.frontends.graph.operations.normalisation import softmax
-from polyloom.frontends.graph.operations.reductions import iota, reduced
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import (
+from polyloom.frontends.graph.core import (
+    BinaryOp,
+    Builder,
+    Combine,
+    CompareOp,
+    Context,
+    ElementType,
+    Expression,
+    Graph,
+    Refused,
+    Table,
     Value,
+    Window,
+    cast,
+    chosen,
+    concatenated,
+    convolution,
+    einsum,
+    filled,
+    iota,
+    mapped,
+    only,
+    reduced,
+    refuse_if,
+    reshaped,
+    scalar,
     selected,
     sliced,
+    softmax,
     split,
+    stacked,
     transposed,
     unsqueezed,
+    with_bias,
 )
 from polyloom.frontends.onnx.operations.elementwise import type_of
-from polyloom.ir.expressions import BinaryOp, CompareOp, Expression
-from polyloom.ir.program import Combine
-from polyloom.ir.types import ElementType
 
 
 def heads(x: Value, count: int) -> Value:
     """Return ``[batch][step][head * size]`` as ``[batch][head][step][size]``, a view."""
     if x.rank == 4:
         return x
-    if x.rank != 3 or count < 1 or x.shape[2] % count:
-        raise Refused(f"{count} heads of the shape {list(x.shape)}")
+    refuse_if(x.rank != 3 or count < 1 or x.shape[2] % count, f"{count} heads of the shape {list(x.shape)}")
     return transposed(split(x, 2, (count, x.shape[2] // count)), (0, 2, 1, 3))
 
 
@@ -60,7 +71,7 @@ class _Operands:
 
 
 def _operands(c: Context) -> _Operands:
-    b = c.builder
+    b = c.b
     q = heads(c.input(0), _heads_stated(c, c.input(0), "q_num_heads"))
     k, v = (heads(c.input(n), _heads_stated(c, c.input(n), "kv_num_heads")) for n in (1, 2))
     past_k, past_v = c.optional(4), c.optional(5)
@@ -69,16 +80,17 @@ def _operands(c: Context) -> _Operands:
     past = 0 if past_k is None else past_k.shape[2]
     if past_k is not None and past_v is not None:
         k, v = concatenated(b, [past_k, k], 2), concatenated(b, [past_v, v], 2)
-    if q.shape[1] % k.shape[1]:
-        raise Refused(f"{q.shape[1]} heads on {k.shape[1]} keys")
+    refuse_if(q.shape[1] % k.shape[1], f"{q.shape[1]} heads on {k.shape[1]} keys")
     return _Operands(_grouped(q, k.shape[1]), k, v, past)
 
 
 def _heads_stated(c: Context, x: Value, name: str) -> int:
     """Return how many heads an operand has: its shape says it, or an attribute. Raises ``Refused``."""
     count = c.integer(name, x.shape[1] if x.rank == 4 else 0)
-    if x.rank == 4 and count != x.shape[1]:
-        raise Refused(f"`{name}` says {count} heads, the shape {list(x.shape)} has {x.shape[1]}")
+    refuse_if(
+        x.rank == 4 and count != x.shape[1],
+        f"`{name}` says {count} heads, the shape {list(x.shape)} has {x.shape[1]}",
+    )
     return count
 
 
@@ -88,15 +100,13 @@ def _attention(c: Context) -> Sequence[Value]:
     A row whose bias is minus infinity everywhere has no key to attend to: its weights are 0. Halves are
     computed in float32 and rounded once.
     """
-    b, o = c.builder, _operands(c)
+    b, o = c.b, _operands(c)
     kind, mode = o.q.type, c.integer("qk_matmul_output_mode", 0)
-    if not 0 <= mode <= 3:
-        raise Refused(f"`qk_matmul_output_mode` {mode}")
+    refuse_if(not 0 <= mode <= 3, f"`qk_matmul_output_mode` {mode}")
     scores = _scores(b, o, c.number("scale", 1 / sqrt(o.q.shape[-1])))
     shown = [scores]
     cap = c.number("softcap", 0.0)
-    if cap < 0:
-        raise Refused(f"`softcap` {cap}")
+    refuse_if(cap < 0, f"`softcap` {cap}")
     if cap:
         scores = mapped(b, lambda x: _capped(x, cap), scores, hint="capped")
     shown.append(scores)
@@ -154,16 +164,15 @@ def _bias(c: Context, scores: Value, o: _Operands) -> Value | None:
     parts = [p for p in (_of_mask(c, scores), _of_places(c, scores, o)) if p is not None]
     if len(parts) < 2:
         return parts[0] if parts else None
-    return mapped(c.builder, scalar.add, *parts, hint="bias")
+    return mapped(c.b, scalar.add, *parts, hint="bias")
 
 
 def _of_mask(c: Context, scores: Value) -> Value | None:
     """Return the mask; what it lacks at the end is masked. Heads are as groups and repeats."""
-    b, mask, total, kind = c.builder, c.optional(3), scores.shape[-1], scores.type
+    b, mask, total, kind = c.b, c.optional(3), scores.shape[-1], scores.type
     if mask is None:
         return None
-    if not 1 <= mask.rank <= 4:
-        raise Refused(f"a mask of rank {mask.rank}")
+    refuse_if(not 1 <= mask.rank <= 4, f"a mask of rank {mask.rank}")
     truth = mask.type is ElementType.BOOL
     missing = total - mask.shape[-1]
     if missing > 0:
@@ -187,7 +196,7 @@ Rule = Callable[[Expression, Expression, Expression | None], Expression]
 
 def _of_places(c: Context, scores: Value, o: _Operands) -> Value | None:
     """Return what excludes keys by their places: after the step, outside its window, behind the end."""
-    b, lengths = c.builder, c.optional(6)
+    b, lengths = c.b, c.optional(6)
     steps, total = scores.shape[-2:]
     if lengths is not None and c.optional(4) is not None:
         raise Refused("both past keys and the lengths of sequences")
@@ -216,8 +225,7 @@ def _rules(c: Context, steps: int, past: int, *, ends: bool) -> list[Rule]:
         return lambda i, j, end: scalar.compare(CompareOp.LE, distance(i, j, end), most)
 
     left, right = c.integer("left_window_size", -1), c.integer("right_window_size", -1)
-    if min(left, right) < -1:
-        raise Refused(f"windows of {left} keys to the left and {right} to the right")
+    refuse_if(min(left, right) < -1, f"windows of {left} keys to the left and {right} to the right")
     found = [at_most(0)] if c.integer("is_causal", 0) else []
     if right >= 0:
         found.append(at_most(right))
@@ -245,7 +253,7 @@ def _attended(b: Builder, weights: Value, bias: Value | None) -> Value:
 
 def _flex_attention(c: Context) -> Sequence[Value]:
     """FlexAttention: bodies change scores and weights."""
-    b, o = c.builder, _operands_of_three(c)
+    b, o = c.b, _operands_of_three(c)
     scale = c.number("scale", 1 / sqrt(o.q.shape[-1]))
     kind = o.q.type
     wide = type_of(c.integer("softmax_precision", 1 if kind is not ElementType.FLOAT64 else 11))
@@ -259,8 +267,10 @@ def _flex_attention(c: Context) -> Sequence[Value]:
 
 def _operands_of_three(c: Context) -> _Operands:
     q, k, v = (c.input(n) for n in range(3))
-    if q.rank != 4 or k.rank != 4 or v.rank != 4 or q.shape[1] % k.shape[1]:
-        raise Refused("operands that are no four-dimensional heads")
+    refuse_if(
+        q.rank != 4 or k.rank != 4 or v.rank != 4 or q.shape[1] % k.shape[1],
+        "operands that are no four-dimensional heads",
+    )
     return _Operands(_grouped(q, k.shape[1]), k, v, 0)
 
 
@@ -270,12 +280,12 @@ def _modified(c: Context, name: str, value: Value) -> Value:
         return value
     if not isinstance(body, Graph) or len(body.inputs) != 1:
         raise Refused(f"a `{name}` of other than one operand")
-    return c.tensors(body, {body.inputs[0].name: value})[0]
+    return c.lowered(body, {body.inputs[0].name: value})[0]
 
 
 def _rotary(c: Context) -> Sequence[Value]:
     """RotaryEmbedding: pairs of elements turned by angles that caches give."""
-    b, x = c.builder, c.input(0)
+    b, x = c.b, c.input(0)
     shape = x.shape
     if x.rank == 4:
         wide = transposed(x, (0, 2, 1, 3))
@@ -292,22 +302,29 @@ def _rotary(c: Context) -> Sequence[Value]:
 
 def _rotated(c: Context, wide: Value) -> Value:
     """Turn ``[batch][step][head][size]``; elements behind the rotary dimensions stay."""
-    b = c.builder
+    b = c.b
     size = c.integer("rotary_embedding_dim", 0) or wide.shape[3]
     pairs = bool(c.integer("interleaved", 0))
     half = size // 2
     first = sliced(wide, 3, 0, 2 if pairs else 1, half)
     second = sliced(wide, 3, 1 if pairs else half, 2 if pairs else 1, half)
     angles = [_angles(c, c.input(k)) for k in (1, 2)]
-
-    def real(x: Expression, y: Expression, p: Expression, q: Expression) -> Expression:
-        return scalar.subtract(scalar.multiply(p, x), scalar.multiply(q, y))
-
-    def imaginary(x: Expression, y: Expression, p: Expression, q: Expression) -> Expression:
-        return scalar.add(scalar.multiply(q, x), scalar.multiply(p, y))
-
-    re = mapped(b, real, first, second, *angles, hint="real")
-    im = mapped(b, imaginary, first, second, *angles, hint="imaginary")
+    re = mapped(
+        b,
+        lambda x, y, p, q: scalar.subtract(scalar.multiply(p, x), scalar.multiply(q, y)),
+        first,
+        second,
+        *angles,
+        hint="real",
+    )
+    im = mapped(
+        b,
+        lambda x, y, p, q: scalar.add(scalar.multiply(q, x), scalar.multiply(p, y)),
+        first,
+        second,
+        *angles,
+        hint="imaginary",
+    )
     if pairs:
         turned = reshaped(b, stacked(b, [re, im], 4), (*wide.shape[:3], size), "turned")
     else:
@@ -320,21 +337,22 @@ def _rotated(c: Context, wide: Value) -> Value:
 def _angles(c: Context, cache: Value) -> Value:
     """Return a cache as ``[batch][step][1][half]``, chosen by position where positions are given."""
     positions = c.optional(3)
-    found = cache if positions is None else chosen(c.builder, cache, 0, positions, "angles")
-    if found.rank != 3:
-        raise Refused(f"a cache of rank {found.rank}")
+    found = cache if positions is None else chosen(c.b, cache, 0, positions, "angles")
+    refuse_if(found.rank != 3, f"a cache of rank {found.rank}")
     return unsqueezed(found, [2])
 
 
 def _linear_attention(c: Context) -> Sequence[Value]:
     """LinearAttention: a state of keys times values, unrolled over the steps."""
-    b = c.builder
+    b = c.b
     query, keys = c.integer("q_num_heads"), c.integer("kv_num_heads")
     rule = c.text("update_rule", "gated_delta")
     wide = ElementType.FLOAT32
     q, k, v = (cast(b, heads(c.input(n), m), wide, "wide") for n, m in ((0, query), (1, keys), (2, keys)))
-    if query % keys or rule not in ("linear", "gated", "delta", "gated_delta"):
-        raise Refused(f"{query} heads on {keys} keys, rule `{rule}`")
+    refuse_if(
+        query % keys or rule not in ("linear", "gated", "delta", "gated_delta"),
+        f"{query} heads on {keys} keys, rule `{rule}`",
+    )
     start = c.optional(3)
     shape = (q.shape[0], keys, k.shape[3], v.shape[3])
     state = filled(b, shape, 0, wide) if start is None else cast(b, start, wide, "state")
@@ -354,7 +372,7 @@ def _linear_attention(c: Context) -> Sequence[Value]:
 
 def _by_step(c: Context, position: int, keys: int) -> Value:
     """Return decay or rate as ``[batch][head][step][size]``; per head the size is 1."""
-    given = cast(c.builder, c.input(position), ElementType.FLOAT32, "wide")
+    given = cast(c.b, c.input(position), ElementType.FLOAT32, "wide")
     count = 1 if given.shape[2] == 1 else keys
     return heads(given, count)
 
@@ -375,11 +393,14 @@ def _updated(b: Builder, state: Value, k: Value, v: Value, decay: Value | None, 
             return scalar.multiply(r, scalar.subtract(x, y))
 
         v = mapped(b, correction, rate, v, recalled, hint="correction")
-
-    def added(s: Expression, x: Expression, y: Expression) -> Expression:
-        return scalar.add(s, scalar.multiply(x, y))
-
-    return mapped(b, added, state, unsqueezed(k, [3]), unsqueezed(v, [2]), hint="state")
+    return mapped(
+        b,
+        lambda s, x, y: scalar.add(s, scalar.multiply(x, y)),
+        state,
+        unsqueezed(k, [3]),
+        unsqueezed(v, [2]),
+        hint="state",
+    )
 
 
 def _read(b: Builder, q: Value, state: Value, scale: float) -> Value:
@@ -390,9 +411,8 @@ def _read(b: Builder, q: Value, state: Value, scale: float) -> Value:
 
 def _causal_conv(c: Context) -> Sequence[Value]:
     """CausalConvWithState: a depthwise convolution that looks back, over the state and the data."""
-    b, x, w = c.builder, c.input(0), c.input(1)
-    if x.rank != 3 or w.rank != 3:
-        raise Refused(f"data of rank {x.rank} and filters of rank {w.rank}")
+    b, x, w = c.b, c.input(0), c.input(1)
+    refuse_if(x.rank != 3 or w.rank != 3, f"data of rank {x.rank} and filters of rank {w.rank}")
     behind = w.shape[2] - 1
     past = c.optional(3)
     start = filled(b, (*x.shape[:2], behind), 0, x.type) if past is None else past
@@ -400,8 +420,7 @@ def _causal_conv(c: Context) -> Sequence[Value]:
     window = Window((w.shape[2],), (1,), (1,), (0,), (0,))
     found = with_bias(b, convolution(b, whole, w, window, x.shape[1], hint="sum"), c.optional(2))
     activation = c.text("activation", "none")
-    if activation not in ("none", "silu", "swish"):
-        raise Refused(f"the activation `{activation}`")
+    refuse_if(activation not in ("none", "silu", "swish"), f"the activation `{activation}`")
     y = found if activation == "none" else mapped(b, _silu, found)
     state = sliced(whole, 2, whole.shape[2] - behind, 1, behind)
     return (y, state)[: len(c.node.outputs)]

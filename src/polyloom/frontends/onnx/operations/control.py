@@ -6,21 +6,30 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from polyloom.frontends.graph.context import Context, Table, axis, tensors_of
-from polyloom.frontends.graph.lists import Anything
-from polyloom.frontends.graph.operations.movement import stacked
-from polyloom.frontends.graph.operations.unrolling import check_steps, either, known_condition
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, selected
+from polyloom.frontends.graph.core import (
+    Anything,
+    Context,
+    Refused,
+    Table,
+    Value,
+    axis,
+    check_steps,
+    either,
+    known_condition,
+    refuse_if,
+    selected,
+    stacked,
+    tensors_of,
+)
 
 
 def _if(c: Context) -> Sequence[Anything]:
     """If: the branch that a known condition chooses; else both, and each result by a choice."""
-    condition = known_condition(c.builder, c.input())
+    condition = known_condition(c.b, c.input())
     if condition is not None:
         return c.subgraph(c.graph("then_branch" if condition else "else_branch"), {})
-    branches = (c.tensors(c.graph(name), {}) for name in ("then_branch", "else_branch"))
-    return either(c.builder, c.input(), *branches)
+    branches = (c.lowered(c.graph(name), {}) for name in ("then_branch", "else_branch"))
+    return either(c.b, c.input(), *branches)
 
 
 def _loop(c: Context) -> Sequence[Anything]:
@@ -30,14 +39,16 @@ def _loop(c: Context) -> Sequence[Anything]:
     goes = c.optional(1) is None or bool(c.one(1, "its condition"))
     state = c.some(range(2, len(c.values)))
     names = [t.name for t in body.inputs]
-    if len(names) != 2 + len(state) or len(body.outputs) < 1 + len(state):
-        raise Refused(f"a body of {len(names)} inputs and {len(body.outputs)} outputs")
+    refuse_if(
+        len(names) != 2 + len(state) or len(body.outputs) < 1 + len(state),
+        f"a body of {len(names)} inputs and {len(body.outputs)} outputs",
+    )
     collected: list[list[Value]] = [[] for _ in body.outputs[1 + len(state) :]]
     step = 0
     while goes and (limited is None or step < limited):
         check_steps(step + 1)
-        number = c.builder.constant(np.asarray(step, np.int64))
-        again = c.builder.constant(np.asarray(True))
+        number = c.b.constant(np.asarray(step, np.int64))
+        again = c.b.constant(np.asarray(True))
         results = c.subgraph(body, dict(zip(names, [number, again, *state], strict=True)))
         goes = _goes_on(c, results[0])
         state = results[1 : 1 + len(state)]
@@ -48,42 +59,41 @@ def _loop(c: Context) -> Sequence[Anything]:
 
 
 def _goes_on(c: Context, value: Anything) -> bool:
-    found = known_condition(c.builder, *tensors_of([value]))
+    found = known_condition(c.b, *tensors_of([value]))
     if found is None:
         raise Refused("its condition is computed when the model runs")
     return found
 
 
 def _collected(c: Context, parts: Sequence[Value], at: int) -> Value:
-    if not parts:
-        raise Refused("a loop without a pass, whose results are collected")
-    return stacked(c.builder, parts, at)
+    refuse_if(not parts, "a loop without a pass, whose results are collected")
+    return stacked(c.b, parts, at)
 
 
 def _scan(c: Context) -> Sequence[Value]:
     """Scan: unrolled; every sequence has a known length."""
-    if c.version < 9:
-        raise Refused("Scan of opset 8")
+    refuse_if(c.version < 9, "Scan of opset 8")
     body, count = c.graph("body"), c.integer("num_scan_inputs")
     names = [t.name for t in body.inputs]
     held = len(c.values) - count
-    if held < 0 or len(names) != len(c.values) or len(body.outputs) < held:
-        raise Refused(f"a body of {len(names)} inputs for {len(c.values)}")
+    refuse_if(
+        held < 0 or len(names) != len(c.values) or len(body.outputs) < held,
+        f"a body of {len(names)} inputs for {len(c.values)}",
+    )
     state, sequences = c.inputs[:held], c.inputs[held:]
     directions = c.numbers("scan_input_directions", (0,) * count)
     along = [
         axis(a, s.rank) for a, s in zip(c.numbers("scan_input_axes", (0,) * count), sequences, strict=True)
     ]
     lengths = {s.shape[a] for s, a in zip(sequences, along, strict=True)}
-    if len(lengths) != 1:
-        raise Refused(f"sequences of lengths {sorted(lengths)}")
+    refuse_if(len(lengths) != 1, f"sequences of lengths {sorted(lengths)}")
     length = lengths.pop()
     check_steps(length)
     collected: list[list[Value]] = [[] for _ in body.outputs[held:]]
     for step in range(length):
         places = [length - 1 - step if d else step for d in directions]
         slices = [selected(s, a, p) for s, a, p in zip(sequences, along, places, strict=True)]
-        results = c.tensors(body, dict(zip(names, [*state, *slices], strict=True)))
+        results = c.lowered(body, dict(zip(names, [*state, *slices], strict=True)))
         state = results[:held]
         for parts, value in zip(collected, results[held:], strict=True):
             parts.append(value)
@@ -96,8 +106,7 @@ def _scanned(c: Context, collected: Sequence[list[Value]]) -> list[Value]:
     axes = c.numbers("scan_output_axes", (0,) * count)
     found = []
     for parts, reverse, at in zip(collected, back, axes, strict=True):
-        if not parts:
-            raise Refused("a sequence without elements")
+        refuse_if(not parts, "a sequence without elements")
         ordered = parts[::-1] if reverse else parts
         found.append(_collected(c, ordered, axis(at, parts[0].rank + 1)))
     return found

@@ -9,38 +9,57 @@ from typing import Any
 
 import numpy as np
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Function
-from polyloom.frontends.graph.context import Context, Operation, Table, only
-from polyloom.frontends.graph.functions import (
+from polyloom.frontends.graph.core import (
     NAMED_ALIKE,
+    Anything,
+    BinaryOp,
+    CompareOp,
+    Context,
+    ElementType,
+    Expression,
+    From,
+    Function,
+    Operation,
+    Refused,
+    Table,
+    UnaryOp,
+    Value,
+    X,
     acosh,
     asinh,
     atanh,
+    binary,
+    cast,
+    compared,
     elu,
     floor_remainder,
     gelu,
     hard_sigmoid,
     is_nan,
     leaky,
+    logical,
+    mapped,
+    maps,
+    number,
+    of_integers,
+    only,
+    op,
+    refuse_if,
     relu,
+    scalar,
     sign,
     softplus,
+    unary,
+    unsqueezed,
+    variadic,
 )
-from polyloom.frontends.graph.lists import Anything
-from polyloom.frontends.graph.maps import binary, compared, logical, of_integers, unary, variadic
-from polyloom.frontends.graph.operations.elementwise import cast, mapped
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, unsqueezed
 from polyloom.frontends.onnx.tensors import OTHER_TYPES, TYPES
-from polyloom.ir.expressions import BinaryOp, CompareOp, Expression, UnaryOp
-from polyloom.ir.types import ElementType
 
 
 def _mean(c: Context) -> Sequence[Value]:
     count = len(c.inputs)
     function = lambda *xs: scalar.divide(reduce(scalar.add, xs), count)  # noqa: E731
-    return only(mapped(c.builder, function, *c.inputs))
+    return only(mapped(c.b, function, *c.inputs))
 
 
 def power(c: Context) -> Sequence[Value]:
@@ -56,14 +75,13 @@ def power(c: Context) -> Sequence[Value]:
             wide = ElementType.INT64
         return scalar.convert(scalar.power(scalar.convert(a, wide), scalar.convert(e, wide)), kind)
 
-    return only(mapped(c.builder, function, base, exponent))
+    return only(mapped(c.b, function, base, exponent))
 
 
 def _mod(c: Context) -> Sequence[Value]:
     """Mod: the sign of the divisor, or of the dividend. Before opset 28 only integers have the former."""
     truncated = c.integer("fmod", 0)
-    if truncated not in (0, 1):
-        raise Refused(f"`fmod` {truncated}")
+    refuse_if(truncated not in (0, 1), f"`fmod` {truncated}")
     if not truncated and c.input().type.is_float and c.version < 28:
         raise Refused(f"`fmod` 0 of {c.input().type.value} in opset {c.version}")
     return binary(scalar.remainder if truncated else floor_remainder)(c)
@@ -74,38 +92,17 @@ def _is_inf(c: Context) -> Sequence[Value]:
 
     def function(x: Expression) -> Expression:
         found = scalar.number(0, ElementType.BOOL)
-        for wanted, number in ((up, math.inf), (down, -math.inf)):
+        for wanted, extreme in ((up, math.inf), (down, -math.inf)):
             if wanted:
-                found = scalar.logical(BinaryOp.OR, found, scalar.compare(CompareOp.EQ, x, number))
+                found = scalar.logical(BinaryOp.OR, found, scalar.compare(CompareOp.EQ, x, extreme))
         return found
 
-    return only(mapped(c.builder, function, c.input()))
+    return only(mapped(c.b, function, c.input()))
 
 
 def with_number(name: str, default: float, function: Callable[[Expression, float], Expression]) -> Operation:
     """Return a map with one attribute."""
-
-    def operation(c: Context) -> Sequence[Value]:
-        number = c.number(name, default)
-        return only(mapped(c.builder, lambda x: function(x, number), c.input()))
-
-    return operation
-
-
-def _selu(c: Context) -> Sequence[Value]:
-    alpha = c.number("alpha", 1.67326319217681884765625)
-    gamma = c.number("gamma", 1.05070102214813232421875)
-    return only(mapped(c.builder, lambda x: elu(x, alpha, gamma), c.input()))
-
-
-def _celu(c: Context) -> Sequence[Value]:
-    alpha = c.number("alpha", 1.0)
-    return only(mapped(c.builder, lambda x: elu(x, alpha, 1.0, alpha), c.input()))
-
-
-def _hard_sigmoid(c: Context) -> Sequence[Value]:
-    alpha, beta = c.number("alpha", 0.2), c.number("beta", 0.5)
-    return only(mapped(c.builder, lambda x: hard_sigmoid(x, alpha, beta), c.input()))
+    return maps(function, X, number(name, default))
 
 
 def _shrink(c: Context) -> Sequence[Value]:
@@ -119,24 +116,24 @@ def _shrink(c: Context) -> Sequence[Value]:
         found = scalar.select(scalar.compare(CompareOp.GT, v, edge), scalar.subtract(v, bias), low)
         return scalar.convert(found, kind)
 
-    return only(mapped(c.builder, function, c.input()))
+    return only(mapped(c.b, function, c.input()))
 
 
 def _gelu(c: Context) -> Sequence[Value]:
     tanh = c.text("approximate", "none") == "tanh"
-    return only(mapped(c.builder, lambda x: gelu(x, tanh=tanh), c.input()))
+    return only(mapped(c.b, lambda x: gelu(x, tanh=tanh), c.input()))
 
 
 def _prelu(c: Context) -> Sequence[Value]:
     x, slope = c.input(0), c.input(1)
     if c.version < 7 and slope.rank == 1 and slope.size > 1:
         slope = per_channel(slope, x.rank)
-    return only(mapped(c.builder, leaky, x, slope))
+    return only(mapped(c.b, leaky, x, slope))
 
 
 def _clip(c: Context) -> Sequence[Value]:
     """Clip: at most the upper bound, also where the bounds are the wrong way round."""
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     low, high = c.optional(1), c.optional(2)
     if c.version < 11:
         low = _bound(c, x, "min")
@@ -153,18 +150,17 @@ def _clip(c: Context) -> Sequence[Value]:
 
 def _bound(c: Context, x: Value, name: str) -> Value | None:
     number = c.attribute(name)
-    return None if number is None else c.builder.constant(np.asarray(number, x.type.dtype))
+    return None if number is None else c.b.constant(np.asarray(number, x.type.dtype))
 
 
 def _where(c: Context) -> Sequence[Value]:
-    return only(mapped(c.builder, scalar.select, *c.operands(3)))
+    return only(mapped(c.b, scalar.select, *c.operands(3)))
 
 
 def _bit_shift(c: Context) -> Sequence[Value]:
     """BitShift: by a width or more, or a negative number, all bits go out, and only signs come in."""
     direction = c.text("direction")
-    if direction not in ("LEFT", "RIGHT"):
-        raise Refused(f"the direction `{direction}`")
+    refuse_if(direction not in ("LEFT", "RIGHT"), f"the direction `{direction}`")
     left = direction == "LEFT"
 
     def function(x: Expression, n: Expression) -> Expression:
@@ -187,22 +183,13 @@ def type_of(number: Any) -> ElementType:
     return TYPES[number]
 
 
-def _cast(c: Context) -> Sequence[Value]:
-    return only(cast(c.builder, c.input(), type_of(c.integer("to"))))
-
-
-def _cast_like(c: Context) -> Sequence[Value]:
-    return only(cast(c.builder, c.input(0), c.input(1).type))
-
-
 def _identity(c: Context) -> Sequence[Anything]:
     return c.some([0])
 
 
 def _dropout(c: Context) -> Sequence[Value]:
     """Dropout: the identity, unless it trains with a ratio above 0, which is random."""
-    if c.version < 7 and not c.integer("is_test", 0):
-        raise Refused("it chooses at random when it trains")
+    refuse_if(c.version < 7 and not c.integer("is_test", 0), "it chooses at random when it trains")
     training = c.known_or(2, "training_mode")
     ratio = c.known_or(1, "ratio")
     if training is not None and training.item() and (ratio is None or ratio.item() != 0):
@@ -210,7 +197,7 @@ def _dropout(c: Context) -> Sequence[Value]:
     x = c.input()
     if len(c.node.outputs) < 2:
         return (x,)
-    return x, mapped(c.builder, lambda v: scalar.number(1, ElementType.BOOL), x, hint="mask")
+    return x, mapped(c.b, lambda v: scalar.number(1, ElementType.BOOL), x, hint="mask")
 
 
 def _swish(x: Expression, alpha: float) -> Expression:
@@ -262,6 +249,7 @@ _FUNCTIONS: dict[str, Function] = {
     "BitwiseNot": lambda x: scalar.unary(UnaryOp.COMPLEMENT, x),
 }
 
+
 OPERATIONS: Table = {
     **{name: unary(function) for name, function in _FUNCTIONS.items()},
     "Add": binary(scalar.add),
@@ -291,16 +279,16 @@ OPERATIONS: Table = {
     "ThresholdedRelu": with_number("alpha", 1.0, _threshold),
     "Elu": with_number("alpha", 1.0, elu),
     "Swish": with_number("alpha", 1.0, _swish),
-    "Selu": _selu,
-    "Celu": _celu,
-    "HardSigmoid": _hard_sigmoid,
+    "Selu": maps(elu, X, number("alpha", 1.6732631921768188), number("gamma", 1.0507010221481323)),
+    "Celu": maps(lambda x, alpha: elu(x, alpha, 1.0, alpha), X, number("alpha", 1.0)),
+    "HardSigmoid": maps(hard_sigmoid, X, number("alpha", 0.2), number("beta", 0.5)),
     "Shrink": _shrink,
     "Gelu": _gelu,
     "PRelu": _prelu,
     "Clip": _clip,
     "Where": _where,
-    "Cast": _cast,
-    "CastLike": _cast_like,
+    "Cast": op(cast, X, From(lambda c: type_of(c.integer("to")))),
+    "CastLike": op(cast, X, From(lambda c: c.input(1).type)),
     "Identity": _identity,
     "Dropout": _dropout,
     "Bernoulli": _bernoulli,

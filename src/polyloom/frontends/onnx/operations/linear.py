@@ -5,22 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.context import Context, Table, only
-from polyloom.frontends.graph.operations.contraction import einsum, matrix_product, parse_einsum
-from polyloom.frontends.graph.operations.convolution import (
+from polyloom.frontends.graph.core import (
+    Context,
+    ElementType,
+    Expression,
+    Refused,
+    Table,
+    Value,
     Window,
+    X,
+    cast,
     convolution,
+    determinant,
+    einsum,
+    expanded,
+    mapped,
+    matrix_product,
+    only,
+    op,
+    parse_einsum,
+    refuse_if,
     same_padding,
+    scalar,
+    transposed,
     transposed_convolution,
+    unsqueezed,
+    value,
     with_bias,
 )
-from polyloom.frontends.graph.operations.elementwise import cast, mapped
-from polyloom.frontends.graph.operations.small_matrices import determinant
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, expanded, transposed, unsqueezed
-from polyloom.ir.expressions import Expression
-from polyloom.ir.types import ElementType
 
 
 def window_of(c: Context, spatial: Sequence[int], sizes: Sequence[int]) -> Window:
@@ -31,8 +43,10 @@ def window_of(c: Context, spatial: Sequence[int], sizes: Sequence[int]) -> Windo
     dilations = c.numbers("dilations", (1,) * rank)
     pads = c.numbers("pads", (0,) * (2 * rank))
     window = Window(tuple(sizes), strides, dilations, pads[:rank], pads[rank:])
-    if len(pads) != 2 * rank or window.rank != rank:
-        raise Refused(f"{len(pads)} pads and {window.rank} sizes for {rank} dimensions")
+    refuse_if(
+        len(pads) != 2 * rank or window.rank != rank,
+        f"{len(pads)} pads and {window.rank} sizes for {rank} dimensions",
+    )
     window.check()
     mode = c.text("auto_pad", "NOTSET")
     if mode in ("SAME_UPPER", "SAME_LOWER"):
@@ -46,24 +60,21 @@ def window_of(c: Context, spatial: Sequence[int], sizes: Sequence[int]) -> Windo
 
 def _check_kernel(c: Context, sizes: Sequence[int]) -> None:
     stated = c.numbers("kernel_shape", tuple(sizes))
-    if stated != tuple(sizes):
-        raise Refused(f"`kernel_shape` says {list(stated)}, the filters are {list(sizes)}")
+    refuse_if(stated != tuple(sizes), f"`kernel_shape` says {list(stated)}, the filters are {list(sizes)}")
 
 
 def _conv(c: Context) -> Sequence[Value]:
     x, w = c.input(0), c.input(1)
-    if x.rank < 3 or w.rank != x.rank:
-        raise Refused(f"data of rank {x.rank} and filters of rank {w.rank}")
+    refuse_if(x.rank < 3 or w.rank != x.rank, f"data of rank {x.rank} and filters of rank {w.rank}")
     window = window_of(c, x.shape[2:], w.shape[2:])
     hint = "" if c.optional(2) is None else "sum"
-    result = convolution(c.builder, x, w, window, c.integer("group", 1), hint=hint)
-    return only(with_bias(c.builder, result, c.optional(2)))
+    result = convolution(c.b, x, w, window, c.integer("group", 1), hint=hint)
+    return only(with_bias(c.b, result, c.optional(2)))
 
 
 def _conv_transpose(c: Context) -> Sequence[Value]:
     y, w = c.input(0), c.input(1)
-    if y.rank < 3 or w.rank != y.rank:
-        raise Refused(f"data of rank {y.rank} and filters of rank {w.rank}")
+    refuse_if(y.rank < 3 or w.rank != y.rank, f"data of rank {y.rank} and filters of rank {w.rank}")
     rank = y.rank - 2
     strides = c.numbers("strides", (1,) * rank)
     extra = c.numbers("output_padding", (0,) * rank)
@@ -73,8 +84,8 @@ def _conv_transpose(c: Context) -> Sequence[Value]:
     full = [(y.shape[2 + k] - 1) * strides[k] + base.reach(k) + extra[k] for k in range(rank)]
     before, shape = _transposed_shape(c, y, full)
     window = replace(base, before=before, after=(0,) * rank)
-    result = transposed_convolution(c.builder, y, w, window, c.integer("group", 1), shape)
-    return only(with_bias(c.builder, result, c.optional(2)))
+    result = transposed_convolution(c.b, y, w, window, c.integer("group", 1), shape)
+    return only(with_bias(c.b, result, c.optional(2)))
 
 
 def _transposed_shape(c: Context, y: Value, full: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -83,8 +94,7 @@ def _transposed_shape(c: Context, y: Value, full: Sequence[int]) -> tuple[tuple[
     mode = c.text("auto_pad", "NOTSET")
     pads = c.numbers("pads", (0,) * (2 * rank))
     if c.attribute("output_shape") is None and mode in ("NOTSET", "VALID"):
-        if len(pads) != 2 * rank:
-            raise Refused(f"{len(pads)} pads for {rank} dimensions")
+        refuse_if(len(pads) != 2 * rank, f"{len(pads)} pads for {rank} dimensions")
         return pads[:rank], tuple(full[k] - pads[k] - pads[rank + k] for k in range(rank))
     strides = c.numbers("strides", (1,) * rank)
     natural = tuple(y.shape[2 + k] * strides[k] for k in range(rank))
@@ -96,9 +106,8 @@ def _transposed_shape(c: Context, y: Value, full: Sequence[int]) -> tuple[tuple[
 
 
 def _gemm(c: Context) -> Sequence[Value]:
-    b, left, right = c.builder, c.input(0), c.input(1)
-    if left.rank != 2 or right.rank != 2:
-        raise Refused(f"matrices of ranks {left.rank} and {right.rank}")
+    b, left, right = c.b, c.input(0), c.input(1)
+    refuse_if(left.rank != 2 or right.rank != 2, f"matrices of ranks {left.rank} and {right.rank}")
     left = transposed(left, (1, 0)) if c.integer("transA", 0) else left
     right = transposed(right, (1, 0)) if c.integer("transB", 0) else right
     alpha, beta, more = c.number("alpha", 1.0), c.number("beta", 1.0), c.optional(2)
@@ -116,18 +125,14 @@ def _gemm(c: Context) -> Sequence[Value]:
     return only(mapped(b, function, found, *([] if more is None else [expanded(more, found.shape)])))
 
 
-def _matmul(c: Context) -> Sequence[Value]:
-    return only(matrix_product(c.builder, c.input(0), c.input(1)))
-
-
 def _einsum(c: Context) -> Sequence[Value]:
     labels, output, values = parse_einsum(c.text("equation"), c.inputs)
-    return only(einsum(c.builder, labels, output, values))
+    return only(einsum(c.b, labels, output, values))
 
 
 def less_zero(c: Context, value: Value, zero: Value | None, axis: int | None) -> Value:
     """Return integers as int32, less their zero point; one per slice along ``axis`` if it is a vector."""
-    b = c.builder
+    b = c.b
     wide = cast(b, value, ElementType.INT32, "wide")
     if zero is None:
         return wide
@@ -148,26 +153,22 @@ def _scalar(value: Value) -> Value:
 def _matmul_integer(c: Context) -> Sequence[Value]:
     left = less_zero(c, c.input(0), c.optional(2), -2)
     right = less_zero(c, c.input(1), c.optional(3), -1)
-    return only(matrix_product(c.builder, left, right))
+    return only(matrix_product(c.b, left, right))
 
 
 def _conv_integer(c: Context) -> Sequence[Value]:
     x = less_zero(c, c.input(0), c.optional(2), None)
     w = less_zero(c, c.input(1), c.optional(3), 0)
     window = window_of(c, x.shape[2:], w.shape[2:])
-    return only(convolution(c.builder, x, w, window, c.integer("group", 1)))
-
-
-def _determinant(c: Context) -> Sequence[Value]:
-    return only(determinant(c.builder, c.input()))
+    return only(convolution(c.b, x, w, window, c.integer("group", 1)))
 
 
 OPERATIONS: Table = {
-    "Det": _determinant,
+    "Det": op(determinant, X),
     "Conv": _conv,
     "ConvTranspose": _conv_transpose,
     "Gemm": _gemm,
-    "MatMul": _matmul,
+    "MatMul": op(matrix_product, X, value(1)),
     "Einsum": _einsum,
     "MatMulInteger": _matmul_integer,
     "ConvInteger": _conv_integer,

@@ -7,65 +7,70 @@ from math import prod
 
 import numpy as np
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import check_constant
-from polyloom.frontends.graph.context import Context, Table, axes, axis, only
-from polyloom.frontends.graph.model import element_type
-from polyloom.frontends.graph.operations.elementwise import broadcast_shape, filled, mapped
-from polyloom.frontends.graph.operations.indexing import (
+from polyloom.frontends.graph.core import (
+    REDUCTIONS,
+    Combine,
+    Context,
+    ElementType,
+    Expression,
+    Refused,
+    Table,
+    Value,
+    X,
+    axes,
+    axis,
+    broadcast_shape,
+    check_constant,
     chosen,
-    gathered_elements,
-    one_hot,
-    reversed_sequences,
-    triangle,
-    wrapped,
-)
-from polyloom.frontends.graph.operations.movement import (
+    columns_added,
     concatenated,
+    element_type,
+    elements_updated,
+    expanded,
+    filled,
+    gathered_elements,
+    gathered_nd,
+    integer,
+    iota,
+    mapped,
+    one_hot,
+    only,
+    op,
     padded,
     padded_by_mode,
+    refuse_if,
     reshaped,
+    reversed_sequences,
+    rows_updated,
+    scalar,
+    selected,
     slice_bounds,
+    sliced,
     split_parts,
+    squeezed,
     taken,
     tiled,
-    with_rest,
-)
-from polyloom.frontends.graph.operations.patches import columns_added
-from polyloom.frontends.graph.operations.reductions import iota
-from polyloom.frontends.graph.operations.scattering import (
-    REDUCTIONS,
-    elements_updated,
-    gathered_nd,
-    rows_updated,
-    tuples_merged,
-)
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import (
-    Value,
-    expanded,
-    selected,
-    sliced,
-    squeezed,
     transposed,
+    triangle,
+    tuples_merged,
     unsqueezed,
+    value,
+    with_rest,
+    wrapped,
 )
 from polyloom.frontends.onnx.operations.elementwise import type_of
 from polyloom.frontends.onnx.operations.linear import window_of
-from polyloom.ir.expressions import Expression
-from polyloom.ir.program import Combine
-from polyloom.ir.types import ElementType
 
 
 def _constant(c: Context) -> Sequence[Value]:
     for name, found in c.node.attributes.items():
         match name:
             case "value" if isinstance(found, np.ndarray):
-                return only(c.builder.constant(found))
+                return only(c.b.constant(found))
             case "value_float" | "value_floats":
-                return only(c.builder.constant(np.asarray(found, np.float32)))
+                return only(c.b.constant(np.asarray(found, np.float32)))
             case "value_int" | "value_ints":
-                return only(c.builder.constant(np.asarray(found, np.int64)))
+                return only(c.b.constant(np.asarray(found, np.int64)))
             case _:
                 reason = getattr(found, "reason", f"a constant by `{name}`")
                 raise Refused(reason)
@@ -80,28 +85,27 @@ def _constant_of_shape(c: Context) -> Sequence[Value]:
     kind = element_type(number.dtype)
     if kind is None:
         raise Refused(f"elements of type {number.dtype}")
-    return only(filled(c.builder, shape, number.item(), kind))
+    return only(filled(c.b, shape, number.item(), kind))
 
 
 def _shape(c: Context) -> Sequence[Value]:
     rank = c.input().rank
     start, end = c.integer("start", 0), c.integer("end", rank)
-    return only(c.builder.constant(np.asarray(c.input().shape[slice(start, end)], np.int64)))
+    return only(c.b.constant(np.asarray(c.input().shape[slice(start, end)], np.int64)))
 
 
 def _size(c: Context) -> Sequence[Value]:
-    return only(c.builder.constant(np.asarray(c.input().size, np.int64)))
+    return only(c.b.constant(np.asarray(c.input().size, np.int64)))
 
 
 def _range(c: Context) -> Sequence[Value]:
     start, limit, delta = (c.one(k, "its range") for k in range(3))
-    if delta == 0:
-        raise Refused("a range with the step 0")
+    refuse_if(delta == 0, "a range with the step 0")
     count = max(0, int(np.ceil((limit.item() - start.item()) / delta.item())))
     check_constant([count], start.dtype.itemsize)
-    c.builder.take_room(count, start.dtype.itemsize)
+    c.b.take_room(count, start.dtype.itemsize)
     numbers = start + np.arange(count).astype(start.dtype) * delta
-    return only(c.builder.constant(numbers.astype(start.dtype)))
+    return only(c.b.constant(numbers.astype(start.dtype)))
 
 
 def _reshape(c: Context) -> Sequence[Value]:
@@ -109,23 +113,24 @@ def _reshape(c: Context) -> Sequence[Value]:
     wanted = c.integers(1, "its shape") if c.version >= 5 else list(c.numbers("shape"))
     if not c.integer("allowzero", 0):
         wanted = [x.shape[k] if n == 0 and k < x.rank else n for k, n in enumerate(wanted)]
-    return only(reshaped(c.builder, x, with_rest(wanted, x.size)))
+    return only(reshaped(c.b, x, with_rest(wanted, x.size)))
 
 
 def _flatten(c: Context) -> Sequence[Value]:
     x = c.input()
     at = c.integer("axis", 1)
-    if not -x.rank <= at <= x.rank:
-        raise Refused(f"axis {at} of {x.rank}")
+    refuse_if(not -x.rank <= at <= x.rank, f"axis {at} of {x.rank}")
     at = at % x.rank if at < 0 else at
-    return only(reshaped(c.builder, x, (prod(x.shape[:at]), prod(x.shape[at:]))))
+    return only(reshaped(c.b, x, (prod(x.shape[:at]), prod(x.shape[at:]))))
 
 
 def _transpose(c: Context) -> Sequence[Value]:
     x = c.input()
     order = c.numbers("perm", tuple(reversed(range(x.rank))))
-    if sorted(n % x.rank if x.rank else n for n in order) != list(range(x.rank)):
-        raise Refused(f"the order {list(order)} of {x.rank} axes")
+    refuse_if(
+        sorted(n % x.rank if x.rank else n for n in order) != list(range(x.rank)),
+        f"the order {list(order)} of {x.rank} axes",
+    )
     return only(transposed(x, [n % x.rank for n in order]))
 
 
@@ -140,8 +145,10 @@ def _squeeze(c: Context) -> Sequence[Value]:
     x = c.input()
     named = _axes_of(c, 1, 13)
     chosen_axes = [k for k, n in enumerate(x.shape) if n == 1] if named is None else axes(named, x.rank)
-    if any(x.shape[k] != 1 for k in chosen_axes):
-        raise Refused(f"axes {chosen_axes} of the shape {list(x.shape)} are not all of size 1")
+    refuse_if(
+        any(x.shape[k] != 1 for k in chosen_axes),
+        f"axes {chosen_axes} of the shape {list(x.shape)} are not all of size 1",
+    )
     return only(squeezed(x, chosen_axes))
 
 
@@ -160,17 +167,18 @@ def _expand(c: Context) -> Sequence[Value]:
 def _tile(c: Context) -> Sequence[Value]:
     x = c.input()
     repeats = c.integers(1, "its repeats")
-    if len(repeats) != x.rank or min(repeats, default=0) < 0:
-        raise Refused(f"repeats {repeats} of {x.rank} axes")
+    refuse_if(len(repeats) != x.rank or min(repeats, default=0) < 0, f"repeats {repeats} of {x.rank} axes")
     check_constant([n * r for n, r in zip(x.shape, repeats, strict=True)], x.type.size)
-    return only(tiled(c.builder, x, repeats))
+    return only(tiled(c.b, x, repeats))
 
 
 def _concat(c: Context) -> Sequence[Value]:
     parts = c.inputs
-    if len({p.type for p in parts}) > 1 or len({p.rank for p in parts}) > 1 or not parts:
-        raise Refused("parts of different types or ranks")
-    return only(concatenated(c.builder, parts, c.axis("axis", parts[0].rank)))
+    refuse_if(
+        len({p.type for p in parts}) > 1 or len({p.rank for p in parts}) > 1 or not parts,
+        "parts of different types or ranks",
+    )
+    return only(concatenated(c.b, parts, c.axis("axis", parts[0].rank)))
 
 
 def _split(c: Context) -> Sequence[Value]:
@@ -182,8 +190,9 @@ def _split(c: Context) -> Sequence[Value]:
         sizes = None if c.attribute("split") is None else list(c.numbers("split"))
     if sizes is None:
         count = c.integer("num_outputs", len(c.node.outputs))
-        if not 1 <= count <= max(1, len(c.node.outputs), x.shape[at]):
-            raise Refused(f"{count} parts of {x.shape[at]}")
+        refuse_if(
+            not 1 <= count <= max(1, len(c.node.outputs), x.shape[at]), f"{count} parts of {x.shape[at]}"
+        )
         each = -(-x.shape[at] // count)
         sizes = [max(0, min(each, x.shape[at] - k * each)) for k in range(count)]
     return split_parts(x, at, sizes)
@@ -199,8 +208,10 @@ def _slice(c: Context) -> Sequence[Value]:
         starts, ends = c.integers(1, "its starts"), c.integers(2, "its ends")
         named = list(range(len(starts))) if c.optional(3) is None else c.integers(3, "its axes")
         steps = [1] * len(starts) if c.optional(4) is None else c.integers(4, "its steps")
-    if not len(starts) == len(ends) == len(named) == len(steps):
-        raise Refused("different numbers of starts, ends, axes and steps")
+    refuse_if(
+        not len(starts) == len(ends) == len(named) == len(steps),
+        "different numbers of starts, ends, axes and steps",
+    )
     for at, start, end, step in zip(named, starts, ends, steps, strict=True):
         k = axis(at, x.rank)
         first, count = slice_bounds(x.shape[k], start, end, step)
@@ -217,16 +228,15 @@ def _pad(c: Context) -> Sequence[Value]:
         given = c.known_or(2, "its value")
         number = 0 if given is None or given.size == 0 else given.reshape(-1)[0].item()
     named = list(range(x.rank)) if c.optional(3) is None else c.integers(3, "its axes")
-    if len(pads) != 2 * len(named):
-        raise Refused(f"{len(pads)} pads of {len(named)} axes")
+    refuse_if(len(pads) != 2 * len(named), f"{len(pads)} pads of {len(named)} axes")
     before, after = [0] * x.rank, [0] * x.rank
     for k, at in enumerate(named):
         before[axis(at, x.rank)], after[axis(at, x.rank)] = pads[k], pads[k + len(named)]
     _check_padded(x, before, after)
     mode = c.text("mode", "constant")
     if mode == "constant":
-        return only(padded(c.builder, x, before, after, number, hint=""))
-    return only(padded_by_mode(c.builder, x, before, after, mode))
+        return only(padded(c.b, x, before, after, number, hint=""))
+    return only(padded_by_mode(c.b, x, before, after, mode))
 
 
 def _check_padded(x: Value, before: Sequence[int], after: Sequence[int]) -> None:
@@ -237,42 +247,34 @@ def _check_padded(x: Value, before: Sequence[int], after: Sequence[int]) -> None
 def _gather(c: Context) -> Sequence[Value]:
     x, positions = c.input(0), c.input(1)
     at = c.axis("axis", x.rank, 0)
-    known = c.builder.known_few(positions)
+    known = c.b.known_few(positions)
     if known is None:
-        return only(chosen(c.builder, x, at, wrapped(c.builder, positions, x.shape[at])))
+        return only(chosen(c.b, x, at, wrapped(c.b, positions, x.shape[at])))
     size = x.shape[at]
     if known.size and (known.min() < -size or known.max() >= size):
         raise Refused(f"a position outside the {size} of its axis")
     flat = [int(n) % size for n in known.reshape(-1)]
     if known.ndim == 0:
         return only(selected(x, at, flat[0]))
-    result = taken(c.builder, x, at, flat)
-    return only(reshaped(c.builder, result, (*x.shape[:at], *known.shape, *x.shape[at + 1 :])))
+    result = taken(c.b, x, at, flat)
+    return only(reshaped(c.b, result, (*x.shape[:at], *known.shape, *x.shape[at + 1 :])))
 
 
 def _gather_elements(c: Context) -> Sequence[Value]:
     x, positions = c.input(0), c.input(1)
     at = c.axis("axis", x.rank, 0)
-    if positions.rank != x.rank:
-        raise Refused(f"positions of rank {positions.rank} for data of rank {x.rank}")
-    return only(gathered_elements(c.builder, x, at, wrapped(c.builder, positions, x.shape[at])))
-
-
-def _gather_nd(c: Context) -> Sequence[Value]:
-    """GatherND: the positions of several axes as one position of these axes merged."""
-    x, positions = c.input(0), c.input(1)
-    return only(gathered_nd(c.builder, x, positions, c.integer("batch_dims", 0)))
+    refuse_if(positions.rank != x.rank, f"positions of rank {positions.rank} for data of rank {x.rank}")
+    return only(gathered_elements(c.b, x, at, wrapped(c.b, positions, x.shape[at])))
 
 
 def _reduction(c: Context) -> Combine | None:
     name = c.text("reduction", "none")
-    if name != "none" and name not in REDUCTIONS:
-        raise Refused(f"the reduction `{name}`")
+    refuse_if(name != "none" and name not in REDUCTIONS, f"the reduction `{name}`")
     return REDUCTIONS.get(name)
 
 
 def _scatter_nd(c: Context) -> Sequence[Value]:
-    b, x, positions, updates = c.builder, *c.operands(3)
+    b, x, positions, updates = c.b, *c.operands(3)
     depth = positions.shape[-1] if positions.rank else 0
     at = tuples_merged(b, positions, x.shape[:depth])
     flat = reshaped(b, x, (prod(x.shape[:depth]), *x.shape[depth:]), "flat")
@@ -282,15 +284,14 @@ def _scatter_nd(c: Context) -> Sequence[Value]:
 def _scatter_elements(c: Context) -> Sequence[Value]:
     x, positions, updates = c.operands(3)
     at = c.axis("axis", x.rank, 0)
-    return only(elements_updated(c.builder, x, at, positions, updates, _reduction(c)))
+    return only(elements_updated(c.b, x, at, positions, updates, _reduction(c)))
 
 
 def _tensor_scatter(c: Context) -> Sequence[Value]:
     """TensorScatter(cache, update, places): each image's update from its place on, or round and round."""
-    b, x, update, first = c.builder, c.input(0), c.input(1), c.optional(2)
+    b, x, update, first = c.b, c.input(0), c.input(1), c.optional(2)
     at, mode = c.axis("axis", x.rank, -2), c.text("mode", "linear")
-    if at == 0 or mode not in ("linear", "circular"):
-        raise Refused(f"the mode `{mode}` along axis {at}")
+    refuse_if(at == 0 or mode not in ("linear", "circular"), f"the mode `{mode}` along axis {at}")
     start = filled(b, (x.shape[0],), 0, ElementType.INT64) if first is None else first
     numbers = unsqueezed(iota(b, update.shape[at], start.type), [0])
 
@@ -304,7 +305,7 @@ def _tensor_scatter(c: Context) -> Sequence[Value]:
 
 
 def _one_hot(c: Context) -> Sequence[Value]:
-    b, positions, values = c.builder, c.input(0), c.input(2)
+    b, positions, values = c.b, c.input(0), c.input(2)
     size = c.whole(1, "its depth")
     check_constant([*positions.shape, size], values.type.size)
     at = c.axis("axis", positions.rank + 1, -1)
@@ -315,30 +316,27 @@ def _one_hot(c: Context) -> Sequence[Value]:
 def _depth_to_space(c: Context) -> Sequence[Value]:
     x, n = c.input(), c.integer("blocksize")
     batch, channels, height, width = _image(x)
-    if n < 1 or channels % (n * n):
-        raise Refused(f"{channels} channels in blocks of {n}")
+    refuse_if(n < 1 or channels % (n * n), f"{channels} channels in blocks of {n}")
     rest = channels // (n * n)
     if c.text("mode", "DCR") == "CRD":
         wide = transposed(_split_axis(x, 1, (rest, n, n)), (0, 1, 4, 2, 5, 3))
     else:
         wide = transposed(_split_axis(x, 1, (n, n, rest)), (0, 3, 4, 1, 5, 2))
-    return only(reshaped(c.builder, wide, (batch, rest, height * n, width * n)))
+    return only(reshaped(c.b, wide, (batch, rest, height * n, width * n)))
 
 
 def _space_to_depth(c: Context) -> Sequence[Value]:
     x, n = c.input(), c.integer("blocksize")
     batch, channels, height, width = _image(x)
-    if n < 1 or height % n or width % n:
-        raise Refused(f"{height} x {width} in blocks of {n}")
+    refuse_if(n < 1 or height % n or width % n, f"{height} x {width} in blocks of {n}")
     parts = _split_axis(_split_axis(x, 3, (width // n, n)), 2, (height // n, n))
     order = (0, 1, 3, 5, 2, 4) if c.text("mode", "DCR") == "CRD" else (0, 3, 5, 1, 2, 4)
     shape = (batch, channels * n * n, height // n, width // n)
-    return only(reshaped(c.builder, transposed(parts, order), shape))
+    return only(reshaped(c.b, transposed(parts, order), shape))
 
 
 def _image(x: Value) -> tuple[int, int, int, int]:
-    if x.rank != 4:
-        raise Refused(f"data of rank {x.rank}, not 4")
+    refuse_if(x.rank != 4, f"data of rank {x.rank}, not 4")
     return x.shape[0], x.shape[1], x.shape[2], x.shape[3]
 
 
@@ -350,7 +348,7 @@ def _split_axis(x: Value, at: int, sizes: Sequence[int]) -> Value:
 
 def _col2im(c: Context) -> Sequence[Value]:
     """Col2Im: sums of blocks, which axis 1 holds with their channels, and axis 2 by their positions."""
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     shape, sizes = c.integers(1, "its shape"), c.integers(2, "its blocks")
     window = window_of(c, shape, sizes)
     check_constant(shape, x.type.size)
@@ -358,11 +356,10 @@ def _col2im(c: Context) -> Sequence[Value]:
 
 
 def _trilu(c: Context) -> Sequence[Value]:
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     k = c.whole(1, "its diagonal", 0)
     upper = bool(c.integer("upper", 1))
-    if x.rank < 2:
-        raise Refused(f"data of rank {x.rank}")
+    refuse_if(x.rank < 2, f"data of rank {x.rank}")
     mask = triangle(b, x.shape[-2], x.shape[-1], k, upper=upper)
     return only(
         mapped(b, lambda m, v: scalar.select(m, v, scalar.number(0, v.type)), expanded(mask, x.shape), x)
@@ -371,31 +368,29 @@ def _trilu(c: Context) -> Sequence[Value]:
 
 def _eye_like(c: Context) -> Sequence[Value]:
     x = c.input()
-    if x.rank != 2:
-        raise Refused(f"data of rank {x.rank}, not 2")
+    refuse_if(x.rank != 2, f"data of rank {x.rank}, not 2")
     number = c.attribute("dtype")
     kind = x.type if number is None else type_of(number)
     check_constant(x.shape, kind.size)
-    c.builder.take_room(x.size, kind.size)
-    return only(c.builder.constant(np.eye(x.shape[0], x.shape[1], c.integer("k", 0)).astype(kind.dtype)))
+    c.b.take_room(x.size, kind.size)
+    return only(c.b.constant(np.eye(x.shape[0], x.shape[1], c.integer("k", 0)).astype(kind.dtype)))
 
 
 def _compress(c: Context) -> Sequence[Value]:
     x = c.input()
     kept = np.flatnonzero(c.known(1, "its condition"))
     if c.attribute("axis") is None:
-        x, at = reshaped(c.builder, x, (x.size,), "flat"), 0
+        x, at = reshaped(c.b, x, (x.size,), "flat"), 0
     else:
         at = c.axis("axis", x.rank)
     positions = [int(p) for p in kept]
-    if positions and positions[-1] >= x.shape[at]:
-        raise Refused("a position outside its axis")
-    return only(taken(c.builder, x, at, positions))
+    refuse_if(positions and positions[-1] >= x.shape[at], "a position outside its axis")
+    return only(taken(c.b, x, at, positions))
 
 
 def _non_zero(c: Context) -> Sequence[Value]:
     found = np.asarray(np.nonzero(c.known(0, "its input, on which its result's shape depends,")))
-    return only(c.builder.constant(found.astype(np.int64)))
+    return only(c.b.constant(found.astype(np.int64)))
 
 
 def _center_crop_pad(c: Context) -> Sequence[Value]:
@@ -403,20 +398,19 @@ def _center_crop_pad(c: Context) -> Sequence[Value]:
     wanted = c.integers(1, "its shape")
     named = axes(c.numbers("axes"), x.rank) if c.attribute("axes") is not None else list(range(x.rank))
     before, after = [0] * x.rank, [0] * x.rank
-    if len(wanted) != len(named):
-        raise Refused(f"{len(wanted)} extents of {len(named)} axes")
+    refuse_if(len(wanted) != len(named), f"{len(wanted)} extents of {len(named)} axes")
     order = [axis(n, x.rank) for n in c.numbers("axes")] if c.attribute("axes") is not None else named
     for at, size in zip(order, wanted, strict=True):
         missing = size - x.shape[at]
         before[at] = missing // 2 if missing > 0 else -(-missing // 2)
         after[at] = missing - before[at]
     _check_padded(x, before, after)
-    return only(padded(c.builder, x, before, after, hint=""))
+    return only(padded(c.b, x, before, after, hint=""))
 
 
 def _reverse_sequence(c: Context) -> Sequence[Value]:
     """ReverseSequence: with known lengths each sequence is a gathering of its own."""
-    b, x, lengths = c.builder, c.input(0), c.input(1)
+    b, x, lengths = c.b, c.input(0), c.input(1)
     time, batch = c.axis("time_axis", x.rank, 0), c.axis("batch_axis", x.rank, 1)
     known = b.known(lengths)
     if known is None or known.shape != (x.shape[batch],):
@@ -452,7 +446,8 @@ OPERATIONS: Table = {
     "Pad": _pad,
     "Gather": _gather,
     "GatherElements": _gather_elements,
-    "GatherND": _gather_nd,
+    # GatherND: the positions of several axes as one position of these axes merged.
+    "GatherND": op(gathered_nd, X, value(1), integer("batch_dims", 0)),
     "ScatterND": _scatter_nd,
     "ScatterElements": _scatter_elements,
     "Scatter": _scatter_elements,

@@ -5,32 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.context import Context, Table, axes, only
-from polyloom.frontends.graph.operations.elementwise import cast, mapped
-from polyloom.frontends.graph.operations.movement import reshaped
-from polyloom.frontends.graph.operations.normalisation import (
+from polyloom.frontends.graph.core import (
+    Combine,
+    Context,
+    Expression,
+    Refused,
+    Table,
+    Value,
     affine,
+    axes,
     batch_norm,
+    cast,
     centred,
     local_response,
+    mapped,
     normalised,
+    only,
+    reduced,
+    refuse_if,
+    reshaped,
+    scalar,
     scaled,
+    split,
+    unsqueezed,
+    variance,
 )
-from polyloom.frontends.graph.operations.reductions import reduced, variance
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, split, unsqueezed
 from polyloom.frontends.onnx.operations.elementwise import type_of
-from polyloom.ir.expressions import Expression
-from polyloom.ir.program import Combine
 
 
 def _batch_norm(c: Context) -> Sequence[Value]:
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     parameters = [cast(b, c.input(k), x.type, "converted") for k in range(1, 5)]
     epsilon = c.number("epsilon", 1e-5)
-    if c.version < 9 and not c.integer("spatial", 1):
-        raise Refused("statistics of each element (spatial = 0)")
+    refuse_if(c.version < 9 and not c.integer("spatial", 1), "statistics of each element (spatial = 0)")
     training = c.integer("training_mode", 0) or (c.version < 7 and not c.integer("is_test", 0))
     if not training:
         return only(batch_norm(b, x, parameters, epsilon))
@@ -41,7 +48,7 @@ def _batch_norm_training(
     c: Context, x: Value, parameters: Sequence[Value], epsilon: float
 ) -> Sequence[Value]:
     """BatchNormalization with the statistics of this batch; the running ones are results."""
-    b, momentum = c.builder, c.number("momentum", 0.9)
+    b, momentum = c.b, c.number("momentum", 0.9)
     over = [k for k in range(x.rank) if k != 1]
     unit, middle, spread = normalised(b, x, over, epsilon)
     scale, shift, *running = parameters
@@ -58,14 +65,14 @@ def _batch_norm_training(
 
 
 def _instance_norm(c: Context) -> Sequence[Value]:
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     unit, _, _ = normalised(b, x, range(2, x.rank), c.number("epsilon", 1e-5))
     others = [0, *range(2, x.rank)]
     return only(affine(b, unit, unsqueezed(c.input(1), others), unsqueezed(c.input(2), others)))
 
 
 def _layer_norm(c: Context) -> Sequence[Value]:
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     over = list(range(c.axis("axis", x.rank, -1), x.rank))
     stash = type_of(c.integer("stash_type", 1))
     wide = cast(b, x, stash, "wide")
@@ -80,7 +87,7 @@ def _layer_norm(c: Context) -> Sequence[Value]:
 
 
 def _rms_norm(c: Context) -> Sequence[Value]:
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     over = list(range(c.axis("axis", x.rank, -1), x.rank))
     wide = cast(b, x, type_of(c.integer("stash_type", 1)), "wide")
     squares = reduced(b, Combine.ADD, wide, over, scalar.square, hint="squares")
@@ -91,10 +98,11 @@ def _rms_norm(c: Context) -> Sequence[Value]:
 
 
 def _group_norm(c: Context) -> Sequence[Value]:
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     groups = c.integer("num_groups")
-    if x.rank < 2 or groups < 1 or x.shape[1] % groups:
-        raise Refused(f"{groups} groups of the shape {list(x.shape)}")
+    refuse_if(
+        x.rank < 2 or groups < 1 or x.shape[1] % groups, f"{groups} groups of the shape {list(x.shape)}"
+    )
     parts = split(x, 1, (groups, x.shape[1] // groups))
     wide = cast(b, parts, type_of(c.integer("stash_type", 1)), "wide") if c.version >= 21 else parts
     unit, _, _ = normalised(b, wide, range(2, wide.rank), c.number("epsilon", 1e-5))
@@ -115,11 +123,11 @@ def _lrn(c: Context) -> Sequence[Value]:
     if c.input().rank < 2 or size < 1:
         raise Refused(f"{size} channels of data of rank {c.input().rank}")
     around = ((size - 1) // 2, size - 1 - (size - 1) // 2)
-    return only(local_response(c.builder, c.input(), around, alpha / size, beta, bias))
+    return only(local_response(c.b, c.input(), around, alpha / size, beta, bias))
 
 
 def _lp_norm(c: Context) -> Sequence[Value]:
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     at, p = c.axis("axis", x.rank, -1), c.integer("p", 2)
     total = reduced(b, Combine.ADD, x, [at], scalar.absolute if p == 1 else scalar.square, hint="sum")
 
@@ -134,15 +142,11 @@ def _lp_norm(c: Context) -> Sequence[Value]:
 
 
 def _mean_variance(c: Context) -> Sequence[Value]:
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     over = axes(c.numbers("axes", (0, 2, 3)), x.rank)
     _, without = centred(b, x, over)
     spread = variance(b, without, over)
-
-    def function(v: Expression, s: Expression) -> Expression:
-        return scalar.divide(v, scalar.add(scalar.sqrt(s), 1e-9))
-
-    return only(mapped(b, function, without, spread))
+    return only(mapped(b, lambda v, s: scalar.divide(v, scalar.add(scalar.sqrt(s), 1e-09)), without, spread))
 
 
 OPERATIONS: Table = {

@@ -7,42 +7,46 @@ from math import prod
 
 import numpy as np
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Function, check_constant
-from polyloom.frontends.graph.context import Context, Operation, Table, only
-from polyloom.frontends.graph.operations.convolution import Window
-from polyloom.frontends.graph.operations.elementwise import mapped
-from polyloom.frontends.graph.operations.pooling import (
+from polyloom.frontends.graph.core import (
+    Combine,
+    Context,
+    Expression,
+    Function,
+    Operation,
+    Table,
+    Value,
+    Window,
     average_pool,
+    check_constant,
     first_maximum,
     flat_positions,
     global_window,
+    mapped,
     max_pool,
+    mean,
+    only,
     pooled,
+    reduced,
+    refuse_if,
+    scalar,
     unpooled,
     with_ceiling,
 )
-from polyloom.frontends.graph.operations.reductions import mean, reduced
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value
 from polyloom.frontends.onnx.operations.linear import window_of
-from polyloom.ir.expressions import Expression
-from polyloom.ir.program import Combine
 
 
 def _window(c: Context, x: Value) -> Window:
-    if x.rank < 3:
-        raise Refused(f"data of rank {x.rank}")
+    refuse_if(x.rank < 3, f"data of rank {x.rank}")
     window = window_of(c, x.shape[2:], c.numbers("kernel_shape"))
-    if max(window.dilations) > 1 and c.text("auto_pad", "NOTSET").startswith("SAME"):
-        raise Refused(
-            "SAME padding of dilated windows, which ONNX and onnxruntime work out in different ways"
-        )
+    refuse_if(
+        max(window.dilations) > 1 and c.text("auto_pad", "NOTSET").startswith("SAME"),
+        "SAME padding of dilated windows, which ONNX and onnxruntime work out in different ways",
+    )
     return with_ceiling(window, x.shape[2:]) if c.integer("ceil_mode", 0) else window
 
 
 def _max_pool(c: Context) -> Sequence[Value]:
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     window = _window(c, x)
     found = max_pool(b, x, window)
     if len(c.node.outputs) < 2:
@@ -54,7 +58,7 @@ def _max_pool(c: Context) -> Sequence[Value]:
 
 def _max_unpool(c: Context) -> Sequence[Value]:
     """MaxUnpool: places are counted in the whole data; those of one plane are its own."""
-    b, x, places = c.builder, c.input(0), c.input(1)
+    b, x, places = c.b, c.input(0), c.input(1)
     window = window_of(c, x.shape[2:], c.numbers("kernel_shape"))
     spatial = [
         (n - 1) * s + k - lo - hi
@@ -74,7 +78,7 @@ def _average_pool(c: Context) -> Sequence[Value]:
     x = c.input()
     window = _window(c, x)
     counted = window_of(c, x.shape[2:], c.numbers("kernel_shape"))
-    return only(average_pool(c.builder, x, window, counted if c.integer("count_include_pad", 0) else None))
+    return only(average_pool(c.b, x, window, counted if c.integer("count_include_pad", 0) else None))
 
 
 def _norms(p: float) -> tuple[Function, Function]:
@@ -91,7 +95,7 @@ def _norms(p: float) -> tuple[Function, Function]:
 
 
 def _lp_pool(c: Context) -> Sequence[Value]:
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     inner, outer = _norms(float(c.attribute("p", 2)))
     total = pooled(b, x, _window(c, x), Combine.ADD, inner, hint="sum")
     return only(mapped(b, outer, total))
@@ -99,7 +103,7 @@ def _lp_pool(c: Context) -> Sequence[Value]:
 
 def _global(combine: Combine | None) -> Operation:
     def operation(c: Context) -> Sequence[Value]:
-        b, x = c.builder, c.input()
+        b, x = c.b, c.input()
         over = list(range(2, x.rank))
         return only(mean(b, x, over, hint="") if combine is None else reduced(b, combine, x, over))
 
@@ -107,7 +111,7 @@ def _global(combine: Combine | None) -> Operation:
 
 
 def _global_lp_pool(c: Context) -> Sequence[Value]:
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     inner, outer = _norms(float(c.attribute("p", 2)))
     total = pooled(b, x, global_window(x.shape[2:]), Combine.ADD, inner, hint="sum")
     return only(mapped(b, outer, total))

@@ -6,21 +6,32 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder
-from polyloom.frontends.graph.context import Context, Table, axis, only
-from polyloom.frontends.graph.operations.contraction import matrix_product
-from polyloom.frontends.graph.operations.convolution import convolution
-from polyloom.frontends.graph.operations.elementwise import cast, mapped
-from polyloom.frontends.graph.operations.movement import reshaped
-from polyloom.frontends.graph.operations.reductions import reduced
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, expanded, split, squeezed, unsqueezed
+from polyloom.frontends.graph.core import (
+    Builder,
+    Combine,
+    Context,
+    ElementType,
+    Expression,
+    Table,
+    UnaryOp,
+    Value,
+    axis,
+    cast,
+    convolution,
+    expanded,
+    mapped,
+    matrix_product,
+    only,
+    reduced,
+    refuse_if,
+    reshaped,
+    scalar,
+    split,
+    squeezed,
+    unsqueezed,
+)
 from polyloom.frontends.onnx.operations.elementwise import type_of
 from polyloom.frontends.onnx.operations.linear import less_zero, window_of
-from polyloom.ir.expressions import Expression, UnaryOp
-from polyloom.ir.program import Combine
-from polyloom.ir.types import ElementType
 
 _QUANTISED = (
     ElementType.UINT8,
@@ -45,12 +56,13 @@ def _spread(scale: Value, x: Value, at: int, block: int) -> Value:
     if scale.size == 1:
         return expanded(squeezed(scale, list(range(scale.rank))), x.shape)
     if block and scale.rank == x.rank:
-        if x.shape[at] != block * scale.shape[at]:
-            raise Refused(f"blocks of {block} along an axis of {x.shape[at]}")
+        refuse_if(x.shape[at] != block * scale.shape[at], f"blocks of {block} along an axis of {x.shape[at]}")
         shape = (*scale.shape[: at + 1], block, *scale.shape[at + 1 :])
         return expanded(unsqueezed(scale, [at + 1]), shape)
-    if scale.rank != 1 or scale.shape[0] != x.shape[at]:
-        raise Refused(f"a scale of shape {list(scale.shape)} for axis {at} of {list(x.shape)}")
+    refuse_if(
+        scale.rank != 1 or scale.shape[0] != x.shape[at],
+        f"a scale of shape {list(scale.shape)} for axis {at} of {list(x.shape)}",
+    )
     return expanded(unsqueezed(scale, [k for k in range(x.rank) if k != at]), x.shape)
 
 
@@ -73,8 +85,7 @@ def _quantize(c: Context) -> Sequence[Value]:
     x, zero = c.input(0), c.optional(2)
     stated = c.integer("output_dtype", 0)
     kind = zero.type if zero is not None else type_of(stated) if stated else ElementType.UINT8
-    if kind not in _QUANTISED:
-        raise Refused(f"quantisation to {kind.value}")
+    refuse_if(kind not in _QUANTISED, f"quantisation to {kind.value}")
     data, scale, zeros, blocks = _parts(c, x)
     wide = ElementType.FLOAT64 if kind is ElementType.INT32 or not x.type.is_float else ElementType.FLOAT32
 
@@ -82,12 +93,12 @@ def _quantize(c: Context) -> Sequence[Value]:
         quotient = scalar.divide(scalar.convert(v, wide), scalar.convert(s, wide))
         return rounded(quotient, z[0] if z else None, kind)
 
-    found = mapped(c.builder, function, data, scale, *([] if zeros is None else [zeros]))
+    found = mapped(c.b, function, data, scale, *([] if zeros is None else [zeros]))
     return only(_joined(c, found, x) if blocks else found)
 
 
 def _joined(c: Context, value: Value, x: Value) -> Value:
-    return reshaped(c.builder, value, x.shape)
+    return reshaped(c.b, value, x.shape)
 
 
 def _dequantize(c: Context) -> Sequence[Value]:
@@ -101,13 +112,13 @@ def _dequantize(c: Context) -> Sequence[Value]:
             whole = scalar.subtract(whole, scalar.convert(z[0], ElementType.INT32))
         return scalar.multiply(scalar.convert(whole, kind), s)
 
-    found = mapped(c.builder, function, data, scale, *([] if zeros is None else [zeros]))
+    found = mapped(c.b, function, data, scale, *([] if zeros is None else [zeros]))
     return only(_joined(c, found, x) if blocks else found)
 
 
 def _dynamic_quantize(c: Context) -> Sequence[Value]:
     """DynamicQuantizeLinear: the range of the data, widened to hold 0, as uint8."""
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     over = list(range(x.rank))
     low = reduced(b, Combine.MINIMUM, x, over, keep=False, hint="low")
     high = reduced(b, Combine.MAXIMUM, x, over, keep=False, hint="high")
@@ -120,11 +131,13 @@ def _dynamic_quantize(c: Context) -> Sequence[Value]:
 
     scale = mapped(b, scale_of, high, low, hint="scale")
     zero = mapped(b, zero_of, low, scale, hint="zero")
-
-    def quantised(v: Expression, s: Expression, z: Expression) -> Expression:
-        return rounded(scalar.divide(v, s), z, ElementType.UINT8)
-
-    y = mapped(b, quantised, x, expanded(scale, x.shape), expanded(zero, x.shape))
+    y = mapped(
+        b,
+        lambda v, s, z: rounded(scalar.divide(v, s), z, ElementType.UINT8),
+        x,
+        expanded(scale, x.shape),
+        expanded(zero, x.shape),
+    )
     return y, scale, zero
 
 
@@ -141,7 +154,7 @@ def _requantised(b: Builder, total: Value, scales: Sequence[Value], zero: Value,
 
 
 def _qlinear_matmul(c: Context) -> Sequence[Value]:
-    b = c.builder
+    b = c.b
     left = less_zero(c, c.input(0), c.input(2), -2)
     right = less_zero(c, c.input(3), c.input(5), -1)
     total = matrix_product(b, left, right, "sum")
@@ -149,7 +162,7 @@ def _qlinear_matmul(c: Context) -> Sequence[Value]:
 
 
 def _qlinear_conv(c: Context) -> Sequence[Value]:
-    b = c.builder
+    b = c.b
     x = less_zero(c, c.input(0), c.input(2), None)
     w = less_zero(c, c.input(3), c.input(5), 0)
     window = window_of(c, x.shape[2:], w.shape[2:])

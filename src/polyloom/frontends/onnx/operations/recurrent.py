@@ -6,18 +6,34 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder
-from polyloom.frontends.graph.context import Context, Table
-from polyloom.frontends.graph.functions import elu, hard_sigmoid, leaky, softplus
-from polyloom.frontends.graph.operations.contraction import einsum
-from polyloom.frontends.graph.operations.elementwise import cast, filled, mapped
-from polyloom.frontends.graph.operations.movement import concatenated, split_parts, stacked
-from polyloom.frontends.graph.operations.unrolling import check_steps
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, expanded, selected, transposed, unsqueezed
-from polyloom.ir.expressions import CompareOp, Expression
-from polyloom.ir.types import ElementType
+from polyloom.frontends.graph.core import (
+    Builder,
+    CompareOp,
+    Context,
+    ElementType,
+    Expression,
+    Refused,
+    Table,
+    Value,
+    cast,
+    check_steps,
+    concatenated,
+    einsum,
+    elu,
+    expanded,
+    filled,
+    hard_sigmoid,
+    leaky,
+    mapped,
+    refuse_if,
+    scalar,
+    selected,
+    softplus,
+    split_parts,
+    stacked,
+    transposed,
+    unsqueezed,
+)
 
 Activation = Callable[[Expression], Expression]
 _ACTIVATIONS: dict[str, Callable[[Expression, float, float], Expression]] = {
@@ -89,18 +105,17 @@ def _layer(
         runs = []
         for number, backwards in enumerate(directions):
             cell = _cell(c, number, gates, states, defaults, x.shape[1])
-            runs.append(_run(c.builder, cell, step, x, lengths, backwards=backwards))
+            runs.append(_run(c.b, cell, step, x, lengths, backwards=backwards))
         return _results(c, runs, states)
 
     return operation
 
 
 def _cell(c: Context, number: int, gates: int, states: int, defaults: Sequence[str], batch: int) -> Cell:
-    b = c.builder
+    b = c.b
     w, r = selected(c.input(1), 0, number), selected(c.input(2), 0, number)
     hidden = r.shape[1]
-    if w.shape[0] != gates * hidden:
-        raise Refused(f"weights of {w.shape[0]} rows for {gates} gates of {hidden}")
+    refuse_if(w.shape[0] != gates * hidden, f"weights of {w.shape[0]} rows for {gates} gates of {hidden}")
     bias = c.optional(3)
     halves = [None, None] if bias is None else split_parts(selected(bias, 0, number), 0, [gates * hidden] * 2)
     start = []
@@ -114,8 +129,7 @@ def _cell(c: Context, number: int, gates: int, states: int, defaults: Sequence[s
     count = len(defaults)
     names = c.attribute("activations", tuple(defaults) * 2)[number * count : (number + 1) * count]
     chosen = [_activation(c, str(n), number * count + k) for k, n in enumerate(names)]
-    if len(chosen) != count:
-        raise Refused(f"{len(chosen)} activations of {count}")
+    refuse_if(len(chosen) != count, f"{len(chosen)} activations of {count}")
     gated = [_clipped(a, c.attribute("clip")) for a in chosen[:2]]
     return Cell(
         w,
@@ -151,16 +165,19 @@ def _run(
 def _where_long(b: Builder, lengths: Value, t: int, new: Value, old: Value) -> Value:
     """Return ``new`` for the sequences that are longer than ``t``, else ``old``."""
     wide = expanded(unsqueezed(cast(b, lengths, ElementType.INT32, "lengths"), [1]), new.shape)
-
-    def function(n: Expression, a: Expression, z: Expression) -> Expression:
-        return scalar.select(scalar.compare(CompareOp.GT, n, t), a, z)
-
-    return mapped(b, function, wide, new, old, hint="kept")
+    return mapped(
+        b,
+        lambda n, a, z: scalar.select(scalar.compare(CompareOp.GT, n, t), a, z),
+        wide,
+        new,
+        old,
+        hint="kept",
+    )
 
 
 def _results(c: Context, runs: Sequence[tuple[list[Value], list[Value]]], states: int) -> Sequence[Value]:
     """Return the sequence ``[t][direction][n][h]`` and the last states ``[direction][n][h]``."""
-    b = c.builder
+    b = c.b
     ways = [stacked(b, outputs, 0) for outputs, _ in runs]
     sequence = concatenated(b, [unsqueezed(w, [1]) for w in ways], 1)
     last = [concatenated(b, [unsqueezed(r[1][k], [0]) for r in runs], 0) for k in range(states)]
@@ -241,11 +258,15 @@ def _lstm(b: Builder, cell: Cell, x: Value, state: Sequence[Value]) -> Sequence[
     else:
         forget = gate(2, f, holes[2], memory, "f")
     candidate = gate(3, g, None, memory, "c")
-
-    def blend(z: Expression, old: Expression, i: Expression, n: Expression) -> Expression:
-        return scalar.add(scalar.multiply(z, old), scalar.multiply(i, n))
-
-    new = mapped(b, blend, forget, memory, entry, candidate, hint="cell")
+    new = mapped(
+        b,
+        lambda z, old, i, n: scalar.add(scalar.multiply(z, old), scalar.multiply(i, n)),
+        forget,
+        memory,
+        entry,
+        candidate,
+        hint="cell",
+    )
     shown = gate(1, f, holes[1], new, "o")
     return [mapped(b, lambda o, m: scalar.multiply(o, out(m)), shown, new, hint="state"), new]
 

@@ -7,18 +7,44 @@ from math import prod
 
 import numpy as np
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder, Function
-from polyloom.frontends.graph.context import Context, Operation, Table, axes, axis, only
-from polyloom.frontends.graph.operations.elementwise import cast, mapped
-from polyloom.frontends.graph.operations.movement import flipped, reshaped
-from polyloom.frontends.graph.operations.normalisation import log_softmax, softmax
-from polyloom.frontends.graph.operations.ranking import ranked
-from polyloom.frontends.graph.operations.reductions import arg_extreme, cumulative, iota, mean, reduced
-from polyloom.frontends.graph.values import Value, expanded, squeezed, unsqueezed
-from polyloom.ir.expressions import BinaryOp, CompareOp, Expression
-from polyloom.ir.program import Combine
-from polyloom.ir.types import ElementType
+from polyloom.frontends.graph.core import (
+    BinaryOp,
+    Builder,
+    Combine,
+    CompareOp,
+    Context,
+    ElementType,
+    Expression,
+    From,
+    Function,
+    Operation,
+    Table,
+    Value,
+    X,
+    arg_extreme,
+    axes,
+    axis,
+    cast,
+    cumulative,
+    expanded,
+    flipped,
+    iota,
+    log_softmax,
+    mapped,
+    mean,
+    only,
+    op,
+    optional,
+    ranked,
+    reduced,
+    reshaped,
+    scalar,
+    softmax,
+    squeezed,
+    text,
+    unsqueezed,
+    value,
+)
 
 _Reduce = tuple[Combine, Function, Function]
 """How to combine, what is combined, what is made of the result."""
@@ -58,7 +84,7 @@ def _reduction(name: str) -> Operation:
     combine, inner, outer = _REDUCTIONS[name]
 
     def operation(c: Context) -> Sequence[Value]:
-        b, x = c.builder, c.input()
+        b, x = c.b, c.input()
         over, keep = _axes(c), bool(c.integer("keepdims", 1))
         if name == "ReduceL2" and not x.type.is_float:
             wide = cast(b, x, ElementType.FLOAT64)
@@ -78,13 +104,13 @@ def _reduce_mean(c: Context) -> Sequence[Value]:
     return only(
         c.input()
         if over is None
-        else mean(c.builder, c.input(), over, keep=bool(c.integer("keepdims", 1)), hint="")
+        else mean(c.b, c.input(), over, keep=bool(c.integer("keepdims", 1)), hint="")
     )
 
 
 def _reduce_log_sum_exp(c: Context) -> Sequence[Value]:
     """ReduceLogSumExp: the maximum is taken out before exp, unless it is infinite."""
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     over, keep = _axes(c), bool(c.integer("keepdims", 1))
     if over is None:
         return only(x)
@@ -106,7 +132,7 @@ def _arg(*, largest: bool) -> Operation:
         x = c.input()
         at = c.axis("axis", x.rank, 0)
         last = bool(c.integer("select_last_index", 0))
-        found = arg_extreme(c.builder, x, at, largest=largest, last=last, kind=ElementType.INT64)
+        found = arg_extreme(c.b, x, at, largest=largest, last=last, kind=ElementType.INT64)
         return only(found if c.integer("keepdims", 1) else squeezed(found, [at]))
 
     return operation
@@ -119,16 +145,8 @@ def _softmax_axes(c: Context) -> list[int]:
     return [at] if c.version >= 13 else list(range(at, x.rank))
 
 
-def _softmax(c: Context) -> Sequence[Value]:
-    return only(softmax(c.builder, c.input(), _softmax_axes(c)))
-
-
-def _log_softmax(c: Context) -> Sequence[Value]:
-    return only(log_softmax(c.builder, c.input(), _softmax_axes(c)))
-
-
 def _hardmax(c: Context) -> Sequence[Value]:
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     over = _softmax_axes(c)
     shape = x.shape
     if len(over) > 1:
@@ -146,7 +164,7 @@ def _hardmax(c: Context) -> Sequence[Value]:
 
 def _cumulative(c: Context) -> Sequence[Value]:
     """CumSum, CumProd: a contraction with a triangle of truth values."""
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     at = axis(c.whole(1, "its axis"), x.rank)
     strict, backwards = bool(c.integer("exclusive", 0)), bool(c.integer("reverse", 0))
     combine = Combine.MULTIPLY if c.node.op == "CumProd" else Combine.ADD
@@ -176,9 +194,6 @@ def negative_log_likelihood(
         loss = scalar.negate(lp)
         return scalar.select(is_class(t, k), scalar.multiply(loss, w[0]) if w else loss, 0)
 
-    def share(t: Expression, k: Expression, w: Expression) -> Expression:
-        return scalar.select(is_class(t, k), w, 0)
-
     wide = [expanded(v, log_p.shape) for v in (labels, numbers)]
     extra = [] if weight is None else [expanded(unsqueezed(weight, [0, *range(2, log_p.rank)]), log_p.shape)]
     over = [1] if reduction == "none" else list(range(log_p.rank))
@@ -187,7 +202,15 @@ def negative_log_likelihood(
         return total
     one = b.constant(np.ones((), log_p.type.dtype))
     weights = extra or [expanded(one, log_p.shape)]
-    divisor = reduced(b, Combine.ADD, [*wide, *weights], over, share, keep=False, hint="weight")
+    divisor = reduced(
+        b,
+        Combine.ADD,
+        [*wide, *weights],
+        over,
+        lambda t, k, w: scalar.select(is_class(t, k), w, 0),
+        keep=False,
+        hint="weight",
+    )
     return mapped(b, scalar.divide, total, divisor)
 
 
@@ -195,14 +218,8 @@ def _ignored(c: Context) -> int | None:
     return None if c.attribute("ignore_index") is None else c.integer("ignore_index")
 
 
-def _nll(c: Context) -> Sequence[Value]:
-    reduction = c.text("reduction", "mean")
-    x, target = c.input(0), c.input(1)
-    return only(negative_log_likelihood(c.builder, x, target, c.optional(2), _ignored(c), reduction))
-
-
 def _cross_entropy(c: Context) -> Sequence[Value]:
-    b, x, target = c.builder, c.input(0), c.input(1)
+    b, x, target = c.b, c.input(0), c.input(1)
     log_p = log_softmax(b, x, [1])
     reduction = c.text("reduction", "mean")
     loss = negative_log_likelihood(b, log_p, target, c.optional(2), _ignored(c), reduction)
@@ -214,7 +231,7 @@ def _top(c: Context) -> Sequence[Value]:
     x = c.input()
     count = c.whole(1, "its number") if c.version >= 10 else c.integer("k")
     at, largest = c.axis("axis", x.rank, -1), bool(c.integer("largest", 1))
-    return ranked(c.builder, x, at, count, largest=largest, kind=ElementType.INT64)
+    return ranked(c.b, x, at, count, largest=largest, kind=ElementType.INT64)
 
 
 OPERATIONS: Table = {
@@ -224,11 +241,13 @@ OPERATIONS: Table = {
     "ReduceLogSumExp": _reduce_log_sum_exp,
     "ArgMax": _arg(largest=True),
     "ArgMin": _arg(largest=False),
-    "Softmax": _softmax,
-    "LogSoftmax": _log_softmax,
+    "Softmax": op(softmax, X, From(_softmax_axes)),
+    "LogSoftmax": op(log_softmax, X, From(_softmax_axes)),
     "Hardmax": _hardmax,
     "CumSum": _cumulative,
     "CumProd": _cumulative,
-    "NegativeLogLikelihoodLoss": _nll,
+    "NegativeLogLikelihoodLoss": op(
+        negative_log_likelihood, X, value(1), optional(2), From(_ignored), text("reduction", "mean")
+    ),
     "SoftmaxCrossEntropyLoss": _cross_entropy,
 }

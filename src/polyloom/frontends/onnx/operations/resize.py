@@ -8,10 +8,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.frontends.graph.context import Context, Table, axis, only
-from polyloom.frontends.graph.operations.resizing import Axis, Method, resized
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value
+from polyloom.frontends.graph.core import (
+    Axis,
+    Context,
+    Method,
+    Refused,
+    Table,
+    Value,
+    axis,
+    only,
+    refuse_if,
+    resized,
+)
 
 NDArray = npt.NDArray[Any]
 
@@ -38,7 +46,7 @@ def _resize(c: Context) -> Sequence[Value]:
         count = len(order)
         parts = [(float(roi[n]), float(roi[n + count])) for n in range(count)]
         found = {k: _with_part(found[k], part) for k, part in zip(order, parts, strict=True)}
-    return only(resized(c.builder, x, found, method, c.number("extrapolation_value", 0.0)))
+    return only(resized(c.b, x, found, method, c.number("extrapolation_value", 0.0)))
 
 
 def _with_part(one: Axis, part: tuple[float, float]) -> Axis:
@@ -58,24 +66,21 @@ def _axes(
             wanted = [int(ratio * x.shape[k] + 0.5) for k in order]
     elif scales is not None and scales.size == len(order):
         ratios = [float(s) for s in scales]
-        if not all(0 < r < float("inf") for r in ratios):
-            raise Refused(f"scales {ratios}")
+        refuse_if(not all(0 < r < float("inf") for r in ratios), f"scales {ratios}")
         wanted = [int(s * x.shape[k]) for s, k in zip(ratios, order, strict=True)]
     else:
         raise Refused("neither scales nor sizes")
-    if min(wanted, default=1) < 1:
-        raise Refused(f"sizes {wanted}")
+    refuse_if(min(wanted, default=1) < 1, f"sizes {wanted}")
     return {k: Axis(x.shape[k], n, r) for k, n, r in zip(order, wanted, ratios, strict=True)}
 
 
 def _legacy(c: Context, x: Value, scales: NDArray) -> Value:
     """Resize of opset 10 and Upsample: from the corner, rounded down."""
-    if scales.size != x.rank:
-        raise Refused(f"{scales.size} scales of {x.rank} axes")
+    refuse_if(scales.size != x.rank, f"{scales.size} scales of {x.rank} axes")
     ratios = [float(s) for s in scales.reshape(-1)]
     found = {k: Axis(n, int(n * r), r) for k, (n, r) in enumerate(zip(x.shape, ratios, strict=True))}
     mode = c.text("mode", "nearest")
-    return resized(c.builder, x, found, Method(mode, "asymmetric", "floor"))
+    return resized(c.b, x, found, Method(mode, "asymmetric", "floor"))
 
 
 def _upsample(c: Context) -> Sequence[Value]:

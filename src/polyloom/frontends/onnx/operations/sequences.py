@@ -6,11 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from polyloom.frontends.graph.context import Context, Table, axis
-from polyloom.frontends.graph.lists import Anything, ValueList
-from polyloom.frontends.graph.operations.movement import MOST_PARTS, concatenated, split_parts, stacked
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, squeezed
+from polyloom.frontends.graph.core import (
+    MOST_PARTS,
+    Anything,
+    Context,
+    Table,
+    Value,
+    ValueList,
+    axis,
+    concatenated,
+    refuse_if,
+    split_parts,
+    squeezed,
+    stacked,
+)
 
 
 def _made(c: Context) -> Sequence[Anything]:
@@ -40,8 +49,7 @@ def _with_element(c: Context) -> Sequence[Anything]:
     found = _elements(c)
     count = len(found)
     at = c.whole(2, "its position", count)
-    if not -count <= at <= count:
-        raise Refused(f"position {at} of {count}")
+    refuse_if(not -count <= at <= count, f"position {at} of {count}")
     at = at + count if at < 0 else at
     return [ValueList((*found[:at], c.input(1), *found[at:]))]
 
@@ -53,17 +61,19 @@ def _without_element(c: Context) -> Sequence[Anything]:
 
 
 def _length(c: Context) -> Sequence[Anything]:
-    return [c.builder.constant(np.asarray(len(c.listed()), np.int64))]
+    return [c.b.constant(np.asarray(len(c.listed()), np.int64))]
 
 
 def _joined(c: Context) -> Sequence[Anything]:
     """ConcatFromSequence, along an axis that is there or new."""
     parts = _elements(c)
-    if not parts or len({(p.type, p.rank) for p in parts}) != 1:
-        raise Refused("no parts, or parts of different types or ranks")
+    refuse_if(
+        not parts or len({(p.type, p.rank) for p in parts}) != 1,
+        "no parts, or parts of different types or ranks",
+    )
     if c.integer("new_axis", 0):
-        return [stacked(c.builder, parts, c.axis("axis", parts[0].rank + 1))]
-    return [concatenated(c.builder, parts, c.axis("axis", parts[0].rank))]
+        return [stacked(c.b, parts, c.axis("axis", parts[0].rank + 1))]
+    return [concatenated(c.b, parts, c.axis("axis", parts[0].rank))]
 
 
 def _split(c: Context) -> Sequence[Anything]:
@@ -82,8 +92,7 @@ def _split(c: Context) -> Sequence[Anything]:
 
 def _equal_sizes(size: int, each: int) -> list[int]:
     """Return parts of ``each`` elements, of which the last may be smaller. Raises ``Refused``."""
-    if each < 1 or size > each * MOST_PARTS:
-        raise Refused(f"parts of {each} of {size} elements")
+    refuse_if(each < 1 or size > each * MOST_PARTS, f"parts of {each} of {size} elements")
     return [min(each, size - start) for start in range(0, size, each)]
 
 

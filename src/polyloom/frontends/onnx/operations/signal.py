@@ -8,15 +8,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder, Term, check_constant
-from polyloom.frontends.graph.context import Context, Table, axis, only
-from polyloom.frontends.graph.linear import iterators
-from polyloom.frontends.graph.operations.contraction import einsum
-from polyloom.frontends.graph.operations.elementwise import mapped
-from polyloom.frontends.graph.operations.movement import concatenated, padded, stacked
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, selected, sliced, unsqueezed
+from polyloom.frontends.graph.core import (
+    Builder,
+    Context,
+    Table,
+    Term,
+    Value,
+    axis,
+    check_constant,
+    concatenated,
+    einsum,
+    iterators,
+    mapped,
+    only,
+    padded,
+    refuse_if,
+    scalar,
+    selected,
+    sliced,
+    stacked,
+    unsqueezed,
+)
 from polyloom.frontends.onnx.operations.elementwise import type_of
 
 NDArray = npt.NDArray[Any]
@@ -57,11 +69,10 @@ def _along(b: Builder, x: Value, at: int, matrix: Value) -> Value:
 
 
 def _dft(c: Context) -> Sequence[Value]:
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     at = axis(c.whole(2, "its axis", -2), x.rank) if c.version >= 20 else c.axis("axis", x.rank, 1)
     inverse, onesided = bool(c.integer("inverse", 0)), bool(c.integer("onesided", 0))
-    if x.shape[-1] not in (1, 2) or at == x.rank - 1:
-        raise Refused(f"the shape {list(x.shape)}, axis {at}")
+    refuse_if(x.shape[-1] not in (1, 2) or at == x.rank - 1, f"the shape {list(x.shape)}, axis {at}")
     half = inverse and onesided
     length = c.whole(1, "its length", 2 * (x.shape[at] - 1) if half else x.shape[at])
     re = selected(x, x.rank - 1, 0)
@@ -90,12 +101,14 @@ def _mirrored(b: Builder, re: Value, im: Value | None, at: int, length: int) -> 
 
 def _stft(c: Context) -> Sequence[Value]:
     """STFT: frames as a view with overlapping access, times the window, transformed."""
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     step = c.whole(1, "its step")
     window = c.optional(2)
     length = c.whole(3, "its frames' length", (x if window is None else window).shape[window is None])
-    if x.rank != 3 or x.shape[2] not in (1, 2) or step < 1 or not 1 <= length <= x.shape[1]:
-        raise Refused(f"frames of {length} of the shape {list(x.shape)}")
+    refuse_if(
+        x.rank != 3 or x.shape[2] not in (1, 2) or step < 1 or not 1 <= length <= x.shape[1],
+        f"frames of {length} of the shape {list(x.shape)}",
+    )
     frames = 1 + (x.shape[1] - length) // step
     parts = [_framed(b, selected(x, 2, k), frames, step, length, window) for k in range(x.shape[2])]
     im = parts[1] if len(parts) == 2 else None
@@ -121,7 +134,7 @@ def _window(make: Callable[[NDArray, int], NDArray]) -> Callable[[Context], Sequ
         check_constant([size], 8)
         kind = type_of(c.integer("output_datatype", 1))
         period = size if c.integer("periodic", 1) else max(1, size - 1)
-        return only(c.builder.constant(make(np.arange(size) * (2 * np.pi / period), size).astype(kind.dtype)))
+        return only(c.b.constant(make(np.arange(size) * (2 * np.pi / period), size).astype(kind.dtype)))
 
     return operation
 
@@ -143,7 +156,7 @@ def _mel(c: Context) -> Sequence[Value]:
         falling = np.arange(middle, upper)
         found[falling, k] = (upper - falling) / max(1, upper - middle)
     kind = type_of(c.integer("output_datatype", 1))
-    return only(c.builder.constant(found.astype(kind.dtype)))
+    return only(c.b.constant(found.astype(kind.dtype)))
 
 
 OPERATIONS: Table = {

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.context import Context, Table
-from polyloom.frontends.graph.operations import optimizers
-from polyloom.frontends.graph.operations.elementwise import cast, mapped
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, expanded, squeezed
-from polyloom.ir.expressions import CompareOp, Expression
+from polyloom.frontends.graph.core import (
+    CompareOp,
+    Context,
+    Expression,
+    Table,
+    Value,
+    cast,
+    expanded,
+    mapped,
+    optimizers,
+    refuse_if,
+    scalar,
+    squeezed,
+)
 
 
 def _state(c: Context, count: int) -> list[list[Value]]:
     """Return the inputs after rate and step in ``count`` groups: parameters, gradients, states."""
     rest = c.inputs[2:]
-    if len(rest) % count:
-        raise Refused(f"{len(rest)} tensors in groups of {count}")
+    refuse_if(len(rest) % count, f"{len(rest)} tensors in groups of {count}")
     each = len(rest) // count
     return [rest[k * each : (k + 1) * each] for k in range(count)]
 
@@ -27,7 +33,7 @@ def _scalars(c: Context, like: Value) -> tuple[Value, Value]:
     found = []
     for k in range(2):
         one = squeezed(c.input(k), list(range(c.input(k).rank)))
-        found.append(expanded(cast(c.builder, one, like.type, "scalar"), like.shape))
+        found.append(expanded(cast(c.b, one, like.type, "scalar"), like.shape))
     return found[0], found[1]
 
 
@@ -47,7 +53,7 @@ def _momentum(c: Context, rate: Value, step: Value, parts: Sequence[Value]) -> S
     x, gradient, velocity = parts
     alpha, beta, norm = c.number("alpha"), c.number("beta"), c.number("norm_coefficient")
     nesterov = c.text("mode", "standard") == "nesterov"
-    b = c.builder
+    b = c.b
 
     def new_velocity(v: Expression, g: Expression, w: Expression, t: Expression) -> Expression:
         regular = scalar.add(scalar.multiply(w, norm), g)
@@ -73,7 +79,7 @@ def _adagrad(c: Context, rate: Value, step: Value, parts: Sequence[Value]) -> Se
         c.number("norm_coefficient", 0.0),
         c.number("epsilon", 1e-6),
     )
-    b = c.builder
+    b = c.b
     regular = optimizers.regularised(b, x, gradient, norm)
     total = mapped(b, lambda s, g: scalar.add(s, scalar.square(g)), squares, regular, hint="squares")
 
@@ -89,7 +95,7 @@ def _adam(c: Context, rate: Value, step: Value, parts: Sequence[Value]) -> Seque
     x, gradient, first, second = parts
     alpha, beta, epsilon = c.number("alpha", 0.9), c.number("beta", 0.999), c.number("epsilon", 1e-6)
     norm, after = c.number("norm_coefficient", 0.0), c.number("norm_coefficient_post", 0.0)
-    b = c.builder
+    b = c.b
     regular = optimizers.regularised(b, x, gradient, norm)
     moment = optimizers.blended(b, first, regular, alpha, "first")
     squares = optimizers.blended_square(b, second, regular, beta, "second")

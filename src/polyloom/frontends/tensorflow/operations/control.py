@@ -7,30 +7,38 @@ from functools import reduce
 
 import numpy as np
 
-from polyloom.frontends.graph.context import Context, Table
-from polyloom.frontends.graph.lists import Anything, ValueList
-from polyloom.frontends.graph.maps import compared
-from polyloom.frontends.graph.model import Graph
-from polyloom.frontends.graph.operations.elementwise import cast, filled
-from polyloom.frontends.graph.operations.unrolling import check_steps, either, known_condition
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value
+from polyloom.frontends.graph.core import (
+    Anything,
+    CompareOp,
+    Context,
+    ElementType,
+    Graph,
+    Refused,
+    Table,
+    Value,
+    ValueList,
+    cast,
+    check_steps,
+    either,
+    filled,
+    known_condition,
+    mapped,
+    refuse_if,
+    scalar,
+)
 from polyloom.frontends.tensorflow.operations.elementwise import element_type_of
-from polyloom.ir.expressions import CompareOp
-from polyloom.ir.types import ElementType
 
 
 def _called(c: Context, body: Graph, operands: Sequence[Anything]) -> list[Anything]:
     """Lower a body, its inputs bound to operands in their order. Raises ``Refused``."""
-    if len(body.inputs) != len(operands):
-        raise Refused(f"a body of {len(body.inputs)} inputs for {len(operands)}")
+    refuse_if(len(body.inputs) != len(operands), f"a body of {len(body.inputs)} inputs for {len(operands)}")
     return c.subgraph(body, {t.name: v for t, v in zip(body.inputs, operands, strict=True)})
 
 
 def _if(c: Context) -> Sequence[Anything]:
-    condition = cast(c.builder, c.input(), ElementType.BOOL, "condition")
+    condition = cast(c.b, c.input(), ElementType.BOOL, "condition")
     operands = c.everything[1:]
-    known = known_condition(c.builder, condition)
+    known = known_condition(c.b, condition)
     if known is not None:
         return _called(c, c.graph("then_branch" if known else "else_branch"), operands)
     then, otherwise = (_called(c, c.graph(name), operands) for name in ("then_branch", "else_branch"))
@@ -41,12 +49,11 @@ def _either(
     c: Context, condition: Value, then: Sequence[Anything], otherwise: Sequence[Anything]
 ) -> list[Anything]:
     """Return the results of two branches, each by a choice; of an optional and none the one that is there."""
-    if len(then) != len(otherwise):
-        raise Refused(f"branches with {len(then)} and {len(otherwise)} results")
+    refuse_if(len(then) != len(otherwise), f"branches with {len(then)} and {len(otherwise)} results")
     found: list[Anything] = []
     for left, right in zip(then, otherwise, strict=True):
         if isinstance(left, Value) and isinstance(right, Value):
-            found += either(c.builder, condition, [left], [right])
+            found += either(c.b, condition, [left], [right])
         elif isinstance(left, ValueList) and isinstance(right, ValueList) and not (len(left) and len(right)):
             found.append(left if len(left) else right)
         else:
@@ -59,7 +66,7 @@ def _case(c: Context) -> Sequence[Anything]:
     count = c.integer("branches")
     branches = [c.graph(f"branches:{k}") for k in range(count)]
     operands = c.everything[1:]
-    known = c.builder.known(c.input())
+    known = c.b.known(c.input())
     if known is not None:
         number = c.whole(0, "its branch")
         return _called(c, branches[number if 0 <= number < count else -1], operands)
@@ -69,9 +76,8 @@ def _case(c: Context) -> Sequence[Anything]:
 
 
 def _is(c: Context, number: int) -> Value:
-    wanted = c.builder.constant(np.asarray(number, c.input().type.dtype))
-    equal = compared(CompareOp.EQ)
-    return equal(Context(c.builder, c.node, (c.input(), wanted), c.subgraph))[0]
+    wanted = c.b.constant(np.asarray(number, c.input().type.dtype))
+    return mapped(c.b, lambda x, y: scalar.compare(CompareOp.EQ, x, y), c.input(), wanted)
 
 
 def _while(c: Context) -> Sequence[Anything]:
@@ -88,7 +94,7 @@ def _goes_on(c: Context, condition: Graph, state: Sequence[Anything]) -> bool:
     results = _called(c, condition, state)
     known = None
     if len(results) == 1 and isinstance(results[0], Value):
-        known = known_condition(c.builder, results[0])
+        known = known_condition(c.b, results[0])
     if known is None:
         raise Refused("its condition is computed when the model runs")
     return known
@@ -99,7 +105,7 @@ def _absent(c: Context) -> Sequence[Anything]:
     shape = c.attribute("shape")
     if shape is None or any(not isinstance(n, int) for n in shape):
         raise Refused("a result of the other branch whose shape is not stated")
-    return [filled(c.builder, shape, 0, element_type_of(c, "dtype"))]
+    return [filled(c.b, shape, 0, element_type_of(c, "dtype"))]
 
 
 def _optional(c: Context) -> Sequence[Anything]:
@@ -112,8 +118,7 @@ def _nothing(c: Context) -> Sequence[Anything]:
 
 def _contents(c: Context) -> Sequence[Anything]:
     found = c.listed().written()
-    if not found:
-        raise Refused("an optional that holds nothing")
+    refuse_if(not found, "an optional that holds nothing")
     return found
 
 

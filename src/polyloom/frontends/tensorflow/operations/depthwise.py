@@ -8,13 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder, Term
-from polyloom.frontends.graph.linear import Linear, iterators
-from polyloom.frontends.graph.operations.convolution import Window
-from polyloom.frontends.graph.operations.movement import padded
-from polyloom.frontends.graph.values import Value, sliced
-from polyloom.ir.program import Combine
+from polyloom.frontends.graph.core import (
+    Builder,
+    Combine,
+    Linear,
+    Term,
+    Value,
+    Window,
+    iterators,
+    padded,
+    scalar,
+    sliced,
+)
 
 
 @dataclass(frozen=True)

@@ -4,26 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyloom.frontends.graph.builder import check_constant
-from polyloom.frontends.graph.context import Context, Table, only
-from polyloom.frontends.graph.operations.diagonals import diagonal_of, placed_on_diagonal, with_diagonal
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value
+from polyloom.frontends.graph.core import (
+    Context,
+    From,
+    Refused,
+    Table,
+    Value,
+    X,
+    check_constant,
+    diagonal_of,
+    only,
+    op,
+    placed_on_diagonal,
+    refuse_if,
+    value,
+    view,
+    with_diagonal,
+)
 
 
 def _number(c: Context, position: int) -> int:
     """Return which diagonal is meant: above the main one if positive. Raises ``Refused`` for several."""
     found = c.integers(position, "its diagonals") if c.optional(position) is not None else [0]
-    if len({*found}) != 1:
-        raise Refused(f"the diagonals {found}")
+    refuse_if(len({*found}) != 1, f"the diagonals {found}")
     return found[0]
 
 
 def _made(c: Context) -> Sequence[Value]:
     """MatrixDiagV3(diagonal, number, rows, columns, padding): ``y[i - low][i + high] += d[i]``."""
-    b, d, number = c.builder, c.input(0), _number(c, 1)
-    if d.rank == 0:
-        raise Refused("a diagonal without an axis")
+    b, d, number = c.b, c.input(0), _number(c, 1)
+    refuse_if(d.rank == 0, "a diagonal without an axis")
     down, right = max(0, -number), max(0, number)
     stated = [c.whole(k, "its size", -1) for k in (2, 3)]
     sizes = [n if n > 0 else d.shape[-1] + by for n, by in zip(stated, (down, right), strict=True)]
@@ -32,16 +42,6 @@ def _made(c: Context) -> Sequence[Value]:
     shape = [*d.shape[:-1], *sizes]
     check_constant(shape, d.type.size)
     return only(placed_on_diagonal(b, d, shape, number))
-
-
-def _taken(c: Context) -> Sequence[Value]:
-    """MatrixDiagPartV3(matrix, number, padding), a view."""
-    return only(diagonal_of(c.input(), _number(c, 1)))
-
-
-def _set(c: Context) -> Sequence[Value]:
-    """MatrixSetDiagV3(matrix, diagonal, number)."""
-    return only(with_diagonal(c.builder, c.input(0), c.input(1), _number(c, 2)))
 
 
 def _whole(c: Context) -> Sequence[Value]:
@@ -60,8 +60,15 @@ def _trace(c: Context) -> Sequence[Value]:
 
 OPERATIONS: Table = {
     **dict.fromkeys(("MatrixDiag", "MatrixDiagV2", "MatrixDiagV3"), _made),
-    **dict.fromkeys(("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3"), _taken),
-    **dict.fromkeys(("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3"), _set),
+    # MatrixDiagPartV3(matrix, number, padding), a view.
+    **dict.fromkeys(
+        ("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3"),
+        view(diagonal_of, X, From(lambda c: _number(c, 1))),
+    ),
+    **dict.fromkeys(
+        ("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3"),
+        op(with_diagonal, X, value(1), From(lambda c: _number(c, 2))),
+    ),
     "Diag": _whole,
     "DiagPart": _trace,
 }

@@ -4,35 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Function
-from polyloom.frontends.graph.consistency import agree
-from polyloom.frontends.graph.context import Context, Operation, Table, only
-from polyloom.frontends.graph.functions import (
+from polyloom.frontends.graph.core import (
     NAMED_ALIKE,
+    SHAPE,
+    Anything,
+    BinaryOp,
+    CompareOp,
+    Context,
+    ElementType,
+    Expression,
+    From,
+    Function,
+    Operation,
+    Refused,
+    Table,
+    UnaryOp,
+    Value,
+    X,
     acosh,
+    agree,
     asinh,
     atanh,
+    binary,
+    cast,
+    compared,
     elu,
     expm1,
+    filled,
     floor_remainder,
     is_finite,
     is_infinite,
     is_nan,
     leaky,
     log1p,
+    logical,
+    mapped,
+    maps,
+    number,
+    of_integers,
+    only,
+    op,
     relu,
+    scalar,
     sign,
     softplus,
     times_log,
+    unary,
+    unsqueezed,
 )
-from polyloom.frontends.graph.lists import Anything
-from polyloom.frontends.graph.maps import binary, compared, logical, of_integers, unary
-from polyloom.frontends.graph.operations.elementwise import cast, filled, mapped
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, unsqueezed
-from polyloom.ir.expressions import BinaryOp, CompareOp, Expression, UnaryOp
-from polyloom.ir.types import ElementType
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
@@ -132,19 +151,10 @@ def _reciprocal_gradient(y: Expression, dy: Expression) -> Expression:
 # -- operations with attributes, or of several types
 
 
-def _leaky_relu(c: Context) -> Sequence[Value]:
-    slope = c.number("alpha", 0.2)
-    return only(mapped(c.builder, lambda x: leaky(x, slope), c.input()))
-
-
 def _leaky_relu_gradient(c: Context) -> Sequence[Value]:
     slope = c.number("alpha", 0.2)
     function = lambda dy, x: _positive(x, dy, scalar.multiply(dy, slope))  # noqa: E731
-    return only(mapped(c.builder, function, c.input(0), c.input(1)))
-
-
-def _cast(c: Context) -> Sequence[Value]:
-    return only(cast(c.builder, c.input(), element_type_of(c, "DstT")))
+    return only(mapped(c.b, function, c.input(0), c.input(1)))
 
 
 def element_type_of(c: Context, name: str, default: ElementType | None = None) -> ElementType:
@@ -160,15 +170,15 @@ def _select(c: Context) -> Sequence[Value]:
     condition, then, otherwise = c.input(0), c.input(1), c.input(2)
     if condition.rank == 1 and then.rank > 1:
         condition = unsqueezed(condition, list(range(1, then.rank)))
-    return only(mapped(c.builder, scalar.select, condition, then, otherwise))
+    return only(mapped(c.b, scalar.select, condition, then, otherwise))
 
 
 def _select_broadcast(c: Context) -> Sequence[Value]:
-    return only(mapped(c.builder, scalar.select, *c.operands(3)))
+    return only(mapped(c.b, scalar.select, *c.operands(3)))
 
 
 def _clip_by_value(c: Context) -> Sequence[Value]:
-    return only(mapped(c.builder, _clipped, *c.operands(3)))
+    return only(mapped(c.b, _clipped, *c.operands(3)))
 
 
 def _identity(c: Context) -> Sequence[Anything]:
@@ -181,11 +191,6 @@ def _shaped(c: Context) -> Sequence[Value]:
     if stated is not None and not agree(stated, x.shape):
         raise Refused(f"its operand has the shape {list(x.shape)}, not {list(stated)}")
     return only(x)
-
-
-def _ones(c: Context) -> Sequence[Value]:
-    x = c.input()
-    return only(filled(c.builder, x.shape, 1, x.type))
 
 
 def refused(reason: str) -> Operation:
@@ -278,6 +283,7 @@ _COMPARISONS = {
     "GreaterEqual": CompareOp.GE,
 }
 
+
 OPERATIONS: Table = {
     **{name: unary(function) for name, function in _UNARY.items()},
     **{name: binary(function) for name, function in _BINARY.items()},
@@ -288,13 +294,13 @@ OPERATIONS: Table = {
     "BitwiseOr": of_integers(BinaryOp.BIT_OR),
     "BitwiseXor": of_integers(BinaryOp.BIT_XOR),
     "Pow": _power,
-    "LeakyRelu": _leaky_relu,
+    "LeakyRelu": maps(leaky, X, number("alpha", 0.2)),
     "LeakyReluGrad": _leaky_relu_gradient,
-    "Cast": _cast,
+    "Cast": op(cast, X, From(lambda c: element_type_of(c, "DstT"))),
     "Select": _select,
     "SelectV2": _select_broadcast,
     "ClipByValue": _clip_by_value,
-    "OnesLike": _ones,
+    "OnesLike": op(filled, SHAPE, 1, From(lambda c: c.input().type)),
     **dict.fromkeys(("EnsureShape", "PlaceholderWithDefault"), _shaped),
     **dict.fromkeys(
         (

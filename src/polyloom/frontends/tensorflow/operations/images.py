@@ -11,18 +11,29 @@ from math import ceil, floor
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import check_constant
-from polyloom.frontends.graph.context import Context, Table, only
-from polyloom.frontends.graph.operations.elementwise import cast, mapped
-from polyloom.frontends.graph.operations.reductions import mean
-from polyloom.frontends.graph.operations.resizing import along, check_places, cubic_weight
-from polyloom.frontends.graph.operations.sampling import corners_sampled, corners_scattered
-from polyloom.frontends.graph.operations.scattering import gathered, rows_combined
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, selected, transposed
-from polyloom.ir.program import Combine
-from polyloom.ir.types import ElementType
+from polyloom.frontends.graph.core import (
+    Combine,
+    Context,
+    ElementType,
+    Table,
+    Value,
+    along,
+    cast,
+    check_constant,
+    check_places,
+    corners_sampled,
+    corners_scattered,
+    cubic_weight,
+    gathered,
+    mapped,
+    mean,
+    only,
+    refuse_if,
+    rows_combined,
+    scalar,
+    selected,
+    transposed,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -53,8 +64,7 @@ def _mitchell(x: Floats) -> Floats:
 def _weights(c: Context, old: int, new: int, scale: float, shift: float) -> Floats:
     """Return the matrix ``[new][old]`` of an axis: normalised weights around ``(place - shift) / scale``."""
     name = c.text("kernel_type", "lanczos3")
-    if name not in _KERNELS or scale <= 0:
-        raise Refused(f"the kernel `{name}` with the scale {scale}")
+    refuse_if(name not in _KERNELS or scale <= 0, f"the kernel `{name}` with the scale {scale}")
     check_places(new)
     check_constant([new, old], 8)
     reach, kernel = _KERNELS[name]
@@ -78,17 +88,18 @@ def _scaled(*, gradient: bool) -> Callable[[Context], Sequence[Value]]:
     """ScaleAndTranslate(x, size, scale, shift), ScaleAndTranslateGrad(dy, x, scale, shift)."""
 
     def operation(c: Context) -> Sequence[Value]:
-        x = cast(c.builder, c.input(), ElementType.FLOAT32, "wide")
-        if x.rank != 4:
-            raise Refused(f"an image of rank {x.rank}")
+        x = cast(c.b, c.input(), ElementType.FLOAT32, "wide")
+        refuse_if(x.rank != 4, f"an image of rank {x.rank}")
         sizes = c.input(1).shape[1:3] if gradient else c.integers(1, "its size")
         scales, shifts = (c.known(k, "its scale").reshape(-1).tolist() for k in (2, 3))
-        if not len(sizes) == len(scales) == len(shifts) == 2:
-            raise Refused(f"{len(sizes)} sizes, {len(scales)} scales and {len(shifts)} shifts of an image")
+        refuse_if(
+            not len(sizes) == len(scales) == len(shifts) == 2,
+            f"{len(sizes)} sizes, {len(scales)} scales and {len(shifts)} shifts of an image",
+        )
         for k in range(2):
             old, new = (sizes[k], x.shape[1 + k]) if gradient else (x.shape[1 + k], sizes[k])
             matrix = _weights(c, old, new, scales[k], shifts[k])
-            x = along(c.builder, x, 1 + k, matrix.T if gradient else matrix)
+            x = along(c.b, x, 1 + k, matrix.T if gradient else matrix)
         return only(x)
 
     return operation
@@ -96,12 +107,16 @@ def _scaled(*, gradient: bool) -> Callable[[Context], Sequence[Value]]:
 
 def _crop(c: Context) -> Sequence[Value]:
     """CropAndResize(x, boxes, numbers of images, size): bilinear between the corners of each box."""
-    b, x, boxes = c.builder, cast(c.builder, c.input(), ElementType.FLOAT32, "wide"), c.input(1)
+    b, x, boxes = c.b, cast(c.b, c.input(), ElementType.FLOAT32, "wide"), c.input(1)
     sizes = c.integers(3, "its size")
-    if c.text("method", "bilinear") != "bilinear" or c.number("extrapolation_value", 0.0) != 0:
-        raise Refused("other than bilinear crops with 0 outside")
-    if x.rank != 4 or boxes.rank != 2 or boxes.shape[1] != 4 or len(sizes) != 2 or min(sizes) < 1:
-        raise Refused(f"boxes of shape {list(boxes.shape)} of an image of shape {list(x.shape)}")
+    refuse_if(
+        c.text("method", "bilinear") != "bilinear" or c.number("extrapolation_value", 0.0) != 0,
+        "other than bilinear crops with 0 outside",
+    )
+    refuse_if(
+        x.rank != 4 or boxes.rank != 2 or boxes.shape[1] != 4 or len(sizes) != 2 or min(sizes) < 1,
+        f"boxes of shape {list(boxes.shape)} of an image of shape {list(x.shape)}",
+    )
     check_constant([boxes.shape[0], *sizes, x.shape[3]], 4)
     images = transposed(gathered(b, x, c.input(2)), (0, 3, 1, 2))
     corners = [(selected(boxes, 1, k), selected(boxes, 1, k + 2)) for k in range(2)]
@@ -110,11 +125,12 @@ def _crop(c: Context) -> Sequence[Value]:
 
 def _crop_gradient(c: Context) -> Sequence[Value]:
     """CropAndResizeGradImage(dy, boxes, numbers of images, shape): what the boxes of an image give, added."""
-    b, dy, boxes, shape = c.builder, c.input(0), c.input(1), c.integers(3, "its shape")
-    if dy.rank != 4 or boxes.rank != 2 or boxes.shape[1] != 4 or len(shape) != 4:
-        raise Refused(f"gradients of shape {list(dy.shape)} of an image of shape {shape}")
-    if c.text("method", "bilinear") != "bilinear":
-        raise Refused("other than bilinear crops")
+    b, dy, boxes, shape = c.b, c.input(0), c.input(1), c.integers(3, "its shape")
+    refuse_if(
+        dy.rank != 4 or boxes.rank != 2 or boxes.shape[1] != 4 or len(shape) != 4,
+        f"gradients of shape {list(dy.shape)} of an image of shape {shape}",
+    )
+    refuse_if(c.text("method", "bilinear") != "bilinear", "other than bilinear crops")
     check_constant(shape, 4)
     corners = [(selected(boxes, 1, k), selected(boxes, 1, k + 2)) for k in range(2)]
     found = corners_scattered(b, transposed(dy, (0, 3, 1, 2)), corners, shape[1:3])
@@ -124,9 +140,8 @@ def _crop_gradient(c: Context) -> Sequence[Value]:
 
 def _contrast(c: Context) -> Sequence[Value]:
     """AdjustContrastv2(x, factor): the distance of each channel from its mean, times the factor."""
-    b, x, factor = c.builder, c.input(0), c.input(1)
-    if x.rank < 3:
-        raise Refused(f"an image of rank {x.rank}")
+    b, x, factor = c.b, c.input(0), c.input(1)
+    refuse_if(x.rank < 3, f"an image of rank {x.rank}")
     middle = mean(b, x, [x.rank - 3, x.rank - 2])
     return only(
         mapped(

@@ -9,23 +9,36 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import check_constant
-from polyloom.frontends.graph.context import Context, Operation, Table, axis, only
-from polyloom.frontends.graph.operations.elementwise import cast, filled, mapped
-from polyloom.frontends.graph.operations.indexing import one_hot
-from polyloom.frontends.graph.operations.movement import reshaped
-from polyloom.frontends.graph.operations.scattering import (
+from polyloom.frontends.graph.core import (
+    Combine,
+    Context,
+    ElementType,
+    Operation,
+    Table,
+    Value,
+    X,
+    axis,
+    cast,
+    check_constant,
+    filled,
     gathered,
     gathered_nd,
+    integer,
+    mapped,
+    one_hot,
+    only,
+    op,
+    refuse_if,
+    reshaped,
     rows_combined,
     rows_updated,
+    scalar,
+    selected,
+    transposed,
     tuples_merged,
+    unsqueezed,
+    value,
 )
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, selected, transposed, unsqueezed
-from polyloom.ir.program import Combine
-from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
 
@@ -36,30 +49,25 @@ def _gather(c: Context) -> Sequence[Value]:
     batch = c.integer("batch_dims", 0)
     if batch:
         return only(_gathered_in_batches(c, x, positions, at, axis(batch, positions.rank + 1)))
-    known = c.builder.known(positions)
+    known = c.b.known(positions)
     if known is not None and known.ndim == 0:
         return only(selected(x, at, int(known)))
-    return only(gathered(c.builder, x, positions, at))
+    return only(gathered(c.b, x, positions, at))
 
 
 def _gathered_in_batches(c: Context, x: Value, positions: Value, at: int, batch: int) -> Value:
     """``y[n][z][p][w] = x[n][z][positions[n][p]][w]``; the first ``batch`` axes of both are one."""
-    if at < batch:
-        raise Refused(f"axis {at} of data with {batch} axes of images")
+    refuse_if(at < batch, f"axis {at} of data with {batch} axes of images")
     first = transposed(x, [*range(batch), at, *(k for k in range(batch, x.rank) if k != at)])
-    found = gathered_nd(c.builder, first, unsqueezed(positions, [positions.rank]), batch)
+    found = gathered_nd(c.b, first, unsqueezed(positions, [positions.rank]), batch)
     inner = list(range(batch, positions.rank))
     outer = list(range(positions.rank, positions.rank + at - batch))
     rest = range(positions.rank + at - batch, found.rank)
     return transposed(found, [*range(batch), *outer, *inner, *rest])
 
 
-def _gather_nd(c: Context) -> Sequence[Value]:
-    return only(gathered_nd(c.builder, c.input(0), c.input(1), c.integer("batch_dims", 0)))
-
-
 def _one_hot(c: Context) -> Sequence[Value]:
-    b, positions = c.builder, c.input(0)
+    b, positions = c.b, c.input(0)
     size = c.whole(1, "its depth")
     check_constant([*positions.shape, size], c.input(2).type.size)
     at = axis(c.integer("axis", -1), positions.rank + 1)
@@ -69,7 +77,7 @@ def _one_hot(c: Context) -> Sequence[Value]:
 def _where(c: Context) -> Sequence[Value]:
     """Where: the positions of what is not 0, which must be known: how many there are decides the shape."""
     found = np.argwhere(c.known(0, "its input, on which its result's shape depends,"))
-    return only(c.builder.constant(found.astype(np.int64)))
+    return only(c.b.constant(found.astype(np.int64)))
 
 
 # -- scattering
@@ -80,17 +88,15 @@ def _scatter_nd(c: Context) -> Sequence[Value]:
     positions, updates, shape = c.input(0), c.input(1), c.integers(2, "its shape")
     check_constant(shape, updates.type.size)
     depth = positions.shape[-1] if positions.rank else 0
-    at = tuples_merged(c.builder, positions, shape[:depth])
-    return only(
-        reshaped(c.builder, rows_combined(c.builder, updates, at, prod(shape[:depth]), Combine.ADD), shape)
-    )
+    at = tuples_merged(c.b, positions, shape[:depth])
+    return only(reshaped(c.b, rows_combined(c.b, updates, at, prod(shape[:depth]), Combine.ADD), shape))
 
 
 def _updated(combine: Combine | None, *, negated: bool = False) -> Operation:
     """TensorScatter...(x, positions, updates)."""
 
     def operation(c: Context) -> Sequence[Value]:
-        b, x, positions, updates = c.builder, *c.first(3)
+        b, x, positions, updates = c.b, *c.first(3)
         if negated:
             updates = mapped(b, scalar.negate, updates, hint="negated")
         depth = positions.shape[-1] if positions.rank else 0
@@ -105,7 +111,7 @@ def _variable_updated(combine: Combine | None, *, negated: bool = False) -> Oper
     """ResourceScatter...(variable, rows' positions, rows)."""
 
     def operation(c: Context) -> Sequence[Value]:
-        b, x, positions, rows = c.builder, *c.first(3)
+        b, x, positions, rows = c.b, *c.first(3)
         if negated:
             rows = mapped(b, scalar.negate, rows, hint="negated")
         return only(rows_updated(b, x, positions, rows, combine))
@@ -131,11 +137,11 @@ def _unsorted(combine: Combine) -> Operation:
 def _segments(c: Context, combine: Combine, count: int, none: float | int | None) -> Value:
     rows, numbers = c.input(0), c.input(1)
     if none is None:
-        return rows_combined(c.builder, rows, numbers, count, combine)
-    found = rows_combined(c.builder, rows, numbers, count, combine)
-    held = rows_combined(c.builder, _ones(c, numbers), numbers, count, Combine.MAXIMUM, 0)
+        return rows_combined(c.b, rows, numbers, count, combine)
+    found = rows_combined(c.b, rows, numbers, count, combine)
+    held = rows_combined(c.b, _ones(c, numbers), numbers, count, Combine.MAXIMUM, 0)
     wide = unsqueezed(held, list(range(1, found.rank)))
-    return mapped(c.builder, lambda h, v: scalar.select(scalar.truth(h), v, none), wide, found)
+    return mapped(c.b, lambda h, v: scalar.select(scalar.truth(h), v, none), wide, found)
 
 
 def _lowest(combine: Combine, kind: ElementType) -> float | int | None:
@@ -147,7 +153,7 @@ def _lowest(combine: Combine, kind: ElementType) -> float | int | None:
 
 
 def _ones(c: Context, numbers: Value) -> Value:
-    return filled(c.builder, numbers.shape, 1, ElementType.UINT8)
+    return filled(c.b, numbers.shape, 1, ElementType.UINT8)
 
 
 def _sorted(combine: Combine) -> Operation:
@@ -163,14 +169,13 @@ def _sorted(combine: Combine) -> Operation:
 
 def _last_number(c: Context) -> int:
     found = c.known(1, "the numbers of its segments")
-    if found.ndim != 1 or not found.size:
-        raise Refused(f"numbers of segments of shape {list(found.shape)}")
+    refuse_if(found.ndim != 1 or not found.size, f"numbers of segments of shape {list(found.shape)}")
     check_constant([int(found[-1]) + 1], c.input().type.size)
     return int(found[-1]) + 1
 
 
 def _segment_mean(c: Context) -> Sequence[Value]:
-    b, rows, numbers = c.builder, c.input(0), c.input(1)
+    b, rows, numbers = c.b, c.input(0), c.input(1)
     count = _last_number(c)
     total = rows_combined(b, rows, numbers, count, Combine.ADD)
     ones = cast(b, filled(b, numbers.shape, 1, rows.type), rows.type)
@@ -178,6 +183,8 @@ def _segment_mean(c: Context) -> Sequence[Value]:
     wide = unsqueezed(held, list(range(1, total.rank)))
     return only(mapped(b, lambda s, n: scalar.divide(s, scalar.maximum(n, 1)), total, wide))
 
+
+_gather_nd = op(gathered_nd, X, value(1), integer("batch_dims", 0))
 
 OPERATIONS: Table = {
     "Gather": _gather,

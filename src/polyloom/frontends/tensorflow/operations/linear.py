@@ -10,24 +10,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.context import Context, Operation, Table, only
-from polyloom.frontends.graph.operations.contraction import einsum, matrix_product, parse_einsum
-from polyloom.frontends.graph.operations.convolution import (
+from polyloom.frontends.graph.core import (
+    Combine,
+    Context,
+    Operation,
+    Refused,
+    Table,
+    Value,
     Window,
+    X,
     convolution,
+    determinant,
+    einsum,
     filter_gradient,
+    inverse,
+    mapped,
+    matrix_product,
+    only,
+    op,
+    padded,
+    parse_einsum,
+    reduced,
+    refuse_if,
     same_padding,
+    scalar,
+    transposed,
     transposed_convolution,
+    unsqueezed,
 )
-from polyloom.frontends.graph.operations.elementwise import mapped
-from polyloom.frontends.graph.operations.movement import padded
-from polyloom.frontends.graph.operations.reductions import reduced
-from polyloom.frontends.graph.operations.small_matrices import determinant, inverse
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, transposed, unsqueezed
 from polyloom.frontends.tensorflow.operations import depthwise
-from polyloom.ir.program import Combine
 
 
 def channels_last(c: Context) -> bool:
@@ -72,12 +83,13 @@ def filters_last(rank: int) -> list[int]:
 
 def spatial(c: Context, numbers: Sequence[int]) -> tuple[int, ...]:
     """Return the numbers that are about spatial axes, of one for each axis. Raises ``Refused``."""
-    if len(numbers) < 3:
-        raise Refused(f"{len(numbers)} numbers for the axes of an image")
+    refuse_if(len(numbers) < 3, f"{len(numbers)} numbers for the axes of an image")
     at = 1 if channels_last(c) else 2
     kept = tuple(numbers[at : at + len(numbers) - 2])
-    if any(n != 1 for n in (numbers[0], numbers[-1] if channels_last(c) else numbers[1])):
-        raise Refused("a stride, window or dilation over images or channels")
+    refuse_if(
+        any(n != 1 for n in (numbers[0], numbers[-1] if channels_last(c) else numbers[1])),
+        "a stride, window or dilation over images or channels",
+    )
     return kept
 
 
@@ -92,8 +104,10 @@ def window_of_sizes(c: Context, numbers: Sequence[Sequence[int]], shape: Sequenc
     """Return the window of ``(sizes, strides, dilations)``, with the node's padding. Raises ``Refused``."""
     sizes, strides, dilations = (tuple(n) for n in numbers)
     rank = len(shape)
-    if {len(sizes), len(strides), len(dilations)} != {rank}:
-        raise Refused(f"a window of {len(sizes)} axes on data of {rank}")
+    refuse_if(
+        {len(sizes), len(strides), len(dilations)} != {rank},
+        f"a window of {len(sizes)} axes on data of {rank}",
+    )
     padding = c.text("padding", "VALID")
     if padding == "SAME":
         reach = [d * (n - 1) + 1 for n, d in zip(sizes, dilations, strict=True)]
@@ -110,14 +124,13 @@ def window_of_sizes(c: Context, numbers: Sequence[Sequence[int]], shape: Sequenc
 
 def _explicit(c: Context, rank: int) -> list[tuple[int, int]]:
     given = c.numbers("explicit_paddings")
-    if len(given) != 2 * rank + 4:
-        raise Refused(f"{len(given)} explicit paddings of {rank} spatial axes")
+    refuse_if(len(given) != 2 * rank + 4, f"{len(given)} explicit paddings of {rank} spatial axes")
     at = 2 if channels_last(c) else 4
     return [(given[k], given[k + 1]) for k in range(at, at + 2 * rank, 2)]
 
 
 def _convolution(c: Context) -> Sequence[Value]:
-    b, x, w = c.builder, channels_first(c, c.input(0)), filters_of(c.input(1))
+    b, x, w = c.b, channels_first(c, c.input(0)), filters_of(c.input(1))
     _check(x, w)
     groups = x.shape[1] // w.shape[1]
     window = window_of(c, w.shape[2:], x.shape[2:])
@@ -126,39 +139,40 @@ def _convolution(c: Context) -> Sequence[Value]:
 
 
 def _check(x: Value, w: Value) -> None:
-    if x.rank != w.rank or x.rank < 3 or w.shape[1] == 0:
-        raise Refused(f"data of rank {x.rank} and filters of rank {w.rank}")
+    refuse_if(
+        x.rank != w.rank or x.rank < 3 or w.shape[1] == 0,
+        f"data of rank {x.rank} and filters of rank {w.rank}",
+    )
 
 
 def _input_gradient(c: Context) -> Sequence[Value]:
     """``dx[n][c][s*o + d*r] += dy[n][k][o] * w[k][c][r]``, also the transposed convolution."""
-    b, w, dy = c.builder, filters_of(c.input(1)), channels_first(c, c.input(2))
+    b, w, dy = c.b, filters_of(c.input(1)), channels_first(c, c.input(2))
     _check(dy, w)
     shape = _sizes(c, c.integers(0, "the shape of the result"), dy)
     channels, space = shape[1], shape[2:]
     window = window_of(c, w.shape[2:], space)
     groups = channels // w.shape[1]
-    if channels != groups * w.shape[1]:
-        raise Refused(f"{channels} channels, {w.shape[1]} of the filters")
+    refuse_if(channels != groups * w.shape[1], f"{channels} channels, {w.shape[1]} of the filters")
     with b.stored(memory_order(c)):
         return only(given_back(c, transposed_convolution(b, dy, w, window, groups, space)))
 
 
 def _sizes(c: Context, given: Sequence[int], dy: Value) -> list[int]:
     """Return the shape of data as ``n, c, w...``; only the spatial part may be given."""
-    if len(given) == dy.rank - 2:
-        raise Refused("a shape without images and channels")
-    if len(given) != dy.rank:
-        raise Refused(f"a shape of rank {len(given)} for data of rank {dy.rank}")
+    refuse_if(len(given) == dy.rank - 2, "a shape without images and channels")
+    refuse_if(len(given) != dy.rank, f"a shape of rank {len(given)} for data of rank {dy.rank}")
     return [given[k] for k in first(dy.rank)] if channels_last(c) else list(given)
 
 
 def _filter_gradient(c: Context) -> Sequence[Value]:
     """``dw[k][c][r] += x[n][c][s*o + d*r] * dy[n][k][o]``."""
-    b, x, dy = c.builder, channels_first(c, c.input(0)), channels_first(c, c.input(2))
+    b, x, dy = c.b, channels_first(c, c.input(0)), channels_first(c, c.input(2))
     sizes = c.integers(1, "the shape of the filters")
-    if len(sizes) != x.rank or x.rank != dy.rank or sizes[-2] == 0:
-        raise Refused(f"filters of rank {len(sizes)} for data of rank {x.rank}")
+    refuse_if(
+        len(sizes) != x.rank or x.rank != dy.rank or sizes[-2] == 0,
+        f"filters of rank {len(sizes)} for data of rank {x.rank}",
+    )
     window = window_of(c, sizes[:-2], x.shape[2:])
     groups = x.shape[1] // sizes[-2]
     with b.stored(memory_order(c)):
@@ -175,7 +189,7 @@ def _filter_gradient(c: Context) -> Sequence[Value]:
 
 
 def _depthwise(c: Context) -> Sequence[Value]:
-    b, x, w = c.builder, channels_first(c, c.input(0)), c.input(1)
+    b, x, w = c.b, channels_first(c, c.input(0)), c.input(1)
     _check_depthwise(x, w)
     window = window_of(c, w.shape[:2], x.shape[2:])
     with b.stored(memory_order(c)):
@@ -183,12 +197,14 @@ def _depthwise(c: Context) -> Sequence[Value]:
 
 
 def _check_depthwise(x: Value, w: Value) -> None:
-    if x.rank != 4 or w.rank != 4 or x.shape[1] != w.shape[2]:
-        raise Refused(f"data {list(x.shape)} and filters {list(w.shape)}")
+    refuse_if(
+        x.rank != 4 or w.rank != 4 or x.shape[1] != w.shape[2],
+        f"data {list(x.shape)} and filters {list(w.shape)}",
+    )
 
 
 def _depthwise_input_gradient(c: Context) -> Sequence[Value]:
-    b, w, dy = c.builder, c.input(1), channels_first(c, c.input(2))
+    b, w, dy = c.b, c.input(1), channels_first(c, c.input(2))
     shape = _sizes(c, c.integers(0, "the shape of the result"), dy)
     window = window_of(c, w.shape[:2], shape[2:])
     with b.stored(memory_order(c)):
@@ -196,10 +212,11 @@ def _depthwise_input_gradient(c: Context) -> Sequence[Value]:
 
 
 def _depthwise_filter_gradient(c: Context) -> Sequence[Value]:
-    b, x, dy = c.builder, channels_first(c, c.input(0)), channels_first(c, c.input(2))
+    b, x, dy = c.b, channels_first(c, c.input(0)), channels_first(c, c.input(2))
     sizes = c.integers(1, "the shape of the filters")
-    if len(sizes) != 4 or x.rank != 4 or sizes[2] != x.shape[1]:
-        raise Refused(f"data {list(x.shape)} and filters {sizes}")
+    refuse_if(
+        len(sizes) != 4 or x.rank != 4 or sizes[2] != x.shape[1], f"data {list(x.shape)} and filters {sizes}"
+    )
     window = window_of(c, sizes[:2], x.shape[2:])
     with b.stored(memory_order(c)):
         inside = padded(b, x, (0, 0, *window.before), (0, 0, *window.after))
@@ -210,8 +227,7 @@ def _depthwise_filter_gradient(c: Context) -> Sequence[Value]:
 
 
 def _matrix(value: Value, *, turned: bool) -> Value:
-    if value.rank < 2:
-        raise Refused(f"a matrix of rank {value.rank}")
+    refuse_if(value.rank < 2, f"a matrix of rank {value.rank}")
     order = [*range(value.rank - 2), value.rank - 1, value.rank - 2]
     return transposed(value, order) if turned else value
 
@@ -220,44 +236,42 @@ def _product(left: str, right: str) -> Operation:
     """Return a matrix product; ``left`` and ``right``: the attributes that tell what is transposed."""
 
     def operation(c: Context) -> Sequence[Value]:
-        if c.attribute("Tout", c.input(0).type) is not c.input(0).type:
-            raise Refused("a product of another type than its factors")
+        refuse_if(
+            c.attribute("Tout", c.input(0).type) is not c.input(0).type,
+            "a product of another type than its factors",
+        )
         a = _matrix(c.input(0), turned=bool(c.attribute(left, False)))
-        return only(matrix_product(c.builder, a, _matrix(c.input(1), turned=bool(c.attribute(right, False)))))
+        return only(matrix_product(c.b, a, _matrix(c.input(1), turned=bool(c.attribute(right, False)))))
 
     return operation
 
 
 def _einsum(c: Context) -> Sequence[Value]:
     labels, output, values = parse_einsum(c.text("equation"), c.inputs)
-    return only(einsum(c.builder, labels, output, values))
+    return only(einsum(c.b, labels, output, values))
 
 
 def _bias_add(c: Context) -> Sequence[Value]:
     x, bias = c.input(0), c.input(1)
     at = x.rank - 1 if channels_last(c) else 1
     others = [k for k in range(x.rank) if k != at]
-    return only(mapped(c.builder, scalar.add, x, unsqueezed(bias, others)))
+    return only(mapped(c.b, scalar.add, x, unsqueezed(bias, others)))
 
 
 def _bias_gradient(c: Context) -> Sequence[Value]:
     dy = c.input()
     at = dy.rank - 1 if channels_last(c) else 1
-    return only(reduced(c.builder, Combine.ADD, dy, [k for k in range(dy.rank) if k != at], keep=False))
-
-
-def _determinant(c: Context) -> Sequence[Value]:
-    return only(determinant(c.builder, c.input()))
+    return only(reduced(c.b, Combine.ADD, dy, [k for k in range(dy.rank) if k != at], keep=False))
 
 
 def _inverse(c: Context) -> Sequence[Value]:
-    found = inverse(c.builder, c.input())
+    found = inverse(c.b, c.input())
     turned = transposed(found, [*range(found.rank - 2), found.rank - 1, found.rank - 2])
     return only(turned if c.attribute("adjoint", False) else found)
 
 
 OPERATIONS: Table = {
-    "MatrixDeterminant": _determinant,
+    "MatrixDeterminant": op(determinant, X),
     "MatrixInverse": _inverse,
     "MatMul": _product("transpose_a", "transpose_b"),
     "BatchMatMul": _product("adj_x", "adj_y"),

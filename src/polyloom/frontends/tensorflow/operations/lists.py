@@ -7,21 +7,30 @@ from functools import reduce
 
 import numpy as np
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import check_constant
-from polyloom.frontends.graph.context import Context, Table
-from polyloom.frontends.graph.lists import Anything, ValueList
-from polyloom.frontends.graph.operations.elementwise import filled, mapped
-from polyloom.frontends.graph.operations.movement import concatenated, stacked, unstacked
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Shape, Value
+from polyloom.frontends.graph.core import (
+    Anything,
+    Context,
+    ElementType,
+    Refused,
+    Shape,
+    Table,
+    Value,
+    ValueList,
+    check_constant,
+    concatenated,
+    filled,
+    mapped,
+    refuse_if,
+    scalar,
+    stacked,
+    unstacked,
+)
 from polyloom.frontends.tensorflow.operations.elementwise import element_type_of
-from polyloom.ir.types import ElementType
 
 
 def _shape(c: Context, position: int) -> Shape | None:
     """Return the shape of elements that an input states; None where a part of it is open."""
-    if c.optional(position) is None or c.builder.known(c.input(position)) is None:
+    if c.optional(position) is None or c.b.known(c.input(position)) is None:
         return None
     stated = c.integers(position, "the shape of its elements")
     return None if c.input(position).rank == 0 or min(stated, default=0) < 0 else tuple(stated)
@@ -40,8 +49,7 @@ def _empty(c: Context) -> Sequence[Anything]:
 
 def _from_tensor(c: Context) -> Sequence[Anything]:
     x = c.input()
-    if x.rank == 0:
-        raise Refused("a list of a tensor without axes")
+    refuse_if(x.rank == 0, "a list of a tensor without axes")
     return [ValueList(tuple(unstacked(x, 0)), x.type, x.shape[1:])]
 
 
@@ -54,7 +62,7 @@ def _element(c: Context, found: ValueList, position: int, stated: int) -> Value:
     shape = found.shape or _shape(c, stated) or (shapes.pop() if len(shapes) == 1 else None)
     if shape is None or found.type is None:
         raise Refused(f"element {position} is not written, and its shape is not stated")
-    return filled(c.builder, shape, 0, found.type)
+    return filled(c.b, shape, 0, found.type)
 
 
 def _item(c: Context) -> Sequence[Anything]:
@@ -67,37 +75,35 @@ def _with_item(c: Context) -> Sequence[Anything]:
 
 def _all(c: Context, stated: int) -> list[Value]:
     found = c.listed()
-    if not len(found):
-        raise Refused("a list without elements as a tensor")
+    refuse_if(not len(found), "a list without elements as a tensor")
     return [_element(c, found, k, stated) for k in range(len(found))]
 
 
 def _stack(c: Context) -> Sequence[Anything]:
-    return [stacked(c.builder, _all(c, 1), 0)]
+    return [stacked(c.b, _all(c, 1), 0)]
 
 
 def _concat(c: Context) -> Sequence[Anything]:
     parts = _all(c, 1)
-    lengths = c.builder.constant(np.asarray([p.shape[0] for p in parts], np.int64))
-    return [concatenated(c.builder, parts, 0), lengths]
+    lengths = c.b.constant(np.asarray([p.shape[0] for p in parts], np.int64))
+    return [concatenated(c.b, parts, 0), lengths]
 
 
 def _gather(c: Context) -> Sequence[Anything]:
     found = c.listed()
-    return [stacked(c.builder, [_element(c, found, k, 2) for k in c.integers(1, "its positions")], 0)]
+    return [stacked(c.b, [_element(c, found, k, 2) for k in c.integers(1, "its positions")], 0)]
 
 
 def _length(c: Context) -> Sequence[Anything]:
-    return [c.builder.constant(np.asarray(len(c.listed()), np.int32))]
+    return [c.b.constant(np.asarray(len(c.listed()), np.int32))]
 
 
 def _element_shape(c: Context) -> Sequence[Anything]:
     found = c.listed()
     shapes = {found.shape} - {None} or {v.shape for v in found.written()}
-    if len(shapes) != 1:
-        raise Refused("the shape of its elements is not known")
+    refuse_if(len(shapes) != 1, "the shape of its elements is not known")
     kind = element_type_of(c, "shape_type", ElementType.INT32)
-    return [c.builder.constant(np.asarray(shapes.pop(), kind.dtype))]
+    return [c.b.constant(np.asarray(shapes.pop(), kind.dtype))]
 
 
 def _pushed(c: Context) -> Sequence[Anything]:
@@ -118,7 +124,7 @@ def _resized(c: Context) -> Sequence[Anything]:
 
 def zeros_like(c: Context, found: ValueList) -> ValueList:
     """Return a list of zeros; elements that are not written stay so."""
-    zero = [v and filled(c.builder, v.shape, 0, v.type) for v in found.items]
+    zero = [v and filled(c.b, v.shape, 0, v.type) for v in found.items]
     return found.of(zero)
 
 
@@ -133,7 +139,7 @@ def added(c: Context, lists: Sequence[ValueList]) -> ValueList:
 def _sum(c: Context, values: Sequence[Value]) -> Value | None:
     if len(values) < 2:
         return values[0] if values else None
-    return mapped(c.builder, lambda *xs: reduce(scalar.add, xs), *values)
+    return mapped(c.b, lambda *xs: reduce(scalar.add, xs), *values)
 
 
 def _add(c: Context) -> Sequence[Anything]:
@@ -141,9 +147,8 @@ def _add(c: Context) -> Sequence[Anything]:
     operands = c.everything
     lists = [v for v in operands if isinstance(v, ValueList)]
     if not lists:
-        return [mapped(c.builder, lambda *xs: reduce(scalar.add, xs), *c.inputs)]
-    if len(lists) != len(operands):
-        raise Refused("a sum of tensors and lists")
+        return [mapped(c.b, lambda *xs: reduce(scalar.add, xs), *c.inputs)]
+    refuse_if(len(lists) != len(operands), "a sum of tensors and lists")
     return [added(c, lists)]
 
 
@@ -153,7 +158,7 @@ def _zeros(c: Context) -> Sequence[Anything]:
     if isinstance(found, ValueList):
         return [zeros_like(c, found)]
     x = c.input()
-    return [filled(c.builder, x.shape, 0, x.type)]
+    return [filled(c.b, x.shape, 0, x.type)]
 
 
 OPERATIONS: Table = {

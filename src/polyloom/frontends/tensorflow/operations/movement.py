@@ -9,38 +9,48 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.frontends.graph.builder import Term, check_constant
-from polyloom.frontends.graph.context import Context, Table, axes, axis, only
-from polyloom.frontends.graph.linear import iterators
-from polyloom.frontends.graph.operations.elementwise import broadcast_shape
-from polyloom.frontends.graph.operations.indexing import masked, reversed_sequences, triangle
-from polyloom.frontends.graph.operations.movement import (
+from polyloom.frontends.graph.core import (
+    Combine,
+    Context,
+    ElementType,
+    From,
+    Refused,
+    Table,
+    Term,
+    Value,
+    X,
+    axes,
+    axis,
+    broadcast_shape,
+    check_constant,
     concatenated,
+    expanded,
     flipped,
+    iterators,
+    masked,
+    only,
+    op,
     padded,
     padded_by_mode,
+    padding_gradient,
+    refuse_if,
     reshaped,
-    split_parts,
-    stacked,
-    tiled,
-    unstacked,
-    with_rest,
-)
-from polyloom.frontends.graph.operations.resizing import padding_gradient
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import (
-    Value,
-    expanded,
+    reversed_sequences,
     selected,
     sliced,
     split,
+    split_parts,
     squeezed,
+    stacked,
+    tiled,
     transposed,
+    triangle,
     unsqueezed,
+    unstacked,
+    view,
+    with_rest,
 )
 from polyloom.frontends.tensorflow.operations.elementwise import element_type_of
-from polyloom.ir.program import Combine
-from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
 
@@ -50,19 +60,15 @@ NDArray = npt.NDArray[Any]
 
 def _integers(c: Context, numbers: Sequence[int], name: str = "out_type") -> Value:
     kind = element_type_of(c, name, ElementType.INT32)
-    return c.builder.constant(np.asarray(numbers, kind.dtype).reshape(len(numbers)))
+    return c.b.constant(np.asarray(numbers, kind.dtype).reshape(len(numbers)))
 
 
 def _shape(c: Context) -> Sequence[Value]:
     return [_integers(c, x.shape) for x in c.inputs]
 
 
-def _size(c: Context) -> Sequence[Value]:
-    return only(selected(_integers(c, [c.input().size]), 0, 0))
-
-
 def _rank(c: Context) -> Sequence[Value]:
-    return only(c.builder.constant(np.asarray(c.input().rank, np.int32)))
+    return only(c.b.constant(np.asarray(c.input().rank, np.int32)))
 
 
 def _fill(c: Context) -> Sequence[Value]:
@@ -73,12 +79,11 @@ def _fill(c: Context) -> Sequence[Value]:
 
 def _range(c: Context) -> Sequence[Value]:
     start, limit, delta = (c.one(k, "its range") for k in range(3))
-    if delta == 0:
-        raise Refused("a range with the step 0")
+    refuse_if(delta == 0, "a range with the step 0")
     count = max(0, int(np.ceil((limit.item() - start.item()) / delta.item())))
     check_constant([count], start.dtype.itemsize)
     numbers = start + np.arange(count).astype(start.dtype) * delta
-    return only(c.builder.constant(numbers.astype(start.dtype)))
+    return only(c.b.constant(numbers.astype(start.dtype)))
 
 
 def _concat_offset(c: Context) -> Sequence[Value]:
@@ -88,9 +93,7 @@ def _concat_offset(c: Context) -> Sequence[Value]:
     found, start = [], 0
     for shape in shapes:
         k = axis(at, len(shape))
-        found.append(
-            c.builder.constant(np.asarray([start if j == k else 0 for j in range(len(shape))], np.int32))
-        )
+        found.append(c.b.constant(np.asarray([start if j == k else 0 for j in range(len(shape))], np.int32)))
         start += shape[k]
     return found
 
@@ -119,52 +122,44 @@ def _difference(c: Context) -> Sequence[Value]:
     """ListDiff: the elements of one list that another has not, and their positions."""
     kept, left = c.known(0, "its list"), c.known(1, "its list")
     where = np.flatnonzero(~np.isin(kept, left))
-    return c.builder.constant(kept.reshape(-1)[where]), _integers(c, [int(n) for n in where], "out_idx")
+    return c.b.constant(kept.reshape(-1)[where]), _integers(c, [int(n) for n in where], "out_idx")
 
 
 # -- views
-
-
-def _reshape(c: Context) -> Sequence[Value]:
-    x = c.input()
-    return only(reshaped(c.builder, x, with_rest(c.integers(1, "its shape"), x.size)))
 
 
 def _squeeze(c: Context) -> Sequence[Value]:
     x = c.input()
     named = c.numbers("squeeze_dims", ()) or [k for k, n in enumerate(x.shape) if n == 1]
     chosen_axes = axes(named, x.rank)
-    if any(x.shape[k] != 1 for k in chosen_axes):
-        raise Refused(f"axes {chosen_axes} of the shape {list(x.shape)} are not all of size 1")
+    refuse_if(
+        any(x.shape[k] != 1 for k in chosen_axes),
+        f"axes {chosen_axes} of the shape {list(x.shape)} are not all of size 1",
+    )
     return only(squeezed(x, chosen_axes))
-
-
-def _expand_dims(c: Context) -> Sequence[Value]:
-    x = c.input()
-    return only(unsqueezed(x, [axis(c.whole(1, "its axis"), x.rank + 1)]))
 
 
 def _transpose(c: Context) -> Sequence[Value]:
     x, order = c.input(), c.integers(1, "the order of axes")
-    if sorted(n % x.rank if x.rank else n for n in order) != list(range(x.rank)):
-        raise Refused(f"the order {order} of {x.rank} axes")
+    refuse_if(
+        sorted(n % x.rank if x.rank else n for n in order) != list(range(x.rank)),
+        f"the order {order} of {x.rank} axes",
+    )
     return only(transposed(x, [n % x.rank for n in order]))
 
 
 def _broadcast_to(c: Context) -> Sequence[Value]:
     x, shape = c.input(), tuple(c.integers(1, "its shape"))
     check_constant(shape, 0)
-    if broadcast_shape([x.shape, shape]) != shape:
-        raise Refused(f"{list(x.shape)} as {list(shape)}")
+    refuse_if(broadcast_shape([x.shape, shape]) != shape, f"{list(x.shape)} as {list(shape)}")
     return only(expanded(x, shape))
 
 
 def _tile(c: Context) -> Sequence[Value]:
     x, repeats = c.input(), c.integers(1, "its repeats")
-    if len(repeats) != x.rank or min(repeats, default=0) < 0:
-        raise Refused(f"repeats {repeats} of {x.rank} axes")
+    refuse_if(len(repeats) != x.rank or min(repeats, default=0) < 0, f"repeats {repeats} of {x.rank} axes")
     check_constant([n * r for n, r in zip(x.shape, repeats, strict=True)], x.type.size)
-    return only(tiled(c.builder, x, repeats))
+    return only(tiled(c.b, x, repeats))
 
 
 def _reverse(c: Context) -> Sequence[Value]:
@@ -182,18 +177,19 @@ def _roll(c: Context) -> Sequence[Value]:
         size = x.shape[k]
         cut = -shift % size if size else 0
         if cut:
-            x = concatenated(c.builder, [sliced(x, k, cut, 1, size - cut), sliced(x, k, 0, 1, cut)], k)
+            x = concatenated(c.b, [sliced(x, k, cut, 1, size - cut), sliced(x, k, 0, 1, cut)], k)
     return only(x)
 
 
 def _slice(c: Context) -> Sequence[Value]:
     x, starts, sizes = c.input(), c.integers(1, "its starts"), c.integers(2, "its sizes")
-    if not len(starts) == len(sizes) == x.rank:
-        raise Refused(f"{len(starts)} starts of {x.rank} axes")
+    refuse_if(not len(starts) == len(sizes) == x.rank, f"{len(starts)} starts of {x.rank} axes")
     for k, (start, size) in enumerate(zip(starts, sizes, strict=True)):
         length = x.shape[k] - start if size == -1 else size
-        if start < 0 or length < 0 or start + length > x.shape[k]:
-            raise Refused(f"a slice from {start}, {length} long, of {x.shape[k]}")
+        refuse_if(
+            start < 0 or length < 0 or start + length > x.shape[k],
+            f"a slice from {start}, {length} long, of {x.shape[k]}",
+        )
         x = sliced(x, k, start, 1, length)
     return only(x)
 
@@ -211,8 +207,7 @@ class _Dense:
     def __init__(self, c: Context, position: int, shape: Sequence[int]) -> None:
         begins, ends = c.integers(position, "its begins"), c.integers(position + 1, "its ends")
         steps = c.integers(position + 2, "its steps")
-        if not len(begins) == len(ends) == len(steps):
-            raise Refused("different numbers of begins, ends and steps")
+        refuse_if(not len(begins) == len(ends) == len(steps), "different numbers of begins, ends and steps")
         masks = {
             n: c.integer(f"{n}_mask", 0) for n in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
         }
@@ -237,8 +232,7 @@ class _Dense:
 
     def _all(self, shape: Sequence[int]) -> None:
         at = len(self.parts)
-        if at >= len(shape):
-            raise Refused("a slice of more axes than there are")
+        refuse_if(at >= len(shape), "a slice of more axes than there are")
         self.final.append(at)
         self.parts.append((at, 0, 1, shape[at]))
 
@@ -246,18 +240,15 @@ class _Dense:
         self, shape: Sequence[int], masks: dict[str, int], k: int, begin: int, end: int, step: int
     ) -> None:
         at = len(self.parts)
-        if at >= len(shape):
-            raise Refused("a slice of more axes than there are")
+        refuse_if(at >= len(shape), "a slice of more axes than there are")
         size = shape[at]
         if masks["shrink_axis"] >> k & 1:
-            if not -size <= begin < size:
-                raise Refused(f"position {begin} of {size}")
+            refuse_if(not -size <= begin < size, f"position {begin} of {size}")
             self.parts.append((at, begin % size, 1, 1))
             return
         low = None if masks["begin"] >> k & 1 else begin
         high = None if masks["end"] >> k & 1 else end
-        if step == 0:
-            raise Refused("a slice with the step 0")
+        refuse_if(step == 0, "a slice with the step 0")
         positions = range(*slice(low, high, step).indices(size))
         self.final.append(at)
         self.parts.append((at, positions[0] if len(positions) else 0, step, len(positions)))
@@ -281,7 +272,7 @@ def _strided_slice(c: Context) -> Sequence[Value]:
 
 def _strided_slice_gradient(c: Context) -> Sequence[Value]:
     """StridedSliceGrad(shape, begin, end, step, dy): dy where the slice was, 0 elsewhere."""
-    b, dy = c.builder, c.input(4)
+    b, dy = c.b, c.input(4)
     shape = c.integers(0, "the shape of the result")
     check_constant(shape, dy.type.size)
     dense = _Dense(c, 1, shape)
@@ -305,27 +296,23 @@ def _concat_first(c: Context) -> Sequence[Value]:
 
 
 def _joined(c: Context, parts: Sequence[Value], at: int) -> Sequence[Value]:
-    if len({p.type for p in parts}) != 1 or len({p.rank for p in parts}) != 1:
-        raise Refused("parts of different types or ranks")
-    return only(concatenated(c.builder, parts, axis(at, parts[0].rank)))
+    refuse_if(
+        len({p.type for p in parts}) != 1 or len({p.rank for p in parts}) != 1,
+        "parts of different types or ranks",
+    )
+    return only(concatenated(c.b, parts, axis(at, parts[0].rank)))
 
 
 def _pack(c: Context) -> Sequence[Value]:
     parts = c.inputs
-    if not parts or len({(p.type, p.shape) for p in parts}) != 1:
-        raise Refused("parts of different types or shapes")
-    return only(stacked(c.builder, parts, axis(c.integer("axis", 0), parts[0].rank + 1)))
-
-
-def _unpack(c: Context) -> Sequence[Value]:
-    return unstacked(c.input(), axis(c.integer("axis", 0), c.input().rank))
+    refuse_if(not parts or len({(p.type, p.shape) for p in parts}) != 1, "parts of different types or shapes")
+    return only(stacked(c.b, parts, axis(c.integer("axis", 0), parts[0].rank + 1)))
 
 
 def _split(c: Context) -> Sequence[Value]:
     x, count = c.input(1), c.integer("num_split")
     at = axis(c.whole(0, "its axis"), x.rank)
-    if count < 1 or x.shape[at] % count:
-        raise Refused(f"{count} equal parts of {x.shape[at]}")
+    refuse_if(count < 1 or x.shape[at] % count, f"{count} equal parts of {x.shape[at]}")
     return split_parts(x, at, [x.shape[at] // count] * count)
 
 
@@ -342,7 +329,7 @@ def _split_sizes(c: Context) -> Sequence[Value]:
 def _reverse_sequence(c: Context) -> Sequence[Value]:
     x = c.input()
     along, batch = axis(c.integer("seq_dim"), x.rank), axis(c.integer("batch_dim", 0), x.rank)
-    return only(reversed_sequences(c.builder, x, c.input(1), along, batch))
+    return only(reversed_sequences(c.b, x, c.input(1), along, batch))
 
 
 # -- padding
@@ -350,8 +337,7 @@ def _reverse_sequence(c: Context) -> Sequence[Value]:
 
 def _pads(c: Context) -> tuple[list[int], list[int]]:
     x, pads = c.input(), c.known(1, "its paddings")
-    if pads.shape != (x.rank, 2):
-        raise Refused(f"paddings of shape {list(pads.shape)} for {x.rank} axes")
+    refuse_if(pads.shape != (x.rank, 2), f"paddings of shape {list(pads.shape)} for {x.rank} axes")
     before, after = ([int(n) for n in pads[:, k]] for k in range(2))
     check_constant([n + a + z for n, a, z in zip(x.shape, before, after, strict=True)], x.type.size)
     return before, after
@@ -359,20 +345,19 @@ def _pads(c: Context) -> tuple[list[int], list[int]]:
 
 def _pad(c: Context) -> Sequence[Value]:
     number = 0 if c.optional(2) is None else c.one(2, "its value").item()
-    return only(padded(c.builder, c.input(), *_pads(c), number, hint=""))
+    return only(padded(c.b, c.input(), *_pads(c), number, hint=""))
 
 
 def _mirror_pad(c: Context) -> Sequence[Value]:
-    return only(padded_by_mode(c.builder, c.input(), *_pads(c), c.text("mode", "REFLECT").lower()))
+    return only(padded_by_mode(c.b, c.input(), *_pads(c), c.text("mode", "REFLECT").lower()))
 
 
 def _mirror_gradient(c: Context) -> Sequence[Value]:
     """MirrorPadGrad."""
     dy, pads = c.input(), c.known(1, "its paddings")
-    if pads.shape != (dy.rank, 2):
-        raise Refused(f"paddings of shape {list(pads.shape)} for {dy.rank} axes")
+    refuse_if(pads.shape != (dy.rank, 2), f"paddings of shape {list(pads.shape)} for {dy.rank} axes")
     before, after = ([int(n) for n in pads[:, k]] for k in range(2))
-    return only(padding_gradient(c.builder, dy, before, after, c.text("mode", "REFLECT").lower()))
+    return only(padding_gradient(c.b, dy, before, after, c.text("mode", "REFLECT").lower()))
 
 
 # -- blocks
@@ -381,20 +366,18 @@ def _mirror_gradient(c: Context) -> Sequence[Value]:
 def _depth_to_space(c: Context) -> Sequence[Value]:
     x, n = _image(c), c.integer("block_size")
     batch, height, width, channels = x.shape
-    if n < 1 or channels % (n * n):
-        raise Refused(f"{channels} channels in blocks of {n}")
+    refuse_if(n < 1 or channels % (n * n), f"{channels} channels in blocks of {n}")
     wide = transposed(split(x, 3, (n, n, channels // (n * n))), (0, 1, 3, 2, 4, 5))
-    return only(reshaped(c.builder, wide, (batch, height * n, width * n, channels // (n * n))))
+    return only(reshaped(c.b, wide, (batch, height * n, width * n, channels // (n * n))))
 
 
 def _space_to_depth(c: Context) -> Sequence[Value]:
     x, n = _image(c), c.integer("block_size")
     batch, height, width, channels = x.shape
-    if n < 1 or height % n or width % n:
-        raise Refused(f"{height} x {width} in blocks of {n}")
+    refuse_if(n < 1 or height % n or width % n, f"{height} x {width} in blocks of {n}")
     parts = split(split(x, 2, (width // n, n)), 1, (height // n, n))
     wide = transposed(parts, (0, 1, 3, 2, 4, 5))
-    return only(reshaped(c.builder, wide, (batch, height // n, width // n, channels * n * n)))
+    return only(reshaped(c.b, wide, (batch, height // n, width // n, channels * n * n)))
 
 
 def _image(c: Context) -> Value:
@@ -406,17 +389,18 @@ def _image(c: Context) -> Value:
 
 def _space_to_batch(c: Context) -> Sequence[Value]:
     """SpaceToBatchND(x, blocks, pads): the phases of a grid become images."""
-    b, x, blocks = c.builder, c.input(), c.integers(1, "its blocks")
+    b, x, blocks = c.b, c.input(), c.integers(1, "its blocks")
     pads = c.known(2, "its paddings")
     count = len(blocks)
-    if pads.shape != (count, 2) or x.rank < count + 1 or min(blocks, default=1) < 1:
-        raise Refused(f"blocks {blocks} of data of rank {x.rank}")
+    refuse_if(
+        pads.shape != (count, 2) or x.rank < count + 1 or min(blocks, default=1) < 1,
+        f"blocks {blocks} of data of rank {x.rank}",
+    )
     rest = [0] * (x.rank - count - 1)
     before, after = ([0, *(int(n) for n in pads[:, k]), *rest] for k in range(2))
     x = padded(b, x, before, after)
     for k in reversed(range(count)):
-        if x.shape[1 + k] % blocks[k]:
-            raise Refused(f"{x.shape[1 + k]} in blocks of {blocks[k]}")
+        refuse_if(x.shape[1 + k] % blocks[k], f"{x.shape[1 + k]} in blocks of {blocks[k]}")
         x = split(x, 1 + k, (x.shape[1 + k] // blocks[k], blocks[k]))
     inner = [2 + 2 * k for k in range(count)]
     order = [*inner, 0, *(1 + 2 * k for k in range(count)), *range(1 + 2 * count, x.rank)]
@@ -427,11 +411,13 @@ def _space_to_batch(c: Context) -> Sequence[Value]:
 
 def _batch_to_space(c: Context) -> Sequence[Value]:
     """BatchToSpaceND(x, blocks, crops): images become the phases of a grid."""
-    b, x, blocks = c.builder, c.input(), c.integers(1, "its blocks")
+    b, x, blocks = c.b, c.input(), c.integers(1, "its blocks")
     crops = c.known(2, "its crops")
     count = len(blocks)
-    if crops.shape != (count, 2) or x.rank < count + 1 or not prod(blocks) or x.shape[0] % prod(blocks):
-        raise Refused(f"blocks {blocks} of data {list(x.shape)}")
+    refuse_if(
+        crops.shape != (count, 2) or x.rank < count + 1 or not prod(blocks) or x.shape[0] % prod(blocks),
+        f"blocks {blocks} of data {list(x.shape)}",
+    )
     wide = split(x, 0, (*blocks, x.shape[0] // prod(blocks)))
     order = [count]
     for k in range(count):
@@ -447,9 +433,8 @@ def _batch_to_space(c: Context) -> Sequence[Value]:
 
 def _band(c: Context) -> Sequence[Value]:
     """MatrixBandPart: what is within so many diagonals below and above, else 0; -1 is all of them."""
-    b, x = c.builder, c.input()
-    if x.rank < 2:
-        raise Refused(f"data of rank {x.rank}")
+    b, x = c.b, c.input()
+    refuse_if(x.rank < 2, f"data of rank {x.rank}")
     low, high = (c.whole(k, "its band") for k in (1, 2))
     for width, upper in ((low, True), (high, False)):
         if width >= 0:
@@ -462,7 +447,7 @@ OPERATIONS: Table = {
     "Shape": _shape,
     "ShapeN": _shape,
     "VariableShape": _shape,
-    "Size": _size,
+    "Size": view(selected, From(lambda c: _integers(c, [c.input().size])), 0, 0),
     "Rank": _rank,
     "Fill": _fill,
     "Range": _range,
@@ -473,9 +458,9 @@ OPERATIONS: Table = {
     "ListDiff": _difference,
     "ReverseSequence": _reverse_sequence,
     "MirrorPadGrad": _mirror_gradient,
-    "Reshape": _reshape,
+    "Reshape": op(reshaped, X, From(lambda c: with_rest(c.integers(1, "its shape"), c.input().size))),
     "Squeeze": _squeeze,
-    "ExpandDims": _expand_dims,
+    "ExpandDims": view(unsqueezed, X, From(lambda c: [axis(c.whole(1, "its axis"), c.input().rank + 1)])),
     "Transpose": _transpose,
     "BroadcastTo": _broadcast_to,
     "Tile": _tile,
@@ -487,7 +472,7 @@ OPERATIONS: Table = {
     "Concat": _concat_first,
     "ConcatV2": _concat,
     "Pack": _pack,
-    "Unpack": _unpack,
+    "Unpack": view(unstacked, X, From(lambda c: axis(c.integer("axis", 0), c.input().rank))),
     "Split": _split,
     "SplitV": _split_sizes,
     "Pad": _pad,

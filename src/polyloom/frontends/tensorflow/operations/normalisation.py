@@ -7,31 +7,33 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.context import Context, Table, only
-from polyloom.frontends.graph.operations.elementwise import mapped
-from polyloom.frontends.graph.operations.normalisation import (
+from polyloom.frontends.graph.core import (
+    LAST,
+    Combine,
+    CompareOp,
+    Context,
+    Expression,
+    Table,
+    Value,
+    X,
     batch_norm,
     channel_sums,
+    expanded,
+    iota,
     local_response,
     log_softmax,
+    mapped,
     normalised,
+    only,
+    op,
+    reduced,
+    refuse_if,
+    scalar,
     softmax,
+    squeezed,
+    unsqueezed,
 )
-from polyloom.frontends.graph.operations.reductions import iota, reduced
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, expanded, squeezed, unsqueezed
 from polyloom.frontends.tensorflow.operations.linear import channels_first, channels_last, given_back
-from polyloom.ir.expressions import CompareOp, Expression
-from polyloom.ir.program import Combine
-
-
-def _softmax(c: Context) -> Sequence[Value]:
-    return only(softmax(c.builder, c.input(), [c.input().rank - 1]))
-
-
-def _log_softmax(c: Context) -> Sequence[Value]:
-    return only(log_softmax(c.builder, c.input(), [c.input().rank - 1]))
 
 
 def _local_response(c: Context) -> Sequence[Value]:
@@ -39,7 +41,7 @@ def _local_response(c: Context) -> Sequence[Value]:
     radius = c.integer("depth_radius", 5)
     numbers = (c.number("alpha", 1.0), c.number("beta", 0.5), c.number("bias", 1.0))
     x = channels_first(c, c.input())
-    return only(given_back(c, local_response(c.builder, x, (radius, radius), *numbers)))
+    return only(given_back(c, local_response(c.b, x, (radius, radius), *numbers)))
 
 
 def _local_response_gradient(c: Context) -> Sequence[Value]:
@@ -47,7 +49,7 @@ def _local_response_gradient(c: Context) -> Sequence[Value]:
 
     ``s = bias + alpha * sum of squares`` over the window, in which each channel is as far as it sees.
     """
-    b, radius = c.builder, c.integer("depth_radius", 5)
+    b, radius = c.b, c.integer("depth_radius", 5)
     alpha, beta, bias = c.number("alpha", 1.0), c.number("beta", 0.5), c.number("bias", 1.0)
     dy, x, y = (channels_first(c, c.input(k)) for k in range(3))
     total = channel_sums(b, x, (radius, radius), scalar.square)
@@ -72,15 +74,14 @@ class _Channels:
 
 
 def _channels(c: Context, x: Value) -> _Channels:
-    if x.rank < 2:
-        raise Refused(f"data of rank {x.rank}")
+    refuse_if(x.rank < 2, f"data of rank {x.rank}")
     at = x.rank - 1 if channels_last(c) else 1
     return _Channels(at, tuple(k for k in range(x.rank) if k != at), x.size // max(1, x.shape[at]))
 
 
 def _batch_norm(c: Context) -> Sequence[Value]:
     """FusedBatchNorm: y, mean, variance, and what the gradient needs: mean, variance, nothing."""
-    b, x, scale, shift = c.builder, c.input(0), c.input(1), c.input(2)
+    b, x, scale, shift = c.b, c.input(0), c.input(1), c.input(2)
     epsilon = c.number("epsilon", 1e-4)
     axes = _channels(c, x)
     nothing = b.constant(np.zeros((), x.type.dtype))
@@ -101,7 +102,7 @@ def _batch_norm(c: Context) -> Sequence[Value]:
 
 def _running(c: Context, middle: Value, spread: Value, count: int) -> tuple[Value, Value]:
     """Return the mean and variance that the model keeps: unbiased, and mixed with the old ones if asked."""
-    b, factor = c.builder, c.number("exponential_avg_factor", 1.0)
+    b, factor = c.b, c.number("exponential_avg_factor", 1.0)
     unbiased = mapped(b, lambda v: scalar.multiply(v, count / max(1, count - 1)), spread, hint="unbiased")
     if factor == 1.0:
         return middle, unbiased
@@ -119,7 +120,7 @@ def _batch_norm_gradient(c: Context) -> Sequence[Value]:
     With statistics of the batch ``dx = scale * r * (dy - mean(dy) - unit * mean(dy * unit))``, else
     ``dx = scale * r * dy``; ``r = rsqrt(variance + epsilon)``, ``unit = (x - mean) * r``.
     """
-    b, dy, x = c.builder, c.input(0), c.input(1)
+    b, dy, x = c.b, c.input(0), c.input(1)
     epsilon = c.number("epsilon", 1e-4)
     axes = _channels(c, x)
     scale, middle, spread = (unsqueezed(c.input(k), axes.others) for k in (2, 3, 4))
@@ -155,16 +156,14 @@ def _batch_norm_gradient(c: Context) -> Sequence[Value]:
 def _cross_entropy(c: Context) -> Sequence[Value]:
     """SoftmaxCrossEntropyWithLogits: ``sum(-labels * log_softmax(x))`` per row, and its gradient by x."""
     x, labels = c.input(0), c.input(1)
-    if x.rank != 2:
-        raise Refused(f"data of rank {x.rank}, not 2")
+    refuse_if(x.rank != 2, f"data of rank {x.rank}, not 2")
     return _entropies(c, x, expanded(labels, x.shape))
 
 
 def _sparse_cross_entropy(c: Context) -> Sequence[Value]:
     """The same with positions as labels: compared with 0, 1, 2, ..."""
-    b, x, labels = c.builder, c.input(0), c.input(1)
-    if x.rank != 2 or labels.rank != 1:
-        raise Refused(f"data of rank {x.rank} and labels of rank {labels.rank}")
+    b, x, labels = c.b, c.input(0), c.input(1)
+    refuse_if(x.rank != 2 or labels.rank != 1, f"data of rank {x.rank} and labels of rank {labels.rank}")
 
     def hot(t: Expression, k: Expression) -> Expression:
         one = scalar.number(1, x.type)
@@ -176,7 +175,7 @@ def _sparse_cross_entropy(c: Context) -> Sequence[Value]:
 
 def _entropies(c: Context, x: Value, labels: Value) -> Sequence[Value]:
     """Return the loss of each row, and ``softmax(x) - labels``."""
-    b = c.builder
+    b = c.b
     logarithms = log_softmax(b, x, [1])
     part = lambda t, v: scalar.negate(scalar.multiply(t, v))  # noqa: E731
     loss = reduced(b, Combine.ADD, [labels, logarithms], [1], part, keep=False, hint="loss")
@@ -185,8 +184,8 @@ def _entropies(c: Context, x: Value, labels: Value) -> Sequence[Value]:
 
 
 OPERATIONS: Table = {
-    "Softmax": _softmax,
-    "LogSoftmax": _log_softmax,
+    "Softmax": op(softmax, X, LAST),
+    "LogSoftmax": op(log_softmax, X, LAST),
     "LRN": _local_response,
     "LRNGrad": _local_response_gradient,
     **dict.fromkeys(("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"), _batch_norm),

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Function
-from polyloom.frontends.graph.context import Context, Operation, Table, only
-from polyloom.frontends.graph.operations.elementwise import mapped
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value
-from polyloom.ir.expressions import Expression
+from polyloom.frontends.graph.core import (
+    Context,
+    Expression,
+    Function,
+    Operation,
+    Refused,
+    Table,
+    Value,
+    mapped,
+    only,
+    scalar,
+)
 
 
 def _assign(c: Context) -> Sequence[Value]:
@@ -24,19 +29,16 @@ def _assign(c: Context) -> Sequence[Value]:
 
 
 def _changed(function: Function) -> Operation:
-    return lambda c: only(mapped(c.builder, function, c.input(0), c.input(1)))
+    return lambda c: only(mapped(c.b, function, c.input(0), c.input(1)))
 
 
 def _gradient_descent(c: Context) -> Sequence[Value]:
-    def function(w: Expression, rate: Expression, g: Expression) -> Expression:
-        return scalar.subtract(w, scalar.multiply(rate, g))
-
-    return only(mapped(c.builder, function, *c.first(3)))
+    return only(mapped(c.b, lambda w, rate, g: scalar.subtract(w, scalar.multiply(rate, g)), *c.first(3)))
 
 
 def _momentum(c: Context) -> Sequence[Value]:
     """``a = a * mu + g; w -= rate * a`` (Nesterov: ``w -= rate * (g + mu * a)``)."""
-    b = c.builder
+    b = c.b
     w, old, rate, g, mu = c.first(5)
     a = mapped(b, lambda a, g, m: scalar.add(scalar.multiply(a, m), g), old, g, mu, hint="accumulated")
     nesterov = bool(c.attribute("use_nesterov", False))
@@ -50,7 +52,7 @@ def _momentum(c: Context) -> Sequence[Value]:
 
 def _keras_momentum(c: Context) -> Sequence[Value]:
     """``a = a * mu - rate * g; w += a`` (Nesterov: ``w += mu * a - rate * g``)."""
-    b = c.builder
+    b = c.b
     w, old, rate, g, mu = c.first(5)
 
     def velocity(a: Expression, r: Expression, g: Expression, m: Expression) -> Expression:
@@ -68,7 +70,7 @@ def _adam(c: Context) -> Sequence[Value]:
 
     ``a = rate * sqrt(1 - p2) / (1 - p1)``.
     """
-    b = c.builder
+    b = c.b
     w, m0, v0, p1, p2, rate, beta1, beta2, epsilon, g = c.first(10)
     m = mapped(b, _moved, m0, g, beta1, hint="m")
     v = mapped(b, lambda v, g, k: _moved(v, scalar.square(g), k), v0, g, beta2, hint="v")
@@ -92,7 +94,7 @@ def _moved(old: Expression, new: Expression, kept: Expression) -> Expression:
 
 def _adagrad(c: Context) -> Sequence[Value]:
     """``a += g^2; w -= rate * g / (sqrt(a) + e)``."""
-    b = c.builder
+    b = c.b
     w, old, rate, epsilon, g = c.first(5)
     a = old
     if c.attribute("update_slots", True):
@@ -106,7 +108,7 @@ def _adagrad(c: Context) -> Sequence[Value]:
 
 def _rms(c: Context) -> Sequence[Value]:
     """``s += (g^2 - s)(1 - rho); m = mu m + rate g / sqrt(s + e); w -= m``."""
-    b = c.builder
+    b = c.b
     w, s0, m0, rate, rho, mu, epsilon, g = c.first(8)
     s = mapped(b, lambda s, g, k: _moved(s, scalar.square(g), k), s0, g, rho, hint="squares")
 

@@ -7,22 +7,27 @@ from math import prod
 
 import numpy as np
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.context import Context, Table, only
-from polyloom.frontends.graph.operations.convolution import Window
-from polyloom.frontends.graph.operations.elementwise import cast, mapped
-from polyloom.frontends.graph.operations.movement import reshaped
-from polyloom.frontends.graph.operations.patches import patches
-from polyloom.frontends.graph.operations.pooling import (
+from polyloom.frontends.graph.core import (
+    Context,
+    ElementType,
+    Table,
+    Value,
+    Window,
     average_pool,
     average_pool_gradient,
+    cast,
     first_maximum,
     flat_positions,
+    mapped,
     max_pool,
     max_pool_gradient,
+    only,
+    patches,
+    refuse_if,
+    reshaped,
+    scalar,
+    transposed,
 )
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, transposed
 from polyloom.frontends.tensorflow.operations.elementwise import element_type_of
 from polyloom.frontends.tensorflow.operations.linear import (
     channels_first,
@@ -34,7 +39,6 @@ from polyloom.frontends.tensorflow.operations.linear import (
     window_of,
     window_of_sizes,
 )
-from polyloom.ir.types import ElementType
 
 
 def _window(c: Context, shape: Sequence[int]) -> Window:
@@ -43,16 +47,15 @@ def _window(c: Context, shape: Sequence[int]) -> Window:
 
 
 def _max_pool(c: Context) -> Sequence[Value]:
-    b, x = c.builder, channels_first(c, c.input())
+    b, x = c.b, channels_first(c, c.input())
     with b.stored(memory_order(c)):
         return only(given_back(c, max_pool(b, x, _window(c, x.shape))))
 
 
 def _max_pool_with_places(c: Context) -> Sequence[Value]:
     """MaxPoolWithArgmax: places are counted in an image with its channels last."""
-    b, x = c.builder, channels_first(c, c.input())
-    if x.rank != 4:
-        raise Refused(f"an image of rank {x.rank}")
+    b, x = c.b, channels_first(c, c.input())
+    refuse_if(x.rank != 4, f"an image of rank {x.rank}")
     window = _window(c, x.shape)
     kind = element_type_of(c, "Targmax", ElementType.INT64)
     with b.stored(memory_order(c)):
@@ -70,21 +73,21 @@ def _max_pool_with_places(c: Context) -> Sequence[Value]:
 
 def _max_pool_with_places_gradient(c: Context) -> Sequence[Value]:
     """MaxPoolGradWithArgmax(x, dy, places)."""
-    b, x, dy = c.builder, channels_first(c, c.input(0)), channels_first(c, c.input(1))
+    b, x, dy = c.b, channels_first(c, c.input(0)), channels_first(c, c.input(1))
     window = _window(c, x.shape)
     with b.stored(memory_order(c)):
         return only(given_back(c, max_pool_gradient(b, x, max_pool(b, x, window), dy, window)))
 
 
 def _average_pool(c: Context) -> Sequence[Value]:
-    b, x = c.builder, channels_first(c, c.input())
+    b, x = c.b, channels_first(c, c.input())
     with b.stored(memory_order(c)):
         return only(given_back(c, average_pool(b, x, _window(c, x.shape), None)))
 
 
 def _max_pool_gradient(c: Context) -> Sequence[Value]:
     """MaxPoolGrad(x, y, dy): dy goes to the first maximum of its window."""
-    b = c.builder
+    b = c.b
     x, y, dy = (channels_first(c, c.input(k)) for k in range(3))
     with b.stored(memory_order(c)):
         return only(given_back(c, max_pool_gradient(b, x, y, dy, _window(c, x.shape))))
@@ -92,10 +95,9 @@ def _max_pool_gradient(c: Context) -> Sequence[Value]:
 
 def _average_pool_gradient(c: Context) -> Sequence[Value]:
     """AvgPoolGrad(shape of x, dy)."""
-    b, dy = c.builder, channels_first(c, c.input(1))
+    b, dy = c.b, channels_first(c, c.input(1))
     given = c.integers(0, "the shape of the result")
-    if len(given) != dy.rank:
-        raise Refused(f"a shape of rank {len(given)} for data of rank {dy.rank}")
+    refuse_if(len(given) != dy.rank, f"a shape of rank {len(given)} for data of rank {dy.rank}")
     shape = [given[k] for k in first(dy.rank)] if channels_last(c) else given
     with b.stored(memory_order(c)):
         return only(given_back(c, average_pool_gradient(b, shape, dy, _window(c, shape))))
@@ -103,9 +105,8 @@ def _average_pool_gradient(c: Context) -> Sequence[Value]:
 
 def _patches(c: Context) -> Sequence[Value]:
     """ExtractImagePatches: windows as channels, ``y[n][i][j][r][s][c] = x[n][i + r][j + s][c]``."""
-    b, x = c.builder, channels_first(c, c.input())
-    if x.rank != 4:
-        raise Refused(f"an image of rank {x.rank}")
+    b, x = c.b, channels_first(c, c.input())
+    refuse_if(x.rank != 4, f"an image of rank {x.rank}")
     sizes, strides, rates = (c.numbers(n) for n in ("ksizes", "strides", "rates"))
     window = window_of_sizes(c, [spatial(c, n) for n in (sizes, strides, rates)], x.shape[2:])
     seen = transposed(patches(b, x, window), (0, 4, 5, 2, 3, 1))

@@ -7,22 +7,35 @@ from functools import partial
 
 import numpy as np
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.context import Context, Operation, Table, axes, axis, only
-from polyloom.frontends.graph.operations.elementwise import cast, mapped
-from polyloom.frontends.graph.operations.movement import flipped, reshaped
-from polyloom.frontends.graph.operations.ranking import counted_before, ranked
-from polyloom.frontends.graph.operations.reductions import (
+from polyloom.frontends.graph.core import (
+    Combine,
+    Context,
+    ElementType,
+    From,
+    Operation,
+    Table,
+    Value,
+    X,
     arg_extreme,
+    axes,
+    axis,
+    cast,
+    counted_before,
     cumulative,
     cumulative_log_sum,
+    flipped,
+    mapped,
     mean,
+    only,
+    op,
+    ranked,
     reduced,
+    reshaped,
+    scalar,
+    squeezed,
+    value,
 )
-from polyloom.frontends.graph.values import Value, squeezed
 from polyloom.frontends.tensorflow.operations.elementwise import element_type_of
-from polyloom.ir.program import Combine
-from polyloom.ir.types import ElementType
 
 
 def _axes(c: Context) -> list[int]:
@@ -35,23 +48,16 @@ def _keep(c: Context) -> bool:
 
 
 def _reduction(combine: Combine) -> Operation:
-    def operation(c: Context) -> Sequence[Value]:
-        return only(reduced(c.builder, combine, c.input(), _axes(c), keep=_keep(c)))
-
-    return operation
-
-
-def _mean(c: Context) -> Sequence[Value]:
-    return only(mean(c.builder, c.input(), _axes(c), keep=_keep(c), hint=""))
+    return op(reduced, combine, X, From(_axes), keep=From(_keep))
 
 
 def _truth(combine: Combine) -> Operation:
     """All and any: the minimum and the maximum of 0 and 1."""
 
     def operation(c: Context) -> Sequence[Value]:
-        numbers = cast(c.builder, c.input(), ElementType.UINT8, "numbers")
-        found = reduced(c.builder, combine, numbers, _axes(c), keep=_keep(c), hint="found")
-        return only(cast(c.builder, found, ElementType.BOOL))
+        numbers = cast(c.b, c.input(), ElementType.UINT8, "numbers")
+        found = reduced(c.b, combine, numbers, _axes(c), keep=_keep(c), hint="found")
+        return only(cast(c.b, found, ElementType.BOOL))
 
     return operation
 
@@ -61,7 +67,7 @@ def _position(*, largest: bool) -> Operation:
         x = c.input()
         at = axis(c.whole(1, "its axis", 0), x.rank)
         kind = element_type_of(c, "output_type", ElementType.INT64)
-        found = arg_extreme(c.builder, x, at, largest=largest, last=False, kind=kind)
+        found = arg_extreme(c.b, x, at, largest=largest, last=False, kind=kind)
         return only(squeezed(found, [at]))
 
     return operation
@@ -75,7 +81,7 @@ _CUMULATIVE: dict[str, Callable[..., Value]] = {
 
 
 def _cumulative(c: Context) -> Sequence[Value]:
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     at = axis(c.whole(1, "its axis"), x.rank)
     backwards = bool(c.attribute("reverse", False))
     operand = flipped(x, at) if backwards else x
@@ -86,14 +92,14 @@ def _cumulative(c: Context) -> Sequence[Value]:
 
 def _half_squares(c: Context) -> Sequence[Value]:
     """L2Loss: half the sum of squares."""
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     total = reduced(b, Combine.ADD, x, range(x.rank), scalar.square, keep=False, hint="squares")
     return only(mapped(b, lambda s: scalar.multiply(s, 0.5), total))
 
 
 def _norm(c: Context) -> Sequence[Value]:
     """EuclideanNorm."""
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     total = reduced(b, Combine.ADD, x, _axes(c), scalar.square, keep=_keep(c), hint="squares")
     return only(mapped(b, scalar.sqrt, total))
 
@@ -102,22 +108,23 @@ def _largest(c: Context) -> Sequence[Value]:
     """TopKV2: values and positions, along the last axis."""
     x = c.input()
     kind = element_type_of(c, "index_type", ElementType.INT32)
-    return ranked(c.builder, x, axis(-1, x.rank), c.whole(1, "its number"), largest=True, kind=kind)
+    return ranked(c.b, x, axis(-1, x.rank), c.whole(1, "its number"), largest=True, kind=kind)
 
 
 def _counted(*, equal_too: bool) -> Operation:
     """LowerBound, UpperBound(rows, values): how many elements of a sorted row are below a value."""
-
-    def operation(c: Context) -> Sequence[Value]:
-        kind = element_type_of(c, "out_type", ElementType.INT32)
-        return only(counted_before(c.builder, c.input(0), c.input(1), kind, equal_too=equal_too))
-
-    return operation
+    return op(
+        counted_before,
+        X,
+        value(1),
+        From(lambda c: element_type_of(c, "out_type", ElementType.INT32)),
+        equal_too=equal_too,
+    )
 
 
 def _bucket(c: Context) -> Sequence[Value]:
     """Bucketize: between which of the attribute's boundaries an element lies."""
-    b, x = c.builder, c.input()
+    b, x = c.b, c.input()
     edges = b.constant(np.asarray(c.attribute("boundaries", ()), np.float32))
     wide = cast(b, reshaped(b, x, [x.size]), ElementType.FLOAT32, "wide")
     found = counted_before(b, edges, wide, ElementType.INT32, equal_too=True)
@@ -134,7 +141,7 @@ OPERATIONS: Table = {
     "Prod": _reduction(Combine.MULTIPLY),
     "Max": _reduction(Combine.MAXIMUM),
     "Min": _reduction(Combine.MINIMUM),
-    "Mean": _mean,
+    "Mean": op(mean, X, From(_axes), keep=From(_keep), hint=""),
     "All": _truth(Combine.MINIMUM),
     "Any": _truth(Combine.MAXIMUM),
     "ArgMax": _position(largest=True),

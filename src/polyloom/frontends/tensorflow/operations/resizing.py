@@ -12,14 +12,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.frontends.graph.builder import check_constant
-from polyloom.frontends.graph.context import Context, Operation, Table, only
-from polyloom.frontends.graph.operations.elementwise import cast
-from polyloom.frontends.graph.operations.movement import taken
-from polyloom.frontends.graph.operations.resizing import along, cubic_weight
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value
-from polyloom.ir.types import ElementType
+from polyloom.frontends.graph.core import (
+    Context,
+    ElementType,
+    Operation,
+    Table,
+    Value,
+    along,
+    cast,
+    check_constant,
+    cubic_weight,
+    only,
+    refuse_if,
+    taken,
+)
 
 NDArray = npt.NDArray[Any]
 Weights = Callable[[Context, int, int], NDArray]
@@ -102,15 +108,13 @@ def _nearest(c: Context, old: int, new: int) -> NDArray:
 
 def _sizes(c: Context, position: int = 1) -> list[int]:
     found = c.integers(position, "its size")
-    if len(found) != 2 or min(found) < 1:
-        raise Refused(f"the size {found} of an image")
+    refuse_if(len(found) != 2 or min(found) < 1, f"the size {found} of an image")
     return found
 
 
 def _image(c: Context) -> Value:
     x = c.input()
-    if x.rank != 4 or 0 in x.shape:
-        raise Refused(f"an image of shape {list(x.shape)}")
+    refuse_if(x.rank != 4 or 0 in x.shape, f"an image of shape {list(x.shape)}")
     return x
 
 
@@ -119,11 +123,11 @@ def _resized(weights: Weights) -> Operation:
 
     def operation(c: Context) -> Sequence[Value]:
         x = _image(c)
-        wide = cast(c.builder, x, ElementType.FLOAT32, "wide")
+        wide = cast(c.b, x, ElementType.FLOAT32, "wide")
         for k, size in enumerate(_sizes(c), start=1):
             check_constant([size, x.shape[k]], 8)
             if not _is_identity(matrix := weights(c, x.shape[k], size)):
-                wide = along(c.builder, wide, k, matrix)
+                wide = along(c.b, wide, k, matrix)
         return only(wide)
 
     return operation
@@ -137,7 +141,7 @@ def _resized_nearest(c: Context) -> Sequence[Value]:
     x = _image(c)
     for k, size in enumerate(_sizes(c), start=1):
         check_constant([size], 8)
-        x = taken(c.builder, x, k, [int(p) for p in _nearest_positions(c, x.shape[k], size)])
+        x = taken(c.b, x, k, [int(p) for p in _nearest_positions(c, x.shape[k], size)])
     return only(x)
 
 
@@ -149,7 +153,7 @@ def _gradient(weights: Weights, shape: Callable[[Context], Sequence[int]]) -> Op
         for k, size in enumerate(shape(c), start=1):
             check_constant([size, dy.shape[k]], 8)
             if not _is_identity(matrix := weights(c, size, dy.shape[k])):
-                dy = along(c.builder, dy, k, matrix.T)
+                dy = along(c.b, dy, k, matrix.T)
         return only(dy)
 
     return operation

@@ -7,38 +7,56 @@ from math import prod
 
 import numpy as np
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.context import only
-from polyloom.frontends.graph.operations.elementwise import filled, mapped
-from polyloom.frontends.graph.operations.indexing import chosen, gathered_elements, one_hot, wrapped
-from polyloom.frontends.graph.operations.movement import reshaped
-from polyloom.frontends.graph.operations.normalisation import log_softmax
-from polyloom.frontends.graph.operations.ranking import counted_before
-from polyloom.frontends.graph.operations.reductions import iota, reduced
-from polyloom.frontends.graph.operations.scattering import (
+from polyloom.frontends.graph.core import (
+    Combine,
+    CompareOp,
+    ElementType,
+    Expression,
+    From,
+    Value,
+    X,
+    at,
+    chosen,
+    counted_before,
     elements_updated,
+    expanded,
+    filled,
     gathered,
+    gathered_elements,
+    iota,
+    log_softmax,
+    mapped,
     merged_positions,
+    one_hot,
+    only,
+    op,
+    reduced,
+    refuse_if,
+    reshaped,
     rows_combined,
     rows_updated,
+    scalar,
+    sliced,
+    squeezed,
+    transposed,
+    unsqueezed,
+    value,
+    wrapped,
 )
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, expanded, sliced, squeezed, transposed, unsqueezed
 from polyloom.frontends.torch.call import Call, Lowering, operations
-from polyloom.ir.expressions import CompareOp, Expression
-from polyloom.ir.program import Combine
-from polyloom.ir.types import ElementType
 
 
 def _at(c: Call, x: Value, at: int, positions: Value) -> Value:
     """Return the slices of an axis at positions: slices where these are known, else by comparisons."""
-    if positions.type is ElementType.BOOL or positions.type.is_float:
-        raise Refused("positions by truth values: how many there are is not known")
+    refuse_if(
+        positions.type is ElementType.BOOL or positions.type.is_float,
+        "positions by truth values: how many there are is not known",
+    )
     return gathered(c.b, x, wrapped(c.b, positions, x.shape[at]), at)
 
 
 def _embedding(c: Call) -> Sequence[Value]:
-    return only(_at(c, c.tensor("weight"), 0, c.tensor("indices")))
+    return only(_at(c, c.input("weight"), 0, c.input("indices")))
 
 
 _BAG_MODES = (Combine.ADD, Combine.ADD, Combine.MAXIMUM)
@@ -50,15 +68,16 @@ def _embedding_bag(c: Call) -> Sequence[Value]:
 
     Its other results (what the gradient needs) are not given.
     """
-    words, offsets, mode = c.tensor("indices"), c.tensor("offsets"), c.integer("mode", 0)
-    if words.rank != 1 or offsets.rank != 1 or not 0 <= mode < len(_BAG_MODES):
-        raise Refused(f"words {list(words.shape)} in bags {list(offsets.shape)}, mode {mode}")
-    if c.integer("padding_idx", -1) >= 0:
-        raise Refused("a word that does not count")
+    words, offsets, mode = c.input("indices"), c.input("offsets"), c.integer("mode", 0)
+    refuse_if(
+        words.rank != 1 or offsets.rank != 1 or not 0 <= mode < len(_BAG_MODES),
+        f"words {list(words.shape)} in bags {list(offsets.shape)}, mode {mode}",
+    )
+    refuse_if(c.integer("padding_idx", -1) >= 0, "a word that does not count")
     count = offsets.size - (1 if c.flag("include_last_offset") else 0)
-    rows = _at(c, c.tensor("weight"), 0, words)
+    rows = _at(c, c.input("weight"), 0, words)
     if c.given("per_sample_weights"):
-        factors = unsqueezed(c.tensor("per_sample_weights"), [1])
+        factors = unsqueezed(c.input("per_sample_weights"), [1])
         rows = mapped(c.b, scalar.multiply, rows, factors, hint="weighed")
     starts = sliced(offsets, 0, 0, 1, count)
     before = counted_before(
@@ -80,13 +99,13 @@ def _embedding_bag(c: Call) -> Sequence[Value]:
 
 
 def _index_select(c: Call) -> Sequence[Value]:
-    x, index = c.tensor(), c.tensor("index")
+    x, index = c.input(), c.input("index")
     return only(_at(c, x, c.axis("dim", x.rank), index if index.rank else unsqueezed(index, [0])))
 
 
 def _index(c: Call) -> Sequence[Value]:
     """``x[i, :, j]``: what positions stand next to each other stays there, else it comes first."""
-    x, given = c.tensor(), c.optional_tensors("indices")
+    x, given = c.input(), c.optional_tensors("indices")
     where = [k for k, v in enumerate(given) if v is not None]
     positions = [v for v in given if v is not None]
     if not positions:
@@ -122,16 +141,14 @@ def _flattened(
 
 
 def _gather(c: Call) -> Sequence[Value]:
-    x, index = c.tensor(), c.tensor("index")
-    if x.rank == 0 or index.rank != x.rank:
-        raise Refused(f"positions of rank {index.rank} in data of rank {x.rank}")
+    x, index = c.input(), c.input("index")
+    refuse_if(x.rank == 0 or index.rank != x.rank, f"positions of rank {index.rank} in data of rank {x.rank}")
     return only(gathered_elements(c.b, x, c.axis("dim", x.rank), index))
 
 
 def _one_hot(c: Call) -> Sequence[Value]:
-    x, size = c.tensor(), c.integer("num_classes", -1)
-    if size < 1:
-        raise Refused("the number of classes is not given")
+    x, size = c.input(), c.integer("num_classes", -1)
+    refuse_if(size < 1, "the number of classes is not given")
     on, off = (c.b.constant(np.full((), n, c.type.dtype)) for n in (1, 0))
     return only(one_hot(c.b, x, size, x.rank, on, off))
 
@@ -141,7 +158,7 @@ def _one_hot(c: Call) -> Sequence[Value]:
 
 def _index_put(c: Call) -> Sequence[Value]:
     """``x[i, :, j] = values``, or ``+=``: the axes that have positions first, and as one."""
-    x, given, values = c.tensor(), c.optional_tensors("indices"), c.tensor("values")
+    x, given, values = c.input(), c.optional_tensors("indices"), c.input("values")
     where = [k for k, v in enumerate(given) if v is not None]
     positions = [v for v in given if v is not None]
     if any(p.type is ElementType.BOOL for p in positions):
@@ -174,17 +191,18 @@ def _put_by_truth(
 ) -> Value:
     """One number where a mask over the first axes is true; rows would go to places that are data."""
     mask = positions[0]
-    if where != [0] or len(positions) != 1 or values.size != 1 or c.flag("accumulate"):
-        raise Refused("positions by truth values: how many there are is not known")
+    refuse_if(
+        where != [0] or len(positions) != 1 or values.size != 1 or c.flag("accumulate"),
+        "positions by truth values: how many there are is not known",
+    )
     wide = expanded(unsqueezed(mask, list(range(mask.rank, x.rank))), x.shape)
     one = reshaped(c.b, values, ())
     return mapped(c.b, scalar.select, wide, one, x)
 
 
 def _embedding_gradient(c: Call) -> Sequence[Value]:
-    dy, positions = c.tensor("grad_output"), c.tensor("indices")
-    if c.flag("scale_grad_by_freq"):
-        raise Refused("gradients by the number of times a word comes")
+    dy, positions = c.input("grad_output"), c.input("indices")
+    refuse_if(c.flag("scale_grad_by_freq"), "gradients by the number of times a word comes")
     skipped = c.integer("padding_idx", -1)
     if skipped >= 0:
 
@@ -197,9 +215,8 @@ def _embedding_gradient(c: Call) -> Sequence[Value]:
 
 def _scatter(c: Call) -> Sequence[Value]:
     """A tensor, or one number, at positions along an axis."""
-    x, index = c.tensor(), c.tensor("index")
-    if c.given("reduce"):
-        raise Refused("a reduction by its name")
+    x, index = c.input(), c.input("index")
+    refuse_if(c.given("reduce"), "a reduction by its name")
     at = c.axis("dim", x.rank)
     if "value" not in c.arguments:
         return only(elements_updated(c.b, x, at, index, _part(c, index), None))
@@ -209,9 +226,8 @@ def _scatter(c: Call) -> Sequence[Value]:
 
 def _part(c: Call, index: Value) -> Value:
     """Return as much of the source as there are positions."""
-    source = c.tensor("src")
-    if source.rank != index.rank:
-        raise Refused(f"positions {list(index.shape)} of {list(source.shape)}")
+    source = c.input("src")
+    refuse_if(source.rank != index.rank, f"positions {list(index.shape)} of {list(source.shape)}")
     for k, size in enumerate(index.shape):
         source = sliced(source, k, 0, 1, size)
     return source
@@ -221,9 +237,11 @@ _NAMED = {"sum": Combine.ADD, "prod": Combine.MULTIPLY, "amax": Combine.MAXIMUM,
 
 
 def _scatter_reduce(c: Call) -> Sequence[Value]:
-    x, index, name = c.tensor(), c.tensor("index"), c.text("reduce")
-    if name not in _NAMED or not c.flag("include_self", True):
-        raise Refused(f"the reduction `{name}`, or without the elements that are there")
+    x, index, name = c.input(), c.input("index"), c.text("reduce")
+    refuse_if(
+        name not in _NAMED or not c.flag("include_self", True),
+        f"the reduction `{name}`, or without the elements that are there",
+    )
     at = c.axis("dim", x.rank)
     return only(elements_updated(c.b, x, at, index, _part(c, index), _NAMED[name]))
 
@@ -232,8 +250,8 @@ def _index_updated(combine: Combine | None) -> Lowering:
     """index_copy, index_add: slices along an axis at positions."""
 
     def operation(c: Call) -> Sequence[Value]:
-        x, index, source = c.tensor(), c.tensor("index"), c.tensor("source")
-        at, factor = c.axis("dim", x.rank), c.argument("alpha", 1)
+        x, index, source = c.input(), c.input("index"), c.input("source")
+        at, factor = c.axis("dim", x.rank), c.attribute("alpha", 1)
         if factor != 1:
             source = mapped(c.b, lambda v: scalar.multiply(v, factor), source, hint="scaled")
         return only(_rows_along(c, x, at, wrapped(c.b, index, x.shape[at]), source, combine))
@@ -244,27 +262,19 @@ def _index_updated(combine: Combine | None) -> Lowering:
 def _rows_along(c: Call, x: Value, at: int, positions: Value, rows: Value, combine: Combine | None) -> Value:
     """Return ``x`` with slices at positions of an axis replaced, or combined with others."""
     order = [at, *(k for k in range(x.rank) if k != at)]
-    if rows.rank != x.rank:
-        raise Refused(f"slices of shape {list(rows.shape)} for data of shape {list(x.shape)}")
+    refuse_if(rows.rank != x.rank, f"slices of shape {list(rows.shape)} for data of shape {list(x.shape)}")
     found = rows_updated(c.b, transposed(x, order), positions, transposed(rows, order), combine)
     return transposed(found, [order.index(k) for k in range(x.rank)])
 
 
 def _slice_scatter(c: Call) -> Sequence[Value]:
     """``x[:, start:end:step] = source``."""
-    x, source = c.tensor(), c.tensor("src")
+    x, source = c.input(), c.input("src")
     at, step = c.axis("dim", x.rank, 0), c.integer("step", 1)
     start, end = (c.integer(n) if c.given(n) else None for n in ("start", "end"))
-    if step < 1:
-        raise Refused(f"the step {step}")
+    refuse_if(step < 1, f"the step {step}")
     positions = np.arange(*slice(start, end, step).indices(x.shape[at]))
     return only(_rows_along(c, x, at, c.b.constant(positions), source, None))
-
-
-def _scatter_add(c: Call) -> Sequence[Value]:
-    x, index = c.tensor(), c.tensor("index")
-    at = c.axis("dim", x.rank)
-    return only(elements_updated(c.b, x, at, index, _part(c, index), Combine.ADD))
 
 
 # -- losses of labels
@@ -272,7 +282,7 @@ def _scatter_add(c: Call) -> Sequence[Value]:
 
 def _cross_entropy(c: Call) -> Sequence[Value]:
     """Cross entropy of scores ``(n, classes, ...)`` and labels: their logarithm of the softmax, negated."""
-    x, target = c.tensor(), c.tensor("target")
+    x, target = c.input(), c.input("target")
     smoothing = c.number("label_smoothing", 0)
     at = 0 if x.rank == 1 else 1
     logarithms = log_softmax(c.b, x, [at])
@@ -308,7 +318,7 @@ def _class_weights(c: Call, scores: Value, at: int) -> Value:
 
 
 def _negative_likelihood(c: Call) -> Sequence[Value]:
-    x, target = c.tensor(), c.tensor("target")
+    x, target = c.input(), c.input("target")
     loss, weight = _label_loss(c, x, target, 0 if x.rank == 1 else 1)
     return (loss, weight) if c.results == 2 else (loss,)
 
@@ -376,7 +386,14 @@ OPERATIONS = operations(
         "index_put": _index_put,
         "_unsafe_index_put": _index_put,
         "scatter": _scatter,
-        "scatter_add": _scatter_add,
+        "scatter_add": op(
+            elements_updated,
+            X,
+            at("dim"),
+            value("index"),
+            From(lambda c: _part(c, c.input("index"))),
+            Combine.ADD,
+        ),
         "scatter_reduce": _scatter_reduce,
         "index_copy": _index_updated(None),
         "slice_scatter": _slice_scatter,

@@ -4,50 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.context import only
-from polyloom.frontends.graph.operations.contraction import einsum, matrix_product, parse_einsum
-from polyloom.frontends.graph.operations.convolution import (
+from polyloom.frontends.graph.core import (
+    Combine,
+    ElementType,
+    Expression,
+    From,
+    Refused,
+    Value,
     Window,
     convolution,
+    determinant,
+    einsum,
+    filled,
     filter_gradient,
+    inverse,
+    mapped,
+    matrix_product,
+    only,
+    op,
+    parse_einsum,
+    reduced,
+    refuse_if,
     same_padding,
+    scalar,
+    squeezed,
+    transposed,
     transposed_convolution,
+    unsqueezed,
     with_bias,
 )
-from polyloom.frontends.graph.operations.elementwise import filled, mapped
-from polyloom.frontends.graph.operations.reductions import reduced
-from polyloom.frontends.graph.operations.small_matrices import determinant, inverse
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, squeezed, transposed, unsqueezed
 from polyloom.frontends.torch.call import Call, Lowering, operations
-from polyloom.ir.expressions import Expression
-from polyloom.ir.program import Combine
-from polyloom.ir.types import ElementType
 
 # -- matrices
 
 
 def _linear(c: Call) -> Sequence[Value]:
     """``y = x w^T + bias``, whatever dimensions come before the last."""
-    x, w, bias = c.tensor("input"), c.tensor("weight"), c.optional("bias")
-    if w.rank not in (1, 2) or x.rank == 0 or x.shape[-1] != w.shape[-1]:
-        raise Refused(f"data {list(x.shape)} and weights {list(w.shape)}")
+    x, w, bias = c.input("input"), c.input("weight"), c.optional("bias")
+    refuse_if(
+        w.rank not in (1, 2) or x.rank == 0 or x.shape[-1] != w.shape[-1],
+        f"data {list(x.shape)} and weights {list(w.shape)}",
+    )
     matrix = transposed(w, [1, 0]) if w.rank == 2 else w
     y = matrix_product(c.b, x, matrix, hint="" if bias is None else "product")
     return only(y if bias is None else mapped(c.b, scalar.add, y, bias))
 
 
 def _product(second: str) -> Lowering:
-    return lambda c: only(matrix_product(c.b, c.tensor(), c.tensor(second)))
+    return lambda c: only(matrix_product(c.b, c.input(), c.input(second)))
 
 
 def _added_product(left: str, right: str, *, summed: bool = False) -> Lowering:
     """Return ``beta * self + alpha * left @ right``; ``summed``: over the batch too."""
 
     def lowering(c: Call) -> Sequence[Value]:
-        beta, alpha = c.argument("beta", 1), c.argument("alpha", 1)
-        first, second = c.tensor(left), c.tensor(right)
+        beta, alpha = c.attribute("beta", 1), c.attribute("alpha", 1)
+        first, second = c.input(left), c.input(right)
         if summed:
             product = einsum(c.b, ["bij", "bjk"], "ik", [first, second], hint="product")
         else:
@@ -59,13 +71,9 @@ def _added_product(left: str, right: str, *, summed: bool = False) -> Lowering:
 
         if beta == 0:
             return only(mapped(c.b, lambda p: scalar.multiply(p, alpha), product))
-        return only(mapped(c.b, function, product, c.tensor()))
+        return only(mapped(c.b, function, product, c.input()))
 
     return lowering
-
-
-def _outer(c: Call) -> Sequence[Value]:
-    return only(einsum(c.b, ["i", "j"], "ij", [c.tensor(), c.tensor("vec2")]))
 
 
 def _einsum(c: Call) -> Sequence[Value]:
@@ -79,16 +87,16 @@ def _einsum(c: Call) -> Sequence[Value]:
 def _rank(x: Value, w: Value) -> int:
     """Return the number of spatial axes."""
     rank = w.rank - 2
-    if rank < 1 or x.rank not in (rank + 1, rank + 2):
-        raise Refused(f"data of rank {x.rank} and filters of rank {w.rank}")
+    refuse_if(
+        rank < 1 or x.rank not in (rank + 1, rank + 2), f"data of rank {x.rank} and filters of rank {w.rank}"
+    )
     return rank
 
 
 def _window(c: Call, sizes: Sequence[int], padding: str = "padding") -> Window:
     rank = len(sizes)
     pads = c.spatial(padding, rank, 0)
-    if min(pads, default=0) < 0:
-        raise Refused("a negative padding")
+    refuse_if(min(pads, default=0) < 0, "a negative padding")
     strides, dilations = c.spatial("stride", rank, 1), c.spatial("dilation", rank, 1)
     window = Window(tuple(sizes), strides, dilations, pads, pads)
     window.check()
@@ -112,10 +120,10 @@ def _named_padding(c: Call, x: Value, w: Value) -> Window:
 
 def _forward(c: Call) -> Sequence[Value]:
     """A convolution; data without a batch get one."""
-    x, w, bias = c.tensor("input"), c.tensor("weight"), c.optional("bias")
+    x, w, bias = c.input("input"), c.input("weight"), c.optional("bias")
     rank = _rank(x, w)
     images = unsqueezed(x, [0]) if x.rank == rank + 1 else x
-    named = isinstance(c.argument("padding", 0), str)
+    named = isinstance(c.attribute("padding", 0), str)
     window = _named_padding(c, images, w) if named else _window(c, w.shape[2:])
     hint = "" if bias is None else "sum"
     y = with_bias(c.b, convolution(c.b, images, w, window, c.integer("groups", 1), hint=hint), bias)
@@ -124,7 +132,7 @@ def _forward(c: Call) -> Sequence[Value]:
 
 def _transposed(c: Call) -> Sequence[Value]:
     """A transposed convolution: ``(o - 1) * s - 2 * p + reach + output_padding`` elements along an axis."""
-    x, w, bias = c.tensor("input"), c.tensor("weight"), c.optional("bias")
+    x, w, bias = c.input("input"), c.input("weight"), c.optional("bias")
     rank = _rank(x, w)
     images = unsqueezed(x, [0]) if x.rank == rank + 1 else x
     window = _window(c, w.shape[2:])
@@ -133,8 +141,7 @@ def _transposed(c: Call) -> Sequence[Value]:
         (n - 1) * window.strides[k] - 2 * window.before[k] + window.reach(k) + extra[k]
         for k, n in enumerate(images.shape[2:])
     ]
-    if min(shape) < 1:
-        raise Refused("a result without elements")
+    refuse_if(min(shape) < 1, "a result without elements")
     y = transposed_convolution(c.b, images, w, window, c.integer("groups", 1), shape)
     y = with_bias(c.b, y, bias)
     return only(squeezed(y, [0]) if x.rank == rank + 1 else y)
@@ -146,10 +153,9 @@ def _convolution(c: Call) -> Sequence[Value]:
 
 def _gradients(c: Call) -> Sequence[Value]:
     """Gradients of a convolution by data, filters and bias, those that ``output_mask`` asks for."""
-    dy, x, w = c.tensor("grad_output"), c.tensor("input"), c.tensor("weight")
-    wanted = c.argument("output_mask", (True, True, True))
-    if x.rank != w.rank or dy.rank != w.rank:
-        raise Refused(f"data of rank {x.rank} and filters of rank {w.rank}")
+    dy, x, w = c.input("grad_output"), c.input("input"), c.input("weight")
+    wanted = c.attribute("output_mask", (True, True, True))
+    refuse_if(x.rank != w.rank or dy.rank != w.rank, f"data of rank {x.rank} and filters of rank {w.rank}")
     window, groups = _window(c, w.shape[2:]), c.integer("groups", 1)
     turned = c.flag("transposed")
     results = []
@@ -169,7 +175,7 @@ def _gradients(c: Call) -> Sequence[Value]:
 
 def _in_places(c: Call, results: Sequence[Value], wanted: Sequence[bool]) -> Sequence[Value]:
     """Return a value for each result of the node: those not asked for have names too, which none reads."""
-    names = c.context.node.outputs
+    names = c.node.outputs
     if len(results) == len(names):
         return results
     left = iter(results)
@@ -179,9 +185,11 @@ def _in_places(c: Call, results: Sequence[Value], wanted: Sequence[bool]) -> Seq
 
 def _bilinear(c: Call) -> Sequence[Value]:
     """``y[..., o] += x1[..., i] * w[o, i, j] * x2[..., j]``, one statement."""
-    x, y, w = c.tensor("input1"), c.tensor("input2"), c.tensor("weight")
-    if x.rank != y.rank or w.rank != 3 or x.rank == 0 or c.type is ElementType.BOOL:
-        raise Refused("operands of other ranks")
+    x, y, w = c.input("input1"), c.input("input2"), c.input("weight")
+    refuse_if(
+        x.rank != y.rank or w.rank != 3 or x.rank == 0 or c.type is ElementType.BOOL,
+        "operands of other ranks",
+    )
     lead = "".join(chr(ord("A") + k) for k in range(x.rank - 1))
     bias = c.optional("bias")
     labels = [f"{lead}i", "oij", f"{lead}j"]
@@ -192,30 +200,28 @@ def _bilinear(c: Call) -> Sequence[Value]:
 def _trilinear(c: Call) -> Sequence[Value]:
     """The core form of bilinear: three operands with axes of size 1 put in, multiplied and summed."""
     names = ("i1", "i2", "i3")
-    wide = [unsqueezed(c.tensor(n), c.integers(f"expand{k}", ())) for k, n in enumerate(names, 1)]
+    wide = [unsqueezed(c.input(n), c.numbers(f"expand{k}", ())) for k, n in enumerate(names, 1)]
     rank = wide[0].rank
     labels = "".join(chr(ord("a") + k) for k in range(rank))
-    output = "".join(labels[k] for k in range(rank) if k not in c.integers("sumdim"))
-    if any(v.rank != rank for v in wide):
-        raise Refused("operands of several ranks")
+    output = "".join(labels[k] for k in range(rank) if k not in c.numbers("sumdim"))
+    refuse_if(any(v.rank != rank for v in wide), "operands of several ranks")
     return only(einsum(c.b, [labels] * 3, output, wide))
-
-
-def _determinant(c: Call) -> Sequence[Value]:
-    """The determinant; not the matrices that PyTorch keeps of its way there."""
-    return only(determinant(c.b, c.tensor("A" if "A" in c.arguments else "self")))
 
 
 def _inverse(c: Call) -> Sequence[Value]:
     """The inverse, and 0: the matrix has one."""
-    x = c.tensor("A" if "A" in c.arguments else "self")
+    x = c.input("A" if "A" in c.arguments else "self")
     fault = filled(c.b, x.shape[:-2], 0, ElementType.INT32)
     return (inverse(c.b, x), fault)[: c.results]
 
 
 OPERATIONS = operations(
     {
-        **dict.fromkeys(("det", "linalg_det", "_linalg_det"), _determinant),
+        # The determinant; not the matrices that PyTorch keeps of its way there.
+        **dict.fromkeys(
+            ("det", "linalg_det", "_linalg_det"),
+            op(determinant, From(lambda c: c.input("A" if "A" in c.arguments else "self"))),
+        ),
         **dict.fromkeys(("inverse", "linalg_inv", "linalg_inv_ex"), _inverse),
         "linear": _linear,
         "mm": _product("mat2"),
@@ -228,7 +234,7 @@ OPERATIONS = operations(
         "addmv": _added_product("mat", "vec"),
         "baddbmm": _added_product("batch1", "batch2"),
         "addbmm": _added_product("batch1", "batch2", summed=True),
-        "outer": _outer,
+        "outer": op(einsum, ["i", "j"], "ij", From(lambda c: [c.input(), c.input("vec2")])),
         "einsum": _einsum,
         "bilinear": _bilinear,
         "_trilinear": _trilinear,

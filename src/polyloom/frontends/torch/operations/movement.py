@@ -8,41 +8,53 @@ from operator import add, eq, floordiv, ge, gt, le, lt, mod, mul, ne, sub
 
 import numpy as np
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import check_constant
-from polyloom.frontends.graph.context import axis, only
-from polyloom.frontends.graph.linear import Formula, iterators
-from polyloom.frontends.graph.operations.diagonals import with_diagonal
-from polyloom.frontends.graph.operations.elementwise import broadcast_shape, cast, filled, mapped
-from polyloom.frontends.graph.operations.indexing import masked, triangle
-from polyloom.frontends.graph.operations.movement import (
+from polyloom.frontends.graph.core import (
+    Formula,
+    From,
+    Refused,
+    Value,
+    X,
+    at,
+    attribute,
+    axis,
+    broadcast_shape,
+    cast,
+    check_constant,
     concatenated,
     diagonal,
+    expanded,
+    filled,
     flipped,
+    iterators,
+    mapped,
+    masked,
+    only,
+    op,
     padded,
     padded_by_mode,
+    padding_gradient,
+    refuse_if,
+    reindexed,
     reshaped,
+    scalar,
+    selected,
     slice_bounds,
+    sliced,
+    split,
     split_parts,
+    squeezed,
     stacked,
     taken,
     tiled,
+    transposed,
+    triangle,
+    unsqueezed,
     unstacked,
+    view,
+    with_diagonal,
     with_rest,
 )
-from polyloom.frontends.graph.operations.resizing import padding_gradient
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import (
-    Value,
-    expanded,
-    reindexed,
-    selected,
-    sliced,
-    split,
-    squeezed,
-    transposed,
-    unsqueezed,
-)
+from polyloom.frontends.torch.arguments import TYPE
 from polyloom.frontends.torch.call import Call, Lowering, operation, operations
 
 # -- shapes
@@ -50,42 +62,39 @@ from polyloom.frontends.torch.call import Call, Lowering, operation, operations
 
 def _reshaped(name: str) -> Lowering:
     def lowering(c: Call) -> Sequence[Value]:
-        x = c.tensor()
-        if c.given("dtype"):
-            raise Refused("the bytes of elements as another type")
-        return only(reshaped(c.b, x, with_rest(c.integers(name, ()), x.size)))
+        x = c.input()
+        refuse_if(c.given("dtype"), "the bytes of elements as another type")
+        return only(reshaped(c.b, x, with_rest(c.numbers(name, ()), x.size)))
 
     return lowering
 
 
 def _flatten(c: Call) -> Sequence[Value]:
-    x = c.tensor()
+    x = c.input()
     if x.rank == 0:
         return only(unsqueezed(x, [0]))
     first, last = c.axis("start_dim", x.rank, 0), c.axis("end_dim", x.rank, -1)
-    if first > last:
-        raise Refused("the first axis comes after the last")
+    refuse_if(first > last, "the first axis comes after the last")
     middle = prod(x.shape[first : last + 1])
     return only(reshaped(c.b, x, (*x.shape[:first], middle, *x.shape[last + 1 :])))
 
 
 def _unflatten(c: Call) -> Sequence[Value]:
-    x = c.tensor()
+    x = c.input()
     at = c.axis("dim", x.rank)
-    sizes = with_rest(c.integers("sizes"), x.shape[at])
+    sizes = with_rest(c.numbers("sizes"), x.shape[at])
     return only(reshaped(c.b, x, (*x.shape[:at], *sizes, *x.shape[at + 1 :])))
 
 
 def _permuted(c: Call) -> Sequence[Value]:
-    x = c.tensor()
-    order = [axis(n, x.rank) for n in c.integers("dims", ())]
-    if sorted(order) != list(range(x.rank)):
-        raise Refused(f"an order {order} of {x.rank} axes")
+    x = c.input()
+    order = [axis(n, x.rank) for n in c.numbers("dims", ())]
+    refuse_if(sorted(order) != list(range(x.rank)), f"an order {order} of {x.rank} axes")
     return only(transposed(x, order))
 
 
 def _swapped(c: Call) -> Sequence[Value]:
-    x = c.tensor()
+    x = c.input()
     names = ("axis0", "axis1") if "axis0" in c.arguments else ("dim0", "dim1")
     if x.rank == 0:
         return only(x)
@@ -95,44 +104,27 @@ def _swapped(c: Call) -> Sequence[Value]:
     return only(transposed(x, order))
 
 
-def _turned(c: Call) -> Sequence[Value]:
-    """``t``, ``T``, ``numpy_T``: the axes in the other order."""
-    x = c.tensor()
-    return only(transposed(x, list(range(x.rank))[::-1]))
-
-
 def _matrix_turned(c: Call) -> Sequence[Value]:
-    x = c.tensor()
+    x = c.input()
     return only(transposed(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2]))
 
 
 def _movedim(c: Call) -> Sequence[Value]:
-    x = c.tensor()
-    source = [axis(n, x.rank) for n in c.integers("source")]
-    target = [axis(n, x.rank) for n in c.integers("destination")]
+    x = c.input()
+    source = [axis(n, x.rank) for n in c.numbers("source")]
+    target = [axis(n, x.rank) for n in c.numbers("destination")]
     rest = iter(k for k in range(x.rank) if k not in source)
     given = dict(zip(target, source, strict=True))
     return only(transposed(x, [given[k] if k in given else next(rest) for k in range(x.rank)]))
 
 
 def _expanded(c: Call) -> Sequence[Value]:
-    x, size = c.tensor(), c.integers("size", ())
+    x, size = c.input(), c.numbers("size", ())
     lead = len(size) - x.rank
-    if lead < 0:
-        raise Refused(f"data of rank {x.rank} as {list(size)}")
+    refuse_if(lead < 0, f"data of rank {x.rank} as {list(size)}")
     shape = [x.shape[k - lead] if n == -1 and k >= lead else n for k, n in enumerate(size)]
-    if broadcast_shape([x.shape, tuple(shape)]) != tuple(shape):
-        raise Refused(f"data {list(x.shape)} as {shape}")
+    refuse_if(broadcast_shape([x.shape, tuple(shape)]) != tuple(shape), f"data {list(x.shape)} as {shape}")
     return only(expanded(x, shape))
-
-
-def _expanded_as(c: Call) -> Sequence[Value]:
-    return only(expanded(c.tensor(), c.tensor("other").shape))
-
-
-def _copied(c: Call) -> Sequence[Value]:
-    """``copy(self, src)``: the elements of ``src`` in the shape and type of ``self``."""
-    return only(cast(c.b, expanded(c.tensor("src"), c.tensor().shape), c.type))
 
 
 def _broadcast_tensors(c: Call) -> Sequence[Value]:
@@ -141,16 +133,11 @@ def _broadcast_tensors(c: Call) -> Sequence[Value]:
     return [expanded(v, shape) for v in values]
 
 
-def _unsqueezed(c: Call) -> Sequence[Value]:
-    x = c.tensor()
-    return only(unsqueezed(x, [axis(c.integer("dim"), x.rank + 1)]))
-
-
 def _squeezed(c: Call) -> Sequence[Value]:
     """Squeeze: axes that are not of size 1 stay."""
-    x = c.tensor()
+    x = c.input()
     chosen = c.axes("dim", x.rank) if c.given("dim") else list(range(x.rank))
-    if c.given("dim") and not c.integers("dim"):
+    if c.given("dim") and not c.numbers("dim"):
         chosen = []
     return only(squeezed(x, [k for k in chosen if x.shape[k] == 1]))
 
@@ -159,7 +146,7 @@ def _squeezed(c: Call) -> Sequence[Value]:
 
 
 def _sliced(c: Call) -> Sequence[Value]:
-    x = c.tensor()
+    x = c.input()
     at = c.axis("dim", x.rank, 0)
     size = x.shape[at]
     step = c.integer("step", 1)
@@ -168,52 +155,47 @@ def _sliced(c: Call) -> Sequence[Value]:
 
 
 def _narrowed(c: Call) -> Sequence[Value]:
-    x = c.tensor()
+    x = c.input()
     at = c.axis("dim", x.rank)
     start, length = c.integer("start"), c.integer("length")
     start += x.shape[at] if start < 0 else 0
-    if not 0 <= start <= start + length <= x.shape[at]:
-        raise Refused(f"{length} elements from {start} on of {x.shape[at]}")
+    refuse_if(
+        not 0 <= start <= start + length <= x.shape[at], f"{length} elements from {start} on of {x.shape[at]}"
+    )
     return only(sliced(x, at, start, 1, length))
 
 
 def _selected(c: Call) -> Sequence[Value]:
-    x = c.tensor()
+    x = c.input()
     at = c.axis("dim", x.rank)
     return only(selected(x, at, axis(c.integer("index"), x.shape[at])))
 
 
 def _split(c: Call) -> Sequence[Value]:
     """Split in parts of one size (the last may be smaller), or of given sizes."""
-    x = c.tensor()
+    x = c.input()
     at = c.axis("dim", x.rank, 0)
     name = next(n for n in ("split_size", "split_sizes") if n in c.arguments)
-    sizes = c.argument(name)
+    sizes = c.attribute(name)
     if isinstance(sizes, int):
         return split_parts(x, at, _equal(x.shape[at], sizes))
-    return split_parts(x, at, c.integers(name))
+    return split_parts(x, at, c.numbers(name))
 
 
 def _equal(total: int, size: int) -> list[int]:
-    if size < 1:
-        raise Refused(f"parts of {size}")
+    refuse_if(size < 1, f"parts of {size}")
     return [min(size, total - k) for k in range(0, max(total, 1), size)]
 
 
 def _chunks(c: Call) -> Sequence[Value]:
-    x = c.tensor()
+    x = c.input()
     at = c.axis("dim", x.rank, 0)
     return split_parts(x, at, _equal(x.shape[at], max(1, ceil(x.shape[at] / max(1, c.integer("chunks"))))))
 
 
-def _unbound(c: Call) -> Sequence[Value]:
-    x = c.tensor()
-    return unstacked(x, c.axis("dim", x.rank, 0))
-
-
 def _diagonal(c: Call) -> Sequence[Value]:
     """The diagonal, as the last axis."""
-    x = c.tensor()
+    x = c.input()
     first, second = c.axis("dim1", x.rank, 0), c.axis("dim2", x.rank, 1)
     offset = c.integer("offset", 0)
     at = second if offset > 0 else first
@@ -239,8 +221,8 @@ def _stacked(c: Call) -> Sequence[Value]:
 
 
 def _tiled(c: Call) -> Sequence[Value]:
-    x = c.tensor()
-    repeats = c.integers("repeats" if "repeats" in c.arguments else "dims")
+    x = c.input()
+    repeats = c.numbers("repeats" if "repeats" in c.arguments else "dims")
     wide = unsqueezed(x, list(range(max(0, len(repeats) - x.rank))))
     return only(tiled(c.b, wide, (*(1,) * (wide.rank - len(repeats)), *repeats)))
 
@@ -251,9 +233,9 @@ def _repeated(c: Call) -> Sequence[Value]:
     Without data it gives the positions of what is repeated.
     """
     if "self" not in c.arguments:
-        count = c.tensor("repeats").size
+        count = c.input("repeats").size
         return only(c.b.constant(np.repeat(np.arange(count), _times(c, count))))
-    x = c.tensor()
+    x = c.input()
     if not c.given("dim"):
         x = reshaped(c.b, x, [x.size])
     at = c.axis("dim", x.rank, 0)
@@ -266,25 +248,24 @@ def _times(c: Call, count: int) -> list[int]:
     if not c.is_tensor("repeats"):
         times = [c.integer("repeats")] * count
     else:
-        known = c.b.known(c.tensor("repeats"))
+        known = c.b.known(c.input("repeats"))
         if known is None:
             raise Refused("`repeats` is computed when the model runs: it decides the shape")
         times = [int(n) for n in np.broadcast_to(known.reshape(-1), count)]
     check_constant([sum(times)], 8)
-    if min(times, default=0) < 0:
-        raise Refused(f"repeats {times}")
+    refuse_if(min(times, default=0) < 0, f"repeats {times}")
     return times
 
 
 def _flipped(c: Call) -> Sequence[Value]:
-    x = c.tensor()
-    for at in c.integers("dims", ()):
-        x = flipped(x, axis(at, x.rank))
+    x = c.input()
+    for number in c.numbers("dims", ()):
+        x = flipped(x, axis(number, x.rank))
     return only(x)
 
 
 def _rolled(c: Call) -> Sequence[Value]:
-    x, shifts, dims = c.tensor(), c.integers("shifts"), c.integers("dims", ())
+    x, shifts, dims = c.input(), c.numbers("shifts"), c.numbers("dims", ())
     shape = x.shape
     if not dims:
         x, dims = reshaped(c.b, x, [x.size]), (0,)
@@ -299,19 +280,18 @@ def _rolled(c: Call) -> Sequence[Value]:
 
 def _padded(c: Call) -> Sequence[Value]:
     """Padding, given from the last axis on."""
-    x, (before, after) = c.tensor(), _pads(c)
+    x, (before, after) = c.input(), _pads(c)
     mode = _pad_mode(c)
     if mode != "constant":
         _check_not_cut(before, after)
         return only(padded_by_mode(c.b, x, before, after, mode))
-    number = c.argument("value", 0)
+    number = c.attribute("value", 0)
     return only(padded(c.b, x, before, after, number if x.type.is_float else int(number)))
 
 
 def _pads(c: Call) -> tuple[list[int], list[int]]:
-    rank, pads = c.tensor().rank, c.integers("pad" if "pad" in c.arguments else "padding")
-    if len(pads) % 2 or len(pads) > 2 * rank:
-        raise Refused(f"{len(pads)} paddings of {rank} axes")
+    rank, pads = c.input().rank, c.numbers("pad" if "pad" in c.arguments else "padding")
+    refuse_if(len(pads) % 2 or len(pads) > 2 * rank, f"{len(pads)} paddings of {rank} axes")
     before, after = [0] * rank, [0] * rank
     for k in range(len(pads) // 2):
         before[rank - 1 - k], after[rank - 1 - k] = pads[2 * k], pads[2 * k + 1]
@@ -319,18 +299,17 @@ def _pads(c: Call) -> tuple[list[int], list[int]]:
 
 
 def _check_not_cut(before: Sequence[int], after: Sequence[int]) -> None:
-    if min((*before, *after), default=0) < 0:
-        raise Refused("negative padding with elements")
+    refuse_if(min((*before, *after), default=0) < 0, "negative padding with elements")
 
 
 def _padding_gradient(c: Call) -> Sequence[Value]:
     before, after = _pads(c)
     _check_not_cut(before, after)
-    return only(padding_gradient(c.b, c.tensor("grad_output"), before, after, _pad_mode(c)))
+    return only(padding_gradient(c.b, c.input("grad_output"), before, after, _pad_mode(c)))
 
 
 def _pad_mode(c: Call) -> str:
-    operation = c.context.node.op.split(".")[1]
+    operation = c.node.op.split(".")[1]
     name = c.text("mode", "constant") if operation == "pad" else operation
     for known, meant in (("reflect", "reflect"), ("replic", "edge"), ("circular", "wrap")):
         if name.startswith(known):
@@ -340,9 +319,8 @@ def _pad_mode(c: Call) -> str:
 
 def _triangle(*, upper: bool) -> Lowering:
     def lowering(c: Call) -> Sequence[Value]:
-        x = c.tensor()
-        if x.rank < 2:
-            raise Refused(f"a matrix of rank {x.rank}")
+        x = c.input()
+        refuse_if(x.rank < 2, f"a matrix of rank {x.rank}")
         inside = triangle(c.b, x.shape[-2], x.shape[-1], c.integer("diagonal", 0), upper=upper)
         return only(masked(c.b, x, inside))
 
@@ -351,10 +329,11 @@ def _triangle(*, upper: bool) -> Lowering:
 
 def _windows(c: Call) -> Sequence[Value]:
     """``unfold``: the windows of an axis in a new last axis, a view."""
-    x = c.tensor()
+    x = c.input()
     at, size, step = c.axis("dimension", x.rank), c.integer("size"), c.integer("step")
-    if not 0 < size <= x.shape[at] or step < 1:
-        raise Refused(f"windows of {size}, {step} apart, of {x.shape[at]} elements")
+    refuse_if(
+        not 0 < size <= x.shape[at] or step < 1, f"windows of {size}, {step} apart, of {x.shape[at]} elements"
+    )
     places: list[Formula] = [*iterators(x.rank)]
     places[at] = step * iterators(x.rank)[at] + iterators(x.rank + 1)[-1]
     count = (x.shape[at] - size) // step + 1
@@ -363,23 +342,25 @@ def _windows(c: Call) -> Sequence[Value]:
 
 def _halves_gated(c: Call) -> Sequence[Value]:
     """``glu``: the first half of an axis times the sigmoid of the other."""
-    x = c.tensor()
+    x = c.input()
     at = c.axis("dim", x.rank, -1)
     left, right = split_parts(x, at, [x.shape[at] // 2, x.shape[at] - x.shape[at] // 2])
     return only(mapped(c.b, lambda v, w: scalar.multiply(v, scalar.sigmoid(w)), left, right))
 
 
 def _channels_shuffled(c: Call) -> Sequence[Value]:
-    x, groups = c.tensor(), c.integer("groups")
-    if x.rank < 3 or groups < 1 or x.shape[1] % groups:
-        raise Refused(f"{groups} groups of channels of the shape {list(x.shape)}")
+    x, groups = c.input(), c.integer("groups")
+    refuse_if(
+        x.rank < 3 or groups < 1 or x.shape[1] % groups,
+        f"{groups} groups of channels of the shape {list(x.shape)}",
+    )
     wide = split(x, 1, (groups, x.shape[1] // groups))
     return only(reshaped(c.b, transposed(wide, [0, 2, 1, *range(3, wide.rank)]), x.shape))
 
 
 def _select_replaced(c: Call) -> Sequence[Value]:
     """``select_scatter``: one slice of an axis replaced."""
-    x, part = c.tensor(), c.tensor("src")
+    x, part = c.input(), c.input("src")
     at = c.axis("dim", x.rank)
     place = axis(c.integer("index"), x.shape[at])
     after = x.shape[at] - place - 1
@@ -389,7 +370,7 @@ def _select_replaced(c: Call) -> Sequence[Value]:
 
 def _diagonal_replaced(c: Call) -> Sequence[Value]:
     """``diagonal_scatter``, of a matrix or several."""
-    x, d, number = c.tensor(), c.tensor("src"), c.integer("offset", 0)
+    x, d, number = c.input(), c.input("src"), c.integer("offset", 0)
     first, second = c.axis("dim1", x.rank, 0), c.axis("dim2", x.rank, 1)
     order = [*(k for k in range(x.rank) if k not in (first, second)), first, second]
     found = with_diagonal(c.b, transposed(x, order), d, number)
@@ -398,10 +379,9 @@ def _diagonal_replaced(c: Call) -> Sequence[Value]:
 
 def _shuffled(c: Call) -> Sequence[Value]:
     """Pixel shuffle: ``(c r r, h, w)`` to ``(c, h r, w r)``."""
-    x, r = c.tensor(), c.integer("upscale_factor")
+    x, r = c.input(), c.integer("upscale_factor")
     lead, (channels, h, w) = x.shape[:-3], x.shape[-3:]
-    if r < 1 or channels % (r * r):
-        raise Refused(f"{channels} channels by {r}")
+    refuse_if(r < 1 or channels % (r * r), f"{channels} channels by {r}")
     n = len(lead)
     parts = reshaped(c.b, x, (*lead, channels // (r * r), r, r, h, w))
     turned = transposed(parts, [*range(n), n, n + 3, n + 1, n + 4, n + 2])
@@ -409,10 +389,9 @@ def _shuffled(c: Call) -> Sequence[Value]:
 
 
 def _unshuffled(c: Call) -> Sequence[Value]:
-    x, r = c.tensor(), c.integer("downscale_factor")
+    x, r = c.input(), c.integer("downscale_factor")
     lead, (channels, h, w) = x.shape[:-3], x.shape[-3:]
-    if r < 1 or h % r or w % r:
-        raise Refused(f"{h} x {w} by {r}")
+    refuse_if(r < 1 or h % r or w % r, f"{h} x {w} by {r}")
     n = len(lead)
     parts = reshaped(c.b, x, (*lead, channels, h // r, r, w // r, r))
     turned = transposed(parts, [*range(n), n, n + 2, n + 4, n + 1, n + 3])
@@ -424,26 +403,25 @@ def _unshuffled(c: Call) -> Sequence[Value]:
 
 def _slice_gradient(c: Call) -> Sequence[Value]:
     """The gradient at its places in zeros."""
-    return only(_among_zeros(c, c.tensor("grad_output"), c.integer("dim")))
+    return only(_among_zeros(c, c.input("grad_output"), c.integer("dim")))
 
 
 def _among_zeros(c: Call, dy: Value, dim: int) -> Value:
-    sizes = c.integers("input_sizes")
+    sizes = c.numbers("input_sizes")
     at = axis(dim, len(sizes))
     step = c.integer("step", 1)
     start, length = slice_bounds(sizes[at], c.integer("start", 0), c.integer("end", sizes[at]), step)
-    if step != 1 or length != dy.shape[at]:
-        raise Refused(f"a gradient of slices with the step {step}")
+    refuse_if(step != 1 or length != dy.shape[at], f"a gradient of slices with the step {step}")
     before = [start if k == at else 0 for k in range(dy.rank)]
     after = [sizes[at] - start - length if k == at else 0 for k in range(dy.rank)]
     return padded(c.b, dy, before, after)
 
 
 def _select_gradient(c: Call) -> Sequence[Value]:
-    sizes = c.integers("input_sizes")
+    sizes = c.numbers("input_sizes")
     at = axis(c.integer("dim"), len(sizes))
     place = axis(c.integer("index"), sizes[at])
-    dy = unsqueezed(c.tensor("grad_output"), [at])
+    dy = unsqueezed(c.input("grad_output"), [at])
     before = [place if k == at else 0 for k in range(dy.rank)]
     after = [sizes[at] - place - 1 if k == at else 0 for k in range(dy.rank)]
     return only(padded(c.b, dy, before, after))
@@ -454,20 +432,15 @@ def _select_gradient(c: Call) -> Sequence[Value]:
 
 def _full(number: float | None) -> Lowering:
     def lowering(c: Call) -> Sequence[Value]:
-        value = c.argument("fill_value") if number is None else number
-        return only(filled(c.b, c.integers("size", ()), value, c.type))
+        value = c.attribute("fill_value") if number is None else number
+        return only(filled(c.b, c.numbers("size", ()), value, c.type))
 
     return lowering
 
 
-def _scalar_tensor(c: Call) -> Sequence[Value]:
-    return only(filled(c.b, (), c.argument("s"), c.type))
-
-
 def _arange(c: Call) -> Sequence[Value]:
-    start, end, step = (c.argument(n, d) for n, d in (("start", 0), ("end", 0), ("step", 1)))
-    if step == 0:
-        raise Refused("a step of 0")
+    start, end, step = (c.attribute(n, d) for n, d in (("start", 0), ("end", 0), ("step", 1)))
+    refuse_if(step == 0, "a step of 0")
     count = max(0, ceil((end - start) / step))
     check_constant((count,), 8)
     return only(c.b.constant((start + step * np.arange(count)).astype(c.type.dtype)))
@@ -482,7 +455,7 @@ def _eye(c: Call) -> Sequence[Value]:
 
 def _size_of(c: Call) -> Sequence[Value]:
     """A symbolic size: known here, for shapes are."""
-    x = c.tensor()
+    x = c.input()
     return only(c.b.constant(np.asarray(x.shape[c.axis("dim", x.rank)])))
 
 
@@ -490,7 +463,7 @@ def _of_sizes(function: Callable[[int, int], int | bool]) -> Lowering:
     """Return arithmetic or a comparison of symbolic sizes, which are known here."""
 
     def lowering(c: Call) -> Sequence[Value]:
-        left, right = (c.argument(name) for name in c.arguments)
+        left, right = (c.attribute(name) for name in c.arguments)
         if not isinstance(left, int) or not isinstance(right, int):
             raise Refused("arithmetic of sizes that are no integers")
         return only(c.b.constant(np.asarray(function(left, right))))
@@ -500,6 +473,10 @@ def _of_sizes(function: Callable[[int, int], int | bool]) -> Lowering:
 
 _PAD_GRADIENTS = [f"{kind}_pad{n}d_backward" for kind in ("reflection", "replication") for n in (1, 2, 3)]
 _PADS = [f"{kind}_pad{n}d" for kind in ("reflection", "replication", "constant") for n in (1, 2, 3)]
+
+
+_turned = view(transposed, X, From(lambda c: list(range(c.input().rank))[::-1]))
+"""``t``, ``T``, ``numpy_T``: the axes in the other order."""
 
 OPERATIONS = operations(
     {
@@ -523,9 +500,9 @@ OPERATIONS = operations(
         "expand": _expanded,
         "expand_copy": _expanded,
         "broadcast_to": _expanded,
-        "expand_as": _expanded_as,
+        "expand_as": view(expanded, X, From(lambda c: c.input("other").shape)),
         "broadcast_tensors": _broadcast_tensors,
-        "unsqueeze": _unsqueezed,
+        "unsqueeze": view(unsqueezed, X, From(lambda c: [axis(c.integer("dim"), c.input().rank + 1)])),
         "squeeze": _squeezed,
         "slice": _sliced,
         "narrow": _narrowed,
@@ -533,7 +510,7 @@ OPERATIONS = operations(
         "split": _split,
         "split_with_sizes": _split,
         "chunk": _chunks,
-        "unbind": _unbound,
+        "unbind": view(unstacked, X, at("dim", 0)),
         "diagonal": _diagonal,
         "cat": _concatenated,
         "concat": _concatenated,
@@ -556,7 +533,8 @@ OPERATIONS = operations(
         "diagonal_scatter": _diagonal_replaced,
         "pixel_shuffle": _shuffled,
         "pixel_unshuffle": _unshuffled,
-        "copy": _copied,
+        # ``copy(self, src)``: the elements of ``src`` in the shape and type of ``self``.
+        "copy": op(cast, From(lambda c: expanded(c.input("src"), c.input().shape)), TYPE),
         "slice_backward": _slice_gradient,
         "select_backward": _select_gradient,
         "full": _full(None),
@@ -568,7 +546,7 @@ OPERATIONS = operations(
         "new_zeros": _full(0),
         "new_ones": _full(1),
         "new_full": _full(None),
-        "scalar_tensor": _scalar_tensor,
+        "scalar_tensor": op(filled, (), attribute("s"), TYPE),
         "arange": _arange,
         "eye": _eye,
         "sym_size": _size_of,

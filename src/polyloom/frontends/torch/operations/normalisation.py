@@ -7,27 +7,35 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder
-from polyloom.frontends.graph.context import axis, only
-from polyloom.frontends.graph.operations.contraction import matrix_product
-from polyloom.frontends.graph.operations.elementwise import cast, mapped
-from polyloom.frontends.graph.operations.indexing import triangle
-from polyloom.frontends.graph.operations.movement import reshaped, taken
-from polyloom.frontends.graph.operations.normalisation import (
+from polyloom.frontends.graph.core import (
+    Builder,
+    Combine,
+    CompareOp,
+    ElementType,
+    Expression,
+    Refused,
+    Value,
     affine,
+    axis,
     batch_norm,
+    cast,
     log_softmax,
+    mapped,
+    matrix_product,
     normalised,
+    only,
+    reduced,
+    refuse_if,
+    reshaped,
+    scalar,
     softmax,
+    squeezed,
+    taken,
+    transposed,
+    triangle,
+    unsqueezed,
 )
-from polyloom.frontends.graph.operations.reductions import reduced
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, squeezed, transposed, unsqueezed
 from polyloom.frontends.torch.call import Call, Lowering, operations
-from polyloom.ir.expressions import CompareOp, Expression
-from polyloom.ir.program import Combine
-from polyloom.ir.types import ElementType
 
 
 def _soft(function: Callable[[Builder, Value, Collection[int]], Value]) -> Lowering:
@@ -60,7 +68,7 @@ def _safe_softmax(b: Builder, x: Value, axes: Collection[int]) -> Value:
 
 def _softmax_gradient(c: Call) -> Sequence[Value]:
     """``y * (dy - sum(dy * y))``."""
-    dy, y = c.tensor("grad_output"), c.tensor("output")
+    dy, y = c.input("grad_output"), c.input("output")
     at = [c.axis("dim", y.rank)]
     total = reduced(c.b, Combine.ADD, [dy, y], at, scalar.multiply, hint="sum")
     back = lambda g, v, s: scalar.multiply(v, scalar.subtract(g, s))  # noqa: E731
@@ -69,7 +77,7 @@ def _softmax_gradient(c: Call) -> Sequence[Value]:
 
 def _log_softmax_gradient(c: Call) -> Sequence[Value]:
     """``dy - exp(y) * sum(dy)``."""
-    dy, y = c.tensor("grad_output"), c.tensor("output")
+    dy, y = c.input("grad_output"), c.input("output")
     total = reduced(c.b, Combine.ADD, dy, [c.axis("dim", y.rank)], hint="sum")
     back = lambda g, v, s: scalar.subtract(g, scalar.multiply(scalar.exp(v), s))  # noqa: E731
     return only(mapped(c.b, back, dy, y, total))
@@ -84,8 +92,8 @@ def _inverse_root(c: Call, spread: Value, epsilon: float) -> Value:
 
 def _layer_norm(c: Call) -> Sequence[Value]:
     """Layer norm; its core form returns the mean and the inverse root of the variance too."""
-    x = c.tensor("input")
-    axes = list(range(x.rank - len(c.integers("normalized_shape")), x.rank))
+    x = c.input("input")
+    axes = list(range(x.rank - len(c.numbers("normalized_shape")), x.rank))
     epsilon = c.number("eps", 1e-5)
     unit, middle, spread = normalised(c.b, x, axes, epsilon)
     y = affine(c.b, unit, c.optional("weight"), c.optional("bias"))
@@ -93,8 +101,8 @@ def _layer_norm(c: Call) -> Sequence[Value]:
 
 
 def _rms_norm(c: Call) -> Sequence[Value]:
-    x = c.tensor("input")
-    axes = list(range(x.rank - len(c.integers("normalized_shape")), x.rank))
+    x = c.input("input")
+    axes = list(range(x.rank - len(c.numbers("normalized_shape")), x.rank))
     epsilon = c.number("eps", float(np.finfo(x.type.value).eps))
     count = math.prod(x.shape[k] for k in axes)
     total = reduced(c.b, Combine.ADD, x, axes, scalar.square, hint="squares")
@@ -111,11 +119,10 @@ def _per_channel(value: Value | None, rank: int) -> Value | None:
 
 def _group_norm(c: Call) -> Sequence[Value]:
     """Group norm: channels as groups and members, normalised over the members and space."""
-    x = c.tensor("input")
+    x = c.input("input")
     core = "num_groups" not in c.arguments
     groups = c.integer("group" if core else "num_groups")
-    if x.rank < 2 or groups < 1 or x.shape[1] % groups:
-        raise Refused(f"{groups} groups of data {list(x.shape)}")
+    refuse_if(x.rank < 2 or groups < 1 or x.shape[1] % groups, f"{groups} groups of data {list(x.shape)}")
     parts = reshaped(c.b, x, (x.shape[0], groups, x.shape[1] // groups, *x.shape[2:]), hint="groups")
     epsilon = c.number("eps", 1e-5)
     axes = list(range(2, parts.rank))
@@ -128,20 +135,19 @@ def _group_norm(c: Call) -> Sequence[Value]:
 
 
 def _instance_norm(c: Call) -> Sequence[Value]:
-    x = c.tensor("input")
+    x = c.input("input")
     epsilon = c.number("eps", 1e-5)
     scale, shift = c.optional("weight"), c.optional("bias")
     if not c.flag("use_input_stats", True):
         return only(_with_statistics(c, x, epsilon))
-    if c.given("running_mean"):
-        raise Refused("it changes buffers: export with `run_decompositions()`")
+    refuse_if(c.given("running_mean"), "it changes buffers: export with `run_decompositions()`")
     unit, _, _ = normalised(c.b, x, list(range(2, x.rank)), epsilon)
     return only(affine(c.b, unit, _per_channel(scale, x.rank), _per_channel(shift, x.rank)))
 
 
 def _with_statistics(c: Call, x: Value, epsilon: float) -> Value:
     """Return batch norm with the means and variances that the module keeps."""
-    middle, spread = c.tensor("running_mean"), c.tensor("running_var")
+    middle, spread = c.input("running_mean"), c.input("running_var")
     scale, shift = c.optional("weight"), c.optional("bias")
     one, none = (c.b.constant(np.full(middle.shape, n, x.type.dtype)) for n in (1, 0))
     parameters = (one if scale is None else scale, none if shift is None else shift, middle, spread)
@@ -149,11 +155,10 @@ def _with_statistics(c: Call, x: Value, epsilon: float) -> Value:
 
 
 def _batch_norm(c: Call) -> Sequence[Value]:
-    x, epsilon = c.tensor("input"), c.number("eps", 1e-5)
+    x, epsilon = c.input("input"), c.number("eps", 1e-5)
     if not c.flag("training"):
         return only(_with_statistics(c, x, epsilon))
-    if c.given("running_mean"):
-        raise Refused("it changes buffers: export with `run_decompositions()`")
+    refuse_if(c.given("running_mean"), "it changes buffers: export with `run_decompositions()`")
     return only(_of_batch(c, x, epsilon)[0])
 
 
@@ -167,22 +172,21 @@ def _of_batch(c: Call, x: Value, epsilon: float) -> tuple[Value, Value, Value]:
 
 def _batch_norm_inference(c: Call) -> Sequence[Value]:
     """``_native_batch_norm_legit_no_training``: the statistics that it saves are empty."""
-    x = c.tensor("input")
+    x = c.input("input")
     empty = c.b.constant(np.zeros(0, x.type.dtype))
     return _with_statistics(c, x, c.number("eps")), empty, empty
 
 
 def _batch_norm_functional(c: Call) -> Sequence[Value]:
     """``_native_batch_norm_legit_functional``: y, mean, inverse root, and the new running statistics."""
-    x, epsilon, momentum = c.tensor("input"), c.number("eps"), c.number("momentum")
-    old = c.tensor("running_mean"), c.tensor("running_var")
+    x, epsilon, momentum = c.input("input"), c.number("eps"), c.number("momentum")
+    old = c.input("running_mean"), c.input("running_var")
     if not c.flag("training", True):
         empty = c.b.constant(np.zeros(0, x.type.dtype))
         return _with_statistics(c, x, epsilon), empty, empty, *old
     y, middle, spread = _of_batch(c, x, epsilon)
     count = x.size // x.shape[1]
-    if count < 2:
-        raise Refused("one element for each channel has no variance")
+    refuse_if(count < 2, "one element for each channel has no variance")
 
     def mixed(a: Expression, v: Expression, factor: float) -> Expression:
         return scalar.add(scalar.multiply(a, 1 - momentum), scalar.multiply(v, momentum * factor))
@@ -195,10 +199,9 @@ def _batch_norm_functional(c: Call) -> Sequence[Value]:
 
 def _batch_norm_alone(c: Call) -> Sequence[Value]:
     """``_native_batch_norm_legit`` without running statistics: y, mean, inverse root."""
-    if c.given("running_mean"):
-        raise Refused("it changes buffers: export with `run_decompositions()`")
+    refuse_if(c.given("running_mean"), "it changes buffers: export with `run_decompositions()`")
     epsilon = c.number("eps")
-    y, middle, spread = _of_batch(c, c.tensor("input"), epsilon)
+    y, middle, spread = _of_batch(c, c.input("input"), epsilon)
     return y, middle, _inverse_root(c, spread, epsilon)
 
 
@@ -207,11 +210,9 @@ def _batch_norm_alone(c: Call) -> Sequence[Value]:
 
 def _attention(c: Call) -> Sequence[Value]:
     """``softmax(scale * q k^T + mask) v``; a mask of truth values says where to look."""
-    q, k, v = (c.tensor(name) for name in ("query", "key", "value"))
-    if c.number("dropout_p", 0) != 0:
-        raise Refused("random numbers: export the module in `eval()` mode")
-    if min(q.rank, k.rank, v.rank) < 2 or q.shape[-1] == 0:
-        raise Refused(f"queries of rank {q.rank}")
+    q, k, v = (c.input(name) for name in ("query", "key", "value"))
+    refuse_if(c.number("dropout_p", 0) != 0, "random numbers: export the module in `eval()` mode")
+    refuse_if(min(q.rank, k.rank, v.rank) < 2 or q.shape[-1] == 0, f"queries of rank {q.rank}")
     if c.flag("enable_gqa") and q.rank > 2:
         k, v = (_repeated(c, t, q.shape[-3]) for t in (k, v))
     scale = c.number("scale", 1 / math.sqrt(q.shape[-1]))
@@ -234,8 +235,7 @@ def _matrix_turned(x: Value) -> Value:
 def _repeated(c: Call, t: Value, heads: int) -> Value:
     """Return keys or values with each head as often as queries need it."""
     at = axis(-3, t.rank)
-    if heads % t.shape[at]:
-        raise Refused(f"{heads} heads of queries and {t.shape[at]} of keys")
+    refuse_if(heads % t.shape[at], f"{heads} heads of queries and {t.shape[at]} of keys")
     times = heads // t.shape[at]
     return taken(c.b, t, at, [k // times for k in range(heads)])
 
@@ -244,11 +244,9 @@ def _masked(c: Call, scores: Value, mask: Value) -> Value:
     if mask.type is not ElementType.BOOL:
         return mapped(c.b, scalar.add, scores, cast(c.b, mask, scores.type), hint="masked")
     lowest = float("-inf")
-
-    def function(s: Expression, m: Expression) -> Expression:
-        return scalar.select(m, s, scalar.number(lowest, s.type))
-
-    return mapped(c.b, function, scores, mask, hint="masked")
+    return mapped(
+        c.b, lambda s, m: scalar.select(m, s, scalar.number(lowest, s.type)), scores, mask, hint="masked"
+    )
 
 
 def _attention_gradient(c: Call) -> Sequence[Value]:

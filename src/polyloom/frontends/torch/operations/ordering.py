@@ -4,42 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.context import only
-from polyloom.frontends.graph.functions import is_nan
-from polyloom.frontends.graph.operations.elementwise import cast, mapped
-from polyloom.frontends.graph.operations.movement import reshaped
-from polyloom.frontends.graph.operations.ranking import counted_before, of_rank, ranked
-from polyloom.frontends.graph.operations.reductions import arg_extreme, reduced
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, squeezed
+from polyloom.frontends.graph.core import (
+    Combine,
+    ElementType,
+    Expression,
+    From,
+    Value,
+    X,
+    arg_extreme,
+    at,
+    cast,
+    counted_before,
+    flag,
+    integer,
+    is_nan,
+    mapped,
+    of_rank,
+    only,
+    op,
+    ranked,
+    reduced,
+    refuse_if,
+    reshaped,
+    scalar,
+    squeezed,
+)
 from polyloom.frontends.torch.call import Call, operations
 from polyloom.frontends.torch.operations.promotion import common_type
-from polyloom.ir.expressions import Expression
-from polyloom.ir.program import Combine
-from polyloom.ir.types import ElementType
-
-
-def _top(c: Call) -> Sequence[Value]:
-    x = c.tensor()
-    at, largest = c.axis("dim", x.rank, -1), c.flag("largest", True)
-    return ranked(c.b, x, at, c.integer("k"), largest=largest, kind=ElementType.INT64)
-
-
-def _sorted(c: Call) -> Sequence[Value]:
-    x = c.tensor()
-    at = c.axis("dim", x.rank, -1)
-    return ranked(c.b, x, at, x.shape[at], largest=c.flag("descending"), kind=ElementType.INT64)
 
 
 def _of_rank(c: Call) -> Sequence[Value]:
-    x = c.tensor()
+    x = c.input()
     return _element_in_order(c, x, c.axis("dim", x.rank, -1), c.integer("k") - 1)
 
 
 def _median(c: Call) -> Sequence[Value]:
     """The middle element in order, of two the smaller; along an axis with its position."""
-    x = c.tensor()
+    x = c.input()
     if c.given("dim"):
         at = c.axis("dim", x.rank)
         found = _middle(c, x, at)
@@ -71,14 +72,13 @@ def _element_in_order(c: Call, x: Value, at: int, rank: int) -> Sequence[Value]:
 
 def _searched(c: Call) -> Sequence[Value]:
     """``searchsorted``: where values belong in sorted rows, or all of them in one row."""
-    if c.given("sorter"):
-        raise Refused("rows in an order of their own")
+    refuse_if(c.given("sorter"), "rows in an order of their own")
     equal_too = c.flag("right") or c.text("side", "left") == "right"
-    return only(_placed_in_order(c, c.tensor("sorted_sequence"), equal_too=equal_too))
+    return only(_placed_in_order(c, c.input("sorted_sequence"), equal_too=equal_too))
 
 
 def _bucket(c: Call) -> Sequence[Value]:
-    return only(_placed_in_order(c, c.tensor("boundaries"), equal_too=c.flag("right")))
+    return only(_placed_in_order(c, c.input("boundaries"), equal_too=c.flag("right")))
 
 
 def _placed_in_order(c: Call, rows: Value, *, equal_too: bool) -> Value:
@@ -90,9 +90,20 @@ def _placed_in_order(c: Call, rows: Value, *, equal_too: bool) -> Value:
     return reshaped(c.b, found, values.shape) if one else found
 
 
+_sorted = op(
+    ranked,
+    X,
+    at("dim", -1),
+    From(lambda c: c.input().shape[c.axis("dim", c.input().rank, -1)]),
+    largest=flag("descending"),
+    kind=ElementType.INT64,
+)
+
 OPERATIONS = operations(
     {
-        "topk": _top,
+        "topk": op(
+            ranked, X, at("dim", -1), integer("k"), largest=flag("largest", True), kind=ElementType.INT64
+        ),
         "sort": _sorted,
         "argsort": lambda c: _sorted(c)[1:],
         "median": _median,

@@ -7,48 +7,50 @@ from math import prod
 
 import numpy as np
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import check_constant
-from polyloom.frontends.graph.context import only
-from polyloom.frontends.graph.operations.convolution import Window
-from polyloom.frontends.graph.operations.elementwise import mapped
-from polyloom.frontends.graph.operations.movement import reshaped
-from polyloom.frontends.graph.operations.patches import columns_added, patches
-from polyloom.frontends.graph.operations.pooling import (
+from polyloom.frontends.graph.core import (
+    Combine,
+    Value,
+    Window,
+    along,
     average_pool,
     average_pool_gradient,
+    check_constant,
+    columns_added,
     first_maximum,
     flat_positions,
+    mapped,
     max_pool,
     max_pool_gradient,
     maxima_of_parts,
+    only,
+    patches,
     places_in_parts,
     pooled,
+    refuse_if,
+    reshaped,
+    scalar,
+    squeezed,
     unpooled,
+    unsqueezed,
     with_ceiling,
 )
-from polyloom.frontends.graph.operations.resizing import along
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, squeezed, unsqueezed
 from polyloom.frontends.torch.call import Call, Lowering, operations
-from polyloom.ir.program import Combine
 
 
 def _images(x: Value, rank: int) -> Value:
-    if x.rank not in (rank + 1, rank + 2):
-        raise Refused(f"data of rank {x.rank} for a window of {rank} axes")
+    refuse_if(x.rank not in (rank + 1, rank + 2), f"data of rank {x.rank} for a window of {rank} axes")
     return x if x.rank == rank + 2 else unsqueezed(x, [0])
 
 
 def _given(c: Call, found: Value, rank: int) -> Value:
     """Return a result without a batch where the data have none."""
-    return found if c.tensor().rank == rank + 2 else squeezed(found, [0])
+    return found if c.input().rank == rank + 2 else squeezed(found, [0])
 
 
 def _window(c: Call, rank: int) -> Window:
     """Return the window without the padding that ``ceil_mode`` brings."""
     sizes = c.spatial("kernel_size", rank, 1)
-    strides = c.integers("stride", ()) or sizes
+    strides = c.numbers("stride", ()) or sizes
     strides = strides * rank if len(strides) == 1 else strides
     pads = c.spatial("padding", rank, 0)
     window = Window(sizes, strides, c.spatial("dilation", rank, 1), pads, pads)
@@ -64,7 +66,7 @@ def _max_pool(rank: int) -> Lowering:
     """Return max pooling; with two results the second is the position in the plane."""
 
     def lowering(c: Call) -> Sequence[Value]:
-        x = _images(c.tensor(), rank)
+        x = _images(c.input(), rank)
         window = _ceiled(c, _window(c, rank), x.shape[2:])
         found = max_pool(c.b, x, window)
         if c.results == 1:
@@ -81,7 +83,7 @@ def _places(c: Call, x: Value, window: Window, found: Value) -> Value:
 
 def _max_pool_gradient(rank: int) -> Lowering:
     def lowering(c: Call) -> Sequence[Value]:
-        x, dy = _images(c.tensor(), rank), _images(c.tensor("grad_output"), rank)
+        x, dy = _images(c.input(), rank), _images(c.input("grad_output"), rank)
         window = _ceiled(c, _window(c, rank), x.shape[2:])
         maxima = max_pool(c.b, x, window)
         return only(_given(c, max_pool_gradient(c.b, x, maxima, dy, window), rank))
@@ -91,8 +93,8 @@ def _max_pool_gradient(rank: int) -> Lowering:
 
 def _max_unpool(rank: int) -> Lowering:
     def lowering(c: Call) -> Sequence[Value]:
-        x, places = _images(c.tensor(), rank), _images(c.tensor("indices"), rank)
-        shape = (*x.shape[:2], *c.integers("output_size")[-rank:])
+        x, places = _images(c.input(), rank), _images(c.input("indices"), rank)
+        shape = (*x.shape[:2], *c.numbers("output_size")[-rank:])
         check_constant(shape, x.type.size)
         return only(_given(c, unpooled(c.b, x, places, shape), rank))
 
@@ -104,7 +106,7 @@ def _max_unpool(rank: int) -> Lowering:
 
 def _to_columns(c: Call) -> Sequence[Value]:
     """im2col: ``y[n][c, r, s][i, j]``."""
-    x = _images(c.tensor(), 2)
+    x = _images(c.input(), 2)
     found = patches(c.b, x, _window(c, 2))
     shape = (x.shape[0], prod(found.shape[1:4]), prod(found.shape[4:]))
     return only(_without_batch(c, reshaped(c.b, found, shape)))
@@ -112,7 +114,7 @@ def _to_columns(c: Call) -> Sequence[Value]:
 
 def _from_columns(c: Call) -> Sequence[Value]:
     """col2im: what columns hold of an element is added."""
-    x, window, shape = c.tensor(), _window(c, 2), c.spatial("output_size", 2, 1)
+    x, window, shape = c.input(), _window(c, 2), c.spatial("output_size", 2, 1)
     x = x if x.rank == 3 else unsqueezed(x, [0])
     check_constant(shape, x.type.size)
     return only(_without_batch(c, columns_added(c.b, x, shape, window)))
@@ -120,13 +122,13 @@ def _from_columns(c: Call) -> Sequence[Value]:
 
 def _without_batch(c: Call, found: Value) -> Value:
     """Return columns of an image, or an image of columns, without a batch where the operand has none."""
-    has_batch = c.tensor().rank == (4 if found.rank == 3 else 3)
+    has_batch = c.input().rank == (4 if found.rank == 3 else 3)
     return found if has_batch else squeezed(found, [0])
 
 
 def _average_pool(rank: int) -> Lowering:
     def lowering(c: Call) -> Sequence[Value]:
-        x = _images(c.tensor(), rank)
+        x = _images(c.input(), rank)
         plain = _window(c, rank)
         window = _ceiled(c, plain, x.shape[2:])
         if c.given("divisor_override"):
@@ -141,9 +143,8 @@ def _average_pool(rank: int) -> Lowering:
 
 def _average_pool_gradient(rank: int) -> Lowering:
     def lowering(c: Call) -> Sequence[Value]:
-        x, dy = _images(c.tensor(), rank), _images(c.tensor("grad_output"), rank)
-        if c.given("divisor_override"):
-            raise Refused("a gradient with a divisor of its own")
+        x, dy = _images(c.input(), rank), _images(c.input("grad_output"), rank)
+        refuse_if(c.given("divisor_override"), "a gradient with a divisor of its own")
         plain = _window(c, rank)
         window = _ceiled(c, plain, x.shape[2:])
         counted = plain if c.flag("count_include_pad", True) else None
@@ -166,17 +167,16 @@ def _even(x: Value, shape: Sequence[int]) -> Window | None:
 
 
 def _shape(c: Call, x: Value, rank: int) -> tuple[int, ...]:
-    given: tuple[int | None, ...] = c.argument("output_size")
+    given: tuple[int | None, ...] = c.attribute("output_size")
     listed = given if isinstance(given, tuple) else (given,) * rank
-    if len(listed) not in (1, rank):
-        raise Refused(f"{len(listed)} sizes of {rank} axes")
+    refuse_if(len(listed) not in (1, rank), f"{len(listed)} sizes of {rank} axes")
     listed = listed if len(listed) == rank else listed * rank
     return tuple(x.shape[2 + k] if n is None else int(n) for k, n in enumerate(listed))
 
 
 def _adaptive_average(rank: int) -> Lowering:
     def lowering(c: Call) -> Sequence[Value]:
-        x = _images(c.tensor(), rank)
+        x = _images(c.input(), rank)
         shape = _shape(c, x, rank)
         window = _even(x, shape)
         found = _by_matrices(c, x, shape) if window is None else average_pool(c.b, x, window, None)
@@ -194,8 +194,7 @@ def _by_matrices(c: Call, x: Value, shape: Sequence[int]) -> Value:
 
 
 def _shares(old: int, new: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    if new < 1:
-        raise Refused(f"{new} parts")
+    refuse_if(new < 1, f"{new} parts")
     found = np.zeros((new, old))
     for i in range(new):
         first, last = i * old // new, -(-(i + 1) * old // new)
@@ -205,7 +204,7 @@ def _shares(old: int, new: int) -> np.ndarray[tuple[int, int], np.dtype[np.float
 
 def _adaptive_max(rank: int) -> Lowering:
     def lowering(c: Call) -> Sequence[Value]:
-        x = _images(c.tensor(), rank)
+        x = _images(c.input(), rank)
         shape = _shape(c, x, rank)
         window = _even(x, shape)
         if window is None:
@@ -224,7 +223,7 @@ def _adaptive_max_gradient(rank: int) -> Lowering:
     """Each gradient goes to the place of its maximum; parts overlap, so they are added."""
 
     def lowering(c: Call) -> Sequence[Value]:
-        x, dy, places = (_images(c.tensor(n), rank) for n in ("self", "grad_output", "indices"))
+        x, dy, places = (_images(c.input(n), rank) for n in ("self", "grad_output", "indices"))
         return only(_given(c, unpooled(c.b, dy, places, x.shape, Combine.ADD), rank))
 
     return lowering
@@ -232,7 +231,7 @@ def _adaptive_max_gradient(rank: int) -> Lowering:
 
 def _adaptive_gradient(rank: int) -> Lowering:
     def lowering(c: Call) -> Sequence[Value]:
-        x, dy = _images(c.tensor(), rank), _images(c.tensor("grad_output"), rank)
+        x, dy = _images(c.input(), rank), _images(c.input("grad_output"), rank)
         window = _even(x, dy.shape[2:])
         if window is not None:
             return only(_given(c, average_pool_gradient(c.b, x.shape, dy, window), rank))

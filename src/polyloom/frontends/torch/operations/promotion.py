@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from polyloom.frontends.graph.core import ElementType
 from polyloom.frontends.torch.call import Call
-from polyloom.ir.types import ElementType
 
 
 def _kind(kind: ElementType) -> int:
@@ -30,11 +30,11 @@ def common_type(c: Call, *names: str) -> ElementType:
     ranked: list[ElementType | None] = [None, None, None]
     for name in names:
         if c.is_tensor(name):
-            value = c.tensor(name)
+            value = c.input(name)
             place = 0 if value.rank else 1
             ranked[place] = _joined(ranked[place], value.type)
         else:
-            ranked[2] = _joined(ranked[2], _of_number(c.argument(name)))
+            ranked[2] = _joined(ranked[2], _of_number(c.attribute(name)))
     total: ElementType | None = None
     for kind in ranked:
         if kind is not None and (total is None or _kind(kind) > _kind(total)):

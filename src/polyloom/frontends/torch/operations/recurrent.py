@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder
-from polyloom.frontends.graph.functions import relu
-from polyloom.frontends.graph.operations.contraction import einsum
-from polyloom.frontends.graph.operations.elementwise import mapped
-from polyloom.frontends.graph.operations.movement import concatenated, split_parts, stacked
-from polyloom.frontends.graph.operations.unrolling import check_steps
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, selected, squeezed, transposed, unsqueezed
+from polyloom.frontends.graph.core import (
+    Builder,
+    Expression,
+    Value,
+    check_steps,
+    concatenated,
+    einsum,
+    mapped,
+    refuse_if,
+    relu,
+    scalar,
+    selected,
+    split_parts,
+    squeezed,
+    stacked,
+    transposed,
+    unsqueezed,
+)
 from polyloom.frontends.torch.call import Call, Lowering, operations
-from polyloom.ir.expressions import Expression
 
 States = tuple[Value, ...]
 Step = Callable[[Builder, Value, Value, States], States]
@@ -30,11 +38,15 @@ def _lstm_step(b: Builder, xw: Value, hw: Value, states: States) -> States:
         g = scalar.tanh(scalar.add(p[2], p[5]))
         return scalar.add(scalar.multiply(f, p[6]), scalar.multiply(i, g))
 
-    def hidden(x: Expression, h: Expression, s: Expression) -> Expression:
-        return scalar.multiply(scalar.sigmoid(scalar.add(x, h)), scalar.tanh(s))
-
     new = mapped(b, cell, xi, xf, xg, hi, hf, hg, states[1], hint="cell")
-    return mapped(b, hidden, xo, ho, new, hint="hidden"), new
+    return mapped(
+        b,
+        lambda x, h, s: scalar.multiply(scalar.sigmoid(scalar.add(x, h)), scalar.tanh(s)),
+        xo,
+        ho,
+        new,
+        hint="hidden",
+    ), new
 
 
 def _gru_step(b: Builder, xw: Value, hw: Value, states: States) -> States:
@@ -85,12 +97,15 @@ def _layers(step: Step, kinds: int) -> Lowering:
     """Return the operation of layers of cells with ``kinds`` states each."""
 
     def lowering(c: Call) -> Sequence[Value]:
-        if "input" not in c.arguments or "batch_sizes" in c.arguments:
-            raise Refused("sequences of several lengths, packed")
-        if c.flag("train") and c.number("dropout", 0) != 0:
-            raise Refused("random numbers: export the module in `eval()` mode")
-        x = c.tensor("input")
-        start = c.tensors("hx") if kinds == 2 else [c.tensor("hx")]
+        refuse_if(
+            "input" not in c.arguments or "batch_sizes" in c.arguments, "sequences of several lengths, packed"
+        )
+        refuse_if(
+            c.flag("train") and c.number("dropout", 0) != 0,
+            "random numbers: export the module in `eval()` mode",
+        )
+        x = c.input("input")
+        start = c.tensors("hx") if kinds == 2 else [c.input("hx")]
         if x.rank == 2:
             wide = [unsqueezed(v, [1]) for v in (x, *start)]
             return [squeezed(v, [1]) for v in _all_layers(c, step, wide[0], wide[1:])]
@@ -107,8 +122,10 @@ def _all_layers(c: Call, step: Step, x: Value, start: Sequence[Value]) -> Sequen
     layers = c.integer("num_layers")
     plain = 4 if c.flag("has_biases", True) else 2
     each = len(weights) // max(1, ways * layers)
-    if len(weights) != each * ways * layers or each not in (plain, plain + 1) or x.shape[0] == 0:
-        raise Refused(f"{len(weights)} weights of {layers} layers")
+    refuse_if(
+        len(weights) != each * ways * layers or each not in (plain, plain + 1) or x.shape[0] == 0,
+        f"{len(weights)} weights of {layers} layers",
+    )
     ends: list[States] = []
     for layer in range(layers):
         sides = []
@@ -128,10 +145,10 @@ def _cell(step: Step, kinds: int) -> Lowering:
     """Return the operation of one step of a cell with ``kinds`` states."""
 
     def lowering(c: Call) -> Sequence[Value]:
-        x = c.tensor("input")
-        states = tuple(c.tensors("hx") if kinds == 2 else [c.tensor("hx")])
+        x = c.input("input")
+        states = tuple(c.tensors("hx") if kinds == 2 else [c.input("hx")])
         names = ("w_ih", "w_hh", "b_ih", "b_hh")
-        weights = [c.tensor(n) for n in names if c.given(n)]
+        weights = [c.input(n) for n in names if c.given(n)]
         return _run(c.b, step, unsqueezed(x, [0]), weights, states, backwards=False)[1]
 
     return lowering

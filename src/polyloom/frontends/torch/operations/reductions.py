@@ -5,28 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from polyloom.frontends.graph import scalar
-from polyloom.frontends.graph.builder import Builder, Function
-from polyloom.frontends.graph.context import only
-from polyloom.frontends.graph.functions import softplus
-from polyloom.frontends.graph.operations.elementwise import broadcast, cast, mapped
-from polyloom.frontends.graph.operations.movement import reshaped
-from polyloom.frontends.graph.operations.normalisation import centred
-from polyloom.frontends.graph.operations.reductions import (
+from polyloom.frontends.graph.core import (
+    Builder,
+    Combine,
+    CompareOp,
+    ElementType,
+    Expression,
+    Function,
+    Value,
+    X,
     arg_extreme,
+    at,
+    broadcast,
+    cast,
+    centred,
     cumulative,
     cumulative_extreme,
     cumulative_log_sum,
+    flag,
+    mapped,
     mean,
+    only,
+    op,
     reduced,
+    refuse_if,
+    reshaped,
+    scalar,
+    softplus,
+    squeezed,
+    unsqueezed,
     variance,
 )
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value, squeezed, unsqueezed
+from polyloom.frontends.torch.arguments import AXES, SELF
 from polyloom.frontends.torch.call import Call, Lowering, operations
-from polyloom.ir.expressions import CompareOp, Expression
-from polyloom.ir.program import Combine
-from polyloom.ir.types import ElementType
 
 
 def _same(x: Expression) -> Expression:
@@ -35,12 +46,7 @@ def _same(x: Expression) -> Expression:
 
 def _reduction(combine: Combine, function: Function = _same) -> Lowering:
     """Return a reduction in the type of the result along ``dim``, or along all axes."""
-
-    def lowering(c: Call) -> Sequence[Value]:
-        x = c.operand("self", c.type)
-        return only(reduced(c.b, combine, x, c.axes("dim", x.rank), function, keep=c.flag("keepdim")))
-
-    return lowering
+    return op(reduced, combine, SELF, AXES, function, keep=flag("keepdim"))
 
 
 def _extreme(*, largest: bool) -> Lowering:
@@ -51,14 +57,13 @@ def _extreme(*, largest: bool) -> Lowering:
         if c.is_tensor("other"):
             function = scalar.maximum if largest else scalar.minimum
             return only(mapped(c.b, function, c.operand("self", c.type), c.operand("other", c.type)))
-        x = c.tensor()
+        x = c.input()
         kind = x.type
         if kind is ElementType.BOOL:
             x = cast(c.b, x, ElementType.UINT8, "digits")
         if not c.given("dim"):
             return only(cast(c.b, reduced(c.b, combine, x, range(x.rank), keep=False), kind))
-        if x.rank == 0:
-            raise Refused("an axis of a scalar")
+        refuse_if(x.rank == 0, "an axis of a scalar")
         at = c.axis("dim", x.rank)
         found = reduced(c.b, combine, x, [at], keep=c.flag("keepdim"), hint="values")
         place = arg_extreme(c.b, x, at, largest=largest, last=False, kind=ElementType.INT64)
@@ -69,7 +74,7 @@ def _extreme(*, largest: bool) -> Lowering:
 
 def _position(*, largest: bool) -> Lowering:
     def lowering(c: Call) -> Sequence[Value]:
-        x = c.tensor()
+        x = c.input()
         flat = x if c.given("dim") else reshaped(c.b, x, [x.size])
         at = c.axis("dim", flat.rank, 0)
         place = arg_extreme(c.b, flat, at, largest=largest, last=False, kind=c.type)
@@ -94,23 +99,22 @@ def _amount(combine: Combine) -> Lowering:
     return lowering
 
 
-def _mean(c: Call) -> Sequence[Value]:
-    x = c.operand("self", c.type)
-    return only(mean(c.b, x, c.axes("dim", x.rank), keep=c.flag("keepdim")))
-
-
 def _spread(*, root: bool, with_mean: bool = False) -> Lowering:
     """Return the variance or its root; ``correction`` (or ``unbiased``) tells what it is divided by."""
 
     def lowering(c: Call) -> Sequence[Value]:
-        x = c.tensor()
+        x = c.input()
         at = c.axes("dim", x.rank)
-        correction = c.argument("correction", 1) if "unbiased" not in c.arguments else int(c.flag("unbiased"))
+        correction = (
+            c.attribute("correction", 1) if "unbiased" not in c.arguments else int(c.flag("unbiased"))
+        )
         count = 1
         for k in at:
             count *= x.shape[k]
-        if count <= correction or correction != int(correction):
-            raise Refused(f"a variance of {count} elements with the correction {correction}")
+        refuse_if(
+            count <= correction or correction != int(correction),
+            f"a variance of {count} elements with the correction {correction}",
+        )
         middle, without = centred(c.b, x, at)
         found = variance(c.b, without, at, int(correction))
         found = mapped(c.b, scalar.sqrt, found) if root else found
@@ -142,8 +146,7 @@ def _norm_parts(order: float) -> tuple[Function, Function]:
         return scalar.absolute, _same
     if order == 2:
         return scalar.square, scalar.sqrt
-    if not 0 < order < float("inf"):
-        raise Refused(f"the norm of order {order}")
+    refuse_if(not 0 < order < float("inf"), f"the norm of order {order}")
     power = lambda v: scalar.power(scalar.absolute(v), order)  # noqa: E731
     return power, lambda v: scalar.power(v, 1 / order)
 
@@ -175,11 +178,7 @@ def _cumulative(function: Callable[[Builder, Value, int], Value]) -> Lowering:
 
 
 def _cumulative_extreme(*, largest: bool) -> Lowering:
-    def lowering(c: Call) -> Sequence[Value]:
-        x = c.tensor()
-        return cumulative_extreme(c.b, x, c.axis("dim", x.rank), ElementType.INT64, largest=largest)
-
-    return lowering
+    return op(cumulative_extreme, X, at("dim"), ElementType.INT64, largest=largest)
 
 
 # -- losses: 0 none, 1 mean, 2 sum
@@ -212,7 +211,7 @@ def _loss(function: Function, *more: str) -> Lowering:
 
 def _smooth(c: Call) -> Sequence[Value]:
     """Smooth L1 and Huber: squares below ``beta`` (``delta``), lines above."""
-    huber = "huber" in c.context.node.op
+    huber = "huber" in c.node.op
     bound = c.number("delta" if huber else "beta", 1)
     factor = bound if huber else 1.0
 
@@ -257,7 +256,7 @@ def _difference(x: Expression, y: Expression) -> Expression:
 
 
 def _both_extremes(c: Call) -> Sequence[Value]:
-    x = c.tensor()
+    x = c.input()
     at = c.axes("dim", x.rank)
     extremes = (Combine.MINIMUM, Combine.MAXIMUM)
     return [reduced(c.b, combine, x, at, keep=c.flag("keepdim")) for combine in extremes]
@@ -272,19 +271,17 @@ def _count(c: Call) -> Sequence[Value]:
 def _distances(c: Call) -> Sequence[Value]:
     """``cdist``: the norm of the difference of each row of one and each row of the other."""
     left, right, order = (
-        unsqueezed(c.tensor("x1"), [-1 + c.tensor("x1").rank]),
-        c.tensor("x2"),
+        unsqueezed(c.input("x1"), [-1 + c.input("x1").rank]),
+        c.input("x2"),
         c.number("p", 2),
     )
     right = unsqueezed(right, [right.rank - 2])
     each, root = _norm_parts(order)
     wide = broadcast([left, right])
     last = wide[0].rank - 1
-
-    def part(x: Expression, y: Expression) -> Expression:
-        return each(_difference(x, y))
-
-    total = reduced(c.b, Combine.ADD, wide, [last], part, keep=False, hint="powers")
+    total = reduced(
+        c.b, Combine.ADD, wide, [last], lambda x, y: each(_difference(x, y)), keep=False, hint="powers"
+    )
     return only(mapped(c.b, root, total))
 
 
@@ -300,7 +297,7 @@ OPERATIONS = operations(
         "argmin": _position(largest=False),
         "any": _amount(Combine.MAXIMUM),
         "all": _amount(Combine.MINIMUM),
-        "mean": _mean,
+        "mean": op(mean, SELF, AXES, keep=flag("keepdim")),
         "var": _spread(root=False),
         "std": _spread(root=True),
         "var_mean": _spread(root=False, with_mean=True),

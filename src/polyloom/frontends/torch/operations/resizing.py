@@ -7,18 +7,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from polyloom.frontends.graph.builder import check_constant
-from polyloom.frontends.graph.context import only
-from polyloom.frontends.graph.operations.movement import taken
-from polyloom.frontends.graph.operations.resizing import Axis, Method, along, check_places, weights
-from polyloom.frontends.graph.operations.sampling import affine_grid, sampled
-from polyloom.frontends.graph.refusal import Refused
-from polyloom.frontends.graph.values import Value
+from polyloom.frontends.graph.core import (
+    Axis,
+    Method,
+    Value,
+    affine_grid,
+    along,
+    check_constant,
+    check_places,
+    only,
+    refuse_if,
+    sampled,
+    taken,
+    weights,
+)
 from polyloom.frontends.torch.call import Call, Lowering, operations
 
 
 def _operand(c: Call) -> Value:
-    return c.tensor("input" if "input" in c.arguments else "self")
+    return c.input("input" if "input" in c.arguments else "self")
 
 
 def _sizes(c: Call, x: Value) -> list[tuple[int, float]]:
@@ -30,13 +37,14 @@ def _sizes(c: Call, x: Value) -> list[tuple[int, float]]:
     names = (
         ["scales"] if rank == 1 and "scales" in c.arguments else ["scales_d", "scales_h", "scales_w"][-rank:]
     )
-    factors = tuple(c.argument("scale_factors") or [c.argument(n) for n in names])
+    factors = tuple(c.attribute("scale_factors") or [c.attribute(n) for n in names])
     if c.given("output_size"):
-        shape = c.integers("output_size")
+        shape = c.numbers("output_size")
     else:
         shape = tuple(int(n * f) for n, f in zip(x.shape[2:], factors, strict=True))
-    if len(shape) != rank or len(factors) != rank or min(shape) < 1:
-        raise Refused(f"{len(shape)} sizes of {rank} axes")
+    refuse_if(
+        len(shape) != rank or len(factors) != rank or min(shape) < 1, f"{len(shape)} sizes of {rank} axes"
+    )
     pairs = zip(shape, factors, x.shape[2:], strict=True)
     return [(new, 1 / factor if factor else old / new) for new, factor, old in pairs]
 
@@ -78,16 +86,17 @@ _MODES, _PADDINGS = ("linear", "nearest", "cubic"), ("zeros", "border", "reflect
 
 def _grid_sampled(c: Call) -> Sequence[Value]:
     mode, padding = c.integer("interpolation_mode", 0), c.integer("padding_mode", 0)
-    if not (0 <= mode < len(_MODES) and 0 <= padding < len(_PADDINGS)):
-        raise Refused(f"mode {mode} with padding {padding}")
-    x, grid, corners = c.tensor("input"), c.tensor("grid"), c.flag("align_corners")
+    refuse_if(
+        not (0 <= mode < len(_MODES) and 0 <= padding < len(_PADDINGS)), f"mode {mode} with padding {padding}"
+    )
+    x, grid, corners = c.input("input"), c.input("grid"), c.flag("align_corners")
     return only(sampled(c.b, x, grid, _MODES[mode], _PADDINGS[padding], corners=corners))
 
 
 def _affine_grid(c: Call) -> Sequence[Value]:
-    shape = c.integers("size")
+    shape = c.numbers("size")
     check_constant(shape, 8)
-    return only(affine_grid(c.b, c.tensor("theta"), shape, corners=c.flag("align_corners")))
+    return only(affine_grid(c.b, c.input("theta"), shape, corners=c.flag("align_corners")))
 
 
 _LINEAR, _CUBIC = Method("linear"), Method("cubic")
