@@ -79,7 +79,7 @@ def analyse_layer(
     wanted = simd if options.mode is not SimdMode.OFF else ()
     missed = [r for a in wanted if (r := missed_remark(a)) is not None]
     remarks = (*graph.remarks, *missed)
-    beyond = (*(r for a in simd for r in extension_remarks(a)), *layout_remarks(program, laid_out))
+    used = (*(r for a in simd for r in extension_remarks(a)), *layout_remarks(program, laid_out))
     return LayerAnalysis(
         program=program,
         mapping=border.compute,
@@ -91,7 +91,7 @@ def analyse_layer(
         arrays=laid_out,
         simd=simd,
         remarks=remarks,
-        beyond=beyond,
+        extension_remarks=used,
     )
 
 

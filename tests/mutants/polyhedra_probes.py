@@ -17,7 +17,7 @@ from polyloom.polyhedra.box_hull import box_hull
 from polyloom.polyhedra.compression import variable_compression
 from polyloom.polyhedra.loops.generate import CodeBuilder
 from polyloom.polyhedra.loops.meaning import only_in_one
-from polyloom.polyhedra.simplify import plainly, settled
+from polyloom.polyhedra.simplify import plainly, with_explicit_divs
 
 _DIM = isl.dim_type
 SEEDS = range(80)
@@ -112,7 +112,7 @@ def simplified() -> None:
     for text in SETS:
         points = isl.Set(text)
         assert plainly(points).is_equal(points)
-        assert settled(points).is_equal(points)
+        assert with_explicit_divs(points).is_equal(points)
 
 
 def straightened() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from test_beyond import BAND, Made, only, used
+from test_extended_strategies import BAND, Made, only, used
 
 from polyloom.wafer.machine.options import Extension
 

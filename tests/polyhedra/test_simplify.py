@@ -5,7 +5,7 @@ from __future__ import annotations
 import islpy as isl
 import pytest
 
-from polyloom.polyhedra.simplify import plainly, settled
+from polyloom.polyhedra.simplify import plainly, with_explicit_divs
 
 SETS = [
     "{ [o, i] : 0 <= o <= 9 and exists (e : 4i - 8 <= e <= 30 and 0 <= e and 8*floor(e/4) <= 3 - o + 2e) }",
@@ -21,7 +21,7 @@ def divisions(points: isl.Set) -> int:
 
 @pytest.mark.parametrize("text", SETS)
 def test_the_points_stay(text: str) -> None:
-    assert settled(isl.Set(text)).is_equal(isl.Set(text))
+    assert with_explicit_divs(isl.Set(text)).is_equal(isl.Set(text))
     assert plainly(isl.Set(text)).is_equal(isl.Set(text))
 
 
@@ -29,14 +29,14 @@ def test_what_is_settled_does_not_grow_by_what_it_has() -> None:
     points = isl.Set(SETS[0])
     low, high = isl.Set("{ [o, i] : i <= 7 }"), isl.Set("{ [o, i] : i >= 2 }")
     plain = points.intersect(low).intersect(points.intersect(high))
-    sparing = settled(points).intersect(low).intersect(settled(points).intersect(high))
+    sparing = with_explicit_divs(points).intersect(low).intersect(with_explicit_divs(points).intersect(high))
     assert sparing.is_equal(plain)
     assert divisions(plain) > divisions(points) >= divisions(sparing)
 
 
 def test_relations_too() -> None:
     relation = isl.Map("{ [i] -> [j] : exists (e : 3e <= i + j <= 3e + 1 and 0 <= j <= e <= 9) }")
-    assert settled(relation).is_equal(relation)
+    assert with_explicit_divs(relation).is_equal(relation)
 
 
 def test_a_condition_that_always_holds_leaves_a_box_plain() -> None:

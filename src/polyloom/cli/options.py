@@ -90,7 +90,7 @@ def simd_option(function: _F) -> _F:
         "simd_without",
         type=click.Choice([extension.value for extension in Extension]),
         multiple=True,
-        help=f"Switch off a step beyond the paper; several are possible. {_extensions()}",
+        help=f"Switch off an extension of the paper's SIMD; several are possible. {_extensions()}",
     )
     return mode(off(function))
 

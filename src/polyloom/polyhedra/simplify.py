@@ -19,7 +19,7 @@ def plainly(points: isl.Set) -> isl.Set:
     return hull if hull.is_subset(points) else points
 
 
-def settled(points: _Points) -> _Points:
+def with_explicit_divs(points: _Points) -> _Points:
     """Return the same points with each variable of its own ("there is an e such that ...") as a quotient.
 
     isl takes equal quotients for one, and such variables never: each intersection with a set that has them

@@ -20,7 +20,7 @@ class LayerAnalysis:
 
     ``reductions``: the shapes that were chosen for reductions along lines.
     ``arrays_before`` and ``arrays``: local memory before and after extra instances enlarged it.
-    ``remarks``: missed optimisations; ``beyond``: a remark on each step beyond the paper that took part.
+    ``remarks``: missed optimisations; ``extension_remarks``: one for each extension that is used.
     """
 
     program: Program
@@ -33,4 +33,4 @@ class LayerAnalysis:
     arrays: dict[str, LocalArray]
     simd: tuple[SimdAnalysis, ...]
     remarks: tuple[Diagnostic, ...]
-    beyond: tuple[Diagnostic, ...] = ()
+    extension_remarks: tuple[Diagnostic, ...] = ()

@@ -44,12 +44,12 @@ def analysed(text: str, map_text: str, *without: Extension) -> LayerAnalysis:
 def test_a_matrix_that_is_read_by_columns_is_transposed() -> None:
     analysis = analysed(FF, COLUMNS)
     assert analysis.arrays["W"].order == (1, 0)
-    assert "simd-transposed-arrays" in {remark.code for remark in analysis.beyond}
+    assert "simd-transposed-arrays" in {remark.code for remark in analysis.extension_remarks}
     assert cycles_if_right(analysis) < cycles_if_right(analysed(FF, COLUMNS, *LAYOUTS))
 
 
 def test_what_is_said_of_a_layout_stands_where_its_tensor_is_declared() -> None:
-    remarks = analysed(FF, COLUMNS).beyond
+    remarks = analysed(FF, COLUMNS).extension_remarks
     assert {str(r.span) for r in remarks if "`W`" in r.message} == {"S.lair:1:11"}
 
 
@@ -134,7 +134,7 @@ def test_sources_in_one_bank_are_moved_apart() -> None:
     apart, together = analysed(text, ONE % "i"), analysed(text, ONE % "i", Extension.BANK_PADDING)
     (role,) = compile_program(apart, load_machine("cs2")).roles
     assert role.offset("a_local") // 2 % 4 != role.offset("b_local") // 2 % 4
-    assert "simd-bank-padding" in {remark.code for remark in apart.beyond}
+    assert "simd-bank-padding" in {remark.code for remark in apart.extension_remarks}
     assert cycles_if_right(apart) == cycles_if_right(together) - 16
 
 
@@ -143,7 +143,7 @@ def test_banks_that_change_nothing_are_left_alone() -> None:
     text = "lair S(): float16 a[4][3], float16 b[4][5] -> float16 c[4][3]\n"
     text += "{ all (i, j) in (4, 3) c[i][j] = a[i][j] * b[i][2*j] }"
     analysis = analysed(text, ONE % "i, j", *LAYOUTS)
-    assert not analysis.beyond
+    assert not analysis.extension_remarks
     assert {array.bank for array in analysis.arrays.values()} == {None}
 
 

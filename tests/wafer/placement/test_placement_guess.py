@@ -10,7 +10,7 @@ from polyloom.diagnostics import Source
 from polyloom.ir.program import Program
 from polyloom.pipeline import analyse_layer, complete_mapping
 from polyloom.wafer.machine.model import load_machine
-from polyloom.wafer.placement.boxes import LocalBox, Wishes, elements, local_box, used_elements
+from polyloom.wafer.placement.boxes import LocalBox, Movement, elements, local_box, used_elements
 from polyloom.wafer.placement.candidates import SearchOptions
 from polyloom.wafer.placement.choose import Choice
 from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile, unit
@@ -35,10 +35,10 @@ def tiled(rank: int, k: int, extent: int, size: int) -> Coordinate:
 def test_a_guess_is_of_the_size_of_the_estimate(layer: Layer) -> None:
     program = layer.program()
     mapping = layer.mapping(program)
-    wishes = Wishes(tuple(mapping.inputs), tuple(mapping.outputs), mapping.sparse)
+    movement = Movement(tuple(mapping.inputs), tuple(mapping.outputs), mapping.sparse)
     places = [place_of(s, mapping.placement[s.name]) for s in program.statements]
     compiled = compile_program(analyse_layer(program, mapping, SimdOptions(machine=CS2)), CS2)
-    guess = Guesser(program, wishes, CS2, may_wait=False).guess(places)
+    guess = Guesser(program, movement, CS2, may_wait=False).guess(places)
     assert 0.4 < guess.cycles / estimated_cycles(compiled) < 1.3
 
 
@@ -123,8 +123,8 @@ def test_a_stream_does_not_drive_what_waits_for_its_end() -> None:
                            "  all (i) in (8) s[i] = x[i] * 2\n"
                            "  all (i) in (8) y[i] += s[i] * x[i]\n}\n")  # fmt: skip
     place = Place(Coordinate(), Coordinate())
-    guesser = Guesser(program, Wishes(("x",), ("y",), ()), CS2)
-    stored = Guesser(program, Wishes((), ("y",), ()), CS2)
+    guesser = Guesser(program, Movement(("x",), ("y",), ()), CS2)
+    stored = Guesser(program, Movement((), ("y",), ()), CS2)
     assert guesser.guess([place, place]).cycles > stored.guess([place, place]).cycles
 
 
@@ -134,7 +134,7 @@ def test_what_is_moved_costs_more_than_what_stays() -> None:
                            "  all (i, j) in (8, 8) y[i][j] = h[i][j] + 1\n}\n")  # fmt: skip
     rows = Place(Coordinate(), tiled(2, 0, 8, 2))
     columns = Place(Coordinate(), tiled(2, 1, 8, 2))
-    guesser = Guesser(program, Wishes(("x",), ("y",), ()), CS2)
+    guesser = Guesser(program, Movement(("x",), ("y",), ()), CS2)
     assert guesser.guess([rows, columns]).cycles > 1.5 * guesser.guess([rows, rows]).cycles
 
 

@@ -17,7 +17,7 @@ import islpy as isl
 from polyloom.diagnostics import Diagnostic, Unsupported, error
 from polyloom.ir.program import Program
 from polyloom.polyhedra.effort import naming
-from polyloom.polyhedra.simplify import settled
+from polyloom.polyhedra.simplify import with_explicit_divs
 from polyloom.polyhedra.text.points import sample_of
 from polyloom.wafer.border.adapters import Adapter, adapter_of
 from polyloom.wafer.border.demands import Demand, input_demands, output_demands
@@ -207,4 +207,4 @@ def _one_rank(parts: Sequence[isl.Map]) -> isl.Map:
         moved = part.apply_range(same)
         result = moved if result is None else result.union(moved)
     assert result is not None
-    return settled(result)
+    return with_explicit_divs(result)

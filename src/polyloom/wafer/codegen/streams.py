@@ -10,7 +10,7 @@ from polyloom.ir.expressions import Read
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain
 from polyloom.polyhedra.functions import compose
 from polyloom.polyhedra.loops.generate import IntExpression, Name, instances_in, operation_count
-from polyloom.polyhedra.simplify import settled
+from polyloom.polyhedra.simplify import with_explicit_divs
 from polyloom.wafer.codegen.chains import chunk_extents
 from polyloom.wafer.codegen.compute import compute_code
 from polyloom.wafer.codegen.passing import Passed, pass_instructions
@@ -145,7 +145,7 @@ def store_segments(builder: RoleBuilder, here: StreamOnRole) -> Code | None:
     if here.store is None or here.kept is None or here.drives:
         return None
     indices = here.stream.indices().intersect_params(builder.role.context)
-    kept = settled(here.kept.domain().intersect(indices))
+    kept = with_explicit_divs(here.kept.domain().intersect(indices))
     parts = [
         Passed(
             name=f"{here.label}_store", items=kept, origin=here.queue, targets=(), kept=True, local=here.kept

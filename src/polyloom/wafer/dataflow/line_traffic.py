@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import islpy as isl
 
-from polyloom.polyhedra.simplify import settled
+from polyloom.polyhedra.simplify import with_explicit_divs
 from polyloom.wafer.mapping.grid import Side
 
 _Way = TypeVar("_Way")
@@ -61,10 +61,10 @@ def passing(sources: isl.Map, sinks: isl.Map, lower: isl.Map, higher: isl.Map) -
     source = _Ends(sources, lower.apply_range(sources), higher.apply_range(sources))
     sink = _Ends(sinks, lower.apply_range(sinks), higher.apply_range(sinks))
     return Passing(
-        from_low=settled(source.below.intersect(sink.not_below)),
-        from_high=settled(source.above.intersect(sink.not_above)),
-        to_low=settled(source.not_below.intersect(sink.below)),
-        to_high=settled(source.not_above.intersect(sink.above)),
+        from_low=with_explicit_divs(source.below.intersect(sink.not_below)),
+        from_high=with_explicit_divs(source.above.intersect(sink.not_above)),
+        to_low=with_explicit_divs(source.not_below.intersect(sink.below)),
+        to_high=with_explicit_divs(source.not_above.intersect(sink.above)),
     )
 
 
@@ -79,4 +79,4 @@ def split_by_targets(
                 for target, going in targets.items():
                     found = found.intersect(going) if target in chosen else found.subtract(going)
                 if not found.is_empty():
-                    yield origin, chosen, settled(found)
+                    yield origin, chosen, with_explicit_divs(found)

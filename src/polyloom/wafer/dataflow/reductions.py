@@ -22,7 +22,7 @@ from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain, parametric_point
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.effort import naming
-from polyloom.polyhedra.simplify import settled
+from polyloom.polyhedra.simplify import with_explicit_divs
 from polyloom.wafer.dataflow.streams import all_needed, along_lines, on_side, parametric_universe
 from polyloom.wafer.dataflow.transfers import Move, moves_of
 from polyloom.wafer.mapping.grid import Side, pes_of
@@ -136,7 +136,7 @@ class Chain:
             Part.FORWARD: self.upstream.subtract(self.own),
         }[part].intersect_domain(self.members())
         placed = self.order.uncurry().intersect_domain(elements.reverse().wrap()).curry()
-        return settled(bind_domain(placed.range().unwrap(), PE_PARAMETERS))
+        return with_explicit_divs(bind_domain(placed.range().unwrap(), PE_PARAMETERS))
 
     @cached_property
     def busy(self) -> ReadOnly[Part, isl.Set]:
@@ -277,7 +277,7 @@ def written_of(program: Program, mapping: Mapping, statement: Statement) -> Writ
     """Return what PEs write of the tensor that a statement writes."""
     tensor = statement.write.tensor
     placed = mapping.placement[statement.name].reverse()
-    written = settled(placed.apply_range(access_relation(statement, statement.write)))
+    written = with_explicit_divs(placed.apply_range(access_relation(statement, statement.write)))
     is_read = any(a.tensor == tensor for s in program.statements for a in s.reads)
     is_read |= any(new == tensor for _, new in mapping.state)
     ports = mapping.outputs.get(tensor)
@@ -412,7 +412,7 @@ def _chain(
     upstream = nearer.reverse().apply_range(own).intersect(order.range_factor_domain().reverse())
     tensor = statement.write.tensor
     sparse = leaves and tensor in mapping.sparse
-    own = settled(own)
+    own = with_explicit_divs(own)
     return Chain(
         tensor=tensor,
         type=element,
@@ -422,7 +422,7 @@ def _chain(
         sparse=sparse,
         order=order,
         own=own,
-        upstream=settled(upstream),
+        upstream=with_explicit_divs(upstream),
         contributors=contributors,
         last=last,
         nearer=nearer,

@@ -21,7 +21,7 @@ from polyloom.ir.relations import access_relation
 from polyloom.ir.scalar_functions.known_values import Number
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_range
 from polyloom.polyhedra.effort import naming
-from polyloom.polyhedra.simplify import settled
+from polyloom.polyhedra.simplify import with_explicit_divs
 from polyloom.wafer.dataflow.reductions import Results, Written, build_results
 from polyloom.wafer.dataflow.sparsity import initial_value, zeros_may_be_dropped
 from polyloom.wafer.dataflow.streams import Stream, build_streams, parametric_universe
@@ -90,13 +90,13 @@ class StoreTask:
         """
         carried = self.stream.carried.intersect_range(_at(self.stream.receivers, self.stream.index_rank))
         kept = carried.uncurry().intersect_domain(self.stored.reverse().wrap()).domain_factor_range()
-        others = settled(carried.range().unwrap().subtract(kept))
+        others = with_explicit_divs(carried.range().unwrap().subtract(kept))
         later = isl.Map.lex_lt(kept.range().get_space())
         behind, ahead = (others.intersect(kept.apply_range(m)) for m in (later, later.reverse()))
         return {
-            "before": settled(ahead.subtract(behind)),
-            "between": settled(ahead.intersect(behind)),
-            "after": settled(behind.subtract(ahead)),
+            "before": with_explicit_divs(ahead.subtract(behind)),
+            "between": with_explicit_divs(ahead.intersect(behind)),
+            "after": with_explicit_divs(behind.subtract(ahead)),
         }
 
 
@@ -347,7 +347,7 @@ def _compute_tasks(
     access = statement.reads[trigger_position(statement, trigger)]
     for stream in driving:
         wanted = stream.arriving().apply(access_relation(statement, access).reverse())
-        instances = settled(placed.intersect(wanted))  # eqs. (12) (17) (27) (32)
+        instances = with_explicit_divs(placed.intersect(wanted))  # eqs. (12) (17) (27) (32)
         name = statement.name if len(driving) == 1 else f"{statement.name}_{stream.side.value}"
         kind = TaskKind.SPARSE if stream.sparse else TaskKind.DENSE
         if not instances.is_empty():

@@ -18,7 +18,7 @@ import islpy as isl
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain
 from polyloom.polyhedra.bounds import integer_bounds
-from polyloom.polyhedra.simplify import settled
+from polyloom.polyhedra.simplify import with_explicit_divs
 from polyloom.wafer.dataflow.line_traffic import neighbour_queue, passing, split_by_targets
 from polyloom.wafer.mapping.grid import Grid, Side
 
@@ -47,7 +47,7 @@ class MoveKind:
     @cached_property
     def pes(self) -> isl.Set:
         """The PEs that do it: ``{ PE[x, y] }``."""
-        return settled(self.items.domain())
+        return with_explicit_divs(self.items.domain())
 
     def here(self) -> isl.Set:
         """Return ``[PE_X, PE_Y] -> { t[i] }``."""
@@ -103,16 +103,16 @@ def moves_of(
     """Return the moves that bring ``needed`` from ``holders``, both ``{ PE[x, y] -> t[i] }``."""
     if needed.is_empty():
         return ()
-    missing = settled(needed.subtract(holders))
+    missing = with_explicit_divs(needed.subtract(holders))
     if missing.is_empty():
         return ()
     source = _first_holder(holders)
     pairs = source.range_product(missing.reverse())
     turn = isl.Map("{ [PE[xs, ys] -> PE[x, y]] -> PE[x, ys] }")
-    turning = settled(pairs.apply_range(turn))
-    turned = settled(turning.subtract(source))
+    turning = with_explicit_divs(pairs.apply_range(turn))
+    turned = with_explicit_divs(turning.subtract(source))
     rows = _move(tensor, element, grid, Side.EAST, source.reverse(), turned.reverse())
-    left = settled(missing.subtract(turning.reverse()))
+    left = with_explicit_divs(missing.subtract(turning.reverse()))
     columns = _move(tensor, element, grid, Side.SOUTH, turning.reverse(), left)
     return tuple(move for move in (rows, columns) if move.kinds)
 
@@ -132,9 +132,9 @@ def _move(
     """Keep the elements that go anywhere on their line, and say what each PE does with them."""
     lower, higher = grid.towards(high.opposite), grid.towards(high)
     line = lower.union(higher)
-    moving = settled(sources.intersect(line.apply_range(sinks)))
+    moving = with_explicit_divs(sources.intersect(line.apply_range(sinks)))
     phases = _phases(moving, sinks.intersect(line.apply_range(sources)), high)
-    sinks = settled(sinks)
+    sinks = with_explicit_divs(sinks)
     kinds = tuple(k for n, ways in enumerate(phases) for k in _kinds(n, ways, sinks, lower, higher))
     return Move(tensor=tensor, type=element, high=high, sources=moving, sinks=sinks, kinds=kinds)
 

@@ -54,7 +54,7 @@ def explanation(analysis: LayerAnalysis) -> Document:
             *(_adapt(adapter) for adapter in analysis.border.adapters if not adapter.inward),
         ],
         "reductions": [_reduction(reduction) for reduction in analysis.reductions],
-        "remarks": [_remark(diagnostic) for diagnostic in (*analysis.remarks, *analysis.beyond)],
+        "remarks": [_remark(diagnostic) for diagnostic in (*analysis.remarks, *analysis.extension_remarks)],
     }
 
 

@@ -1,4 +1,4 @@
-"""What SIMD detection does beyond the paper: each part has a name and can be switched off.
+"""Our extensions of SIMD detection and memory layout: each has a name and can be switched off.
 
 Not in the papers: dtg_codegen names several of these as future work (Sec. 3, 5.2, 5.3). See docs/simd.md.
 """
@@ -10,7 +10,7 @@ from enum import Enum
 
 
 class Extension(Enum):
-    """One step beyond the paper; the value is its name on the command line and in JSON."""
+    """What the paper does not have; the value is its name on the command line and in JSON."""
 
     FLOOR_OFFSET = "floor-offset"
     WHOLE_STREAM = "whole-stream"

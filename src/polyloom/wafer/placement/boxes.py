@@ -10,7 +10,7 @@ from polyloom.wafer.placement.coordinates import Coordinate
 
 
 @dataclass(frozen=True)
-class Wishes:
+class Movement:
     """What is known before the ports: which tensors move. ``leaving``: outputs with ports."""
 
     streamed: tuple[str, ...]

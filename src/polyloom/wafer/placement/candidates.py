@@ -45,7 +45,7 @@ class SearchOptions:
     layouts: int = 16
     least: int = 3
     hopeless: float = 1.35
-    insisted: int = 3
+    retried: int = 3
     refined: int = 2
     compiled: int = 60
 
@@ -119,7 +119,7 @@ def compare(
     search = _Search(problem, pricer, options)
     found = _layouts(search, ranked)
     plans = [tried for _, tried in found]
-    plans += _insist(search, found)
+    plans += _retry_hard(search, found)
     if all(candidate.refusal is not None for _, candidate in plans):
         plans += _legal_ports(search, [plan for plan, candidate in plans if not _was_too_hard(candidate)])
     best = sorted((p for p in plans if p[1].refusal is None), key=lambda p: p[1].cycles)
@@ -180,7 +180,7 @@ def _varied(ranked: Sequence[Ranked]) -> Iterator[Ranked]:
             yield r
 
 
-def _insist(
+def _retry_hard(
     search: _Search, tried: Iterable[tuple[Ranked, tuple[Plan, Candidate]]]
 ) -> Iterator[tuple[Plan, Candidate]]:
     """Try layouts again, with more effort, that were too hard and look better than the best that was not.
@@ -193,7 +193,7 @@ def _insist(
         best = min(best, candidate.cycles)
         if _was_too_hard(candidate):
             hard.append((ranked.digits, ranked.guess.cycles, plan))
-    for _, expected, plan in sorted(hard, key=lambda entry: entry[:2])[: search.options.insisted]:
+    for _, expected, plan in sorted(hard, key=lambda entry: entry[:2])[: search.options.retried]:
         if expected < best:
             again = search.tried(plan, _MORE, again=True)
             best = min(best, again.cycles)

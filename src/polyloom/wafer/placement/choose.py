@@ -20,7 +20,7 @@ from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.mapping.grid import Grid
 from polyloom.wafer.mapping.mapping import Mapping as LairMap
 from polyloom.wafer.mapping.reader import Given, mapping_of, read_given, read_mapping
-from polyloom.wafer.placement.boxes import Wishes
+from polyloom.wafer.placement.boxes import Movement
 from polyloom.wafer.placement.candidates import Candidate, Pricer, SearchOptions, by_placement, compare
 from polyloom.wafer.placement.coordinates import Place
 from polyloom.wafer.placement.cost.estimate import Guess, Guesser
@@ -83,8 +83,8 @@ def complete(
         return Choice(mapping_of(given, program), given.text, (), ())
     effort = (options or SearchOptions()).shared_by(len(program.statements))
     failure: PolyloomError | None = None
-    for limit, (wishes, notes) in product(limits_of(given, machine), _wishes(given, program)):
-        problem = Problem(program, given, wishes, _fixed_texts(given))
+    for limit, (movement, notes) in product(limits_of(given, machine), _movements(given, program)):
+        problem = Problem(program, given, movement, _fixed_texts(given))
         try:
             found = compare(problem, _fitting(problem, limit, machine), pricer, effort)
         except Unsupported as refusal:
@@ -103,7 +103,7 @@ def _fixed_texts(given: Given) -> dict[str, str]:
     return {name: relation_text(relation) for name, relation in given.placement.items()}
 
 
-def _wishes(given: Given, program: Program) -> Iterator[tuple[Wishes, tuple[str, ...]]]:
+def _movements(given: Given, program: Program) -> Iterator[tuple[Movement, tuple[str, ...]]]:
     """Yield which tensors move: as the map says, else by the rules of ``operands``; at last none."""
     all_placed = given.places_all(program)
     sparse = given.sparse or ()
@@ -122,11 +122,11 @@ def _wishes(given: Given, program: Program) -> Iterator[tuple[Wishes, tuple[str,
     stays = [n for n in program.inputs if n not in moving]
     notes = [_listed(moving, "streams", "stream") if moving else "nothing streams"]
     notes += [_listed(stays, "is resident", "are resident")] if stays else []
-    yield Wishes(moving, leaving, sparse), ("; ".join(notes),)
+    yield Movement(moving, leaving, sparse), ("; ".join(notes),)
     asked = (given.inputs, given.outputs, given.leaving) != (None, None, None) or named
     if (moving or leaving) and not asked:
         yield (
-            Wishes((), (), ()),
+            Movement((), (), ()),
             ("all tensors are resident: with streams, nothing was accepted",),
         )
 
@@ -158,7 +158,7 @@ def _ranked(problem: Problem, limit: tuple[int, int], machine: Machine) -> list[
     def with_known(places: tuple[Place, ...]) -> tuple[Place, ...]:
         return tuple(known.get(n, place) for n, place in enumerate(places))
 
-    model = Guesser(program, problem.wishes, machine, problem.chooses_triggers)
+    model = Guesser(program, problem.movement, machine, problem.chooses_triggers)
 
     def guesser(places: tuple[Place, ...]) -> Guess:
         return model.guess(with_known(places))

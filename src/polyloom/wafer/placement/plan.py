@@ -15,7 +15,7 @@ from polyloom.wafer.mapping.grid import Grid, Side
 from polyloom.wafer.mapping.mapping import Mapping as LairMap
 from polyloom.wafer.mapping.reader import Given
 from polyloom.wafer.mapping.text import NOTHING
-from polyloom.wafer.placement.boxes import Wishes, local_box, used_extents
+from polyloom.wafer.placement.boxes import Movement, local_box, used_extents
 from polyloom.wafer.placement.coordinates import Place
 from polyloom.wafer.placement.mapfile import entry, placement_parts
 from polyloom.wafer.placement.ports import Port, input_text, output_text
@@ -30,7 +30,7 @@ class Problem:
 
     program: Program
     given: Given
-    wishes: Wishes
+    movement: Movement
     fixed: Mapping[str, str]
 
     @property
@@ -64,8 +64,8 @@ class Plan:
 
 def first_plan(problem: Problem, grid: Grid, places: tuple[Place, ...], waits: tuple[str, ...] = ()) -> Plan:
     """Return the plan with the ports that bring, and take, the fewest wavelets through each."""
-    inputs = tuple((n, _first_port(problem, places, n, inward=True)) for n in problem.wishes.streamed)
-    outputs = tuple((n, _first_port(problem, places, n, inward=False)) for n in problem.wishes.leaving)
+    inputs = tuple((n, _first_port(problem, places, n, inward=True)) for n in problem.movement.streamed)
+    outputs = tuple((n, _first_port(problem, places, n, inward=False)) for n in problem.movement.leaving)
     return Plan(grid=grid, places=places, inputs=inputs, outputs=outputs, waits=waits)
 
 
@@ -141,9 +141,9 @@ def telling_neighbours(problem: Problem, plan: Plan) -> Iterator[Plan]:
 
 def _may_wait(problem: Problem) -> tuple[str, ...]:
     """Return the statements that read dense streams only, of those that they read."""
-    wishes = problem.wishes
-    dense = {name for name in wishes.streamed if name not in wishes.sparse}
-    read = [(s.name, {a.tensor for a in s.reads} & {*wishes.streamed}) for s in problem.program.statements]
+    movement = problem.movement
+    dense = {name for name in movement.streamed if name not in movement.sparse}
+    read = [(s.name, {a.tensor for a in s.reads} & {*movement.streamed}) for s in problem.program.statements]
     return tuple(name for name, streams in read if streams and streams <= dense)
 
 

@@ -9,7 +9,7 @@ from functools import cached_property, reduce
 import islpy as isl
 
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind
-from polyloom.polyhedra.simplify import settled
+from polyloom.polyhedra.simplify import with_explicit_divs
 from polyloom.wafer.analysis import LayerAnalysis
 
 
@@ -37,7 +37,7 @@ def find_roles(analysis: LayerAnalysis) -> tuple[Role, ...]:
 
 def split_roles(prefix: str, found: Iterable[isl.Set]) -> tuple[Role, ...]:
     """Split the union of some sets of PEs so that each set holds all of a role or none."""
-    features = [settled(f) for f in found if not f.is_empty()]
+    features = [with_explicit_divs(f) for f in found if not f.is_empty()]
     if not features:
         return ()
     everything = features[0]

@@ -1,4 +1,4 @@
-"""How a task is done: as the paper has it, or with loops around instructions and with several of them.
+"""How a task is done: by one instruction as in the paper, or by several with loops around them.
 
 Where ``paper_strategies.analyse`` finds no single instruction for all instances of a task, this stage looks
 for the cheapest way to run some dimensions of the nest as loops and the others as instructions. A read of
@@ -45,10 +45,10 @@ _MOST_REORDERED = 24
 """Ways to split the nest, the cheapest ones and those that are too deep, whose inner order is varied."""
 
 _GAIN = 0.8
-"""The part of the loops' cycles that a way must stay below, as estimated: it takes memory and descriptors."""
+"""Largest fraction of the loops' estimated cycles at which instructions are worth memory and descriptors."""
 
-_MOST_ATTEMPTS = 4
-"""Ways that are worked out in full, the cheapest first."""
+_MOST_ANALYSED = 4
+"""Candidates that are analysed in full, the cheapest first."""
 
 
 def vectorise(
@@ -68,13 +68,13 @@ def vectorise(
     if forced or not all(is_linear(o.local) for o in found.operands):
         return found
     search = _Search(found, arrays, options)
-    ways = sorted(search.ways(), key=lambda way: way.cycles)
-    attempts = (search.worked_out(way) for way in ways[:_MOST_ATTEMPTS])
+    ways = sorted(search.splits(), key=lambda way: way.cycles)
+    attempts = (search.analysed(way) for way in ways[:_MOST_ANALYSED])
     return next((attempt for attempt in attempts if attempt is not None), found)
 
 
 @dataclass(frozen=True)
-class _Way:
+class _Split:
     """``outer``: dimensions of the compressed nest that are loops; ``inner``: the others, in order."""
 
     outer: tuple[int, ...]
@@ -88,7 +88,7 @@ class _Search:
     arrays: Mapping[str, LocalArray]
     options: SimdOptions
 
-    def ways(self) -> Iterator[_Way]:
+    def splits(self) -> Iterator[_Split]:
         """Yield the ways that are cheaper than loops alone, by the largest sizes of the nest."""
         bounds = integer_bounds(self.analysis.box.size)
         extents = [high for _, high in bounds]
@@ -98,11 +98,11 @@ class _Search:
         limit = _GAIN * self._loops_alone(self.analysis, extents)
         most = len(live) - 1 if self.options.has(Extension.OUTER_LOOPS) else 0
         splits = [outer for count in range(most + 1) for outer in combinations(live, count)]
-        plain = [(outer, self._way(outer, _without(outer, extents), extents)) for outer in splits]
+        plain = [(outer, self._split_cost(outer, _without(outer, extents), extents)) for outer in splits]
         plain.sort(key=lambda pair: pair[1].cycles if pair[1] is not None else 0)
         for number, (outer, way) in enumerate(plain):
             orders = self._orders(_without(outer, extents), live) if number < _MOST_REORDERED else ()
-            others = (self._way(outer, inner, extents) for inner in orders)
+            others = (self._split_cost(outer, inner, extents) for inner in orders)
             yield from (found for found in (way, *others) if found is not None and found.cycles < limit)
 
     def _orders(self, inner: tuple[int, ...], live: Sequence[int]) -> Iterator[tuple[int, ...]]:
@@ -120,7 +120,9 @@ class _Search:
         operands = self.analysis.operands
         return tuple(self.arrays[o.tensor].flat_strides(o.compressed) for o in operands)
 
-    def _way(self, outer: tuple[int, ...], inner: tuple[int, ...], extents: Sequence[int]) -> _Way | None:
+    def _split_cost(
+        self, outer: tuple[int, ...], inner: tuple[int, ...], extents: Sequence[int]
+    ) -> _Split | None:
         shape = _shape(self.analysis, self.arrays, extents, inner)
         plan = self.plan(self.analysis, shape)
         if plan is None:
@@ -128,7 +130,7 @@ class _Search:
         moved = sum(any(strides[k] for k in outer) for strides in self._strides)
         around = self.options.machine.loop_iteration + moved * move_cycles(self.options.machine)
         runs = prod(extents[k] for k in outer)
-        return _Way(outer, inner, runs * (plan.cycles + (around if outer else 0)))
+        return _Split(outer, inner, runs * (plan.cycles + (around if outer else 0)))
 
     def _loops_alone(self, analysis: SimdAnalysis, extents: Sequence[int]) -> int:
         shape = _shape(analysis, self.arrays, extents, range(len(extents)))
@@ -157,7 +159,7 @@ class _Search:
         reads = (o.position for o in analysis.reads())
         return frozenset(p for p in reads if not any(_live_strides(shape, p)))
 
-    def worked_out(self, way: _Way) -> SimdAnalysis | None:
+    def analysed(self, way: _Split) -> SimdAnalysis | None:
         """Return the task done in a way; None where its order, its shape or its cost speak against it."""
         if not _keeps_order(self.analysis, (*way.outer, *way.inner)):
             return None
@@ -183,7 +185,7 @@ class _Search:
             nested=Nested(names, points, chosen),
         )
 
-    def _chosen(self, inner: SimdAnalysis, way: _Way) -> SimdAnalysis | None:
+    def _chosen(self, inner: SimdAnalysis, way: _Split) -> SimdAnalysis | None:
         """Return what is inside the loops with its shape and its instructions."""
         if not _has_the_directions(inner, self.analysis, way):
             return None
@@ -209,7 +211,7 @@ class _Search:
             effects=(*shaped.effects, *self._effects(way, plan, fixed)),
         )
 
-    def _effects(self, way: _Way, plan: Plan, fixed: frozenset[int]) -> Iterator[Effect]:
+    def _effects(self, way: _Split, plan: Plan, fixed: frozenset[int]) -> Iterator[Effect]:
         steps = ", ".join(step.text for step in plan.steps)
         if way.outer or way.inner != tuple(sorted(way.inner)):
             loops = "the dimensions are in another order" if not way.outer else _times(len(way.outer), "loop")
@@ -269,7 +271,7 @@ def _split(analysis: SimdAnalysis, outer: Sequence[int], names: Sequence[str]) -
     return compressed.apply(onto).coalesce(), instances.coalesce()
 
 
-def _has_the_directions(inner: SimdAnalysis, full: SimdAnalysis, way: _Way) -> bool:
+def _has_the_directions(inner: SimdAnalysis, full: SimdAnalysis, way: _Split) -> bool:
     """Whether the inner nest's dimensions are those of the full one that are not loops, in order."""
     kept = [[row[k] for k in sorted(way.inner)] for row in coefficients(full.compression.map)]
     return kept == [list(row) for row in coefficients(inner.compression.map)]

@@ -1,7 +1,7 @@
-"""SIMD beyond the paper: other ways to do a task, where the paper's order finds none or a costly one.
+"""Our extensions of the paper's SIMD strategies, used where the cost model finds them cheaper.
 
-The paper's order decides first. Where it ends with several configurations, or with loops, the ways of this
-module compete with what it found, by the cycles of the costliest run.
+The paper's strategies are tried first. Where they give several configurations, loops, or a hull with extra
+instances, those of this module are compared with them by the estimated cycles of the costliest run.
 
 Not in the papers: dtg_codegen names these as future work (Sec. 3, 5.2, 5.3). See docs/simd.md.
 """
@@ -45,7 +45,7 @@ _MOST_BASES = 12
 """Bases of the lattice that are tried, at most."""
 
 _MOST_GROWTH = 4
-"""Times that an array may grow by what extra instances read."""
+"""Largest allowed growth factor of an array padded for over-reads."""
 
 _MOST_BOXES = 4
 """Boxes that a set is cut into, at most."""
@@ -55,10 +55,10 @@ Arrays = Mapping[str, LocalArray]
 
 
 def improve(analysis: SimdAnalysis, arrays: Arrays, options: SimdOptions) -> SimdAnalysis:
-    """Return the cheapest way to do a task; what the paper's order found where nothing is cheaper."""
+    """Return the cheapest way to do a task; the paper's where none is cheaper."""
     if not _is_open(analysis, options):
         return analysis
-    ways = [analysis, *_ways(analysis, arrays, options)]
+    ways = [analysis, *_alternatives(analysis, arrays, options)]
     best = min(ways, key=lambda way: run_cycles(way, enlarge(arrays, (way,)), options.machine))
     return _as_scalar_code(_without_constants(best, arrays, options), arrays, options)
 
@@ -72,8 +72,8 @@ def _is_open(analysis: SimdAnalysis, options: SimdOptions) -> bool:
     return all(is_linear(o.local) for o in analysis.operands)
 
 
-def _ways(analysis: SimdAnalysis, arrays: Arrays, options: SimdOptions) -> Iterator[SimdAnalysis]:
-    """Yield the other ways, where the paper's order gave several configurations, loops, or extra work."""
+def _alternatives(analysis: SimdAnalysis, arrays: Arrays, options: SimdOptions) -> Iterator[SimdAnalysis]:
+    """Yield alternatives where the paper's strategies gave several configurations, loops, or extra work."""
     if options.has(Extension.UNIMODULAR) and not analysis.box.dense:
         yield from _in_other_bases(analysis, arrays, options)
     if analysis.strategy not in (Strategy.NONE, Strategy.ENUMERATED):

@@ -16,7 +16,7 @@ from polyloom.wafer.dataflow.tasks import streams_behind
 from polyloom.wafer.machine.instruction_cost import store_cycles
 from polyloom.wafer.machine.instruction_selection import match_instruction
 from polyloom.wafer.machine.model import Machine
-from polyloom.wafer.placement.boxes import Wishes, elements, local_box, used_elements
+from polyloom.wafer.placement.boxes import Movement, elements, local_box, used_elements
 from polyloom.wafer.placement.classes import accesses
 from polyloom.wafer.placement.coordinates import Place
 from polyloom.wafer.placement.cost.boxes import BoxCosts
@@ -56,7 +56,7 @@ class Guesser:
     """Guesses what layouts of a program cost. ``may_wait``: whether streams may be stored for statements."""
 
     program: Program
-    wishes: Wishes
+    movement: Movement
     machine: Machine
     may_wait: bool = True
 
@@ -67,7 +67,7 @@ class Guesser:
     @cached_property
     def _drivers(self) -> tuple[tuple[int, ...], ...]:
         """The positions of the reads that may drive each statement."""
-        return tuple(tuple(_drivers(self.program, s, self.wishes)) for s in self.program.statements)
+        return tuple(tuple(_drivers(self.program, s, self.movement)) for s in self.program.statements)
 
     def guess(self, places: Sequence[Place]) -> Guess:
         """Return what a layout might cost, with streams that drive statements or stored ones.
@@ -78,7 +78,7 @@ class Guesser:
         triples = zip(self.program.statements, places, driven, strict=True)
         waits = tuple(s.name for s, place, by in triples if by is not None and self._may_wait(s, place, by))
         results = sum(
-            result_cycles(self.program, statement, place, places, self.wishes, self.machine)
+            result_cycles(self.program, statement, place, places, self.movement, self.machine)
             for statement, place in zip(self.program.statements, places, strict=True)
         )
         guesses = [self._guess(places, driven, chosen, results) for chosen in dict.fromkeys(((), waits))]
@@ -91,7 +91,7 @@ class Guesser:
         """
         if not self.may_wait or driven.whole:
             return False
-        if driven.tensor not in self.wishes.sparse:
+        if driven.tensor not in self.movement.sparse:
             return True
         stored = driven.elements * store_cycles(self.machine)
         together = self._costs.together(statement, local_box(statement, place.x, place.y))
@@ -111,8 +111,8 @@ class Guesser:
         for statement, place, by in zip(statements, places, driven, strict=True):
             box = local_box(statement, place.x, place.y)
             cycles += self._costs.together(statement, box) if by is None else by.cycles
-        cycles += sum(self._stream_cycles(name, places, driven) for name in self.wishes.streamed)
-        memory = tuple(_memory(self.program, places, self.wishes, waits))
+        cycles += sum(self._stream_cycles(name, places, driven) for name in self.movement.streamed)
+        memory = tuple(_memory(self.program, places, self.movement, waits))
         return Guess(cycles + width + height, memory, width * height, waits)
 
     def _driven(self, number: int, place: Place) -> _Driven | None:
@@ -125,7 +125,7 @@ class Guesser:
         access, box = statement.reads[position], local_box(statement, place.x, place.y)
         work, used = box.size, used_elements(access, box)
         readers = sum(a.tensor == access.tensor for s in self.program.statements for a in s.reads)
-        plain = access.tensor not in self.wishes.sparse and readers == 1
+        plain = access.tensor not in self.movement.sparse and readers == 1
         if plain and work == used and match_instruction(statement, frozenset()) is not None:
             return _Driven(access.tensor, 0, used, whole=True)
         each = self._costs.one_arrival(statement, position, box)
@@ -143,7 +143,7 @@ class Guesser:
                 if by is None or by.tensor != name:
                     stored = max(stored, elements(access, local_box(statement, place.x, place.y)))
         mine = [by for by in driven if by is not None and by.tensor == name]
-        if name in self.wishes.sparse:
+        if name in self.movement.sparse:
             each = machine.data_task_dispatch
         elif all(by.whole for by in mine) and len(mine) + bool(stored) < 2 and stored in (0, arriving):
             return machine.simd_launch + arriving
@@ -163,24 +163,24 @@ def extent_of(places: Sequence[Place]) -> tuple[int, int]:
     return 1 + max(p.x.last for p in places), 1 + max(p.y.last for p in places)
 
 
-def _drivers(program: Program, statement: Statement, wishes: Wishes) -> Iterator[int]:
+def _drivers(program: Program, statement: Statement, movement: Movement) -> Iterator[int]:
     """Yield the positions of the streams that may drive a statement, by the rules of ``tasks``."""
     names = [access.tensor for access in statement.reads]
-    behind = streams_behind(program, wishes.streamed, statement)
+    behind = streams_behind(program, movement.streamed, statement)
     for k, name in enumerate(names):
-        alone = name in wishes.streamed and name not in behind and names.count(name) == 1
-        if alone and (name not in wishes.sparse or zeros_may_be_dropped(statement, k)):
+        alone = name in movement.streamed and name not in behind and names.count(name) == 1
+        if alone and (name not in movement.sparse or zeros_may_be_dropped(statement, k)):
             yield k
 
 
 def _memory(
-    program: Program, places: Sequence[Place], wishes: Wishes, waits: Sequence[str]
+    program: Program, places: Sequence[Place], movement: Movement, waits: Sequence[str]
 ) -> Iterator[tuple[str, int]]:
     """Yield the bytes of each tensor on a PE: the largest box of its accesses. Drivers are not stored."""
     for tensor in program.tensors:
         sizes = [0]
         for statement, place in zip(program.statements, places, strict=True):
-            moving = [a.tensor for a in statement.reads if a.tensor in wishes.streamed]
+            moving = [a.tensor for a in statement.reads if a.tensor in movement.streamed]
             for access in accesses(statement):
                 drives = moving == [tensor.name] and statement.name not in waits
                 if access.tensor == tensor.name and not drives:

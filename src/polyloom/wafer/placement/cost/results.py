@@ -14,7 +14,7 @@ from polyloom.ir.program import Access, Program, Statement
 from polyloom.wafer.dataflow.transfers import MOST_PHASES
 from polyloom.wafer.machine.instruction_cost import store_cycles
 from polyloom.wafer.machine.model import Machine
-from polyloom.wafer.placement.boxes import Wishes, box_extents, elements, local_box
+from polyloom.wafer.placement.boxes import Movement, box_extents, elements, local_box
 from polyloom.wafer.placement.classes import written_iterators
 from polyloom.wafer.placement.coordinates import Coordinate, Place
 from polyloom.wafer.placement.cost.latency import phases_latency
@@ -25,7 +25,7 @@ def result_cycles(
     statement: Statement,
     place: Place,
     places: Sequence[Place],
-    wishes: Wishes,
+    movement: Movement,
     machine: Machine,
 ) -> float:
     """Return what becomes of a statement's result, ``places`` being those of all statements."""
@@ -35,8 +35,8 @@ def result_cycles(
     for coordinate in (place.x, place.y):
         if _adds_up(statement, coordinate):
             cycles += size + stage * coordinate.last
-    if statement.write.tensor in wishes.leaving:
-        cycles += _leaving(statement, place, wishes, machine) + stage
+    if statement.write.tensor in movement.leaving:
+        cycles += _leaving(statement, place, movement, machine) + stage
     for reader, other in zip(program.statements, places, strict=True):
         for access in reader.reads:
             if access.tensor == statement.write.tensor:
@@ -66,10 +66,10 @@ def _overlaps(statement: Statement, iterator: int | None) -> bool:
     return iterator is not None and any(c[iterator] and sum(map(bool, c)) > 1 for c in indices)
 
 
-def _leaving(statement: Statement, place: Place, wishes: Wishes, machine: Machine) -> float:
+def _leaving(statement: Statement, place: Place, movement: Movement, machine: Machine) -> float:
     """Return the cycles of sending a result away; a sparse one is looked at element by element."""
     lines = min(elements(statement.write, local_box(statement, c)) for c in (place.x, place.y))
-    if statement.write.tensor not in wishes.sparse:
+    if statement.write.tensor not in movement.sparse:
         return lines
     own = elements(statement.write, local_box(statement, place.x, place.y))
     return lines + own * _each(machine)

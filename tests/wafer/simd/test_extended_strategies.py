@@ -1,4 +1,4 @@
-"""SIMD beyond the paper: each way on a layer made for it, its shape, its cycles, and its results.
+"""Our extensions of SIMD: each on a layer made for it, its shape, its cycles, and its results.
 
 Every layer is simulated with the extension and without it, and compared with the evaluator exactly.
 """
