@@ -29,7 +29,8 @@ from polyloom.ir.expressions import Expression, Read, walk
 from polyloom.ir.program import Access, Combine, Program, Statement, Tensor
 from polyloom.ir.statements import neutral
 from polyloom.ir.types import ElementType
-from polyloom.ir.verification.programs import inside, type_faults
+from polyloom.ir.verification.expressions import type_faults
+from polyloom.ir.verification.programs import inside
 
 NDArray = npt.NDArray[Any]
 

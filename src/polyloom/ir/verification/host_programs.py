@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from polyloom.ir.expressions import Expression, ParameterValue, Read, walk
-from polyloom.ir.expressions import Iterator as IteratorValue
 from polyloom.ir.host import (
     Assignment,
     Buffer,
@@ -26,7 +24,8 @@ from polyloom.ir.host import (
 from polyloom.ir.integers import OPERATORS, names_in_tree
 from polyloom.ir.node_names import shared_names
 from polyloom.ir.types import ElementType
-from polyloom.ir.verification.programs import InvalidProgram, type_faults
+from polyloom.ir.verification.expressions import expression_faults
+from polyloom.ir.verification.programs import InvalidProgram
 from polyloom.polyhedra.loops.tree import (
     Branch,
     Instance,
@@ -164,28 +163,7 @@ def _view(view: View, inputs: Sequence[View], dimensions: int, known: _Known) ->
         elif index.type.is_float or index.type is ElementType.BOOL:
             yield f"an index of `{view.buffer}` is {index.type.value}"
         else:
-            yield from _expression(index, _read_types(inputs, known), dimensions, known)
-
-
-def _expression(
-    expression: Expression, reads: Sequence[ElementType | None], dimensions: int, known: _Known
-) -> Iterator[str]:
-    for part in walk(expression):
-        match part:
-            case Read(position=k, type=kind):
-                if not 0 <= k < len(reads):
-                    yield f"there is no read number {k}"
-                elif reads[k] is not None and reads[k] is not kind:
-                    yield f"read number {k} has another type than its buffer"
-            case IteratorValue(dimension=k):
-                if not 0 <= k < dimensions:
-                    yield f"there is no dimension {k}"
-            case ParameterValue(name=name):
-                if name not in known.names:
-                    yield f"a function speaks of `{name}`, which is not known there"
-            case _:
-                pass
-        yield from type_faults(part)
+            yield from expression_faults(index, _read_types(inputs, known), dimensions, known.names)
 
 
 def _functions(node: MdHom, reads: list[ElementType | None], known: _Known) -> Iterator[str]:
@@ -193,13 +171,13 @@ def _functions(node: MdHom, reads: list[ElementType | None], known: _Known) -> I
     results: list[ElementType | None] = [t.type for t in node.terms]
     targets = _read_types(node.outputs, known)
     for term, start, finish, target in zip(node.terms, node.initial, node.finish, targets, strict=True):
-        yield from _expression(term, reads, dimensions, known)
+        yield from expression_faults(term, reads, dimensions, known.names)
         if start is not None:
-            yield from _expression(start, reads, dimensions, known)
+            yield from expression_faults(start, reads, dimensions, known.names)
             if start.type is not term.type:
                 yield f"a reduction of {term.type.value} starts from {start.type.value}"
         if finish is not None:
-            yield from _expression(finish, [*reads, *results], dimensions, known)
+            yield from expression_faults(finish, [*reads, *results], dimensions, known.names)
         stored = (finish or term).type
         if target is not None and stored is not target:
             yield f"{stored.value} is stored as {target.value}"
@@ -223,7 +201,7 @@ def _combiner(combiner: Combiner, kinds: list[ElementType], known: _Known) -> It
         yield f"`{combiner.name}` combines {len(combiner.results)} values, not {len(kinds)}"
         return
     for result, kind in zip(combiner.results, kinds, strict=True):
-        yield from _expression(result, [*kinds, *kinds], 0, known)
+        yield from expression_faults(result, [*kinds, *kinds], 0, known.names)
         if result.type is not kind:
             yield f"`{combiner.name}` gives {result.type.value} of {kind.value}"
 
@@ -284,13 +262,13 @@ def _assignment(assignment: Assignment, known: _Known) -> Iterator[str]:
     reads = _read_types(assignment.reads, known)
     for view in (*assignment.reads, assignment.target):
         yield from _view(view, assignment.reads, dimensions, known)
-    yield from _expression(assignment.value, reads, dimensions, known)
+    yield from expression_faults(assignment.value, reads, dimensions, known.names)
     target = known.buffers.get(assignment.target.buffer)
     if target is not None and target.type is not assignment.value.type:
         yield f"{assignment.value.type.value} is stored as {target.type.value}"
     if target is not None and target.role is Role.INPUT:
         yield f"the input `{target.name}` is written"
     if assignment.condition is not None:
-        yield from _expression(assignment.condition, reads, dimensions, known)
+        yield from expression_faults(assignment.condition, reads, dimensions, known.names)
         if assignment.condition.type is not ElementType.BOOL:
             yield "a condition that is no truth value"

@@ -5,23 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from polyloom.ir.expressions import (
-    Binary,
-    BinaryOp,
-    Compare,
-    Constant,
-    Convert,
-    Expression,
-    Read,
-    Select,
-    Unary,
-    UnaryOp,
-    children,
-    walk,
-)
-from polyloom.ir.expressions import Iterator as IteratorValue
 from polyloom.ir.program import Access, Affine, Program, Statement
 from polyloom.ir.types import ElementType
+from polyloom.ir.verification.expressions import expression_faults
 
 
 class InvalidProgram(Exception):
@@ -107,52 +93,5 @@ def _expression(statement: Statement, program: Program) -> Iterator[str]:
     target = program.tensor(statement.write.tensor)
     if statement.expression.type is not target.type:
         yield f"the expression is {statement.expression.type.value}, `{target.name}` {target.type.value}"
-    for part in walk(statement.expression):
-        yield from _part(part, statement, program)
-
-
-def _part(part: Expression, statement: Statement, program: Program) -> Iterator[str]:
-    match part:
-        case Read(position=k, type=kind):
-            if not 0 <= k < len(statement.reads):
-                yield f"there is no read number {k}"
-            elif program.tensor(statement.reads[k].tensor).type is not kind:
-                yield f"read number {k} has another type than `{statement.reads[k].tensor}`"
-        case IteratorValue(dimension=k):
-            if not 0 <= k < len(statement.domain):
-                yield f"there is no dimension {k}"
-        case _:
-            pass
-    yield from type_faults(part)
-
-
-def type_faults(part: Expression) -> Iterator[str]:
-    """Yield what is wrong with the types of an operation's operands."""
-    match part:
-        case Binary(left=a, right=b) | Compare(left=a, right=b) | Select(then=a, otherwise=b):
-            if a.type is not b.type:
-                yield f"operands of types {a.type.value} and {b.type.value}"
-        case _:
-            pass
-    if isinstance(part, Unary | Binary) and not is_logical(part):
-        kind = part.type
-        if kind is not ElementType.BOOL and not part.op.takes(kind):
-            yield f"{part.op.name} of type {kind.value}"
-    yield from _truth_values(part)
-
-
-def _truth_values(part: Expression) -> Iterator[str]:
-    if isinstance(part, Constant | Convert) and part.type is ElementType.BOOL:
-        yield "a value of type bool"
-    if isinstance(part, Select) and part.condition.type is not ElementType.BOOL:
-        yield "a condition that is no comparison"
-    if is_logical(part):
-        yield from ("a value used as a truth value" for v in children(part) if v.type is not ElementType.BOOL)
-        return
-    values = children(part)[1:] if isinstance(part, Select) else children(part)
-    yield from ("a comparison used as a value" for v in values if v.type is ElementType.BOOL)
-
-
-def is_logical(part: Expression) -> bool:
-    """Tell whether an operation combines truth values: ``and``, ``or``, ``not``."""
-    return isinstance(part, Binary | Unary) and part.op in (BinaryOp.AND, BinaryOp.OR, UnaryOp.NOT)
+    reads = [program.tensor(access.tensor).type for access in statement.reads]
+    yield from expression_faults(statement.expression, reads, len(statement.domain), ())
