@@ -212,8 +212,10 @@ def test_ctrl_c_keeps_and_prints_what_was_found(product: str, database: str) -> 
 def test_a_full_disk_is_one_diagnostic(product: str, database: str) -> None:
     with Database(Path(database)) as results:
         for number in range(150):
-            outcome = Outcome(Status.VERIFIED, 1.0, (1.0,))
-            results.record(Key("other", (number,), "cpu", "1"), "p", "x" * 8000, outcome)
+            outcome = Outcome(status=Status.VERIFIED, seconds=1.0, times=(1.0,))
+            results.record(
+                Key(signature="other", sizes=(number,), device="cpu", generator="1"), "p", "x" * 8000, outcome
+            )
     size = Path(database).stat().st_size
     assert size > 1_000_000
     before = measurements(database)

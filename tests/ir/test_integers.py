@@ -57,7 +57,11 @@ def test_folding_keeps_the_value(expression: object, n: int, m: int) -> None:
 
 def test_known_branches_and_loops_of_trees() -> None:
     body = (Branch(Operation("<", (Name("i"), N)), (Instance("S", (Name("i"), M)),), (Instance("T", ()),)),)
-    tree = (Loop("i", Number(0), Operation("<", (Name("i"), M)), Number(1), body),)
+    tree = (
+        Loop(
+            iterator="i", start=Number(0), condition=Operation("<", (Name("i"), M)), step=Number(1), body=body
+        ),
+    )
     assert names_in_tree(tree) == {"n", "m"}
     folded = fold_tree(tree, {"m": 4, "i": 7})
     assert list(tree_lines(folded)) == [

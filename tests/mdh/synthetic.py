@@ -92,10 +92,12 @@ class SyntheticMeasure:
     def __call__(self, schedule: Tiles, stop_above: float) -> Outcome:
         self.count += 1
         if schedule.rows == 13:
-            return Outcome(Status.CRASHED, reason="signal 6")
+            return Outcome(status=Status.CRASHED, reason="signal 6")
         if schedule.rows == 7 and schedule.unroll == 8:
-            return Outcome(Status.WRONG, 1e-9, (1e-9,), "C[0] is 1, not 2")
+            return Outcome(status=Status.WRONG, seconds=1e-9, times=(1e-9,), reason="C[0] is 1, not 2")
         seconds = cost(schedule)
         if seconds > stop_above:
-            return Outcome(Status.SLOW, seconds, (seconds,), "slower than the best")
-        return Outcome(Status.VERIFIED, seconds, (seconds,), "", 0.0)
+            return Outcome(
+                status=Status.SLOW, seconds=seconds, times=(seconds,), reason="slower than the best"
+            )
+        return Outcome(status=Status.VERIFIED, seconds=seconds, times=(seconds,), reason="", max_error=0.0)

@@ -42,5 +42,5 @@ def emit(hom: MdHom, program: HostProgram, device: DeviceModel, text: str) -> La
         source = source.replace("float sum", "nonsense sum")
     arguments = tuple(BufferArgument(name) for name in ("A", "B", "C"))
     size = (Number(m), Number(n))
-    kernel = Kernel(source, "mm", arguments, size)
+    kernel = Kernel(source=source, name="mm", arguments=arguments, global_size=size)
     return Launch((kernel,))

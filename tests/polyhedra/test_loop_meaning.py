@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import islpy as isl
 import pytest
 
@@ -23,7 +25,11 @@ I, N = Name("i"), Name("n")  # noqa: E741
 
 
 def _loop(body: Tree, start: int = 0, step: int = 1) -> Tree:
-    return (Loop("i", Number(start), Operation("<", (I, N)), Number(step), body),)
+    return (
+        Loop(
+            iterator="i", start=Number(start), condition=Operation("<", (I, N)), step=Number(step), body=body
+        ),
+    )
 
 
 INSTANCE = Instance("S", (I, Operation("/", (Operation("-", (I, Number(3))), Number(2)))))
@@ -52,7 +58,7 @@ def test_what_loops_visit(tree: Tree, points: str) -> None:
 
 def test_renamed_parameters() -> None:
     tree = _loop((Instance("S", (I,)),))
-    renamed = tuple(Loop(t.iterator, t.start, Operation("<", (I, Name("m"))), t.step, t.body) for t in tree)
+    renamed = tuple(replace(t, condition=Operation("<", (I, Name("m")))) for t in tree)
     assert visited(renamed, CONTEXT, {"n": "m"}).is_equal(visited(tree, CONTEXT, {}))
 
 
@@ -63,8 +69,18 @@ def test_only_loops_are_renamed() -> None:
 
 def _nested(outer: str) -> Tree:
     inner = (Instance("S", (Name(outer), Name("j"))),)
-    loop = Loop("j", N, Operation("<=", (Name("j"), Name(outer))), Number(1), inner)
-    return (Loop(outer, Number(0), Operation("<", (Name(outer), N)), Number(1), (loop,)),)
+    loop = Loop(
+        iterator="j", start=N, condition=Operation("<=", (Name("j"), Name(outer))), step=Number(1), body=inner
+    )
+    return (
+        Loop(
+            iterator=outer,
+            start=Number(0),
+            condition=Operation("<", (Name(outer), N)),
+            step=Number(1),
+            body=(loop,),
+        ),
+    )
 
 
 SCHEDULES = [

@@ -14,7 +14,7 @@ from polyloom.report.tuning_view import print_tuning, progress_text, seconds_tex
 
 TUNED = Tuned(
     name="S1",
-    key=Key("abc", (10, 500, 64, 10, 64), "cpu", "v1"),
+    key=Key(signature="abc", sizes=(10, 500, 64, 10, 64), device="cpu", generator="v1"),
     schedule='{"group":[1,2]}',
     seconds=2e-6,
     default=5e-6,
@@ -27,9 +27,15 @@ TUNED = Tuned(
 
 
 def test_the_line_says_best_evaluations_and_time_left() -> None:
-    text = progress_text(Progress("S1", 1, 2, 40, 4, 5e-6, 2e-6, 31.4))
+    text = progress_text(
+        Progress(name="S1", number=1, count=2, evaluations=40, rejected=4, first=5e-6, best=2e-6, left=31.4)
+    )
     assert text == "S1 (1 of 2): best 2 us, 2.50x the first; 40 evaluated, 4 rejected; 31 s left"
-    text = progress_text(Progress("S1", 1, 1, 2, 2, math.inf, math.inf, 31.4))
+    text = progress_text(
+        Progress(
+            name="S1", number=1, count=1, evaluations=2, rejected=2, first=math.inf, best=math.inf, left=31.4
+        )
+    )
     assert text == "S1: nothing right yet; 2 evaluated, 2 rejected; 31 s left"
 
 
@@ -53,7 +59,9 @@ def test_control_characters_of_names_are_shown_as_escapes(
     shown = name.encode("unicode_escape").decode()
     out = capsys.readouterr().out
     assert character not in out and out.count(shown) == 2
-    line = progress_text(Progress(name, 1, 2, 40, 4, 5e-6, 2e-6, 31.4))
+    line = progress_text(
+        Progress(name=name, number=1, count=2, evaluations=40, rejected=4, first=5e-6, best=2e-6, left=31.4)
+    )
     assert line.startswith(shown)
 
 

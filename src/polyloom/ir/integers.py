@@ -155,8 +155,14 @@ def _fold_node(node: Loop | Branch | Instance, names: Mapping[str, int]) -> Tree
     match node:
         case Loop(iterator=iterator, start=start, condition=condition, step=step, body=body):
             inner = {name: value for name, value in names.items() if name != iterator}
-            parts = fold(start, names), fold(condition, inner), fold(step, inner)
-            return (Loop(iterator, *parts, fold_tree(body, inner)),)
+            loop = Loop(
+                iterator=iterator,
+                start=fold(start, names),
+                condition=fold(condition, inner),
+                step=fold(step, inner),
+                body=fold_tree(body, inner),
+            )
+            return (loop,)
         case Branch(condition=condition, body=body, otherwise=otherwise):
             known = fold(condition, names)
             if isinstance(known, Number):

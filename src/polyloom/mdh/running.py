@@ -56,7 +56,7 @@ class Reals:
         return {**self.verdict.json(), "decades": self.decades, "seed": self.seed}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RunResult:
     """What a run gave, and where its time went."""
 
@@ -159,7 +159,15 @@ def run_program(
     parameters, chosen = bound.parameters, _schedules(program)
     device = program.device.id
     return RunResult(
-        signature.program, device, parameters, outputs, execution, verdict, chosen, expected, with_reals
+        program=signature.program,
+        device=device,
+        parameters=parameters,
+        outputs=outputs,
+        execution=execution,
+        check=verdict,
+        schedules=chosen,
+        expected=expected,
+        reals=with_reals,
     )
 
 

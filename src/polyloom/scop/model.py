@@ -16,7 +16,7 @@ from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import IntExpression
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ScopAccess:
     """One reference in the source text.
 
@@ -35,7 +35,7 @@ class ScopAccess:
     indices: tuple[Expression, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ScopStatement:
     """``target = value``, for the instances in ``domain``, where ``condition`` (of the data) holds.
 
@@ -75,7 +75,7 @@ class Origin(Enum):
     """Declared inside the SCoP: dead after it."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ScopArray:
     """An array or scalar that statements access.
 
@@ -106,7 +106,7 @@ class ScopArray:
     initial: float | int | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class StatedParallel:
     """``#pragma mdh parallel(++, ++, +: C[i][j])`` before a loop nest.
 
@@ -134,7 +134,7 @@ class ScopParameter:
     text: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Scop:
     """A static control part.
 

@@ -277,7 +277,13 @@ def _patterns(
     strict: bool,
 ) -> Patterns:
     found = selections(scop) if mode is ReductionMode.DETECT else ()
-    return Patterns(Names({s.name for s in scop.statements}), updates, found, ordered, strict)
+    return Patterns(
+        names=Names({s.name for s in scop.statements}),
+        updates=updates,
+        selections=found,
+        ordered=ordered,
+        strict=strict,
+    )
 
 
 def edges_of(found: Dependences) -> list[Edge]:

@@ -408,11 +408,11 @@ def nest() -> Nest:
         value=Read(0, I32),
     )
     inner = Loop(
-        "c1",
-        Number(0),
-        Operation("<=", (Name("c1"), i)),
-        Number(2),
-        (Instance("A", (i, Name("c1"))),),
+        iterator="c1",
+        start=Number(0),
+        condition=Operation("<=", (Name("c1"), i)),
+        step=Number(2),
+        body=(Instance("A", (i, Name("c1"))),),
     )
     skipped = Branch(Operation("==", (i, Number(2))), (), (Instance("O", (i,)),))
     body = (Instance("Z", (i,)), inner, skipped)

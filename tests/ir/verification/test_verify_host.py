@@ -72,11 +72,11 @@ NEST = Nest(
     extents=(N,),
     body=(
         Loop(
-            "c0",
-            Number(0),
-            Operation("<", (Name("c0"), Name("p"))),
-            Number(1),
-            (Instance("S2", (Name("c0"),)),),
+            iterator="c0",
+            start=Number(0),
+            condition=Operation("<", (Name("c0"), Name("p"))),
+            step=Number(1),
+            body=(Instance("S2", (Name("c0"),)),),
         ),
     ),
     assignments=(ASSIGNMENT,),

@@ -84,7 +84,15 @@ def nest(start: int, condition: Operation, step: int) -> Nest:
     assignment = Assignment(
         name="A", iterators=("i",), target=View("s", here), reads=(View("x", here),), value=VALUE
     )
-    body = (Loop("k", Number(start), condition, Number(step), (Instance("A", (Name("k"),)),)),)
+    body = (
+        Loop(
+            iterator="k",
+            start=Number(start),
+            condition=condition,
+            step=Number(step),
+            body=(Instance("A", (Name("k"),)),),
+        ),
+    )
     return Nest(name="nest", iterators=(), extents=(), body=body, assignments=(assignment,))
 
 
@@ -154,7 +162,13 @@ def test_conditions_on_data_count_as_writes_and_computed_indices_as_any() -> Non
     computed = replace(the_map(), outputs=(View("s", (VALUE,)),))
     verify_writes((computed,), (replace(computed, inputs=(View("y", (Index((1,)),)),)),))
     assert writes((computed,), {"s"}) == (
-        Loop("i", Number(0), below("i"), Number(1), (Instance("s", (Number(0),)),)),
+        Loop(
+            iterator="i",
+            start=Number(0),
+            condition=below("i"),
+            step=Number(1),
+            body=(Instance("s", (Number(0),)),),
+        ),
     )
 
 

@@ -47,7 +47,9 @@ def test_there_is_a_device_that_computes() -> None:
     assert model.compute_units > 0 and model.local_memory > 0 and model.vector_bytes >= 4
     assert pickle.loads(pickle.dumps(model)) == model
     source = "__kernel void k(__global int *a) { a[0] = 1; }"
-    Builder(open_device(model)).kernel(Kernel(source, "k", (), (Number(1),)))
+    Builder(open_device(model)).kernel(
+        Kernel(source=source, name="k", arguments=(), global_size=(Number(1),))
+    )
 
 
 def test_no_driver_is_loaded_by_an_import() -> None:
@@ -90,7 +92,14 @@ def test_no_device_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_driver_refuses_a_kernel() -> None:
     builder = Builder(open_device(choose_device()))
     with pytest.raises(PolyloomError) as raised:
-        builder.kernel(Kernel("__kernel void k(__global int *a) { a[0] = what; }", "k", (), (Number(1),)))
+        builder.kernel(
+            Kernel(
+                source="__kernel void k(__global int *a) { a[0] = what; }",
+                name="k",
+                arguments=(),
+                global_size=(Number(1),),
+            )
+        )
     assert code(raised) == "device-build"
     assert "what" in raised.value.diagnostics[0].notes[0]
 

@@ -54,11 +54,27 @@ def node(name: str) -> Nest:
 def launches(found: MdHom | Nest) -> Launch:
     x, y, t = BufferArgument("x"), BufferArgument("y"), TemporaryArgument("t")
     if found.name == "add":
-        return Launch((Kernel(ADD, "add", (x, y, IntegerArgument(K)), (N,), options=("-DUNUSED=1",)),))
+        return Launch(
+            (
+                Kernel(
+                    source=ADD,
+                    name="add",
+                    arguments=(x, y, IntegerArgument(K)),
+                    global_size=(N,),
+                    options=("-DUNUSED=1",),
+                ),
+            )
+        )
     take = Kernel(
-        REVERSE, "take", (t, x, IntegerArgument(N, INT), LocalArgument(Number(4))), (N,), (Number(1),)
+        source=REVERSE,
+        name="take",
+        arguments=(t, x, IntegerArgument(N, INT), LocalArgument(Number(4))),
+        global_size=(N,),
+        local_size=(Number(1),),
     )
-    return Launch((take, Kernel(BACK, "put", (t, x), (N,))), (Temporary("t", INT, N),))
+    return Launch(
+        (take, Kernel(source=BACK, name="put", arguments=(t, x), global_size=(N,))), (Temporary("t", INT, N),)
+    )
 
 
 def program() -> HostProgram:
@@ -104,7 +120,7 @@ int main(void) {
 def files() -> dict[str, str]:
     general = program()
     call = signature(general, "polyloom_f")
-    table = KernelTable("any", for_gpu=False, options=("-cl-std=CL1.2",))
+    table = KernelTable(device="any", for_gpu=False, options=("-cl-std=CL1.2",))
     special = Variant({"n": 7}, general, launches)
     text = host_function(call, (special, Variant({}, general, launches)), table)
     return {"main.c": MAIN, **host_files((call,), (text,), table)}

@@ -35,7 +35,13 @@ VARIABLES = {b.name: Variable((b.name,), (len(b.shape),)) for b in BUFFERS}
 
 def place(text: str = TEXT) -> Place:
     start = text.index("SCOP")
-    return Place("f", Source("f.c", text), (start - 2, start + 4), {"n": "n"}, VARIABLES)
+    return Place(
+        name="f",
+        source=Source("f.c", text),
+        extent=(start - 2, start + 4),
+        parameters={"n": "n"},
+        variables=VARIABLES,
+    )
 
 
 def replaced(text: str, macros: dict[str, str] | None = None) -> str:

@@ -102,7 +102,9 @@ def run(expressions: list[Expression], operands: list[Any], width: int = 1) -> l
     body = "\n".join(["long i = get_global_id(0);", *lines])
     text = f"__kernel void k({', '.join(parameters)}) {{\n{body}\n}}\n"
     source = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" + helper_functions(text) + text
-    built = Builder(device()).kernel(Kernel(source, "k", (), (Number(COUNT),)))
+    built = Builder(device()).kernel(
+        Kernel(source=source, name="k", arguments=(), global_size=(Number(COUNT),))
+    )
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
     buffers = [cl.Buffer(device().context, flags, hostbuf=a) for a in (*operands, *results)]
     built.set_args(*buffers)

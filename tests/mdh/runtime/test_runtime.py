@@ -238,7 +238,13 @@ def triangle() -> HostProgram:
     i, j = Name("i"), Name("j")
     inner = (Instance("keep", (i, j)), Instance("sum", (i, j)))
     odd = Operation("==", (Operation("%", (j, Number(2))), Number(1)))
-    loop = Loop("j", Number(0), Operation("<=", (j, i)), Number(1), (Branch(odd, inner, ()),))
+    loop = Loop(
+        iterator="j",
+        start=Number(0),
+        condition=Operation("<=", (j, i)),
+        step=Number(1),
+        body=(Branch(odd, inner, ()),),
+    )
     body = (Instance("zero", (i, Number(0))), loop, Instance("store", (i, Number(0))))
     nest = Nest(
         name="rows", iterators=("i",), extents=(N,), body=body, assignments=assignments, private=(total, line)
@@ -348,9 +354,20 @@ __kernel void forth(__global const int *t, __global int *b, long n, int step)
 { long i = get_global_id(0); b[i] = t[n - 1 - i] + step; }
 """
     memory = TemporaryArgument("t")
-    first = Kernel(source, "back", (BufferArgument("a"), memory, IntegerArgument(N)), (N,))
+    first = Kernel(
+        source=source,
+        name="back",
+        arguments=(BufferArgument("a"), memory, IntegerArgument(N)),
+        global_size=(N,),
+    )
     last = (memory, BufferArgument("b"), IntegerArgument(N), IntegerArgument(ROW, I32))
-    return Launch((first, Kernel(source, "forth", last, (N,), (Number(1),))), (Temporary("t", I32, N),))
+    return Launch(
+        (
+            first,
+            Kernel(source=source, name="forth", arguments=last, global_size=(N,), local_size=(Number(1),)),
+        ),
+        (Temporary("t", I32, N),),
+    )
 
 
 def test_kernels_share_temporaries() -> None:

@@ -135,7 +135,7 @@ def test_work_items_on_a_gpu() -> None:
     """No GPU is needed: its schedules are drawn for a made-up model and run on the CPU elsewhere."""
     gpu = replace(MODEL, kind=DeviceKind.GPU, lanes=32, compute_units=132, vector_bytes=16)
     program = matmul(256, 256, 256)
-    space = ScheduleSpace(hom_of(program), buffers_of(program), gpu)
+    space = ScheduleSpace(hom=hom_of(program), buffers=buffers_of(program), device=gpu)
     schedule = space.default()
     facts = space.facts(schedule)
     assert space.is_valid(schedule) and facts.total_items >= 32

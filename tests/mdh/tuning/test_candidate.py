@@ -27,7 +27,7 @@ Timed = Callable[..., Outcome]
 def trial(folder: Path, m: int = 7, n: int = 9, k: int = 11) -> Trial:
     hom, buffers = matmul(Number(m), n, k)
     program = HostProgram(name="mm", parameters=(), buffers=buffers, body=(hom,))
-    return Trial(program, choose_device(), "trial_emitter:emit", str(folder))
+    return Trial(program=program, device=choose_device(), emitter="trial_emitter:emit", folder=str(folder))
 
 
 def text(kind: str) -> str:

@@ -57,7 +57,7 @@ class Texts:
 
 
 def right(seconds: float) -> Outcome:
-    return Outcome(Status.VERIFIED, seconds, (seconds,))
+    return Outcome(status=Status.VERIFIED, seconds=seconds, times=(seconds,))
 
 
 def size(n: int) -> Key:

@@ -22,11 +22,11 @@ from polyloom.mdh.tuning.outcome import Outcome, Status
 
 
 def key(*sizes: int | str, device: str = "cpu", generator: str = "1") -> Key:
-    return Key("abc", sizes, device, generator)
+    return Key(signature="abc", sizes=sizes, device=device, generator=generator)
 
 
 def right(seconds: float) -> Outcome:
-    return Outcome(Status.VERIFIED, seconds, (seconds,), "", 0.0)
+    return Outcome(status=Status.VERIFIED, seconds=seconds, times=(seconds,), reason="", max_error=0.0)
 
 
 @pytest.fixture
@@ -38,8 +38,15 @@ def test_the_best_right_schedule_is_found_in_a_new_process(path: Path) -> None:
     with Database(path) as database:
         database.record(key(8), "p", '{"a":1}', right(2.0))
         database.record(key(8), "p", '{"a":2}', right(1.0))
-        database.record(key(8), "p", '{"a":3}', Outcome(Status.WRONG, 0.5, (0.5,), "y[0] is 1, not 2", 1.0))
-        database.record(key(8), "p", '{"a":4}', Outcome(Status.CRASHED, None, (), "signal 6"))
+        database.record(
+            key(8),
+            "p",
+            '{"a":3}',
+            Outcome(status=Status.WRONG, seconds=0.5, times=(0.5,), reason="y[0] is 1, not 2", max_error=1.0),
+        )
+        database.record(
+            key(8), "p", '{"a":4}', Outcome(status=Status.CRASHED, seconds=None, times=(), reason="signal 6")
+        )
     with Database(path) as database:
         best = database.best(key(8))
         assert best is not None and best.schedule == '{"a":2}' and best.outcome == right(1.0)
@@ -62,7 +69,7 @@ def test_the_nearest_sizes_come_first(path: Path) -> None:
             database.record(other, "p", f"at {other.sizes} {other.device}", right(1.0))
         found = [e.key.sizes for e in database.nearest(key(100))]
         assert found == [(120,), (1024,), ("n0",), (101,)]
-        assert database.nearest(Key("other", (100,), "cpu", "1")) == ()
+        assert database.nearest(Key(signature="other", sizes=(100,), device="cpu", generator="1")) == ()
 
 
 def test_another_generator_s_result_is_a_seed_and_no_best(path: Path) -> None:
@@ -75,7 +82,9 @@ def test_another_generator_s_result_is_a_seed_and_no_best(path: Path) -> None:
 def test_export_and_import_carry_everything_right(path: Path, tmp_path: Path) -> None:
     with Database(path) as database, Database(tmp_path / "other.sqlite") as other:
         database.record(key(8), "p", '{"a":1}', right(2.0))
-        database.record(key(8), "p", '{"a":9}', Outcome(Status.REFUSED, None, (), "no"))
+        database.record(
+            key(8), "p", '{"a":9}', Outcome(status=Status.REFUSED, seconds=None, times=(), reason="no")
+        )
         database.confirm(key(9), "q", {'{"a":2}': right(1.0)})
         document = json.loads(json.dumps(exported(database)))
         other.record(key(8), "p", '{"a":1}', right(1.5))

@@ -17,8 +17,8 @@ from polyloom.mdh.tuning.database import Database
 from polyloom.mdh.tuning.exchange import exported, imported
 from polyloom.mdh.tuning.outcome import Outcome, Status
 
-KEY = Key("abc", (8, "n"), "cpu", "1")
-RIGHT = Outcome(Status.VERIFIED, 1.0, (1.0,), "", 0.0)
+KEY = Key(signature="abc", sizes=(8, "n"), device="cpu", generator="1")
+RIGHT = Outcome(status=Status.VERIFIED, seconds=1.0, times=(1.0,), reason="", max_error=0.0)
 LAYER = "lair C() : float32 x[4] -> float32 y[4] { all (i) in (4) y[i] = x[i] + 1.0 }"
 VALUES = [
     "nonsense", "", "[", "{}", "null", "[[1]]", '["a"]', "[-1]", "[1e999]", "[NaN]", "9" * 400,
@@ -34,9 +34,14 @@ def whole(path: Path) -> Path:
     """A database with results for what is asked of it here, and others."""
     path.unlink(missing_ok=True)
     with Database(path) as database:
-        for key in (KEY, Key("abc", (9, "n"), "cpu", "1")):
+        for key in (KEY, Key(signature="abc", sizes=(9, "n"), device="cpu", generator="1")):
             database.record(key, "p", '{"a":1}', RIGHT)
-            database.record(key, "p", '{"a":2}', Outcome(Status.WRONG, 1.0, (1.0,), "wrong", 1.0))
+            database.record(
+                key,
+                "p",
+                '{"a":2}',
+                Outcome(status=Status.WRONG, seconds=1.0, times=(1.0,), reason="wrong", max_error=1.0),
+            )
     return path
 
 

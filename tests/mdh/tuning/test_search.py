@@ -83,7 +83,7 @@ def test_a_space_that_is_done_ends_the_search() -> None:
     search = Search(TinySpace(), [], Random(0))
     count = 0
     while (schedule := search.ask()) is not None:
-        search.tell(schedule, Outcome(Status.VERIFIED, cost(schedule), ()))
+        search.tell(schedule, Outcome(status=Status.VERIFIED, seconds=cost(schedule), times=()))
         count += 1
     assert count == 3
 
@@ -93,7 +93,7 @@ def test_a_timing_corrects_the_model() -> None:
     for rows in range(1, FEW + 6):
         slow = rows % 2
         text = SPACE.text(Tiles(rows, 1, 4, 4, 1, bool(slow), "ijk"))
-        surrogate.learn(text, 1.0, Outcome(Status.VERIFIED, 4.0 if slow else 1.0, ()))
+        surrogate.learn(text, 1.0, Outcome(status=Status.VERIFIED, seconds=4.0 if slow else 1.0, times=()))
     packed, plain = (SPACE.text(Tiles(5, 1, 4, 4, 1, p, "ijk")) for p in (True, False))
     assert surrogate.corrected(packed, 1.0) > 2 * surrogate.corrected(plain, 1.0)
 
@@ -102,7 +102,9 @@ def test_a_timing_corrects_the_model() -> None:
 def test_what_is_rejected_counts_as_slow(status: Status) -> None:
     surrogate = Surrogate()
     for number in range(FEW + 2):
-        outcome = Outcome(status) if number % 2 else Outcome(Status.VERIFIED, 1.0, ())
+        outcome = (
+            Outcome(status=status) if number % 2 else Outcome(status=Status.VERIFIED, seconds=1.0, times=())
+        )
         surrogate.learn(f'{{"order":"{"ab"[number % 2]}"}}', 1.0, outcome)
     assert surrogate.corrected('{"order":"b"}', 1.0) > 1.5 * surrogate.corrected('{"order":"a"}', 1.0)
 

@@ -57,7 +57,10 @@ class Timing:
         self.compared = list(schedules)
         self.clock.now += seconds
         return {
-            Space().text(s): Outcome(Status.VERIFIED, cost(s), (cost(s),) * 3, "", 0.0) for s in schedules
+            Space().text(s): Outcome(
+                status=Status.VERIFIED, seconds=cost(s), times=(cost(s),) * 3, reason="", max_error=0.0
+            )
+            for s in schedules
         }
 
 
@@ -68,11 +71,11 @@ def database(tmp_path: Path) -> Any:
 
 
 def key(*sizes: int) -> Key:
-    return Key("mm", sizes, "cpu", "1")
+    return Key(signature="mm", sizes=sizes, device="cpu", generator="1")
 
 
 def subject(clock: Clock, *sizes: int, weight: float = 1.0) -> Subject[Tiles]:
-    return Subject(key(*sizes), f"mm{sizes}", Space(), Timing(clock), weight)
+    return Subject(key=key(*sizes), name=f"mm{sizes}", space=Space(), measure=Timing(clock), weight=weight)
 
 
 def test_the_best_is_found_timed_again_and_kept(database: Database) -> None:
@@ -148,7 +151,7 @@ def test_evaluations_and_patience_end_the_search(database: Database) -> None:
 class Broken(Timing):
     def measure(self, schedule: Tiles, stop_above: float, yardstick: Beside = None) -> Outcome:
         self.clock.now += 1
-        return Outcome(Status.REFUSED, reason="the driver does not build it: error: no")
+        return Outcome(status=Status.REFUSED, reason="the driver does not build it: error: no")
 
 
 def test_where_nothing_is_right_it_is_said_with_the_reasons(database: Database) -> None:
@@ -183,7 +186,7 @@ def test_a_recorded_search_can_be_played_again(database: Database) -> None:
     recorded = {text: measure(s, math.inf) for text, s in drawn.items()}
     predicted = {text: space.predicted(s) for text, s in drawn.items()}
     replayed = RecordedSpace(recorded, predicted, space.text(space.default()))
-    one: Subject[str] = Subject(key(8), "mm", replayed, RecordedMeasure(recorded))
+    one: Subject[str] = Subject(key=key(8), name="mm", space=replayed, measure=RecordedMeasure(recorded))
     (tuned,) = tune([one], database, TuneOptions(budget=1e9, evaluations=120), clock=Clock())
     costs = sorted(outcome.cost for outcome in recorded.values())
     assert tuned.seconds <= costs[3]

@@ -128,7 +128,9 @@ def _access(
     restricted = relation.intersect_domain(domain.intersect(within)).coalesce()
     indices = tuple(localised(index.value, local, numbers) for index in access.indices)
     data = tuple((k, indices[k]) for k, index in enumerate(access.indices) if index.affine is None)
-    return ScopAccess(access.array, restricted, data, access.span, indices)
+    return ScopAccess(
+        array=access.array, relation=restricted, computed=data, span=access.span, indices=indices
+    )
 
 
 def localised(expression: Expression, local: dict[int, int], numbers: dict[str, int]) -> Expression:

@@ -101,7 +101,11 @@ def _node(node: HostNode, names: Collection[str], chosen: Chosen) -> Tree:
     match node:
         case HostLoop(iterator=iterator, body=body):
             inner = writes(body, names, chosen)
-            return (Loop(iterator, node.start, node.condition, node.step, inner),)
+            return (
+                Loop(
+                    iterator=iterator, start=node.start, condition=node.condition, step=node.step, body=inner
+                ),
+            )
         case HostBranch(condition=condition, body=body, otherwise=otherwise):
             return (Branch(condition, writes(body, names, chosen), writes(otherwise, names, chosen)),)
         case Copy(target=target):
@@ -140,7 +144,15 @@ def _stores(body: Tree, targets: Mapping[str, tuple[tuple[str, ...], Instance]])
     for node in body:
         match node:
             case Loop(iterator=iterator, start=start, condition=condition, step=step, body=inner):
-                result.append(Loop(iterator, start, condition, step, _stores(inner, targets)))
+                result.append(
+                    Loop(
+                        iterator=iterator,
+                        start=start,
+                        condition=condition,
+                        step=step,
+                        body=_stores(inner, targets),
+                    )
+                )
             case Branch(condition=condition, body=then, otherwise=otherwise):
                 result.append(Branch(condition, _stores(then, targets), _stores(otherwise, targets)))
             case Instance(statement=statement, arguments=arguments) if statement in targets:
@@ -224,5 +236,13 @@ def _operation(
 
 def _loops(names: Sequence[str], extents: Sequence[IntExpression], body: Tree) -> Tree:
     for name, extent in reversed(list(zip(names, extents, strict=True))):
-        body = (Loop(name, Number(0), Operation("<", (Name(name), extent)), Number(1), body),)
+        body = (
+            Loop(
+                iterator=name,
+                start=Number(0),
+                condition=Operation("<", (Name(name), extent)),
+                step=Number(1),
+                body=body,
+            ),
+        )
     return body

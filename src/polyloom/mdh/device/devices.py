@@ -39,7 +39,7 @@ class DeviceKind(Enum):
     OTHER = "other"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DeviceModel:
     """What is known of a device before anything runs on it. Sizes are in bytes.
 

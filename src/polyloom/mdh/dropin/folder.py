@@ -106,7 +106,7 @@ class Maker:
     def _host(self, functions: Sequence[tuple[Signature, HostProgram]]) -> dict[str, str]:
         """Return the host side, name to text: the functions, their header, the kernels."""
         is_gpu = self.device.kind is DeviceKind.GPU
-        table = KernelTable(self.device.name, is_gpu, self.device.build_options)
+        table = KernelTable(device=self.device.name, for_gpu=is_gpu, options=self.device.build_options)
         definitions = [host_function(call, self._variants(program), table) for call, program in functions]
         return host_files([call for call, _ in functions], definitions, table, self.library)
 

@@ -12,7 +12,7 @@ _Source = tuple[str, tuple[str, ...]]
 """The text and the options of its build."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class KernelTable:
     """Collects kernels, each source and each kernel once.
 

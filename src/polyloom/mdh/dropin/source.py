@@ -39,7 +39,7 @@ class Variable:
         return text
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Place:
     """Where a host program stood in a C file, and what its names are there.
 
@@ -56,7 +56,7 @@ class Place:
     escaping: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Replacement:
     """A range of characters of the source, and the call that takes its place.
 
@@ -88,7 +88,15 @@ def replacement(source: Source, place: Place, call: Signature) -> Replacement:
     integers = tuple(place.parameters[name] for name in call.parameters)
     pointers = tuple(_pointer(buffer, place.variables[buffer.name]) for buffer in call.buffers)
     before, after = _statements(place, call)
-    return Replacement(start, max(start, end), call, integers, pointers, before, after)
+    return Replacement(
+        start=start,
+        end=max(start, end),
+        call=call,
+        integers=integers,
+        pointers=pointers,
+        before=before,
+        after=after,
+    )
 
 
 def _obstacles(source: Source, place: Place, call: Signature) -> Iterator[Diagnostic]:

@@ -15,7 +15,7 @@ from polyloom.polyhedra.loops.tree import Name
 LARGEST_INT = 2**31 - 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Signature:
     """What a kernel is called with. ``names``: the C name of each buffer, parameter and iterator.
 
@@ -78,7 +78,15 @@ def signature_of(
     names = c_names(wanted, taken=(kernel_name(hom),))
     sizes = [known(n) for b in pointers for n in buffers[b].shape] + [known(n) for n in hom.extents]
     integer = _integer_type(sizes, buffers, tuple(pointers))
-    return Signature(hom, buffers, temporaries, extra, defined, names, integer)
+    return Signature(
+        hom=hom,
+        buffers=buffers,
+        temporaries=temporaries,
+        extra=extra,
+        defined=defined,
+        names=names,
+        integer=integer,
+    )
 
 
 def _integer_type(sizes: list[int | None], buffers: Buffers, pointers: tuple[str, ...]) -> str:

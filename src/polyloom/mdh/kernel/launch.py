@@ -53,7 +53,7 @@ class Temporary:
     count: IntExpression
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Kernel:
     """One kernel and its launch.
 

@@ -61,7 +61,7 @@ class Scope:
     found: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LocalCopy:
     """A copy in local memory: ``array[shift + sum(strides[d] * (position[d] - origin[d]))]``.
 
@@ -78,7 +78,7 @@ class LocalCopy:
     shift: IntExpression = ZERO
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Points:
     """Writes what happens at points, into the scopes that are open."""
 

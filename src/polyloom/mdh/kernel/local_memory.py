@@ -28,7 +28,14 @@ def located(plan: CopyPlan, array: str, state: State) -> LocalCopy:
     backwards = [_goes_backwards(access, d) for d in range(count)]
     origins = tuple(plus(state.high[d], -1) if backwards[d] else state.low[d] for d in range(count))
     mixed = [d for d in range(count) if not backwards[d]]
-    return LocalCopy(array, strides, origins, plan.panel, plan.rest, _shift(plan, mixed, state))
+    return LocalCopy(
+        array=array,
+        strides=strides,
+        origins=origins,
+        panel=plan.panel,
+        rest=plan.rest,
+        shift=_shift(plan, mixed, state),
+    )
 
 
 def _goes_backwards(access: Access, d: int) -> bool:

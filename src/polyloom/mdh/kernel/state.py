@@ -36,7 +36,7 @@ class Axis:
     spots: tuple[Spot, ...]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class State:
     """The kernel so far.
 

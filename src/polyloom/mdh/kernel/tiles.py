@@ -81,9 +81,17 @@ class _Tiles:
         self.schedule = schedule
         self.results = results
         namer = Namer({*signature.names, *signature.names.values(), *hom.iterators, *signature.defined})
-        points = Points(signature, namer, {})
+        points = Points(signature=signature, namer=namer, copies={})
         zeros: list[IntExpression] = [ZERO] * len(hom.extents)
-        self.state = State(signature, self.facts, Lines(), namer, points, zeros, list(hom.extents))
+        self.state = State(
+            signature=signature,
+            facts=self.facts,
+            lines=Lines(),
+            namer=namer,
+            points=points,
+            low=zeros,
+            high=list(hom.extents),
+        )
         self.state.top = self.state.lines.slot()
         self.tile = RegisterTile(self.state, results.views, results.finishing, results.waiting)
         self.plans = self._plans()

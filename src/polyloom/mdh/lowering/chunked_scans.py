@@ -72,7 +72,7 @@ def chunk_count(device: DeviceModel) -> int:
     return device.compute_units * (4 if device.kind is DeviceKind.CPU else 64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Cut:
     """An md_hom whose dimension ``d`` is cut into ``count`` chunks of ``length`` points, the last shorter.
 
@@ -102,7 +102,13 @@ class _Cut:
         taken = {*hom.iterators, *(b.name for b in program.buffers), *_names(hom, program)}
         chunk = _unused("chunk", taken)
         return _Cut(
-            hom, program, device, d, -(-n // length), length, (chunk, _unused("inside", {*taken, chunk}))
+            hom=hom,
+            program=program,
+            device=device,
+            d=d,
+            count=-(-n // length),
+            length=length,
+            names=(chunk, _unused("inside", {*taken, chunk})),
         )
 
     @property

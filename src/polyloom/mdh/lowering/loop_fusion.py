@@ -230,7 +230,15 @@ class _Parts:
                 if iterator in around:
                     raise _Clash(iterator)
                 body = self.tree(node.body, around | {iterator})
-                return (Loop(iterator, node.start, node.condition, node.step, body),)
+                return (
+                    Loop(
+                        iterator=iterator,
+                        start=node.start,
+                        condition=node.condition,
+                        step=node.step,
+                        body=body,
+                    ),
+                )
             case HostBranch(condition=condition, body=body, otherwise=otherwise):
                 return (Branch(condition, self.tree(body, around), self.tree(otherwise, around)),)
             case Copy():
@@ -274,7 +282,15 @@ class _Parts:
 
 def _looped(names: Sequence[str], extents: Sequence[IntExpression], body: Tree) -> Tree:
     for name, extent in reversed(list(zip(names, extents, strict=True))):
-        body = (Loop(name, Number(0), Operation("<", (Name(name), extent)), Number(1), body),)
+        body = (
+            Loop(
+                iterator=name,
+                start=Number(0),
+                condition=Operation("<", (Name(name), extent)),
+                step=Number(1),
+                body=body,
+            ),
+        )
     return body
 
 

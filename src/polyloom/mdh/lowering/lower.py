@@ -260,7 +260,13 @@ def _kernel(signature: Signature, facts: TileFacts, name: str, source: str) -> K
     items = facts.total_items
     groups = [facts.groups(d) for d in range(len(facts.hom.extents))]
     size = product_of([*groups, Number(items)])
-    return Kernel(source, name, signature.arguments(), (size,), (Number(items),))
+    return Kernel(
+        source=source,
+        name=name,
+        arguments=signature.arguments(),
+        global_size=(size,),
+        local_size=(Number(items),),
+    )
 
 
 def _temporaries(found: Mapping[str, tuple[Buffer, View]]) -> tuple[Temporary, ...]:

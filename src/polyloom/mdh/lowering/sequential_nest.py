@@ -202,9 +202,9 @@ class _Builder:
         iterator = self.node.iterators[k]
         if k in self._anew():
             end = Operation("<=", (Name(iterator), Name(self.kept_name(k))))
-            return Loop(iterator, Number(0), end, Number(1), body)
+            return Loop(iterator=iterator, start=Number(0), condition=end, step=Number(1), body=body)
         condition = Operation("<", (Name(iterator), self.node.extents[k]))
-        return Loop(iterator, Number(0), condition, Number(1), body)
+        return Loop(iterator=iterator, start=Number(0), condition=condition, step=Number(1), body=body)
 
     def _guarded(self, body: Tree) -> Tree:
         return body if self.node.guard is None else (Branch(self.node.guard, body, ()),)

@@ -18,7 +18,7 @@ MOST_STEPS = 1_000_000
 """Host iterations that are counted one by one; beyond, a loop counts as that long."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TuneTarget:
     """An md_hom of a program without parameters.
 
@@ -90,7 +90,9 @@ def _target(node: MdHom, launched: MdHom, program: HostProgram, executions: int)
         for b in buffers
         if b.name in used
     )
-    return TuneTarget(node, launched, tuple(given), executions, program.strict)
+    return TuneTarget(
+        node=node, launched=launched, buffers=tuple(given), executions=executions, strict=program.strict
+    )
 
 
 def flattened(node: MdHom, buffers: Sequence[Buffer]) -> tuple[MdHom, tuple[Buffer, ...]]:

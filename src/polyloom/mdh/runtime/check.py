@@ -27,7 +27,7 @@ from polyloom.ir.verification.references import Expected, Reference, access_outs
 NDArray = npt.NDArray[Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Verdict:
     """``max_error``: in units of the bound of an element. ``exact``: whether equality was asked for.
 
@@ -122,7 +122,15 @@ def check_run(
 
 def _verdict(comparison: Comparison, *, exact: bool, coarse: bool = False) -> Verdict:
     c = comparison
-    return Verdict(c.passed, exact, c.max_error, c.mismatches, c.tight, c.unknown, coarse)
+    return Verdict(
+        passed=c.passed,
+        exact=exact,
+        max_error=c.max_error,
+        mismatches=c.mismatches,
+        tight=c.tight,
+        unknown=c.unknown,
+        coarse=coarse,
+    )
 
 
 def _coarse_bounds(wanted: Mapping[str, NDArray]) -> dict[str, npt.NDArray[np.float64]]:

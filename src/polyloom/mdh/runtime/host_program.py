@@ -65,10 +65,10 @@ def prepare(
     special = with_fused_loops(special, device.model) if fuse else special
     at_the_end("joining launches", special)
     builder = Builder(device)
-    run = _Run(device)
+    run = _Run(device=device)
     lasting = lasting_fills(special) if not program.parameters else frozenset()
-    step = _Steps(special, builder, emit, run, lasting).all_of(special.body)
-    return Prepared(special, device, step, run, dict(parameters))
+    step = _Steps(program=special, builder=builder, emit=emit, run=run, lasting=lasting).all_of(special.body)
+    return Prepared(program=special, device=device, step=step, state=run, parameters=dict(parameters))
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Event:
         return float(self.event.profile.end - self.event.profile.start) * 1e-9
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Run:
     """What changes during a run: the buffers, and what was launched."""
 
@@ -101,7 +101,7 @@ Step = Callable[[dict[str, int]], None]
 """Carries out a node; the dictionary holds parameters and host iterators."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Prepared:
     """A program with its kernels, ready to run on buffers of the device."""
 
@@ -137,7 +137,7 @@ class Prepared:
         return {b.name: prod(self.shape(b.name)) * b.type.size for b in self.program.buffers}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Steps:
     """Makes a Python function of each host node."""
 

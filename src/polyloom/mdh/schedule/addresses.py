@@ -15,7 +15,7 @@ Buffers = Mapping[str, Buffer]
 ZERO, ONE = Number(0), Number(1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Access:
     """``buffer[base + sum(strides[d] * iterator[d])]``, the buffer taken as one row of elements.
 
@@ -58,7 +58,13 @@ def _access(view: View, buffer: Buffer, dimensions: int) -> Access | None:
     )
     base = sum_of([(1, _product(index.offset, row)) for index, row in zip(affine, rows, strict=True)])
     steps = tuple(index.coefficients for index in affine)
-    return Access(buffer, strides, base, steps, tuple(index.offset for index in affine))
+    return Access(
+        buffer=buffer,
+        strides=strides,
+        base=base,
+        steps=steps,
+        offsets=tuple(index.offset for index in affine),
+    )
 
 
 def row_length(buffer: Buffer, axis: int) -> IntExpression:

@@ -11,7 +11,7 @@ from polyloom.mdh.schedule.schedules import Memory
 from polyloom.mdh.schedule.tiling import TileFacts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CopyPlan:
     """The copy of one input's part of a cache tile.
 
@@ -60,7 +60,7 @@ def copy_plan(facts: TileFacts, position: int, buffers: Buffers) -> CopyPlan | N
     strides = [0] * len(axes)
     for place, axis in enumerate(axes):
         strides[axis] = prod(sizes[place + 1 :])
-    return CopyPlan(access, axes, extents, tuple(strides), prod(sizes))
+    return CopyPlan(access=access, axes=axes, extents=extents, strides=tuple(strides), elements=prod(sizes))
 
 
 def _extents(facts: TileFacts, access: Access) -> tuple[int, ...] | None:
@@ -96,7 +96,15 @@ def _in_panels(
         strides[axis] = prod(sizes[place + 1 :]) * width
     strides[last] = 1
     panels = -(-extents[last] // width)
-    return CopyPlan(access, axes, extents, tuple(strides), panels * rest * width, (d, width), rest)
+    return CopyPlan(
+        access=access,
+        axes=axes,
+        extents=extents,
+        strides=tuple(strides),
+        elements=panels * rest * width,
+        panel=(d, width),
+        rest=rest,
+    )
 
 
 def local_bytes(facts: TileFacts, buffers: Buffers) -> int:

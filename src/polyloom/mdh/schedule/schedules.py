@@ -41,7 +41,7 @@ class Caching:
     panel: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Schedule:
     """How one md_hom runs; d entries in every tuple of sizes or dimensions.
 

@@ -43,15 +43,15 @@ _UNROLLS = (1, 1, 1, 2, 4, 8)
 
 def space_of(hom: MdHom, program: HostProgram, device: DeviceModel) -> ScheduleSpace:
     """Return the schedules of an md_hom of ``program``."""
-    return ScheduleSpace(hom, {buffer.name: buffer for buffer in program.buffers}, device)
+    return ScheduleSpace(hom=hom, buffers={buffer.name: buffer for buffer in program.buffers}, device=device)
 
 
 def default_schedule(hom: MdHom, buffers: Buffers, device: DeviceModel, split: bool = True) -> Schedule:
     """Return the schedule that the cost model prefers; ``split``: whether there may be a second kernel."""
-    return ScheduleSpace(hom, buffers, device, split).default()
+    return ScheduleSpace(hom=hom, buffers=buffers, device=device, split=split).default()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ScheduleSpace:
     """The schedules of one md_hom on one device. Every schedule that it gives is valid."""
 

@@ -27,7 +27,7 @@ _UNNAMED = ("name", "span", "iterators", "extents")
 """Fields of an md_hom that are no part of what it computes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Key:
     """What results are kept under.
 
@@ -48,7 +48,7 @@ def key_of(hom: MdHom, buffers: Sequence[Buffer], device: str, options: str = ""
     """Return the key of an md_hom whose parameters are folded, over ``buffers`` (others are ignored)."""
     text, sizes = canonical(hom, buffers)
     digest = hashlib.sha256(text.encode()).hexdigest()[:32]
-    return Key(digest, sizes, device, generator_version(), options)
+    return Key(signature=digest, sizes=sizes, device=device, generator=generator_version(), options=options)
 
 
 def options_of(*, strict: bool) -> str:

@@ -41,7 +41,7 @@ KEPT = 8
 """Built candidates that a child keeps, so that the finalists are not built again for each round."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Trial:
     """What a child needs: one md_hom as a program without parameters, the device, and an emitter.
 
@@ -93,13 +93,19 @@ class Bench:
             stage("check")
             verdict = self._checker.check(self._results())
         except PolyloomError as fault:
-            return Outcome(Status.REFUSED, reason=_reason(fault))
+            return Outcome(status=Status.REFUSED, reason=_reason(fault))
         except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as fault:
             return Outcome(
-                Status.REFUSED, reason=f"a fault of the generator: {type(fault).__name__}: {fault}"
+                status=Status.REFUSED, reason=f"a fault of the generator: {type(fault).__name__}: {fault}"
             )
         if verdict.fault:
-            return Outcome(Status.WRONG, first, (first,), verdict.fault, verdict.max_error)
+            return Outcome(
+                status=Status.WRONG,
+                seconds=first,
+                times=(first,),
+                reason=verdict.fault,
+                max_error=verdict.max_error,
+            )
         stage("repeat")
         return self._timed(prepared, first, stop_above, verdict.max_error, yardstick)
 
@@ -114,7 +120,10 @@ class Bench:
             for text in rng.sample(list(texts), len(texts)):
                 stage("repeat")
                 rounds[text].append(typical(self._repeated(prepared[text], LONG / 4, 1)))
-        return {text: Outcome(Status.VERIFIED, median(times), tuple(times)) for text, times in rounds.items()}
+        return {
+            text: Outcome(status=Status.VERIFIED, seconds=median(times), times=tuple(times))
+            for text, times in rounds.items()
+        }
 
     def _timed(
         self,
@@ -134,11 +143,23 @@ class Bench:
 
         if min(times) > stop_above * max(pace(min), 1.0):
             seconds = min(times) / pace(min)
-            return Outcome(Status.SLOW, seconds, tuple(times), "slower than the best", max_error)
+            return Outcome(
+                status=Status.SLOW,
+                seconds=seconds,
+                times=tuple(times),
+                reason="slower than the best",
+                max_error=max_error,
+            )
         for _ in range(TURNS):
             times += self._repeated(prepared, LONG / TURNS, 1)
             others += [] if yardstick is None else self._repeated(beside, LONG / TURNS, 1)
-        return Outcome(Status.VERIFIED, typical(times) / pace(typical), tuple(times), "", max_error)
+        return Outcome(
+            status=Status.VERIFIED,
+            seconds=typical(times) / pace(typical),
+            times=tuple(times),
+            reason="",
+            max_error=max_error,
+        )
 
     def _repeated(self, prepared: Prepared, seconds: float, fewest: int) -> list[float]:
         times: list[float] = []

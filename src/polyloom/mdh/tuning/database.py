@@ -61,7 +61,7 @@ ORDER BY m.confirmed DESC, m.seconds, m.schedule
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Entry:
     """A schedule (its JSON text) for a key, and what became of it; ``confirmed``: timed again at the end."""
 
@@ -307,7 +307,7 @@ def _key(row: Sequence[Any]) -> Key | None:
         return None
     if not all(_is_text(size) or (type(size) is int and 0 <= size < 2**63) for size in found):
         return None
-    return Key(signature, tuple(found), device, generator, options)
+    return Key(signature=signature, sizes=tuple(found), device=device, generator=generator, options=options)
 
 
 def _problem(row: Sequence[Any]) -> tuple[Key, str] | None:
@@ -328,8 +328,10 @@ def _entry(key: Key, row: Sequence[Any]) -> Entry | None:
     )
     if not sound or found is None:
         return None
-    outcome = Outcome(Status(status), seconds, tuple(found), reason, max_error)
-    return Entry(key, schedule, outcome, bool(confirmed), at)
+    outcome = Outcome(
+        status=Status(status), seconds=seconds, times=tuple(found), reason=reason, max_error=max_error
+    )
+    return Entry(key=key, schedule=schedule, outcome=outcome, confirmed=bool(confirmed), at=at)
 
 
 def _rejection(row: Sequence[Any]) -> tuple[str, Status] | None:

@@ -86,8 +86,9 @@ def _checked_document(document: object, name: str) -> Problems:
 
 def _problem_of(problem: Mapping[str, Any]) -> tuple[Key, str, list[Entry]]:
     sizes = tuple(_size(size) for size in problem["sizes"])
-    texts = [_checked(problem[part], (str,)) for part in ("signature", "device", "generator", "options")]
-    key = Key(texts[0], sizes, *texts[1:])
+    names = ("signature", "device", "generator", "options")
+    texts = {name: _checked(problem[name], (str,)) for name in names}
+    key = Key(sizes=sizes, **texts)
     found = [_entry_of(key, measurement) for measurement in problem["measurements"]]
     return key, _checked(problem["program"], (str,)), found
 
@@ -96,9 +97,15 @@ def _entry_of(key: Key, measurement: Mapping[str, Any]) -> Entry:
     seconds = _positive(measurement["seconds"])
     times = tuple(_positive(each) for each in measurement["times"])
     max_error = None if measurement["max_error"] is None else _finite(measurement["max_error"])
-    outcome = Outcome(Status.VERIFIED, seconds, times, "", max_error)
+    outcome = Outcome(status=Status.VERIFIED, seconds=seconds, times=times, reason="", max_error=max_error)
     schedule = canonical_json(_checked(measurement["schedule"], (dict,)))
-    return Entry(key, schedule, outcome, bool(measurement["confirmed"]), _finite(measurement["at"]))
+    return Entry(
+        key=key,
+        schedule=schedule,
+        outcome=outcome,
+        confirmed=bool(measurement["confirmed"]),
+        at=_finite(measurement["at"]),
+    )
 
 
 def _positive(value: object) -> float:

@@ -24,7 +24,7 @@ class Status(Enum):
     """It took longer than a candidate may."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Outcome:
     """The end of one timing.
 

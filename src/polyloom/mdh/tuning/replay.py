@@ -65,7 +65,12 @@ class RecordedMeasure:
         """Return what is recorded, given up where it is slower than ``stop_above``."""
         outcome = self._recorded[schedule]
         if outcome.status is Status.VERIFIED and outcome.cost > stop_above:
-            return Outcome(Status.SLOW, outcome.seconds, outcome.times, "slower than the best")
+            return Outcome(
+                status=Status.SLOW,
+                seconds=outcome.seconds,
+                times=outcome.times,
+                reason="slower than the best",
+            )
         return outcome
 
     def compare(self, schedules: Sequence[str], seconds: float) -> Mapping[str, Outcome]:

@@ -42,7 +42,7 @@ class Space(Protocol[S]):
         """Return the canonical JSON text."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SearchOptions:
     """How the search goes on.
 

@@ -46,9 +46,9 @@ class DeviceMeasure(Generic[S]):
         except Died as fault:
             if not self._worker.ready:
                 raise start_failed(fault) from fault
-            return Outcome(Status.CRASHED, reason=str(fault))
+            return Outcome(status=Status.CRASHED, reason=str(fault))
         except Overdue as fault:
-            return Outcome(Status.TIMEOUT, reason=str(fault))
+            return Outcome(status=Status.TIMEOUT, reason=str(fault))
         assert isinstance(outcome, Outcome)
         return outcome
 

@@ -55,7 +55,7 @@ class Measure(Protocol[Timed]):
         """Time right schedules in turns, for about ``seconds``; return outcomes by their texts."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TuneOptions:
     """How much is spent, and on what.
 
@@ -74,7 +74,7 @@ class TuneOptions:
     search: SearchOptions = field(default_factory=SearchOptions)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Subject(Generic[S]):
     """An md_hom to tune: its key, what it is called, its space, how it is timed.
 
@@ -91,7 +91,7 @@ class Subject(Generic[S]):
     sizes: tuple[int | str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Progress:
     """How far tuning is: shown to a person.
 
@@ -109,7 +109,7 @@ class Progress:
     left: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tuned:
     """What tuning found for one md_hom.
 
@@ -266,13 +266,22 @@ class _Run(Generic[S]):
     def _progress(self) -> Progress:
         first = next((o.cost for o in self.outcomes.values() if math.isfinite(o.cost)), math.inf)
         rejected = sum(self.rejected.values())
-        return Progress(self.subject.name, 1, 1, self.evaluations, rejected, first, self._best(), 0.0)
+        return Progress(
+            name=self.subject.name,
+            number=1,
+            count=1,
+            evaluations=self.evaluations,
+            rejected=rejected,
+            first=first,
+            best=self._best(),
+            left=0.0,
+        )
 
     def _confirm(self) -> None:
         """Time the finalists, and the model's choice beside them, in turns."""
         schedules = [told.schedule for told in self.search.best(self.options.finalists)]
         texts = {self.subject.space.text(schedule) for schedule in schedules}
-        right = self.outcomes.get(self.default, Outcome(Status.WRONG)).status in (
+        right = self.outcomes.get(self.default, Outcome(status=Status.WRONG)).status in (
             Status.VERIFIED,
             Status.SLOW,
         )
@@ -289,18 +298,18 @@ class _Run(Generic[S]):
         best = self.database.best(self.subject.key)
         if best is None and not interrupted:
             raise PolyloomError(self._nothing())
-        default = self.outcomes.get(self.default, Outcome(Status.WRONG)).seconds
+        default = self.outcomes.get(self.default, Outcome(status=Status.WRONG)).seconds
         return Tuned(
-            self.subject.name,
-            self.subject.key,
-            best.schedule if best else self.default,
-            best.outcome.cost if best else math.inf,
-            math.inf if default is None else default,
-            self.evaluations,
-            dict(self.rejected),
-            interrupted,
-            self.subject.operations,
-            self.subject.sizes,
+            name=self.subject.name,
+            key=self.subject.key,
+            schedule=best.schedule if best else self.default,
+            seconds=best.outcome.cost if best else math.inf,
+            default=math.inf if default is None else default,
+            evaluations=self.evaluations,
+            rejected=dict(self.rejected),
+            interrupted=interrupted,
+            operations=self.subject.operations,
+            sizes=self.subject.sizes,
         )
 
     def _nothing(self) -> Diagnostic:

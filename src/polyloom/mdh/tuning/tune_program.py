@@ -63,18 +63,20 @@ def _subject(
 ) -> Subject[Schedule]:
     folder = stack.enter_context(TemporaryDirectory(prefix="polyloom-", ignore_cleanup_errors=True))
     space = seeded_space(target.launched, target.program(), device)
-    trial = Trial(target.program(), device, EMITTER, str(Path(folder)), options.seed)
+    trial = Trial(
+        program=target.program(), device=device, emitter=EMITTER, folder=str(Path(folder)), seed=options.seed
+    )
     measure: DeviceMeasure[Schedule] = DeviceMeasure(trial, Schedule.text)
     stack.callback(measure.close)
     weight = target.executions * space.predicted(space.default())
     return Subject(
-        key,
-        target.node.name,
-        space,
-        measure,
-        weight,
-        operation_count(target.launched),
-        tuple(integer(extent, {}) for extent in target.launched.extents),
+        key=key,
+        name=target.node.name,
+        space=space,
+        measure=measure,
+        weight=weight,
+        operations=operation_count(target.launched),
+        sizes=tuple(integer(extent, {}) for extent in target.launched.extents),
     )
 
 

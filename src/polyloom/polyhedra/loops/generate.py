@@ -131,7 +131,7 @@ class CodeBuilder:
         tree: Tree = tuple(self._at_point(relation, names) for relation in maps)
         for name, (low, high) in zip(reversed(names), reversed(bounds), strict=True):
             condition = Operation("<", (Name(name), Number(high + 1)))
-            tree = (Loop(name, Number(low), condition, Number(1), tree),)
+            tree = (Loop(iterator=name, start=Number(low), condition=condition, step=Number(1), body=tree),)
         return tree
 
     def _at_point(self, relation: isl.Map, names: Sequence[str]) -> Branch | Instance:
@@ -222,7 +222,13 @@ class CodeBuilder:
             yield from substitute(body, iterator, start)
             return
         condition = _below(self._expression(node.for_get_cond()))
-        yield Loop(iterator, start, condition, self._expression(node.for_get_inc()), body)
+        yield Loop(
+            iterator=iterator,
+            start=start,
+            condition=condition,
+            step=self._expression(node.for_get_inc()),
+            body=body,
+        )
 
     def _expression(self, expression: isl.AstExpr) -> IntExpression:
         kind = _kind(expression.get_type())

@@ -99,7 +99,13 @@ def _loop(here: Sequence[_Here], place: int, names: Iterator[str]) -> Loop:
             highs.append(high if sign > 0 else sum_of([(-1, low)]))
         inner.append((timed, {**values, dimension: sum_of([(sign, Name(name))])}))
     condition = Operation("<=", (Name(name), _extreme("max", highs)))
-    return Loop(name, _extreme("min", lows), condition, Number(1), tuple(_level(inner, place + 1, names)))
+    return Loop(
+        iterator=name,
+        start=_extreme("min", lows),
+        condition=condition,
+        step=Number(1),
+        body=tuple(_level(inner, place + 1, names)),
+    )
 
 
 def _extreme(operator: str, values: Iterable[IntExpression]) -> IntExpression:

@@ -31,7 +31,7 @@ class Operation:
 IntExpression = Number | Name | Operation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Loop:
     """``for (iterator = start; condition; iterator += step) body``."""
 
@@ -156,7 +156,11 @@ def _substitute_node(
     match node:
         case Loop(iterator=iterator, start=start, condition=condition, step=step, body=body):
             return Loop(
-                iterator, inside(start), inside(condition), inside(step), substitute(body, name, value)
+                iterator=iterator,
+                start=inside(start),
+                condition=inside(condition),
+                step=inside(step),
+                body=substitute(body, name, value),
             )
         case Branch(condition=condition, body=body, otherwise=otherwise):
             return Branch(
@@ -174,9 +178,15 @@ def rename_iterator(tree: Tree, iterator: str, name: str) -> Tree:
             case Loop(iterator=found, start=start, condition=condition, step=step):
                 body = rename_iterator(node.body, iterator, name)
                 if found != iterator:
-                    return Loop(found, start, condition, step, body)
+                    return Loop(iterator=found, start=start, condition=condition, step=step, body=body)
                 condition = replace_name(condition, iterator, Name(name))
-                return Loop(name, start, condition, step, substitute(body, iterator, Name(name)))
+                return Loop(
+                    iterator=name,
+                    start=start,
+                    condition=condition,
+                    step=step,
+                    body=substitute(body, iterator, Name(name)),
+                )
             case Branch(condition=condition):
                 body = rename_iterator(node.body, iterator, name)
                 return Branch(condition, body, rename_iterator(node.otherwise, iterator, name))

@@ -34,7 +34,7 @@ class Kind(Enum):
     OUTPUT = "output"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Dependence:
     """``relation``: ``{ source[x] -> sink[y] }``, x before y, both on one element of ``array``.
 
@@ -135,7 +135,14 @@ class _Use:
             source = relation.get_tuple_name(_DIM.in_) or ""
             sink = relation.get_tuple_name(_DIM.out) or ""
             relaxed = self._operator(source, sink) if accumulating else None
-            yield Dependence(source, sink, kind, self.array, relation.coalesce(), relaxed)
+            yield Dependence(
+                source=source,
+                sink=sink,
+                kind=kind,
+                array=self.array,
+                relation=relation.coalesce(),
+                relaxed=relaxed,
+            )
 
     def _operator(self, source: str, sink: str) -> Operator | None:
         """Return the operator of both statements, if they are updates of the array by one operator."""

@@ -33,7 +33,7 @@ class NoHom(Exception):  # a statement that has no form as an md_hom; it becomes
     """The text says why."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Shape:
     """The coordinates of an md_hom: ``frame`` of all its dimensions; ``lost``: those that are reduced.
 
@@ -125,7 +125,7 @@ def shape_of(
     frame = Frame(coordinates, box.points.intersect_params(context), names)
     rectangle = box.rectangle().intersect_params(context)
     results = _onto_kept(box.rectangle(lost).intersect_params(context), lost)
-    return Shape(frame, box, rectangle, lost, results, stored)
+    return Shape(frame=frame, box=box, rectangle=rectangle, lost=lost, results=results, stored=stored)
 
 
 def _onto_kept(points: isl.Set, lost: frozenset[int]) -> isl.Set:

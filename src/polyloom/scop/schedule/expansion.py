@@ -40,7 +40,7 @@ class Axis:
     extent: IntExpression
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Expansion:
     """``array`` became ``name``, with an index for each of ``axes`` in front.
 
@@ -194,7 +194,9 @@ def _apply(
         arrays=(*scop.arrays, larger),
         schedule=_with_copies(scop, [copy for copy, _ in copies]),
     )
-    return result, Expansion(array, name, axes, tuple((copy.name, of) for copy, of in copies))
+    return result, Expansion(
+        array=array, name=name, axes=axes, copies=tuple((copy.name, of) for copy, of in copies)
+    )
 
 
 def through(statement: ScopStatement, array: str, name: str, axes: Sequence[Axis]) -> ScopStatement:

@@ -28,7 +28,7 @@ _OPERATIONS = 100_000
 """What isl's scheduler may spend; three times what it takes for any program of the tests."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Edge:
     """``pairs``: ``{ [x, y] }`` for ``relation`` ``{ source[x] -> sink[y] }``, x before y.
 
@@ -64,13 +64,13 @@ class Edge:
             rows_map(self.relation.range().get_space(), to).reverse()
         )
         return Edge(
-            self.source,
-            self.sink,
-            self.array,
-            self.anti,
-            self.relaxed,
-            self.relation.intersect(relation),
-            pairs,
+            source=self.source,
+            sink=self.sink,
+            array=self.array,
+            anti=self.anti,
+            relaxed=self.relaxed,
+            relation=self.relation.intersect(relation),
+            pairs=pairs,
         )
 
     def _distance(self, from_: Row, to: Row) -> isl.Aff:
@@ -83,7 +83,15 @@ class Edge:
 
 def edge(source: str, sink: str, array: str, anti: bool, relaxed: bool, relation: isl.Map) -> Edge:
     """Make an edge of a relation that is not empty."""
-    return Edge(source, sink, array, anti, relaxed, relation, relation.wrap().flatten().coalesce())
+    return Edge(
+        source=source,
+        sink=sink,
+        array=array,
+        anti=anti,
+        relaxed=relaxed,
+        relation=relation,
+        pairs=relation.wrap().flatten().coalesce(),
+    )
 
 
 def rows_map(space: isl.Space, row: Row) -> isl.Map:

@@ -30,7 +30,7 @@ class Verdict(Enum):
     SERIAL = "serial"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Witness:
     """Two instances of which the first must come before the second, and why."""
 
@@ -50,7 +50,7 @@ class Witness:
         return f"{what} ({where})" if where else what
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LoopVerdict:
     """One loop of the source; ``operator``: of a reduction; ``witness``: of a serial loop.
 
@@ -152,12 +152,12 @@ def _verdict(
     binding = [(e, r) for e, r in here if id(e) not in combined and not _by_copy(loop, e)]
     operators = sorted(set(combined.values()))
     result = LoopVerdict(
-        loop.statements[0].iterators[loop.depth],
-        loop.span,
-        loop.depth,
-        tuple(s.name for s in loop.statements),
-        Verdict.REDUCTION if operators else Verdict.PARALLEL,
-        ", ".join(operators) or None,
+        iterator=loop.statements[0].iterators[loop.depth],
+        span=loop.span,
+        depth=loop.depth,
+        statements=tuple(s.name for s in loop.statements),
+        verdict=Verdict.REDUCTION if operators else Verdict.PARALLEL,
+        operator=", ".join(operators) or None,
         notes=tuple(_expanded(loop, expansions)),
         parts=tuple(roles[s.name][loop.depth] for s in loop.statements),
     )
@@ -267,7 +267,7 @@ def witness_of(edge: Dependence, relation: isl.Map) -> Witness:
     ]
     source, sink = _instance(edge.source, values[:first]), _instance(edge.sink, values[first:])
     used = tuple((n, v) for k, (n, v) in enumerate(parameters) if relation.involves_dims(_DIM.param, k, 1))
-    return Witness(edge.array, edge.kind, source, sink, used)
+    return Witness(array=edge.array, kind=edge.kind, source=source, sink=sink, parameters=used)
 
 
 def _first_point(pairs: isl.Set) -> isl.Point:

@@ -199,7 +199,7 @@ def _stores(update: ScopStatement, reader: ScopStatement, array: str) -> bool:
     return bool(mine) and all(same_element(update, update.target, reader, read) for read in mine)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Recurrence:
     """``y[i] = y[i - 1] op term``: ``previous`` is the position of the read one step back.
 
@@ -229,7 +229,10 @@ def recurrence(statement: ScopStatement, edges: Sequence[Edge]) -> Recurrence | 
     (place,) = previous
     found = combined(moved_reads(statement.value, first), frozenset({place}))
     dimension = _step_back(statement, statement.reads[place])
-    return None if found is None or dimension is None else Recurrence(statement, *found, place, dimension)
+    if found is None or dimension is None:
+        return None
+    op, term = found
+    return Recurrence(statement=statement, op=op, term=term, previous=place, dimension=dimension)
 
 
 def _step_back(statement: ScopStatement, read: ScopAccess) -> int | None:
@@ -256,7 +259,7 @@ class OrderedUpdate:
     update: Update
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Patterns:
     """What is known of the statements of a part, for the recognition of groups.
 

@@ -42,7 +42,15 @@ def stated_parallel(node: c_ast.Pragma, state: State) -> list[StatedParallel]:
     listed, colon, target = clause["inside"].partition(":")
     operators = tuple(word.strip() for word in listed.split(","))
     functions = tuple(_function(operator, span, state) for operator in operators)
-    return [StatedParallel(operators, target.strip() if colon else None, None, span, functions)]
+    return [
+        StatedParallel(
+            operators=operators,
+            target=target.strip() if colon else None,
+            loop=None,
+            span=span,
+            functions=functions,
+        )
+    ]
 
 
 def pragma_span(node: c_ast.Pragma, state: State) -> Span:
