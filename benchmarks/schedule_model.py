@@ -33,6 +33,7 @@ from polyloom.mdh.kernel.launch import Launch
 from polyloom.mdh.lowering.lower import emit_md_hom, has_tiles
 from polyloom.mdh.lowering.tuning_targets import TuneTarget, tune_targets
 from polyloom.mdh.runtime.arrays import DeviceArray
+from polyloom.mdh.schedule.choice import one_kernel_schedule, preferred_schedule
 from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace, space_of
 from polyloom.mdh.schedule.signature import key_of
@@ -67,7 +68,7 @@ class _Fixed(TunedEmitter):
 
     def __call__(self, node: MdHom | Nest, program: HostProgram, device: DeviceModel) -> Launch:
         assert isinstance(node, MdHom)
-        return emit_md_hom(node, program, device, self.schedule)
+        return emit_md_hom(node, program, device, self.schedule, one_kernel_schedule)
 
 
 def targets(chosen: Sequence[str], every: int, device: DeviceModel) -> Iterator[tuple[str, TuneTarget]]:
@@ -91,11 +92,12 @@ def _program(workload: Workload) -> HostProgram:
 
 def schedules(space: ScheduleSpace, count: int, rng: Random) -> list[Schedule]:
     """Return the default first, then as many random schedules as changed ones."""
+    default = preferred_schedule(space)
     drawn = [space.sample(rng) for _ in range(4 * count)]
     best = sorted(drawn, key=space.predicted)[:4]
-    near = [n for each in (space.default(), *best) for n in space.neighbours(each, rng)]
+    near = [n for each in (default, *best) for n in space.neighbours(each, rng)]
     changed = sorted(near, key=space.predicted)
-    return list(dict.fromkeys([space.default(), *drawn[:count], *changed[:count]]))
+    return list(dict.fromkeys([default, *drawn[:count], *changed[:count]]))
 
 
 def points_of(target: TuneTarget, device: DeviceModel, count: int, seed: int) -> list[Point]:

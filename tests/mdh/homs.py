@@ -40,9 +40,11 @@ from polyloom.ir.host import (
 )
 from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.types import ElementType
-from polyloom.mdh.device.devices import OpenDevice, choose_device, open_device
+from polyloom.mdh.device.devices import DeviceModel, OpenDevice, choose_device, open_device
+from polyloom.mdh.kernel.launch import Launch
 from polyloom.mdh.lowering.lower import emit_md_hom
 from polyloom.mdh.runtime.host_program import Prepared, prepare
+from polyloom.mdh.schedule.choice import one_kernel_schedule
 from polyloom.mdh.schedule.legality import problems
 from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule, plain_schedule
 from polyloom.mdh.schedule.tiling import TileFacts
@@ -432,9 +434,11 @@ def run_on_device(
     arrays: Mapping[str, NDArray],
 ) -> dict[str, NDArray]:
     """Return what is in the buffers that the program writes, after a run on the device."""
-    prepared = prepare(
-        given, parameters, device(), lambda node, whole, model: emit_md_hom(node, whole, model, schedule)
-    )
+
+    def emit(node: MdHom, whole: HostProgram, model: DeviceModel) -> Launch:
+        return emit_md_hom(node, whole, model, schedule, one_kernel_schedule)
+
+    prepared = prepare(given, parameters, device(), emit)
     return run_program(prepared, given, arrays)
 
 

@@ -29,7 +29,7 @@ from polyloom.mdh.kernel.launch import Launch
 from polyloom.mdh.kernel.nest import emit_nest
 from polyloom.mdh.lowering.lower import emit_md_hom, has_tiles
 from polyloom.mdh.runtime.host_program import prepare
-from polyloom.mdh.schedule.search_space import default_schedule, space_of
+from polyloom.mdh.schedule.choice import default_schedule, one_kernel_schedule
 from polyloom.scop.transform import host_program
 
 DEVICE = "oclgrind"
@@ -53,7 +53,7 @@ def cases(seeds: int) -> Iterator[tuple[str, Case]]:
 
 
 def _default(given: HostProgram, hom: MdHom, parameters: Mapping[str, int]) -> None:
-    homs.check(given, space_of(hom, given, homs.device().model).default(), parameters)
+    homs.check(given, default_schedule(hom, homs.buffers_of(given), homs.device().model), parameters)
 
 
 def _wild(given: HostProgram, parameters: Mapping[str, int], seed: int) -> None:
@@ -81,7 +81,7 @@ def _emit(node: MdHom | Nest, program: HostProgram, device: DeviceModel) -> Laun
         return emit_nest(node, program, device)
     buffers = {b.name: b for b in program.buffers}
     schedule = default_schedule(node, buffers, device) if has_tiles(node) else None
-    return emit_md_hom(node, program, device, schedule)
+    return emit_md_hom(node, program, device, schedule, one_kernel_schedule)
 
 
 def _without_barrier() -> None:

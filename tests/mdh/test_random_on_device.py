@@ -19,7 +19,7 @@ from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import DeviceModel, choose_device, open_device
 from polyloom.mdh.kernel.launch import Launch
 from polyloom.mdh.lowering.lower import emit_md_hom, has_tiles
-from polyloom.mdh.schedule.search_space import default_schedule
+from polyloom.mdh.schedule.choice import default_schedule, one_kernel_schedule
 from polyloom.pipeline import load_opencl
 from polyloom.sources import Reading
 from random_c import PARAMETERS, CProgram, c_programs
@@ -45,11 +45,11 @@ def emit(node: MdHom, program: HostProgram, device: DeviceModel) -> Launch:
     """The model's schedule; what has no tiles is a plain nest."""
     buffers = {b.name: b for b in program.buffers}
     schedule = default_schedule(node, buffers, device) if has_tiles(node) else None
-    return emit_md_hom(node, program, device, schedule)
+    return emit_md_hom(node, program, device, schedule, one_kernel_schedule)
 
 
 def emit_plain(node: MdHom, program: HostProgram, device: DeviceModel) -> Launch:
-    return emit_md_hom(node, program, device, None)
+    return emit_md_hom(node, program, device, None, one_kernel_schedule)
 
 
 def check_md_hom(case: Case, seed: int) -> None:

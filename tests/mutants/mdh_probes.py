@@ -17,6 +17,7 @@ from homs import ZOO, at_most, buffers_of, gemm, hom_of, matmul, turned
 import polyloom
 from polyloom.ir.verification.references import Expected
 from polyloom.mdh.device.devices import DeviceKind, DeviceModel
+from polyloom.mdh.schedule.choice import default_schedule, one_kernel_schedule
 from polyloom.mdh.schedule.legality import problems
 from polyloom.mdh.schedule.schedules import Schedule, plain_schedule
 from polyloom.mdh.schedule.search_space import space_of
@@ -26,7 +27,7 @@ from polyloom.mdh.schedule.tiling import TileFacts
 def default(name: str) -> None:
     """The model's schedule gives what the evaluator gives."""
     given, parameters = ZOO[name]
-    homs.check(given, space_of(hom_of(given), given, homs.device().model).default(), parameters)
+    homs.check(given, default_schedule(hom_of(given), given.by_name, homs.device().model), parameters)
 
 
 def wild(name: str, seed: int) -> None:
@@ -297,6 +298,10 @@ def launched_again() -> None:
     )
     program = replace(homs.program(node, homs.buffer("y", kind, (5,), Role.OUTPUT)), body=(loop,))
     prepared = homs.prepare(
-        program, {}, homs.device(), lambda n, p, d: homs.emit_md_hom(n, p, d, None), fuse=False
+        program,
+        {},
+        homs.device(),
+        lambda n, p, d: homs.emit_md_hom(n, p, d, None, one_kernel_schedule),
+        fuse=False,
     )
     assert (homs.run_program(prepared, program, {"y": np.zeros(5, "int32")})["y"] == 7).all()

@@ -16,7 +16,7 @@ finishing maps.
 from __future__ import annotations
 
 from collections.abc import Iterator as Iterator_
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -250,12 +250,13 @@ class HostProgram:
         return f"<HostProgram {self.name}: {names}; {len(self.body)} nodes>"
 
     @cached_property
-    def _by_name(self) -> dict[str, Buffer]:
+    def by_name(self) -> Mapping[str, Buffer]:
+        """The buffers by their names."""
         return {buffer.name: buffer for buffer in self.buffers}
 
     def buffer(self, name: str) -> Buffer:
         """Return the buffer called ``name``; KeyError where there is none."""
-        return self._by_name[name]
+        return self.by_name[name]
 
 
 def walk_host(nodes: tuple[HostNode, ...]) -> Iterator_[HostNode]:

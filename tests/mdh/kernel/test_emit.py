@@ -34,8 +34,8 @@ from polyloom.ir.integers import fold
 from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.types import ElementType
 from polyloom.mdh.lowering.lower import emit_md_hom
+from polyloom.mdh.schedule.choice import default_schedule, one_kernel_schedule
 from polyloom.mdh.schedule.schedules import Caching, Memory, plain_schedule
-from polyloom.mdh.schedule.search_space import space_of
 from polyloom.polyhedra.loops.tree import Number
 from random_tests import tried
 
@@ -59,7 +59,7 @@ ALONG_THE_SUM = replace(PLAIN, vector=2, width=4, private=(2, 3, 2))
 @pytest.mark.parametrize("name", ZOO)
 def test_the_default_schedule_is_right(name: str) -> None:
     program, parameters = ZOO[name]
-    check(program, space_of(hom_of(program), program, device().model).default(), parameters)
+    check(program, default_schedule(hom_of(program), program.by_name, device().model), parameters)
 
 
 @pytest.mark.parametrize("name", ZOO)
@@ -153,7 +153,7 @@ def test_groups_and_items_share_a_reduction_of_a_tuple() -> None:
 def test_groups_that_share_a_reduction_let_their_totals_wait_apart() -> None:
     program = matmul(12, 8, 32)
     schedule = replace(PLAIN, group=(0, 0, 16), local=(12, 0, 8), private=(4, 2, 1), vector=1, width=4)
-    launch = emit_md_hom(hom_of(program), program, device().model, schedule)
+    launch = emit_md_hom(hom_of(program), program, device().model, schedule, one_kernel_schedule)
     counts = {t.name: fold(t.count, {}) for t in launch.temporaries}
     assert counts == {"partial_0": Number(2 * 12 * 8), "waiting_0": Number(2 * 12 * 8)}
     check(program, schedule, {})
@@ -194,6 +194,6 @@ def test_kernels_read_well(name: str, golden: Callable[[Path, str], None]) -> No
         schedule = replace(
             plain_schedule(4, 2), private=(2, 1, 3, 3), vector=1, width=8, follow=0, group=(8, 0, 0, 0)
         )
-    launch = emit_md_hom(hom_of(program), program, device().model, schedule)
+    launch = emit_md_hom(hom_of(program), program, device().model, schedule, one_kernel_schedule)
     golden(FOLDER / f"{name}.cl", launch.kernels[0].source)
     check(program, schedule, {})

@@ -12,6 +12,7 @@ from polyloom.ir.host import CombineOperator, Combiner, HostProgram, MdHom, Orde
 from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.types import ElementType
 from polyloom.mdh.lowering.lower import emit_md_hom
+from polyloom.mdh.schedule.choice import one_kernel_schedule
 from polyloom.polyhedra.loops.tree import Name, Number, Operation
 
 INT = ElementType.INT32
@@ -73,7 +74,7 @@ def histogram(n: int, bins: int, kind: ElementType = INT) -> HostProgram:
 
 
 def kernels(given: HostProgram) -> int:
-    return len(emit_md_hom(hom_of(given), given, device().model, None).kernels)
+    return len(emit_md_hom(hom_of(given), given, device().model, None, one_kernel_schedule).kernels)
 
 
 @pytest.mark.parametrize("n", [16384, 16411, 20001])

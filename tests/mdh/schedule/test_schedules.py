@@ -23,12 +23,19 @@ from homs import (
 
 from polyloom.ir.host import HostProgram
 from polyloom.mdh.device.devices import DeviceKind
-from polyloom.mdh.lowering.lower import emit_with_text, has_tiles
+from polyloom.mdh.lowering.lower import IllegalSchedule, emit_md_hom, has_tiles
+from polyloom.mdh.schedule.choice import (
+    default_schedule,
+    legal_schedule,
+    one_kernel_schedule,
+    preferred_schedule,
+)
 from polyloom.mdh.schedule.legality import problems
 from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule, plain_schedule, schedule_from_text
 from polyloom.mdh.schedule.search_space import ScheduleSpace, space_of
 from polyloom.mdh.schedule.tiling import TileFacts
 from polyloom.mdh.tuning.adaptation import seeded_space
+from polyloom.mdh.tuning.schedule_lookup import emit_with_text
 
 PLAIN = plain_schedule(3, 2)
 MODEL = device().model
@@ -108,27 +115,26 @@ def test_the_space_is_not_one_schedule() -> None:
 
 def test_the_default_is_the_same_every_time() -> None:
     program = stencil(64, 64)
-    first = space_of(hom_of(program), program, MODEL).default()
-    assert space_of(hom_of(program), program, MODEL).default() == first
+    first = default_schedule(hom_of(program), program.by_name, MODEL)
+    assert default_schedule(hom_of(program), program.by_name, MODEL) == first
 
 
 def test_a_seed_is_where_the_choice_starts() -> None:
     given = gemm(96, 80, 64)
-    space = space_of(hom_of(given), given, MODEL)
-    found = space.default()
-    alike = gemm(97, 80, 70)
-    seeded = seeded_space(hom_of(alike), alike, MODEL, [found.text(), "nonsense"])
+    found = default_schedule(hom_of(given), given.by_name, MODEL)
+    similar = gemm(97, 80, 70)
+    seeded = seeded_space(hom_of(similar), similar, MODEL, [found.text(), "nonsense"])
     seed = seeded.adapted(found.text())
     assert seed is not None
     assert seeded.predicted(seeded.default()) <= seeded.predicted(seed)
-    assert seeded.default() == seeded.space.default([seed])
+    assert seeded.default() == preferred_schedule(seeded.space, [seed])
 
 
 def test_vectors_run_where_neighbours_are() -> None:
     conv = convolution(7, 7, 64, 64, 3, 3)
-    assert space_of(hom_of(conv), conv, MODEL).default().vector == 5
+    assert default_schedule(hom_of(conv), conv.by_name, MODEL).vector == 5
     product = matmul(256, 256, 256)
-    assert space_of(hom_of(product), product, MODEL).default().vector == 1
+    assert default_schedule(hom_of(product), product.by_name, MODEL).vector == 1
 
 
 def test_work_items_on_a_gpu() -> None:
@@ -136,7 +142,7 @@ def test_work_items_on_a_gpu() -> None:
     gpu = replace(MODEL, kind=DeviceKind.GPU, lanes=32, compute_units=132, vector_bytes=16)
     program = matmul(256, 256, 256)
     space = ScheduleSpace(hom=hom_of(program), buffers=buffers_of(program), device=gpu)
-    schedule = space.default()
+    schedule = preferred_schedule(space)
     facts = space.facts(schedule)
     assert space.is_valid(schedule) and facts.total_items >= 32
 
@@ -162,3 +168,12 @@ def test_kernels_come_from_a_text_too() -> None:
     program = matmul(8, 8, 8)
     launch = emit_with_text(hom_of(program), program, MODEL, PLAIN.text())
     assert has_tiles(hom_of(program)) and "matmul" in launch.kernels[0].source
+
+
+def test_an_illegal_schedule_is_refused_by_lowering_and_replaced_by_choice() -> None:
+    program, illegal = matmul(8, 8, 8), replace(PLAIN, local=(3, 0, 0), private=(2, 1, 1))
+    hom, buffers = hom_of(program), program.by_name
+    with pytest.raises(IllegalSchedule, match="cache tiles of 3 are no multiple of register tiles of 2"):
+        emit_md_hom(hom, program, MODEL, illegal, one_kernel_schedule)
+    assert legal_schedule(PLAIN, hom, buffers, MODEL) == PLAIN
+    assert legal_schedule(illegal, hom, buffers, MODEL) == default_schedule(hom, buffers, MODEL)

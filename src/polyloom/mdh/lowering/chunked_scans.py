@@ -53,8 +53,8 @@ SHORTEST = 1 << 14
 MOST_BINS = 1 << 16
 """Elements of a histogram of which each chunk may have its own."""
 
-Emit = Callable[[MdHom, HostProgram, DeviceModel], Launch]
-"""Emits an md_hom of tiles under the cost model's schedule."""
+Emit = Callable[[MdHom, HostProgram], Launch]
+"""Emits an md_hom that is one step of a scan or histogram."""
 
 _INDEX = ElementType.INT64
 
@@ -226,7 +226,7 @@ class _Cut:
         before = tuple(self.buffer("before", o, shape) for o in outputs)
         program, temporary = self.with_buffers((*sums, *before)), (*sums, *before)
         first = emit_nest(plain_nest(self._sums(sums)), program, self.device)
-        second = emit(self._carries(sums, before), program, self.device)
+        second = emit(self._carries(sums, before), program)
         third = emit_nest(plain_nest(self._walks(before)), program, self.device)
         kernels = (
             *self.launched(first, temporary, alone=True),
@@ -315,9 +315,9 @@ class _Cut:
         bins = self.buffer("bins", 0, (Number(self.count), *shape))
         program = self.with_buffers((bins,))
         kernels = (
-            *self.launched(emit(self._empty(bins), program, self.device), (bins,)),
+            *self.launched(emit(self._empty(bins), program), (bins,)),
             *self.launched(emit_nest(self._counted(bins), program, self.device), (bins,), alone=True),
-            *self.launched(emit(self._together(bins), program, self.device), (bins,)),
+            *self.launched(emit(self._together(bins), program), (bins,)),
         )
         return Launch(kernels, _temporaries((bins,)))
 

@@ -6,7 +6,7 @@ a second kernel combines what they leave, and it is an md_hom again. Everything 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from polyloom.ir.expressions import Expression, Iterator, Read
@@ -31,40 +31,47 @@ from polyloom.mdh.lowering.chunked_scans import emit_chunks
 from polyloom.mdh.lowering.sequential_nest import plain_nest
 from polyloom.mdh.schedule.addresses import Buffers, names_used, reads_in, reduced_dimensions
 from polyloom.mdh.schedule.legality import problems
-from polyloom.mdh.schedule.schedules import Schedule, schedule_from_text
-from polyloom.mdh.schedule.search_space import default_schedule
+from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.tiling import TileFacts
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, product_of, replace_name
 
+Scheduler = Callable[[MdHom, Buffers, DeviceModel], Schedule]
+"""Chooses the schedule of an md_hom that lowering makes itself: one that needs no second kernel."""
 
-def emit_md_hom(hom: MdHom, program: HostProgram, device: DeviceModel, schedule: Schedule | None) -> Launch:
+
+class IllegalSchedule(ValueError):
+    """The md_hom may not have the schedule; the text says why."""
+
+
+def emit_md_hom(
+    hom: MdHom, program: HostProgram, device: DeviceModel, schedule: Schedule | None, scheduler: Scheduler
+) -> Launch:
     """Return the kernels of an md_hom of ``program`` under a schedule.
 
-    A schedule that this md_hom may not have (it was found for other sizes) gives way to the cost model's.
     Scans and histograms have none, and are cut into chunks where that is worth it. Everything else, and
-    where ``schedule`` is None, becomes a plain nest.
+    where ``schedule`` is None, becomes a plain nest. ``scheduler`` is asked for the chunks' md_homs, and for
+    those that combine partial results. Errors: IllegalSchedule.
     """
+
+    def emit_part(part: MdHom, around: HostProgram) -> Launch:
+        own = scheduler(part, around.by_name, device) if has_tiles(part) else None
+        return _emitted(part, around, device, own, scheduler)
+
     if not has_tiles(hom):
-        return emit_chunks(hom, program, device, _emit_default) or emit_nest(plain_nest(hom), program, device)
+        return emit_chunks(hom, program, device, emit_part) or emit_nest(plain_nest(hom), program, device)
+    return _emitted(hom, program, device, schedule, scheduler)
+
+
+def _emitted(
+    hom: MdHom, program: HostProgram, device: DeviceModel, schedule: Schedule | None, scheduler: Scheduler
+) -> Launch:
+    """Return tiles under a schedule, and a plain nest where there is none."""
     if schedule is None:
         return emit_nest(plain_nest(hom), program, device)
-    buffers = {buffer.name: buffer for buffer in program.buffers}
-    if problems(TileFacts(hom, schedule), buffers, device):
-        schedule = default_schedule(hom, buffers, device)
-    return _Emission(distinct_iterators(hom, buffers), buffers, device).launch(schedule)
-
-
-def _emit_default(hom: MdHom, program: HostProgram, device: DeviceModel) -> Launch:
-    """Emit a part of a scan or histogram: tiles under the cost model's schedule, where it has tiles."""
-    if not has_tiles(hom):
-        return emit_nest(plain_nest(hom), program, device)
-    buffers = {buffer.name: buffer for buffer in program.buffers}
-    return emit_md_hom(hom, program, device, default_schedule(hom, buffers, device, split=False))
-
-
-def emit_with_text(hom: MdHom, program: HostProgram, device: DeviceModel, schedule: str) -> Launch:
-    """Return the kernels under the schedule of a JSON text. Errors: ValueError."""
-    return emit_md_hom(hom, program, device, schedule_from_text(schedule))
+    buffers = program.by_name
+    if found := problems(TileFacts(hom, schedule), buffers, device):
+        raise IllegalSchedule("; ".join(found))
+    return _Emission(distinct_iterators(hom, buffers), buffers, device, scheduler).launch(schedule)
 
 
 def has_tiles(hom: MdHom) -> bool:
@@ -114,6 +121,7 @@ class _Emission:
     hom: MdHom
     buffers: Mapping[str, Buffer]
     device: DeviceModel
+    scheduler: Scheduler
 
     def launch(self, schedule: Schedule) -> Launch:
         facts = TileFacts(self.hom, schedule)
@@ -228,9 +236,9 @@ class _Emission:
         )
 
     def _second(self, hom: MdHom, temporary: dict[str, tuple[Buffer, View]]) -> Kernel:
-        """Return the kernel that combines partial results, scheduled by the cost model."""
+        """Return the kernel that combines partial results."""
         buffers = {**self.buffers, **{name: buffer for name, (buffer, _) in temporary.items()}}
-        schedule = default_schedule(hom, buffers, self.device, split=False)
+        schedule = self.scheduler(hom, buffers, self.device)
         facts = TileFacts(hom, schedule)
         signature = signature_of(hom, buffers, frozenset(temporary))
         source = tile_kernel(signature, schedule, kernel_name(hom), Results(hom.outputs))

@@ -1,8 +1,7 @@
 """The legal schedules of an md_hom on a device, described by how one is drawn: never enumerated.
 
 Each choice is made among what earlier choices leave (``_Draft``), so that most drafts are valid; the few that
-are not, by a limit that couples all dimensions, are drawn again. ``default`` climbs from the best of many
-drafts to a local optimum of the cost model.
+are not, by a limit that couples all dimensions, are drawn again. ``choice`` and the tuner search here.
 
 Not in the papers: md_poly's tuner enumerates constrained ranges (docs/tuning.md says why that does not do).
 """
@@ -25,30 +24,13 @@ from polyloom.mdh.schedule.loop_sizes import UNKNOWN, Reads
 from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule, plain_schedule
 from polyloom.mdh.schedule.tiling import TileFacts
 
-EFFORTS = ((2e5, 20, 2), (2e7, 60, 8), (float("inf"), 160, 24))
-"""Up to so many points: how many drafts and rounds of improvement ``default`` takes."""
-
-SEEDED = 3
-"""How many times fewer schedules are drawn and improved where there are seeds."""
-
-CHEAP = 1e-3
-"""Expected seconds of a kernel from which on its schedule is worth a whole search, seeds or not."""
-
-PATIENCE, LEADERS, ALIKE = 3, 8, 2
-"""Rounds without a better schedule, schedules that are improved, and how many of them may be of one kind."""
-
 _TILES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16)
 _UNROLLS = (1, 1, 1, 2, 4, 8)
 
 
 def space_of(hom: MdHom, program: HostProgram, device: DeviceModel) -> ScheduleSpace:
     """Return the schedules of an md_hom of ``program``."""
-    return ScheduleSpace(hom=hom, buffers={buffer.name: buffer for buffer in program.buffers}, device=device)
-
-
-def default_schedule(hom: MdHom, buffers: Buffers, device: DeviceModel, split: bool = True) -> Schedule:
-    """Return the schedule that the cost model prefers; ``split``: whether there may be a second kernel."""
-    return ScheduleSpace(hom=hom, buffers=buffers, device=device, split=split).default()
+    return ScheduleSpace(hom=hom, buffers=program.by_name, device=device)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -84,38 +66,6 @@ class ScheduleSpace:
     def plain(self) -> Schedule:
         """The schedule without any decision."""
         return plain_schedule(len(self.hom.extents), len(self.hom.inputs))
-
-    def default(self, seeds: Sequence[Schedule] = ()) -> Schedule:
-        """Return the schedule that the cost model prefers, the same in every call.
-
-        ``seeds``: those of alike md_homs, where there are any: fewer others are drawn then, but for kernels
-        that take long.
-        """
-        rng, points = Random(1), prod(map(self.extent, range(len(self.hom.extents))))
-        count, climbs = next((n, c) for most, n, c in EFFORTS if points <= most)
-        less = SEEDED if any(self.predicted(seed) < CHEAP for seed in seeds) else 1
-        best = self._leaders([self.plain, *seeds, *(self.sample(rng) for _ in range(count // less))], less)
-        calm = 0
-        for _ in range(climbs):
-            near = [n for each in best for n in self.neighbours(each, rng)]
-            better = self._leaders([*best, *near], less)
-            calm = 0 if better[0] != best[0] else calm + 1
-            best = better
-            if calm == PATIENCE or (less > 1 and calm == 2):
-                break
-        return best[0]
-
-    def _leaders(self, schedules: Sequence[Schedule], less: int) -> list[Schedule]:
-        """Return the best schedules, the best one first: not all of them of one kind; ``less`` as many."""
-        kinds: dict[object, int] = {}
-        found = []
-        for schedule in sorted(dict.fromkeys(schedules), key=self.predicted):
-            copied = tuple(caching.memory for caching in schedule.inputs)
-            kind = schedule.vector, copied
-            kinds[kind] = kinds.get(kind, 0) + 1
-            if kinds[kind] <= ALIKE:
-                found.append(schedule)
-        return found[: LEADERS // less]
 
     def sample(self, rng: Random) -> Schedule:
         """Return a random schedule."""

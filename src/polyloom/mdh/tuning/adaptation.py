@@ -10,6 +10,7 @@ from random import Random
 
 from polyloom.ir.host import HostProgram, MdHom
 from polyloom.mdh.device.devices import DeviceModel
+from polyloom.mdh.schedule.choice import preferred_schedule
 from polyloom.mdh.schedule.schedules import Caching, Schedule, schedule_from_text
 from polyloom.mdh.schedule.search_space import ScheduleSpace, space_of
 
@@ -18,7 +19,7 @@ from polyloom.mdh.schedule.search_space import ScheduleSpace, space_of
 class SeededScheduleSpace:
     """A ``ScheduleSpace`` that can read schedules from elsewhere; its default is worked out once.
 
-    ``seeds``: JSON texts of schedules for alike md_homs, from which the default starts.
+    ``seeds``: JSON texts of schedules for similar md_homs, from which the default starts.
     """
 
     space: ScheduleSpace
@@ -27,7 +28,7 @@ class SeededScheduleSpace:
     @cached_property
     def _default(self) -> Schedule:
         found = (self.adapted(text) for text in self.seeds)
-        return self.space.default([schedule for schedule in found if schedule is not None])
+        return preferred_schedule(self.space, [schedule for schedule in found if schedule is not None])
 
     def default(self) -> Schedule:
         """Return the schedule that the cost model prefers."""
@@ -97,5 +98,5 @@ class SeededScheduleSpace:
 def seeded_space(
     hom: MdHom, program: HostProgram, device: DeviceModel, seeds: Sequence[str] = ()
 ) -> SeededScheduleSpace:
-    """Return the schedules of an md_hom of ``program``; ``seeds``: of alike md_homs, as JSON texts."""
+    """Return the schedules of an md_hom of ``program``; ``seeds``: of similar md_homs, as JSON texts."""
     return SeededScheduleSpace(space_of(hom, program, device), tuple(seeds))

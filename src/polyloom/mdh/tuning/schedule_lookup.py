@@ -14,14 +14,20 @@ from polyloom.mdh.kernel.nest import emit_nest
 from polyloom.mdh.lowering.canonical_names import emit_unnamed
 from polyloom.mdh.lowering.lower import emit_md_hom, has_tiles
 from polyloom.mdh.lowering.tuning_targets import flattened, tune_targets
-from polyloom.mdh.schedule.schedules import Schedule
+from polyloom.mdh.schedule.choice import legal_schedule, one_kernel_schedule
+from polyloom.mdh.schedule.schedules import Schedule, schedule_from_text
 from polyloom.mdh.schedule.signature import Key, key_of, options_of
 from polyloom.mdh.tuning.adaptation import SeededScheduleSpace, seeded_space
 from polyloom.mdh.tuning.choose import Choice, Origin, choose, tuning_results
 from polyloom.mdh.tuning.database import size_distance
 
 SEEDS = 2
-"""How many schedules of alike md_homs a choice starts from."""
+"""How many schedules of similar md_homs a choice starts from."""
+
+
+def emit_with_text(hom: MdHom, program: HostProgram, device: DeviceModel, schedule: str) -> Launch:
+    """Return the kernels under the schedule of a JSON text. Errors: ValueError."""
+    return emit_md_hom(hom, program, device, schedule_from_text(schedule), one_kernel_schedule)
 
 
 class TunedEmitter:
@@ -48,16 +54,17 @@ class TunedEmitter:
         if isinstance(node, Nest):
             return emit_nest(node, program, device)
         if not has_tiles(node):
-            return emit_md_hom(node, program, device, None)
+            return emit_md_hom(node, program, device, None, one_kernel_schedule)
         launched = self._launched(node, program)
         if launched == node:
             node, buffers = flattened(node, program.buffers)
             launched, program = node, replace(program, buffers=buffers)
         choice = self._choice(node, launched, program, device)
         self.choices[node.name] = choice
+        schedule = legal_schedule(choice.schedule, node, program.by_name, device)
 
         def emit(hom: MdHom, around: HostProgram) -> Launch:
-            return emit_md_hom(hom, around, device, choice.schedule)
+            return emit_md_hom(hom, around, device, schedule, one_kernel_schedule)
 
         return emit_unnamed(node, program, emit) if self._unnamed else emit(node, program)
 
@@ -75,7 +82,7 @@ class TunedEmitter:
             key_of(launched, program.buffers, device.id, options),
         )
         if key not in self._known:
-            space = seeded_space(launched, program, device, self._alike(key[1]))
+            space = seeded_space(launched, program, device, self._seeds(key[1]))
             self._known[key] = self._chosen(node, program, device, space)
         return self._known[key]
 
@@ -94,7 +101,7 @@ class TunedEmitter:
             self._is_broken = True
             return choose(node, program.buffers, device, space, None)
 
-    def _alike(self, key: Key) -> list[str]:
+    def _seeds(self, key: Key) -> list[str]:
         """Return what the model chose for the md_homs that differ from one in sizes least."""
         found = [
             (size_distance(key.sizes, launched.sizes), choice.schedule.text())

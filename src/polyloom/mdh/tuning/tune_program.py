@@ -23,7 +23,7 @@ from polyloom.mdh.tuning.database import Database
 from polyloom.mdh.tuning.timing import DeviceMeasure
 from polyloom.mdh.tuning.tune import Clock, Observer, Subject, Tuned, TuneOptions, tune
 
-EMITTER = "polyloom.mdh.lowering.lower:emit_with_text"
+EMITTER = "polyloom.mdh.tuning.schedule_lookup:emit_with_text"
 LEAST_SHARE = 0.02
 """No md_hom gets less of the budget than this, times its share of their number."""
 
