@@ -60,25 +60,25 @@ MUTANTS = [
     Mutant("mdh/schedule/legality", "if schedule.strided[d]:", "if False:", Probe("mdh_probes.legal")),
     Mutant(
         "mdh/schedule/cost_model",
-        "/ (8.0 * lanes))",
-        "* (8.0 * lanes))",
+        "resident / (costs.groups_of_lanes_to_hide_latency * lanes)",
+        "resident * (costs.groups_of_lanes_to_hide_latency * lanes)",
         Probe("mdh_probes.more_items_are_faster"),
     ),
     Mutant(
         "mdh/schedule/cost_model",
-        "max(busy, 1e-3)) / clock",
-        "min(1.0, 1 / max(busy, 1e-3))) / clock",
+        "(units * costs.lanes_of_unit * busy)",
+        "(units * costs.lanes_of_unit * min(1.0, 1 / busy))",
         Probe("mdh_probes.more_groups_are_faster"),
     ),
     Mutant(
         "mdh/schedule/cost_model",
-        "levels = [compute, *self.memory.cycles]",
+        "levels = [compute, *CacheModel(self.memory, self.costs, self.device.caches).cycles]",
         "levels = [compute]",
         Probe("test_schedules.test_the_model_knows_blocking_from_none"),
     ),
     Mutant(
         "mdh/schedule/compute_cost",
-        "return 1.0 if over <= 0 else 1.15 + 0.06 * over",
+        "return 1.0 if over <= 0 else self.costs.spill_start + self.costs.spill_per_register * over",
         "return 1.0",
         Probe("mdh_probes.spills_are_slower"),
     ),
@@ -115,8 +115,8 @@ MUTANTS = [
     ),
     Mutant(
         "mdh/runtime/check",
-        "return Verdict(c.passed, exact,",
-        "return Verdict(True, exact,",
+        "passed=c.passed,\n        exact=exact,",
+        "passed=True,\n        exact=exact,",
         Probe("mdh_probes.judged"),
     ),
     Mutant(
@@ -158,8 +158,8 @@ MUTANTS = [
     ),
     Mutant(
         "mdh/schedule/signature",
-        "return Key(digest, sizes, device,",
-        'return Key(digest, sizes, "",',
+        "return Key(signature=digest, sizes=sizes, device=device,",
+        'return Key(signature=digest, sizes=sizes, device="",',
         Probe("mdh_probes.keys"),
     ),
     Mutant(

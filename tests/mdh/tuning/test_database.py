@@ -167,10 +167,11 @@ from pathlib import Path
 from polyloom.mdh.tuning.database import Database
 from polyloom.mdh.tuning.outcome import Outcome, Status
 from polyloom.mdh.schedule.signature import Key
+KEY = Key(signature="abc", sizes=(8,), device="cpu", generator="1")
 with Database(Path(sys.argv[1])) as database:
     for number in range(10**9):
-        outcome = Outcome(Status.VERIFIED, 1.0 / (number + 1), (1.0,))
-        database.record(Key("abc", (8,), "cpu", "1"), "p", f"{number:09d}" + "x" * 2000, outcome)
+        outcome = Outcome(status=Status.VERIFIED, seconds=1.0 / (number + 1), times=(1.0,))
+        database.record(KEY, "p", f"{number:09d}" + "x" * 2000, outcome)
         print(number, flush=True)
 """
 

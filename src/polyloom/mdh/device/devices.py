@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyloom.caches import lend_libraries_a_cache
 from polyloom.diagnostics import Diagnostic, PolyloomError, error, remark, render
+from polyloom.mdh.device.costs import DeviceCosts, load_costs
 from polyloom.mdh.device.drivers import installed_drivers, show_drivers_to_loader
 from polyloom.mdh.device.pocl import (
     is_repairable,
@@ -80,6 +81,11 @@ class DeviceModel:
     def id(self) -> str:
         """Platform, device and driver in one line: what tuning results are kept under."""
         return " / ".join(filter(None, (self.platform, self.name, self.driver, self.processor)))
+
+    @property
+    def costs(self) -> DeviceCosts:
+        """What instructions, memory and launches cost on a device of this kind."""
+        return load_costs("gpu" if self.kind is DeviceKind.GPU else "cpu")
 
     def json(self) -> dict[str, Any]:
         """Return everything as a JSON document."""

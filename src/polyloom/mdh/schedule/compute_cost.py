@@ -10,33 +10,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
-from math import ceil, prod
+from math import ceil
 
 import numpy as np
 
 from polyloom.ir.expressions import Binary, BinaryOp, Expression, Unary, children, walk
-from polyloom.mdh.device.devices import DeviceModel
+from polyloom.mdh.device.costs import CpuCosts, InstructionCosts
 from polyloom.mdh.schedule.addresses import Access
 from polyloom.mdh.schedule.copy_plan import CopyPlan, is_turned
 from polyloom.mdh.schedule.loop_sizes import LoopSizes
 
-FMA_PER_CYCLE, LOADS_PER_CYCLE, LATENCY = 2.0, 2.0, 4.0
-
-ACROSS_LINES = 4.0
-"""Loads that a vector across two lines stands for, in tiles of several vectors: measured, not explained."""
-
 
 @dataclass(frozen=True)
 class StepModel:
-    """The instructions of one scheduled md_hom."""
+    """The instructions of one scheduled md_hom; ``vector_bytes``: of a register."""
 
     sizes: LoopSizes
-    device: DeviceModel
+    costs: InstructionCosts
+    vector_bytes: int
 
     @cached_property
     def registers_per_value(self) -> int:
         """How many registers a vector takes."""
-        return max(1, ceil(self.sizes.facts.schedule.width * self.sizes.element / self.device.vector_bytes))
+        return max(1, ceil(self.sizes.facts.schedule.width * self.sizes.element / self.vector_bytes))
 
     @cached_property
     def operations(self) -> float:
@@ -44,15 +40,15 @@ class StepModel:
         hom = self.sizes.facts.hom
         work = sum(_operations(term) for term in hom.terms)
         if self.sizes.facts.combiner is None:
-            return max(work, 0.5)
+            return max(work, self.costs.least_operations)
         combine = sum(_operations(result) for result in self.sizes.facts.combiner.results)
         if (
             len(hom.terms) == 1
             and _is_product(hom.terms[0])
             and _is_sum(self.sizes.facts.combiner.results[0])
         ):
-            return 1.0
-        return work + max(combine, 1.0)
+            return self.costs.operation  # a fused product and sum
+        return work + max(combine, self.costs.operation)
 
     def distinct(self, access: Access) -> int:
         """How many different elements, vectors counted once, a step reads."""
@@ -76,7 +72,7 @@ class StepModel:
         """Return the load instructions of a step."""
         vector, width = self.sizes.facts.schedule.vector, self.sizes.facts.schedule.width
         if access is None:
-            return 3.0 * self.sizes.points * width
+            return self.costs.computed_address * self.sizes.points * width
         if self._is_constant(access):
             return self.sizes.points * self._constants_in_memory
         count = self.distinct(access)
@@ -85,17 +81,20 @@ class StepModel:
         plan = self.sizes.plan(k)
         unit = self._copy_is_unit(plan, vector) if plan is not None else access.is_unit(vector)
         aligned = sum(1 for step in access.steps[-1] if step) == 1
-        across = 2.0 if self.sizes.private(vector) == 1 else ACROSS_LINES  # a vector that lies in two lines
-        return (
-            count * self.registers_per_value * (1.1 if aligned else across) if unit else 2.5 * count * width
-        )
+        if not unit:
+            return self.costs.gathered_element * count * width
+        is_single = self.sizes.private(vector) == 1
+        split = self.costs.split_load if is_single else self.costs.split_load_of_several
+        return count * self.registers_per_value * (self.costs.aligned_load if aligned else split)
 
     @cached_property
-    def _registers(self) -> int:
-        return 32 if self.device.vector_bytes >= 64 else 16
+    def registers(self) -> int:
+        """How many vector registers there are."""
+        is_wide = self.vector_bytes >= self.costs.wide_vector_bytes
+        return self.costs.wide_vector_registers if is_wide else self.costs.vector_registers
 
     @cached_property
-    def _needed(self) -> int:
+    def needed(self) -> int:
         """Registers that a step needs, values that never change not counted."""
         totals = self.sizes.totals if self.sizes.facts.combiner is not None else 0
         return (totals + self.live) * self.registers_per_value
@@ -104,7 +103,7 @@ class StepModel:
     def _constants_in_memory(self) -> float:
         """Which part of the values that never change does not stay in registers."""
         count = sum(self.distinct(a) for _, a in self.sizes.inner if a is not None and self._is_constant(a))
-        room = max(0, self._registers - 2 - self._needed)
+        room = max(0, self.registers - self.costs.reserved_registers - self.needed)
         return max(0.0, 1.0 - room / max(count, 1))
 
     def _copy_is_unit(self, plan: CopyPlan, vector: int) -> bool:
@@ -114,31 +113,14 @@ class StepModel:
         """Whether a value is loaded once for the whole kernel."""
         if access is None or self.sizes.facts.hom.guard is not None:
             return False
-        return all(not access.uses(d) or self._unrolled(d) for d in range(len(self.sizes.extents)))
+        return all(not access.uses(d) or self.is_unrolled(d) for d in range(len(self.sizes.extents)))
 
-    def _unrolled(self, d: int) -> bool:
+    def is_unrolled(self, d: int) -> bool:
+        """Whether a reduced dimension has no loop."""
         return (
             d in self.sizes.facts.reduced
             and self.sizes.private(d) * self.sizes.facts.width(d) >= self.sizes.extents[d]
         )
-
-    @cached_property
-    def step_cycles(self) -> float:
-        """Cycles of one step of the innermost loop, from the first cache."""
-        loads = sum(self.load_cost(k, access) for k, access in self.sizes.inner)
-        regs = self.registers_per_value
-        compute = self.sizes.points * self.operations * regs / FMA_PER_CYCLE
-        latency = LATENCY * self.sizes.points * len(self.sizes.facts.hom.outputs) / max(self.sizes.totals, 1)
-        looped = any(not self._unrolled(d) for d in self.sizes.facts.reduced)
-        latency *= 1.0 if looped else 0.4  # the next tile begins before this one ends
-        latency = latency if self.sizes.facts.combiner is not None else 0.0
-        cycles = max(compute, loads / LOADS_PER_CYCLE, latency) + 0.35 * min(compute, loads / LOADS_PER_CYCLE)
-        return (cycles + 1.0) * self._spill_factor() * self._guard_factor()
-
-    def _spill_factor(self) -> float:
-        """Return how much slower a step is for values that do not fit into registers."""
-        over = self._needed + 1 - self._registers
-        return 1.0 if over <= 0 else 1.15 + 0.06 * over
 
     @cached_property
     def live(self) -> int:
@@ -156,35 +138,74 @@ class StepModel:
         steps = tuple(access.steps for access in used.values())
         return live_values(spots, schedule.unrolled_order, steps, None if lead is None else lead.steps)
 
+
+@dataclass(frozen=True)
+class CycleModel:
+    """The cycles of one scheduled md_hom on a CPU, data at hand in the first cache."""
+
+    step: StepModel
+    costs: CpuCosts
+
+    @property
+    def sizes(self) -> LoopSizes:
+        """The loops."""
+        return self.step.sizes
+
+    @cached_property
+    def step_cycles(self) -> float:
+        """Cycles of one step of the innermost loop, from the first cache."""
+        loads = sum(self.step.load_cost(k, access) for k, access in self.sizes.inner)
+        regs = self.step.registers_per_value
+        compute = self.sizes.points * self.step.operations * regs / self.costs.fma_per_cycle
+        outputs = len(self.sizes.facts.hom.outputs)
+        latency = self.costs.fma_latency * self.sizes.points * outputs / max(self.sizes.totals, 1)
+        looped = any(not self.step.is_unrolled(d) for d in self.sizes.facts.reduced)
+        latency *= 1.0 if looped else self.costs.latency_between_tiles
+        latency = latency if self.sizes.facts.combiner is not None else 0.0
+        loading = loads / self.costs.loads_per_cycle
+        cycles = max(compute, loading, latency) + self.costs.load_overlap * min(compute, loading)
+        return (cycles + self.costs.loop_step) * self._spill_factor() * self._guard_factor()
+
+    def _spill_factor(self) -> float:
+        """Return how much slower a step is for values that do not fit into registers."""
+        over = self.step.needed + 1 - self.step.registers
+        return 1.0 if over <= 0 else self.costs.spill_start + self.costs.spill_per_register * over
+
     def _guard_factor(self) -> float:
-        return 1.0 if self.sizes.facts.hom.guard is None else 3.0
+        return 1.0 if self.sizes.facts.hom.guard is None else self.costs.guard_factor
 
     @cached_property
     def copy_cycles(self) -> float:
         """Cycles that copies into local memory take, in all."""
-        count = prod(self.sizes.groups(d) for d in range(len(self.sizes.extents)))
+        count = self.sizes.all_groups
         for d in self.sizes.facts.tiled_order:
             count *= ceil(self.sizes.covered(d) / self.sizes.length(d))
         total = 0.0
         for k in range(len(self.sizes.reads.inputs)):
             plan = self.sizes.plan(k)
             if plan is not None:
-                straight = plan.axes[-1] == len(plan.axes) - 1
-                total += plan.elements * count * (0.25 if straight else 0.8 if is_turned(plan) else 2.0)
+                total += plan.elements * count * self._copied_element(plan)
         return total
+
+    def _copied_element(self, plan: CopyPlan) -> float:
+        if plan.axes[-1] == len(plan.axes) - 1:
+            return self.costs.copied_element
+        return self.costs.transposed_element if is_turned(plan) else self.costs.reordered_element
 
     @cached_property
     def tile_cycles(self) -> float:
         """Cycles of a register tile beside the reduction: start, results."""
-        regs, width = self.registers_per_value, self.sizes.facts.schedule.width
+        regs, width = self.step.registers_per_value, self.sizes.facts.schedule.width
         if self.sizes.facts.combiner is None:
-            stores = self.sizes.totals * regs * 1.0
-            return stores + 2.0
-        across = self.sizes.totals * 8.0 if self.sizes.facts.vector_is_reduced else 0.0
-        return self.sizes.totals * regs * 2.0 + across + 4.0 + self._scattered_stores(width) + self._waiting()
+            return self.sizes.totals * regs * self.costs.stored_vector + self.costs.map_tile
+        lanes = self.costs.combined_lanes if self.sizes.facts.vector_is_reduced else 0.0
+        start = self.sizes.totals * regs * self.costs.total + self.sizes.totals * lanes
+        start += self.costs.reduction_tile
+        return start + self._scattered_stores(width) + self._waiting()
 
     def _waiting(self) -> float:
-        return self.sizes.totals * self.registers_per_value * 4.0 if self.sizes.facts.waits else 0.0
+        waiting = self.sizes.totals * self.step.registers_per_value * self.costs.waiting_total
+        return waiting if self.sizes.facts.waits else 0.0
 
     def _scattered_stores(self, width: int) -> float:
         vector = self.sizes.facts.schedule.vector
@@ -192,7 +213,7 @@ class StepModel:
             return 0.0
         views = self.sizes.reads.outputs
         apart = sum(1 for a in views if a is not None and not a.is_unit(vector))
-        return apart * self.sizes.totals * width * 2.0
+        return apart * self.sizes.totals * width * self.costs.scattered_element
 
 
 @lru_cache(maxsize=4096)

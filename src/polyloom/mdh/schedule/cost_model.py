@@ -1,77 +1,77 @@
 """How long a schedule is expected to take, without running it: to rank candidates, not to predict seconds.
 
 On CPUs: the instructions of a register tile (``compute_cost``), times their number, against what each cache
-level must deliver (``memory_cost``). GPUs: occupancy, coalescing, reuse in registers.
+level must deliver (``memory_cost``). GPUs: occupancy, coalescing, reuse in registers. All numbers are the
+device's (``device/costs``).
 
-Source: the usual model of tiled loop nests; constants measured (docs/schedules.md). Not in the papers.
+Source: the usual model of tiled loop nests. Not in the papers.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import ceil, prod
 
-from polyloom.mdh.device.devices import DeviceKind, DeviceModel
-from polyloom.mdh.schedule.compute_cost import StepModel
+from polyloom.mdh.device.costs import CpuCosts, GpuCosts
+from polyloom.mdh.device.devices import DeviceModel
+from polyloom.mdh.schedule.compute_cost import CycleModel, StepModel
 from polyloom.mdh.schedule.legality import written_points
 from polyloom.mdh.schedule.loop_sizes import LoopSizes, Reads
-from polyloom.mdh.schedule.memory_cost import CACHE_BYTES_PER_CYCLE, MemoryModel
+from polyloom.mdh.schedule.memory_cost import CacheModel, MemoryModel
 from polyloom.mdh.schedule.tiling import TileFacts
-
-LINE = 2e-4
-"""What part of its time a kernel loses per line: of equals the shorter one, which also builds faster."""
-
-WAITING_AT_END = 0.12
-"""What part of a group's time units wait for the last one."""
-
-LAUNCH, GROUP, SECOND_KERNEL = 2e-6, 1.5e-7, 1e-5
-"""Seconds of a launch, of a work-group, of the kernel that combines parts."""
 
 
 def predicted_seconds(facts: TileFacts, reads: Reads, device: DeviceModel) -> float:
     """Return the expected time of a valid schedule; ``reads``: of the md_hom."""
-    model = _Model(LoopSizes(facts, reads), device)
-    return model.on_gpu() if device.kind is DeviceKind.GPU else model.on_cpu()
+    sizes, costs = LoopSizes(facts, reads), device.costs
+    step = StepModel(sizes, costs.instructions, device.vector_bytes)
+    memory = MemoryModel(sizes, costs.memory)
+    if isinstance(costs.kernels, GpuCosts):
+        return _Gpu(step, memory, device, costs.kernels).seconds
+    return _Cpu(step, memory, device, costs.kernels).seconds
 
 
 @dataclass(frozen=True)
-class _Model:
-    sizes: LoopSizes
+class _Cpu:
+    step: StepModel
+    memory: MemoryModel
     device: DeviceModel
+    costs: CpuCosts
+
+    @property
+    def sizes(self) -> LoopSizes:
+        return self.step.sizes
 
     @property
     def facts(self) -> TileFacts:
-        return self.sizes.facts
+        return self.step.sizes.facts
 
-    @cached_property
-    def step(self) -> StepModel:
-        return StepModel(self.sizes, self.device)
-
-    @cached_property
-    def memory(self) -> MemoryModel:
-        return MemoryModel(self.sizes, self.device)
-
-    def on_cpu(self) -> float:
-        """Return the expected seconds on a CPU."""
-        clock = max(self.device.clock_mhz, 1000) * 1e6
-        rest = self._rest_factor()
-        compute = (
-            self.sizes.steps * self.step.step_cycles * rest
-            + self.sizes.tiles * self.step.tile_cycles
-            + self.step.copy_cycles
-        )
-        levels = [compute, *self.memory.cycles]
-        cycles = max(levels) + 0.25 * (sum(levels) - max(levels))
-        groups = prod(self.sizes.groups(d) for d in range(len(self.sizes.extents)))
+    @property
+    def seconds(self) -> float:
+        """The expected seconds: cycles, shared by the units, and what launches and groups take."""
+        costs, clock = self.costs, _hertz(self.device, self.costs.least_clock_mhz)
+        groups = self.sizes.all_groups
         units = max(1, self.device.compute_units)
-        share = ceil(groups / units) / groups * (1.0 + WAITING_AT_END * units / groups)
-        items = self.facts.total_items
-        barriers = 1.0 if items == 1 else 2.5
-        second = SECOND_KERNEL + self._partial_bytes * 3 / (CACHE_BYTES_PER_CYCLE[-1] * clock)
-        second = second if self.facts.split else 0.0
-        cycles *= 1.0 + LINE * written_points(self.facts) * max(1, len(self.sizes.inner))
-        return LAUNCH + second + cycles * share * barriers / clock + GROUP * groups / units
+        share = ceil(groups / units) / groups * (1.0 + costs.imbalance * units / groups)
+        barriers = 1.0 if self.facts.total_items == 1 else costs.barrier_factor
+        partial = self._partial_bytes * costs.partial_result_passes / (costs.bytes_per_cycle[-1] * clock)
+        second = costs.second_kernel_seconds + partial if self.facts.split else 0.0
+        cycles = self._cycles
+        cycles *= 1.0 + costs.per_line * written_points(self.facts) * max(1, len(self.sizes.inner))
+        started = costs.launch_seconds + second
+        return started + cycles * share * barriers / clock + costs.group_seconds * groups / units
+
+    @property
+    def _cycles(self) -> float:
+        """Cycles on one unit: the slowest of computation and memory's levels hides most of the others."""
+        model = CycleModel(self.step, self.costs)
+        compute = (
+            self.sizes.steps * model.step_cycles * self._partial_tiles
+            + self.sizes.tiles * model.tile_cycles
+            + model.copy_cycles
+        )
+        levels = [compute, *CacheModel(self.memory, self.costs, self.device.caches).cycles]
+        return max(levels) + self.costs.unhidden_share * (sum(levels) - max(levels))
 
     @property
     def _partial_bytes(self) -> float:
@@ -79,49 +79,81 @@ class _Model:
         kept = prod(self.sizes.extents[d] for d in self.facts.kept)
         return float(kept * prod(self.sizes.groups(d) for d in self.facts.reduced) * self.sizes.element)
 
-    def _rest_factor(self) -> float:
-        """Return the price of tiles that do not divide the extents."""
+    @property
+    def _partial_tiles(self) -> float:
+        """The factor for tiles that do not divide the extents."""
         factor = 1.0
         for d, n in enumerate(self.sizes.extents):
             tile = self.facts.tile(d)
             if self.facts.extent(d) is None and d == self.facts.schedule.vector:
-                factor *= 1.0 + 0.5 * tile / n
+                factor *= 1.0 + self.costs.unknown_partial_tile * tile / n
             elif n % tile:
-                factor *= 1.0 + 0.3 * tile / n
+                factor *= 1.0 + self.costs.partial_tile * tile / n
         return factor
 
-    def on_gpu(self) -> float:
-        """Return the expected seconds on a GPU."""
-        clock = max(self.device.clock_mhz, 500) * 1e6
+
+@dataclass(frozen=True)
+class _Gpu:
+    step: StepModel
+    memory: MemoryModel
+    device: DeviceModel
+    costs: GpuCosts
+
+    @property
+    def sizes(self) -> LoopSizes:
+        return self.step.sizes
+
+    @property
+    def facts(self) -> TileFacts:
+        return self.step.sizes.facts
+
+    @property
+    def seconds(self) -> float:
+        """The expected seconds: the longer of computation and traffic, and what launches take."""
+        second = self.costs.second_kernel_seconds if self.facts.split else 0.0
+        return self.costs.launch_seconds + max(self._compute, self._traffic) + second
+
+    @property
+    def _traffic(self) -> float:
+        """Seconds that memory and the last cache take for what the caches before them do not hold."""
+        costs = self.costs
+        missed = self.memory.traffic(costs.cache_bytes) / costs.memory_bytes_per_second
+        return missed + self.memory.traffic(costs.unit_cache_bytes) / costs.cache_bytes_per_second
+
+    @property
+    def _compute(self) -> float:
+        """Seconds that instructions take, with as many units and lanes busy as there are groups and items."""
+        costs, groups, items = self.costs, self.sizes.all_groups, self.facts.total_items
         units, lanes = max(1, self.device.compute_units), max(1, self.device.lanes)
-        groups = prod(self.sizes.groups(d) for d in range(len(self.sizes.extents)))
-        items = self.facts.total_items
         width = self.facts.schedule.width
         per_item = self.sizes.steps / max(groups * items, 1)
         loads = sum(self.step.load_cost(k, access) * self._coalescing(k) for k, access in self.sizes.inner)
         work = self.sizes.points * self.step.operations * width
-        cycles = per_item * (work + loads * 2.0 + 4.0) * ceil(items / lanes) * lanes
-        busy = min(1.0, groups / units) * min(1.0, items * max(1.0, groups / units) / (8.0 * lanes))
-        pressure = 1.0 + max(0.0, self.sizes.totals * width - 96) / 32
-        traffic = self.memory.traffic(50e6) / 2e12 + self.memory.traffic(128e3) / 6e12
-        compute = cycles * groups * pressure / (units * 128 * max(busy, 1e-3)) / clock
-        return 4e-6 + max(compute, traffic) + (4e-6 if self.facts.split else 0.0)
+        cycles = per_item * (work + loads * costs.load + costs.step) * ceil(items / lanes) * lanes
+        resident = items * max(1.0, groups / units)
+        hidden = min(1.0, resident / (costs.groups_of_lanes_to_hide_latency * lanes))
+        busy = max(min(1.0, groups / units) * hidden, 1e-3)
+        excess = max(0.0, self.sizes.totals * width - costs.registers_of_item)
+        pressure = 1.0 + excess / costs.register_pressure
+        clock = _hertz(self.device, costs.least_clock_mhz)
+        return cycles * groups * pressure / (units * costs.lanes_of_unit * busy) / clock
 
     def _coalescing(self, k: int) -> float:
-        """Return how many transactions neighbouring work-items need, compared with the best."""
+        """Return what a load costs by how neighbouring work-items' elements lie."""
         if self.sizes.plan(k) is not None:
-            return 0.7
+            return self.costs.local_load
         access = self.sizes.reads.inputs[k]
         along = [d for d in self.facts.schedule.item_order if self.facts.schedule.items[d] > 1]
         if access is None or not along:
-            return 8.0
+            return self.costs.scattered_load
         fastest = along[-1]
         if not access.uses(fastest):
-            return 1.0
-        return (
-            1.5
-            if access.is_unit(fastest) and self.facts.schedule.strided[fastest]
-            else 3.0
-            if access.is_unit(fastest)
-            else 8.0
-        )
+            return self.costs.broadcast_load
+        if not access.is_unit(fastest):
+            return self.costs.scattered_load
+        strided = self.facts.schedule.strided[fastest]
+        return self.costs.coalesced_load if strided else self.costs.blocked_load
+
+
+def _hertz(device: DeviceModel, least_mhz: int) -> float:
+    return max(device.clock_mhz, least_mhz) * 1e6

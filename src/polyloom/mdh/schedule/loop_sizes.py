@@ -60,6 +60,11 @@ class LoopSizes:
         size = self.facts.schedule.group[d]
         return ceil(self.extents[d] / size) if size else 1
 
+    @cached_property
+    def all_groups(self) -> int:
+        """How many work-groups there are."""
+        return prod(self.groups(d) for d in range(len(self.extents)))
+
     def covered(self, d: int) -> int:
         """Return how many points a work-group covers."""
         size = self.facts.schedule.group[d]

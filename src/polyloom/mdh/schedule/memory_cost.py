@@ -13,20 +13,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, gcd, prod
 
-from polyloom.mdh.device.devices import DeviceModel
+from polyloom.mdh.device.costs import CpuCosts, MemoryCosts
 from polyloom.mdh.schedule.addresses import Access, known
 from polyloom.mdh.schedule.copy_plan import CopyPlan
 from polyloom.mdh.schedule.loop_sizes import UNKNOWN, LoopSizes
 from polyloom.mdh.schedule.schedules import Sizes
-
-CACHE_BYTES_PER_CYCLE = (28.0, 14.0, 5.0)
-"""From the second level, the third, and memory, per core."""
-
-WAYS = 12, 16
-"""Lines that share a set, of the first two levels; later levels spread their lines."""
-
-PAGE, PAGES, PAGE_MISS = 4096, 72, (8.0, 20.0)
-"""Bytes of a page, pages that are followed at a time, cycles to turn to another: in a cache, in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,22 +76,16 @@ class Pieces:
     apart: tuple[tuple[int, int], ...]
     aligned: bool
 
-    @property
-    def lines(self) -> float:
-        """The bytes of all lines that are touched."""
-        whole = self.bytes if self.aligned else self.bytes + 32.0
-        return prod(n for n, _ in self.apart) * max(64.0, whole)
-
 
 _Measure = Callable[[Traffic, Sizes], float]
 
 
 @dataclass(frozen=True)
 class MemoryModel:
-    """The traffic of one scheduled md_hom with each level."""
+    """The traffic of one scheduled md_hom with a cache of any size."""
 
     sizes: LoopSizes
-    device: DeviceModel
+    costs: MemoryCosts
 
     def _box(self, item: Traffic, sizes: Sizes) -> list[int]:
         """Return the box of elements that some points touch of an array."""
@@ -116,30 +101,24 @@ class MemoryModel:
         More than they touch, where rows lie at multiples of a power of two and more of them meet in a
         set than it holds; ``period``: the distance at which lines meet in a set, 0 where they are spread.
         """
-        pieces = self._pieces(item, sizes)
-        footprint = pieces.lines
+        pieces = self.pieces(item, sizes)
+        footprint = self._lines(pieces)
         if not period or not pieces.apart:
             return footprint
         positions = prod(min(n, period // gcd(distance, period)) for n, distance in pieces.apart)
-        used = min(1.0, positions * max(64.0, pieces.bytes) / period)
+        used = min(1.0, positions * max(self.costs.line_bytes, pieces.bytes) / period)
         return footprint / used if footprint / used > capacity else footprint
 
-    def _footprint(self, item: Traffic, sizes: Sizes) -> float:
+    def footprint(self, item: Traffic, sizes: Sizes) -> float:
         """Return the bytes, in whole cache lines, that some points touch of an array."""
-        return self._pieces(item, sizes).lines
+        return self._lines(self.pieces(item, sizes))
 
-    def _pages(self, item: Traffic, sizes: Sizes) -> float:
-        """Return the pages that some points touch of an array."""
-        pieces = self._pieces(item, sizes)
-        inside, count = pieces.bytes, 1
-        for n, distance in pieces.apart:
-            if distance < PAGE:
-                inside = max(inside, n * distance)
-            else:
-                count *= n
-        return count * max(1.0, inside / PAGE)
+    def _lines(self, pieces: Pieces) -> float:
+        """Return the bytes of all lines that pieces touch."""
+        whole = pieces.bytes if pieces.aligned else pieces.bytes + self.costs.misaligned_bytes
+        return prod(n for n, _ in pieces.apart) * max(float(self.costs.line_bytes), whole)
 
-    def _pieces(self, item: Traffic, sizes: Sizes) -> Pieces:
+    def pieces(self, item: Traffic, sizes: Sizes) -> Pieces:
         """Return the pieces of memory that some points touch of an array or of its copy."""
         key = item, sizes
         if key not in self._memo:
@@ -176,15 +155,15 @@ class MemoryModel:
 
     def traffic(self, capacity: float, ways: int = 0) -> float:
         """Return the bytes that come through from behind a cache of some size."""
-        period = int(capacity) // ways if ways else 0
+        period, usable = int(capacity) // ways if ways else 0, self.costs.usable_share * capacity
 
         def need(item: Traffic, sizes: Sizes) -> float:
-            return self._room(item, sizes, 0.8 * capacity, period)
+            return self._room(item, sizes, usable, period)
 
         def load(item: Traffic, sizes: Sizes) -> float:
-            return self._footprint(item, sizes) * (1.0 if ways else self._jumps(item))
+            return self.footprint(item, sizes) * (1.0 if ways else self._jumps(item))
 
-        return self._through(0.8 * capacity, need, load)
+        return self.through(usable, need, load, self.costs.line_bytes)
 
     def _jumps(self, item: Traffic) -> float:
         """Return how much longer memory takes for rows that are walked in short pieces."""
@@ -194,17 +173,13 @@ class MemoryModel:
             return 1.0
         along = steps[-1][self.sizes.loops[kept[-1]][0]] != 0
         piece = self._box(item, self.sizes.insides[kept[-1] if along else kept[-1] + 1])[-1]
-        return min(3.0, 1.0 + 512 / (piece * item.access.buffer.type.size))
+        bytes_of_piece = piece * item.access.buffer.type.size
+        return min(self.costs.largest_prefetch_factor, 1.0 + self.costs.prefetch_bytes / bytes_of_piece)
 
-    @cached_property
-    def page_misses(self) -> float:
-        """How often a page is not at hand."""
-        return self._through(PAGES, self._pages, self._pages, PAGE)
-
-    def _through(self, capacity: float, need: _Measure, load: _Measure, unit: int = 64) -> float:
+    def through(self, capacity: float, need: _Measure, load: _Measure, unit: int) -> float:
         """Return what is loaded where the largest inner part stays whose needs fit."""
         every = range(len(self.sizes.loops) + 1)
-        depth = bisect_left(every, True, key=lambda k: self._total(need, self.sizes.insides[k]) <= capacity)
+        depth = bisect_left(every, True, key=lambda k: self.total(need, self.sizes.insides[k]) <= capacity)
         stays, depth = depth < len(every), min(depth, len(self.sizes.loops))
         sizes = self.sizes.insides[depth]
 
@@ -223,30 +198,64 @@ class MemoryModel:
         further = item.distance(d) * points
         if not further:
             return 1.0
-        exact = self._pieces(item, sizes).bytes
-        return min(1.0, max(exact, further) / max(float(unit), exact + (32.0 if unit == 64 else 0.0)))
+        exact = self.pieces(item, sizes).bytes
+        misaligned = self.costs.misaligned_bytes if unit == self.costs.line_bytes else 0.0
+        return min(1.0, max(exact, further) / max(float(unit), exact + misaligned))
 
-    def _total(self, need: _Measure, sizes: Sizes) -> float:
+    def total(self, need: _Measure, sizes: Sizes) -> float:
+        """Return what all arrays need inside some loops."""
         return sum(item.count * need(item, sizes) for item in self.arrays)
 
     def _reloaded(self, item: Traffic, depth: int) -> float:
-        """Return how often the part of an array inside some loops is loaded."""
+        """Return how often the part of an array inside some loops is loaded; written elements also leave."""
         times, reused = 1.0, True
         for d, trips, _ in reversed(self.sizes.loops[:depth]):
             uses = item.access.uses(d) if d not in self.sizes.facts.reduced or not item.written else False
             reused = reused and not uses
             times *= 1 if reused else trips
-        factor = 1.0 if not item.written else 1.0 if self.sizes.facts.schedule.streaming else 2.0
-        return times * factor
+        through_caches = item.written and not self.sizes.facts.schedule.streaming
+        return times * self.costs.write_factor if through_caches else times
+
+
+@dataclass(frozen=True)
+class CacheModel:
+    """The cycles that the levels of memory behind a CPU's first cache take.
+
+    ``caches``: bytes, from the innermost level outwards; empty where the system does not say.
+    """
+
+    memory: MemoryModel
+    costs: CpuCosts
+    caches: tuple[int, ...]
+
+    def _pages(self, item: Traffic, sizes: Sizes) -> float:
+        """Return the pages that some points touch of an array."""
+        pieces = self.memory.pieces(item, sizes)
+        inside, count = pieces.bytes, 1
+        for n, distance in pieces.apart:
+            if distance < self.costs.page_bytes:
+                inside = max(inside, n * distance)
+            else:
+                count *= n
+        return count * max(1.0, inside / self.costs.page_bytes)
+
+    @cached_property
+    def page_misses(self) -> float:
+        """How often a page is not at hand."""
+        return self.memory.through(self.costs.pages_at_hand, self._pages, self._pages, self.costs.page_bytes)
 
     @cached_property
     def cycles(self) -> list[float]:
-        """Cycles that the levels behind the first cache take, summed over cores; data that fit are there."""
-        caches = list(self.device.caches) or [32 << 10, 1 << 20, 8 << 20]
-        rates = CACHE_BYTES_PER_CYCLE[: len(caches) - 1] + CACHE_BYTES_PER_CYCLE[2:]
-        ways = (*WAYS, *(0 for _ in caches))
+        """Cycles that each level takes, summed over cores, and page misses; data that fit are there."""
+        memory, caches = self.memory, self.caches or self.costs.default_caches
+        rates = self.costs.bytes_per_cycle[: len(caches) - 1] + self.costs.bytes_per_cycle[-1:]
+        ways = (*self.costs.ways, *(0 for _ in caches))
         levels = zip(caches, rates, ways, strict=False)
-        data = self._total(self._footprint, self.sizes.extents)
-        cycles = [self.traffic(size, way) / rate if data > 0.8 * size else 0.0 for size, rate, way in levels]
+        data = memory.total(memory.footprint, memory.sizes.extents)
+        cycles = [
+            memory.traffic(size, way) / rate if data > memory.costs.usable_share * size else 0.0
+            for size, rate, way in levels
+        ]
         in_cache = data <= caches[-1]
-        return [*cycles, self.page_misses * PAGE_MISS[0 if in_cache else 1]]
+        miss = self.costs.page_miss_in_cache if in_cache else self.costs.page_miss_in_memory
+        return [*cycles, self.page_misses * miss]

@@ -124,7 +124,7 @@ def generator_version() -> str:
 
 
 def digest_of(package: Traversable, rooms: Sequence[str]) -> str:
-    """Return a digest of all Python modules in some rooms of a package: their paths and their texts."""
+    """Return a digest of all modules and data in some rooms of a package: their paths and their texts."""
     digest = hashlib.sha256()
     for room in rooms:
         for path, text in _modules(package / room, room):
@@ -136,7 +136,7 @@ def _modules(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
     for entry in sorted(folder.iterdir(), key=lambda e: e.name):
         if entry.is_dir() and entry.name != "__pycache__":
             yield from _modules(entry, f"{path}/{entry.name}")
-        elif entry.name.endswith(".py"):
+        elif entry.name.endswith((".py", ".json")):
             yield f"{path}/{entry.name}", entry.read_bytes()
 
 

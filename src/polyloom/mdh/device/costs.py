@@ -1,0 +1,149 @@
+"""What instructions, memory and launches cost on a kind of device: the numbers of the cost model, as data.
+
+Each number of ``models/KIND.json`` has a unit and says where it comes from: a source, a fit to measurements,
+or an estimate.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+ORIGINS = ("source", "fit", "estimate")
+"""Where a number comes from; each has exactly one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstructionCosts:
+    """Registers, and instructions of a step; ``models/cpu.json`` says what each number is."""
+
+    vector_registers: int
+    wide_vector_registers: int
+    wide_vector_bytes: int
+    reserved_registers: int
+    operation: float
+    least_operations: float
+    aligned_load: float
+    split_load: float
+    split_load_of_several: float
+    gathered_element: float
+    computed_address: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryCosts:
+    """How traffic through caches is counted."""
+
+    usable_share: float
+    line_bytes: int
+    misaligned_bytes: float
+    prefetch_bytes: int
+    largest_prefetch_factor: float
+    write_factor: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CpuCosts:
+    """Launches, instructions in time, and the levels of memory of a CPU."""
+
+    least_clock_mhz: int
+    unhidden_share: float
+    imbalance: float
+    launch_seconds: float
+    group_seconds: float
+    second_kernel_seconds: float
+    partial_result_passes: int
+    barrier_factor: float
+    per_line: float
+    partial_tile: float
+    unknown_partial_tile: float
+    fma_per_cycle: float
+    loads_per_cycle: float
+    fma_latency: float
+    latency_between_tiles: float
+    load_overlap: float
+    loop_step: float
+    spill_start: float
+    spill_per_register: float
+    guard_factor: float
+    copied_element: float
+    transposed_element: float
+    reordered_element: float
+    map_tile: float
+    stored_vector: float
+    reduction_tile: float
+    total: float
+    combined_lanes: float
+    waiting_total: float
+    scattered_element: float
+    bytes_per_cycle: tuple[float, ...]
+    ways: tuple[int, ...]
+    default_caches: tuple[int, ...]
+    page_bytes: int
+    pages_at_hand: int
+    page_miss_in_cache: float
+    page_miss_in_memory: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuCosts:
+    """Launches, occupancy and memory of a GPU."""
+
+    least_clock_mhz: int
+    launch_seconds: float
+    second_kernel_seconds: float
+    memory_bytes_per_second: float
+    cache_bytes: float
+    cache_bytes_per_second: float
+    unit_cache_bytes: float
+    lanes_of_unit: int
+    groups_of_lanes_to_hide_latency: float
+    load: float
+    step: float
+    registers_of_item: int
+    register_pressure: int
+    local_load: float
+    broadcast_load: float
+    coalesced_load: float
+    blocked_load: float
+    scattered_load: float
+
+
+@dataclass(frozen=True)
+class DeviceCosts:
+    """All numbers of a kind of device."""
+
+    instructions: InstructionCosts
+    memory: MemoryCosts
+    kernels: CpuCosts | GpuCosts
+
+
+@cache
+def load_costs(kind: str) -> DeviceCosts:
+    """Return the costs of ``cpu`` or ``gpu``. Errors: ValueError where a number lacks its origin."""
+    document = json.loads((files(__package__) / "models" / f"{kind}.json").read_text(encoding="utf-8"))
+    kernels = document["kernels"]
+    return DeviceCosts(
+        _section(InstructionCosts, document["instructions"]),
+        _section(MemoryCosts, document["memory"]),
+        _section(GpuCosts, kernels) if kind == "gpu" else _section(CpuCosts, kernels),
+    )
+
+
+def _section(kind: type[T], entries: Mapping[str, Mapping[str, Any]]) -> T:
+    names = {part.name for part in fields(kind)}  # type: ignore[arg-type]
+    if set(entries) != names:
+        raise ValueError(f"{kind.__name__}: {', '.join(sorted(names ^ set(entries)))}")
+    return kind(**{name: _value(name, entry) for name, entry in entries.items()})
+
+
+def _value(name: str, entry: Mapping[str, Any]) -> Any:
+    if set(entry) - set(ORIGINS) != {"value", "unit"} or len(entry) != 3:
+        raise ValueError(f"`{name}` has a value, a unit and one of {', '.join(ORIGINS)}")
+    value = entry["value"]
+    return tuple(value) if isinstance(value, list) else value
