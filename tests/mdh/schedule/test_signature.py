@@ -95,5 +95,5 @@ def test_the_version_of_the_generator_is_that_of_every_module(tmp_path: Path) ->
     deep.write_text("x = 2")
     second = digest_of(tmp_path, ["mdh"])
     third = digest_of(tmp_path, ["mdh"]) if deep.rename(tmp_path / "mdh" / "tiles.py") else ""
-    (tmp_path / "mdh" / "new.py").write_text("")
+    (tmp_path / "mdh" / "new.json").write_text("")
     assert len({first, second, third, digest_of(tmp_path, ["mdh"])}) == 4

@@ -1,4 +1,4 @@
-"""Launches that one run makes for all later ones: constants around what every run writes anew.
+"""Constant fills hoisted out of repeated runs: borders around what every run writes anew.
 
     pad[all] = 0;  pad[1 .. n] = x;  y = conv(pad, W)       pad's border is 0 for good after the first run
 
@@ -15,21 +15,21 @@ from polyloom.ir.expressions import Constant
 from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Order, Role, uses
 
 
-def lasting_fills(program: HostProgram) -> frozenset[int]:
-    """Return the ``id`` of each node of a program without parameters that only its first run needs."""
+def hoisted_fills(program: HostProgram) -> frozenset[MdHom]:
+    """Return the nodes of a program without parameters that only its first run needs."""
     users: dict[str, list[int]] = {}
     for place, node in enumerate(program.body):
         for name in uses([node]).all:
             users.setdefault(name, []).append(place)
     fills = [node for node in program.body if isinstance(node, MdHom) and _is_fill(node)]
-    return frozenset(id(node) for node in fills if _lasts(node, program, users[node.outputs[0].buffer]))
+    return frozenset(node for node in fills if _is_invariant(node, program, users[node.outputs[0].buffer]))
 
 
-def _lasts(node: MdHom, program: HostProgram, users: Sequence[int]) -> bool:
-    """Whether a fill lasts; ``users``: where its buffer is used, in order."""
+def _is_invariant(node: MdHom, program: HostProgram, users: Sequence[int]) -> bool:
+    """Whether all runs leave what a fill stores; ``users``: where its buffer is used, in order."""
     name = node.outputs[0].buffer
     filling, *others = (program.body[k] for k in users)
-    if program.buffer(name).role is not Role.LOCAL or filling is not node or not others:
+    if program.buffer(name).role is not Role.LOCAL or filling != node or not others:
         return False
     first, *later = others
     return _writes_always(first, name) and name not in uses(later).written

@@ -32,7 +32,7 @@ from polyloom.mdh.kernel.launch import (
     uncontracted,
 )
 from polyloom.mdh.lowering.host_expressions import Environment, IntFunction, int_function
-from polyloom.mdh.lowering.invariant_fills import lasting_fills
+from polyloom.mdh.lowering.invariant_fills import hoisted_fills
 from polyloom.mdh.lowering.loop_fusion import with_fused_loops
 from polyloom.mdh.runtime.build import Builder, device_errors
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number
@@ -66,8 +66,8 @@ def prepare(
     at_the_end("joining launches", special)
     builder = Builder(device)
     run = _Run(device=device)
-    lasting = lasting_fills(special) if not program.parameters else frozenset()
-    step = _Steps(program=special, builder=builder, emit=emit, run=run, lasting=lasting).all_of(special.body)
+    fills = hoisted_fills(special) if not program.parameters else frozenset()
+    step = _Steps(program=special, builder=builder, emit=emit, run=run, invariant=fills).all_of(special.body)
     return Prepared(program=special, device=device, step=step, state=run, parameters=dict(parameters))
 
 
@@ -90,7 +90,6 @@ class _Run:
 
     device: OpenDevice
     buffers: dict[str, cl.Buffer] = field(default_factory=dict)
-    temporaries: dict[tuple[int, str], cl.Buffer] = field(default_factory=dict)
     launches: int = 0
     events: list[Event] | None = None
     generation: int = 0
@@ -145,8 +144,8 @@ class _Steps:
     builder: Builder
     emit: Emitter
     run: _Run
-    lasting: frozenset[int] = frozenset()
-    """Nodes that a run needs only where their buffer is another than in the run before."""
+    invariant: frozenset[MdHom] = frozenset()
+    """Fills that a run needs only where their buffer is another than in the run before."""
 
     def all_of(self, nodes: Sequence[HostNode]) -> Step:
         steps = [self._step(node) for node in nodes]
@@ -170,7 +169,7 @@ class _Steps:
             case MdHom() | Nest():
                 made = self.emit(node, self.program, self.builder.device.model)
                 launch = self._launch(node.name, uncontracted(made) if self.program.strict else made)
-                if isinstance(node, MdHom) and id(node) in self.lasting:
+                if isinstance(node, MdHom) and node in self.invariant:
                     return self._once(node.outputs[0].buffer, launch)
                 return launch
 
@@ -226,20 +225,17 @@ class _Steps:
 
     def _launch(self, node: str, launch: Launch) -> Step:
         sizes = {t.name: (int_function(t.count), t.type.size) for t in launch.temporaries}
+        temporaries = _Temporaries(self.builder.device, sizes)
         prepared = [
-            _PreparedKernel(kernel, self.builder.kernel(kernel), node, self.run, sizes, id(launch))
+            _PreparedKernel(kernel, self.builder.kernel(kernel), node, self.run, temporaries)
             for kernel in launch.kernels
         ]
-        self.kept.append(launch)
 
         def start(names: dict[str, int]) -> None:
             for kernel in prepared:
                 kernel.enqueue(names)
 
         return start
-
-    kept: list[Launch] = field(default_factory=list)
-    """Launches, so that no two have the same ``id``."""
 
 
 def _count(run: _Run, node: str, event: cl.Event) -> None:
@@ -248,6 +244,25 @@ def _count(run: _Run, node: str, event: cl.Event) -> None:
         run.events.append(Event(node, event))
     if run.launches % FLUSH_EVERY == 0:
         event.wait()
+
+
+@dataclass(frozen=True, eq=False)
+class _Temporaries:
+    """Memory that kernels of one launch hand to each other; ``sizes``: elements, and bytes of each."""
+
+    device: OpenDevice
+    sizes: Mapping[str, tuple[IntFunction, int]]
+    memory: dict[str, cl.Buffer] = field(default_factory=dict)
+
+    def buffer(self, name: str, names: Environment) -> cl.Buffer:
+        """Return memory that is large enough; what an earlier launch had is used again."""
+        import pyopencl as cl
+
+        count, bytes_ = self.sizes[name]
+        size = max(1, count(names)) * bytes_
+        if name not in self.memory or self.memory[name].size < size:
+            self.memory[name] = cl.Buffer(self.device.context, cl.mem_flags.READ_WRITE, size)
+        return self.memory[name]
 
 
 class _PreparedKernel:
@@ -259,17 +274,16 @@ class _PreparedKernel:
         built: cl.Kernel,
         node: str,
         run: _Run,
-        temporaries: Mapping[str, tuple[IntFunction, int]],
-        launch: int,
+        temporaries: _Temporaries,
     ) -> None:
         self.kernel, self.built, self.node, self.run = kernel, built, node, run
-        self.temporaries, self.launch = temporaries, launch
+        self.temporaries = temporaries
         self.global_size = tuple(int_function(e) for e in kernel.global_size)
         local = kernel.local_size
         self.local_size = None if local is None else tuple(int_function(e) for e in local)
         self.generation = -1
         sizes = [a.bytes for a in kernel.arguments if isinstance(a, LocalArgument)]
-        self.varying = bool(temporaries) or any(not isinstance(size, Number) for size in sizes)
+        self.varying = bool(temporaries.sizes) or any(not isinstance(size, Number) for size in sizes)
         self.integers = [
             (p, f, np.iinfo(k.value), k.dtype.type, t) for p, f, k, t in _integers(kernel.arguments)
         ]
@@ -304,24 +318,12 @@ class _PreparedKernel:
                 case BufferArgument(buffer=name):
                     self.built.set_arg(position, self.run.buffers[name])
                 case TemporaryArgument(temporary=name):
-                    self.built.set_arg(position, self._temporary(name, names))
+                    self.built.set_arg(position, self.temporaries.buffer(name, names))
                 case LocalArgument(bytes=count):
                     size = max(1, int_function(count)(names))
                     self.built.set_arg(position, cl.LocalMemory(size))  # type: ignore[arg-type]
                 case IntegerArgument():
                     pass
-
-    def _temporary(self, name: str, names: Environment) -> cl.Buffer:
-        """Return memory that is large enough; what an earlier launch had is used again."""
-        import pyopencl as cl
-
-        count, bytes_ = self.temporaries[name]
-        size = max(1, count(names)) * bytes_
-        key = (self.launch, name)
-        if key not in self.run.temporaries or self.run.temporaries[key].size < size:
-            flags = cl.mem_flags.READ_WRITE
-            self.run.temporaries[key] = cl.Buffer(self.run.device.context, flags, size)
-        return self.run.temporaries[key]
 
 
 def _integers(arguments: Sequence[Argument]) -> Iterator[tuple[int, IntFunction, ElementType, str]]:

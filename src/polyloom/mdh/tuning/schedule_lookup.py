@@ -43,7 +43,7 @@ class TunedEmitter:
         self._is_broken = False
         self.choices: dict[str, Choice[Schedule]] = {}
         self._program: HostProgram | None = None
-        self._targets: dict[int, MdHom] = {}
+        self._targets: dict[MdHom, MdHom] = {}
         self._known: dict[tuple[Key, Key], Choice[Schedule]] = {}
 
     def __call__(self, node: MdHom | Nest, program: HostProgram, device: DeviceModel) -> Launch:
@@ -115,5 +115,5 @@ class TunedEmitter:
         if self._program is not program:
             self._program = program
             known = () if program.parameters else tune_targets(program)
-            self._targets = {id(target.node): target.launched for target in known}
-        return self._targets.get(id(node), node)
+            self._targets = {target.node: target.launched for target in known}
+        return self._targets.get(node, node)

@@ -147,10 +147,10 @@ def _verdict(
     updates: Mapping[str, Update],
     roles: Mapping[str, Sequence[Part]],
 ) -> LoopVerdict:
-    here = list(carried(loop, edges))
-    combined = {id(e): sign for e, _ in here if (sign := combining(e, updates)) is not None}
-    binding = [(e, r) for e, r in here if id(e) not in combined and not _by_copy(loop, e)]
-    operators = sorted(set(combined.values()))
+    signs = [(e, r, combining(e, updates)) for e, r in carried(loop, edges)]
+    ordering = [(e, r) for e, r, sign in signs if sign is None]
+    binding = [(e, r) for e, r in ordering if not _by_copy(loop, e)]
+    operators = sorted({sign for _, _, sign in signs if sign is not None})
     result = LoopVerdict(
         iterator=loop.statements[0].iterators[loop.depth],
         span=loop.span,
@@ -162,7 +162,7 @@ def _verdict(
         parts=tuple(roles[s.name][loop.depth] for s in loop.statements),
     )
     if not binding:
-        copied = sorted({e.array for e, _ in here if id(e) not in combined})
+        copied = sorted({e.array for e, _ in ordering})
         notes = (*result.notes, *(f"`{array}` is read from a copy made before" for array in copied))
         return replace(result, notes=notes)
     edge, relation = min(binding, key=lambda pair: _order(pair[0]))

@@ -17,7 +17,7 @@ from polyloom.ir.types import ElementType
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import choose_device, open_device
 from polyloom.mdh.lowering import invariant_fills
-from polyloom.mdh.lowering.invariant_fills import lasting_fills
+from polyloom.mdh.lowering.invariant_fills import hoisted_fills
 from polyloom.mdh.runtime.execution import plain_launch
 
 PADDED = """lair n(): float32 x[4][5] -> float32 y[4][5] {
@@ -46,7 +46,7 @@ def test_padding_is_filled_once() -> None:
 def test_fills_that_last() -> None:
     program = program_of(PADDED)
     fill, pad, convolution = program.body
-    assert lasting_fills(program) == {id(fill)}
+    assert hoisted_fills(program) == {fill}
     for body in (
         (fill, convolution, pad),
         (fill, pad, pad),
@@ -54,9 +54,9 @@ def test_fills_that_last() -> None:
         (fill,),
         (pad, convolution),
     ):
-        assert not lasting_fills(replace(program, body=body)), body
+        assert not hoisted_fills(replace(program, body=body)), body
     seen = tuple(replace(b, role=Role.UPDATED) if b.name == "p" else b for b in program.buffers)
-    assert not lasting_fills(replace(program, buffers=seen))
+    assert not hoisted_fills(replace(program, buffers=seen))
 
 
 def test_many_fills_do_not_look_at_every_node_each(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def test_many_fills_do_not_look_at_every_node_each(monkeypatch: pytest.MonkeyPat
     program = program_of(f"lair n(): float32 x0[4] -> float32 x50[4] {{ {parts} }}")
     asked = []
     monkeypatch.setattr(invariant_fills, "uses", lambda nodes: asked.append(len(nodes)) or uses(nodes))
-    assert len(lasting_fills(program)) == 50
+    assert len(hoisted_fills(program)) == 50
     assert sum(asked) < 3 * len(program.body)
 
 
