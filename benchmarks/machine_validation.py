@@ -31,7 +31,7 @@ from machine_programs import (
     words,
 )
 
-from polyloom.wafer.machine.model import MACHINES, Machine, load_machine
+from polyloom.wafer.machine.model import Machine, load_machine, machines
 
 PAGE = Path(__file__).parents[1] / "docs" / "machine_model.md"
 TOLERANCE = 0.15
@@ -230,11 +230,11 @@ def results_table(rows: list[Row]) -> str:
 
 def parameter_table() -> str:
     """Return the numbers of the machines, but the widths, and where those of WSE-2 and WSE-3 come from."""
-    machines = [load_machine(name) for name in MACHINES]
-    lines = ["| number | " + " | ".join(MACHINES) + " | set from |", "|---|---|---|---|---|"]
-    for key in (k for k in machines[1].provenance if k != "simd_widths"):
-        values = " | ".join(_value(getattr(machine, key)) for machine in machines)
-        lines.append(f"| {key} | {values} | {_provenance(machines, key)} |")
+    models = [load_machine(name) for name in machines()]
+    lines = ["| number | " + " | ".join(machines()) + " | set from |", "|---|---|---|---|---|"]
+    for key in (k for k in models[1].provenance if k != "simd_widths"):
+        values = " | ".join(_value(getattr(machine, key)) for machine in models)
+        lines.append(f"| {key} | {values} | {_provenance(models, key)} |")
     return "\n".join(lines)
 
 
@@ -242,9 +242,9 @@ def _value(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _provenance(machines: list[Machine], key: str) -> str:
+def _provenance(models: list[Machine], key: str) -> str:
     parts: list[tuple[str, str]] = []
-    for machine in machines[1:]:
+    for machine in models[1:]:
         names = ", ".join(machine.fitted_to.get(key, ()))
         text = machine.provenance[key] + (f" ({names})" if names else "")
         if text not in (part for _, part in parts):

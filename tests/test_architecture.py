@@ -24,6 +24,7 @@ ROOMS = (
     ("cli",),
     ("__init__",),
     ("function",),
+    ("targets",),
     ("api",),
     ("report",),
     ("pipeline",),

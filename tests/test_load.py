@@ -140,6 +140,15 @@ def test_a_model_is_simulated_with_its_weights(tmp_path: Path) -> None:
     np.testing.assert_allclose(next(iter(result.outputs.values())), wanted[0], rtol=1e-4)
 
 
+def test_write(tmp_path: Path) -> None:
+    axpy = polyloom.load(AXPY, n=6)
+    assert "text.c" in axpy.write(tmp_path / "opencl", "opencl")
+    assert "manifest.json" in axpy.write(tmp_path / "wafer", "wafer", size=(2, 1))
+    with pytest.raises(polyloom.PolyloomError, match="target-unknown"):
+        axpy.write(tmp_path / "none", "fpga")
+    assert not (tmp_path / "none").exists()
+
+
 def test_tune(tmp_path: Path) -> None:
     f = polyloom.load(AXPY, n=64, database=tmp_path / "tuned.sqlite")
     (tuned,) = f.tune(20, evaluations=2)

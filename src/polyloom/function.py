@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -50,6 +50,7 @@ from polyloom.sources import (
     load_program,
     tensors_of,
 )
+from polyloom.targets import Job, find_target
 from polyloom.wafer.placement.choose import Choice
 from polyloom.wafer.simulation.result import SimulationResult
 
@@ -316,6 +317,18 @@ class Function:
         result = simulate(self.tensors, choice.mapping, given, **{"watch": (), **options})
         write_report(pathlib.Path(path), result, choice.candidates)
         return result
+
+    def write(self, folder: Path, target: str, *, map: Path | None = None, **options: Any) -> tuple[str, ...]:
+        """Compile it for a target, as ``polyloom compile --target``, into a folder. Return the files' names.
+
+        ``options``: those of the command line by their names (``machine``, ``size``, ``device``).
+
+        Errors: ``target-unknown``, those of the target; ``folder-occupied``, ``file-unwritable``.
+        """
+        values = {name: int(value) for name, value in self._values.items()}
+        given = {"map_file": map, "parameters": values, **options}
+        job = Job(self._source, replace(self._reading, parameters=values), given)
+        return find_target(target).compile(job).write(pathlib.Path(folder))
 
     def tune(
         self, budget: float = 60.0, inputs: Mapping[str, Any] | None = None, **options: Any

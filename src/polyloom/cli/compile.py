@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from polyloom.cli.loading import load_chosen, reading_of
+from polyloom.cli.loading import reading_of, show_choice
 from polyloom.cli.messages import print_remarks
 from polyloom.cli.options import (
+    TableChoice,
     c_options,
     database_option,
     device_option,
@@ -23,12 +24,30 @@ from polyloom.cli.options import (
     simd_option,
     source_options,
 )
+from polyloom.diagnostics import Diagnostic
+from polyloom.targets import TARGETS, Job, Option, find_target
+
+if TYPE_CHECKING:
+    from polyloom.wafer.placement.choose import Choice
 
 
-@click.command()
+class _Command(click.Command):
+    """Has the options of all targets, besides its own."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        own = [option for target in TARGETS.values() for option in target.options]
+        return [*super().get_params(ctx), *map(_option, own)]
+
+
+def _option(option: Option) -> click.Option:
+    kind = click.Choice(option.choices) if option.choices else None
+    return click.Option([f"--{option.name}"], help=option.help, default=option.default, type=kind)
+
+
+@click.command(cls=_Command)
 @source_options
 @c_options
-@click.option("--target", type=click.Choice(["wafer", "opencl"]), required=True, help="What to compile for.")
+@click.option("--target", type=TableChoice(TARGETS.keys), required=True, help="What to compile for.")
 @map_option
 @click.option(
     "-o", "folder", metavar="DIR", type=click.Path(path_type=Path), required=True, help="Where files go."
@@ -50,36 +69,15 @@ def command(source: Path, target: str, folder: Path, **options: Any) -> None:
     For OpenCL: the C file with a call in place of each SCoP, the host side in C, and the kernels; build.txt
     says how to build them.
     """
-    names = (_opencl if target == "opencl" else _wafer)(source, folder, options)
+    job = Job(source, reading_of(options), options, _say)
+    compiled = find_target(target).compile(job)
+    names = compiled.write(folder)
+    print_remarks(compiled.remarks, quiet=False)
     click.echo(f"{folder}: {', '.join(names)}")
 
 
-def _wafer(source: Path, folder: Path, options: Mapping[str, Any]) -> tuple[str, ...]:
-    from polyloom.api import compile_wafer
-    from polyloom.wafer.host.folder import write_folder
-
-    map_file = options["map_file"]
-    program, choice = load_chosen(source, options, map_file, quiet=False)
-    without = options["simd_without"]
-    shape = options["reduction"]
-    compiled = compile_wafer(
-        program, choice.mapping, options["simd"], options["machine"], simd_without=without, reduction=shape
-    )
-    chosen = choice.text if choice.candidates or options["size"] else None
-    names = write_folder(compiled.program, folder, chosen)
-    print_remarks(compiled.remarks, quiet=False)
-    return names
-
-
-def _opencl(source: Path, folder: Path, options: Mapping[str, Any]) -> tuple[str, ...]:
-    from polyloom.mdh.device.devices import choose_device
-    from polyloom.pipeline import compile_opencl
-    from polyloom.sources import load_host_programs
-
-    reading = reading_of(options)
-    loaded = load_host_programs(source, reading)
-    device, values, database = choose_device(options["device"]), options["parameters"], options["database"]
-    made = compile_opencl(source, loaded, reading, device, values, database)
-    names = made.write(folder)
-    print_remarks([remark for part in loaded for remark in part.remarks], quiet=False)
-    return names
+def _say(found: Sequence[Diagnostic] | Choice) -> None:
+    if isinstance(found, Sequence):
+        print_remarks(found, quiet=False)
+    else:
+        show_choice(found, quiet=False)

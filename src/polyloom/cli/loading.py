@@ -61,10 +61,16 @@ def _chosen(program: Program, map_file: Path | None, *, quiet: bool) -> Choice:
     given = click.get_current_context().params
     machine, memory = given.get("machine") or MACHINE, given.get("memory")
     choice = choose_mapping(program, map_file, size=given.get("size"), machine=machine, memory=memory)
-    if given.get("write_map") is not None:
-        write_text(given["write_map"], choice.text)
+    show_choice(choice, quiet=quiet)
+    return choice
+
+
+def show_choice(choice: Choice, *, quiet: bool) -> None:
+    """Write the map that was chosen where the command line says so, and print it unless ``quiet``."""
+    path = click.get_current_context().params.get("write_map")
+    if path is not None:
+        write_text(path, choice.text)
     if choice.candidates and not quiet:
         from polyloom.report.wafer.choice_view import print_choice
 
         print_choice(choice)
-    return choice

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from polyloom.sources import is_loops, is_model
+from polyloom.wafer.machine.model import machines
 from polyloom.wafer.machine.options import Extension
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 MODES = ("auto", "off", "hull", "exact", "enumerate")
-MACHINES = ("cs1", "cs2", "cs3")
 SHAPES = ("auto", "chain", "two-phase", "tree")
+
+
+class TableChoice(click.Choice):  # type: ignore[type-arg]
+    """One of the names that a table has when the command line is read."""
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self.names = names
+        self.case_sensitive = True
+
+    @property
+    def choices(self) -> Sequence[str]:  # type: ignore[override]
+        """All names."""
+        return tuple(self.names())
 
 
 def source_options(function: _F) -> _F:
@@ -112,7 +125,7 @@ def machine_option(function: _F) -> _F:
     """Add ``--machine``."""
     help_ = "The machine model."
     option = click.option(
-        "--machine", type=click.Choice(MACHINES), default="cs2", show_default=True, help=help_
+        "--machine", type=TableChoice(machines), default="cs2", show_default=True, help=help_
     )
     return option(function)
 

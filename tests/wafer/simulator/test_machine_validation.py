@@ -15,7 +15,7 @@ from machine_validation import (
     row_text,
 )
 
-from polyloom.wafer.machine.model import MACHINES, load_machine
+from polyloom.wafer.machine.model import load_machine, machines
 
 QUICK = [case for case in cases() if not case.slow]
 
@@ -43,7 +43,7 @@ def test_the_numbers_of_the_page_are_those_of_the_machines() -> None:
     assert between(PAGE.read_text(), "parameters")[1] == parameter_table()
 
 
-@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("name", machines())
 def test_a_number_is_set_from_cases_that_there_are(name: str) -> None:
     known = {case.name for case in cases() if case.machine == name}
     assert {used for names in load_machine(name).fitted_to.values() for used in names} <= known

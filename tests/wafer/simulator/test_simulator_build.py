@@ -17,7 +17,7 @@ from simulated import CS2, INSTRUCTIONS, ONE_PE, changed, fabric, files_of, one_
 from test_simulator_programs import chain, summary
 
 from polyloom.diagnostics import PolyloomError
-from polyloom.wafer.machine.model import MACHINES, load_machine
+from polyloom.wafer.machine.model import load_machine, machines
 from polyloom.wafer.simulator.build import BuildFailure, build_program
 from polyloom.wafer.simulator.compilers import NATIVE, choose_compiler, find_compiler, try_compiler
 
@@ -178,7 +178,7 @@ def test_wrong_use_of_the_wrapper() -> None:
         simulation.run()
 
 
-@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("name", machines())
 def test_every_number_of_a_machine_has_a_source_or_is_an_estimate(name: str) -> None:
     text = (files("polyloom.wafer.machine") / "machines" / f"{name}.json").read_text()
     document = json.loads(text)
@@ -218,6 +218,6 @@ def test_machines_that_cannot_be_are_refused(values: dict[str, Any]) -> None:
 
 
 def test_the_example_program_compiles_for_every_machine() -> None:
-    for name in MACHINES:
+    for name in machines():
         with fabric(files_of("convolution"), 1, 2, machine=load_machine(name)) as simulation:
             assert simulation.memory_bytes([0, 0], [0, 1]).tolist() == [46, 46]

@@ -6,11 +6,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from polyloom.diagnostics import PolyloomError, error
 
-MACHINES = ("cs1", "cs2", "cs3")
+FOLDER: Traversable = files(__package__) / "machines"
+"""A file ``NAME.json`` in it is a machine."""
 
 
 @dataclass(frozen=True)
@@ -100,15 +102,20 @@ class Machine:
         return self.simd_widths.get(instruction, 1)
 
 
+def machines() -> tuple[str, ...]:
+    """Return the names of all machines that there are models of."""
+    return tuple(sorted(f.name.removesuffix(".json") for f in FOLDER.iterdir() if f.name.endswith(".json")))
+
+
 def load_machine(name: str) -> Machine:
-    """Return the machine model with this name: ``cs1``, ``cs2`` or ``cs3``.
+    """Return the machine model with this name: one of ``machines()``.
 
     Errors: a ``PolyloomError`` that names the known machines.
     """
-    if name not in MACHINES:
-        known = f"known are {', '.join(MACHINES)}"
+    if name not in machines():
+        known = f"known are {', '.join(machines())}"
         raise PolyloomError(error("machine-unknown", f"there is no machine `{name}`", helps=[known]))
-    text = (files(__package__) / "machines" / f"{name}.json").read_text(encoding="utf-8")
+    text = (FOLDER / f"{name}.json").read_text(encoding="utf-8")
     return _machine(json.loads(text))
 
 

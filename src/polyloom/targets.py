@@ -1,0 +1,109 @@
+"""What programs are compiled for: one table of targets. To add one: a value here (see CONTRIBUTING.md)."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from polyloom.diagnostics import Diagnostic, PolyloomError, error
+from polyloom.sources import Given, Reading, load_host_programs, load_tensors
+
+if TYPE_CHECKING:
+    from polyloom.wafer.placement.choose import Choice
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of one target: ``--name`` on the command line. ``choices``: all values, if they are few."""
+
+    name: str
+    help: str
+    choices: tuple[str, ...] = ()
+    default: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A source that is to be compiled.
+
+    ``options``: values by name, of the target's own and of those that the command line has for all:
+    ``map_file``, ``size``, ``machine``, ``simd``, ``simd_without``, ``reduction``, ``device``,
+    ``parameters``, ``database``. ``say`` is told of warnings, and of the map that was chosen, before code is
+    made.
+    """
+
+    source: Given
+    reading: Reading
+    options: Mapping[str, Any]
+    say: Callable[[Sequence[Diagnostic] | Choice], None] = lambda _: None
+
+    def option(self, name: str, default: Any = None) -> Any:
+        """Return the value of an option, the default where it is not given."""
+        value = self.options.get(name)
+        return default if value is None else value
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """``write``: put all files into a folder, whole or not at all, and return their names."""
+
+    write: Callable[[pathlib.Path], tuple[str, ...]]
+    remarks: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """``meaning``: what it is, in a few words. ``compile`` raises ``PolyloomError`` and ``Unsupported``."""
+
+    name: str
+    meaning: str
+    compile: Callable[[Job], Compiled]
+    options: tuple[Option, ...] = field(default=())
+
+
+def _wafer(job: Job) -> Compiled:
+    from polyloom.api import MACHINE, choose_mapping, compile_wafer
+    from polyloom.wafer.host.folder import write_folder
+
+    loaded = load_tensors(job.source, job.reading)
+    job.say(loaded.warnings)
+    size, machine = job.option("size"), job.option("machine", MACHINE)
+    choice = choose_mapping(loaded, job.option("map_file"), size=size, machine=machine)
+    job.say(choice)
+    without, shape = job.option("simd_without", ()), job.option("reduction", "auto")
+    simd = job.option("simd", "auto")
+    found = compile_wafer(loaded, choice.mapping, simd, machine, simd_without=without, reduction=shape)
+    chosen = choice.text if choice.candidates or size else None
+    return Compiled(partial(write_folder, found.program, chosen_map=chosen), found.remarks)
+
+
+def _opencl(job: Job) -> Compiled:
+    from polyloom.mdh.device.devices import choose_device
+    from polyloom.pipeline import compile_opencl
+
+    loaded = load_host_programs(job.source, job.reading)
+    device = choose_device(job.option("device"))
+    values, database = job.option("parameters", {}), job.option("database")
+    made = compile_opencl(job.source, loaded, job.reading, device, values, database)
+    return Compiled(made.write, tuple(remark for part in loaded for remark in part.remarks))
+
+
+TARGETS: dict[str, Target] = {
+    target.name: target
+    for target in (
+        Target("wafer", "C for every processing element of a wafer", _wafer),
+        Target("opencl", "a C program whose loops run on OpenCL", _opencl),
+    )
+}
+"""All targets, by name, as the command line lists them."""
+
+
+def find_target(name: str) -> Target:
+    """Return the target with this name. Errors: ``target-unknown``."""
+    if name not in TARGETS:
+        helps = [f"there are {', '.join(f'{t.name} ({t.meaning})' for t in TARGETS.values())}"]
+        raise PolyloomError(error("target-unknown", f"there is no target `{name}`", helps=helps))
+    return TARGETS[name]
