@@ -49,7 +49,7 @@ MUTANTS = [
     ),
     Mutant("oracle/compiled_c", "if status == FAULT:", "if False:", Probe("oracle_probes.outside")),
     Mutant(
-        "sources",
+        "sources/front_end",
         "return LoadedHost(found.program, scop, (*scop.remarks, *found.remarks), reference)",
         "return LoadedHost(found.program, scop, (*scop.remarks, *found.remarks), None)",
         Probe("oracle_probes.check_fails", ("no flow",)),

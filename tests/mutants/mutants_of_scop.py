@@ -74,6 +74,36 @@ MUTANTS = [
         Probe("c_probes.evaluated", ("some_of_a_sum",)),
     ),
     Mutant(
+        "scop/dependence/reductions",
+        "return _Found(op, term, keeps=kept)",
+        "return _Found(op, term)",
+        Probe("c_probes.evaluated", ("kept_smallest",)),
+    ),
+    Mutant(
+        "scop/dependence/reductions",
+        "if found is None or found.keeps:",
+        "if found is None:",
+        Probe("c_probes.evaluated", ("some_kept",)),
+    ),
+    Mutant(
+        "scop/dependence/reductions",
+        "return None if found is None or found.keeps else",
+        "return None if found is None else",
+        Probe("c_probes.evaluated", ("smallest_so_far",)),
+    ),
+    Mutant(
+        "scop/lowering/host_nodes",
+        "if not all(place.domain(r).set_tuple_name(update.name).is_equal(mine) for r in readers):",
+        "if False:",
+        Probe("c_probes.evaluated", ("sum_stored_later",)),
+    ),
+    Mutant(
+        "scop/lowering/host_nodes",
+        "return any(not isinstance(i, Index) for view in node.outputs for i in view.indices)",
+        "return False",
+        Probe("c_probes.evaluated", ("sum_stored_anywhere",)),
+    ),
+    Mutant(
         "scop/schedule/expansion",
         "array.name in found.exposed or any(",
         "any(",

@@ -190,6 +190,30 @@ void largest_and_smallest(int n, int x[n], int m[2]) {
   for (int i = 0; i < n; i++) if (x[i] < m[1]) m[1] = x[i];
 }
 
+void kept_smallest(int n, float x[n], float m[1]) {
+  for (int i = 0; i < n; i++) m[0] = m[0] < x[i] ? m[0] : x[i];
+}
+
+void some_kept(int n, float x[n], int y[n], float m[1]) {
+  for (int i = 0; i < n; i++) if (y[i] > 0) m[0] = m[0] > x[i] ? m[0] : x[i];
+}
+
+void smallest_so_far(int n, float x[n], float y[n]) {
+  for (int i = 1; i < n; i++) y[i] = y[i - 1] < x[i] ? y[i - 1] : x[i];
+}
+
+void sum_stored_later(int n, int x[n + 3], int y[n + 3]) {
+  for (int i = 0; i < n; i++) {
+    int s = 2;
+    for (int j = i; j < i / 2 + 2; j++) { s += x[i]; y[j] = s; }
+  }
+}
+
+void sum_stored_anywhere(int n, int x[n], int y[2 * n + 1]) {
+  int s = 0;
+  for (int i = 0; i < n; i++) { s += x[i]; y[2 * i - i / 2] = s; }
+}
+
 void sum_in_char(int n, signed char x[n], signed char s[1], int w[n]) {
   for (int i = 0; i < n; i++) s[0] = s[0] + x[i] * w[i];
 }
