@@ -306,15 +306,26 @@ def uses(nodes: Sequence[HostNode]) -> Uses:
     return Uses(frozenset(read), frozenset(written))
 
 
-def expressions_of(hom: MdHom) -> Iterator_[Expression]:
-    """Yield the scalar functions of an md_hom, with those in indices and operators."""
-    yield from hom.terms
-    yield from (e for e in (*hom.initial, *hom.finish) if e is not None)
-    for view in (*hom.inputs, *hom.outputs):
-        yield from (index for index in view.indices if not isinstance(index, Index))
-    for operator in hom.combine:
-        if operator.combiner is not None:
-            yield from operator.combiner.results
+def expressions_of(node: MdHom | Nest) -> Iterator_[Expression]:
+    """Yield the scalar functions of a node, with those in indices, conditions and operators."""
+    views: tuple[View, ...]
+    if isinstance(node, MdHom):
+        values = (*node.terms, *node.initial, *node.finish)
+        views = (*node.inputs, *node.outputs)
+    else:
+        values = tuple(e for a in node.assignments for e in (a.value, a.condition))
+        views = tuple(view for a in node.assignments for view in (a.target, *a.reads))
+    yield from (e for e in values if e is not None)
+    yield from (index for view in views for index in view.indices if not isinstance(index, Index))
+    for operator in node.combine if isinstance(node, MdHom) else ():
+        yield from operator.combiner.results if operator.combiner else ()
+
+
+def all_expressions(program: HostProgram) -> Iterator_[Expression]:
+    """Yield the scalar functions of all nodes of a program."""
+    for node in walk_host(program.body):
+        if isinstance(node, MdHom | Nest):
+            yield from expressions_of(node)
 
 
 def used_buffers(hom: MdHom) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from polyloom.ir.evaluation.launches import assign, check_inside
 from polyloom.ir.evaluation.nests import NestRun, NestStep, private_arrays, run_nest
 from polyloom.ir.expressions import Expression
-from polyloom.ir.host import Index, Nest, View
+from polyloom.ir.host import Index, Nest, View, expressions_of
 from polyloom.ir.integers import integer
 from polyloom.ir.rounding.md_homs import Errors, has_rounding, put_error
 from polyloom.ir.rounding.rules import approximate
@@ -50,11 +50,10 @@ def run_nest_with_errors(
 
 def _is_exact(node: Nest, errors: Errors) -> bool:
     """Return whether nothing rounds, and nothing that is touched has errors."""
-    views = [view for a in node.assignments for view in (a.target, *a.reads)]
-    parts = [e for a in node.assignments for e in (a.value, a.condition) if e is not None]
-    parts += [i for view in views for i in view.indices if not isinstance(i, Index)]
-    touched = {view.buffer for view in views}
-    return all(errors.get(name) is None for name in touched) and not any(map(has_rounding, parts))
+    touched = {view.buffer for a in node.assignments for view in (a.target, *a.reads)}
+    return all(errors.get(name) is None for name in touched) and not any(
+        map(has_rounding, expressions_of(node))
+    )
 
 
 @dataclass(frozen=True, eq=False)

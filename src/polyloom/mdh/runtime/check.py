@@ -8,7 +8,7 @@ meet NaN, and an infinity the same one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from polyloom.ir.evaluation.host_inputs import input_buffers
 from polyloom.ir.evaluation.host_programs import evaluate_host
-from polyloom.ir.expressions import Binary, Expression, Unary, walk
-from polyloom.ir.host import HostProgram, MdHom, Nest, walk_host
+from polyloom.ir.expressions import Binary, Unary, walk
+from polyloom.ir.host import HostProgram, all_expressions
 from polyloom.ir.rounding.host_bounds import host_error_bound
 from polyloom.ir.rounding.library_functions import library_functions
 from polyloom.ir.verification.comparison import Comparison, compared, said
@@ -154,22 +154,9 @@ def rounds(program: HostProgram) -> bool:
     """Return whether a program has operations on floats that give no integers for integers."""
     return any(
         isinstance(part, Unary | Binary) and part.type.is_float and not part.op.rounding.keeps_integers
-        for expression in _expressions(program)
+        for expression in all_expressions(program)
         for part in walk(expression)
     )
-
-
-def _expressions(program: HostProgram) -> Iterator[Expression]:
-    for node in walk_host(program.body):
-        match node:
-            case MdHom():
-                yield from (e for e in (*node.terms, *node.initial, *node.finish) if e is not None)
-                combiners = (o.combiner for o in node.combine if o.combiner is not None)
-                yield from (result for combiner in combiners for result in combiner.results)
-            case Nest(assignments=assignments):
-                yield from (a.value for a in assignments)
-            case _:
-                pass
 
 
 def _counts(array: NDArray) -> bool:
