@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import chain, count
 
 
-def fresh(wanted: str, taken: Iterable[str]) -> str:
-    """Return ``wanted``, or it with the first number that makes it new."""
+def fresh(
+    wanted: str, taken: Iterable[str], *, first: int = 1, reserved: Callable[[str], bool] = lambda name: False
+) -> str:
+    """Return ``wanted``, or it with the least number from ``first`` on that makes it new and not reserved."""
     used = set(taken)
-    if wanted not in used:
-        return wanted
-    return next(name for k in count(1) if (name := f"{wanted}_{k}") not in used)
+    candidates = chain([wanted], (f"{wanted}_{k}" for k in count(first)))
+    return next(name for name in candidates if name not in used and not reserved(name))
 
 
 def fresh_all(wanted: Sequence[str], taken: Iterable[str]) -> tuple[str, ...]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
-from itertools import count
 from typing import Any, TypeVar, cast
 
 from polyloom.ir.expressions import Expression
+from polyloom.ir.naming import fresh
 from polyloom.polyhedra.loops.generate import Name
 from polyloom.wafer.machine.scalar_c import function_names
 from polyloom.wafer.pe_program.tree import (
@@ -142,8 +142,7 @@ def _local_variables(value: object) -> Iterator[str]:
 
 def _free(name: str, taken: set[str]) -> str:
     base = f"of_{name}" if name.startswith(_PREFIXES) else name
-    candidates = (base if k == 1 else f"{base}_{k}" for k in count(1))
-    return next(c for c in candidates if c not in taken and not is_reserved(c))
+    return fresh(base, taken, first=2, reserved=is_reserved)
 
 
 def _renamed(value: _T, renaming: _Renaming) -> _T:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import count
 
 import islpy as isl
 
+from polyloom.ir.naming import fresh
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.generate import CodeBuilder, IntExpression
 from polyloom.wafer.analysis import LayerAnalysis
@@ -55,7 +55,7 @@ class RoleBuilder:
 
     def operand(self, name: str, count: int = 1, comment: str = "") -> OperandRef:
         """Declare a SIMD operand under a name that is not taken."""
-        unique = _unique(name, {declared.name for declared in self.operands})
+        unique = fresh(name, (declared.name for declared in self.operands), first=2)
         self.operands.append(OperandDeclaration(unique, count, comment))
         return OperandRef(unique)
 
@@ -75,7 +75,7 @@ class RoleBuilder:
 
     def variable(self, name: str) -> str:
         """Return a name for an integer of a block that is not taken."""
-        self.variables.append(_unique(name, set(self.variables)))
+        self.variables.append(fresh(name, self.variables, first=2))
         return self.variables[-1]
 
     def temporary(self, position: int, element: ElementType, elements: int) -> str:
@@ -95,8 +95,3 @@ class RoleBuilder:
         if name not in self.counters:
             self.counters.append(name)
         return name
-
-
-def _unique(name: str, taken: set[str]) -> str:
-    candidates = (name if k == 1 else f"{name}_{k}" for k in count(1))
-    return next(candidate for candidate in candidates if candidate not in taken)
