@@ -11,13 +11,13 @@ from random import Random
 from typing import Any
 
 import pytest
+from replay import RecordedMeasure, RecordedSpace
 from synthetic import SyntheticMeasure, SyntheticSpace, Tiles, cost, valid
 
 from polyloom.diagnostics import PolyloomError
 from polyloom.mdh.schedule.signature import Key
 from polyloom.mdh.tuning.database import Database
 from polyloom.mdh.tuning.outcome import Outcome, Status
-from polyloom.mdh.tuning.replay import RecordedMeasure, RecordedSpace
 from polyloom.mdh.tuning.tune import Progress, Subject, TuneOptions, tune
 
 Beside = tuple[Tiles, float] | None

@@ -1,6 +1,6 @@
 """Tuning without a device: a space and a measure made of what was recorded before.
 
-For tests and studies of the search: the space holds only schedules that a database has timings of, and
+For tests of the search: the space holds only schedules that a database has timings of, and
 timing one returns what is recorded. Source of the idea: Kernel Tuner's simulation mode.
 """
 
@@ -12,7 +12,7 @@ from random import Random
 from polyloom.mdh.tuning.outcome import Outcome, Status
 from polyloom.mdh.tuning.surrogate import features
 
-NEAR = 12
+NEIGHBOURS = 12
 """How many neighbours a schedule has."""
 
 
@@ -38,7 +38,7 @@ class RecordedSpace:
         """Return the nearest of the record."""
         own = self._features[schedule]
         others = [text for text in self._texts if text != schedule]
-        return sorted(others, key=lambda text: (len(own ^ self._features[text]), rng.random()))[:NEAR]
+        return sorted(others, key=lambda text: (len(own ^ self._features[text]), rng.random()))[:NEIGHBOURS]
 
     def predicted(self, schedule: str) -> float:
         """Return the recorded prediction; one second where there is none."""
