@@ -59,6 +59,7 @@ def with_leaves(expression: Expression, leaf: Callable[[Leaf], Expression]) -> E
     return rebuilt(expression, lambda part: leaf(part) if isinstance(part, Leaf) else None)
 
 
-def read_positions(expression: Expression) -> tuple[int, ...]:
-    """Return the positions that an expression reads, in increasing order."""
-    return tuple(sorted({e.position for e in walk(expression) if isinstance(e, Read)}))
+def read_positions(*expressions: Expression | None) -> tuple[int, ...]:
+    """Return the positions that expressions read, in increasing order."""
+    parts = (part for e in expressions if e is not None for part in walk(e))
+    return tuple(sorted({part.position for part in parts if isinstance(part, Read)}))

@@ -13,11 +13,13 @@ from homs import (
     F32,
     KINDS,
     ZOO,
+    at_most,
     best_record,
     check,
     convolution,
     device,
     dot,
+    gemm,
     hom_of,
     matmul,
     reduce_by,
@@ -33,7 +35,7 @@ from polyloom.ir.expressions import BinaryOp
 from polyloom.ir.integers import fold
 from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.types import ElementType
-from polyloom.mdh.lowering.lower import emit_md_hom
+from polyloom.mdh.lowering.lower import distinct_iterators, emit_md_hom
 from polyloom.mdh.schedule.choice import default_schedule, one_kernel_schedule
 from polyloom.mdh.schedule.schedules import Caching, Memory, plain_schedule
 from polyloom.polyhedra.loops.tree import Number
@@ -197,3 +199,12 @@ def test_kernels_read_well(name: str, golden: Callable[[Path, str], None]) -> No
     launch = emit_md_hom(hom_of(program), program, device().model, schedule, one_kernel_schedule)
     golden(FOLDER / f"{name}.cl", launch.kernels[0].source)
     check(program, schedule, {})
+
+
+def test_iterators_that_are_called_as_buffers_get_names_of_their_own() -> None:
+    """The new name of one is not taken for that of another, in the guard neither."""
+    program = gemm(13, 18, 21, guard=at_most("k", "i"))
+    hom = replace(hom_of(program), iterators=("i", "j", "i_1"), guard=at_most("i_1", "i"))
+    buffers = {**program.by_name, "i": program.buffers[0]}
+    found = distinct_iterators(hom, buffers)
+    assert found.iterators == ("i_2", "j", "i_1") and found.guard == at_most("i_1", "i_2")

@@ -17,6 +17,7 @@ from polyloom.ir.expressions import (
     Expression,
     Iterator,
 )
+from polyloom.ir.naming import fresh
 from polyloom.ir.program import Access, Affine, Statement
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.types import ElementType
@@ -125,10 +126,8 @@ def _names(statement: Statement, change: Change) -> tuple[str, ...]:
 
 
 def _new(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
+    taken.add(found := fresh(name, taken))
+    return found
 
 
 def _bounds(row: Affine, extent: int) -> tuple[Affine, Affine]:

@@ -16,6 +16,7 @@ from itertools import permutations
 from polyloom.ir.expressions import Expression, walk
 from polyloom.ir.expressions import Iterator as IteratorValue
 from polyloom.ir.host import Buffer, Index, MdHom, Order, View, expressions_of, used_buffers
+from polyloom.ir.naming import fresh
 from polyloom.ir.rebuild import rebuilt
 from polyloom.polyhedra.loops.tree import IntExpression, Number, names_in, sum_of
 
@@ -210,9 +211,7 @@ def _joined(outer: Index | Expression, inner: Index | Expression, row: int) -> I
 def _with_one_for_two(hom: MdHom, outer: int, inner: int) -> MdHom:
     """Return the md_hom with one dimension in place of two, where the outer one was."""
     names, extents = list(hom.iterators), list(hom.extents)
-    name = f"{names[outer]}_{names[inner]}"
-    while name in names:
-        name += "_"
+    name = fresh(f"{names[outer]}_{names[inner]}", names)
     names[outer], extents[outer] = name, Number(_number(extents[outer]) * _number(extents[inner]))
 
     def index(found: Index) -> Index:

@@ -38,13 +38,14 @@ from polyloom.ir.host import (
     Role,
     View,
 )
-from polyloom.ir.rebuild import rebuilt
+from polyloom.ir.naming import fresh
+from polyloom.ir.rebuild import read_positions, rebuilt
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.devices import DeviceKind, DeviceModel
 from polyloom.mdh.kernel.launch import BufferArgument, Kernel, Launch, Temporary, TemporaryArgument
 from polyloom.mdh.kernel.nest import emit_nest
 from polyloom.mdh.lowering.sequential_nest import plain_nest
-from polyloom.mdh.schedule.addresses import known, names_used, reads_in
+from polyloom.mdh.schedule.addresses import known, names_used
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, replace_name, sum_of
 
 SHORTEST = 1 << 14
@@ -100,7 +101,7 @@ class _Cut:
             return None
         length = -(-n // min(n, chunk_count(device)))
         taken = {*hom.iterators, *(b.name for b in program.buffers), *_names(hom, program)}
-        chunk = _unused("chunk", taken)
+        chunk = fresh("chunk", taken)
         return _Cut(
             hom=hom,
             program=program,
@@ -108,7 +109,7 @@ class _Cut:
             d=d,
             count=-(-n // length),
             length=length,
-            names=(chunk, _unused("inside", {*taken, chunk})),
+            names=(chunk, fresh("inside", {*taken, chunk})),
         )
 
     @property
@@ -188,7 +189,7 @@ class _Cut:
         kind = self.combiner.results[o].type
         kind = ElementType.FLOAT32 if kind is ElementType.FLOAT16 else kind
         taken = {*self.hom.iterators, *(b.name for b in self.program.buffers), *self.names}
-        return Buffer(name=_unused(f"{name}_{o}", taken), type=kind, shape=shape, role=Role.LOCAL)
+        return Buffer(name=fresh(f"{name}_{o}", taken), type=kind, shape=shape, role=Role.LOCAL)
 
     def with_buffers(self, buffers: tuple[Buffer, ...]) -> HostProgram:
         """Return the program with temporaries among its buffers."""
@@ -402,8 +403,7 @@ class _Cut:
         names, _ = self._everywhere(bins)
         rank = len(names)
         (view,), (result,) = self.hom.outputs, self.combiner.results
-        order = (*range(rank - 1), rank - 1)
-        everywhere = tuple(Index(_unit(k, rank)) for k in order[:-1])
+        everywhere = tuple(Index(_unit(k, rank)) for k in range(rank - 1))
         parts = View(bins.name, (Index(_unit(rank - 1, rank)), *everywhere))
         held = View(view.buffer, everywhere)
         plus = tuple(CombineOperator(Order.CONCATENATE) for _ in everywhere)
@@ -462,7 +462,7 @@ def _scattered(hom: MdHom, program: HostProgram) -> int | None:
 
 
 def _positions(e: Expression) -> frozenset[int]:
-    return frozenset(reads_in([e]))
+    return frozenset(read_positions(e))
 
 
 def _has_no_neutral(hom: MdHom) -> bool:
@@ -470,13 +470,7 @@ def _has_no_neutral(hom: MdHom) -> bool:
 
 
 def _names(hom: MdHom, program: HostProgram) -> set[str]:
-    return set(names_used(hom, {b.name: b for b in program.buffers}))
-
-
-def _unused(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
+    return set(names_used(hom, program.by_name))
 
 
 def _unit(k: int, rank: int) -> tuple[int, ...]:

@@ -19,7 +19,8 @@ from polyloom.ir.host import (
     Role,
     View,
 )
-from polyloom.ir.rebuild import rebuilt
+from polyloom.ir.naming import fresh, fresh_all
+from polyloom.ir.rebuild import read_positions, rebuilt
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.kernel.arguments import Signature, kernel_name, signature_of
@@ -29,7 +30,7 @@ from polyloom.mdh.kernel.nest import emit_nest
 from polyloom.mdh.kernel.tiles import Results, tile_kernel
 from polyloom.mdh.lowering.chunked_scans import emit_chunks
 from polyloom.mdh.lowering.sequential_nest import plain_nest
-from polyloom.mdh.schedule.addresses import Buffers, names_used, reads_in, reduced_dimensions
+from polyloom.mdh.schedule.addresses import Buffers, names_used, reduced_dimensions
 from polyloom.mdh.schedule.legality import problems
 from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.tiling import TileFacts
@@ -89,27 +90,24 @@ def has_tiles(hom: MdHom) -> bool:
 def distinct_iterators(hom: MdHom, buffers: Buffers) -> MdHom:
     """Return an md_hom none of whose iterators is called as a buffer or parameter is."""
     taken = {*buffers, *names_used(hom, buffers)}
-    names: list[str] = []
-    for iterator in hom.iterators:
-        name = iterator
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        names.append(name)
-    if tuple(names) == hom.iterators:
+    if taken.isdisjoint(hom.iterators):
         return hom
+    old = [name for name in hom.iterators if name in taken]  # no new name is an old one: see ``_renamed``
+    new = dict(zip(old, fresh_all(old, {*taken, *hom.iterators}), strict=True))
+    names = tuple(new.get(name, name) for name in hom.iterators)
     return replace(
         hom,
-        iterators=tuple(names),
-        guard=_renamed(hom.guard, hom.iterators, names),
-        written=_renamed(hom.written, hom.iterators, names),
+        iterators=names,
+        guard=_renamed(hom.guard, new),
+        written=_renamed(hom.written, new),
     )
 
 
-def _renamed(condition: IntExpression | None, old: tuple[str, ...], new: list[str]) -> IntExpression | None:
+def _renamed(condition: IntExpression | None, new: Mapping[str, str]) -> IntExpression | None:
+    """Return a condition with new names for some; none of the new ones is in it."""
     if condition is None:
         return None
-    for before, after in zip(old, new, strict=True):
+    for before, after in new.items():
         condition = replace_name(condition, before, Name(after))
     return condition
 
@@ -173,9 +171,7 @@ class _Emission:
         return found
 
     def _unused(self, name: str) -> str:
-        while name in self.buffers or name in self.hom.iterators:
-            name += "_"
-        return name
+        return fresh(name, {*self.buffers, *self.hom.iterators})
 
     # Reductions shared by work-groups
 
@@ -207,7 +203,7 @@ class _Emission:
         """Return the md_hom that combines partial results: kept dimensions, then the parts."""
         hom, kept = self.hom, facts.kept
         rank, count = len(kept) + len(parts), len(partial)
-        used = [k for k in reads_in((*hom.initial, *hom.finish)) if k < len(hom.inputs)]
+        used = [k for k in read_positions(*hom.initial, *hom.finish) if k < len(hom.inputs)]
         order = [*(len(kept) + k for k in range(len(parts))), *range(len(kept))]
         units = tuple(Index(tuple(int(k == d) for k in range(rank))) for d in order)
         positions = {old: count + new for new, old in enumerate(used)}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from polyloom.ir.expressions import Expression, ParameterValue, Read, walk
+from polyloom.ir.expressions import Expression, ParameterValue, walk
 from polyloom.ir.expressions import Iterator as IteratorValue
 from polyloom.ir.host import Buffer, Index, MdHom, Order, View, expressions_of
+from polyloom.ir.rebuild import read_positions
 from polyloom.polyhedra.loops.tree import IntExpression, Number, names_in, product_of, sum_of
 
 Buffers = Mapping[str, Buffer]
@@ -119,15 +120,9 @@ def _integers(hom: MdHom, buffers: Buffers) -> Iterator[IntExpression]:
         yield from buffers[view.buffer].shape[:1]
 
 
-def reads_in(expressions: Sequence[Expression | None]) -> tuple[int, ...]:
-    """Return the positions that expressions read, sorted."""
-    parts = [part for e in expressions if e is not None for part in walk(e)]
-    return tuple(sorted({part.position for part in parts if isinstance(part, Read)}))
-
-
 def inner_reads(hom: MdHom) -> frozenset[int]:
     """Return the inputs that the scalar function reads: at every point, not at kept points alone."""
-    return frozenset(reads_in(hom.terms))
+    return frozenset(read_positions(*hom.terms))
 
 
 def iterators_in(expression: Expression) -> frozenset[int]:
