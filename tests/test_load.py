@@ -141,7 +141,7 @@ def test_a_model_is_simulated_with_its_weights(tmp_path: Path) -> None:
 
 
 def test_write(tmp_path: Path) -> None:
-    axpy = polyloom.load(AXPY, n=6)
+    axpy = polyloom.load(AXPY, n=6, a=1.5)
     assert "text.c" in axpy.write(tmp_path / "opencl", "opencl")
     assert "manifest.json" in axpy.write(tmp_path / "wafer", "wafer", size=(2, 1))
     with pytest.raises(polyloom.PolyloomError, match="target-unknown"):

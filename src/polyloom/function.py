@@ -215,8 +215,15 @@ class Function:
         """
         if isinstance(self.loaded, Loaded):
             return self.loaded
+        return tensors_of(self.loaded, self._sizes)
+
+    @property
+    def _sizes(self) -> dict[str, int]:
+        """The values of parameters that are known, without those of other numbers."""
+        if isinstance(self.loaded, Loaded):
+            return {}
         names = {p.name for p in self.loaded.program.parameters}
-        return tensors_of(self.loaded, {n: int(v) for n, v in self._values.items() if n in names})
+        return {name: int(value) for name, value in self._values.items() if name in names}
 
     @property
     def program(self) -> Program:
@@ -325,9 +332,8 @@ class Function:
 
         Errors: ``target-unknown``, those of the target; ``folder-occupied``, ``file-unwritable``.
         """
-        values = {name: int(value) for name, value in self._values.items()}
-        given = {"map_file": map, "parameters": values, **options}
-        job = Job(self._source, replace(self._reading, parameters=values), given)
+        given = {"map_file": map, "parameters": self._sizes, **options}
+        job = Job(self._source, replace(self._reading, parameters=self._sizes), given)
         return find_target(target).compile(job).write(pathlib.Path(folder))
 
     def tune(
