@@ -38,8 +38,9 @@ class Choices(Protocol[S]):
         """Return the seconds that the cost model expects."""
 
 
-TRUSTED = 1.5
-"""A schedule for other sizes may be so many times slower than the model's choice in the model's opinion."""
+LARGEST_PREDICTED_RATIO = 1.5
+"""Largest predicted time of a schedule tuned for other sizes, over that of the model's choice. An estimate:
+the model's worst choice took 1.65 times the best schedule's time (docs/schedules.md)."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ class Choice(Generic[S]):
     seconds: float | None = None
 
 
-NEAR = 2.0
-"""How far the sizes of a tuned problem may be: each at most 2 ** NEAR times as large or small."""
+LARGEST_SIZE_DISTANCE = 2.0
+"""Powers of two by which each size of a tuned problem may differ: 4 times as large or small. An estimate."""
 
 
 def choose(
@@ -70,7 +71,7 @@ def choose(
         found = None if best is None else space.adapted(best.schedule)
         if best is not None and found is not None:
             return Choice(found, Origin.TUNED, best.outcome.seconds)
-        near = [e for e in database.nearest(key, within=NEAR) if e.key.device == key.device]
+        near = [e for e in database.nearest(key, within=LARGEST_SIZE_DISTANCE) if e.key.device == key.device]
         return _nearest(near, space)
     return Choice(space.default(), Origin.MODEL)
 
@@ -80,7 +81,7 @@ def _nearest(entries: Sequence[Entry], space: Choices[S]) -> Choice[S]:
     default = space.default()
     for entry in entries:
         found = space.adapted(entry.schedule)
-        if found is not None and space.predicted(found) <= TRUSTED * space.predicted(default):
+        if found is not None and space.predicted(found) <= LARGEST_PREDICTED_RATIO * space.predicted(default):
             return Choice(found, Origin.NEAREST, entry.outcome.seconds)
     return Choice(default, Origin.MODEL)
 
