@@ -49,6 +49,14 @@ def test_every_function_of_the_api_has_a_limit_or_asks_nothing() -> None:
 
 
 @pytest.mark.usefixtures("strict")
+def test_a_loaded_function() -> None:
+    gemm = polyloom.load(EXAMPLES / "c" / "gemm.c", n=4, m=4, k=4)
+    assert gemm.run().outputs["C"].shape == (4, 4)
+    assert gemm.program.outputs and str(gemm.explain())
+    assert gemm.simulate(size=(2, 1)).cycles and polyloom.random_inputs(gemm.program)
+
+
+@pytest.mark.usefixtures("strict")
 @pytest.mark.parametrize("name", ["conv1d", "conv8"])
 def test_layers(name: str) -> None:
     program = polyloom.read_program(EXAMPLES / f"{name}.lair")

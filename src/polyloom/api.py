@@ -342,6 +342,7 @@ def choose_mapping(
     return complete_mapping(given, _loaded(program).program, machine_model(machine, memory), size)
 
 
+@limited("the program")
 def _loaded(program: Program | Given) -> Loaded:
     """Return a program that was read, or read it: paths, texts, models are taken for programs."""
     return load_tensors(program, Reading())

@@ -208,6 +208,7 @@ class Function:
         return self.loaded.model if isinstance(self.loaded, Loaded) else None
 
     @cached_property
+    @limited("the program")
     def tensors(self) -> Loaded:
         """The tensor program, which the wafer takes; a function of C needs the values of all sizes for it.
 

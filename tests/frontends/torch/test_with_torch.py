@@ -36,6 +36,14 @@ def test_a_module(torch: Any) -> None:
     assert_same(model, {"input": x.numpy()}, [module(x)])
 
 
+def test_load_takes_a_module_and_examples(torch: Any) -> None:
+    module, x = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU()).eval(), torch.randn(2, 4)
+    for model in (polyloom.load(module, x), polyloom.load(torch.export.export(module, (x,)))):
+        np.testing.assert_allclose(model(x), module(x).detach().numpy(), rtol=1e-4, atol=1e-6)
+    with pytest.raises(PolyloomError, match="model-torch"):
+        polyloom.load(module)
+
+
 def test_an_einsum_stays_whole_where_the_rest_is_decomposed(torch: Any) -> None:
     class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
         def forward(self, x: Any, y: Any) -> Any:
