@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any
+from typing import Any, NoReturn
 
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.builder import Builder, Function
 from polyloom.frontends.graph.context import Context, Key
 from polyloom.frontends.graph.operations.elementwise import mapped
-from polyloom.frontends.graph.refusal import refuse_if
+from polyloom.frontends.graph.refusal import Refused, refuse_if
 from polyloom.frontends.graph.values import Anything, Value, unsqueezed
 from polyloom.ir.expressions import CompareOp, Expression
 from polyloom.ir.scalar_functions.function import BinaryFunction
@@ -139,6 +139,11 @@ def whole(position: int, what: str, default: int | None = None) -> From:
     return From(lambda c: c.whole(position, what, default))
 
 
+def one(position: int, what: str) -> From:
+    """Return an input that is one known number."""
+    return From(lambda c: c.one(position, what))
+
+
 def integers(position: int, what: str) -> From:
     """Return an input that is a list of known integers."""
     return From(lambda c: c.integers(position, what))
@@ -190,3 +195,12 @@ def logical(op: BinaryFunction) -> Op:
 def of_integers(op: BinaryFunction) -> Op:
     """Return an operation on the bits of integers."""
     return binary(lambda a, b: scalar.bits(op, a, b))
+
+
+def refused(reason: str) -> Op:
+    """Return the operation that is always refused."""
+    return op(_refuse, reason)
+
+
+def _refuse(b: Builder, reason: str) -> NoReturn:
+    raise Refused(reason)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from polyloom.frontends.graph.basis import (
     BinaryOp,
@@ -19,6 +21,7 @@ from polyloom.frontends.graph.basis import (
     Term,
     Value,
     blocks,
+    check_constant,
     expanded,
     iterators,
     merged,
@@ -29,9 +32,12 @@ from polyloom.frontends.graph.basis import (
     sliced,
     split,
     squeezed,
+    transposed,
     unsqueezed,
 )
 from polyloom.frontends.graph.operations.elementwise import filled, mapped
+
+NDArray = npt.NDArray[Any]
 
 
 def reshaped(b: Builder, value: Value, shape: Sequence[int], hint: str = "") -> Value:
@@ -345,3 +351,26 @@ def slice_bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
     refuse_if(step == 0, "a slice with the step 0")
     positions = range(*slice(start, end if end >= -size or step > 0 else None, step).indices(size))
     return (positions[0] if len(positions) else 0), len(positions)
+
+
+def permuted(x: Value, order: Sequence[int]) -> Value:
+    """Return the value with its axes in an order that may count them from the end. Raises ``Refused``."""
+    found = [n % x.rank if x.rank else n for n in order]
+    refuse_if(sorted(found) != list(range(x.rank)), f"the order {list(order)} of {x.rank} axes")
+    return transposed(x, found)
+
+
+def repeated(b: Builder, x: Value, repeats: Sequence[int]) -> Value:
+    """Return the value repeated along each of its axes. Raises ``Refused``."""
+    odd = len(repeats) != x.rank or min(repeats, default=0) < 0
+    refuse_if(odd, f"repeats {list(repeats)} of {x.rank} axes")
+    check_constant([n * r for n, r in zip(x.shape, repeats, strict=True)], x.type.size)
+    return tiled(b, x, repeats)
+
+
+def steps(b: Builder, start: NDArray, limit: NDArray, delta: NDArray) -> Value:
+    """Return ``start, start + delta, ...`` below ``limit``, numbers of one type. Raises ``Refused``."""
+    refuse_if(delta == 0, "a range with the step 0")
+    count = max(0, int(np.ceil((limit.item() - start.item()) / delta.item())))
+    check_constant([count], start.dtype.itemsize)
+    return b.constant((start + np.arange(count).astype(start.dtype) * delta).astype(start.dtype))

@@ -23,6 +23,7 @@ from polyloom.frontends.graph.basis import (
     iterators,
     refuse_if,
     scalar,
+    squeezed,
     unsqueezed,
 )
 from polyloom.frontends.graph.operations.elementwise import mapped
@@ -128,6 +129,21 @@ def cumulative_extreme(
         hint="places",
     )
     return values, found
+
+
+def log_sum_exp(b: Builder, x: Value, axes: Collection[int], *, keep: bool) -> Value:
+    """Return ``max + log(sum(exp(x - max)))``; the maximum is taken out where it is finite."""
+    largest = reduced(b, Combine.MAXIMUM, x, axes, hint="max")
+    base = mapped(b, _finite_or_zero, largest, hint="shift")
+    powers = mapped(b, lambda v, m: scalar.exp(scalar.subtract(v, m)), x, base, hint="exp")
+    total = reduced(b, Combine.ADD, powers, axes, hint="sum")
+    found = mapped(b, lambda s, m: scalar.add(scalar.log(s), m), total, base)
+    return found if keep else squeezed(found, sorted(axes))
+
+
+def _finite_or_zero(m: Expression) -> Expression:
+    finite = scalar.compare(CompareOp.LT, scalar.absolute(m), np.inf)
+    return scalar.select(finite, m, scalar.number(0, m.type))
 
 
 def cumulative_log_sum(b: Builder, x: Value, at: int, *, strict: bool = False) -> Value:

@@ -179,6 +179,17 @@ def rows_updated(b: Builder, value: Value, positions: Value, rows: Value, combin
     return _where_hit(b, last, value, rows)
 
 
+def updated_at(b: Builder, x: Value, positions: Value, updates: Value, combine: Combine | None) -> Value:
+    """Return ``x`` with elements or slices at positions of its first axes replaced, or combined with others.
+
+    The last axis of ``positions`` holds one for each of these axes. Raises ``Refused``.
+    """
+    depth = positions.shape[-1] if positions.rank else 0
+    at = tuples_merged(b, positions, x.shape[:depth])
+    flat = reshaped(b, x, (prod(x.shape[:depth]), *x.shape[depth:]), "flat")
+    return reshaped(b, rows_updated(b, flat, at, updates, combine), x.shape)
+
+
 def _where_hit(b: Builder, last: Value, value: Value, rows: Value) -> Value:
     """Return ``last[k] >= 0 ? rows[last[k]][z] : value[k][z]``."""
     new = chosen(b, rows, 0, last, "new")

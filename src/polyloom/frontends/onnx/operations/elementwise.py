@@ -40,26 +40,24 @@ from polyloom.frontends.graph.core import (
     logical,
     mapped,
     maps,
+    mish,
     number,
     of_integers,
     only,
     op,
     refuse_if,
+    refused,
     relu,
     scalar,
     sign,
     softplus,
+    softsign,
     unary,
     unsqueezed,
+    value,
     variadic,
 )
 from polyloom.frontends.onnx.tensors import OTHER_TYPES, TYPES
-
-
-def _mean(c: Context) -> Sequence[Value]:
-    count = len(c.inputs)
-    function = lambda *xs: scalar.divide(reduce(scalar.add, xs), count)  # noqa: E731
-    return only(mapped(c.b, function, *c.inputs))
 
 
 def power(c: Context) -> Sequence[Value]:
@@ -153,10 +151,6 @@ def _bound(c: Context, x: Value, name: str) -> Value | None:
     return None if number is None else c.b.constant(np.asarray(number, x.type.dtype))
 
 
-def _where(c: Context) -> Sequence[Value]:
-    return only(mapped(c.b, scalar.select, *c.operands(3)))
-
-
 def _bit_shift(c: Context) -> Sequence[Value]:
     """BitShift: by a width or more, or a negative number, all bits go out, and only signs come in."""
     direction = c.text("direction")
@@ -208,14 +202,6 @@ def _threshold(x: Expression, alpha: float) -> Expression:
     return scalar.select(scalar.compare(CompareOp.GT, x, alpha), x, 0)
 
 
-def _not(x: Expression) -> Expression:
-    return scalar.negation(x)
-
-
-def _bernoulli(c: Context) -> Sequence[Value]:
-    raise Refused("it chooses at random")
-
-
 def per_channel(value: Value, rank: int) -> Value:
     """Return one number per channel as it broadcasts over data of a rank."""
     return unsqueezed(value, [0, *range(2, rank)])
@@ -238,13 +224,13 @@ _FUNCTIONS: dict[str, Function] = {
     "IsNaN": is_nan,
     "Relu": relu,
     "Softplus": softplus,
-    "Softsign": lambda x: scalar.divide(x, scalar.add(scalar.absolute(x), 1)),
-    "Mish": lambda x: scalar.multiply(x, scalar.tanh(softplus(x))),
+    "Softsign": softsign,
+    "Mish": mish,
     "HardSwish": lambda x: scalar.multiply(x, hard_sigmoid(x, _A_SIXTH, 0.5)),
     "Asinh": asinh,
     "Acosh": acosh,
     "Atanh": atanh,
-    "Not": _not,
+    "Not": scalar.negation,
     **NAMED_ALIKE,
     "BitwiseNot": lambda x: scalar.unary(UnaryOp.COMPLEMENT, x),
 }
@@ -261,7 +247,9 @@ OPERATIONS: Table = {
     "Max": variadic(scalar.maximum),
     "Min": variadic(scalar.minimum),
     "Sum": variadic(scalar.add),
-    "Mean": _mean,
+    "Mean": lambda c: only(
+        mapped(c.b, lambda *xs: scalar.divide(reduce(scalar.add, xs), len(xs)), *c.inputs)
+    ),
     "Equal": compared(CompareOp.EQ),
     "Greater": compared(CompareOp.GT),
     "Less": compared(CompareOp.LT),
@@ -286,10 +274,10 @@ OPERATIONS: Table = {
     "Gelu": _gelu,
     "PRelu": _prelu,
     "Clip": _clip,
-    "Where": _where,
+    "Where": maps(scalar.select, *map(value, range(3))),
     "Cast": op(cast, X, From(lambda c: type_of(c.integer("to")))),
     "CastLike": op(cast, X, From(lambda c: c.input(1).type)),
     "Identity": _identity,
     "Dropout": _dropout,
-    "Bernoulli": _bernoulli,
+    "Bernoulli": refused("it chooses at random"),
 }

@@ -13,6 +13,7 @@ from polyloom.frontends.graph.core import (
     Context,
     ElementType,
     Expression,
+    From,
     Refused,
     Table,
     Value,
@@ -31,30 +32,35 @@ from polyloom.frontends.graph.core import (
     gathered_elements,
     gathered_nd,
     integer,
+    integers,
     iota,
     mapped,
+    one,
     one_hot,
     only,
     op,
     padded,
     padded_by_mode,
+    permuted,
     refuse_if,
+    refused,
+    repeated,
     reshaped,
     reversed_sequences,
-    rows_updated,
     scalar,
     selected,
     slice_bounds,
     sliced,
     split_parts,
     squeezed,
+    steps,
     taken,
-    tiled,
     transposed,
     triangle,
-    tuples_merged,
     unsqueezed,
+    updated_at,
     value,
+    view,
     with_rest,
     wrapped,
 )
@@ -98,16 +104,6 @@ def _size(c: Context) -> Sequence[Value]:
     return only(c.b.constant(np.asarray(c.input().size, np.int64)))
 
 
-def _range(c: Context) -> Sequence[Value]:
-    start, limit, delta = (c.one(k, "its range") for k in range(3))
-    refuse_if(delta == 0, "a range with the step 0")
-    count = max(0, int(np.ceil((limit.item() - start.item()) / delta.item())))
-    check_constant([count], start.dtype.itemsize)
-    c.b.take_room(count, start.dtype.itemsize)
-    numbers = start + np.arange(count).astype(start.dtype) * delta
-    return only(c.b.constant(numbers.astype(start.dtype)))
-
-
 def _reshape(c: Context) -> Sequence[Value]:
     x = c.input()
     wanted = c.integers(1, "its shape") if c.version >= 5 else list(c.numbers("shape"))
@@ -122,16 +118,6 @@ def _flatten(c: Context) -> Sequence[Value]:
     refuse_if(not -x.rank <= at <= x.rank, f"axis {at} of {x.rank}")
     at = at % x.rank if at < 0 else at
     return only(reshaped(c.b, x, (prod(x.shape[:at]), prod(x.shape[at:]))))
-
-
-def _transpose(c: Context) -> Sequence[Value]:
-    x = c.input()
-    order = c.numbers("perm", tuple(reversed(range(x.rank))))
-    refuse_if(
-        sorted(n % x.rank if x.rank else n for n in order) != list(range(x.rank)),
-        f"the order {list(order)} of {x.rank} axes",
-    )
-    return only(transposed(x, [n % x.rank for n in order]))
 
 
 def _axes_of(c: Context, position: int, version: int) -> list[int] | None:
@@ -162,14 +148,6 @@ def _expand(c: Context) -> Sequence[Value]:
     wanted = tuple(c.integers(1, "its shape"))
     check_constant(wanted, 0)
     return only(expanded(x, broadcast_shape([x.shape, wanted])))
-
-
-def _tile(c: Context) -> Sequence[Value]:
-    x = c.input()
-    repeats = c.integers(1, "its repeats")
-    refuse_if(len(repeats) != x.rank or min(repeats, default=0) < 0, f"repeats {repeats} of {x.rank} axes")
-    check_constant([n * r for n, r in zip(x.shape, repeats, strict=True)], x.type.size)
-    return only(tiled(c.b, x, repeats))
 
 
 def _concat(c: Context) -> Sequence[Value]:
@@ -271,14 +249,6 @@ def _reduction(c: Context) -> Combine | None:
     name = c.text("reduction", "none")
     refuse_if(name != "none" and name not in REDUCTIONS, f"the reduction `{name}`")
     return REDUCTIONS.get(name)
-
-
-def _scatter_nd(c: Context) -> Sequence[Value]:
-    b, x, positions, updates = c.b, *c.operands(3)
-    depth = positions.shape[-1] if positions.rank else 0
-    at = tuples_merged(b, positions, x.shape[:depth])
-    flat = reshaped(b, x, (prod(x.shape[:depth]), *x.shape[depth:]), "flat")
-    return only(reshaped(b, rows_updated(b, flat, at, updates, _reduction(c)), x.shape))
 
 
 def _scatter_elements(c: Context) -> Sequence[Value]:
@@ -423,23 +393,19 @@ def _reverse_sequence(c: Context) -> Sequence[Value]:
     return only(concatenated(b, parts, batch))
 
 
-def _random(c: Context) -> Sequence[Value]:
-    raise Refused("it chooses at random")
-
-
 OPERATIONS: Table = {
     "Constant": _constant,
     "ConstantOfShape": _constant_of_shape,
     "Shape": _shape,
     "Size": _size,
-    "Range": _range,
+    "Range": op(steps, *(one(k, "its range") for k in range(3))),
     "Reshape": _reshape,
     "Flatten": _flatten,
-    "Transpose": _transpose,
+    "Transpose": view(permuted, X, From(lambda c: c.numbers("perm", tuple(reversed(range(c.input().rank)))))),
     "Squeeze": _squeeze,
     "Unsqueeze": _unsqueeze,
     "Expand": _expand,
-    "Tile": _tile,
+    "Tile": op(repeated, X, integers(1, "its repeats")),
     "Concat": _concat,
     "Split": _split,
     "Slice": _slice,
@@ -448,7 +414,7 @@ OPERATIONS: Table = {
     "GatherElements": _gather_elements,
     # GatherND: the positions of several axes as one position of these axes merged.
     "GatherND": op(gathered_nd, X, value(1), integer("batch_dims", 0)),
-    "ScatterND": _scatter_nd,
+    "ScatterND": op(updated_at, *map(value, range(3)), From(_reduction)),
     "ScatterElements": _scatter_elements,
     "Scatter": _scatter_elements,
     "Col2Im": _col2im,
@@ -463,6 +429,7 @@ OPERATIONS: Table = {
     "CenterCropPad": _center_crop_pad,
     "ReverseSequence": _reverse_sequence,
     **dict.fromkeys(
-        ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial"), _random
+        ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial"),
+        refused("it chooses at random"),
     ),
 }

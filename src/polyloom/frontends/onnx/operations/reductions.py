@@ -30,6 +30,7 @@ from polyloom.frontends.graph.core import (
     flipped,
     iota,
     log_softmax,
+    log_sum_exp,
     mapped,
     mean,
     only,
@@ -109,22 +110,9 @@ def _reduce_mean(c: Context) -> Sequence[Value]:
 
 
 def _reduce_log_sum_exp(c: Context) -> Sequence[Value]:
-    """ReduceLogSumExp: the maximum is taken out before exp, unless it is infinite."""
-    b, x = c.b, c.input()
-    over, keep = _axes(c), bool(c.integer("keepdims", 1))
-    if over is None:
-        return only(x)
-    largest = reduced(b, Combine.MAXIMUM, x, over, hint="max")
-    finite = mapped(b, _finite_or_zero, largest, hint="shift")
-    powers = mapped(b, lambda v, m: scalar.exp(scalar.subtract(v, m)), x, finite, hint="exp")
-    total = reduced(b, Combine.ADD, powers, over, hint="sum")
-    found = mapped(b, lambda s, m: scalar.add(scalar.log(s), m), total, finite)
-    return only(found if keep else squeezed(found, over))
-
-
-def _finite_or_zero(m: Expression) -> Expression:
-    finite = scalar.compare(CompareOp.LT, scalar.absolute(m), np.inf)
-    return scalar.select(finite, m, scalar.number(0, m.type))
+    over = _axes(c)
+    keep = c.flag("keepdims", True)
+    return only(c.input() if over is None else log_sum_exp(c.b, c.input(), over, keep=keep))
 
 
 def _arg(*, largest: bool) -> Operation:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from polyloom.frontends.graph.core import (
     NAMED_ALIKE,
+    SELU_ALPHA,
+    SELU_SCALE,
     SHAPE,
     Anything,
     BinaryOp,
@@ -15,7 +17,6 @@ from polyloom.frontends.graph.core import (
     Expression,
     From,
     Function,
-    Operation,
     Refused,
     Table,
     UnaryOp,
@@ -27,6 +28,7 @@ from polyloom.frontends.graph.core import (
     atanh,
     binary,
     cast,
+    clipped,
     compared,
     elu,
     expm1,
@@ -44,16 +46,20 @@ from polyloom.frontends.graph.core import (
     of_integers,
     only,
     op,
+    refused,
     relu,
     scalar,
+    selu,
+    sigmoid_gradient,
     sign,
     softplus,
+    softsign,
+    tanh_gradient,
     times_log,
     unary,
     unsqueezed,
+    value,
 )
-
-SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
 def _floor_divide(a: Expression, b: Expression) -> Expression:
@@ -84,10 +90,6 @@ def _times_log1p(a: Expression, b: Expression) -> Expression:
 
 def _squared_difference(a: Expression, b: Expression) -> Expression:
     return scalar.square(scalar.subtract(a, b))
-
-
-def _clipped(x: Expression, low: Expression, high: Expression) -> Expression:
-    return scalar.minimum(scalar.maximum(x, low), high)
 
 
 def _power(c: Context) -> Sequence[Value]:
@@ -128,14 +130,6 @@ def _softsign_gradient(dy: Expression, x: Expression) -> Expression:
     return scalar.divide(dy, scalar.square(scalar.add(scalar.absolute(x), 1)))
 
 
-def _tanh_gradient(y: Expression, dy: Expression) -> Expression:
-    return scalar.multiply(dy, scalar.subtract(1, scalar.square(y)))
-
-
-def _sigmoid_gradient(y: Expression, dy: Expression) -> Expression:
-    return scalar.multiply(scalar.multiply(dy, y), scalar.subtract(1, y))
-
-
 def _rsqrt_gradient(y: Expression, dy: Expression) -> Expression:
     return scalar.multiply(scalar.multiply(dy, -0.5), scalar.multiply(scalar.square(y), y))
 
@@ -173,14 +167,6 @@ def _select(c: Context) -> Sequence[Value]:
     return only(mapped(c.b, scalar.select, condition, then, otherwise))
 
 
-def _select_broadcast(c: Context) -> Sequence[Value]:
-    return only(mapped(c.b, scalar.select, *c.operands(3)))
-
-
-def _clip_by_value(c: Context) -> Sequence[Value]:
-    return only(mapped(c.b, _clipped, *c.operands(3)))
-
-
 def _identity(c: Context) -> Sequence[Anything]:
     return c.everything
 
@@ -191,15 +177,6 @@ def _shaped(c: Context) -> Sequence[Value]:
     if stated is not None and not agree(stated, x.shape):
         raise Refused(f"its operand has the shape {list(x.shape)}, not {list(stated)}")
     return only(x)
-
-
-def refused(reason: str) -> Operation:
-    """Return the operation that is always refused."""
-
-    def operation(c: Context) -> Sequence[Value]:
-        raise Refused(reason)
-
-    return operation
 
 
 _UNARY: dict[str, Function] = {
@@ -225,9 +202,9 @@ _UNARY: dict[str, Function] = {
     "Relu": relu,
     "Relu6": lambda x: scalar.minimum(relu(x), 6),
     "Elu": lambda x: elu(x, 1.0),
-    "Selu": lambda x: elu(x, SELU_ALPHA, SELU_SCALE),
+    "Selu": selu,
     "Softplus": softplus,
-    "Softsign": lambda x: scalar.divide(x, scalar.add(scalar.absolute(x), 1)),
+    "Softsign": softsign,
     "Asinh": asinh,
     "Acosh": acosh,
     "Atanh": atanh,
@@ -266,8 +243,8 @@ _BINARY: dict[str, Function] = {
     "SeluGrad": _selu_gradient,
     "SoftplusGrad": lambda dy, x: scalar.multiply(dy, scalar.sigmoid(x)),
     "SoftsignGrad": _softsign_gradient,
-    "TanhGrad": _tanh_gradient,
-    "SigmoidGrad": _sigmoid_gradient,
+    "TanhGrad": lambda y, dy: tanh_gradient(dy, y),
+    "SigmoidGrad": lambda y, dy: sigmoid_gradient(dy, y),
     "RsqrtGrad": _rsqrt_gradient,
     "SqrtGrad": _sqrt_gradient,
     "ReciprocalGrad": _reciprocal_gradient,
@@ -298,8 +275,8 @@ OPERATIONS: Table = {
     "LeakyReluGrad": _leaky_relu_gradient,
     "Cast": op(cast, X, From(lambda c: element_type_of(c, "DstT"))),
     "Select": _select,
-    "SelectV2": _select_broadcast,
-    "ClipByValue": _clip_by_value,
+    "SelectV2": maps(scalar.select, *map(value, range(3))),
+    "ClipByValue": maps(clipped, *map(value, range(3))),
     "OnesLike": op(filled, SHAPE, 1, From(lambda c: c.input().type)),
     **dict.fromkeys(("EnsureShape", "PlaceholderWithDefault"), _shaped),
     **dict.fromkeys(
@@ -320,4 +297,4 @@ OPERATIONS: Table = {
     ),
 }
 
-__all__ = ["OPERATIONS", "element_type_of", "refused"]
+__all__ = ["OPERATIONS", "element_type_of"]

@@ -37,6 +37,7 @@ from polyloom.frontends.graph.core import (
     transposed,
     tuples_merged,
     unsqueezed,
+    updated_at,
     value,
 )
 
@@ -99,10 +100,7 @@ def _updated(combine: Combine | None, *, negated: bool = False) -> Operation:
         b, x, positions, updates = c.b, *c.first(3)
         if negated:
             updates = mapped(b, scalar.negate, updates, hint="negated")
-        depth = positions.shape[-1] if positions.rank else 0
-        at = tuples_merged(b, positions, x.shape[:depth])
-        flat = reshaped(b, x, (prod(x.shape[:depth]), *x.shape[depth:]), "flat")
-        return only(reshaped(b, rows_updated(b, flat, at, updates, combine), x.shape))
+        return only(updated_at(b, x, positions, updates, combine))
 
     return operation
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from polyloom.frontends.graph.core import (
     check_constant,
     concatenated,
     filled,
-    mapped,
+    folded,
     refuse_if,
     scalar,
     stacked,
@@ -139,7 +138,7 @@ def added(c: Context, lists: Sequence[ValueList]) -> ValueList:
 def _sum(c: Context, values: Sequence[Value]) -> Value | None:
     if len(values) < 2:
         return values[0] if values else None
-    return mapped(c.b, lambda *xs: reduce(scalar.add, xs), *values)
+    return folded(c.b, scalar.add, values)
 
 
 def _add(c: Context) -> Sequence[Anything]:
@@ -147,7 +146,7 @@ def _add(c: Context) -> Sequence[Anything]:
     operands = c.everything
     lists = [v for v in operands if isinstance(v, ValueList)]
     if not lists:
-        return [mapped(c.b, lambda *xs: reduce(scalar.add, xs), *c.inputs)]
+        return [folded(c.b, scalar.add, c.inputs)]
     refuse_if(len(lists) != len(operands), "a sum of tensors and lists")
     return [added(c, lists)]
 

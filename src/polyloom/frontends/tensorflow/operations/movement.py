@@ -26,14 +26,18 @@ from polyloom.frontends.graph.core import (
     concatenated,
     expanded,
     flipped,
+    integers,
     iterators,
     masked,
+    one,
     only,
     op,
     padded,
     padded_by_mode,
     padding_gradient,
+    permuted,
     refuse_if,
+    repeated,
     reshaped,
     reversed_sequences,
     selected,
@@ -42,7 +46,7 @@ from polyloom.frontends.graph.core import (
     split_parts,
     squeezed,
     stacked,
-    tiled,
+    steps,
     transposed,
     triangle,
     unsqueezed,
@@ -75,15 +79,6 @@ def _fill(c: Context) -> Sequence[Value]:
     shape = c.integers(0, "its shape")
     check_constant(shape, 0)
     return only(expanded(c.input(1), shape))
-
-
-def _range(c: Context) -> Sequence[Value]:
-    start, limit, delta = (c.one(k, "its range") for k in range(3))
-    refuse_if(delta == 0, "a range with the step 0")
-    count = max(0, int(np.ceil((limit.item() - start.item()) / delta.item())))
-    check_constant([count], start.dtype.itemsize)
-    numbers = start + np.arange(count).astype(start.dtype) * delta
-    return only(c.b.constant(numbers.astype(start.dtype)))
 
 
 def _concat_offset(c: Context) -> Sequence[Value]:
@@ -139,27 +134,11 @@ def _squeeze(c: Context) -> Sequence[Value]:
     return only(squeezed(x, chosen_axes))
 
 
-def _transpose(c: Context) -> Sequence[Value]:
-    x, order = c.input(), c.integers(1, "the order of axes")
-    refuse_if(
-        sorted(n % x.rank if x.rank else n for n in order) != list(range(x.rank)),
-        f"the order {order} of {x.rank} axes",
-    )
-    return only(transposed(x, [n % x.rank for n in order]))
-
-
 def _broadcast_to(c: Context) -> Sequence[Value]:
     x, shape = c.input(), tuple(c.integers(1, "its shape"))
     check_constant(shape, 0)
     refuse_if(broadcast_shape([x.shape, shape]) != shape, f"{list(x.shape)} as {list(shape)}")
     return only(expanded(x, shape))
-
-
-def _tile(c: Context) -> Sequence[Value]:
-    x, repeats = c.input(), c.integers(1, "its repeats")
-    refuse_if(len(repeats) != x.rank or min(repeats, default=0) < 0, f"repeats {repeats} of {x.rank} axes")
-    check_constant([n * r for n, r in zip(x.shape, repeats, strict=True)], x.type.size)
-    return only(tiled(c.b, x, repeats))
 
 
 def _reverse(c: Context) -> Sequence[Value]:
@@ -450,7 +429,7 @@ OPERATIONS: Table = {
     "Size": view(selected, From(lambda c: _integers(c, [c.input().size])), 0, 0),
     "Rank": _rank,
     "Fill": _fill,
-    "Range": _range,
+    "Range": op(steps, *(one(k, "its range") for k in range(3))),
     "ConcatOffset": _concat_offset,
     "BroadcastGradientArgs": _reduced_axes,
     "InvertPermutation": _inverted,
@@ -461,9 +440,9 @@ OPERATIONS: Table = {
     "Reshape": op(reshaped, X, From(lambda c: with_rest(c.integers(1, "its shape"), c.input().size))),
     "Squeeze": _squeeze,
     "ExpandDims": view(unsqueezed, X, From(lambda c: [axis(c.whole(1, "its axis"), c.input().rank + 1)])),
-    "Transpose": _transpose,
+    "Transpose": view(permuted, X, integers(1, "the order of axes")),
     "BroadcastTo": _broadcast_to,
-    "Tile": _tile,
+    "Tile": op(repeated, X, integers(1, "its repeats")),
     "ReverseV2": _reverse,
     "Roll": _roll,
     "Slice": _slice,

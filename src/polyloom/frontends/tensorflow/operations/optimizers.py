@@ -10,14 +10,15 @@ from collections.abc import Sequence
 from polyloom.frontends.graph.core import (
     Context,
     Expression,
-    Function,
-    Operation,
     Refused,
     Table,
     Value,
+    X,
     mapped,
+    maps,
     only,
     scalar,
+    value,
 )
 
 
@@ -26,14 +27,6 @@ def _assign(c: Context) -> Sequence[Value]:
     if value.shape != c.input(0).shape:
         raise Refused(f"a variable of shape {list(c.input(0).shape)} gets {list(value.shape)}")
     return only(value)
-
-
-def _changed(function: Function) -> Operation:
-    return lambda c: only(mapped(c.b, function, c.input(0), c.input(1)))
-
-
-def _gradient_descent(c: Context) -> Sequence[Value]:
-    return only(mapped(c.b, lambda w, rate, g: scalar.subtract(w, scalar.multiply(rate, g)), *c.first(3)))
 
 
 def _momentum(c: Context) -> Sequence[Value]:
@@ -121,15 +114,19 @@ def _rms(c: Context) -> Sequence[Value]:
     return mapped(b, scalar.subtract, w, m), s, m
 
 
+_GRADIENT_DESCENT = maps(
+    lambda w, rate, g: scalar.subtract(w, scalar.multiply(rate, g)), *map(value, range(3))
+)
+
 OPERATIONS: Table = {
     "AssignVariableOp": _assign,
     "Assign": _assign,
-    "AssignAddVariableOp": _changed(scalar.add),
-    "AssignSubVariableOp": _changed(scalar.subtract),
-    "AssignAdd": _changed(scalar.add),
-    "AssignSub": _changed(scalar.subtract),
-    "ResourceApplyGradientDescent": _gradient_descent,
-    "ApplyGradientDescent": _gradient_descent,
+    "AssignAddVariableOp": maps(scalar.add, X, value(1)),
+    "AssignSubVariableOp": maps(scalar.subtract, X, value(1)),
+    "AssignAdd": maps(scalar.add, X, value(1)),
+    "AssignSub": maps(scalar.subtract, X, value(1)),
+    "ResourceApplyGradientDescent": _GRADIENT_DESCENT,
+    "ApplyGradientDescent": _GRADIENT_DESCENT,
     "ResourceApplyMomentum": _momentum,
     "ApplyMomentum": _momentum,
     "ResourceApplyKerasMomentum": _keras_momentum,

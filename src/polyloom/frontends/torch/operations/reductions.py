@@ -23,6 +23,7 @@ from polyloom.frontends.graph.core import (
     cumulative_extreme,
     cumulative_log_sum,
     flag,
+    log_sum_exp,
     mapped,
     mean,
     only,
@@ -36,7 +37,7 @@ from polyloom.frontends.graph.core import (
     unsqueezed,
     variance,
 )
-from polyloom.frontends.torch.arguments import AXES, SELF
+from polyloom.frontends.torch.arguments import AXES, KEEP, SELF
 from polyloom.frontends.torch.call import Call, Lowering, operations
 
 
@@ -149,24 +150,6 @@ def _norm_parts(order: float) -> tuple[Function, Function]:
     refuse_if(not 0 < order < float("inf"), f"the norm of order {order}")
     power = lambda v: scalar.power(scalar.absolute(v), order)  # noqa: E731
     return power, lambda v: scalar.power(v, 1 / order)
-
-
-def _log_sum(c: Call) -> Sequence[Value]:
-    """``max + log(sum(exp(x - max)))``."""
-    x = c.operand("self", c.type)
-    at = c.axes("dim", x.rank)
-    infinite = float("inf")
-    largest = reduced(c.b, Combine.MAXIMUM, x, at, hint="max")
-
-    def finite(m: Expression) -> Expression:
-        wide = scalar.compare(CompareOp.EQ, scalar.absolute(m), infinite)
-        return scalar.select(wide, scalar.number(0, m.type), m)
-
-    base = mapped(c.b, finite, largest, hint="base")
-    shifted = mapped(c.b, scalar.subtract, x, base, hint="shifted")
-    total = reduced(c.b, Combine.ADD, shifted, at, scalar.exp, hint="sum")
-    found = mapped(c.b, lambda s, m: scalar.add(scalar.log(s), m), total, base)
-    return only(found if c.flag("keepdim") else squeezed(found, at))
 
 
 def _cumulative(function: Callable[[Builder, Value, int], Value]) -> Lowering:
@@ -303,7 +286,7 @@ OPERATIONS = operations(
         "var_mean": _spread(root=False, with_mean=True),
         "linalg_vector_norm": _norm,
         "norm": _norm,
-        "logsumexp": _log_sum,
+        "logsumexp": op(log_sum_exp, SELF, AXES, keep=KEEP),
         "cumsum": _cumulative(cumulative),
         "cumprod": _cumulative(partial(cumulative, combine=Combine.MULTIPLY)),
         "logcumsumexp": _cumulative(cumulative_log_sum),
