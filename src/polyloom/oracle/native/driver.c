@@ -166,7 +166,7 @@ int main(int count, char **arguments)
     return 2;
   at_end = !strcmp(arguments[4], "end");
   rlim_t seconds = atoi(arguments[5]);
-  setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds});
+  setrlimit(RLIMIT_CPU, &(struct rlimit){seconds, seconds + 2});
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   page = sysconf(_SC_PAGESIZE);
 
