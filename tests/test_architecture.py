@@ -67,6 +67,7 @@ FLOORS = {
         ("lowering",),
         ("kernel",),
         ("schedule",),
+        ("tree",),
         ("device",),
     ),
     "ir": (

@@ -1,0 +1,218 @@
+"""Nodes of the kernel tree: loops of several kinds, branches, typed values, stores, arrays, barriers.
+
+    parallel for i0 from 0 to 1024 step 8:
+      float32 sum[8] in registers
+      vector for l from 0 to 8: sum[l] = 0
+      for k from 0 to 512:
+        vector for l from 0 to 8: sum[l] = sum[l] + A[i0 + l, k] * x[k]    # S(i0 + l, k)
+      vector for l from 0 to 8: y[i0 + l] = sum[l]
+
+Every kind of loop means the same as a sequential one: a kind only says how a printer may carry it out, and
+the verifier proves that it may. So one evaluator, one verifier and every pass treat all loops alike. Values
+are scalar functions of the IR (``ir/expressions``) over loads; integers are those of ``polyhedra/loops``.
+
+Source: md_poly, Sec. 4 (levels of a schedule). Not in the papers: the tree itself; its counterpart in loopy,
+TVM and Exo gave the idea.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from polyloom.ir.expressions import Expression
+from polyloom.ir.types import ElementType
+from polyloom.polyhedra.loops.tree import Instance, IntExpression, Name, Number, Operation
+
+ZERO, ONE = Number(0), Number(1)
+
+
+class Kind(Enum):
+    """How a loop may be carried out."""
+
+    SEQUENTIAL = "for"
+    UNROLLED = "unrolled for"
+    """Written out, point by point; start, end and step are numbers once passes are done."""
+    VECTOR = "vector for"
+    """All points at once, statement by statement; from 0 to a number, step 1. Its body is straight-line."""
+    GROUP = "parallel for"
+    """Points are independent: threads of a team, or work-groups. No group loop is inside another kind."""
+    ITEM = "item for"
+    """Points are the work-items of a group, from 0 to a number; they meet at barriers."""
+
+
+class Space(Enum):
+    """Where an array that a kernel declares lies."""
+
+    REGISTER = "registers"
+    """One for each work-item; passes make its subscripts numbers, but for lanes."""
+    PRIVATE = "stack"
+    """One for each work-item, in memory."""
+    GROUP = "group"
+    """One for each point of the group loops: shared by the items of a group; a thread's own on a CPU."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """``array[subscripts]``; of rank 0 a scalar, or a value that a ``Let`` has named.
+
+    A subscript is an integer, or data (``hist[bin[i]]``).
+    """
+
+    array: str
+    subscripts: tuple[Subscript, ...] = ()
+
+
+@dataclass(frozen=True)
+class Compute:
+    """A scalar function: ``Read(k)`` is ``loads[k]``, ``Iterator(d)`` is ``iterators[d]``.
+
+    It has no ``ParameterValue``: parameters are iterators here, so that all integers are in one place.
+    """
+
+    expression: Expression
+    loads: tuple[Load, ...] = ()
+    iterators: tuple[IntExpression, ...] = ()
+
+    @property
+    def type(self) -> ElementType:
+        """The type of the value."""
+        return self.expression.type
+
+
+Subscript = IntExpression | Compute
+Condition = IntExpression | Compute
+"""A truth value of integers, or of data."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class For:
+    """``for (iterator = start; condition; iterator += step) body``.
+
+    All kinds but sequential ones have the condition ``iterator < end`` and a positive number as step.
+    """
+
+    iterator: str
+    start: IntExpression
+    condition: IntExpression
+    step: IntExpression = ONE
+    kind: Kind = Kind.SEQUENTIAL
+    body: Code
+
+    @property
+    def end(self) -> IntExpression:
+        """What the iterator stays below. Errors: ValueError where the condition is not ``iterator < end``."""
+        match self.condition:
+            case Operation(operator="<", operands=(Name(name=name), end)) if name == self.iterator:
+                return end
+        raise ValueError(f"the loop over {self.iterator} has no such end")
+
+
+def counted(
+    iterator: str,
+    end: IntExpression,
+    body: Code,
+    *,
+    kind: Kind = Kind.SEQUENTIAL,
+    start: IntExpression = ZERO,
+    step: int = 1,
+) -> For:
+    """Return a loop from ``start`` to before ``end``."""
+    condition = Operation("<", (Name(iterator), end))
+    return For(iterator=iterator, start=start, condition=condition, step=Number(step), kind=kind, body=body)
+
+
+@dataclass(frozen=True)
+class If:
+    """``if (condition) body else otherwise``."""
+
+    condition: Condition
+    body: Code
+    otherwise: Code = ()
+
+
+@dataclass(frozen=True)
+class Let:
+    """A value by a name of its own from here to the end of the block; in a vector loop one for each lane."""
+
+    name: str
+    value: Compute
+
+
+@dataclass(frozen=True)
+class LetInteger:
+    """An integer (64 bits) by a name of its own, from here to the end of the block."""
+
+    name: str
+    value: IntExpression
+
+
+@dataclass(frozen=True, kw_only=True)
+class Array:
+    """An array from here to the end of the block; its elements are undefined until they are stored.
+
+    ``lanes``: its last dimension is the lanes of vectors: subscripts there are the iterator of a vector loop,
+    or numbers. ``align``: bytes.
+    """
+
+    name: str
+    type: ElementType
+    shape: tuple[IntExpression, ...]
+    space: Space
+    lanes: bool = False
+    align: int = 0
+
+
+@dataclass(frozen=True)
+class Store:
+    """``array[subscripts] = value``.
+
+    ``instance``: the instance of the program's statement that this carries out (its term, for a reduction);
+    the verifier proves that all stores together carry out each instance exactly once. None: another step.
+    """
+
+    array: str
+    subscripts: tuple[Subscript, ...]
+    value: Compute
+    instance: Instance | None = field(default=None)
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """Items of a group wait for each other here. ``everywhere``: they see what parameters hold, too."""
+
+    everywhere: bool = False
+
+
+Statement = For | If | Let | LetInteger | Array | Store | Barrier
+Code = tuple[Statement, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """An array that the caller gives, row by row; ``constant``: it is not written.
+
+    ``alone``: no other parameter has any of its elements (``restrict``), proved or checked by the caller.
+    """
+
+    name: str
+    type: ElementType
+    shape: tuple[IntExpression, ...]
+    constant: bool = False
+    alone: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Function:
+    """A kernel, or a whole program: ``body`` over arrays and integers that the caller gives.
+
+    ``integers``: 64-bit parameters. ``context``: what holds of them.
+    ``contracted``: whether a product and a sum may become one operation with one rounding.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    integers: tuple[str, ...]
+    body: Code
+    context: IntExpression | None = None
+    contracted: bool = True

@@ -1,0 +1,172 @@
+"""Walks over kernel trees, and trees with parts of them replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from polyloom.mdh.tree.nodes import (
+    Array,
+    Barrier,
+    Code,
+    Compute,
+    Condition,
+    For,
+    If,
+    Let,
+    LetInteger,
+    Load,
+    Statement,
+    Store,
+    Subscript,
+)
+from polyloom.polyhedra.loops.tree import Instance, IntExpression, names_in, replace_name
+
+Integers = Callable[[IntExpression], IntExpression]
+
+
+def walk(code: Code) -> Iterator[Statement]:
+    """Yield all statements, outer ones first, in their order."""
+    for statement in code:
+        yield statement
+        yield from (inner for block in blocks(statement) for inner in walk(block))
+
+
+def blocks(statement: Statement) -> tuple[Code, ...]:
+    """Return the blocks inside a statement."""
+    match statement:
+        case For(body=body):
+            return (body,)
+        case If(body=body, otherwise=otherwise):
+            return body, otherwise
+        case _:
+            return ()
+
+
+def with_blocks(statement: Statement, change: Callable[[Code], Code]) -> Statement:
+    """Return a statement with ``change`` of each block inside it."""
+    match statement:
+        case For(body=body):
+            return replace(statement, body=change(body))
+        case If(body=body, otherwise=otherwise):
+            return replace(statement, body=change(body), otherwise=change(otherwise))
+        case _:
+            return statement
+
+
+def rewritten(code: Code, change: Callable[[Statement], Sequence[Statement]]) -> Code:
+    """Return the code with ``change`` of each statement, whose blocks have been rewritten before."""
+    return tuple(
+        new
+        for statement in code
+        for new in change(with_blocks(statement, lambda block: rewritten(block, change)))
+    )
+
+
+def values_of(statement: Statement) -> tuple[Compute, ...]:
+    """Return the scalar functions that a statement itself computes, those in subscripts after them."""
+    found: list[Compute] = []
+    match statement:
+        case Let(value=value):
+            found.append(value)
+        case Store(subscripts=subscripts, value=value):
+            found += [value, *(s for s in subscripts if isinstance(s, Compute))]
+        case If(condition=Compute() as condition):
+            found.append(condition)
+        case _:
+            pass
+    for value in found:  # grows while it is walked: data in subscripts of data
+        found += [s for load in value.loads for s in load.subscripts if isinstance(s, Compute)]
+    return tuple(found)
+
+
+def loads_of(statement: Statement) -> tuple[Load, ...]:
+    """Return everything that a statement itself loads, named values too."""
+    return tuple(load for value in values_of(statement) for load in value.loads)
+
+
+def with_integers(statement: Statement, change: Integers) -> Statement:
+    """Return a statement with ``change`` of each integer expression, inside its blocks too."""
+
+    def block(code: Code) -> Code:
+        return tuple(with_integers(s, change) for s in code)
+
+    match statement:
+        case For(start=start, condition=condition, step=step):
+            bounds = {"start": change(start), "condition": change(condition), "step": change(step)}
+            return replace(statement, **bounds, body=block(statement.body))  # type: ignore[arg-type]
+        case If(condition=condition, body=body, otherwise=otherwise):
+            return If(_condition(condition, change), block(body), block(otherwise))
+        case Let(name=name, value=value):
+            return Let(name, _compute(value, change))
+        case LetInteger(name=name, value=number):
+            return LetInteger(name, change(number))
+        case Array(shape=shape):
+            return replace(statement, shape=tuple(map(change, shape)))
+        case Store(array=array, subscripts=subscripts, value=value, instance=instance):
+            places = tuple(_subscript(s, change) for s in subscripts)
+            return Store(array, places, _compute(value, change), _instance(instance, change))
+        case Barrier():
+            return statement
+
+
+def _compute(value: Compute, change: Integers) -> Compute:
+    loads = tuple(Load(a.array, tuple(_subscript(s, change) for s in a.subscripts)) for a in value.loads)
+    return Compute(value.expression, loads, tuple(map(change, value.iterators)))
+
+
+def _subscript(subscript: Subscript, change: Integers) -> Subscript:
+    return _compute(subscript, change) if isinstance(subscript, Compute) else change(subscript)
+
+
+def _condition(condition: Condition, change: Integers) -> Condition:
+    return _compute(condition, change) if isinstance(condition, Compute) else change(condition)
+
+
+def _instance(instance: Instance | None, change: Integers) -> Instance | None:
+    return instance and Instance(instance.statement, tuple(map(change, instance.arguments)))
+
+
+def substituted(code: Code, name: str, value: IntExpression) -> Code:
+    """Return the code with a value in place of an integer; no inner loop has its name."""
+    return tuple(with_integers(s, lambda e: replace_name(e, name, value)) for s in code)
+
+
+def with_loads(value: Compute, change: Callable[[Load], Load]) -> Compute:
+    """Return a scalar function with other loads, inner ones of subscripts first."""
+
+    def place(subscript: Subscript) -> Subscript:
+        return with_loads(subscript, change) if isinstance(subscript, Compute) else subscript
+
+    loads = tuple(change(Load(a.array, tuple(map(place, a.subscripts)))) for a in value.loads)
+    return replace(value, loads=loads)
+
+
+def integers_of(statement: Statement) -> tuple[IntExpression, ...]:
+    """Return the integer expressions that a statement itself speaks of; bounds and conditions, not blocks."""
+    found: list[IntExpression] = []
+
+    def note(expression: IntExpression) -> IntExpression:
+        found.append(expression)
+        return expression
+
+    with_integers(with_blocks(statement, lambda block: ()), note)
+    return tuple(found)
+
+
+def integers_used(code: Code) -> frozenset[str]:
+    """Return the integers that code speaks of and does not itself name."""
+    found: set[str] = set()
+    bound: set[str] = set()
+    for statement in code:
+        own = {name for expression in integers_of(statement) for name in names_in(expression)}
+        inner = {name for block in blocks(statement) for name in integers_used(block)}
+        if isinstance(statement, For):
+            own, inner = (
+                (own - {statement.iterator}) | names_in(statement.start),
+                inner - {statement.iterator},
+            )
+        found |= (own | inner) - bound
+        if isinstance(statement, LetInteger):
+            bound.add(statement.name)
+    return frozenset(found)
