@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator as Iterator_
 from dataclasses import dataclass
 from enum import Enum
+from typing import cast
 
 from polyloom.ir.scalar_functions.function import BinaryFunction, UnaryFunction
 from polyloom.ir.scalar_functions.table import BinaryOp as BinaryOp
@@ -27,8 +28,67 @@ class CompareOp(Enum):
     NE = "!="
 
 
+class Operators:
+    """Operators that build nodes: ``x * 2 + y``, ``x < 0``; a number takes the type of the other operand.
+
+    ``==`` compares expressions themselves, as in every dataclass.
+    """
+
+    def __add__(self, other: Operand) -> Expression:
+        return _binary(BinaryOp.ADD, self, other)
+
+    def __radd__(self, other: Number) -> Expression:
+        return _binary(BinaryOp.ADD, other, self)
+
+    def __sub__(self, other: Operand) -> Expression:
+        return _binary(BinaryOp.SUBTRACT, self, other)
+
+    def __rsub__(self, other: Number) -> Expression:
+        return _binary(BinaryOp.SUBTRACT, other, self)
+
+    def __mul__(self, other: Operand) -> Expression:
+        return _binary(BinaryOp.MULTIPLY, self, other)
+
+    def __rmul__(self, other: Number) -> Expression:
+        return _binary(BinaryOp.MULTIPLY, other, self)
+
+    def __truediv__(self, other: Operand) -> Expression:
+        return _binary(BinaryOp.DIVIDE, self, other)
+
+    def __rtruediv__(self, other: Number) -> Expression:
+        return _binary(BinaryOp.DIVIDE, other, self)
+
+    def __neg__(self) -> Expression:
+        return Unary(UnaryOp.NEGATE, cast(Expression, self))
+
+    def __lt__(self, other: Operand) -> Expression:
+        return Compare(CompareOp.LT, *paired(self, other))
+
+    def __le__(self, other: Operand) -> Expression:
+        return Compare(CompareOp.LE, *paired(self, other))
+
+    def __gt__(self, other: Operand) -> Expression:
+        return Compare(CompareOp.GT, *paired(self, other))
+
+    def __ge__(self, other: Operand) -> Expression:
+        return Compare(CompareOp.GE, *paired(self, other))
+
+
+def paired(a: object, b: object) -> tuple[Expression, Expression]:
+    """Return two operands as expressions; a number takes the type of the other one."""
+    left, right = cast(Operand, a), cast(Operand, b)
+    if isinstance(left, float | int):
+        assert not isinstance(right, float | int), "two numbers"
+        return Constant(left, right.type), right
+    return left, Constant(right, left.type) if isinstance(right, float | int) else right
+
+
+def _binary(op: BinaryFunction, a: object, b: object) -> Expression:
+    return Binary(op, *paired(a, b))
+
+
 @dataclass(frozen=True)
-class Read:
+class Read(Operators):
     """The element that the statement's read number ``position`` accesses at this point."""
 
     position: int
@@ -36,7 +96,7 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Constant:
+class Constant(Operators):
     """A literal. ``value`` is exact in Python; it is rounded to ``type`` when it is used."""
 
     value: float | int
@@ -44,7 +104,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Iterator:
+class Iterator(Operators):
     """The value of the domain's dimension ``dimension`` at this point (C has it, LAIR has not)."""
 
     dimension: int
@@ -52,7 +112,7 @@ class Iterator:
 
 
 @dataclass(frozen=True)
-class ParameterValue:
+class ParameterValue(Operators):
     """The value of an integer parameter or host iterator (host programs have them, LAIR has not)."""
 
     name: str
@@ -60,7 +120,7 @@ class ParameterValue:
 
 
 @dataclass(frozen=True)
-class Unary:
+class Unary(Operators):
     """``op(operand)``."""
 
     op: UnaryFunction
@@ -73,7 +133,7 @@ class Unary:
 
 
 @dataclass(frozen=True)
-class Binary:
+class Binary(Operators):
     """``left op right``."""
 
     op: BinaryFunction
@@ -87,7 +147,7 @@ class Binary:
 
 
 @dataclass(frozen=True)
-class Compare:
+class Compare(Operators):
     """``left op right``, a truth value."""
 
     op: CompareOp
@@ -101,7 +161,7 @@ class Compare:
 
 
 @dataclass(frozen=True)
-class Select:
+class Select(Operators):
     """``condition ? then : otherwise``; both sides are evaluated."""
 
     condition: Expression
@@ -115,7 +175,7 @@ class Select:
 
 
 @dataclass(frozen=True)
-class Convert:
+class Convert(Operators):
     """``type(operand)``: floats round to nearest even, float to integer truncates, integers wrap."""
 
     type: ElementType
@@ -123,6 +183,8 @@ class Convert:
 
 
 Expression = Read | Constant | Iterator | ParameterValue | Unary | Binary | Compare | Select | Convert
+Number = float | int
+Operand = Expression | Number
 
 
 def children(expression: Expression) -> tuple[Expression, ...]:

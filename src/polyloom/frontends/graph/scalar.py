@@ -10,27 +10,19 @@ from polyloom.ir.expressions import (
     Constant,
     Convert,
     Expression,
+    Number,
+    Operand,
     Select,
     Unary,
     UnaryOp,
+    paired,
 )
 from polyloom.ir.scalar_functions.function import BinaryFunction, UnaryFunction
 from polyloom.ir.types import ElementType
 
-Number = float | int
-Operand = Expression | Number
-
-
-def _pair(a: Operand, b: Operand) -> tuple[Expression, Expression]:
-    """Return two operands; a number takes the type of the other one."""
-    if isinstance(a, float | int):
-        assert not isinstance(b, float | int), "two numbers"
-        return Constant(a, b.type), b
-    return a, Constant(b, a.type) if isinstance(b, float | int) else b
-
 
 def _binary(op: BinaryFunction, a: Operand, b: Operand) -> Expression:
-    return Binary(op, *_pair(a, b))
+    return Binary(op, *paired(a, b))
 
 
 def bits(op: BinaryFunction, a: Expression, b: Expression) -> Expression:
@@ -164,7 +156,7 @@ def square(a: Expression) -> Expression:
 
 def compare(op: CompareOp, a: Operand, b: Operand) -> Expression:
     """Return a truth value; truth values themselves can be equal or not."""
-    left, right = _pair(a, b)
+    left, right = paired(a, b)
     if left.type is ElementType.BOOL:
         differ = logical(BinaryOp.BIT_XOR, left, right)
         return differ if op is CompareOp.NE else negation(differ)
@@ -173,7 +165,7 @@ def compare(op: CompareOp, a: Operand, b: Operand) -> Expression:
 
 def select(condition: Expression, then: Operand, otherwise: Operand) -> Expression:
     """Return ``condition ? then : otherwise``; of truth values too."""
-    a, b = _pair(then, otherwise)
+    a, b = paired(then, otherwise)
     if a.type is not ElementType.BOOL:
         return Select(condition, a, b)
     return truth(Select(condition, _digit(a), _digit(b)))
