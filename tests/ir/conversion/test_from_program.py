@@ -52,6 +52,29 @@ def test_an_element_that_a_guard_leaves_out_is_the_neutral_one() -> None:
         assert_same_meaning(program, {"x": np.ones(shape, np.float32)})
 
 
+@pytest.mark.parametrize(
+    ("length", "first", "second", "looped"), [(4, 1, 0, False), (5, 1, 0, False), (17, 2, 3, True)]
+)
+def test_a_point_that_a_guard_leaves_out_may_have_no_element(
+    length: int, first: int, second: int, looped: bool
+) -> None:
+    """``y[first * i + second * j - 1] += x[i][j][r]`` where ``y`` has that element."""
+    kind, domain = ElementType.FLOAT32, (5, 3 if second else 1, 2)
+    place = Affine((first, second, 0), -1)
+    inside = (place, Affine(tuple(-c for c in place.coefficients), length - 1 - place.constant))
+    units = [Affine(tuple(int(j == k) for j in range(3))) for k in range(3)]
+    access = Access("x", tuple(units))
+    write = Access("y", (place,))
+    statement = Statement(
+        "S", ("i", "j", "r"), domain, (access,), write, Read(0, kind), Combine.ADD, guard=inside
+    )
+    tensors = (Tensor("x", kind, domain), Tensor("y", kind, (length,)))
+    program = Program("P", tensors, ("x",), ("y",), (statement,))
+    x = np.arange(np.prod(domain), dtype=np.float32).reshape(domain)
+    assert any(isinstance(n, HostLoop) for n in walk_host(host_program(program).body)) == looped
+    assert_same_meaning(program, {"x": x})
+
+
 @tried(150)
 @given(programs(guarded=True), st.integers(0, 2**32))
 def test_random_programs_keep_their_meaning(program: Program, seed: int) -> None:

@@ -6,6 +6,7 @@ a form that md_homs have (``_nodes``).
 
 from __future__ import annotations
 
+from collections.abc import Iterator as Iterator_
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -95,7 +96,39 @@ def _writes_all(statement: Statement, target: Tensor) -> bool:
     reduces = statement.reduction is not Combine.CONCATENATE and lost_dimensions(statement)
     if statement.guard and not reduces:
         return first_unwritten(statement, target) is None
+    if _element_exists(statement, target) is not None:
+        return False
     return prod(_projected(statement).domain) == prod(target.shape)
+
+
+def _element_exists(statement: Statement, target: Tensor) -> IntExpression | None:
+    """Return where a kept point of a reduction has an element; None where all have one.
+
+    A point whose terms the guard excludes still stores the neutral element, so it must have a place for it.
+    """
+    if statement.reduction is Combine.CONCATENATE:
+        return None
+    conditions = tuple(
+        condition
+        for index, n in zip(statement.write.indices, target.shape, strict=True)
+        for condition in _bounds_to_check(statement, index, n)
+    )
+    if len(conditions) < 2:
+        return next(iter(conditions), None)
+    return Operation("and", conditions)
+
+
+def _bounds_to_check(statement: Statement, index: Affine, length: int) -> Iterator_[IntExpression]:
+    """Yield ``0 <= index`` and ``index < length``, those that do not hold on the whole domain."""
+    ends = [sorted((0, c * (n - 1))) for c, n in zip(index.coefficients, statement.domain, strict=True)]
+    terms: list[tuple[int, IntExpression]] = [
+        (c, Name(name)) for c, name in zip(index.coefficients, statement.iterators, strict=True) if c
+    ]
+    place = sum_of([*terms, (1, Number(index.constant))])
+    if index.constant + sum(low for low, _ in ends) < 0:
+        yield Operation(">=", (place, Number(0)))
+    if index.constant + sum(high for _, high in ends) >= length:
+        yield Operation("<", (place, Number(length)))
 
 
 def _gather(statement: Statement, target: Tensor) -> Statement | None:
@@ -160,6 +193,7 @@ def _md_hom(
         initial=(start,),
         finish=(None,),
         guard=guard_of(statement),
+        written=_element_exists(statement, target),
         span=statement.span,
     )
 
