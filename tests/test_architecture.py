@@ -45,6 +45,7 @@ FORBIDDEN = {(back, front) for back in ("wafer", "mdh") for front in ("frontends
 """Arrows that lead down and are wrong all the same: a back end knows no front end."""
 
 FLOORS = {
+    "api": (("simulation", "tuning"), ("evaluation", "opencl", "wafer"), ("mapping",), ("loops", "reading")),
     "wafer": (
         ("explain",),
         ("simulation",),

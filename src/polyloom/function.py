@@ -14,18 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.api import (
-    MACHINE,
-    Explanation,
-    LoopExplanation,
-    Path,
-    choose_mapping,
-    explain,
-    explain_loops,
-    reading_of,
-    simulate,
-    tune,
-)
+from polyloom.api.loops import LoopExplanation, explain_loops
+from polyloom.api.mapping import MACHINE, choose_mapping
+from polyloom.api.reading import Path, reading_of
+from polyloom.api.simulation import simulate
+from polyloom.api.tuning import tune
+from polyloom.api.wafer import Explanation, explain
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.frontends.graph.imported import Imported
 from polyloom.ir.conversion.to_tensor_program import input_tensors

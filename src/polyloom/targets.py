@@ -65,7 +65,8 @@ class Target:
 
 
 def _wafer(job: Job) -> Compiled:
-    from polyloom.api import MACHINE, choose_mapping, compile_wafer
+    from polyloom.api.mapping import MACHINE, choose_mapping
+    from polyloom.api.wafer import compile_wafer
     from polyloom.wafer.host.folder import write_folder
 
     loaded = load_tensors(job.source, job.reading)

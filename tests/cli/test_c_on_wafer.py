@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from command_line import Captured, document, failure, run
 
-from polyloom.api import read_program
+from polyloom import read_program
 from polyloom.scop import transform
 
 LAYER = """

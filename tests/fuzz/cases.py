@@ -278,7 +278,7 @@ def _changed(random: Random, contents: bytes) -> bytes:
 
 
 def _read(name: str, contents: bytes) -> None:
-    from polyloom.api import read_mapping, read_program
+    from polyloom import read_mapping, read_program
     from polyloom.sources import Reading, load_host_programs
 
     with tempfile.TemporaryDirectory() as folder:

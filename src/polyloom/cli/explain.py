@@ -56,7 +56,7 @@ def command(
     if map_file is None and is_loops(source) and options["size"] is None:
         _explain_loops(source, options, as_json=as_json)
         return
-    from polyloom.api import explain
+    from polyloom.api.wafer import explain
 
     program, choice = load_chosen(source, options, map_file, quiet=as_json)
     mapping = choice.mapping
@@ -74,7 +74,7 @@ def command(
 
 def _explain_loops(source: Path, options: dict[str, Any], *, as_json: bool) -> None:
     """Print the verdicts on the loops of a C file; as JSON one object, or a list of several."""
-    from polyloom.api import explain_loops
+    from polyloom.api.loops import explain_loops
 
     found = explain_loops(source, reading_of(options))
     click.echo(json.dumps(found.json(), indent=1) if as_json else str(found), nl=as_json)

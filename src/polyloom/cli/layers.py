@@ -32,7 +32,7 @@ def run_layers(
     ``folder``: of maps, NAME.map for a layer; ``common``: the options of ``simulate`` that hold for each.
     Raises what the layers were refused for, when all of them have been printed.
     """
-    from polyloom.api import simulate_layers
+    from polyloom.api.simulation import simulate_layers
     from polyloom.ir.conversion.split_layers import layers_of
     from polyloom.ir.evaluation.inputs import elements_of
     from polyloom.models import elements_of_model, model_inputs

@@ -56,7 +56,7 @@ def load_chosen(
 
 
 def _chosen(program: Program, map_file: Path | None, *, quiet: bool) -> Choice:
-    from polyloom.api import MACHINE, choose_mapping
+    from polyloom.api.mapping import MACHINE, choose_mapping
 
     given = click.get_current_context().params
     machine, memory = given.get("machine") or MACHINE, given.get("memory")

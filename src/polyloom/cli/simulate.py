@@ -128,7 +128,7 @@ def command(
         _refuse_with_layers(outputs=outputs, trace=trace, report=report, invocations=invocations > 1)
         run_layers(source, options, map_file, inputs, common, as_json=as_json)
         return
-    from polyloom.api import simulate
+    from polyloom.api.simulation import simulate
     from polyloom.files import read_arrays, write_arrays, write_whole
     from polyloom.ir.evaluation.inputs import elements_of
     from polyloom.models import elements_of_model, model_inputs, model_reals

@@ -39,7 +39,7 @@ def command(
     **options: Any,
 ) -> None:
     """Evaluate SOURCE in NumPy and show every tensor, the intermediate ones too."""
-    from polyloom.api import random_inputs, trace_tensors
+    from polyloom.api.evaluation import random_inputs, trace_tensors
     from polyloom.files import read_arrays, write_arrays
     from polyloom.ir.evaluation.inputs import elements_of
     from polyloom.ir.verification.comparison import first_difference

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polyloom.api import read_mapping, read_program
+from polyloom import read_mapping, read_program
 from polyloom.pipeline import analyse_layer
 from polyloom.polyhedra.effort import at_most
 from polyloom.wafer.simd.decision import SimdOptions

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from corpus import EXAMPLES
 
-from polyloom.api import explain, read_mapping, read_program, simulate
+from polyloom import explain, read_mapping, read_program, simulate
 from polyloom.cli.verbs import polyloom
 from polyloom.diagnostics import PolyloomError
 from polyloom.wafer.machine.options import Extension

@@ -9,7 +9,7 @@ import pytest
 from corpus import Layer, layers
 from layers import random_layer
 
-from polyloom.api import read_program, simulate
+from polyloom import read_program, simulate
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.frontends.lair.from_program import from_program
 from polyloom.ir.program import Program

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from corpus import Layer, inputs_of, layers, together
 
-from polyloom.api import compile_wafer, read_mapping, read_program, simulate
+from polyloom import compile_wafer, read_mapping, read_program, simulate
 from polyloom.polyhedra.loops.generate import Name, Number, Operation
 from polyloom.wafer.placement.cost.code import evenly, stride_limit
 from polyloom.wafer.placement.cost.integer_values import trips, value_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from corpus import Layer, layers
 
-from polyloom.api import read_mapping, read_program, simulate
+from polyloom import read_mapping, read_program, simulate
 from polyloom.diagnostics import Source
 from polyloom.ir.program import Program
 from polyloom.pipeline import analyse_layer, complete_mapping

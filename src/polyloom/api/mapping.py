@@ -1,0 +1,77 @@
+"""Maps from Python: read, or chosen where they leave something open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from polyloom.api.reading import Path, load_tensor_program
+from polyloom.diagnostics import Diagnostic, PolyloomError, error
+from polyloom.ir.program import Program
+from polyloom.pipeline import complete_mapping
+from polyloom.polyhedra.effort import limited
+from polyloom.sources import (
+    Given,
+    is_path,
+    is_text,
+    text_of,
+)
+from polyloom.wafer.machine.model import Machine, load_machine
+from polyloom.wafer.mapping.mapping import Mapping as LairMap
+from polyloom.wafer.placement.choose import Choice
+
+MACHINE = "cs2"
+"""The machine model that is used where none is named."""
+
+
+@limited("the mapping")
+def read_mapping(source: Path, program: Program | Given, machine: str = MACHINE) -> LairMap:
+    """Read a LAIR map (a file, or text with a brace) for a program, and check it.
+
+    What the map leaves open is chosen as ``choose_mapping`` does.
+
+    Errors: ``PolyloomError`` where the map is wrong; ``Unsupported`` where nothing was found that fits.
+    Source: dtg_codegen, Sec. 4.1.2.
+    """
+    return choose_mapping(program, source, machine=machine).mapping
+
+
+@limited("a mapping")
+def choose_mapping(
+    program: Program | Given,
+    source: Path | None = None,
+    *,
+    size: tuple[int, int] | None = None,
+    machine: str = MACHINE,
+    memory: int | None = None,
+) -> Choice:
+    """Choose what a map leaves open, or all of it where there is none: placement, ports, size.
+
+    ``source``: the map (a file, or text with a brace); ``size``: columns and rows, in place of the map's. The
+    result's ``text`` is a map file. A map that leaves nothing open comes back as it is.
+
+    Errors: ``PolyloomError`` where the map is wrong; ``Unsupported`` where nothing was found that fits.
+    Source: docs/mapping.md.
+    """
+    if source is not None and not (is_path(source) or is_text(source)):
+        raise PolyloomError(_no_map(source))
+    given = None if source is None else text_of(source, "<map>")
+    return complete_mapping(given, load_tensor_program(program).program, machine_model(machine, memory), size)
+
+
+def mapping_of(given: Path | LairMap | Choice, program: Program, machine: str, memory: int | None) -> LairMap:
+    """Return a map that was read, or read it."""
+    if isinstance(given, LairMap | Choice):
+        return given if isinstance(given, LairMap) else given.mapping
+    return choose_mapping(program, given, machine=machine, memory=memory).mapping
+
+
+def _no_map(given: object) -> Diagnostic:
+    message = f"a map is meant, and this is a value of type `{type(given).__name__}`"
+    helps = ["give a path, the text of a map, or what `polyloom.read_mapping` gives"]
+    return error("map-kind", message, helps=helps)
+
+
+def machine_model(name: str, memory: int | None = None) -> Machine:
+    """Return a machine model, with ``memory`` bytes for data where they are given."""
+    model = load_machine(name)
+    return model if memory is None else replace(model, sram_bytes=memory, reserved_bytes=0)

@@ -1,0 +1,113 @@
+"""The OpenCL back end from Python: programs compiled, run and replaced in C."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping, Sequence
+
+import numpy.typing as npt
+
+from polyloom.api.reading import Path, reading_of
+from polyloom.mdh.compiled import CompiledProgram
+from polyloom.mdh.device.devices import DeviceModel, choose_device, find_devices
+from polyloom.mdh.dropin.folder import DropIn
+from polyloom.mdh.running import RunResult, run_program
+from polyloom.pipeline import compile_opencl, load_opencl
+from polyloom.polyhedra.effort import limited
+from polyloom.sources import Given, load_host_programs
+
+
+def devices() -> tuple[DeviceModel, ...]:
+    """Return the OpenCL devices that there are, in the order of ``polyloom devices``."""
+    return find_devices()
+
+
+@limited("the loops of the program")
+def compile(
+    source: Given,
+    *,
+    device: str | None = None,
+    node: str | None = None,
+    function: str | None = None,
+    defines: Mapping[str, object] | None = None,
+    include: Sequence[Path] = (),
+    reductions: str = "detect",
+    fp: str = "reassociate",
+    database: Path | None = None,
+    check: bool = False,
+    driver_patch: bool = True,
+) -> CompiledProgram:
+    """Make a Python function of a C function, a layer or a model, which runs on an OpenCL device.
+
+    gemm = polyloom.compile("gemm.c")
+    gemm(n, m, k, alpha, beta, C, A, B)
+
+    ``polyloom.load`` gives one that also knows its inputs and outputs, and can be simulated. The weights of a
+    model need not be given; its inputs have their names in the program here.
+
+    ``device``: as ``--device``; ``defines``: C macros or LAIR parameters; ``database``: tuned schedules, None
+    for the user's own. What the arguments are, and how arrays stay on the device: ``CompiledProgram``.
+    ``check``: the first call for each set of sizes is compared with the C program, built by the C compiler
+    (a layer with the evaluator); it raises ``check-mismatch`` where an element is wrong.
+
+    ``driver_patch``: whether PoCL's memory may be changed where it does not know the processor
+    (docs/opencl_devices.md).
+
+    Errors: those of the front ends, ``device-...``, ``function-several``, ``reductions``.
+    """
+    reading = reading_of(node, function, defines, include, reductions, fp)
+    results = None if database is None else pathlib.Path(database)
+    return load_opencl(
+        source, reading, choose_device(device, driver_patch=driver_patch), results, check=check
+    )
+
+
+@limited("the loops of the program")
+def drop_in(
+    source: Given,
+    values: Mapping[str, int] | None = None,
+    *,
+    device: str | None = None,
+    node: str | None = None,
+    function: str | None = None,
+    defines: Mapping[str, object] | None = None,
+    include: Sequence[Path] = (),
+    reductions: str = "detect",
+    fp: str = "reassociate",
+    database: Path | None = None,
+) -> DropIn:
+    """Make a C program whose loops run on OpenCL of a C file, or a C function of a LAIR layer.
+
+    polyloom.drop_in("gemm.c", {"n": 1024}).write("out")
+
+    ``values``: of parameters for which there are kernels of their own; the others as for ``compile``.
+
+    Errors: those of the front ends, ``device-...``, ``parameter-unknown``; ``Unsupported`` with
+    ``drop-in-...``. Source: docs/drop_in.md.
+    """
+    reading = reading_of(node, function, defines, include, reductions, fp)
+    results = None if database is None else pathlib.Path(database)
+    loaded = load_host_programs(source, reading)
+    return compile_opencl(source, loaded, reading, choose_device(device), values or {}, results)
+
+
+def run(
+    program: CompiledProgram | Given,
+    inputs: Mapping[str, npt.ArrayLike] | None = None,
+    *,
+    check: bool = False,
+) -> RunResult:
+    """Run a compiled program once, with its inputs by name, and tell how long it took.
+
+    ``inputs``: parameters, scalars and arrays; None, or only scalars: the arrays are small integers from a
+    fixed seed. The given arrays stay as they are. ``check`` compares with the NumPy evaluator: equal where
+    the inputs were made up and the program only adds, multiplies and compares, else within a bound.
+
+    Errors: ``argument-...``, ``parameter-...``, ``input-...``, ``device-...``.
+    """
+    return run_program(compiled_program(program), dict(inputs or {}), check=check)
+
+
+def compiled_program(program: CompiledProgram | Given) -> CompiledProgram:
+    """Return a compiled program, or make one of a source for the first device."""
+    return program if isinstance(program, CompiledProgram) else compile(program)

@@ -1,0 +1,186 @@
+"""The simulated wafer from Python: one layer, or the layers of a program one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy.typing as npt
+
+from polyloom.api.evaluation import trace_tensors
+from polyloom.api.mapping import MACHINE, choose_mapping, mapping_of
+from polyloom.api.reading import Path, load_tensor_program
+from polyloom.api.wafer import compile_wafer
+from polyloom.diagnostics import PolyloomError, error
+from polyloom.ir.conversion.split_layers import Layer, layers_of
+from polyloom.ir.evaluation.random_inputs import Scale
+from polyloom.ir.program import Program
+from polyloom.ir.verification.references import Reference
+from polyloom.models import model_inputs, model_reals
+from polyloom.polyhedra.effort import limited
+from polyloom.sources import Given
+from polyloom.wafer.explain.grids import watched_pes
+from polyloom.wafer.explain.layers import LayerRun, ModelRun
+from polyloom.wafer.mapping.mapping import Mapping as LairMap
+from polyloom.wafer.placement.choose import Choice
+from polyloom.wafer.program.wafer_program import WaferProgram
+from polyloom.wafer.simulation.check import (
+    MadeUpReals,
+    Reals,
+    check_outputs,
+    checked_batch,
+    made_up,
+    made_up_reals,
+)
+from polyloom.wafer.simulation.result import SimulationResult
+from polyloom.wafer.simulation.run import simulate_program
+
+Progress = Callable[[int, int], None]
+
+
+@limited("the code of the PEs")
+def simulate(
+    program: Program | Given,
+    mapping: LairMap | Choice | Path,
+    inputs: Mapping[str, npt.NDArray[Any]] | None = None,
+    *,
+    simd: str = "auto",
+    simd_without: Sequence[str] = (),
+    reduction: str = "auto",
+    machine: str = MACHINE,
+    invocations: int = 1,
+    density: float = 1.0,
+    memory: int | None = None,
+    check: bool = False,
+    reference: Reference | None = None,
+    reals: Callable[[Scale, int], dict[str, npt.NDArray[Any]] | None] | None = None,
+    trace: bool = False,
+    watch: Sequence[tuple[int, int]] | None = None,
+    progress: Progress | None = None,
+) -> SimulationResult:
+    """Compile a layer and run its code on the simulated machine.
+
+    ``inputs``: an array of the tensor's shape and type for every input; with ``invocations`` N > 1, streamed
+    tensors have a leading axis N. None: small integers from a fixed seed, of which a fraction ``density`` is
+    not 0 in sparse tensors. ``check`` compares with ``reference`` (``read_reference`` of a C file), else with
+    the NumPy evaluator: made-up inputs exactly where the order of sums does not decide the bits, others
+    within each element's error bound; made-up reals of mixed scale (``reals``: of a model,
+    whose ``inputs`` were made up) are simulated and compared besides.
+    ``trace`` records what happens when on all PEs; ``watch`` on all of a small rectangle, else on those that
+    it names by (x, y) and a few others. ``progress`` is called with events and cycle about every 0.2 s.
+
+    Errors: those of ``compile_wafer``, ``input-...``, and ``simulation-...`` for what the simulator refuses.
+    Not in the papers: their simulator is not public.
+    """
+    _check_numbers(invocations, density)
+    loaded = load_tensor_program(program)
+    program = loaded.program
+    mapping = mapping_of(mapping, program, machine, memory)
+    reference = reference or loaded.reference
+    if loaded.model is not None:
+        if inputs is None and invocations == 1:
+            reals = partial(model_reals, loaded.model)
+        inputs = model_inputs(loaded.model, inputs)
+    exactly = inputs is None
+    compiled = compile_wafer(
+        program, mapping, simd, machine, memory, simd_without=simd_without, reduction=reduction
+    )
+    if inputs is None:
+        arrays = made_up(program, mapping, invocations, density)
+    else:
+        arrays = checked_batch(program, mapping, inputs, invocations)
+    code = compiled.program
+    watched = None if watch is None else watched_pes(code, watch)
+    run = simulate_program(
+        code,
+        arrays,
+        invocations=invocations,
+        trace=trace or watch is not None,
+        trace_only=None if trace else watched,
+        progress=progress,
+    )
+    verdict = None
+    if check:
+        verdict = check_outputs(
+            program, mapping, arrays, run.outputs, invocations, exactly=exactly, reference=reference
+        )
+        if exactly or reals is not None:
+            drawn = made_up_reals(program, mapping, invocations, density, reals)
+            verdict = verdict.with_reals(_check_reals(program, mapping, code, invocations, drawn, reference))
+    return SimulationResult(
+        simulation=run, machine=machine, simd=simd, check=verdict, program=code, remarks=compiled.remarks
+    )
+
+
+def _check_reals(
+    program: Program,
+    mapping: LairMap,
+    code: WaferProgram,
+    invocations: int,
+    made: MadeUpReals | None,
+    reference: Reference | None,
+) -> Reals | None:
+    """Simulate once more with made-up reals, and check; None where there are none."""
+    if made is None:
+        return None
+    outputs = simulate_program(code, made.arrays, invocations=invocations).outputs
+    check = check_outputs(
+        program, mapping, made.arrays, outputs, invocations, exactly=False, reference=reference
+    )
+    return Reals(check, made.decades, made.seed)
+
+
+@limited("the code of the layers")
+def simulate_layers(
+    program: Program | Given,
+    inputs: Mapping[str, npt.NDArray[Any]] | None = None,
+    maps: Mapping[str, Path] | None = None,
+    *,
+    machine: str = MACHINE,
+    memory: int | None = None,
+    check: bool = False,
+    progress: Callable[[str], None] | None = None,
+    **options: Any,
+) -> ModelRun:
+    """Simulate each layer that a program's source names by itself, on a rectangle of its own.
+
+    A layer gets what the evaluator computes for the layers before it from ``inputs`` (None: small integers
+    from a fixed seed). ``maps``: a map for a layer, by its name; what that leaves open is chosen, and
+    everything for a layer that has none. ``check`` compares each layer with the evaluator, within the error
+    bound. ``progress`` is called with a layer's name before it. ``options``: as of ``simulate``.
+
+    A layer that is refused has the reason in its ``refusal``; the others run all the same.
+    Errors: ``input-...``. Not in the papers.
+    """
+    loaded = load_tensor_program(program)
+    program = loaded.program
+    arrays = inputs if loaded.model is None else model_inputs(loaded.model, inputs)
+    tensors = trace_tensors(program, arrays)
+    given = maps or {}
+
+    def run(layer: Layer) -> LayerRun:
+        if progress is not None:
+            progress(layer.name)
+        choice = None
+        arrays = {name: tensors[name] for name in layer.program.inputs}
+        try:
+            choice = choose_mapping(layer.program, given.get(layer.name), machine=machine, memory=memory)
+            placed = (layer.program, choice.mapping, arrays)
+            result = simulate(*placed, machine=machine, memory=memory, check=check, **options)
+        except PolyloomError as fault:
+            return LayerRun(layer, choice, None, fault)
+        return LayerRun(layer, choice, result, None)
+
+    return ModelRun(program.name, machine, tuple(run(layer) for layer in layers_of(program)))
+
+
+def _check_numbers(invocations: int, density: float) -> None:
+    if invocations < 1:
+        raise PolyloomError(
+            error("invocations", f"{invocations} invocations", helps=["at least one is needed"])
+        )
+    if not 0 <= density <= 1:
+        raise PolyloomError(
+            error("density", f"a density of {density}", helps=["it is a fraction, from 0 to 1"])
+        )
