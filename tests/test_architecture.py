@@ -67,6 +67,7 @@ FLOORS = {
         ("runtime",),
         ("lowering",),
         ("kernel",),
+        ("print",),
         ("schedule",),
         ("tree",),
         ("device",),

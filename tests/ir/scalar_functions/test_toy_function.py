@@ -33,8 +33,8 @@ from polyloom.ir.scalar_functions.sizes import at_most_one
 from polyloom.ir.scalar_functions.spelling import Defined, Formula
 from polyloom.ir.text.programs import print_program
 from polyloom.ir.types import ElementType
-from polyloom.mdh.kernel.helpers import helper_functions
-from polyloom.mdh.kernel.print_expressions import Leaves, expression_c
+from polyloom.mdh.print.helpers import helper_functions
+from polyloom.mdh.print.values import Leaves, expression_c
 from polyloom.wafer.dataflow.sparsity import value_at_zero
 from polyloom.wafer.machine.scalar_c import function_names, scalar_code, scalar_operations
 from polyloom.wafer.mapping.supported import check_expressible

@@ -1,6 +1,6 @@
 """How a scalar function is written in C: what a printer must know of it beside its operands' texts.
 
-Printers (of OpenCL: ``mdh/kernel/print_expressions``, of a PE's C: ``wafer/machine/scalar_c``) are written
+Printers (of OpenCL: ``mdh/print/values``, of a PE's C: ``wafer/machine/scalar_c``) are written
 over these few kinds and name no function.
 """
 

@@ -27,8 +27,8 @@ from polyloom.mdh.dropin.host import Signature, Variant, host_function, signatur
 from polyloom.mdh.dropin.kernels import KernelTable, quoted
 from polyloom.mdh.dropin.source import Place, replacement, with_calls
 from polyloom.mdh.kernel.launch import Launch, uncontracted
-from polyloom.mdh.kernel.names import c_names
 from polyloom.mdh.lowering.loop_fusion import with_fused_loops
+from polyloom.mdh.print.names import c_names
 
 HOST, HEADER, OPENCL, BUILD = "polyloom_host.c", "polyloom_host.h", "polyloom_opencl.h", "build.txt"
 

@@ -35,8 +35,8 @@ from polyloom.mdh.kernel.launch import (
     Temporary,
     TemporaryArgument,
 )
-from polyloom.mdh.kernel.names import c_names
-from polyloom.mdh.kernel.print_expressions import integer_c
+from polyloom.mdh.print.names import c_names
+from polyloom.mdh.print.values import integer_c
 from polyloom.polyhedra.loops.tree import IntExpression, names_in
 
 Launches = Callable[[MdHom | Nest], Launch]

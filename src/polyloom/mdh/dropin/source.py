@@ -9,7 +9,7 @@ from polyloom.diagnostics import Diagnostic, Source, Span, Unsupported, error
 from polyloom.ir.host import Buffer, Role
 from polyloom.ir.types import C_TYPES
 from polyloom.mdh.dropin.host import Signature
-from polyloom.mdh.kernel.print_expressions import integer_c
+from polyloom.mdh.print.values import integer_c
 
 
 @dataclass(frozen=True)

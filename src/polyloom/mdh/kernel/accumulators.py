@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from polyloom.ir.host import Combiner
 from polyloom.mdh.kernel.lines import Lines
 from polyloom.mdh.kernel.loads import Place, Points
-from polyloom.mdh.kernel.print_expressions import literal, value_type
+from polyloom.mdh.print.values import literal, value_type
 
 
 @dataclass(frozen=True)

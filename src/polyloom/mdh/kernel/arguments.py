@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from polyloom.ir.host import Buffer, MdHom, used_buffers
 from polyloom.mdh.kernel.launch import Argument, BufferArgument, IntegerArgument, TemporaryArgument
-from polyloom.mdh.kernel.names import c_names
-from polyloom.mdh.kernel.print_expressions import memory_type
+from polyloom.mdh.print.names import c_names
+from polyloom.mdh.print.values import memory_type
 from polyloom.mdh.schedule.addresses import Buffers, known, names_used
 from polyloom.polyhedra.loops.tree import Name
 

@@ -15,7 +15,7 @@ from polyloom.ir.host import Combiner, Index, MdHom, View
 from polyloom.ir.types import ElementType
 from polyloom.mdh.kernel.arguments import Signature
 from polyloom.mdh.kernel.lines import Lines, Namer
-from polyloom.mdh.kernel.print_expressions import (
+from polyloom.mdh.print.values import (
     Leaves,
     expression_c,
     integer_c,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from polyloom.ir.types import ElementType
 from polyloom.mdh.kernel.loads import LocalCopy
-from polyloom.mdh.kernel.print_expressions import load_vector_of, value_type
 from polyloom.mdh.kernel.state import State, plus
+from polyloom.mdh.print.values import load_vector_of, value_type
 from polyloom.mdh.schedule.addresses import Access, row_length, scaled
 from polyloom.mdh.schedule.copy_plan import CopyPlan, is_turned
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, product_of, sum_of

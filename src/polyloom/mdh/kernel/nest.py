@@ -16,7 +16,6 @@ from polyloom.ir.host import Assignment, Buffer, HostProgram, Index, Nest, View
 from polyloom.ir.integers import names_in_tree
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.devices import DeviceKind, DeviceModel
-from polyloom.mdh.kernel.helpers import helper_functions
 from polyloom.mdh.kernel.launch import (
     Argument,
     BufferArgument,
@@ -26,8 +25,9 @@ from polyloom.mdh.kernel.launch import (
     Temporary,
     TemporaryArgument,
 )
-from polyloom.mdh.kernel.names import c_names
-from polyloom.mdh.kernel.print_expressions import (
+from polyloom.mdh.print.helpers import helper_functions
+from polyloom.mdh.print.names import c_names
+from polyloom.mdh.print.values import (
     Leaves,
     expression_c,
     integer_c,

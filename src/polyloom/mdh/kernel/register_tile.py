@@ -10,9 +10,9 @@ from itertools import product
 from polyloom.ir.host import View
 from polyloom.mdh.kernel.accumulators import Combining, Total
 from polyloom.mdh.kernel.loads import Place, Points
-from polyloom.mdh.kernel.print_expressions import literal, value_type
 from polyloom.mdh.kernel.state import Axis, Spot, State, conditions, plus
 from polyloom.mdh.kernel.stores import load_vector, store_results, store_vector
+from polyloom.mdh.print.values import literal, value_type
 from polyloom.mdh.schedule.addresses import ZERO
 from polyloom.mdh.schedule.tiling import TileFacts
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number

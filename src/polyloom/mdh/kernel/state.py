@@ -9,7 +9,7 @@ from polyloom.mdh.kernel.accumulators import Combining
 from polyloom.mdh.kernel.arguments import Signature
 from polyloom.mdh.kernel.lines import Lines, Namer
 from polyloom.mdh.kernel.loads import Place, Points
-from polyloom.mdh.kernel.print_expressions import integer_c
+from polyloom.mdh.print.values import integer_c
 from polyloom.mdh.schedule.tiling import TileFacts
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, names_in, sum_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from polyloom.ir.host import View
 from polyloom.ir.types import ElementType
 from polyloom.mdh.kernel.loads import Place
-from polyloom.mdh.kernel.print_expressions import store, value_type
 from polyloom.mdh.kernel.state import State, conditions
+from polyloom.mdh.print.values import store, value_type
 from polyloom.mdh.schedule.addresses import Access, access_of, scaled
 from polyloom.polyhedra.loops.tree import Number, names_in, sum_of
 

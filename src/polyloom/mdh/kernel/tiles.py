@@ -20,13 +20,13 @@ from dataclasses import dataclass, replace
 
 from polyloom.ir.host import View
 from polyloom.mdh.kernel.arguments import Signature
-from polyloom.mdh.kernel.helpers import helper_functions
 from polyloom.mdh.kernel.lines import INDENT, Lines, Namer
 from polyloom.mdh.kernel.loads import Points
 from polyloom.mdh.kernel.local_memory import declaration, located, write_copy
 from polyloom.mdh.kernel.register_tile import RegisterTile, Totals
 from polyloom.mdh.kernel.state import Axis, Spot, State, minimum, plus
 from polyloom.mdh.kernel.stores import STREAM
+from polyloom.mdh.print.helpers import helper_functions
 from polyloom.mdh.schedule.addresses import ZERO
 from polyloom.mdh.schedule.copy_plan import CopyPlan, copy_plan
 from polyloom.mdh.schedule.schedules import Schedule

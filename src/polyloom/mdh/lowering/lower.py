@@ -25,11 +25,11 @@ from polyloom.ir.types import ElementType
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.kernel.arguments import Signature, kernel_name, signature_of
 from polyloom.mdh.kernel.launch import Kernel, Launch, Temporary
-from polyloom.mdh.kernel.names import c_names
 from polyloom.mdh.kernel.nest import emit_nest
 from polyloom.mdh.kernel.tiles import Results, tile_kernel
 from polyloom.mdh.lowering.chunked_scans import emit_chunks
 from polyloom.mdh.lowering.sequential_nest import plain_nest
+from polyloom.mdh.print.names import c_names
 from polyloom.mdh.schedule.addresses import Buffers, names_used, reduced_dimensions
 from polyloom.mdh.schedule.legality import problems
 from polyloom.mdh.schedule.schedules import Schedule

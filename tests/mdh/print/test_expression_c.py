@@ -25,9 +25,10 @@ from polyloom.ir.expressions import (
 from polyloom.ir.scalar_functions.function import UNARY, UnaryFunction
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.devices import OpenDevice, choose_device, open_device
-from polyloom.mdh.kernel.helpers import helper_functions
 from polyloom.mdh.kernel.launch import Kernel
-from polyloom.mdh.kernel.print_expressions import (
+from polyloom.mdh.lowering.host_expressions import int_function
+from polyloom.mdh.print.helpers import helper_functions
+from polyloom.mdh.print.values import (
     Leaves,
     expression_c,
     integer_c,
@@ -37,7 +38,6 @@ from polyloom.mdh.kernel.print_expressions import (
     store,
     value_type,
 )
-from polyloom.mdh.lowering.host_expressions import int_function
 from polyloom.mdh.runtime.build import Builder
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
