@@ -58,6 +58,22 @@ def plain_nest(node: MdHom) -> Nest:
     )
 
 
+def term_names(node: MdHom) -> tuple[str, ...]:
+    """Return for each output what ``plain_nest`` calls the assignment of its term; none where it is repeated.
+
+    Prefixes that start anew at each point compute terms of earlier points again.
+    """
+    if _Builder(node).anew:
+        return ()
+    return _term_names(node)
+
+
+def _term_names(node: MdHom) -> tuple[str, ...]:
+    if len(node.terms) == 1:
+        return (node.name,)
+    return tuple(f"{node.name}_term{o}" for o in range(len(node.terms)))
+
+
 @dataclass(frozen=True)
 class _Level:
     """Consecutive reduced dimensions with one combiner, and the variables that they combine into."""
@@ -120,12 +136,15 @@ class _Builder:
         reads: Sequence[View] = (),
         condition: Expression | None = None,
         points: Sequence[IntExpression] | None = None,
+        term: int | None = None,
     ) -> Instance:
         """Add an assignment over all iterators and return its instance at the current point.
 
-        Its reads are the inputs, at the positions that they have, and then ``reads``.
+        Its reads are the inputs, at the positions that they have, and then ``reads``. ``term``: the output
+        whose term it brings in.
         """
-        name = f"{self.node.name}_{len(self.assignments)}"
+        names = _term_names(self.node)
+        name = f"{self.node.name}_{len(self.assignments)}" if term is None else names[term]
         iterators = self.node.iterators
         reads = (*self.node.inputs, *reads)
         self.assignments.append(
@@ -200,7 +219,7 @@ class _Builder:
     def _loop(self, k: int, body: Tree) -> Loop:
         """Return a loop over a dimension; one of a prefix that starts anew ends at the kept point."""
         iterator = self.node.iterators[k]
-        if k in self._anew():
+        if k in self.anew:
             end = Operation("<=", (Name(iterator), Name(self.kept_name(k))))
             return Loop(iterator=iterator, start=Number(0), condition=end, step=Number(1), body=body)
         condition = Operation("<", (Name(iterator), self.node.extents[k]))
@@ -226,25 +245,30 @@ class _Builder:
 
     def kept_name(self, k: int) -> str:
         """Return the iterator of a kept dimension; a prefix that starts anew has another one inside."""
-        return f"{self.node.iterators[k]}'" if k in self._anew() else self.node.iterators[k]
+        return f"{self.node.iterators[k]}'" if k in self.anew else self.node.iterators[k]
 
-    def _anew(self) -> tuple[int, ...]:
+    @property
+    def anew(self) -> tuple[int, ...]:
+        """Prefix dimensions each of whose points starts anew."""
         return self.dimensions(Order.PREFIX) if self.running is None and not self.scatters else ()
 
     def _mapped(self) -> Tree:
         """Return the body of an md_hom of ``++`` alone: terms are stored as they are."""
         kinds = [t.type for t in self.node.terms]
         if len(kinds) == 1 and self.node.finish[0] is None:
-            instances: Tree = (self.assign(self.node.outputs[0], self.node.terms[0]),)
+            instances: Tree = (self.assign(self.node.outputs[0], self.node.terms[0], term=0),)
             return self._guarded(self._if_written(instances))
         values = self.outputs("value", kinds)
-        pairs = zip(values, self.node.terms, strict=True)
-        computed = tuple(self.assign(v, t) for v, t in pairs)
-        return self._guarded((*computed, *self._if_written(self._stores(values, None))))
+        return self._guarded(self._if_written((*self.computed(values), *self._stores(values, None))))
+
+    def computed(self, into: Sequence[View]) -> Tree:
+        """Return the assignments of all terms."""
+        pairs = enumerate(zip(into, self.node.terms, strict=True))
+        return tuple(self.assign(view, term, term=o) for o, (view, term) in pairs)
 
     def _if_written(self, body: Tree) -> Tree:
         condition = self.node.written
-        for k in self._anew():
+        for k in self.anew:
             condition = condition and replace_name(condition, self.node.iterators[k], Name(self.kept_name(k)))
         return body if condition is None else (Branch(condition, body, ()),)
 
@@ -282,8 +306,7 @@ class _Builder:
         combiner = self.outermost
         into = self.node.outputs
         if combiner is None:
-            stores = [self.assign(v, t) for v, t in zip(into, self.node.terms, strict=True)]
-            return self._everywhere(tuple(stores))
+            return self._everywhere(self.computed(into))
         begin = () if self._starts_from_itself() else self._everywhere(self._first_values(combiner))
         result = _Result(self, combiner, "element", into)
         return (*begin, *self._everywhere(result.combine_term()))
@@ -354,10 +377,9 @@ class _Result:
         if len(self.values) == 1 and self.flag is None:
             operands = [Read(first, self.kinds[0]), node.terms[0]]
             value = _substituted(self.combiner.results[0], operands)
-            return (self.builder.assign(self.values[0], value, self.values),)
+            return (self.builder.assign(self.values[0], value, self.values, term=0),)
         terms = self.builder.outputs(f"{self.name}_term", self.kinds)
-        computed = tuple(self.builder.assign(v, t) for v, t in zip(terms, node.terms, strict=True))
-        return (*computed, *self.combine(terms, None))
+        return (*self.builder.computed(terms), *self.combine(terms, None))
 
     def combine(self, values: Sequence[View], flag: View | None) -> Tree:
         """Combine other variables into these; ``flag`` tells whether there is anything in them."""

@@ -193,6 +193,7 @@ class Parameter:
     """An array that the caller gives, row by row; ``constant``: it is not written.
 
     ``alone``: no other parameter has any of its elements (``restrict``), proved or checked by the caller.
+    ``scratch``: the caller only gives room; its elements are undefined before, and of no use after.
     """
 
     name: str
@@ -200,6 +201,7 @@ class Parameter:
     shape: tuple[IntExpression, ...]
     constant: bool = False
     alone: bool = True
+    scratch: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

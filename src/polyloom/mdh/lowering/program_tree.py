@@ -1,0 +1,298 @@
+"""A whole host program as one kernel tree: what one C function does.
+
+    for t in 0 .. T - 1:                 for t from 0 to T:
+      y = md_hom(f, (++, +)) (W, x)        parallel for i from 0 to n:
+      x := y                                 float32 sum in registers
+                                             sum = 0
+                                             for j from 0 to m:
+                                               sum = sum + W[i, j] * x[j]    # y(t, i, j)
+                                             y[i] = sum
+                                           parallel for c0 from 0 to n:
+                                             x[c0] = y[c0]
+
+Without a schedule an md_hom is its plain nest (``sequential_nest``), so every program has a tree. Outside of
+parallel loops the tree is sequential; a printer for a team of threads puts its barriers there.
+
+Not in the papers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from math import prod
+from typing import Any
+
+from polyloom.ir import expressions as scalar
+from polyloom.ir.expressions import Expression, ParameterValue, Read
+from polyloom.ir.host import (
+    Assignment,
+    Buffer,
+    Copy,
+    HostBranch,
+    HostLoop,
+    HostNode,
+    HostProgram,
+    Index,
+    MdHom,
+    Nest,
+    Role,
+    View,
+    uses,
+    walk_host,
+)
+from polyloom.ir.naming import Names
+from polyloom.ir.rebuild import Leaf, with_leaves
+from polyloom.mdh.lowering.sequential_nest import plain_nest, term_names
+from polyloom.mdh.tree.nodes import (
+    Array,
+    Code,
+    Compute,
+    For,
+    Function,
+    If,
+    Kind,
+    Load,
+    Parameter,
+    Space,
+    Statement,
+    Store,
+    Subscript,
+    counted,
+)
+from polyloom.mdh.tree.rewrite import rewritten
+from polyloom.polyhedra.loops.tree import (
+    Branch,
+    Instance,
+    IntExpression,
+    Loop,
+    Name,
+    Number,
+    Tree,
+    iterators_in,
+    sum_of,
+)
+
+LowerHom = Callable[[MdHom], Code | None]
+"""The scheduled form of an md_hom; None: its plain form. Names that it makes are no others of the program.
+
+Its stores of terms have ``Instance(term_names(hom)[output], iterators)``, in the md_hom's own iterators.
+"""
+
+STACK_BYTES = 4096
+"""A private array that is larger than this, or of unknown size, is not on a thread's stack."""
+
+
+def program_tree(program: HostProgram, lower_hom: LowerHom = lambda hom: None) -> Function:
+    """Return the kernel tree of a program, whose parameters may be known or left.
+
+    Arrays are the program's buffers by their names; those of ``Role.LOCAL`` are ``scratch``. The instances of
+    stores have the iterators of host loops in front. Errors: those of ``plain_nest``.
+    """
+    written = uses(program.body).written
+    return Function(
+        name=program.name,
+        parameters=tuple(_parameter(b, b.name in written) for b in program.buffers),
+        integers=tuple(p.name for p in program.parameters),
+        body=_Lowering(program, lower_hom).code(program.body),
+        context=program.context,
+        contracted=not program.strict,
+    )
+
+
+def _parameter(buffer: Buffer, written: bool) -> Parameter:
+    return Parameter(
+        name=buffer.name,
+        type=buffer.type,
+        shape=buffer.shape,
+        constant=not written,
+        scratch=buffer.role is Role.LOCAL,
+    )
+
+
+def _integers(program: HostProgram) -> Iterator[str]:
+    """Yield what a program calls its integers: parameters, and iterators of all loops."""
+    yield from (p.name for p in program.parameters)
+    for node in walk_host(program.body):
+        match node:
+            case HostLoop(iterator=iterator):
+                yield iterator
+            case MdHom(iterators=iterators):
+                yield from iterators
+            case Nest(iterators=iterators, body=body):
+                yield from iterators
+                yield from iterators_in(body)
+            case _:
+                pass
+
+
+Host = tuple[str, ...]
+"""The iterators of host loops around a place, outer ones first."""
+
+
+class _Lowering:
+    """Gives names to arrays and instances of the whole function while it is made."""
+
+    def __init__(self, program: HostProgram, lower_hom: LowerHom) -> None:
+        self.program = program
+        self.lower_hom = lower_hom
+        self.arrays = Names({*program.by_name, *_integers(program)})
+        self.statements = Names(set())
+        self.places = count()
+
+    def code(self, nodes: tuple[HostNode, ...], host: Host = ()) -> Code:
+        return tuple(statement for node in nodes for statement in self._node(node, host))
+
+    def _node(self, node: HostNode, host: Host) -> Code:
+        match node:
+            case HostLoop(iterator=iterator, start=start, condition=condition, step=step, body=body):
+                inner = self.code(body, (*host, iterator))
+                return (For(iterator=iterator, start=start, condition=condition, step=step, body=inner),)
+            case HostBranch(condition=condition, body=body, otherwise=otherwise):
+                return (If(condition, self.code(body, host), self.code(otherwise, host)),)
+            case MdHom():
+                return self._md_hom(node, host)
+            case Nest():
+                return _NestCode(self, node, next(self.places), host).code()
+            case Copy(source=source, target=target):
+                return self._copy(source, target)
+
+    def _copy(self, source: str, target: str) -> Code:
+        buffer = self.program.buffer(source)
+        names = [self.arrays.of(("copy", k), f"c{k}") for k in range(len(buffer.shape))]
+        here = tuple(map(Name, names))
+        store = Store(target, here, Compute(Read(0, buffer.type), (Load(source, here),)))
+        return _in_parallel(names, buffer.shape, (store,))
+
+    def _md_hom(self, hom: MdHom, host: Host) -> Code:
+        code, place = self.lower_hom(hom), next(self.places)
+        if code is None:
+            return _NestCode(self, plain_nest(hom), place, host, term_names(hom)).code()
+        return rewritten(code, lambda statement: (self._placed(statement, place, host),))
+
+    def _placed(self, statement: Statement, place: int, host: Host) -> Statement:
+        if not isinstance(statement, Store) or statement.instance is None:
+            return statement
+        done = statement.instance
+        return replace(statement, instance=self.instance(place, done.statement, done.arguments, host))
+
+    def instance(
+        self, place: int, statement: str, arguments: tuple[IntExpression, ...], host: Host
+    ) -> Instance:
+        """Return an instance of the whole program: host iterators in front, no two places by one name."""
+        name = self.statements.of((place, statement), statement)
+        return Instance(name, (*map(Name, host), *arguments))
+
+
+def _in_parallel(iterators: Sequence[str], extents: Sequence[IntExpression], code: Code) -> Code:
+    for name, extent in zip(reversed(iterators), reversed(extents), strict=True):
+        code = (counted(name, extent, code, kind=Kind.GROUP),)
+    return code
+
+
+@dataclass(frozen=True, eq=False)
+class _NestCode:
+    """A nest at one place of a program; ``terms``: the assignments that are instances, None for all."""
+
+    lowering: _Lowering
+    node: Nest
+    place: int
+    host: Host
+    terms: tuple[str, ...] | None = None
+
+    def code(self) -> Code:
+        """Return parallel loops over the extents, with private arrays and the body inside."""
+        private = tuple(map(self._private, self.node.private))
+        return _in_parallel(self.node.iterators, self.node.extents, (*private, *self._tree(self.node.body)))
+
+    def _private(self, buffer: Buffer) -> Array:
+        return Array(name=self.array(buffer.name), type=buffer.type, shape=buffer.shape, space=_space(buffer))
+
+    def array(self, name: str) -> str:
+        """Return what a buffer of the program, or of the nest, is called."""
+        if all(b.name != name for b in self.node.private):
+            return name
+        return self.lowering.arrays.of((self.place, name), name.replace("'", ""))
+
+    def _tree(self, tree: Tree) -> Code:
+        return tuple(map(self._statement, tree))
+
+    def _statement(self, node: Loop | Branch | Instance) -> Statement:
+        match node:
+            case Loop(iterator=iterator, start=start, condition=condition, step=step, body=body):
+                inner = self._tree(body)
+                return For(iterator=iterator, start=start, condition=condition, step=step, body=inner)
+            case Branch(condition=condition, body=body, otherwise=otherwise):
+                return If(condition, self._tree(body), self._tree(otherwise))
+            case Instance(statement=statement, arguments=arguments):
+                return _At(self, self._assignment(statement), arguments).code()
+
+    def _assignment(self, name: str) -> Assignment:
+        return next(a for a in self.node.assignments if a.name == name)
+
+    def instance(self, name: str, arguments: tuple[IntExpression, ...]) -> Instance | None:
+        """Return which instance of the program an assignment carries out; None for another step."""
+        if self.terms is not None and name not in self.terms:
+            return None
+        return self.lowering.instance(self.place, name, arguments, self.host)
+
+
+@dataclass(frozen=True, eq=False)
+class _At:
+    """One instance of an assignment: its iterators have the values ``arguments``."""
+
+    nest: _NestCode
+    assignment: Assignment
+    arguments: tuple[IntExpression, ...]
+
+    def code(self) -> Statement:
+        name, target, condition = self.assignment.name, self.assignment.target, self.assignment.condition
+        value, done = self.compute(self.assignment.value), self.nest.instance(name, self.arguments)
+        store = Store(self.nest.array(target.buffer), self.subscripts(target), value, done)
+        return store if condition is None else If(self.compute(condition), (store,))
+
+    def subscripts(self, view: View) -> tuple[Subscript, ...]:
+        return tuple(map(self._subscript, view.indices))
+
+    def _subscript(self, index: Index | Expression) -> Subscript:
+        if not isinstance(index, Index):
+            return self.compute(index)
+        terms = [(c, a) for c, a in zip(index.coefficients, self.arguments, strict=True) if c]
+        return sum_of([*terms, (1, index.offset)])
+
+    def compute(self, expression: Expression) -> Compute:
+        """Return a scalar function with what it loads, each element once, and the integers in it."""
+        loads: list[Load] = []
+        integers: list[IntExpression] = []
+
+        def leaf(part: Leaf) -> Expression:
+            match part:
+                case Read(position=k, type=kind):
+                    view = self.assignment.reads[k]
+                    load = Load(self.nest.array(view.buffer), self.subscripts(view))
+                    return Read(_position(loads, load), kind)
+                case scalar.Iterator(dimension=k, type=kind):
+                    return scalar.Iterator(_position(integers, self.arguments[k]), kind)
+                case ParameterValue(name=name, type=kind):
+                    return scalar.Iterator(_position(integers, Name(name)), kind)
+                case _:
+                    return part
+
+        made = with_leaves(expression, leaf)
+        return Compute(made, tuple(loads), tuple(integers))
+
+
+def _position(known: list[Any], wanted: object) -> int:
+    if wanted not in known:
+        known.append(wanted)
+    return known.index(wanted)
+
+
+def _space(buffer: Buffer) -> Space:
+    """Return where a private array lies: one that is large is a thread's own, but not on its stack."""
+    if not buffer.shape:
+        return Space.REGISTER
+    sizes = [extent.value for extent in buffer.shape if isinstance(extent, Number)]
+    fits = len(sizes) == len(buffer.shape) and prod(sizes) * buffer.type.size <= STACK_BYTES
+    return Space.PRIVATE if fits else Space.GROUP
