@@ -14,38 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from polyloom.ir.evaluation import arithmetic
-from polyloom.ir.expressions import (
-    Binary,
-    BinaryOp,
-    Compare,
-    Constant,
-    Convert,
-    Expression,
-    ParameterValue,
-    Read,
-    Select,
-    Unary,
-    UnaryOp,
-)
-from polyloom.ir.expressions import Iterator as IteratorValue
+from polyloom.ir.evaluation.python_text import Known, Leaves, integer_text
+from polyloom.ir.expressions import Expression
 from polyloom.ir.host import Assignment, Index, Nest, View
-from polyloom.ir.scalar_functions.function import BinaryFunction, UnaryFunction
-from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops.tree import (
-    Branch,
-    Instance,
-    IntExpression,
-    Loop,
-    Name,
-    Number,
-    Operation,
-    Tree,
-    sum_of,
-)
+from polyloom.polyhedra.loops.tree import Branch, Instance, IntExpression, Loop, Tree, sum_of
 
 NDArray = npt.NDArray[Any]
 Arrays = Mapping[str, NDArray]
@@ -60,20 +34,20 @@ def serial_function(node: Nest) -> Serial:
     """
     writer = _Writer(node)
     text = "\n".join(writer.lines())
-    found: dict[str, Any] = dict(writer.known)
+    found: dict[str, Any] = {**writer.known.names, "inside": _inside}
     exec(compile(text, f"<{node.name}>", "exec"), found)
     run: Serial = found["run"]
     return run
 
 
 class _Writer:
-    """Writes the function; ``known`` collects what its text calls."""
+    """Writes the function; ``known`` is what its text calls."""
 
     def __init__(self, node: Nest) -> None:
         self.node = node
         self.bound = {*node.iterators}
         self.free: dict[str, str] = {}
-        self.known: dict[str, Any] = {"quotient": _quotient, "remainder": _remainder, "inside": _inside}
+        self.known = Known()
         self.variables: dict[str, str] = {}
         self.assignments = {a.name: a for a in node.assignments}
 
@@ -126,25 +100,13 @@ class _Writer:
         yield f"{indent}{array}[place] = value"
 
     def _integer(self, expression: IntExpression) -> str:
-        match expression:
-            case Number(value=value):
-                return f"({value})"
-            case Name(name=name):
-                return self.named(name)
-            case Operation(operator=operator, operands=operands):
-                return _operation(operator, [self._integer(o) for o in operands])
+        return integer_text(expression, self.named)
 
     def named(self, name: str) -> str:
         """Return the variable of an iterator, a parameter or a host iterator."""
         if name not in self.bound:
             self.free[name] = self._variable(name)
         return self._variable(name)
-
-    def object(self, value: Any) -> str:
-        """Return the name under which the text calls a function, or speaks of a value."""
-        name = f"f{len(self.known)}"
-        self.known[name] = value
-        return name
 
 
 class _At:
@@ -167,69 +129,15 @@ class _At:
 
     def value(self, expression: Expression) -> str:
         """Return a scalar function; a choice evaluates one side only."""
-        match expression:
-            case Read(position=k):
-                view = self.assignment.reads[k]
-                return f"{self.writer._variable(f'{view.buffer}[]')}[{self.place(view)}]"
-            case Constant(value=x, type=kind):
-                return self.writer.object(arithmetic.constant(x, kind)[()])
-            case ParameterValue(name=name, type=kind):
-                return f"{self._conversion(kind)}({self.writer.named(name)})"
-            case IteratorValue(dimension=k, type=kind):
-                return f"{self._conversion(kind)}({self.writer._integer(self.arguments[k])})"
-            case Convert(type=kind, operand=a):
-                return f"{self._conversion(kind)}({self.value(a)})"
-            case Select(condition=c, then=a, otherwise=b):
-                return f"({self.value(a)} if {self.value(c)} else {self.value(b)})"
-            case Compare(op=compare, left=a, right=b):
-                return f"({self.value(a)} {compare.value} {self.value(b)})"
-            case Unary(op=UnaryOp.NOT, operand=a):
-                return f"(not {self.value(a)})"
-            case Unary(op=op, operand=a):
-                return f"{self._unary(op, a.type)}({self.value(a)})"
-            case Binary(op=binary, left=a, right=b) if binary in _DIRECT:
-                return f"({self.value(a)} {binary.name} {self.value(b)})"
-            case Binary(op=binary, left=a, right=b):
-                return f"{self._binary(binary, a.type)}({self.value(a)}, {self.value(b)})"
+        writer = self.writer
+        return writer.known.value(
+            expression,
+            Leaves(self._read, lambda k: writer._integer(self.arguments[k]), writer.named),
+        )
 
-    def _conversion(self, kind: ElementType) -> str:
-        return self.writer.object(lambda a: arithmetic.convert(np.asarray(a), kind)[()])
-
-    def _unary(self, op: UnaryFunction, kind: ElementType) -> str:
-        return self.writer.object(lambda a: arithmetic.unary(op, np.asarray(a), kind)[()])
-
-    def _binary(self, op: BinaryFunction, kind: ElementType) -> str:
-        def both(a: Any, b: Any) -> Any:
-            return arithmetic.binary(op, np.asarray(a), np.asarray(b), kind)[()]
-
-        return self.writer.object(both)
-
-
-_DIRECT = frozenset({BinaryOp.ADD, BinaryOp.SUBTRACT, BinaryOp.MULTIPLY, BinaryOp.AND, BinaryOp.OR})
-_FUNCTIONS = {"/": "quotient", "%": "remainder", "min": "min", "max": "max"}
-
-
-def _operation(operator: str, operands: list[str]) -> str:
-    if operator in _FUNCTIONS:
-        return f"{_FUNCTIONS[operator]}({', '.join(operands)})"
-    if operator == "?":
-        condition, then, otherwise = operands
-        return f"({then} if {condition} else {otherwise})"
-    if len(operands) == 1:
-        return f"({operator} {operands[0]})"
-    return f"({f' {_SIGNS.get(operator, operator)} '.join(operands)})"
-
-
-_SIGNS = {"floor": "//"}
-
-
-def _quotient(a: int, b: int) -> int:
-    down = a // b
-    return down + 1 if down * b != a and (a < 0) != (b < 0) else down
-
-
-def _remainder(a: int, b: int) -> int:
-    return a - b * _quotient(a, b)
+    def _read(self, position: int) -> str:
+        view = self.assignment.reads[position]
+        return f"{self.writer._variable(f'{view.buffer}[]')}[{self.place(view)}]"
 
 
 def _inside(who: str, buffer: str, place: tuple[int, ...], shape: tuple[int, ...]) -> None:
