@@ -1,4 +1,4 @@
-"""Boxes of instances and of elements under a layout: what the guess of its cycles rests on."""
+"""Boxes of instances and of elements under a layout: what the estimate of its cycles rests on."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Candidates: mappings that are compiled and priced, and the search among them.
 
-Layouts come ranked by a guess (``search``). The best ones are compiled with default ports; from the best of
-these, ports are changed one at a time. Whatever is legal is decided by the checks that every map passes: a
-candidate that they refuse is dropped.
+Layouts come ranked by a rough estimate (``search``). The best ones are compiled with default ports; from the
+best of these, ports are changed one at a time. Whatever is legal is decided by the checks that every map
+passes: a candidate that they refuse is dropped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from polyloom.wafer.placement.plan import (
     neighbours,
     placement_text,
     plan_text,
-    telling_neighbours,
+    distinct_neighbours,
 )
 from polyloom.wafer.placement.rectangles import rectangle_of
 from polyloom.wafer.placement.search import Ranked
@@ -37,14 +37,14 @@ Pricer = Callable[[Program, LairMap], float]
 class SearchOptions:
     """How many layouts are compiled, with more effort, with ports varied, and how many maps at most.
 
-    ``least``: of the layouts, whatever their guess. ``hopeless``: a layout is not compiled if its guess is
-    so many times the best estimate. A program of n statements takes n times as long to compile, so fewer of
-    its maps are.
+    ``least``: of the layouts, whatever their estimate. ``cutoff``: a layout is not compiled if its estimate
+    is more than so many times the cycles of the best one that was compiled. A program of n statements takes n
+    times as long to compile, so fewer of its maps are.
     """
 
     layouts: int = 16
     least: int = 3
-    hopeless: float = 1.35
+    cutoff: float = 1.35
     retried: int = 3
     refined: int = 2
     compiled: int = 60
@@ -114,7 +114,7 @@ def compare(
 ) -> tuple[Candidate, ...]:
     """Return all mappings that were compiled, in that order, refused ones among them.
 
-    ``ranked``: layouts, those with the best guess first.
+    ``ranked``: layouts, those with the best estimate first.
     """
     search = _Search(problem, pricer, options)
     found = _layouts(search, ranked)
@@ -124,7 +124,7 @@ def compare(
         plans += _legal_ports(search, [plan for plan, candidate in plans if not _was_too_hard(candidate)])
     best = sorted((p for p in plans if p[1].refusal is None), key=lambda p: p[1].cycles)
     for plan, candidate in best[: options.refined]:
-        if candidate.cycles < options.hopeless * min(c.cycles for c in search.seen.values()):
+        if candidate.cycles < options.cutoff * min(c.cycles for c in search.seen.values()):
             _refine(search, plan, candidate)
     return tuple(search.seen.values())
 
@@ -140,10 +140,10 @@ def by_placement(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
 
 
 def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tuple[Plan, Candidate]]]:
-    """Compile the best layouts with default ports, until what is left is too far behind by its guess.
+    """Compile the best layouts with default ports, until the estimates of those that are left are too high.
 
-    Among them are some with at most one class on an axis: isl can do with those, and knows better than the
-    guess. It is their turn now and then once isl has given up on others, and at the end.
+    Among them are some with at most one class on an axis, whose sets isl can compute: they are tried now and
+    then once isl has given up on others, and at the end.
     """
     found: list[tuple[Ranked, tuple[Plan, Candidate]]] = []
     best, hard, simple = float("inf"), 0, 0
@@ -151,10 +151,10 @@ def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tu
     while left and len(found) < search.options.layouts:
         is_last = len(found) == search.options.layouts - 1 and not simple
         r = _next(left, simple=is_last or hard > 1 + 2 * simple)
-        if len(found) >= search.options.least and r.guess.cycles > search.options.hopeless * best:
+        if len(found) >= search.options.least and r.estimate.cycles > search.options.cutoff * best:
             break
         left.remove(r)
-        plan = first_plan(search.problem, rectangle_of(search.problem, r.places), r.places, r.guess.waits)
+        plan = first_plan(search.problem, rectangle_of(search.problem, r.places), r.places, r.estimate.waits)
         candidate = search.tried(plan)
         found.append((r, (plan, candidate)))
         best = min(best, candidate.cycles)
@@ -168,15 +168,15 @@ def _next(left: Sequence[Ranked], *, simple: bool) -> Ranked:
     return next((r for r in left if not (simple and r.digits)), left[0])
 
 
-_MOST_ALIKE = 2
+_MOST_OF_ONE_ESTIMATE = 2
 
 
 def _varied(ranked: Sequence[Ranked]) -> Iterator[Ranked]:
-    """Yield layouts in their order, of those with the same guess a few: mostly they mirror each other."""
+    """Yield layouts in their order, at most two of the same estimate: most of them mirror each other."""
     counts: Counter[float] = Counter()
     for r in ranked:
-        counts[r.guess.cycles] += 1
-        if counts[r.guess.cycles] <= _MOST_ALIKE:
+        counts[r.estimate.cycles] += 1
+        if counts[r.estimate.cycles] <= _MOST_OF_ONE_ESTIMATE:
             yield r
 
 
@@ -192,7 +192,7 @@ def _retry_hard(
     for ranked, (plan, candidate) in tried:
         best = min(best, candidate.cycles)
         if _was_too_hard(candidate):
-            hard.append((ranked.digits, ranked.guess.cycles, plan))
+            hard.append((ranked.digits, ranked.estimate.cycles, plan))
     for _, expected, plan in sorted(hard, key=lambda entry: entry[:2])[: search.options.retried]:
         if expected < best:
             again = search.tried(plan, _MORE, again=True)
@@ -216,7 +216,7 @@ def _refine(search: _Search, plan: Plan, candidate: Candidate) -> None:
     improved = True
     while improved and not search.is_full():
         improved = False
-        for other in telling_neighbours(search.problem, plan):
+        for other in distinct_neighbours(search.problem, plan):
             if search.is_full():
                 return
             tried = search.tried(other, candidate.effort)

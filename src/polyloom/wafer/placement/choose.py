@@ -1,8 +1,8 @@
 """Automatic mapping: what a map leaves open is chosen, by the cycles that compiled code is estimated to take.
 
-What may move is decided first, then layouts are ranked by a guess (``search``), and the best are compiled and
-compared (``candidates``). Source: dtg_codegen, Sec. 4.1.2 (a direction); the choice of a placement is its
-future work.
+What may move is decided first, then layouts are ranked by a rough estimate (``search``), and the best are
+compiled and compared (``candidates``). Source: dtg_codegen, Sec. 4.1.2 (a direction); the choice of a
+placement is its future work.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from polyloom.wafer.mapping.reader import Given, mapping_of, read_given, read_ma
 from polyloom.wafer.placement.boxes import Movement
 from polyloom.wafer.placement.candidates import Candidate, Pricer, SearchOptions, by_placement, compare
 from polyloom.wafer.placement.coordinates import Place
-from polyloom.wafer.placement.cost.estimate import Guess, Guesser
+from polyloom.wafer.placement.cost.estimate import LayoutEstimate, LayoutEstimator
 from polyloom.wafer.placement.fixed import place_of
 from polyloom.wafer.placement.layouts import Directions
 from polyloom.wafer.placement.operands import streamed_inputs
@@ -137,9 +137,9 @@ def _listed(names: Sequence[str], one: str, several: str) -> str:
 
 
 def _fitting(problem: Problem, limit: tuple[int, int], machine: Machine) -> list[Ranked]:
-    """Return the layouts that fit in memory by their guess. Raises Unsupported ``placement-memory``."""
+    """Return the layouts that are estimated to fit in memory. Raises Unsupported ``placement-memory``."""
     ranked = _ranked(problem, limit, machine)
-    fitting = [r for r in ranked if r.guess.bytes <= machine.memory_bytes]
+    fitting = [r for r in ranked if r.estimate.bytes <= machine.memory_bytes]
     if not fitting:
         raise Unsupported(_no_room(problem, ranked, limit, machine))
     return fitting
@@ -158,12 +158,12 @@ def _ranked(problem: Problem, limit: tuple[int, int], machine: Machine) -> list[
     def with_known(places: tuple[Place, ...]) -> tuple[Place, ...]:
         return tuple(known.get(n, place) for n, place in enumerate(places))
 
-    model = Guesser(program, problem.movement, machine, problem.chooses_triggers)
+    model = LayoutEstimator(program, problem.movement, machine, problem.chooses_triggers)
 
-    def guesser(places: tuple[Place, ...]) -> Guess:
-        return model.guess(with_known(places))
+    def estimator(places: tuple[Place, ...]) -> LayoutEstimate:
+        return model.estimate(with_known(places))
 
-    found = rank_layouts(directions, limit, guesser, machine.memory_bytes)
+    found = rank_layouts(directions, limit, estimator, machine.memory_bytes)
     if not given.placement and not given.inputs and not given.outputs:
         found = without_transposes(found)
     return [replace(r, places=with_known(r.places)) for r in found]
@@ -207,9 +207,9 @@ def _not_affine(given: Given, statement: Statement) -> Diagnostic:
 def _no_room(
     problem: Problem, ranked: Sequence[Ranked], limit: tuple[int, int], machine: Machine
 ) -> Diagnostic:
-    best = min(ranked, key=lambda r: r.guess.bytes)
-    tensor, size = max(best.guess.memory, key=lambda pair: pair[1])
-    rows = "\n".join(f"{name:<24}{count:>10} bytes" for name, count in best.guess.memory)
+    best = min(ranked, key=lambda r: r.estimate.bytes)
+    tensor, size = max(best.estimate.memory, key=lambda pair: pair[1])
+    rows = "\n".join(f"{name:<24}{count:>10} bytes" for name, count in best.estimate.memory)
     span = problem.given.entries["size"].span if "size" in problem.given.entries else None
     return error(
         "placement-memory",

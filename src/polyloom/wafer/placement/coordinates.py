@@ -16,7 +16,7 @@ class Tile:
     """``step * floor((expression - low) / size)``, an expression of a statement's iterators.
 
     ``low``, ``high``: the least and greatest value of the expression on the domain. With a ``cycle``, values
-    are dealt out instead: ``step * ((expression - low) mod cycle)``.
+    are distributed cyclically instead: ``step * ((expression - low) mod cycle)``.
     """
 
     expression: Affine

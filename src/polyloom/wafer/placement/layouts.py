@@ -17,35 +17,35 @@ AXES = (0, 1)
 
 @dataclass(frozen=True)
 class Tiling:
-    """A class along an axis (0: x, 1: y), ``size`` values to a tile; ``dealt``: dealt out, not in blocks."""
+    """A class along an axis (0: x, 1: y), ``size`` values to a tile; ``cyclic``: not in blocks."""
 
     axis: int
     size: int
-    dealt: bool = False
+    cyclic: bool = False
 
     def cycle(self, extent: int) -> int:
-        """Return the number of PEs that values are dealt out to; 0 for blocks."""
-        return -(-extent // self.size) if self.dealt else 0
+        """Return the number of PEs over which values are distributed cyclically; 0 for blocks."""
+        return -(-extent // self.size) if self.cyclic else 0
 
 
 @dataclass(frozen=True)
 class Layout:
     """``tilings``: class number to tiling, by number; the other classes are not split.
 
-    ``slanted``: tile sizes of the directions that are no plain iterator, by statement number and axis.
+    ``skewed``: tile sizes of the directions that are no plain iterator, by statement number and axis.
     """
 
     tilings: tuple[tuple[int, Tiling], ...] = ()
-    slanted: tuple[tuple[tuple[int, int], int], ...] = ()
+    skewed: tuple[tuple[tuple[int, int], int], ...] = ()
 
     def tiling(self, number: int) -> Tiling | None:
         """Return the tiling of a class."""
         return dict(self.tilings).get(number)
 
     @property
-    def dealt(self) -> int:
-        """Number of classes that are dealt out."""
-        return sum(t.dealt for _, t in self.tilings)
+    def cyclic(self) -> int:
+        """Number of classes that are distributed cyclically."""
+        return sum(t.cyclic for _, t in self.tilings)
 
     def changed(self, number: int, tiling: Tiling | None) -> Layout:
         """Return the layout with another tiling of one class."""
@@ -68,15 +68,15 @@ class Directions:
         return find_classes(self.program)
 
     @cached_property
-    def dealable(self) -> frozenset[int]:
-        """The classes that may be dealt out to PEs, for each of which ``x[2*w + 3*r]`` then needs less of x.
+    def cyclic_classes(self) -> frozenset[int]:
+        """The classes that may be distributed cyclically: ``x[2*w + 3*r]`` then needs less of x on each PE.
 
         The other iterators step over elements there: those of one ``r`` have the same remainder. What has a
         direction is cut in blocks.
         """
-        return frozenset() if self.given else frozenset(self._dealable())
+        return frozenset() if self.given else frozenset(self._cyclic_classes())
 
-    def _dealable(self) -> Iterator[int]:
+    def _cyclic_classes(self) -> Iterator[int]:
         for (number, k), c in self.classes.of.items():
             for access in self.program.statements[number].reads:
                 for index in access.indices:
@@ -84,7 +84,7 @@ class Directions:
                     if index.coefficients[k] and math.gcd(*others) > 1:
                         yield c
 
-    def slanted(self) -> Iterator[tuple[int, int, Affine]]:
+    def skewed(self) -> Iterator[tuple[int, int, Affine]]:
         """Yield the directions that are no plain iterator and no constant: statement, axis, expression."""
         for number, pair in self.given.items():
             for axis in AXES:
@@ -147,16 +147,16 @@ def _coordinate(
     axis: int,
 ) -> Coordinate:
     statement = directions.program.statements[number]
-    for (n, a), size in layout.slanted:
+    for (n, a), size in layout.skewed:
         if (n, a) == (number, axis):
-            return Coordinate((_slanted(statement, directions.given[number][axis], size),))
+            return Coordinate((_skewed(statement, directions.given[number][axis], size),))
     tiles = tuple(_tiles(directions.classes, layout, steps, statement, number, axis))
     if tiles:
         return Coordinate(tiles)
     return Coordinate((), _where_operands_are(directions.program, before, statement, axis))
 
 
-def _slanted(statement: Statement, expression: Affine, size: int) -> Tile:
+def _skewed(statement: Statement, expression: Affine, size: int) -> Tile:
     return Tile(expression, *range_of(expression, statement.domain), size)
 
 

@@ -117,8 +117,8 @@ def neighbours(problem: Problem, plan: Plan) -> Iterator[Plan]:
                 yield replace(plan, outputs=_with(plan.outputs, n, changed))
 
 
-def telling_neighbours(problem: Problem, plan: Plan) -> Iterator[Plan]:
-    """Yield those of ``neighbours`` whose cycles may be others, and of several that are alike the first.
+def distinct_neighbours(problem: Problem, plan: Plan) -> Iterator[Plan]:
+    """Yield those of ``neighbours`` whose cycles may differ, and of several with the same cycles the first.
 
     From which of two opposite sides a stream comes changes nothing, nor in which order results leave; nor
     where in an order those dimensions stand of which a line has one index only.
@@ -128,7 +128,7 @@ def telling_neighbours(problem: Problem, plan: Plan) -> Iterator[Plan]:
     yield from _swapped(problem, plan)
     if problem.chooses_inputs:
         for n, (name, port) in enumerate(plan.inputs):
-            for changed in _telling_orders(port, _line_extents(problem, plan.places, name, port)):
+            for changed in _distinct_orders(port, _line_extents(problem, plan.places, name, port)):
                 yield replace(plan, inputs=_with(plan.inputs, n, changed))
     if problem.chooses_outputs:
         for n, (_, port) in enumerate(plan.outputs):
@@ -175,7 +175,7 @@ def _other_orders(port: Port) -> Iterator[Port]:
     return (replace(port, order=order) for order in _orders(len(port.order)) if order != port.order)
 
 
-def _telling_orders(port: Port, extents: Sequence[int]) -> Iterator[Port]:
+def _distinct_orders(port: Port, extents: Sequence[int]) -> Iterator[Port]:
     seen = {_ordered(port, extents)}
     for other in _other_orders(port):
         ordered = _ordered(other, extents)

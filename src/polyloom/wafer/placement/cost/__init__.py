@@ -1,1 +1,1 @@
-"""What a placement is expected to cost: guesses without sets, and prices of compiled code."""
+"""What a placement is expected to cost: estimates without sets, and prices of compiled code."""

@@ -1,4 +1,4 @@
-"""A first guess of a layout's cycles by box arithmetic: it ranks thousands of layouts before any is compiled.
+"""A first estimate of a layout's cycles by box arithmetic: it ranks thousands of layouts, and compiles none.
 
 What a PE does is a box of instances: its extents are the tile sizes. Boxes give the work, the elements that
 arrive, what is sent and the memory. The compiled code of the best few is priced by ``model``.
@@ -24,7 +24,7 @@ from polyloom.wafer.placement.cost.results import result_cycles
 
 
 @dataclass(frozen=True)
-class Guess:
+class LayoutEstimate:
     """``memory``: the local arrays of a PE in bytes, by tensor; ``pes``: size of the rectangle.
 
     ``waits``: the statements whose streams are best stored first.
@@ -52,8 +52,8 @@ class _Driven:
 
 
 @dataclass(frozen=True, eq=False)
-class Guesser:
-    """Guesses what layouts of a program cost. ``may_wait``: whether streams may be stored for statements."""
+class LayoutEstimator:
+    """Estimates what layouts of a program cost. ``may_wait``: streams may be stored."""
 
     program: Program
     movement: Movement
@@ -69,7 +69,7 @@ class Guesser:
         """The positions of the reads that may drive each statement."""
         return tuple(tuple(_drivers(self.program, s, self.movement)) for s in self.program.statements)
 
-    def guess(self, places: Sequence[Place]) -> Guess:
+    def estimate(self, places: Sequence[Place]) -> LayoutEstimate:
         """Return what a layout might cost, with streams that drive statements or stored ones.
 
         What does not fit in memory is not the better one.
@@ -81,8 +81,8 @@ class Guesser:
             result_cycles(self.program, statement, place, places, self.movement, self.machine)
             for statement, place in zip(self.program.statements, places, strict=True)
         )
-        guesses = [self._guess(places, driven, chosen, results) for chosen in dict.fromkeys(((), waits))]
-        return min(guesses, key=lambda g: (g.bytes > self.machine.memory_bytes, g.cycles))
+        estimates = [self._estimate(places, driven, chosen, results) for chosen in dict.fromkeys(((), waits))]
+        return min(estimates, key=lambda each: (each.bytes > self.machine.memory_bytes, each.cycles))
 
     def _may_wait(self, statement: Statement, place: Place, driven: _Driven) -> bool:
         """Whether the stream may be stored instead: it does a task's work element by element.
@@ -97,13 +97,13 @@ class Guesser:
         together = self._costs.together(statement, local_box(statement, place.x, place.y))
         return together < (driven.cycles - stored) / 2
 
-    def _guess(
+    def _estimate(
         self,
         places: Sequence[Place],
         drivers: Sequence[_Driven | None],
         waits: tuple[str, ...],
         results: float,
-    ) -> Guess:
+    ) -> LayoutEstimate:
         statements = self.program.statements
         driven = [None if s.name in waits else by for s, by in zip(statements, drivers, strict=True)]
         width, height = extent_of(places)
@@ -113,7 +113,7 @@ class Guesser:
             cycles += self._costs.together(statement, box) if by is None else by.cycles
         cycles += sum(self._stream_cycles(name, places, driven) for name in self.movement.streamed)
         memory = tuple(_memory(self.program, places, self.movement, waits))
-        return Guess(cycles + width + height, memory, width * height, waits)
+        return LayoutEstimate(cycles + width + height, memory, width * height, waits)
 
     def _driven(self, number: int, place: Place) -> _Driven | None:
         """Return the stream that drives a statement for the fewest cycles; None where none can."""

@@ -1,7 +1,7 @@
 """What becomes of a result under a layout, in cycles: added up across PEs, moved to its readers, sent away.
 
-Slices of tensors are compared: what a PE computes of a tensor with what the same PE reads of it. A guess by
-box arithmetic, as ``estimate``; the routes and the code of the chosen layouts are made elsewhere.
+Slices of tensors are compared: what a PE computes of a tensor with what the same PE reads of it. An estimate
+by box arithmetic, as ``estimate``; the routes and the code of the chosen layouts are made elsewhere.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The guess that ranks layouts before any is compiled: boxes, drivers, moves; what follows for the choice."""
+"""The estimate by which layouts are ranked before any is compiled: boxes, drivers, moves, choices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from polyloom.wafer.placement.candidates import SearchOptions
 from polyloom.wafer.placement.choose import Choice
 from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile, unit
 from polyloom.wafer.placement.cost.boxes import BoxCosts
-from polyloom.wafer.placement.cost.estimate import Guesser
+from polyloom.wafer.placement.cost.estimate import LayoutEstimator
 from polyloom.wafer.placement.cost.model import estimated_cycles
 from polyloom.wafer.placement.fixed import place_of
 from polyloom.wafer.program.wafer_program import compile_program
@@ -32,14 +32,14 @@ def tiled(rank: int, k: int, extent: int, size: int) -> Coordinate:
 
 
 @pytest.mark.parametrize("layer", [x for x in layers() if x.name in SHOWN], ids=lambda x: x.name)
-def test_a_guess_is_of_the_size_of_the_estimate(layer: Layer) -> None:
+def test_the_first_estimate_is_of_the_size_of_the_price(layer: Layer) -> None:
     program = layer.program()
     mapping = layer.mapping(program)
     movement = Movement(tuple(mapping.inputs), tuple(mapping.outputs), mapping.sparse)
     places = [place_of(s, mapping.placement[s.name]) for s in program.statements]
     compiled = compile_program(analyse_layer(program, mapping, SimdOptions(machine=CS2)), CS2)
-    guess = Guesser(program, movement, CS2, may_wait=False).guess(places)
-    assert 0.4 < guess.cycles / estimated_cycles(compiled) < 1.3
+    estimate = LayoutEstimator(program, movement, CS2, may_wait=False).estimate(places)
+    assert 0.4 < estimate.cycles / estimated_cycles(compiled) < 1.3
 
 
 def box(*counts: int) -> LocalBox:
@@ -65,18 +65,18 @@ STRIDED = """lair conv(): float16 x[21], float16 W[4] -> float16 y[8]
 { all (w, r) in (8, 4) y[w] += x[2*w + r] * W[r] }"""
 
 
-def test_what_is_dealt_out_meets_fewer_elements() -> None:
+def test_cyclic_tiles_need_fewer_elements() -> None:
     """Of one parity of ``r``, ``x[2*w + r]`` is every other element; of a block of ``r`` it is each."""
     conv = read_program(STRIDED).statements[0]
     blocks = local_box(conv, Coordinate((Tile(unit(2, 1), 0, 3, 2),)))
-    dealt = local_box(conv, Coordinate((Tile(unit(2, 1), 0, 3, 2, cycle=2),)))
+    cyclic = local_box(conv, Coordinate((Tile(unit(2, 1), 0, 3, 2, cycle=2),)))
     assert (blocks.counts, blocks.steps) == ((8, 2), (1, 1))
-    assert (dealt.counts, dealt.steps) == ((8, 2), (1, 2))
-    assert [used_elements(conv.reads[0], b) for b in (blocks, dealt)] == [16, 9]
-    assert [elements(conv.reads[0], b) for b in (blocks, dealt)] == [16, 17]
+    assert (cyclic.counts, cyclic.steps) == ((8, 2), (1, 2))
+    assert [used_elements(conv.reads[0], b) for b in (blocks, cyclic)] == [16, 9]
+    assert [elements(conv.reads[0], b) for b in (blocks, cyclic)] == [16, 17]
 
 
-def test_a_strided_window_is_dealt_out_to_pes() -> None:
+def test_a_strided_window_is_distributed_cyclically() -> None:
     program = next(x for x in layers() if x.name == "conv1d_strided_dilated").program()
     given = "size: { PE[1, 2] }\niport_map: auto x\nsparse: x\n"
     choice = complete_mapping(Source("m", given), program, CS2)
@@ -123,9 +123,9 @@ def test_a_stream_does_not_drive_what_waits_for_its_end() -> None:
                            "  all (i) in (8) s[i] = x[i] * 2\n"
                            "  all (i) in (8) y[i] += s[i] * x[i]\n}\n")  # fmt: skip
     place = Place(Coordinate(), Coordinate())
-    guesser = Guesser(program, Movement(("x",), ("y",), ()), CS2)
-    stored = Guesser(program, Movement((), ("y",), ()), CS2)
-    assert guesser.guess([place, place]).cycles > stored.guess([place, place]).cycles
+    estimator = LayoutEstimator(program, Movement(("x",), ("y",), ()), CS2)
+    stored = LayoutEstimator(program, Movement((), ("y",), ()), CS2)
+    assert estimator.estimate([place, place]).cycles > stored.estimate([place, place]).cycles
 
 
 def test_what_is_moved_costs_more_than_what_stays() -> None:
@@ -134,8 +134,8 @@ def test_what_is_moved_costs_more_than_what_stays() -> None:
                            "  all (i, j) in (8, 8) y[i][j] = h[i][j] + 1\n}\n")  # fmt: skip
     rows = Place(Coordinate(), tiled(2, 0, 8, 2))
     columns = Place(Coordinate(), tiled(2, 1, 8, 2))
-    guesser = Guesser(program, Movement(("x",), ("y",), ()), CS2)
-    assert guesser.guess([rows, columns]).cycles > 1.5 * guesser.guess([rows, rows]).cycles
+    estimator = LayoutEstimator(program, Movement(("x",), ("y",), ()), CS2)
+    assert estimator.estimate([rows, columns]).cycles > 1.5 * estimator.estimate([rows, rows]).cycles
 
 
 # What follows for the choice.
