@@ -220,7 +220,7 @@ def open_model(
     """
     program = host_program(model.program)
     looped = not all(isinstance(node, MdHom) for node in program.body)
-    emitter = TunedEmitter(database, unnamed=not looped)
+    emitter = TunedEmitter(database, shares_kernels=not looped)
     make = CheckedProgram if check else CompiledProgram
     signature = Signature(program, tuple(model.arguments))
     return make(program, open_device(device), emitter, signature, (), reference, model.constants)

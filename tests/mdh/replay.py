@@ -59,9 +59,7 @@ class RecordedMeasure:
     def __init__(self, recorded: Mapping[str, Outcome]) -> None:
         self._recorded = dict(recorded)
 
-    def measure(
-        self, schedule: str, stop_above: float, yardstick: tuple[str, float] | None = None
-    ) -> Outcome:
+    def measure(self, schedule: str, stop_above: float, baseline: tuple[str, float] | None = None) -> Outcome:
         """Return what is recorded, given up where it is slower than ``stop_above``."""
         outcome = self._recorded[schedule]
         if outcome.status is Status.VERIFIED and outcome.cost > stop_above:

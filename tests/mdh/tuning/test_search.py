@@ -46,13 +46,13 @@ def test_model_neighbours_and_learning_beat_chance() -> None:
 
 def test_nothing_is_asked_twice_and_the_seeds_come_first() -> None:
     search = searched(1, 120)
-    texts = [told.text for told in search.told]
+    texts = [each.text for each in search.measured]
     assert len(set(texts)) == len(texts)
     assert texts[0] == SPACE.text(SPACE.default())
 
 
 def test_the_same_seed_gives_the_same_search() -> None:
-    assert [t.text for t in searched(3, 40).told] == [t.text for t in searched(3, 40).told]
+    assert [t.text for t in searched(3, 40).measured] == [t.text for t in searched(3, 40).measured]
 
 
 def test_what_is_wrong_or_crashes_does_not_win() -> None:
@@ -63,7 +63,7 @@ def test_what_is_wrong_or_crashes_does_not_win() -> None:
 
 
 def test_skipped_schedules_are_never_asked() -> None:
-    first = [t.text for t in searched(5, 30).told]
+    first = [t.text for t in searched(5, 30).measured]
     search = Search(SPACE, [SPACE.default()], Random(5), None, skip=first)
     asked = [search.ask() for _ in range(30)]
     assert not {SPACE.text(s) for s in asked if s is not None} & set(first)

@@ -18,7 +18,7 @@ from polyloom.diagnostics import PolyloomError
 from polyloom.mdh.schedule.signature import Key
 from polyloom.mdh.tuning.database import Database
 from polyloom.mdh.tuning.outcome import Outcome, Status
-from polyloom.mdh.tuning.tune import Progress, Subject, TuneOptions, tune
+from polyloom.mdh.tuning.tune import Progress, TuneOptions, TuningTask, tune
 
 Beside = tuple[Tiles, float] | None
 
@@ -49,7 +49,7 @@ class Timing:
         self.inner = SyntheticMeasure()
         self.compared: list[Tiles] = []
 
-    def measure(self, schedule: Tiles, stop_above: float, yardstick: Beside = None) -> Outcome:
+    def measure(self, schedule: Tiles, stop_above: float, baseline: Beside = None) -> Outcome:
         self.clock.now += self.each
         return self.inner(schedule, stop_above)
 
@@ -74,13 +74,13 @@ def key(*sizes: int) -> Key:
     return Key(signature="mm", sizes=sizes, device="cpu", generator="1")
 
 
-def subject(clock: Clock, *sizes: int, weight: float = 1.0) -> Subject[Tiles]:
-    return Subject(key=key(*sizes), name=f"mm{sizes}", space=Space(), measure=Timing(clock), weight=weight)
+def task(clock: Clock, *sizes: int, weight: float = 1.0) -> TuningTask[Tiles]:
+    return TuningTask(key=key(*sizes), name=f"mm{sizes}", space=Space(), measure=Timing(clock), weight=weight)
 
 
 def test_the_best_is_found_timed_again_and_kept(database: Database) -> None:
     clock = Clock()
-    one = subject(clock, 8)
+    one = task(clock, 8)
     (tuned,) = tune([one], database, TuneOptions(budget=100), clock=clock)
     assert clock.now <= 101
     best = database.best(key(8))
@@ -93,29 +93,29 @@ def test_the_best_is_found_timed_again_and_kept(database: Database) -> None:
 
 def test_a_second_run_starts_from_what_is_known(database: Database) -> None:
     clock = Clock()
-    (first,) = tune([subject(clock, 8)], database, TuneOptions(budget=60), clock=clock)
-    (second,) = tune([subject(clock, 8)], database, TuneOptions(budget=6), clock=clock)
+    (first,) = tune([task(clock, 8)], database, TuneOptions(budget=60), clock=clock)
+    (second,) = tune([task(clock, 8)], database, TuneOptions(budget=6), clock=clock)
     assert second.evaluations <= 6 and second.seconds <= first.seconds
 
 
 def test_the_nearest_sizes_give_seeds(database: Database) -> None:
     clock = Clock()
-    (large,) = tune([subject(clock, 800)], database, TuneOptions(budget=100), clock=clock)
-    (near,) = tune([subject(clock, 801)], database, TuneOptions(budget=3, evaluations=2), clock=clock)
+    (large,) = tune([task(clock, 800)], database, TuneOptions(budget=100), clock=clock)
+    (near,) = tune([task(clock, 801)], database, TuneOptions(budget=3, evaluations=2), clock=clock)
     assert near.schedule == large.schedule
 
 
 def test_the_budget_is_shared_by_weight(database: Database) -> None:
     clock = Clock()
-    subjects = [subject(clock, 8, weight=3.0), subject(clock, 9, weight=1.0)]
-    heavy, light = tune(subjects, database, TuneOptions(budget=100), clock=clock)
+    tasks = [task(clock, 8, weight=3.0), task(clock, 9, weight=1.0)]
+    heavy, light = tune(tasks, database, TuneOptions(budget=100), clock=clock)
     assert 2.0 < heavy.evaluations / light.evaluations < 4.5
     assert clock.now <= 102
 
 
 def test_ctrl_c_keeps_what_was_found(database: Database) -> None:
     clock = Clock()
-    one = subject(clock, 8)
+    one = task(clock, 8)
     seen: list[Progress] = []
 
     def observer(progress: Progress) -> None:
@@ -123,7 +123,7 @@ def test_ctrl_c_keeps_what_was_found(database: Database) -> None:
         if len(seen) == 25:
             raise KeyboardInterrupt
 
-    tuned = tune([one, subject(clock, 9)], database, TuneOptions(budget=100), observer, clock)
+    tuned = tune([one, task(clock, 9)], database, TuneOptions(budget=100), observer, clock)
     assert len(tuned) == 1 and tuned[0].interrupted
     assert tuned[0].seconds == seen[-1].best
     assert len(database.entries(key(8))) == 25 - seen[-1].rejected
@@ -132,7 +132,7 @@ def test_ctrl_c_keeps_what_was_found(database: Database) -> None:
 def test_progress_says_best_evaluations_and_time_left(database: Database) -> None:
     clock = Clock()
     seen: list[Progress] = []
-    tune([subject(clock, 8), subject(clock, 9)], database, TuneOptions(budget=40), seen.append, clock)
+    tune([task(clock, 8), task(clock, 9)], database, TuneOptions(budget=40), seen.append, clock)
     assert [p.left for p in seen] == sorted((p.left for p in seen), reverse=True)
     assert {(p.number, p.count) for p in seen} == {(1, 2), (2, 2)}
     one = [p for p in seen if p.number == 1]
@@ -140,23 +140,23 @@ def test_progress_says_best_evaluations_and_time_left(database: Database) -> Non
     assert [p.evaluations for p in one] == list(range(1, len(one) + 1))
 
 
-def test_evaluations_and_patience_end_the_search(database: Database) -> None:
+def test_evaluations_and_early_stopping_end_the_search(database: Database) -> None:
     clock = Clock()
-    (few,) = tune([subject(clock, 8)], database, TuneOptions(budget=1e9, evaluations=5), clock=clock)
+    (few,) = tune([task(clock, 8)], database, TuneOptions(budget=1e9, evaluations=5), clock=clock)
     assert few.evaluations == 5
-    (patient,) = tune([subject(clock, 9)], database, TuneOptions(budget=1e9, patience=30), clock=clock)
+    (patient,) = tune([task(clock, 9)], database, TuneOptions(budget=1e9, early_stopping=30), clock=clock)
     assert patient.evaluations < 500
 
 
 class Broken(Timing):
-    def measure(self, schedule: Tiles, stop_above: float, yardstick: Beside = None) -> Outcome:
+    def measure(self, schedule: Tiles, stop_above: float, baseline: Beside = None) -> Outcome:
         self.clock.now += 1
         return Outcome(status=Status.REFUSED, reason="the driver does not build it: error: no")
 
 
 def test_where_nothing_is_right_it_is_said_with_the_reasons(database: Database) -> None:
     clock = Clock()
-    broken = replace(subject(clock, 8), measure=Broken(clock))
+    broken = replace(task(clock, 8), measure=Broken(clock))
     with pytest.raises(PolyloomError) as caught:
         tune([broken], database, TuneOptions(budget=5), clock=clock)
     (diagnostic,) = caught.value.diagnostics
@@ -166,17 +166,17 @@ def test_where_nothing_is_right_it_is_said_with_the_reasons(database: Database) 
 
 def test_wrong_schedules_are_not_timed_a_second_time(database: Database) -> None:
     clock = Clock()
-    tune([subject(clock, 8)], database, TuneOptions(budget=80), clock=clock)
+    tune([task(clock, 8)], database, TuneOptions(budget=80), clock=clock)
     bad = {text for text, status in database.rejected(key(8)).items() if status is not Status.SLOW}
     assert bad
     asked: list[str] = []
 
     class Watched(Timing):
-        def measure(self, schedule: Tiles, stop_above: float, yardstick: Beside = None) -> Outcome:
+        def measure(self, schedule: Tiles, stop_above: float, baseline: Beside = None) -> Outcome:
             asked.append(Space().text(schedule))
             return super().measure(schedule, stop_above)
 
-    tune([replace(subject(clock, 8), measure=Watched(clock))], database, TuneOptions(budget=80), clock=clock)
+    tune([replace(task(clock, 8), measure=Watched(clock))], database, TuneOptions(budget=80), clock=clock)
     assert asked and not bad & set(asked)
 
 
@@ -186,7 +186,9 @@ def test_a_recorded_search_can_be_played_again(database: Database) -> None:
     recorded = {text: measure(s, math.inf) for text, s in drawn.items()}
     predicted = {text: space.predicted(s) for text, s in drawn.items()}
     replayed = RecordedSpace(recorded, predicted, space.text(space.default()))
-    one: Subject[str] = Subject(key=key(8), name="mm", space=replayed, measure=RecordedMeasure(recorded))
+    one: TuningTask[str] = TuningTask(
+        key=key(8), name="mm", space=replayed, measure=RecordedMeasure(recorded)
+    )
     (tuned,) = tune([one], database, TuneOptions(budget=1e9, evaluations=120), clock=Clock())
     costs = sorted(outcome.cost for outcome in recorded.values())
     assert tuned.seconds <= costs[3]

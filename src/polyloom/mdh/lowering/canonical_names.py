@@ -14,7 +14,7 @@ from polyloom.mdh.kernel.launch import BufferArgument, Kernel, Launch
 Emit = Callable[[MdHom, HostProgram], Launch]
 
 
-def emit_unnamed(node: MdHom, program: HostProgram, emit: Emit) -> Launch:
+def emit_canonical(node: MdHom, program: HostProgram, emit: Emit) -> Launch:
     """Return what ``emit`` makes of a node, under names that nodes of the same form share.
 
     The program has no parameters and no host iterators around the node; a node with a guard, which speaks of
@@ -24,7 +24,7 @@ def emit_unnamed(node: MdHom, program: HostProgram, emit: Emit) -> Launch:
         return emit(node, program)
     views = (*node.inputs, *node.outputs)
     names = {name: f"b{k}" for k, name in enumerate(dict.fromkeys(v.buffer for v in views))}
-    unnamed = replace(
+    canonical = replace(
         node,
         name="node",
         iterators=tuple(f"i{k}" for k in range(len(node.iterators))),
@@ -33,8 +33,8 @@ def emit_unnamed(node: MdHom, program: HostProgram, emit: Emit) -> Launch:
     )
     buffers = tuple(_buffer(program.buffer(old), new) for old, new in names.items())
     launch = emit(
-        unnamed,
-        HostProgram(name="program", parameters=(), buffers=buffers, body=(unnamed,), strict=program.strict),
+        canonical,
+        HostProgram(name="program", parameters=(), buffers=buffers, body=(canonical,), strict=program.strict),
     )
     originals = {new: old for old, new in names.items()}
     return replace(launch, kernels=tuple(_kernel(k, originals) for k in launch.kernels))

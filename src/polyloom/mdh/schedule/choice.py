@@ -73,7 +73,7 @@ def preferred_schedule(space: ScheduleSpace, seeds: Sequence[Schedule] = ()) -> 
     effort = next(effort for effort in EFFORTS if points <= effort.points)
     is_seeded = any(space.predicted(seed) < SEEDS_SUFFICE_BELOW for seed in seeds)
     reduction = SEEDED_REDUCTION if is_seeded else 1
-    patience = SEEDED_ROUNDS_WITHOUT_GAIN if is_seeded else ROUNDS_WITHOUT_GAIN
+    most_without_gain = SEEDED_ROUNDS_WITHOUT_GAIN if is_seeded else ROUNDS_WITHOUT_GAIN
     drafts = (space.sample(rng) for _ in range(effort.drafts // reduction))
     best = _leaders(space, [space.plain, *seeds, *drafts], LEADERS // reduction)
     without_gain = 0
@@ -82,7 +82,7 @@ def preferred_schedule(space: ScheduleSpace, seeds: Sequence[Schedule] = ()) -> 
         better = _leaders(space, [*best, *near], LEADERS // reduction)
         without_gain = 0 if better[0] != best[0] else without_gain + 1
         best = better
-        if without_gain == patience:
+        if without_gain == most_without_gain:
             break
     return best[0]
 

@@ -23,7 +23,7 @@ from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 GENERATOR_ROOMS = ("mdh", "ir", "polyhedra")
 """The rooms on which the text of a kernel can depend: their text is the version of the generator."""
 
-_UNNAMED = ("name", "span", "iterators", "extents")
+_LEFT_OUT = ("name", "span", "iterators", "extents")
 """Fields of an md_hom that are no part of what it computes."""
 
 
@@ -59,7 +59,7 @@ def options_of(*, strict: bool) -> str:
 def canonical(hom: MdHom, buffers: Sequence[Buffer]) -> tuple[str, tuple[int | str, ...]]:
     """Return the text of an md_hom without names and sizes, and its sizes."""
     names = _Names({name: f"i{k}" for k, name in enumerate(hom.iterators)})
-    parts = [_text(getattr(hom, part.name), names) for part in fields(MdHom) if part.name not in _UNNAMED]
+    parts = [_text(getattr(hom, part.name), names) for part in fields(MdHom) if part.name not in _LEFT_OUT]
     known = {buffer.name: buffer for buffer in buffers}
     used = [known[name] for name in names.buffers]
     sizes = [_size(extent, names) for extent in hom.extents]

@@ -35,7 +35,7 @@ COLD = 1e-3
 """Seconds of runs before a candidate may be called slow."""
 
 TURNS, MOST = 4, 60
-"""How often candidate and yardstick take turns; how often each is repeated at most in one."""
+"""How often candidate and baseline take turns; how often each is repeated at most in one."""
 
 KEPT = 8
 """Built candidates that a child keeps, so that the finalists are not built again for each round."""
@@ -77,11 +77,11 @@ class Bench:
         self._built: dict[str, Prepared] = {}
 
     def measure(
-        self, stage: Stage, text: str, stop_above: float, yardstick: tuple[str, float] | None = None
+        self, stage: Stage, text: str, stop_above: float, baseline: tuple[str, float] | None = None
     ) -> Outcome:
         """Build, check and time one schedule; one execution above ``stop_above`` seconds ends it.
 
-        ``yardstick``: a right schedule and its seconds. It is timed in turns with the candidate, which tells
+        ``baseline``: a right schedule and its seconds. It is timed in turns with the candidate, which tells
         how fast the machine is at this moment; the outcome's seconds are those at the usual pace.
         """
         try:
@@ -107,7 +107,7 @@ class Bench:
                 max_error=verdict.max_error,
             )
         stage("repeat")
-        return self._timed(prepared, first, stop_above, verdict.max_error, yardstick)
+        return self._timed(prepared, first, stop_above, verdict.max_error, baseline)
 
     def compare(self, stage: Stage, texts: Sequence[str], seconds: float) -> dict[str, Outcome]:
         """Time right schedules in turns, in random order, and return the medians of their rounds."""
@@ -131,15 +131,15 @@ class Bench:
         first: float,
         stop_above: float,
         max_error: float,
-        yardstick: tuple[str, float] | None,
+        baseline: tuple[str, float] | None,
     ) -> Outcome:
         """Repeat; what the first runs took may include the driver's last compilation, and cold caches."""
         times = [first, *self._repeated(prepared, COLD, 1)]
-        beside = prepared if yardstick is None else self._prepared(yardstick[0])
-        others = [] if yardstick is None else self._repeated(beside, COLD, 2)
+        beside = prepared if baseline is None else self._prepared(baseline[0])
+        others = [] if baseline is None else self._repeated(beside, COLD, 2)
 
         def pace(found: Callable[[Sequence[float]], float]) -> float:
-            return 1.0 if yardstick is None else found(others) / yardstick[1]
+            return 1.0 if baseline is None else found(others) / baseline[1]
 
         if min(times) > stop_above * max(pace(min), 1.0):
             seconds = min(times) / pace(min)
@@ -152,7 +152,7 @@ class Bench:
             )
         for _ in range(TURNS):
             times += self._repeated(prepared, LONG / TURNS, 1)
-            others += [] if yardstick is None else self._repeated(beside, LONG / TURNS, 1)
+            others += [] if baseline is None else self._repeated(beside, LONG / TURNS, 1)
         return Outcome(
             status=Status.VERIFIED,
             seconds=typical(times) / pace(typical),

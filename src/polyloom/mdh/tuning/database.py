@@ -205,10 +205,10 @@ class Database:
             for key, program, entries in problems:
                 problem = self._problem(key, program)
                 for entry in entries:
-                    if self._is_news(problem, entry):
+                    if self._is_faster(problem, entry):
                         self._write(problem, entry.schedule, entry.outcome, int(entry.confirmed), entry.at)
 
-    def _is_news(self, problem: int, entry: Entry) -> bool:
+    def _is_faster(self, problem: int, entry: Entry) -> bool:
         query = "SELECT seconds FROM measurements WHERE problem = ? AND schedule = ? AND status = 'verified'"
         found = self._connection.execute(query, (problem, entry.schedule)).fetchone()
         return found is None or entry.outcome.cost < found[0]

@@ -11,7 +11,7 @@ from polyloom.ir.host import HostProgram, MdHom, Nest
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.kernel.launch import Launch
 from polyloom.mdh.kernel.nest import emit_nest
-from polyloom.mdh.lowering.canonical_names import emit_unnamed
+from polyloom.mdh.lowering.canonical_names import emit_canonical
 from polyloom.mdh.lowering.lower import emit_md_hom, has_tiles
 from polyloom.mdh.lowering.tuning_targets import flattened, tune_targets
 from polyloom.mdh.schedule.choice import legal_schedule, one_kernel_schedule
@@ -34,12 +34,13 @@ class TunedEmitter:
     """Makes the kernels of a node.
 
     ``path``: the database; None: the user's own. ``choices``: what was chosen for each md_hom, by its name.
-    ``unnamed``: md_homs that differ in names alone share kernels, for programs without parameters and loops.
+    ``shares_kernels``: md_homs that differ in names alone share kernels, for programs without parameters and
+    loops.
     """
 
-    def __init__(self, path: Path | None = None, *, unnamed: bool = False) -> None:
+    def __init__(self, path: Path | None = None, *, shares_kernels: bool = False) -> None:
         self._path = path
-        self._unnamed = unnamed
+        self._shares_kernels = shares_kernels
         self._is_broken = False
         self.choices: dict[str, Choice[Schedule]] = {}
         self._program: HostProgram | None = None
@@ -66,7 +67,7 @@ class TunedEmitter:
         def emit(hom: MdHom, around: HostProgram) -> Launch:
             return emit_md_hom(hom, around, device, schedule, one_kernel_schedule)
 
-        return emit_unnamed(node, program, emit) if self._unnamed else emit(node, program)
+        return emit_canonical(node, program, emit) if self._shares_kernels else emit(node, program)
 
     def forget(self) -> None:
         """Ask again at the next call: schedules may have been tuned since."""
@@ -102,7 +103,7 @@ class TunedEmitter:
             return choose(node, program.buffers, device, space, None)
 
     def _seeds(self, key: Key) -> list[str]:
-        """Return what the model chose for the md_homs that differ from one in sizes least."""
+        """Return what the model chose for the md_homs whose sizes are nearest."""
         found = [
             (size_distance(key.sizes, launched.sizes), choice.schedule.text())
             for (_, launched), choice in self._known.items()

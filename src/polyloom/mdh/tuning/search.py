@@ -1,6 +1,6 @@
 """Which schedule to time next.
 
-Nothing here knows a device or a clock: ``Search`` is asked for a schedule and told what became of it. It
+Nothing here knows a device or a clock: ``Search`` is asked for a schedule and told its outcome. It
 never enumerates the space. Each batch is drawn from a pool of random schedules and of neighbours of the best
 ones, ranked by the static cost model, which the timings so far correct (``surrogate``); a part of every batch
 is taken at random, so that a wrong model costs time and not the result.
@@ -60,7 +60,7 @@ class SearchOptions:
 
 
 @dataclass(frozen=True)
-class Told(Generic[S]):
+class Measured(Generic[S]):
     """A schedule that was timed."""
 
     schedule: S
@@ -86,7 +86,7 @@ class Search(Generic[S]):
         self._seen = set(skip)
         self._queue: deque[S] = deque()
         self._surrogate = Surrogate()
-        self.told: list[Told[S]] = []
+        self.measured: list[Measured[S]] = []
         self._enqueue(seeds)
 
     def ask(self) -> S | None:
@@ -96,16 +96,16 @@ class Search(Generic[S]):
         return self._queue.popleft() if self._queue else None
 
     def tell(self, schedule: S, outcome: Outcome) -> None:
-        """Take in what became of a schedule."""
+        """Record the outcome of a schedule."""
         text = self._space.text(schedule)
         self._seen.add(text)
-        self.told.append(Told(schedule, text, outcome))
+        self.measured.append(Measured(schedule, text, outcome))
         if self._options.learn:
             self._surrogate.learn(text, self._space.predicted(schedule), outcome)
 
-    def best(self, count: int = 1) -> list[Told[S]]:
+    def best(self, count: int = 1) -> list[Measured[S]]:
         """Return the fastest right schedules, the best first."""
-        right = [each for each in self.told if math.isfinite(each.outcome.cost)]
+        right = [each for each in self.measured if math.isfinite(each.outcome.cost)]
         return sorted(right, key=lambda each: each.outcome.cost)[:count]
 
     def _enqueue(self, schedules: Iterable[S]) -> None:
@@ -126,8 +126,8 @@ class Search(Generic[S]):
         """Return new schedules: neighbours of the best ones, and random ones."""
         found = [
             neighbour
-            for told in self.best(self._options.elites)
-            for neighbour in self._space.neighbours(told.schedule, self._rng)
+            for measured in self.best(self._options.elites)
+            for neighbour in self._space.neighbours(measured.schedule, self._rng)
         ]
         found += [self._space.sample(self._rng) for _ in range(self._options.pool)]
         fresh = {self._space.text(schedule): schedule for schedule in found}

@@ -34,13 +34,13 @@ class DeviceMeasure(Generic[S]):
         self._build_limit = build_limit
         self._text = text
 
-    def measure(self, schedule: S, stop_above: float, yardstick: tuple[S, float] | None = None) -> Outcome:
+    def measure(self, schedule: S, stop_above: float, baseline: tuple[S, float] | None = None) -> Outcome:
         """Time one schedule; a child that dies of it or hangs is replaced.
 
         Errors: ``tuning-worker`` where no child can be started, and what opening the device raises.
         """
         try:
-            beside = None if yardstick is None else (self._text(yardstick[0]), yardstick[1])
+            beside = None if baseline is None else (self._text(baseline[0]), baseline[1])
             limits = self._limits(stop_above)
             outcome = self._worker.call("measure", self._text(schedule), stop_above, beside, limits=limits)
         except Died as fault:

@@ -1,8 +1,8 @@
-"""Tuning: a budget of seconds in, the fastest right schedule of each md_hom out, everything kept on the way.
+"""Tuning: the fastest right schedule of each md_hom within a budget of seconds; all results are kept.
 
 The search (``search``) knows no clock and no device; a measure knows how a schedule is timed: in a child
 process on a device (``timing``), or from what was recorded (``replay``). Every outcome goes to the database
-at once, so that Ctrl-C and ``kill -9`` lose at most the candidate under way.
+at once, so that Ctrl-C and ``kill -9`` lose at most the candidate that is being timed.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Timed = TypeVar("Timed", contravariant=True)
 
 Clock = Callable[[], float]
 
-LONGER = 0.4
-"""The first right schedule is the machine's yardstick, until one takes less than this of its time."""
+BASELINE_REPLACED_BELOW = 0.4
+"""The first right schedule is the baseline, until another takes less than this fraction of its time."""
 
 
-SURPRISE = 0.85
-"""A candidate that takes less than this of the best time is timed once more; the worse time counts."""
+REPEATED_BELOW = 0.85
+"""A candidate below this fraction of the best time is timed once more; the worse time counts."""
 
 
 class SeededSpace(Space[S], Protocol[S]):
@@ -44,11 +44,11 @@ class Measure(Protocol[Timed]):
     """Times schedules and checks their results."""
 
     def measure(
-        self, schedule: Timed, stop_above: float, yardstick: tuple[Timed, float] | None = None
+        self, schedule: Timed, stop_above: float, baseline: tuple[Timed, float] | None = None
     ) -> Outcome:
         """Time one schedule; give it up when one execution takes longer than ``stop_above`` seconds.
 
-        ``yardstick``: a right schedule with its seconds, which may be timed beside it.
+        ``baseline``: a right schedule with its seconds, which may be timed in turns with it.
         """
 
     def compare(self, schedules: Sequence[Timed], seconds: float) -> Mapping[str, Outcome]:
@@ -61,7 +61,8 @@ class TuneOptions:
 
     ``budget``: seconds for all md_homs together; ``evaluations``: candidates for each at most; ``cutoff``: a
     candidate is given up above so many times the best; ``finalists``: how many are timed once more in turns,
-    which takes ``last`` of the budget; ``patience``: stop after so many candidates without any better one.
+    which takes ``last`` of the budget; ``early_stopping``: stop after so many candidates without any better
+    one.
     """
 
     budget: float = 60.0
@@ -70,16 +71,17 @@ class TuneOptions:
     cutoff: float = 2.0
     finalists: int = 4
     last: float = 0.1
-    patience: int | None = None
+    early_stopping: int | None = None
     search: SearchOptions = field(default_factory=SearchOptions)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject(Generic[S]):
-    """An md_hom to tune: its key, what it is called, its space, how it is timed.
+class TuningTask(Generic[S]):
+    """An md_hom to tune: its key, name and space, and how its schedules are timed.
 
     ``weight``: the share of the program's time that it is expected to take. ``operations``: arithmetic
-    operations of one execution, for rates; None where nobody counted. ``sizes``: the extents, for a person.
+    operations of one execution, for rates; None where they are not counted. ``sizes``: the extents, for a
+    person.
     """
 
     key: Key
@@ -137,32 +139,32 @@ Observer = Callable[[Progress], None]
 
 
 def tune(
-    subjects: Sequence[Subject[S]],
+    tasks: Sequence[TuningTask[S]],
     database: Database,
     options: TuneOptions,
     observer: Observer | None = None,
     clock: Clock = time.monotonic,
 ) -> tuple[Tuned, ...]:
-    """Tune all subjects within one budget, shared by their weights; what one leaves over, the rest gets.
+    """Tune all tasks within one budget, shared by their weights; what one leaves over goes to the rest.
 
-    After Ctrl-C the results so far are returned, those of the subject under way marked ``interrupted``.
+    After Ctrl-C the results so far are returned, those of the unfinished task marked ``interrupted``.
 
     Errors: ``tuning-nothing`` where no candidate of an md_hom gives right results; those of the database
     and of the measure.
     """
     end = clock() + options.budget
     results: list[Tuned] = []
-    for number, subject in enumerate(subjects):
-        share = subject.weight / max(sum(each.weight for each in subjects[number:]), 1e-30)
+    for number, task in enumerate(tasks):
+        share = task.weight / max(sum(each.weight for each in tasks[number:]), 1e-30)
         deadline = clock() + share * max(end - clock(), 0.0)
 
-        def told(progress: Progress, number: int = number) -> None:
+        def reported(progress: Progress, number: int = number) -> None:
             left = max(end - clock(), 0.0)
-            position = {"number": number + 1, "count": len(subjects), "left": left}
+            position = {"number": number + 1, "count": len(tasks), "left": left}
             if observer is not None:
                 observer(Progress(**{**vars(progress), **position}))
 
-        run = _Run(subject, database, options, deadline, clock, told)
+        run = _Run(task, database, options, deadline, clock, reported)
         results.append(run.tuned())
         if results[-1].interrupted:
             break
@@ -174,25 +176,25 @@ class _Run(Generic[S]):
 
     def __init__(
         self,
-        subject: Subject[S],
+        task: TuningTask[S],
         database: Database,
         options: TuneOptions,
         deadline: float,
         clock: Clock,
         observer: Observer,
     ) -> None:
-        self.subject = subject
+        self.task = task
         self.database = database
         self.options = options
         self.deadline = deadline
         self.clock = clock
         self.observer = observer
-        self.default = subject.space.text(subject.space.default())
+        self.default = task.space.text(task.space.default())
         self.rejected: dict[Status, int] = {}
         self.evaluations = 0
         self.since_best = 0
         self.outcomes: dict[str, Outcome] = {}
-        self.yardstick: tuple[S, float] | None = None
+        self.baseline: tuple[S, float] | None = None
         self.search = self._search()
 
     def tuned(self) -> Tuned:
@@ -208,7 +210,7 @@ class _Run(Generic[S]):
 
     def _search(self) -> Search[S]:
         """Seeds: the best so far of this key, the model's choice, the best of the nearest sizes."""
-        space, key = self.subject.space, self.subject.key
+        space, key = self.task.space, self.task.key
         found = self.database.entries(key)
         kept = [space.adapted(entry.schedule) for entry in found[:2]]
         others = [space.adapted(entry.schedule) for entry in self.database.nearest(key)]
@@ -233,31 +235,31 @@ class _Run(Generic[S]):
             self._evaluate(schedule)
 
     def _done(self, stop: float) -> bool:
-        limit, patience = self.options.evaluations, self.options.patience
+        limit, early_stopping = self.options.evaluations, self.options.early_stopping
         spent = self.clock() >= stop and self.evaluations > 0
         enough = limit is not None and self.evaluations >= limit
-        return spent or enough or (patience is not None and self.since_best >= patience)
+        return spent or enough or (early_stopping is not None and self.since_best >= early_stopping)
 
     def _evaluate(self, schedule: S) -> None:
         before = self._best()
         outcome = self._measured(schedule, before)
-        if outcome.cost < SURPRISE * before < math.inf:
+        if outcome.cost < REPEATED_BELOW * before < math.inf:
             again = self._measured(schedule, before)
             outcome = max(outcome, again, key=lambda each: each.cost)
-        text = self.subject.space.text(schedule)
-        self.database.record(self.subject.key, self.subject.name, text, outcome)
+        text = self.task.space.text(schedule)
+        self.database.record(self.task.key, self.task.name, text, outcome)
         self.search.tell(schedule, outcome)
         self.outcomes[text] = outcome
         self.evaluations += 1
         self.since_best = 0 if outcome.cost < before else self.since_best + 1
-        if self.yardstick is None or outcome.cost < LONGER * self.yardstick[1]:
-            self.yardstick = (schedule, outcome.cost) if math.isfinite(outcome.cost) else None
+        if self.baseline is None or outcome.cost < BASELINE_REPLACED_BELOW * self.baseline[1]:
+            self.baseline = (schedule, outcome.cost) if math.isfinite(outcome.cost) else None
         if outcome.status is not Status.VERIFIED:
             self.rejected[outcome.status] = self.rejected.get(outcome.status, 0) + 1
         self.observer(self._progress())
 
     def _measured(self, schedule: S, best: float) -> Outcome:
-        return self.subject.measure.measure(schedule, self.options.cutoff * best, self.yardstick)
+        return self.task.measure.measure(schedule, self.options.cutoff * best, self.baseline)
 
     def _best(self) -> float:
         """Return the best time of this run; what an earlier one measured, the machine may not reach now."""
@@ -267,7 +269,7 @@ class _Run(Generic[S]):
         first = next((o.cost for o in self.outcomes.values() if math.isfinite(o.cost)), math.inf)
         rejected = sum(self.rejected.values())
         return Progress(
-            name=self.subject.name,
+            name=self.task.name,
             number=1,
             count=1,
             evaluations=self.evaluations,
@@ -279,41 +281,41 @@ class _Run(Generic[S]):
 
     def _confirm(self) -> None:
         """Time the finalists, and the model's choice beside them, in turns."""
-        schedules = [told.schedule for told in self.search.best(self.options.finalists)]
-        texts = {self.subject.space.text(schedule) for schedule in schedules}
+        schedules = [reported.schedule for reported in self.search.best(self.options.finalists)]
+        texts = {self.task.space.text(schedule) for schedule in schedules}
         right = self.outcomes.get(self.default, Outcome(status=Status.WRONG)).status in (
             Status.VERIFIED,
             Status.SLOW,
         )
         if right and self.default not in texts:
-            schedules.append(self.subject.space.default())
-        results = dict(self.subject.measure.compare(schedules, max(self.deadline - self.clock(), 0.5)))
+            schedules.append(self.task.space.default())
+        results = dict(self.task.measure.compare(schedules, max(self.deadline - self.clock(), 0.5)))
         for text, outcome in results.items():
             earlier = self.outcomes.get(text, outcome)
             results[text] = replace(outcome, max_error=earlier.max_error)
-        self.database.confirm(self.subject.key, self.subject.name, results)
+        self.database.confirm(self.task.key, self.task.name, results)
         self.outcomes.update(results)
 
     def _result(self, interrupted: bool) -> Tuned:
-        best = self.database.best(self.subject.key)
+        best = self.database.best(self.task.key)
         if best is None and not interrupted:
             raise PolyloomError(self._nothing())
         default = self.outcomes.get(self.default, Outcome(status=Status.WRONG)).seconds
         return Tuned(
-            name=self.subject.name,
-            key=self.subject.key,
+            name=self.task.name,
+            key=self.task.key,
             schedule=best.schedule if best else self.default,
             seconds=best.outcome.cost if best else math.inf,
             default=math.inf if default is None else default,
             evaluations=self.evaluations,
             rejected=dict(self.rejected),
             interrupted=interrupted,
-            operations=self.subject.operations,
-            sizes=self.subject.sizes,
+            operations=self.task.operations,
+            sizes=self.task.sizes,
         )
 
     def _nothing(self) -> Diagnostic:
         reasons = [outcome.reason for outcome in self.outcomes.values() if outcome.reason]
-        message = f"no schedule of `{self.subject.name}` was right within the budget"
+        message = f"no schedule of `{self.task.name}` was right within the budget"
         helps = ["give more seconds (`--budget`), or choose another device (`--device`)"]
         return error("tuning-nothing", message, notes=list(dict.fromkeys(reasons))[:4], helps=helps)

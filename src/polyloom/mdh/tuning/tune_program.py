@@ -21,7 +21,7 @@ from polyloom.mdh.tuning.adaptation import seeded_space
 from polyloom.mdh.tuning.candidate import Trial
 from polyloom.mdh.tuning.database import Database
 from polyloom.mdh.tuning.timing import DeviceMeasure
-from polyloom.mdh.tuning.tune import Clock, Observer, Subject, Tuned, TuneOptions, tune
+from polyloom.mdh.tuning.tune import Clock, Observer, Tuned, TuneOptions, TuningTask, tune
 
 EMITTER = "polyloom.mdh.tuning.schedule_lookup:emit_with_text"
 LEAST_SHARE = 0.02
@@ -36,7 +36,7 @@ def tune_programs(
     observer: Observer | None = None,
     clock: Clock = time.monotonic,
 ) -> tuple[Tuned, ...]:
-    """Tune every md_hom of programs whose parameters are folded; those that are alike once.
+    """Tune every md_hom of programs whose parameters are folded; equal ones once.
 
     Md_homs without schedules (scans, histograms as plain nests) are left out.
 
@@ -44,8 +44,8 @@ def tune_programs(
     """
     targets = _distinct([target for program in programs for target in tune_targets(program)], device)
     with ExitStack() as stack:
-        subjects = [_subject(key, target, device, options, stack) for key, target in targets]
-        return tune(_weighted(subjects), database, options, observer, clock)
+        tasks = [_task(key, target, device, options, stack) for key, target in targets]
+        return tune(_weighted(tasks), database, options, observer, clock)
 
 
 def _distinct(targets: Sequence[TuneTarget], device: DeviceModel) -> list[tuple[Key, TuneTarget]]:
@@ -58,9 +58,9 @@ def _distinct(targets: Sequence[TuneTarget], device: DeviceModel) -> list[tuple[
     return list(found.items())
 
 
-def _subject(
+def _task(
     key: Key, target: TuneTarget, device: DeviceModel, options: TuneOptions, stack: ExitStack
-) -> Subject[Schedule]:
+) -> TuningTask[Schedule]:
     folder = stack.enter_context(TemporaryDirectory(prefix="polyloom-", ignore_cleanup_errors=True))
     space = seeded_space(target.launched, target.program(), device)
     trial = Trial(
@@ -69,7 +69,7 @@ def _subject(
     measure: DeviceMeasure[Schedule] = DeviceMeasure(trial, Schedule.text)
     stack.callback(measure.close)
     weight = target.executions * space.predicted(space.default())
-    return Subject(
+    return TuningTask(
         key=key,
         name=target.node.name,
         space=space,
@@ -80,9 +80,9 @@ def _subject(
     )
 
 
-def _weighted(subjects: Sequence[Subject[Schedule]]) -> list[Subject[Schedule]]:
-    """Return the subjects with shares of the budget, none too small; the heaviest last: it gets the rest."""
-    total = sum(subject.weight for subject in subjects) or 1.0
-    least = LEAST_SHARE / max(1, len(subjects))
-    shared = [replace(subject, weight=max(subject.weight / total, least)) for subject in subjects]
-    return sorted(shared, key=lambda subject: subject.weight)
+def _weighted(tasks: Sequence[TuningTask[Schedule]]) -> list[TuningTask[Schedule]]:
+    """Return the tasks with shares of the budget, none too small; the heaviest last: it gets the rest."""
+    total = sum(task.weight for task in tasks) or 1.0
+    least = LEAST_SHARE / max(1, len(tasks))
+    shared = [replace(task, weight=max(task.weight / total, least)) for task in tasks]
+    return sorted(shared, key=lambda task: task.weight)

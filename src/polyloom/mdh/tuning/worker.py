@@ -28,7 +28,7 @@ from polyloom.programs import python_module, signal_name
 HEADER = 8
 """Bytes that hold the length of a pickled message."""
 
-PATIENCE = 5.0
+EXIT_SECONDS = 5.0
 """Seconds in which a child that was asked to end does so."""
 
 
@@ -141,7 +141,7 @@ class _Child:
             except queue.Empty:
                 raise Overdue(f"longer than {limit:.3g} s{' for ' + stage if stage else ''}") from None
             if answer is None:
-                raise Died(self._epitaph(stage))
+                raise Died(self._how_it_died(stage))
             kind, value = answer
             if kind == "result":
                 return value
@@ -153,7 +153,7 @@ class _Child:
         with suppress(OSError, subprocess.TimeoutExpired):
             assert self._process.stdin is not None
             self._process.stdin.close()
-            self._process.wait(PATIENCE)
+            self._process.wait(EXIT_SECONDS)
         self.kill()
 
     def kill(self) -> None:
@@ -170,7 +170,7 @@ class _Child:
                 self._answers.put(message)
         self._answers.put(None)
 
-    def _epitaph(self, stage: str) -> str:
+    def _how_it_died(self, stage: str) -> str:
         code = self._wait()
         how = f"exit status {code}" if code >= 0 else signal_name(-code)
         last = self._last_line()
@@ -178,7 +178,7 @@ class _Child:
 
     def _wait(self) -> int:
         try:
-            return int(self._process.wait(PATIENCE))
+            return int(self._process.wait(EXIT_SECONDS))
         except subprocess.TimeoutExpired:
             return 0
 

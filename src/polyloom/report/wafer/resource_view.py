@@ -62,7 +62,7 @@ def resource_rows(found: Survey, *, ascii_only: bool) -> Iterator[Row]:
     yield Row(
         "dest, src, others", "descriptors of destinations, first and other sources, of configured operands"
     )
-    yield Row("SIMD, loaded", "operands that are configured, and those of them that are for each use")
+    yield Row("SIMD, loaded", "configured operands, and those of them that are loaded again for each use")
     yield Row("chains start", _POLICY[found.policy.value])
 
 

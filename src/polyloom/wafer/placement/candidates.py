@@ -20,11 +20,11 @@ from polyloom.wafer.mapping.reader import read_mapping
 from polyloom.wafer.placement.plan import (
     Plan,
     Problem,
+    distinct_neighbours,
     first_plan,
     neighbours,
     placement_text,
     plan_text,
-    distinct_neighbours,
 )
 from polyloom.wafer.placement.rectangles import rectangle_of
 from polyloom.wafer.placement.search import Ranked
