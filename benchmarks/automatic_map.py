@@ -90,8 +90,8 @@ def _cases_of(program: Program, group: list[Layer]) -> Iterator[Case]:
         mapping = layer.mapping(program)
         moving = (frozenset(names) for names in (mapping.inputs, mapping.outputs, mapping.sparse))
         found.setdefault((mapping.grid, *moving, mapping.state), []).append((layer, mapping))
-    for alike in found.values():
-        yield Case(program, alike[0][1], tuple(layer for layer, _ in alike))
+    for same in found.values():
+        yield Case(program, same[0][1], tuple(layer for layer, _ in same))
 
 
 def what_is_given(like: Mapping) -> str:

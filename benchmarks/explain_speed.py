@@ -1,8 +1,8 @@
 """How long `polyloom explain` and `polyloom compile` take, as processes; nothing may grow with the PEs.
 
 The layers of the paper, and the fully connected layer on 4 x 4 and on 400 x 400 PEs. The runs are
-interleaved, so that whatever else the machine does hits all of them alike; on a busy machine wall time says
-little, so processor time stands beside it. Usage: python benchmarks/explain_speed.py [RUNS]
+interleaved, so that whatever else the machine does slows all of them equally; on a busy machine wall time
+says little, so processor time stands beside it. Usage: python benchmarks/explain_speed.py [RUNS]
 """
 
 from __future__ import annotations

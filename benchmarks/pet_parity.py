@@ -194,7 +194,7 @@ def differences(theirs: Model, ours: Model) -> list[str]:
     names: dict[str, str] = {}
     for name in ours.domains:
         match = next(
-            (t for t in theirs.domains if t not in names.values() and alike(theirs, t, ours, name)), None
+            (t for t in theirs.domains if t not in names.values() and same_form(theirs, t, ours, name)), None
         )
         if match is None:
             return [f"{name} is like none that is expected"]
@@ -209,7 +209,7 @@ def outside(domain: isl.Set, context: isl.Set) -> bool:
     return bool(domain.intersect_params(context).is_empty()) and not context.is_empty()
 
 
-def alike(theirs: Model, their: str, ours: Model, our: str) -> bool:
+def same_form(theirs: Model, their: str, ours: Model, our: str) -> bool:
     """Whether two statements have the same instances and accesses, where pet's context holds."""
     domain = ours.domains[our].set_tuple_name(their)
     if domain.dim(DIM.set) != theirs.domains[their].dim(DIM.set):

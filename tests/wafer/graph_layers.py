@@ -157,12 +157,12 @@ def _placements(random: Random, program: Program, inner: tuple[int, int]) -> dic
 def _following(program: Program, statement: Statement, source: Statement, placed: isl.Map) -> isl.Map:
     """Place a statement where the first tensor that it reads is."""
     written = placed.reverse().apply_range(access_relation(source, source.write))
-    holders = written.reverse().lexmax()
+    owners = written.reverse().lexmax()
     tensor = program.tensor(source.write.tensor)
-    missing = element_set(tensor).subtract(holders.domain())
-    holders = holders.union(isl.Map.from_domain_and_range(missing, written.domain().lexmax()))
+    missing = element_set(tensor).subtract(owners.domain())
+    owners = owners.union(isl.Map.from_domain_and_range(missing, written.domain().lexmax()))
     followed = access_relation(statement, statement.reads[0]).intersect_domain(instance_set(statement))
-    return followed.apply_range(holders).coalesce()
+    return followed.apply_range(owners).coalesce()
 
 
 def _with_state(

@@ -334,11 +334,11 @@ def _placements(random: Random, program: Program, grid: tuple[int, int]) -> dict
     if len(program.statements) > 1:
         second = program.statements[1]
         written = placed[first.name].reverse().apply_range(access_relation(first, first.write))
-        holders = written.reverse().lexmax()
-        missing = element_set(program.tensor("y")).subtract(holders.domain())
-        holders = holders.union(isl.Map.from_domain_and_range(missing, written.domain().lexmax()))
+        owners = written.reverse().lexmax()
+        missing = element_set(program.tensor("y")).subtract(owners.domain())
+        owners = owners.union(isl.Map.from_domain_and_range(missing, written.domain().lexmax()))
         followed = access_relation(second, second.reads[0]).intersect_domain(instance_set(second))
-        placed[second.name] = followed.apply_range(holders).coalesce()
+        placed[second.name] = followed.apply_range(owners).coalesce()
     return placed
 
 

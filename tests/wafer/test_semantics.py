@@ -109,7 +109,7 @@ def test_a_zero_that_matters_is_stored_and_waited_for(mode: SimdMode) -> None:
 )
 def test_a_result_without_a_port_lies_on_the_last_pe(place: str, holder: str) -> None:
     analysis = analysed(SUM, f"size: {{ PE[3, 2] }}\ncompute_map: {{ f[j] -> {place} }}")
-    assert analysis.graph.result("s").holders.is_equal(isl.Map(holder))
+    assert analysis.graph.result("s").owners.is_equal(isl.Map(holder))
 
 
 PAD = "lair f(): float16 x[4] -> float16 y[9] { all (i) in (4) y[2*i + 1] += x[i] }"
@@ -119,8 +119,8 @@ def test_unwritten_elements_belong_to_the_pe_beside_their_port() -> None:
     places = """size: { PE[3, 2] }
     compute_map: { f[i] -> PE[1, i//2] }
     oport_map: { y[i] -> [PE[3, i//5] -> index[i]] }"""
-    holders = analysed(PAD, places).graph.result("y").holders
-    even = holders.intersect_range(isl.Set("{ y[i] : i mod 2 = 0 }"))
+    owners = analysed(PAD, places).graph.result("y").owners
+    even = owners.intersect_range(isl.Set("{ y[i] : i mod 2 = 0 }"))
     assert even.is_equal(isl.Map("{ PE[2, r] -> y[i] : r = floor(i/5) and i mod 2 = 0 and 0 <= i < 9 }"))
     for mode in MODES:
         assert outputs(PAD, places, mode, x=[1, 2, 3, 4])["y"].tolist() == [0, 1, 0, 2, 0, 3, 0, 4, 0]
@@ -128,8 +128,8 @@ def test_unwritten_elements_belong_to_the_pe_beside_their_port() -> None:
 
 def test_unwritten_elements_without_a_port_belong_to_the_last_pe() -> None:
     places = "size: { PE[3, 2] }\ncompute_map: { f[i] -> PE[1, i//2] }"
-    holders = analysed(PAD, places).graph.result("y").holders
-    even = holders.intersect_range(isl.Set("{ y[i] : i mod 2 = 0 }"))
+    owners = analysed(PAD, places).graph.result("y").owners
+    even = owners.intersect_range(isl.Set("{ y[i] : i mod 2 = 0 }"))
     assert even.is_equal(isl.Map("{ PE[1, 1] -> y[i] : i mod 2 = 0 and 0 <= i < 9 }"))
 
 

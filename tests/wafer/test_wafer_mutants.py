@@ -187,7 +187,7 @@ def order_of_segments_not_checked(patch: pytest.MonkeyPatch) -> None:
 
 
 def unwritten_elements_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(reductions, "_with_unwritten", lambda program, mapping, tensor, holders, resident: holders)
+    patch.setattr(reductions, "_with_unwritten", lambda program, mapping, tensor, owners, resident: owners)
 
 
 def ended_by_the_first_chunk(patch: pytest.MonkeyPatch) -> None:

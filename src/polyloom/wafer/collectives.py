@@ -95,14 +95,14 @@ def plan_reductions(
     results: list[Results] = []
     found: list[Reduction] = []
     for result in graph.results:
-        ways: dict[str, tuple[Chain, ...]] = {}
+        levels: dict[str, tuple[Chain, ...]] = {}
         for chain in result.chains:
-            reduction, ways[chain.name] = _plan(chain, machine, wanted, spare, simd)
+            reduction, levels[chain.name] = _plan(chain, machine, wanted, spare, simd)
             if reduction is not None:
                 found.append(reduction)
                 spare = spare.without(len(reduction.chosen.groups) - 1)
-        reduce = tuple(level for chain in result.reduce for level in ways[chain.name])
-        leave = tuple(level for chain in result.leave for level in ways[chain.name])
+        reduce = tuple(level for chain in result.reduce for level in levels[chain.name])
+        leave = tuple(level for chain in result.leave for level in levels[chain.name])
         results.append(replace(result, reduce=reduce, leave=leave))
     return replace(graph, results=tuple(results)), tuple(found)
 
@@ -174,14 +174,14 @@ def reduction_cycles(groups: Sequence[int], pes: int, elements: int, machine: Ma
 
 
 def _element_cycles(chain: Chain, elements: int, machine: Machine, simd: bool) -> int:
-    """Return what an element costs a PE: 1 with an instruction, which does not pay for one; else a turn."""
+    """Return what an element costs a PE: 1 with an instruction, else one iteration of the loop."""
     operator = chain.reduction.operator
     if elements == 1:
         return machine.receive + machine.scalar_operation
     if simd and operator is not None and combining_instruction(operator, chain.type) is not None:
         return 1
-    turn = machine.receive + machine.scalar_load + 2 * machine.scalar_operation + machine.send
-    return turn + machine.loop_iteration
+    body = machine.receive + machine.scalar_load + 2 * machine.scalar_operation + machine.send
+    return body + machine.loop_iteration
 
 
 def balanced(pes: int, levels: int) -> tuple[int, ...]:
@@ -300,7 +300,7 @@ def _spare(graph: TaskGraph, border: Border, machine: Machine) -> _Spare:
     """Return what the layer leaves even if all its streams and chains met on one PE."""
     chains = sum(len(result.chains) for result in graph.results)
     moves = [step for result in graph.results for step in result.steps if isinstance(step, Move)]
-    ways = 2 * len({move.high for move in moves})
-    taken = len(graph.streams) + 2 * chains + 2 * ways + 2 * len(border.adapters)
-    queues = len(machine.input_queues) - len(graph.streams) - chains - ways
+    directions = 2 * len({move.high for move in moves})
+    taken = len(graph.streams) + 2 * chains + 2 * directions + 2 * len(border.adapters)
+    queues = len(machine.input_queues) - len(graph.streams) - chains - directions
     return _Spare(queues, machine.colors - taken)

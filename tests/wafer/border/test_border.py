@@ -83,7 +83,7 @@ def test_every_element_goes_one_way() -> None:
             kinds = kinds_of(adapter)
             for k, kind in enumerate(kinds):
                 assert all(kind.items.is_disjoint(other.items) for other in kinds[:k])
-            wanted = adapter.way.domain_factor_range().set_tuple_name(isl.dim_type.in_, "pos")
+            wanted = adapter.element_to_port.domain_factor_range().set_tuple_name(isl.dim_type.in_, "pos")
             ends = [kind.items for kind in kinds if any(way.is_line for way in (kind.origin, *kind.targets))]
             together = ends[0]
             for items in ends[1:]:

@@ -6,7 +6,7 @@ import islpy as isl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyloom.wafer.routing.coloring import Use, color_uses, conflicts_of, crowd
+from polyloom.wafer.routing.coloring import Use, color_uses, conflicts_of, greedy_clique
 
 
 def rectangle(low: tuple[int, int], high: tuple[int, int]) -> isl.Set:
@@ -29,7 +29,7 @@ def test_uses_that_meet_have_colors_apart(sets: list[isl.Set]) -> None:
         assert others == {n for n in range(len(uses)) if n != k and not sets[n].is_disjoint(sets[k])}
         assert colors[k] not in {colors[other] for other in others}
     if uses:
-        pes, here = crowd(uses)
+        pes, here = greedy_clique(uses)
         assert max(colors) + 1 >= len(here)
         assert all(not pes.is_empty() and pes.is_subset(use.pes) for use in here)
 

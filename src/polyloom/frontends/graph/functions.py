@@ -196,4 +196,4 @@ NAMED_ALIKE = {
         UnaryOp.COSH,
     )
 }
-"""Functions of one operator that ONNX and TensorFlow call alike."""
+"""Functions of one operator that have the same name in ONNX and TensorFlow."""

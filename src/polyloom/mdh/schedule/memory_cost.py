@@ -147,11 +147,11 @@ class MemoryModel:
         outputs = zip((v.buffer for v in hom.outputs), self.sizes.reads.outputs, strict=True)
         every = [*reads, *((name, access, None, True) for name, access in outputs)]
         single = {(n, a.steps): (a, plan, written) for n, a, plan, written in every if a is not None}
-        alike: dict[object, list[Traffic]] = {}
+        by_form: dict[object, list[Traffic]] = {}
         for access, plan, written in single.values():
             form = access.steps, access.buffer.shape, access.buffer.type, plan, written
-            alike.setdefault(form, []).append(Traffic(access, plan, written, 1))
-        return [replace(same[0], count=len(same)) for same in alike.values()]
+            by_form.setdefault(form, []).append(Traffic(access, plan, written, 1))
+        return [replace(same[0], count=len(same)) for same in by_form.values()]
 
     def traffic(self, capacity: float, ways: int = 0) -> float:
         """Return the bytes that come through from behind a cache of some size."""

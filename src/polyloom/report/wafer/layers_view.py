@@ -77,8 +77,8 @@ def _print_tasks(run: ModelRun, out: Console) -> None:
 def _shared(tasks: list[str]) -> str:
     """Return the words with which the names of all tasks begin: all of it where there is one task."""
     words = zip(*(task.split("_") for task in tasks), strict=False)
-    alike = takewhile(lambda column: len(set(column)) == 1, words)
-    return "".join(f"{column[0]}_" for column in alike) if len(tasks) > 1 else "".join(tasks)
+    common = takewhile(lambda column: len(set(column)) == 1, words)
+    return "".join(f"{column[0]}_" for column in common) if len(tasks) > 1 else "".join(tasks)
 
 
 def _task_cells(shape: TaskShape, shared: str) -> list[str]:

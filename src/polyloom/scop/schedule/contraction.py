@@ -84,7 +84,7 @@ def _container(plans: Sequence[Plan], users: set[str]) -> tuple[list[Hyperplane]
 
 
 def _is_axis(time: Hyperplane, axis: Axis, users: set[str]) -> bool:
-    """Whether a host loop runs through the iterations of the axis, for all users alike."""
+    """Whether a host loop runs through the iterations of the axis, for all users."""
     rows = [time.get(name) for name in users]
     return all(row is not None and row[axis.dimension] == axis.step and _is_unit(row) for row in rows)
 

@@ -57,8 +57,9 @@ def lay_out(
 ) -> Arrays:
     """Return the arrays as they lie in memory.
 
-    ``state``: pairs of tensors of which the second takes the first one's place: they lie alike. Arrays are
-    looked at one after the other; each gets the layout with which all instructions together cost least.
+    ``state``: pairs of tensors of which the second takes the first one's place: they have the same layout.
+    Arrays are looked at one after the other; each gets the layout with which all instructions together cost
+    least.
     """
     if options.mode is SimdMode.OFF:
         return dict(arrays)
@@ -88,7 +89,7 @@ class Use:
     def cycles(self, arrays: Mapping[str, LocalArray], options: SimdOptions) -> float:
         """Return what the instructions cost with the arrays as they lie."""
         shape = self.shape(arrays)
-        shape = shape.turned(backward_dimensions(self.analysis, shape, options))
+        shape = shape.reversed_in(backward_dimensions(self.analysis, shape, options))
         steps = [step for step in steps_of(self.analysis) if step.instruction is not None]
         engine = sum(_step_cycles(step, shape, self.analysis, options) for step in steps)
         return self.runs * (engine + self._overhead(options.machine))
@@ -101,8 +102,8 @@ class Use:
     def for_banks(self, arrays: Mapping[str, LocalArray], options: SimdOptions) -> BankUse:
         """Return the same as the choice of banks sees it."""
         shape = self.shape(arrays)
-        turned = shape.turned(backward_dimensions(self.analysis, shape, options))
-        return BankUse(self.analysis, turned, self.runs)
+        nest = shape.reversed_in(backward_dimensions(self.analysis, shape, options))
+        return BankUse(self.analysis, nest, self.runs)
 
     def shape(self, arrays: Mapping[str, LocalArray]) -> Shape:
         """Return the nest in its order, run through forwards."""
@@ -142,7 +143,7 @@ def _use(analysis: SimdAnalysis) -> Use | None:
 
 
 def _groups(arrays: Mapping[str, LocalArray], state: Sequence[tuple[str, str]]) -> Iterator[frozenset[str]]:
-    """Yield the tensors that lie alike: those of one chain of states, else each alone; inputs come first."""
+    """Yield the tensors with one layout: those of one chain of states, else each alone; inputs come first."""
     left = sorted(arrays, key=lambda name: not arrays[name].given)
     while left:
         group = {left[0]}
@@ -171,15 +172,15 @@ def _layouts(array: LocalArray, arrays: Arrays, options: SimdOptions) -> Iterato
     orders: list[tuple[int, ...]] = [()]
     if options.has(Extension.TRANSPOSED_ARRAYS):
         orders += [(*(j for j in every if j != k), k) for k in live[:-1]]
-    turns = [frozenset[int]()]
+    reversals = [frozenset[int]()]
     if options.has(Extension.REVERSED_ARRAYS):
-        turns += [frozenset({k}) for k in live] + ([frozenset(live)] if len(live) > 1 else [])
+        reversals += [frozenset({k}) for k in live] + ([frozenset(live)] if len(live) > 1 else [])
     free = options.machine.memory_bytes - sum(a.bytes for a in arrays.values())
     paddings = range(_MOST_PADDING + 1 if len(live) > 1 and options.has(Extension.PADDED_ROWS) else 1)
     for padding in paddings:
         for order in orders:
-            for turned in turns:
-                layout = Layout(order, turned, padding)
+            for backward in reversals:
+                layout = Layout(order, backward, padding)
                 if not padding or layout.of(array).bytes - array.bytes <= free:
                     yield layout
 

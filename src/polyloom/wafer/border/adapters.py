@@ -1,4 +1,4 @@
-"""What a peeled border line does for one tensor: which element goes which way, and its index behind the line.
+"""What a peeled border line does for one tensor: between which ports and lines its elements go.
 
 Source: dtg_codegen, Sec. 4.2. Not in the paper: how its adapters work.
 """
@@ -24,11 +24,11 @@ _DIM = isl.dim_type
 class Adapter:
     """What a peeled border line does for one tensor.
 
-    ``inward``: the tensor arrives (else it leaves); ``way``: ``{ [x[i] -> line[l]] -> at[p, k...] }``: the
-    element with index k at port p goes to (or comes from) line l; ``ports``: ``{ x[i] -> at[p, k...] }``,
-    all that the ports carry, needed or not; ``inner``: ``{ [x[i] -> line[l]] -> index[k] }``, its index on
-    the line; ``least``: ``{ line[l] -> key[m...] }``, what the index counts from there; ``spread``: whether a
-    stream of its own brings each line what it needs from one port.
+    ``inward``: the tensor arrives (else it leaves); ``element_to_port``: ``{ [x[i] -> line[l]] -> at[p, k...]
+    }``: the element with index k at port p goes to (or comes from) line l; ``ports``: ``{ x[i] -> at[p, k...]
+    }``, all that the ports carry, needed or not; ``inner``: ``{ [x[i] -> line[l]] -> index[k] }``, its index
+    on the line; ``least``: ``{ line[l] -> key[m...] }``, what the index counts from there; ``spread``:
+    whether a stream of its own brings each line what it needs from one port.
     """
 
     tensor: str
@@ -36,7 +36,7 @@ class Adapter:
     line: BorderLine
     inward: bool
     sparse: bool
-    way: isl.Map
+    element_to_port: isl.Map
     ports: isl.Map
     inner: isl.Map
     least: isl.Map
@@ -59,7 +59,7 @@ class Adapter:
 
     def lines(self) -> isl.Set:
         """Return ``{ pos[c] }``: the rows or columns that it serves."""
-        return self.way.domain().unwrap().range().set_tuple_name("pos").coalesce()
+        return self.element_to_port.domain().unwrap().range().set_tuple_name("pos").coalesce()
 
     def entries(self) -> tuple[Entry, ...]:
         """Return the kinds of ports that it has."""
@@ -78,12 +78,12 @@ def adapter_of(program: Program, given: Mapping, demand: Demand) -> Adapter:
     """Return what a line does for what is demanded of it."""
     tensor, line = demand.tensor, demand.line
     ports = _at_ports(demand.ports, line)
-    way = _ways(demand.lines, ports, single=demand.inward)
-    used = way.range()
+    element_to_port = _element_to_port(demand.lines, ports, single=demand.inward)
+    used = element_to_port.range()
     ports = ports.intersect_range(_same_port(ports, used) if demand.inward else used)
-    spread = demand.inward and _is_disjoint(way, line)
-    least, one_port = _least(way)
-    inner = _inner_index(way, least, one_port=one_port)
+    spread = demand.inward and _is_disjoint(element_to_port, line)
+    least, one_port = _least(element_to_port)
+    inner = _inner_index(element_to_port, least, one_port=one_port)
     element, sparse = program.tensor(tensor).type, tensor in given.sparse
     return Adapter(
         tensor=tensor,
@@ -91,7 +91,7 @@ def adapter_of(program: Program, given: Mapping, demand: Demand) -> Adapter:
         line=line,
         inward=demand.inward,
         sparse=sparse,
-        way=way,
+        element_to_port=element_to_port,
         ports=ports.coalesce(),
         inner=inner,
         least=least,
@@ -108,7 +108,7 @@ def _at_ports(schedule: isl.Map, line: BorderLine) -> isl.Map:
     return named_index(schedule).apply_range(line.port_positions().product(pair)).apply_range(flat).coalesce()
 
 
-def _ways(lines: isl.Map, ports: isl.Map, *, single: bool) -> isl.Map:
+def _element_to_port(lines: isl.Map, ports: isl.Map, *, single: bool) -> isl.Map:
     """Return ``{ [x[i] -> line[l]] -> at[p, k...] }``.
 
     With ``single``, an element comes to a line from one port: the one beside it, else the first.
@@ -133,10 +133,10 @@ def _same_port(ports: isl.Map, used: isl.Set) -> isl.Set:
     return used.apply(to_port).apply(to_port.reverse())
 
 
-def _is_disjoint(way: isl.Map, line: BorderLine) -> bool:
+def _is_disjoint(element_to_port: isl.Map, line: BorderLine) -> bool:
     """Whether the parts of the line between each port and the lines that it serves have no PE in common."""
-    to_port = _port_of(way.dim(_DIM.out) - 1)
-    serves = way.domain_factor_range().reverse().apply_domain(to_port)
+    to_port = _port_of(element_to_port.dim(_DIM.out) - 1)
+    serves = element_to_port.domain_factor_range().reverse().apply_domain(to_port)
     return bool(between(serves, line).is_injective())
 
 
@@ -153,21 +153,21 @@ def _key(rank: int, *, one_port: bool) -> isl.Map:
     return isl.Map(f"{{ at[{', '.join(at)}] -> key[{', '.join(at[one_port:])}] }}")
 
 
-def _least(way: isl.Map) -> tuple[isl.Map, bool]:
+def _least(element_to_port: isl.Map) -> tuple[isl.Map, bool]:
     """Return the smallest key on each line, ``{ line[l] -> key[m...] }``, and whether each has one port."""
-    rank = way.dim(_DIM.out) - 1
-    by_line = way.domain_factor_range()
+    rank = element_to_port.dim(_DIM.out) - 1
+    by_line = element_to_port.domain_factor_range()
     one_port = bool(by_line.apply_range(_port_of(rank)).is_single_valued())
     return _smallest(by_line.apply_range(_key(rank, one_port=one_port))), one_port
 
 
-def _inner_index(way: isl.Map, least: isl.Map, *, one_port: bool) -> isl.Map:
+def _inner_index(element_to_port: isl.Map, least: isl.Map, *, one_port: bool) -> isl.Map:
     """Return ``{ [x[i] -> line[l]] -> index[k] }``: the order along a line.
 
     Elements keep their order at the port, and each index counts from the smallest on the line. Where a line
     has several ports, the port counts as the outermost index.
     """
-    keyed = way.apply_range(_key(way.dim(_DIM.out) - 1, one_port=one_port))
+    keyed = element_to_port.apply_range(_key(element_to_port.dim(_DIM.out) - 1, one_port=one_port))
     lifted = keyed.domain().unwrap().range_map().apply_range(least)
     high, low = numbered("a", keyed.dim(_DIM.out)), numbered("m", keyed.dim(_DIM.out))
     shifted = ", ".join(f"{a} - {m}" for a, m in zip(high, low, strict=True))

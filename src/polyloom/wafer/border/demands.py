@@ -76,18 +76,18 @@ def output_demands(program: Program, given: Mapping, written: Sequence[Written])
 def _demands_of_output(program: Program, given: Mapping, one: Written, schedule: isl.Map) -> list[Demand]:
     """Return what an output demands; where parts of an element would come on several lines, reduced first."""
     tensor = one.statement.write.tensor
-    demands = list(_outputs_of(given, tensor, schedule, one.holders))
+    demands = list(_outputs_of(given, tensor, schedule, one.owners))
     if all(demand.lines.is_single_valued() for demand in demands):
         return demands
     return list(_outputs_of(given, tensor, schedule, one.reduced(program, given)))
 
 
-def _outputs_of(given: Mapping, tensor: str, schedule: isl.Map, holders: isl.Map) -> Iterator[Demand]:
+def _outputs_of(given: Mapping, tensor: str, schedule: isl.Map, owners: isl.Map) -> Iterator[Demand]:
     """Yield what the sides demand whose ports do not all lie beside the elements that leave there."""
     for side in Side:
         ports = on_side(schedule, given.grid, side)
         carried = along_lines(ports, given.grid, side).range_factor_domain()
-        held = holders.intersect_range(ports.domain())
+        held = owners.intersect_range(ports.domain())
         if held.is_subset(carried.reverse()):
             continue
         unwritten = ports.domain().subtract(held.range())

@@ -22,8 +22,8 @@ _DIM = isl.dim_type
 
 
 @dataclass(frozen=True)
-class Way:
-    """One way into or out of an adapter PE: a port, its row or column, or a neighbour on the line.
+class Connection:
+    """A connection of an adapter PE: a port, its row or column, or a neighbour on the line.
 
     ``entry``: which kind of port; ``step``: -1 towards the line's low end, 1 towards the high end.
     """
@@ -38,21 +38,21 @@ class Way:
         return self.entry is None and self.step == 0
 
 
-LINE = Way("line")
+LINE = Connection("line")
 
 
-def port_way(adapter: Adapter, entry: Entry) -> Way:
-    """Return the way from or to ports of a kind."""
+def port_connection(adapter: Adapter, entry: Entry) -> Connection:
+    """Return the connection from or to ports of a kind."""
     suffix = "" if entry is Entry.BESIDE else f"_{adapter.line.side_of(entry).value}"
-    return Way(f"port{suffix}", entry)
+    return Connection(f"port{suffix}", entry)
 
 
 @dataclass(frozen=True, eq=False)
 class Kind:
     """``items``: ``{ pos[c] -> at[p, k...] }``: on PE c, these come from ``origin`` and go to ``targets``."""
 
-    origin: Way
-    targets: tuple[Way, ...]
+    origin: Connection
+    targets: tuple[Connection, ...]
     items: isl.Map
 
     def on(self, adapter: Adapter) -> isl.Set:
@@ -73,11 +73,11 @@ def kinds_of(adapter: Adapter) -> tuple[Kind, ...]:
 
 def _spread_kinds(adapter: Adapter) -> Iterator[Kind]:
     """A stream passes all PEs that need something of it: they take it all, and drop what they do not need."""
-    wanted = adapter.way.domain_factor_range().set_tuple_name(_DIM.in_, "pos")
+    wanted = adapter.element_to_port.domain_factor_range().set_tuple_name(_DIM.in_, "pos")
     to_port = _to_port(adapter)
     arriving = wanted.apply_range(to_port).apply_range(to_port.reverse().intersect_range(_items(adapter)))
     for entry in adapter.entries():
-        origin = port_way(adapter, entry)
+        origin = port_connection(adapter, entry)
         here = isl.Set(f"{{ port[p] : {adapter.line.entry_of(entry)} }}").apply(to_port.reverse())
         for targets, items in (((LINE,), wanted), ((), arriving.subtract(wanted))):
             found = items.intersect_range(here)
@@ -97,7 +97,7 @@ def _to_port(adapter: Adapter) -> isl.Map:
 def _ends(adapter: Adapter) -> tuple[isl.Map, isl.Map]:
     """Return ``{ at[p, k...] -> pos[c] }``: at which PE each item is next to its port, and to its lines."""
     beside = _to_port(adapter).apply_range(adapter.line.pe_of_port()).intersect_domain(_items(adapter))
-    lines = adapter.way.domain_factor_range().reverse().set_tuple_name(_DIM.out, "pos")
+    lines = adapter.element_to_port.domain_factor_range().reverse().set_tuple_name(_DIM.out, "pos")
     return beside, lines
 
 
@@ -110,14 +110,16 @@ def _exchange_kinds(adapter: Adapter) -> Iterator[Kind]:
     along = passing(sources, sinks, lower, higher)
     by_port = dict(_at_entries(adapter, port_ends))
     by_line = {LINE: line_ends}
-    low, high = (Way(side.value, step=s) for side, s in ((adapter.line.low, -1), (adapter.line.high, 1)))
+    low, high = (
+        Connection(side.value, step=s) for side, s in ((adapter.line.low, -1), (adapter.line.high, 1))
+    )
     origins = {**(by_port if adapter.inward else by_line), low: along.from_low, high: along.from_high}
     targets = {**(by_line if adapter.inward else by_port), low: along.to_low, high: along.to_high}
     for origin, chosen, items in split_by_targets(origins, targets):
         yield Kind(origin, chosen, items)
 
 
-def _at_entries(adapter: Adapter, items: isl.Map) -> Iterator[tuple[Way, isl.Map]]:
+def _at_entries(adapter: Adapter, items: isl.Map) -> Iterator[tuple[Connection, isl.Map]]:
     for entry in adapter.entries():
         ports = isl.Set(f"{{ port[p] : {adapter.line.entry_of(entry)} }}")
-        yield port_way(adapter, entry), items.intersect_range(ports.apply(_to_port(adapter).reverse()))
+        yield port_connection(adapter, entry), items.intersect_range(ports.apply(_to_port(adapter).reverse()))

@@ -16,7 +16,7 @@ from polyloom.polyhedra.functions import point_of
 from polyloom.polyhedra.loops.generate import IntExpression, Name, Number, operation_count, sum_of
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.border.adapters import Adapter
-from polyloom.wafer.border.flows import LINE, Kind, Way
+from polyloom.wafer.border.flows import LINE, Kind, Connection
 from polyloom.wafer.codegen.arrays import initialize_code
 from polyloom.wafer.codegen.passing import Passed, pass_instructions
 from polyloom.wafer.dataflow.local_arrays import LocalArray
@@ -111,7 +111,7 @@ def _tasks_of(
 
 def _by_port(work: AdapterWork) -> list[Kind]:
     """Return one kind for each kind of port, with all that comes from it."""
-    result: dict[Way, Kind] = {}
+    result: dict[Connection, Kind] = {}
     for kind in work.kinds:
         if kind.origin.entry is not None:
             known = result.get(kind.origin)
@@ -304,7 +304,7 @@ def _visit(items: isl.Set, name: str) -> isl.Map:
     return isl.Map(text).intersect_domain(items.set_tuple_name(name))
 
 
-def _ends(builder: RoleBuilder, work: AdapterWork, target: Way, name: str) -> isl.Map:
+def _ends(builder: RoleBuilder, work: AdapterWork, target: Connection, name: str) -> isl.Map:
     """Return ``{ name[p, outer...] -> [p, outer..., 1, 0] }``: an end after every chunk.
 
     At a port, outer indices count from 0; on a row or column, from the smallest there.
@@ -352,7 +352,9 @@ def _source(builder: RoleBuilder, work: AdapterWork, kind: Kind, arguments: Sequ
     return Received(queue_name(work.adapter, kind.origin, incoming=True), work.adapter.type)
 
 
-def _send(adapter: Adapter, target: Way, value: Compute, index: IntExpression, shift: IntExpression) -> Node:
+def _send(
+    adapter: Adapter, target: Connection, value: Compute, index: IntExpression, shift: IntExpression
+) -> Node:
     """Send to a neighbour, or, as a value-position pair where that is what is expected, on."""
     queue = queue_name(adapter, target, incoming=False)
     if target.step or not adapter.sparse:

@@ -144,8 +144,8 @@ def _instruction(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder
     sizes = _sizes(builder, analysis)
     accesses = _accesses(builder, analysis)
     forwards = {p: access.strides for p, access in accesses.items()}
-    turned, start = _run_through(builder, analysis, forwards)
-    kept, strides = _without_units(*nest_of(analysis, sizes, turned))
+    strides_run, start = _run_through(builder, analysis, forwards)
+    kept, strides = _without_units(*nest_of(analysis, sizes, strides_run))
     operands: dict[int, OperandRef] = {}
     moves: list[Node] = []
     for position, access in accesses.items():
@@ -200,7 +200,7 @@ def _run_through(
     for k in backwards:
         last = first.get_pw_aff(k).add(size.get_pw_aff(k)).add_constant_val(isl.Val(-1))
         start = start.set_pw_aff(k, last)
-    return shape.turned(backwards).strides, isl.Set.from_multi_pw_aff(start)
+    return shape.reversed_in(backwards).strides, isl.Set.from_multi_pw_aff(start)
 
 
 def _without_units(

@@ -16,7 +16,7 @@ _DIM = isl.dim_type
 
 @dataclass(frozen=True, eq=False)
 class Elements:
-    """Elements that are treated alike: ``items``: ``[PE_X, PE_Y] -> { index[k] }``.
+    """Elements that are treated in the same way: ``items``: ``[PE_X, PE_Y] -> { index[k] }``.
 
     ``local``: ``{ index[k] -> y_local[...] }`` on them, where memory has to do with it.
     """

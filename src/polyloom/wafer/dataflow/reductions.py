@@ -157,7 +157,7 @@ class Chain:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Results:
-    """Where a written tensor's final values are: ``holders``: ``{ PE[x, y] -> y[i] }``; and its ways.
+    """Where a written tensor's final values are: ``owners``: ``{ PE[x, y] -> y[i] }``; and how it leaves.
 
     ``moves``: how it comes to PEs that read it and do not hold it; ``started``: ``{ PE[x, y] -> y[i] }``:
     what no instance writes, on the PEs that read it: they know the value that the reduction starts with.
@@ -166,7 +166,7 @@ class Results:
     tensor: str
     statement: Statement
     written: isl.Map
-    holders: isl.Map
+    owners: isl.Map
     reduce: tuple[Chain, ...]
     started: isl.Map
     moves: tuple[Move, ...]
@@ -184,7 +184,7 @@ class Results:
 
     def kept(self) -> isl.Map:
         """Return ``{ PE[x, y] -> y[i] }``: elements that PEs have at some time."""
-        result = self.written.union(self.holders).union(self.started)
+        result = self.written.union(self.owners).union(self.started)
         for chain in self.reduce[:-1]:
             result = result.union(chain.completed())
         for move in self.moves:
@@ -205,14 +205,14 @@ class Written:
     reduce: tuple[Chain, ...]
 
     @property
-    def holders(self) -> isl.Map:
+    def owners(self) -> isl.Map:
         """Who has the elements, or parts of them, when they leave: ``{ PE[x, y] -> y[i] }``."""
         return self.reduce[-1].completed() if self.reduce else self.written
 
     def reduced(self, program: Program, mapping: Mapping) -> isl.Map:
         """Return who would have the elements if they were reduced in place: ``{ PE[x, y] -> y[i] }``."""
         if self.reduce or self.written.is_injective():
-            return self.holders
+            return self.owners
         return _reduce_in_place(program, mapping, self.statement, self.written)[-1].completed()
 
 
@@ -238,16 +238,16 @@ def _results_of(program: Program, mapping: Mapping, here: Written) -> Results:
 
 def _found_results(program: Program, mapping: Mapping, here: Written) -> Results:
     tensor = here.statement.write.tensor
-    complete = here.holders
+    complete = here.owners
     ports = mapping.outputs.get(tensor)
     needed = _needed(program, mapping, tensor)
     started = needed.subtract_range(complete.range()).coalesce()
-    holders = complete
+    owners = complete
     if tensor in program.outputs:
-        holders = _with_unwritten(program, mapping, tensor, complete, ports is None)
+        owners = _with_unwritten(program, mapping, tensor, complete, ports is None)
     leave: tuple[Chain, ...] = ()
     if ports is not None:
-        leave = _leaving(program, mapping, here.statement, here.written.range(), holders, ports)
+        leave = _leaving(program, mapping, here.statement, here.written.range(), owners, ports)
     moves = moves_of(
         tensor, program.tensor(tensor).type, mapping.grid, complete, needed.subtract(started).coalesce()
     )
@@ -255,7 +255,7 @@ def _found_results(program: Program, mapping: Mapping, here: Written) -> Results
         tensor=tensor,
         statement=here.statement,
         written=here.written,
-        holders=holders,
+        owners=owners,
         reduce=here.reduce,
         started=started,
         moves=moves,
@@ -353,7 +353,7 @@ def _leaving(
     mapping: Mapping,
     statement: Statement,
     written: isl.Set,
-    holders: isl.Map,
+    owners: isl.Map,
     ports: isl.Map,
 ) -> tuple[Chain, ...]:
     element = program.tensor(statement.write.tensor).type
@@ -363,7 +363,7 @@ def _leaving(
         if here.is_empty():
             continue
         order = along_lines(here, mapping.grid, side)
-        sent = holders.intersect_range(here.domain())
+        sent = owners.intersect_range(here.domain())
         facing = order.range_factor_domain().reverse()
         stray = sent.subtract(facing).range()
         assert stray.is_disjoint(written), "border adapters have seen to it"
@@ -373,17 +373,17 @@ def _leaving(
 
 
 def _with_unwritten(
-    program: Program, mapping: Mapping, tensor: str, holders: isl.Map, resident: bool
+    program: Program, mapping: Mapping, tensor: str, owners: isl.Map, resident: bool
 ) -> isl.Map:
     """Give elements that no instance writes to the PE next to their port (docs/semantics.md)."""
-    unwritten = element_set(program.tensor(tensor)).subtract(holders.range())
+    unwritten = element_set(program.tensor(tensor)).subtract(owners.range())
     if unwritten.is_empty():
-        return holders
+        return owners
     if resident:
-        return holders.union(_beside(holders, unwritten))
+        return owners.union(_beside(owners, unwritten))
     ports = mapping.outputs[tensor].range_factor_domain().intersect_domain(unwritten)
     nearest = isl.Map(f"{{ PE[x, y] -> PE[x1, y1] : {_ADJACENT} }}").intersect_range(mapping.grid.pes())
-    return holders.union(ports.apply_range(nearest).reverse()).coalesce()
+    return owners.union(ports.apply_range(nearest).reverse()).coalesce()
 
 
 _ADJACENT = (
@@ -391,9 +391,9 @@ _ADJACENT = (
 )
 
 
-def _beside(holders: isl.Map, unwritten: isl.Set) -> isl.Map:
+def _beside(owners: isl.Map, unwritten: isl.Set) -> isl.Map:
     """Give them to the last PE that holds anything."""
-    return isl.Map.from_domain_and_range(holders.domain().lexmax(), unwritten)
+    return isl.Map.from_domain_and_range(owners.domain().lexmax(), unwritten)
 
 
 def _chain(

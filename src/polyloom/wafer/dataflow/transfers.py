@@ -98,31 +98,31 @@ class Move:
 
 
 def moves_of(
-    tensor: str, element: ElementType, grid: Grid, holders: isl.Map, needed: isl.Map
+    tensor: str, element: ElementType, grid: Grid, owners: isl.Map, needed: isl.Map
 ) -> tuple[Move, ...]:
-    """Return the moves that bring ``needed`` from ``holders``, both ``{ PE[x, y] -> t[i] }``."""
+    """Return the moves that bring ``needed`` from ``owners``, both ``{ PE[x, y] -> t[i] }``."""
     if needed.is_empty():
         return ()
-    missing = with_explicit_divs(needed.subtract(holders))
+    missing = with_explicit_divs(needed.subtract(owners))
     if missing.is_empty():
         return ()
-    source = _first_holder(holders)
+    source = _first_owner(owners)
     pairs = source.range_product(missing.reverse())
-    turn = isl.Map("{ [PE[xs, ys] -> PE[x, y]] -> PE[x, ys] }")
-    turning = with_explicit_divs(pairs.apply_range(turn))
-    turned = with_explicit_divs(turning.subtract(source))
-    rows = _move(tensor, element, grid, Side.EAST, source.reverse(), turned.reverse())
-    left = with_explicit_divs(missing.subtract(turning.reverse()))
-    columns = _move(tensor, element, grid, Side.SOUTH, turning.reverse(), left)
+    corner = isl.Map("{ [PE[xs, ys] -> PE[x, y]] -> PE[x, ys] }")
+    corners = with_explicit_divs(pairs.apply_range(corner))
+    moved = with_explicit_divs(corners.subtract(source))
+    rows = _move(tensor, element, grid, Side.EAST, source.reverse(), moved.reverse())
+    left = with_explicit_divs(missing.subtract(corners.reverse()))
+    columns = _move(tensor, element, grid, Side.SOUTH, corners.reverse(), left)
     return tuple(move for move in (rows, columns) if move.kinds)
 
 
-def _first_holder(holders: isl.Map) -> isl.Map:
+def _first_owner(owners: isl.Map) -> isl.Map:
     """Return ``{ t[i] -> PE[x, y] }``: one PE that has each element.
 
     Where there is only one, the relation stays as it is written: a minimum would add divisions to it.
     """
-    found = holders.reverse()
+    found = owners.reverse()
     return found if found.is_single_valued() else found.lexmin().coalesce()
 
 
@@ -135,7 +135,7 @@ def _move(
     moving = with_explicit_divs(sources.intersect(line.apply_range(sinks)))
     phases = _phases(moving, sinks.intersect(line.apply_range(sources)), high)
     sinks = with_explicit_divs(sinks)
-    kinds = tuple(k for n, ways in enumerate(phases) for k in _kinds(n, ways, sinks, lower, higher))
+    kinds = tuple(k for n, moved in enumerate(phases) for k in _kinds(n, moved, sinks, lower, higher))
     return Move(tensor=tensor, type=element, high=high, sources=moving, sinks=sinks, kinds=kinds)
 
 
@@ -146,14 +146,15 @@ MOST_PHASES = 16
 def _phases(sources: isl.Map, sinks: isl.Map, high: Side) -> tuple[isl.Map, ...]:
     """Split ``{ PE[x, y] -> t[i] }`` so that those of one part do not meet, where that takes a few parts.
 
-    With steps of ``a`` one way at most and ``b`` the other, elements of PEs ``a + b + 1`` apart do not meet.
+    With steps of at most ``a`` in one direction and ``b`` in the other, elements of PEs ``a + b + 1`` apart
+    do not meet.
     """
     if sources.is_empty():
         return (sources,)
     here, there, same = ("x", "x1", "y") if high is Side.EAST else ("y", "y1", "x")
     steps = isl.Map(f"{{ [PE[x, y] -> PE[x1, y1]] -> [{there} - {here}] : {same} = {same}1 }}")
-    ways = sources.reverse().range_product(sinks.reverse())
-    ((low, most),) = integer_bounds(ways.apply_range(steps).range())
+    pairs = sources.reverse().range_product(sinks.reverse())
+    ((low, most),) = integer_bounds(pairs.apply_range(steps).range())
     period = max(most, 0) - min(low, 0) + 1
     ((first, last),) = integer_bounds(sources.domain().apply(isl.Map(f"{{ PE[x, y] -> [{here}] }}")))
     if period > MOST_PHASES or last - first < period:

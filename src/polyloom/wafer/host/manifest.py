@@ -1,7 +1,7 @@
 """What a host program must know: which bytes lie where before the start, what each port is fed and gives.
 
 Everything is stated twice: as a relation in isl notation, and as Python expressions (integers, ``//``,
-``min``, ``max``) of the PE's coordinates, the port's position and the index, which C spells almost alike.
+``min``, ``max``) of the PE's coordinates, the port's position and the index, which C spells almost the same.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _resident_outputs(program: WaferProgram) -> Iterator[dict[str, Any]]:
         array = program.analysis.arrays[name]
         for role in program.roles:
             if not result.leave and role.has(array.name):
-                held = result.holders.intersect_domain(role.role.pes).apply_domain(role.to_given())
+                held = result.owners.intersect_domain(role.role.pes).apply_domain(role.to_given())
                 yield {**_placed_array(role, array), "held": str(held)}
 
 

@@ -53,7 +53,7 @@ class Shape:
         columns = zip(*self.strides.values(), strict=True)
         return frozenset(k for k, column in enumerate(columns) if max(column) <= 0 and min(column) < 0)
 
-    def turned(self, dimensions: frozenset[int]) -> Shape:
+    def reversed_in(self, dimensions: frozenset[int]) -> Shape:
         """Return the nest with some dimensions run through from their end."""
         strides = {
             position: tuple(-s if k in dimensions else s for k, s in enumerate(steps))

@@ -92,7 +92,7 @@ def is_scalar(expression: Expression, scalars: frozenset[int]) -> bool:
 
 
 def spellings(work: Expression) -> Iterator[Expression]:
-    """Yield the work and other ways to write it that give the same bits.
+    """Yield the work and its other forms that give the same bits.
 
     A minimum is the negated maximum of the negated.
     """

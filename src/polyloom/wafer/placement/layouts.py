@@ -183,11 +183,11 @@ def _where_operands_are(program: Program, before: Sequence[Place], statement: St
         for number, place in enumerate(before):
             producer = program.statements[number]
             if producer.write.tensor == access.tensor:
-                found.append(_holder(producer, (place.x, place.y)[axis]))
+                found.append(_owner(producer, (place.x, place.y)[axis]))
     return max(found)
 
 
-def _holder(producer: Statement, coordinate: Coordinate) -> int:
+def _owner(producer: Statement, coordinate: Coordinate) -> int:
     """Return the coordinate where sums are complete: at the end of the tiles that are summed over."""
     kept = written_iterators(producer)
     summed = [t for t in coordinate.tiles if t.iterator is not None and t.iterator not in kept]

@@ -3,7 +3,7 @@
 Of the inputs of a statement the activations stream, the parameters stay: (1) an input alone streams;
 (2) beside an internal tensor, which is the activation, inputs stay; (3) one that is read through a window
 (``x[w + r]``) streams, the others stay; (4) of several ranks, the inputs below the largest rank stream;
-(5) inputs that are read alike (elementwise) stream all; (6) else the one with the output's outermost
+(5) inputs with the same access (elementwise) all stream; (6) else the one with the output's outermost
 iterator streams. Where statements disagree, the majority decides, and (1) counts only where nothing else
 does; in a tie the input stays. Inputs of rank 0, and those that ``state`` replaces, stay. Not in the papers.
 """

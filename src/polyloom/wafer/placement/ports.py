@@ -291,8 +291,8 @@ def output_lines(program: Program, placed: Mapping, name: str, side: Side) -> is
     """
     statement = program.definition(name)
     assert statement is not None
-    holders = written_of(program, placed, statement).holders.reverse()
-    lines = holders.apply_range(_to_port(side, placed.grid)).lexmax()
+    owners = written_of(program, placed, statement).owners.reverse()
+    lines = owners.apply_range(_to_port(side, placed.grid)).lexmax()
     unwritten = element_set(program.tensor(name)).subtract(lines.domain())
     if not unwritten.is_empty():
         lines = lines.union(isl.Map.from_domain_and_range(unwritten, lines.range().lexmin()))

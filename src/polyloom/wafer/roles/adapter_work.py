@@ -12,7 +12,7 @@ import islpy as isl
 
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.border.adapters import Adapter
-from polyloom.wafer.border.flows import Kind, Way
+from polyloom.wafer.border.flows import Kind, Connection
 from polyloom.wafer.dataflow.communication_order import communication_order
 from polyloom.wafer.dataflow.line_traffic import neighbour_queue
 from polyloom.wafer.dataflow.local_arrays import LocalArray, array_of
@@ -20,7 +20,7 @@ from polyloom.wafer.roles.roles import Role, split_roles
 from polyloom.wafer.routing.border_routes import ColoredAdapter
 
 
-def queue_name(adapter: Adapter, way: Way, *, incoming: bool) -> str:
+def queue_name(adapter: Adapter, way: Connection, *, incoming: bool) -> str:
     """Return the name of the queue for one way into or out of an adapter PE."""
     if way.step:
         return neighbour_queue(adapter.line.towards(way.step), incoming=incoming)

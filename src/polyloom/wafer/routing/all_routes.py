@@ -23,7 +23,7 @@ from polyloom.wafer.routing.border_routes import (
     color_adapters,
     stream_crossing,
 )
-from polyloom.wafer.routing.coloring import Use, color_uses, crowd
+from polyloom.wafer.routing.coloring import Use, color_uses, greedy_clique
 from polyloom.wafer.routing.neighbour_links import Traffic, neighbour_traffic, traffic_colors, traffic_routes
 from polyloom.wafer.routing.types import (
     RAMP,
@@ -169,7 +169,7 @@ def _uses(numbered: Routing) -> dict[int, Use]:
 
 def _too_many(graph: TaskGraph, uses: Sequence[Use], colors: int) -> Unsupported:
     """Say where most colors meet, and what they carry."""
-    pes, here = crowd(uses)
+    pes, here = greedy_clique(uses)
     carried = "; ".join(use.what for use in here)
     if len(here) > colors:
         message = f"{len(here)} colors meet on the routers of {pes}, the machine has {colors}"

@@ -1,4 +1,4 @@
-"""Colors and routes of adapters, and the way of straight data through peeled border lines.
+"""Colors and routes of adapters, and the path of straight data through peeled border lines.
 
 All sets of PEs are those of the given rectangle. What goes from one adapter PE to the next is in
 ``neighbours``.
@@ -13,7 +13,7 @@ from itertools import product
 import islpy as isl
 
 from polyloom.wafer.border.adapters import Adapter, between
-from polyloom.wafer.border.flows import Kind, kinds_of, port_way
+from polyloom.wafer.border.flows import Kind, kinds_of, port_connection
 from polyloom.wafer.border.line import BorderLine, Entry
 from polyloom.wafer.border.peeling import Border
 from polyloom.wafer.mapping.grid import Side
@@ -60,8 +60,10 @@ def adapter_routes(colored: ColoredAdapter) -> Iterator[Route]:
         return
     adapter = colored.adapter
     for entry, color in colored.ports.items():
-        way, side = port_way(adapter, entry), adapter.line.side_of(entry).value
-        pes = _union([k.on(adapter) for k in colored.kinds if way in (k.origin, *k.targets)], adapter.line)
+        connection, side = port_connection(adapter, entry), adapter.line.side_of(entry).value
+        pes = _union(
+            [k.on(adapter) for k in colored.kinds if connection in (k.origin, *k.targets)], adapter.line
+        )
         yield Route(color, pes, side, (RAMP,)) if adapter.inward else Route(color, pes, RAMP, (side,))
 
 
@@ -73,21 +75,21 @@ def _union(sets: Sequence[isl.Set], line: BorderLine) -> isl.Set:
 
 
 def _spread_routes(colored: ColoredAdapter) -> Iterator[Route]:
-    """One stream for each port: from the PE beside it both ways, and down the ramps of those that need it."""
+    """One stream for each port: from the PE beside it in both directions, and down the ramps that need it."""
     adapter = colored.adapter
     line = adapter.line
-    takers = _union([k.on(adapter) for k in colored.kinds], line)
+    receivers = _union([k.on(adapter) for k in colored.kinds], line)
     to_port = isl.Map(f"{{ at[p, {', '.join(f'k{n}' for n in range(adapter.rank))}] -> port[p] }}")
-    serves = adapter.way.domain_factor_range().reverse().apply_domain(to_port)
+    serves = adapter.element_to_port.domain_factor_range().reverse().apply_domain(to_port)
     for entry, color in colored.ports.items():
         ports = isl.Set(f"{{ port[p] : {line.entry_of(entry)} }}")
         reach = between(serves, line).intersect_domain(ports)
         start = line.pe_of_port().intersect_domain(ports)
         beside = line.at(reach.intersect(start).range())
-        yield from _turns(color, line.side_of(entry), beside, takers, _goes_on(reach, start, line), line)
+        yield from _turns(color, line.side_of(entry), beside, receivers, _goes_on(reach, start, line), line)
         for step, source in ((1, line.low), (-1, line.high)):
             passed = line.at(_passed(reach, start, step))
-            yield from _turns(color, source, passed, takers, _goes_on(reach, start, line), line)
+            yield from _turns(color, source, passed, receivers, _goes_on(reach, start, line), line)
 
 
 def _passed(reach: isl.Map, start: isl.Map, step: int) -> isl.Set:
@@ -109,10 +111,14 @@ def _goes_on(reach: isl.Map, start: isl.Map, line: BorderLine) -> dict[Side, isl
 
 
 def _turns(
-    color: int, source: Side, pes: isl.Set, takers: isl.Set, goes_on: dict[Side, isl.Set], line: BorderLine
+    color: int, source: Side, pes: isl.Set, receivers: isl.Set, goes_on: dict[Side, isl.Set], line: BorderLine
 ) -> Iterator[Route]:
     """Yield routes on ``pes``, one for each set of targets that occurs."""
-    conditions = [(RAMP, takers), (line.low.value, goes_on[line.low]), (line.high.value, goes_on[line.high])]
+    conditions = [
+        (RAMP, receivers),
+        (line.low.value, goes_on[line.low]),
+        (line.high.value, goes_on[line.high]),
+    ]
     for chosen in product((True, False), repeat=len(conditions)):
         here, targets = pes, list[str]()
         for (target, where), holds in zip(conditions, chosen, strict=True):

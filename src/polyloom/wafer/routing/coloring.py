@@ -80,7 +80,7 @@ def _search(conflicts: Sequence[frozenset[int]], colors: int) -> tuple[int, ...]
     return None if found is None else tuple(found[k] for k in range(len(conflicts)))
 
 
-def crowd(uses: Sequence[Use]) -> tuple[isl.Set, tuple[Use, ...]]:
+def greedy_clique(uses: Sequence[Use]) -> tuple[isl.Set, tuple[Use, ...]]:
     """Return routers on which many uses meet, and these: from each use on, whatever still meets.
 
     Raises ValueError where there are no uses.

@@ -31,7 +31,7 @@ class Traffic:
 
     ahead: Side
     senders: isl.Set
-    takers: isl.Set
+    receivers: isl.Set
     tensors: frozenset[str]
 
 
@@ -50,11 +50,11 @@ def neighbour_traffic(
 
 def _together(parts: Sequence[Traffic]) -> Traffic:
     first, *others = parts
-    senders, takers, tensors = first.senders, first.takers, first.tensors
+    senders, receivers, tensors = first.senders, first.receivers, first.tensors
     for other in others:
-        senders, takers = senders.union(other.senders), takers.union(other.takers)
+        senders, receivers = senders.union(other.senders), receivers.union(other.receivers)
         tensors = tensors | other.tensors
-    return Traffic(first.ahead, senders.coalesce(), takers.coalesce(), tensors)
+    return Traffic(first.ahead, senders.coalesce(), receivers.coalesce(), tensors)
 
 
 def _of_moves(graph: TaskGraph, border: Border) -> Iterator[Traffic]:
@@ -86,7 +86,7 @@ def traffic_routes(traffic: Traffic, pair: tuple[int, int]) -> Iterator[Route]:
     ahead, back = traffic.ahead.value, traffic.ahead.opposite.value
     for odd, color in enumerate(pair):
         yield Route(color, _parity(traffic.senders, traffic.ahead, odd), RAMP, (ahead,))
-        yield Route(color, _parity(traffic.takers, traffic.ahead, 1 - odd), back, (RAMP,))
+        yield Route(color, _parity(traffic.receivers, traffic.ahead, 1 - odd), back, (RAMP,))
 
 
 def _parity(pes: isl.Set, side: Side, odd: int) -> isl.Set:

@@ -42,7 +42,7 @@ _MOST_DIMENSIONS = 10
 """Of a nest whose subsets of dimensions are looked at one by one."""
 
 _MOST_REORDERED = 24
-"""Ways to split the nest, the cheapest ones and those that are too deep, whose inner order is varied."""
+"""Splits of the nest whose inner order is varied: the cheapest, and those whose nest is too deep."""
 
 _GAIN = 0.8
 """Largest fraction of the loops' estimated cycles at which instructions are worth memory and descriptors."""
@@ -68,8 +68,8 @@ def vectorise(
     if forced or not all(is_linear(o.local) for o in found.operands):
         return found
     search = _Search(found, arrays, options)
-    ways = sorted(search.splits(), key=lambda way: way.cycles)
-    attempts = (search.analysed(way) for way in ways[:_MOST_ANALYSED])
+    splits = sorted(search.splits(), key=lambda split: split.cycles)
+    attempts = (search.analysed(split) for split in splits[:_MOST_ANALYSED])
     return next((attempt for attempt in attempts if attempt is not None), found)
 
 
@@ -89,7 +89,7 @@ class _Search:
     options: SimdOptions
 
     def splits(self) -> Iterator[_Split]:
-        """Yield the ways that are cheaper than loops alone, by the largest sizes of the nest."""
+        """Yield the splits that are cheaper than loops alone, by the largest sizes of the nest."""
         bounds = integer_bounds(self.analysis.box.size)
         extents = [high for _, high in bounds]
         live = [k for k, extent in enumerate(extents) if extent > 1]
@@ -100,10 +100,10 @@ class _Search:
         splits = [outer for count in range(most + 1) for outer in combinations(live, count)]
         plain = [(outer, self._split_cost(outer, _without(outer, extents), extents)) for outer in splits]
         plain.sort(key=lambda pair: pair[1].cycles if pair[1] is not None else 0)
-        for number, (outer, way) in enumerate(plain):
+        for number, (outer, split) in enumerate(plain):
             orders = self._orders(_without(outer, extents), live) if number < _MOST_REORDERED else ()
             others = (self._split_cost(outer, inner, extents) for inner in orders)
-            yield from (found for found in (way, *others) if found is not None and found.cycles < limit)
+            yield from (found for found in (split, *others) if found is not None and found.cycles < limit)
 
     def _orders(self, inner: tuple[int, ...], live: Sequence[int]) -> Iterator[tuple[int, ...]]:
         """Yield the dimensions with each in turn innermost, and as an operand's strides fall."""

@@ -260,7 +260,7 @@ def _gather(
     words = np.asarray(known.reshape(len(xs), values.shape[1], -1).all(axis=2))
     coordinates: list[Integers] = local_elements(array, xs, ys)
     points = [np.broadcast_to(xs[:, None], values.shape), np.broadcast_to(ys[:, None], values.shape)]
-    held = contains(result.holders.wrap(), [*points, *coordinates], {})
+    held = contains(result.owners.wrap(), [*points, *coordinates], {})
     if not words[held].all():
         raise PolyloomError(
             error("simulation-poison", f"an element of `{result.tensor}` was never written in PE memory")

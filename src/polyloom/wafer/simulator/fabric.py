@@ -20,7 +20,7 @@ from polyloom.wafer.simulator.result import Result, SimulationError, Trace
 Side = Literal["north", "south", "east", "west"]
 SIDES: tuple[Side, ...] = ("north", "south", "east", "west")
 LINKS = (*SIDES, "ramp")
-"""The ways out of a router; the ramp leads to its PE."""
+"""The outputs of a router; the ramp leads to its PE."""
 SLICE_SECONDS = 0.2
 GOES_ON = 0
 

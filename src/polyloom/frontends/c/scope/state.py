@@ -142,7 +142,7 @@ class State:
     fused: list[Span | None] = field(default_factory=list)
     """Where ``fma`` was called."""
     inner_names: frozenset[str] = frozenset()
-    """Names of the function's own variables, which keep them where a variable of the file is called alike."""
+    """Names of the function's own variables; a variable of the file with the same name gets another."""
 
     def span(self, node: c_ast.Node | None) -> Span | None:
         """Return where a node stands."""
