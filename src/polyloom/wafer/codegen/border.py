@@ -16,7 +16,7 @@ from polyloom.polyhedra.functions import point_of
 from polyloom.polyhedra.loops.generate import IntExpression, Name, Number, operation_count, sum_of
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.border.adapters import Adapter
-from polyloom.wafer.border.flows import LINE, Kind, Connection
+from polyloom.wafer.border.flows import LINE, Connection, Kind
 from polyloom.wafer.codegen.arrays import initialize_code
 from polyloom.wafer.codegen.passing import Passed, pass_instructions
 from polyloom.wafer.dataflow.local_arrays import LocalArray

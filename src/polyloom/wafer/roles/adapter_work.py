@@ -12,7 +12,7 @@ import islpy as isl
 
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.border.adapters import Adapter
-from polyloom.wafer.border.flows import Kind, Connection
+from polyloom.wafer.border.flows import Connection, Kind
 from polyloom.wafer.dataflow.communication_order import communication_order
 from polyloom.wafer.dataflow.line_traffic import neighbour_queue
 from polyloom.wafer.dataflow.local_arrays import LocalArray, array_of
