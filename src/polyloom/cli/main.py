@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from polyloom.cli.supervise import INTERRUPTED, supervised
+from polyloom.cli.supervise import INTERRUPTED, insisting, supervised
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -17,7 +17,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: list[str]) -> int:
     """Run the command line and return the exit status."""
     try:
-        from polyloom.cli.verbs import run as run_verb
+        with insisting():
+            from polyloom.cli.verbs import run as run_verb
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return INTERRUPTED

@@ -16,10 +16,10 @@ import select
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any
 
 INTERRUPTED = 130
@@ -54,21 +54,84 @@ def _as_child(work: Callable[[], int], writing: int, parent: int, signals: set[s
     with suppress(OSError):
         os.setpgid(0, 0)
     _die_with(parent)
-    signal.signal(signal.SIGINT, _interrupt_once)
+    _hear_once()
     sys.addaudithook(_reporting(writing))
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
         status = work()
+        _hear_no_more()
     except KeyboardInterrupt:
         status = INTERRUPTED
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     return status
 
 
-def _interrupt_once(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt, and let what cleans up after it be."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise KeyboardInterrupt
+class _Interruption:
+    """Whether the child was told to end."""
+
+    heard = False
+
+
+@contextmanager
+def insisting() -> Iterator[None]:
+    """Raise KeyboardInterrupt at the end where one was raised inside and something else became of it.
+
+    isl makes an error of its own of what its callbacks raise, Python of what ``__set_name__`` raises in a new
+    class, and modules of others may catch anything.
+    """
+    try:
+        yield
+    except BaseException as fault:
+        if _Interruption.heard:
+            raise KeyboardInterrupt from fault
+        raise
+    if _Interruption.heard:
+        raise KeyboardInterrupt
+
+
+def _hear_once() -> None:
+    """Raise KeyboardInterrupt at the first Ctrl-C, and let what cleans up after it be.
+
+    Not while a module in C is being imported, which may end the process. What is lost in ``__del__`` is
+    raised again.
+    """
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        _Interruption.heard = True
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if _is_importing_c(frame):
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+        else:
+            raise KeyboardInterrupt
+
+    def lost(unraisable: sys.UnraisableHookArgs) -> None:
+        if unraisable.exc_type is KeyboardInterrupt:
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+        else:
+            sys.__unraisablehook__(unraisable)
+
+    def uncaught(kind: type[BaseException], fault: BaseException, trace: TracebackType | None) -> None:
+        if kind is not KeyboardInterrupt:  # that of a callback, which islpy would print
+            sys.__excepthook__(kind, fault, trace)
+
+    signal.signal(signal.SIGALRM, interrupt)
+    signal.signal(signal.SIGINT, interrupt)
+    sys.unraisablehook = lost
+    sys.excepthook = uncaught
+
+
+_AGAIN = 0.005
+"""Seconds until an interruption that could not be raised is raised again."""
+
+
+def _hear_no_more() -> None:
+    for number in (signal.SIGINT, signal.SIGALRM):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _is_importing_c(frame: FrameType | None) -> bool:
+    while frame is not None and not frame.f_code.co_qualname.startswith("ExtensionFileLoader."):
+        frame = frame.f_back
+    return frame is not None
 
 
 def _die_with(parent: int) -> None:

@@ -17,7 +17,7 @@ from importlib import import_module
 
 import click
 
-from polyloom.cli.supervise import INTERRUPTED
+from polyloom.cli.supervise import INTERRUPTED, insisting
 from polyloom.diagnostics import PolyloomError, error, visible
 
 INTERNAL = 70
@@ -70,9 +70,9 @@ def run(arguments: list[str]) -> int:
     """Run the command line and return the exit status."""
     _print_any_name()
     try:
-        with _debugging("--debug" in arguments), _limited(arguments):
+        with insisting(), _debugging("--debug" in arguments), _limited(arguments):
             status = polyloom.main(args=arguments, prog_name="polyloom", standalone_mode=False)
-        sys.stdout.flush()
+            sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except click.ClickException as fault:
         fault.show()
