@@ -28,6 +28,9 @@ SECONDS = 100
 """More a child does not get: a mutant that does not end is noticed."""
 
 
+NOT_MADE = "the mutant cannot be made"
+
+
 def replace_module(module: ModuleType, text: str) -> None:
     """Let a module, and all that have imported from it, behave as its changed text says.
 
@@ -105,7 +108,7 @@ def in_child(job: dict[str, Any]) -> str:
         try:
             os.write(writing, probe(job).encode() or b"nothing")
         except BaseException:
-            os.write(writing, b"the mutant cannot be made: " + traceback.format_exc().encode()[-2000:])
+            os.write(writing, f"{NOT_MADE}: {traceback.format_exc()[-2000:]}".encode())
         finally:
             os._exit(0)
     os.close(writing)
