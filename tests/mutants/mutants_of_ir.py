@@ -13,7 +13,7 @@ MUTANTS = [
         fast=True,
     ),
     Mutant(
-        "ir/transform/flatten_dimensions", "if far != near * turn:", "if False:", Probe("ir_probes.flattened")
+        "ir/transform/flatten_dimensions", "if far != near * size:", "if False:", Probe("ir_probes.flattened")
     ),
     Mutant(
         "ir/transform/flatten_dimensions",

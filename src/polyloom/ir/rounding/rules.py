@@ -106,7 +106,7 @@ def approximate(
             return _binary(op, inner(a), inner(b), a.type)
 
 
-def settled(value: NDArray, error: Error, operands: Sequence[Approximate]) -> Approximate:
+def with_known_error(value: NDArray, error: Error, operands: Sequence[Approximate]) -> Approximate:
     """Return a result where no error is NaN: 0 where values that are not finite are certain, else infinite.
 
     They are where all operands are exact, or where those that are not finite themselves decide.
@@ -131,7 +131,7 @@ def _rounded(
 ) -> Approximate:
     """Add the rounding of an operation to what its operands bring, and what overflow makes unknown."""
     if not kind.is_float or how.exact:
-        return settled(value, carried, operands)
+        return with_known_error(value, carried, operands)
     largest = size(value) if carried is None else size(value) + carried
     rounding = np.maximum(how.ulps(kind) * epsilon(kind) * largest, smallest(kind))
     if how.true_zeros is not None:
@@ -140,7 +140,7 @@ def _rounded(
     if carried is not None:
         overflows = (carried > 0) & (largest + rounding > float(np.finfo(kind.value).max))
         error = np.where(overflows, inf, error) if overflows.any() else error
-    return settled(value, error, operands)
+    return with_known_error(value, error, operands)
 
 
 def _no_underflow(
@@ -169,9 +169,9 @@ def _converted(a: Approximate, given: ElementType, kind: ElementType) -> Approxi
     largest = magnitude(a)
     rounding = np.maximum(epsilon(kind) * largest, smallest(kind))
     if a.error is None:
-        return settled(value, np.where(wide(value) == wide(a.value), 0.0, rounding), [a])
+        return with_known_error(value, np.where(wide(value) == wide(a.value), 0.0, rounding), [a])
     overflows = (a.error > 0) & (largest + rounding > float(np.finfo(kind.value).max))
-    return settled(value, np.where(overflows, inf, rounding + a.error), [a])
+    return with_known_error(value, np.where(overflows, inf, rounding + a.error), [a])
 
 
 def _whole(value: NDArray, a: Approximate, kind: ElementType) -> Approximate:
@@ -183,7 +183,7 @@ def _whole(value: NDArray, a: Approximate, kind: ElementType) -> Approximate:
     if limits is not None:
         outside = (error > 0) & (np.abs(wide(a.value)) + a.error >= float(limits.max))
         error = np.where(outside, inf, error)
-    return settled(value, error, [a])
+    return with_known_error(value, error, [a])
 
 
 def _compared(op: CompareOp, a: Approximate, b: Approximate) -> Approximate:

@@ -113,8 +113,8 @@ def doubtful(decides: bool) -> OfTwo:
     """Combine truth values, one of which decides alone if it is ``decides``: an error of 1 where in doubt."""
 
     def rule(value: NDArray, a: Approximate, b: Approximate) -> Error:
-        settled_by = [(x.value == decides) & is_zero(x.error) for x in (a, b)]
-        doubt = ~(is_zero(a.error) & is_zero(b.error)) & ~(settled_by[0] | settled_by[1])
+        decided_by = [(x.value == decides) & is_zero(x.error) for x in (a, b)]
+        doubt = ~(is_zero(a.error) & is_zero(b.error)) & ~(decided_by[0] | decided_by[1])
         return np.asarray(doubt, np.float64)
 
     return rule

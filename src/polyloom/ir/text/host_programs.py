@@ -100,8 +100,8 @@ def md_hom_text(node: MdHom) -> str:
 def kept_iterators(node: MdHom) -> tuple[str, ...]:
     """Return the iterators of the dimensions that are kept."""
     pairs = zip(node.iterators, node.combine, strict=True)
-    lost = (Order.POINTWISE, Order.SERIAL)
-    return tuple(name for name, operator in pairs if operator.order not in lost)
+    combined = (Order.POINTWISE, Order.SERIAL)
+    return tuple(name for name, operator in pairs if operator.order not in combined)
 
 
 def _view(word: str, views: Sequence[View], iterators: Sequence[str], texts: Sequence[str]) -> str:

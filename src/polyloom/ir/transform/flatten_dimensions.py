@@ -57,15 +57,15 @@ def _number(expression: IntExpression) -> int:
 
 def without_single_points(hom: MdHom) -> MdHom:
     """Leave out dimensions of one point; the last one stays, and so does the last of a reduction."""
-    lost = [d for d, operator in enumerate(hom.combine) if operator.order is Order.POINTWISE]
-    left, reducing = len(hom.extents), len(lost)
+    reduced = [d for d, operator in enumerate(hom.combine) if operator.order is Order.POINTWISE]
+    left, reducing = len(hom.extents), len(reduced)
     gone: set[int] = set()
     for d in _free(hom):
-        last = left == 1 or (d in lost and reducing == 1)
+        last = left == 1 or (d in reduced and reducing == 1)
         if _size(hom.extents[d]) == 1 and not last:
             gone.add(d)
             left -= 1
-            reducing -= d in lost
+            reducing -= d in reduced
     return _without(hom, gone) if gone else hom
 
 
@@ -147,7 +147,7 @@ Axes = frozenset[tuple[str, int]]
 
 def _rows(hom: MdHom, buffers: Buffers, outer: int, inner: int) -> Axes | None:
     """Return what makes a step of ``outer`` as long as all of ``inner``, in every view; None: nothing."""
-    turn, axes = _number(hom.extents[inner]), set[tuple[str, int]]()
+    size, axes = _number(hom.extents[inner]), set[tuple[str, int]]()
     for view in (*hom.inputs, *hom.outputs):
         outers, inners = _axes(view, outer), _axes(view, inner)
         if not outers and not inners:
@@ -164,7 +164,7 @@ def _rows(hom: MdHom, buffers: Buffers, outer: int, inner: int) -> Axes | None:
             axes.add((view.buffer, k))
         elif m != k:
             return None
-        if far != near * turn:
+        if far != near * size:
             return None
     apart = not any((name, k + 1) in axes for name, k in axes)
     return frozenset(axes) if apart and _are_affine(hom, axes) else None

@@ -1,8 +1,9 @@
 """Maps as parts of the md_homs beside them: what those start from, what ends them, what they combine.
 
 ``C[i][j] = beta * C[i][j]`` before ``C[i][j] += ...``: one md_hom whose initial value is ``beta * C[i][j]``.
-``mean[j] = mean[j] / n`` after a sum: its finishing map. A map of all points before a reduction: part of its
-terms. Which pairs may come together is for the caller to know: nothing between them may touch what they pass.
+``mean[j] = mean[j] / n`` after a sum: its finishing map. A map of all points before a reduction: part of
+its terms. Which pairs may come together is for the caller to know: nothing between them may touch what
+they pass.
 
 Source: md_poly, Sec. 3.2.2, footnote 1 (the initialisation that the formula leaves out). Not in the papers.
 """
@@ -24,7 +25,7 @@ from polyloom.polyhedra.loops.tree import IntExpression, Name, replace_name
 def with_initial(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
     """Return ``b`` started from what the map ``a`` computes; None where that is not the same."""
     given = a.outputs[0]
-    if lost_dimensions(a) or not lost_dimensions(b) or len(a.outputs) != 1:
+    if combined_dimensions(a) or not combined_dimensions(b) or len(a.outputs) != 1:
         return None
     if any(v.buffer == given.buffer for v in a.inputs if v != given):
         return None
@@ -36,12 +37,12 @@ def with_initial(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
         return None
     if not _replaces(b, started[0], places[0], passing):
         return None
-    turn = _turn(a, given, b, b.inputs[places[0]])
-    if turn is None or _read_elsewhere(b, places[0], started[0]):
+    permutation = _permutation_between(a, given, b, b.inputs[places[0]])
+    if permutation is None or _read_elsewhere(b, places[0], started[0]):
         return None
-    if _turned_value(a.written, a, b, turn) != b.written:
+    if _permuted_condition(a.written, a, b, permutation) != b.written:
         return None
-    inputs, moved = _with_inputs(b.inputs, a, b, turn, {})
+    inputs, moved = _with_inputs(b.inputs, a, b, permutation, {})
     initial = tuple(moved(a.terms[0]) if o == started[0] else e for o, e in enumerate(b.initial))
     return _tidy(replace(_with_room(b, len(inputs)), inputs=inputs, initial=initial))
 
@@ -81,7 +82,7 @@ def _read_elsewhere(b: MdHom, place: int, output: int) -> bool:
 def with_finish(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
     """Return ``a`` finished by the map ``b``; None where that is not the same."""
     passed = a.outputs[0]
-    if lost_dimensions(b) or len(a.outputs) != 1:
+    if combined_dimensions(b) or len(a.outputs) != 1:
         return None
     reading = [k for k, v in enumerate(b.inputs) if v.buffer == passed.buffer]
     target = b.outputs[0]
@@ -93,12 +94,16 @@ def with_finish(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
         return None
     if target.buffer != passed.buffer and target.buffer in uses([a]).all:
         return None
-    if lost_dimensions(a) and _is_place(b, reading):
+    if combined_dimensions(a) and _is_place(b, reading):
         return None
-    turn = _turn(b, b.inputs[reading[0]], a, passed)
-    if turn is None or not _is_affine(target) or _turned_value(b.written, b, a, turn) != a.written:
+    permutation = _permutation_between(b, b.inputs[reading[0]], a, passed)
+    if (
+        permutation is None
+        or not _is_affine(target)
+        or _permuted_condition(b.written, b, a, permutation) != a.written
+    ):
         return None
-    return _finished(a, b, turn, reading)
+    return _finished(a, b, permutation, reading)
 
 
 def _is_affine(view: View) -> bool:
@@ -111,7 +116,7 @@ def _is_place(b: MdHom, inputs: Sequence[int]) -> bool:
     return any(k in read_positions(e) for e in computed for k in inputs)
 
 
-MAXIMUM_TURNED = 6
+MAXIMUM_PERMUTED = 6
 """Up to so many dimensions are tried in every order."""
 
 Reads = Mapping[int, Expression | int]
@@ -129,15 +134,15 @@ def with_term(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
     """
     given = a.outputs[0]
     places = [k for k, v in enumerate(b.inputs) if v.buffer == given.buffer]
-    if lost_dimensions(a) or len(a.outputs) != 1 or len(places) != 1 or given.buffer not in passing:
+    if combined_dimensions(a) or len(a.outputs) != 1 or len(places) != 1 or given.buffer not in passing:
         return None
     touched = {v.buffer for v in a.inputs} & {v.buffer for v in b.outputs}
-    turn = _turn(a, given, b, b.inputs[places[0]], tuple(range(len(b.extents))))
-    if touched or turn is None or _read_outside(b, places[0]):
+    permutation = _permutation_between(a, given, b, b.inputs[places[0]], tuple(range(len(b.extents))))
+    if touched or permutation is None or _read_outside(b, places[0]):
         return None
-    if a.guard is not None and _turned_value(a.guard, a, b, turn) != b.guard:
+    if a.guard is not None and _permuted_condition(a.guard, a, b, permutation) != b.guard:
         return None
-    inputs, moved = _with_inputs(b.inputs, a, b, turn, {})
+    inputs, moved = _with_inputs(b.inputs, a, b, permutation, {})
     term = moved(a.terms[0])
 
     def leaf(part: Leaf) -> Expression:
@@ -154,13 +159,13 @@ def _read_outside(b: MdHom, place: int) -> bool:
     return any(place in read_positions(e) for e in (*others, *views))
 
 
-def _finished(a: MdHom, b: MdHom, turn: Mapping[int, int], reading: Sequence[int]) -> MdHom:
-    reduces = bool(lost_dimensions(a))
+def _finished(a: MdHom, b: MdHom, permutation: Mapping[int, int], reading: Sequence[int]) -> MdHom:
+    reduces = bool(combined_dimensions(a))
     before = a.finish[0] or Read(len(a.inputs), a.terms[0].type)
     result = _moved_result(before, len(a.inputs), _RESULT) if reduces else a.terms[0]
-    inputs, moved = _with_inputs(a.inputs, b, a, turn, dict.fromkeys(reading, result))
+    inputs, moved = _with_inputs(a.inputs, b, a, permutation, dict.fromkeys(reading, result))
     value = _moved_result(moved(b.terms[0]), _RESULT, len(inputs))
-    made = replace(a, inputs=inputs, outputs=(_turned_view(b.outputs[0], a, turn),))
+    made = replace(a, inputs=inputs, outputs=(_permuted_view(b.outputs[0], a, permutation),))
     return _tidy(replace(made, finish=(value,)) if reduces else replace(made, terms=(value,)))
 
 
@@ -173,63 +178,67 @@ def _moved_result(value: Expression, before: int, after: int) -> Expression:
     return with_leaves(value, leaf)
 
 
-def lost_dimensions(node: MdHom) -> tuple[int, ...]:
+def combined_dimensions(node: MdHom) -> tuple[int, ...]:
     """Return the dimensions that are not kept."""
     return tuple(k for k, c in enumerate(node.combine) if c.order is not Order.CONCATENATE)
 
 
-def _turn(
-    a: MdHom, mine: View, b: MdHom, its: View, among: tuple[int, ...] | None = None
+def _permutation_between(
+    a: MdHom, given: View, b: MdHom, wanted: View, among: tuple[int, ...] | None = None
 ) -> dict[int, int] | None:
     """Return for each dimension of ``a`` the one of ``b`` that makes the views the same.
 
     ``among``: the dimensions of ``b`` to choose from, each of which is taken; None: the kept ones.
     """
-    lost = lost_dimensions(b)
-    kept = [k for k in range(len(b.extents)) if k not in lost] if among is None else list(among)
-    if len(kept) != len(a.extents) or not _is_affine(mine):
+    reduced = combined_dimensions(b)
+    kept = [k for k in range(len(b.extents)) if k not in reduced] if among is None else list(among)
+    if len(kept) != len(a.extents) or not _is_affine(given):
         return None
-    for order in permutations(kept) if len(kept) <= MAXIMUM_TURNED else [tuple(kept)]:
-        turn = dict(enumerate(order))
-        same = all(a.extents[k] == b.extents[j] for k, j in turn.items())
-        if same and _turned_view(mine, b, turn) == its:
-            return turn
+    for order in permutations(kept) if len(kept) <= MAXIMUM_PERMUTED else [tuple(kept)]:
+        permutation = dict(enumerate(order))
+        same = all(a.extents[k] == b.extents[j] for k, j in permutation.items())
+        if same and _permuted_view(given, b, permutation) == wanted:
+            return permutation
     return None
 
 
-def _turned_view(view: View, b: MdHom, turn: Mapping[int, int], reads: Reads = MappingProxyType({})) -> View:
-    return View(view.buffer, tuple(_turned_index(i, b, turn, reads) for i in view.indices), view.span)
+def _permuted_view(
+    view: View, b: MdHom, permutation: Mapping[int, int], reads: Reads = MappingProxyType({})
+) -> View:
+    return View(
+        view.buffer, tuple(_permuted_index(i, b, permutation, reads) for i in view.indices), view.span
+    )
 
 
-def _turned_index(
-    index: Index | Expression, b: MdHom, turn: Mapping[int, int], reads: Reads
+def _permuted_index(
+    index: Index | Expression, b: MdHom, permutation: Mapping[int, int], reads: Reads
 ) -> Index | Expression:
     if not isinstance(index, Index):
-        return _turned(index, turn, reads)
+        return _permuted(index, permutation, reads)
     coefficients = [0] * len(b.extents)
     for k, coefficient in enumerate(index.coefficients):
-        coefficients[turn[k]] = coefficient
+        coefficients[permutation[k]] = coefficient
     return Index(tuple(coefficients), index.offset)
 
 
-def _turned_value(
-    value: IntExpression | None, a: MdHom, b: MdHom, turn: Mapping[int, int]
+def _permuted_condition(
+    value: IntExpression | None, a: MdHom, b: MdHom, permutation: Mapping[int, int]
 ) -> IntExpression | None:
     """Return a condition over the iterators of ``a`` as one over those of ``b``."""
     if value is None:
         return None
     for k, name in enumerate(a.iterators):
-        value = replace_name(value, name, Name(f"{b.iterators[turn[k]]}'"))
-    for k in turn.values():
+        value = replace_name(value, name, Name(f"{b.iterators[permutation[k]]}'"))
+    for k in permutation.values():
         value = replace_name(value, f"{b.iterators[k]}'", Name(b.iterators[k]))
     return value
 
 
-def _turned(value: Expression, turn: Mapping[int, int], reads: Reads) -> Expression:
+def _permuted(value: Expression, permutation: Mapping[int, int], reads: Reads) -> Expression:
     def leaf(part: Leaf) -> Expression:
         match part:
             case Position(dimension=k, type=type_):
-                return Position(turn[k], type_)
+                return Position(permutation[k], type_)
             case Read(position=p, type=type_) if p in reads:
                 found = reads[p]
                 return Read(found, type_) if isinstance(found, int) else found
@@ -242,19 +251,19 @@ def _turned(value: Expression, turn: Mapping[int, int], reads: Reads) -> Express
 class _Moved:
     """Moves expressions of ``a`` to the iterators and inputs of ``b``."""
 
-    def __init__(self, turn: Mapping[int, int], reads: Reads) -> None:
-        self.turn = turn
+    def __init__(self, permutation: Mapping[int, int], reads: Reads) -> None:
+        self.permutation = permutation
         self.reads = reads
 
     def __call__(self, value: Expression) -> Expression:
-        return _turned(value, self.turn, self.reads)
+        return _permuted(value, self.permutation, self.reads)
 
 
 def _with_inputs(
     inputs: tuple[View, ...],
     a: MdHom,
     b: MdHom,
-    turn: Mapping[int, int],
+    permutation: Mapping[int, int],
     given: Mapping[int, Expression],
 ) -> tuple[tuple[View, ...], _Moved]:
     """Return the inputs with those of ``a`` added, and what moves its expressions there."""
@@ -268,16 +277,16 @@ def _with_inputs(
         for place in (p for i in a.inputs[k].indices if not isinstance(i, Index) for p in read_positions(i)):
             if place not in reads:
                 add(place)
-        turned = _turned_view(a.inputs[k], b, turn, reads)
-        if turned not in views:
-            views[turned] = len(found)
-            found.append(turned)
-        reads[k] = views[turned]
+        permuted = _permuted_view(a.inputs[k], b, permutation, reads)
+        if permuted not in views:
+            views[permuted] = len(found)
+            found.append(permuted)
+        reads[k] = views[permuted]
 
     for k in range(len(a.inputs)):
         if k not in reads:
             add(k)
-    return tuple(found), _Moved(turn, reads)
+    return tuple(found), _Moved(permutation, reads)
 
 
 def _tidy(node: MdHom) -> MdHom:

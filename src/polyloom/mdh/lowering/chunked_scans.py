@@ -444,8 +444,8 @@ def _reads_no_result(hom: MdHom) -> bool:
 
 def _scattered(hom: MdHom, program: HostProgram) -> int | None:
     """Return the longest reduced dimension of a histogram whose bins start from what they hold."""
-    lost = [d for d, o in enumerate(hom.combine) if o.order is Order.POINTWISE]
-    if len(hom.outputs) != 1 or len(lost) != len(hom.combine) or hom.written is not None:
+    reduced = [d for d, o in enumerate(hom.combine) if o.order is Order.POINTWISE]
+    if len(hom.outputs) != 1 or len(reduced) != len(hom.combine) or hom.written is not None:
         return None
     (view,), (start,), (finish,) = hom.outputs, hom.initial, hom.finish
     if len({o.combiner for o in hom.combine}) != 1 or finish is not None:
@@ -458,7 +458,7 @@ def _scattered(hom: MdHom, program: HostProgram) -> int | None:
     touched = any(hom.inputs[k].buffer == view.buffer for e in hom.terms for k in _positions(e))
     if not small or touched or combiner is None or not combiner.commutative:
         return None
-    return max(lost, key=lambda d: known(hom.extents[d]) or 0)
+    return max(reduced, key=lambda d: known(hom.extents[d]) or 0)
 
 
 def _positions(e: Expression) -> frozenset[int]:

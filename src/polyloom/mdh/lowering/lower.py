@@ -79,12 +79,12 @@ def has_tiles(hom: MdHom) -> bool:
     """Whether an md_hom has schedules: ``++`` and one point-wise operator, its outputs where ``++`` says."""
     if any(o.order not in (Order.CONCATENATE, Order.POINTWISE) for o in hom.combine):
         return False
-    lost = reduced_dimensions(hom)
-    combiners = {operator for d in lost if (operator := hom.combine[d].combiner) is not None}
+    reduced = reduced_dimensions(hom)
+    combiners = {operator for d in reduced if (operator := hom.combine[d].combiner) is not None}
     if len(combiners) > 1 or not all(c.associative for c in combiners) or not hom.extents:
         return False
     indices = [index for view in hom.outputs for index in view.indices]
-    return all(isinstance(i, Index) and not any(i.coefficients[d] for d in lost) for i in indices)
+    return all(isinstance(i, Index) and not any(i.coefficients[d] for d in reduced) for i in indices)
 
 
 def distinct_iterators(hom: MdHom, buffers: Buffers) -> MdHom:

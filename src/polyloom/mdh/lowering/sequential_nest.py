@@ -104,15 +104,15 @@ class _Builder:
     def running(self) -> int | None:
         """The prefix dimension that is walked with a running result: the only one, outside all reductions."""
         prefix = self.dimensions(Order.PREFIX)
-        lost = self.dimensions(Order.POINTWISE)
-        return prefix[0] if len(prefix) == 1 and not any(k < prefix[0] for k in lost) else None
+        reduced = self.dimensions(Order.POINTWISE)
+        return prefix[0] if len(prefix) == 1 and not any(k < prefix[0] for k in reduced) else None
 
     @property
     def scatters(self) -> bool:
         """Whether different points of reduced dimensions may write different elements."""
-        lost = self.dimensions(Order.POINTWISE, Order.SERIAL)
+        reduced = self.dimensions(Order.POINTWISE, Order.SERIAL)
         indices = [index for view in self.node.outputs for index in view.indices]
-        return any(not isinstance(i, Index) or any(i.coefficients[k] for k in lost) for i in indices)
+        return any(not isinstance(i, Index) or any(i.coefficients[k] for k in reduced) for i in indices)
 
     @property
     def outermost(self) -> Combiner | None:
@@ -239,9 +239,9 @@ class _Builder:
 
     def _kept(self) -> tuple[IntExpression, ...]:
         """Return the current kept point: reduced dimensions are 0."""
-        lost = self.dimensions(Order.POINTWISE)
+        reduced = self.dimensions(Order.POINTWISE)
         names = enumerate(map(self.kept_name, range(len(self.node.iterators))))
-        return tuple(Number(0) if k in lost else Name(name) for k, name in names)
+        return tuple(Number(0) if k in reduced else Name(name) for k, name in names)
 
     def kept_name(self, k: int) -> str:
         """Return the iterator of a kept dimension; a prefix that starts anew has another one inside."""

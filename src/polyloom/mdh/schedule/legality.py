@@ -89,28 +89,28 @@ def _has_halves(facts: TileFacts, buffers: Buffers) -> bool:
 
 def _order(facts: TileFacts) -> Iterator[str]:
     """Yield what the operator does not allow."""
-    combiner, schedule, lost = facts.combiner, facts.schedule, facts.reduced
+    combiner, schedule, reduced = facts.combiner, facts.schedule, facts.reduced
     if combiner is None:
         return
-    shared = [d for d in lost if schedule.items[d] > 1]
+    shared = [d for d in reduced if schedule.items[d] > 1]
     if facts.waits and shared:
         yield "totals wait in memory, so work-items cannot share a reduction"
-    if facts.waits and any(not facts.extent(d) for d in lost if facts.is_tiled(d)):
+    if facts.waits and any(not facts.extent(d) for d in reduced if facts.is_tiled(d)):
         yield "totals wait in memory, but a reduction of unknown length may have no points"
     no_neutral = any(n is None for n in combiner.neutral)
     if no_neutral and facts.hom.guard is not None and (facts.split or facts.waits):
         yield f"`{combiner.name}` has no neutral element for parts without points"
     if combiner.commutative:
         return
-    divided = [d for d in lost if facts.is_tiled(d) or d in facts.split or d in shared]
+    divided = [d for d in reduced if facts.is_tiled(d) or d in facts.split or d in shared]
     if facts.vector_is_reduced:
         yield f"`{combiner.name}` does not commute: vectors would change the order"
-    if divided and len(lost) > 1:
+    if divided and len(reduced) > 1:
         yield f"`{combiner.name}` does not commute: only one reduced dimension could be cut"
     if any(facts.is_tiled(d) for d in shared):
         yield f"`{combiner.name}` does not commute: work-items would take turns from tile to tile"
     for order in (schedule.private_order, schedule.unrolled_order):
-        if [d for d in order if d in lost] != list(lost):
+        if [d for d in order if d in reduced] != list(reduced):
             yield f"`{combiner.name}` does not commute: loops keep their order"
     if schedule.follow is not None:
         yield f"`{combiner.name}` does not commute: points keep their order"

@@ -125,8 +125,8 @@ class LoopSizes:
         for d in self.facts.tiled_order:
             found.append((d, ceil(self.covered(d) / self.length(d)), self.length(d)))
         kept = [d for d in schedule.private_order if d in self.facts.kept]
-        lost = [d for d in schedule.private_order if d in self.facts.reduced]
-        for d in (*kept, *lost):
+        reduced = [d for d in schedule.private_order if d in self.facts.reduced]
+        for d in (*kept, *reduced):
             found.append((d, ceil(self.length(d) / self.tile(d)), self.tile(d)))
         return tuple(loop for loop in found if loop[1] > 1)
 

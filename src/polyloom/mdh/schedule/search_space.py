@@ -197,8 +197,8 @@ class _Draft:
         if combiner is not None and not combiner.commutative:
             private, unrolled = tuple(every), tuple(every)
         elif self.rng.random() < 0.5:
-            lost = [d for d in every if d in self.reduced]
-            private = (*(d for d in private if d in self.kept), *lost)
+            reduced = [d for d in every if d in self.reduced]
+            private = (*(d for d in private if d in self.kept), *reduced)
         local = shuffled() if self.rng.random() < 0.5 else tuple(every)
         grid = shuffled() if self.rng.random() < 0.5 else tuple(every)
         return replace(

@@ -101,11 +101,11 @@ def _pairs(nodes: Sequence[HostNode]) -> Iterator[tuple[int, int]]:
     for first, a in enumerate(nodes):
         if not isinstance(a, MdHom):
             continue
-        mine = uses([a])
+        own = uses([a])
         for second in range(first + 1, len(nodes)):
             b = nodes[second]
-            if isinstance(b, MdHom) and mine.written & uses([b]).read:
+            if isinstance(b, MdHom) and own.written & uses([b]).read:
                 yield first, second
             other = uses([b])
-            if mine.written & other.all or mine.read & other.written:
+            if own.written & other.all or own.read & other.written:
                 break

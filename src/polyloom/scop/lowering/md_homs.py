@@ -35,7 +35,7 @@ class NoHom(Exception):  # a statement that has no form as an md_hom; it becomes
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Shape:
-    """The coordinates of an md_hom: ``frame`` of all its dimensions; ``lost``: those that are reduced.
+    """The coordinates of an md_hom: ``frame`` of all its dimensions; ``reduced``: those that are reduced.
 
     ``rectangle``: ``{ [y] }``, all points of the box, where the context holds. ``results``: over the kept
     dimensions, their rectangle, also where there is nothing to combine. ``stored``: over the kept dimensions,
@@ -45,14 +45,14 @@ class Shape:
     frame: Frame
     box: Box
     rectangle: isl.Set
-    lost: frozenset[int]
+    reduced: frozenset[int]
     results: isl.Set
     stored: isl.Set | None = None
 
     @property
     def kept(self) -> tuple[int, ...]:
         """The dimensions that are not reduced."""
-        return tuple(k for k in range(len(self.frame.names)) if k not in self.lost)
+        return tuple(k for k in range(len(self.frame.names)) if k not in self.reduced)
 
 
 @dataclass(eq=False)
@@ -89,7 +89,7 @@ def hom(
     where it has no term, so that the maps can become part of it.
     """
     shape = shape_of(statement, domain, update, context, neighbours)
-    if update is None or not shape.lost:
+    if update is None or not shape.reduced:
         return _map(statement, shape)
     return _reduction(statement, shape, update)
 
@@ -102,34 +102,34 @@ def shape_of(
     neighbours: isl.Set | None = None,
 ) -> Shape:
     """Return coordinates in which reduced dimensions are apart from kept ones."""
-    reduced = eliminate(domain)
-    coordinates, points = reduced.map, reduced.points
-    lost: frozenset[int] = frozenset()
+    free = eliminate(domain)
+    coordinates, points = free.map, free.points
+    reduced: frozenset[int] = frozenset()
     if update is not None:
-        turn, lost = _reduced(statement.target, coordinates, points)
-        if not update.combiner.commutative and not turn.plain_is_equal(_identity(points)):
+        basis, reduced = _reduced(statement.target, coordinates, points)
+        if not update.combiner.commutative and not basis.plain_is_equal(_identity(points)):
             raise NoHom("the operands would change places")
-        coordinates, points = compose(turn, coordinates), points.preimage_multi_aff(turn)
+        coordinates, points = compose(basis, coordinates), points.preimage_multi_aff(basis)
     box = straighten(points, context)
-    if update is not None and _moves(statement.target, compose(box.coordinates, coordinates), box, lost):
-        order = [k for k in range(points.dim(_DIM.set)) if k not in lost] + sorted(lost)
-        turn = _permutation(points, order)
-        coordinates, points = compose(turn, coordinates), points.preimage_multi_aff(turn)
-        lost = frozenset(range(len(order) - len(lost), len(order)))
+    if update is not None and _moves(statement.target, compose(box.coordinates, coordinates), box, reduced):
+        order = [k for k in range(points.dim(_DIM.set)) if k not in reduced] + sorted(reduced)
+        permuted = _permutation(points, order)
+        coordinates, points = compose(permuted, coordinates), points.preimage_multi_aff(permuted)
+        reduced = frozenset(range(len(order) - len(reduced), len(order)))
         box = straighten(points, context)
-    stored = _stored(statement.target, coordinates, points, lost, neighbours)
+    stored = _stored(statement.target, coordinates, points, reduced, neighbours)
     if stored is not None:
-        box, stored = _with_room(box, points, stored, lost, context)
+        box, stored = _with_room(box, points, stored, reduced, context)
     coordinates = compose(box.coordinates, coordinates)
     names = _names(statement, coordinates, parameter_names(context))
     frame = Frame(coordinates, box.points.intersect_params(context), names)
     rectangle = box.rectangle().intersect_params(context)
-    results = _onto_kept(box.rectangle(lost).intersect_params(context), lost)
-    return Shape(frame=frame, box=box, rectangle=rectangle, lost=lost, results=results, stored=stored)
+    results = _onto_kept(box.rectangle(reduced).intersect_params(context), reduced)
+    return Shape(frame=frame, box=box, rectangle=rectangle, reduced=reduced, results=results, stored=stored)
 
 
-def _onto_kept(points: isl.Set, lost: frozenset[int]) -> isl.Set:
-    for k in sorted(lost, reverse=True):
+def _onto_kept(points: isl.Set, reduced: frozenset[int]) -> isl.Set:
+    for k in sorted(reduced, reverse=True):
         points = points.project_out(_DIM.set, k, 1)
     return points
 
@@ -138,17 +138,17 @@ def _stored(
     target: ScopAccess,
     coordinates: isl.MultiAff,
     points: isl.Set,
-    lost: frozenset[int],
+    reduced: frozenset[int],
     neighbours: isl.Set | None,
 ) -> isl.Set | None:
     """Return the kept points whose element is among ``neighbours``, and ``points``."""
-    if neighbours is None or not lost or target.computed:
+    if neighbours is None or not reduced or target.computed:
         return None
     kept = everywhere(target).apply_domain(isl.Map.from_multi_aff(coordinates).reverse())
-    for k in sorted(lost, reverse=True):
+    for k in sorted(reduced, reverse=True):
         kept = kept.project_out(_DIM.in_, k, 1)
     wanted = kept.intersect_range(neighbours).domain()
-    return wanted.union(_onto_kept(points, lost)).coalesce() if wanted.is_bounded() else None
+    return wanted.union(_onto_kept(points, reduced)).coalesce() if wanted.is_bounded() else None
 
 
 def everywhere(access: ScopAccess) -> isl.Map:
@@ -157,25 +157,25 @@ def everywhere(access: ScopAccess) -> isl.Map:
 
 
 def _with_room(
-    box: Box, points: isl.Set, stored: isl.Set, lost: frozenset[int], context: isl.Set
+    box: Box, points: isl.Set, stored: isl.Set, reduced: frozenset[int], context: isl.Set
 ) -> tuple[Box, isl.Set]:
     """Return a box that has room for the stored points too, and those in its coordinates."""
     room = stored
-    for k in sorted(lost):
+    for k in sorted(reduced):
         room = room.insert_dims(_DIM.set, k, 1)
-    if not stored.intersect_params(points.params()).is_subset(_onto_kept(points, lost)):
-        box = _wider(points, room, lost, context)
-    return box, _onto_kept(room.preimage_multi_aff(box.coordinates), lost)
+    if not stored.intersect_params(points.params()).is_subset(_onto_kept(points, reduced)):
+        box = _wider(points, room, reduced, context)
+    return box, _onto_kept(room.preimage_multi_aff(box.coordinates), reduced)
 
 
-def _wider(points: isl.Set, room: isl.Set, lost: frozenset[int], context: isl.Set) -> Box:
+def _wider(points: isl.Set, room: isl.Set, reduced: frozenset[int], context: isl.Set) -> Box:
     """Return a box for points, and for those of ``room`` on the same lines along the kept dimensions."""
     others = points
     for k in reversed(range(points.dim(_DIM.set))):
-        if k not in lost:
+        if k not in reduced:
             others = others.project_out(_DIM.set, k, 1)
     for k in range(points.dim(_DIM.set)):
-        if k not in lost:
+        if k not in reduced:
             others = others.insert_dims(_DIM.set, k, 1)
     box = straighten(points.union(room.intersect(others)).coalesce(), context)
     return replace(box, points=points.preimage_multi_aff(box.coordinates))
@@ -197,7 +197,7 @@ def _names(statement: ScopStatement, coordinates: isl.MultiAff, taken: Sequence[
 def _reduced(
     target: ScopAccess, coordinates: isl.MultiAff, points: isl.Set
 ) -> tuple[isl.MultiAff, frozenset[int]]:
-    """Return a turn ``{ [y] -> [z] }`` after which the target depends on the dimensions not returned."""
+    """Return a basis ``{ [y] -> [z] }`` in which the target does not depend on the dimensions returned."""
     size = points.dim(_DIM.set)
     identity = _identity(points)
     if target.computed:
@@ -208,16 +208,16 @@ def _reduced(
     rank = len(echelon.pivots)
     if rank == len(moving):
         return identity, frozenset(range(size)) - frozenset(moving)
-    turn = identity
+    basis = identity
     for k, row in enumerate(echelon.transform):
         aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(points.get_space()))
         for j, coefficient in enumerate(row):
             aff = aff.set_coefficient_val(_DIM.in_, j, isl.Val(coefficient))
-        turn = turn.set_aff(k, aff)
-    return turn, frozenset(range(rank, size))
+        basis = basis.set_aff(k, aff)
+    return basis, frozenset(range(rank, size))
 
 
-def _moves(target: ScopAccess, coordinates: isl.MultiAff, box: Box, lost: frozenset[int]) -> bool:
+def _moves(target: ScopAccess, coordinates: isl.MultiAff, box: Box, reduced: frozenset[int]) -> bool:
     """Whether straightening made the target depend on dimensions that are reduced.
 
     It does where a kept dimension is counted from a bound that a reduced one before it gives: then
@@ -225,7 +225,7 @@ def _moves(target: ScopAccess, coordinates: isl.MultiAff, box: Box, lost: frozen
     """
     if target.computed:
         return False
-    return any(row[k] for row in _target_rows(target, coordinates, box.points) for k in lost)
+    return any(row[k] for row in _target_rows(target, coordinates, box.points) for k in reduced)
 
 
 def _permutation(points: isl.Set, order: Sequence[int]) -> isl.MultiAff:
@@ -300,7 +300,7 @@ def _reduction(statement: ScopStatement, shape: Shape, update: Update) -> MdHom:
 def _operators(shape: Shape, combiner: Combiner) -> tuple[CombineOperator, ...]:
     reduce_ = CombineOperator(Order.POINTWISE, combiner)
     keep = CombineOperator(Order.CONCATENATE)
-    return tuple(reduce_ if k in shape.lost else keep for k in range(len(shape.frame.names)))
+    return tuple(reduce_ if k in shape.reduced else keep for k in range(len(shape.frame.names)))
 
 
 def _hom(
@@ -366,7 +366,7 @@ def written_of(shape: Shape) -> IntExpression | None:
 
     Where there is nothing to combine the element may not exist: ``for (j = 0; j < m; j++) s[m] += x[j]``.
     """
-    points = _onto_kept(shape.frame.points, shape.lost) if shape.stored is None else shape.stored
+    points = _onto_kept(shape.frame.points, shape.reduced) if shape.stored is None else shape.stored
     names = [shape.frame.names[k] for k in shape.kept]
     return condition_of(points.coalesce(), shape.results, names)
 

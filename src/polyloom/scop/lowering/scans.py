@@ -48,12 +48,14 @@ def selection_hom(
     operator = _selecting(found)
     update = Update(_OP[found.op], operator, best.value, frozenset())
     shape = shape_of(best, domain, update, context, _common(found, neighbours))
-    for k in shape.lost:
+    for k in shape.reduced:
         _check_order(scop, best.name, shape.frame, k)
     inputs = Inputs(shape.frame)
     results = [_result(move, shape, inputs) for move in found.moves]
     combine = tuple(
-        CombineOperator(Order.POINTWISE, operator) if k in shape.lost else CombineOperator(Order.CONCATENATE)
+        CombineOperator(Order.POINTWISE, operator)
+        if k in shape.reduced
+        else CombineOperator(Order.CONCATENATE)
         for k in range(len(shape.frame.names))
     )
     return MdHom(
@@ -86,7 +88,7 @@ def _result(move: ScopStatement, shape: Shape, inputs: Inputs) -> tuple[View, Ex
     """Return the output view, the term and the start of one result; raises ``NoHom``."""
     frame = _frame_for(shape.frame, move)
     view = frame.view(move.target, {})
-    if any(not isinstance(i, Index) or any(i.coefficients[k] for k in shape.lost) for i in view.indices):
+    if any(not isinstance(i, Index) or any(i.coefficients[k] for k in shape.reduced) for i in view.indices):
         raise NoHom("a result depends on the dimensions that are combined")
     places = Inputs(frame, inputs.views).positions(move, read_positions(move.value))
     return view, frame.expression(move.value, places), Read(inputs.position(view), move.value.type)
@@ -95,7 +97,7 @@ def _result(move: ScopStatement, shape: Shape, inputs: Inputs) -> tuple[View, Ex
 def ordered_hom(found: OrderedUpdate, scop: Scop, domain: isl.Set, context: isl.Set) -> MdHom:
     """Return an update whose terms combine in their order; of a ``resetting`` one the first value alone."""
     shape = shape_of(found.statement, domain, found.update, context)
-    for k in shape.lost:
+    for k in shape.reduced:
         _check_order(scop, found.statement.name, shape.frame, k)
     return hom(found.statement, domain, found.update, context)
 
@@ -137,9 +139,9 @@ def running_homs(
 ) -> tuple[MdHom, ...]:
     """Return ``s += x[i]; y[i] = s`` as a scan into ``y``, and the sum that ``s`` ends with."""
     shape = shape_of(found.update, domain, update, context)
-    if len(shape.lost) != 1:
+    if len(shape.reduced) != 1:
         raise NoHom("a scan has one dimension")
-    (dimension,) = shape.lost
+    (dimension,) = shape.reduced
     _check_order(scop, found.update.name, shape.frame, dimension)
     scans = [_scan(found.update, reader, shape, update, dimension) for reader in found.readers]
     return (*scans, hom(found.update, domain, update, context))

@@ -148,10 +148,10 @@ def _name(name: str, node: c_ast.Node, state: State) -> Expression:
         case Variable(type=Scalar()):
             if (fact := state.fact(found)) is not None:
                 return fact.value
-            if found in state.lost:
+            if found in state.unusable:
                 refuse(
                     "c-iterator",
-                    state.lost[found],
+                    state.unusable[found],
                     state.span(node),
                     helps=["use the value that the loop's bounds give"],
                 )

@@ -121,7 +121,7 @@ def _name(name: str, node: c_ast.Node, state: State) -> Affine:
         case Variable(type=Scalar(element=element)) if element.is_float:
             raise NotAffine(state.span(node), f"`{name}` is no integer")
         case Variable(type=Scalar()):
-            why = state.lost.get(found, f"the value of `{name}` is data: it is written inside the SCoP")
+            why = state.unusable.get(found, f"the value of `{name}` is data: it is written inside the SCoP")
             raise NotAffine(state.span(node), why)
         case Address() | Variable():
             raise NotAffine(state.span(node), f"`{name}` is no integer")

@@ -105,7 +105,7 @@ class State:
     limits: isl.Set = field(default_factory=lambda: isl.Set("{ [] }"))
     """What the types of parameters say about their values."""
     known: dict[Variable, Fact] = field(default_factory=dict)
-    lost: dict[Variable, str] = field(default_factory=dict)
+    unusable: dict[Variable, str] = field(default_factory=dict)
     """Variables that cannot be read, and why."""
     frames: list[Frame] = field(default_factory=list)
     position: list[int] = field(default_factory=lambda: [0])

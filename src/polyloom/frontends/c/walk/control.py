@@ -139,12 +139,12 @@ def _leave(header: Header, stops: Stops, state: State) -> None:
     """After the loop its variables have their last values, where these are known."""
     for variable, _ in header.others:
         state.known.pop(variable, None)
-        state.lost[variable] = f"`{variable.name}` is read after its loop"
+        state.unusable[variable] = f"`{variable.name}` is read after its loop"
     if header.last is not None and stops.breaks is None:
         state.known[header.variable] = header.last
         return
     state.known.pop(header.variable, None)
-    state.lost[header.variable] = f"`{header.variable.name}` is read after its loop"
+    state.unusable[header.variable] = f"`{header.variable.name}` is read after its loop"
 
 
 def _iterations(node: c_ast.For, header: Header, state: State) -> Stops:

@@ -85,7 +85,7 @@ def learn(target: Place, source: Expression, known: Known | None, state: State) 
         return
     variable = target.variable
     state.forget([variable])
-    state.lost.pop(variable, None)
+    state.unusable.pop(variable, None)
     if state.condition is not None or target.type.boolean or target.type.element.is_float:
         return
     value = stored(source if known is None else known.value, target.type)

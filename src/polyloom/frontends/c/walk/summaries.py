@@ -94,7 +94,7 @@ def _from_body(found: Defined, node: c_ast.FuncCall, state: State) -> bool:
         frames=[],
         position=[0],
         known=dict(state.known),
-        lost=dict(state.lost),
+        unusable=dict(state.unusable),
         taken=set(state.taken),
         arrays=dict(state.arrays),
         refused=[],

@@ -85,12 +85,12 @@ def _access(access: Access, tensors: Mapping[str, str]) -> Access:
     return replace(access, tensor=tensors[access.tensor])
 
 
-def _unique(wishes: tuple[str, ...], taken: set[str]) -> str:
-    name = next(name for name in _candidates(wishes) if name not in taken)
+def _unique(preferred: tuple[str, ...], taken: set[str]) -> str:
+    name = next(name for name in _candidates(preferred) if name not in taken)
     taken.add(name)
     return name
 
 
-def _candidates(wishes: tuple[str, ...]) -> Iterator[str]:
-    yield from wishes
-    yield from (f"{wishes[-1]}_{k}" for k in count(2))
+def _candidates(preferred: tuple[str, ...]) -> Iterator[str]:
+    yield from preferred
+    yield from (f"{preferred[-1]}_{k}" for k in count(2))
