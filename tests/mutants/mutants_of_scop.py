@@ -214,7 +214,7 @@ MUTANTS = [
     ),
     Mutant(
         "scop/lowering/fusion",
-        "if mine.written & other.all or mine.read & other.written:",
+        "if own.written & other.all or own.read & other.written:",
         "if False:",
         Probe("c_probes.evaluated", ("map_between_sums",)),
         fast=True,
