@@ -22,7 +22,7 @@ ROWS = (
         r"wafer/.*test_(random|changed_maps|placement)",
     ),
     (
-        "SIMD beyond the paper: shapes, operations, layouts",
+        "extensions of SIMD detection: shapes, operations, layouts",
         r"wafer/(simd/|array_layout/|.*test_extensions)",
     ),
     ("colors, deadlock, resources, reductions", r"wafer/.*test_(coloring|deadlock|resources|collectives)"),

@@ -1,6 +1,6 @@
 """Cycles of every layer of examples/layers.txt, with and without SIMD, without zeros and at 50 %.
 
-A second table says what each step beyond the paper buys: the cycles of the layers in which it takes part,
+A second table gives the gain of each extension of the paper: the cycles of the layers in which it takes part,
 with all of them and without this one.
 
 Usage: python benchmarks/wafer_cycles.py [--machine cs1|cs2|cs3] [--markdown] [--update]
@@ -169,7 +169,7 @@ def _gains(rows: dict[str, Row]) -> Iterator[tuple[str, ...]]:
                 yield extension.value, name, str(off), str(on), f"{off / on:.2f}"
 
 
-GAINS = ("step beyond the paper", "layer", "off", "on", "speed-up")
+GAINS = ("extension", "layer", "off", "on", "speed-up")
 
 
 def _gains_markdown(rows: dict[str, Row]) -> Iterator[str]:
@@ -180,7 +180,7 @@ def _gains_markdown(rows: dict[str, Row]) -> Iterator[str]:
 
 
 def _gains_table(rows: dict[str, Row], machine: str) -> Table:
-    table = Table(title=f"What each step beyond the paper buys: cycles of one invocation on {machine}")
+    table = Table(title=f"The gain of each extension of the paper: cycles of one invocation on {machine}")
     for number, heading in enumerate(GAINS):
         table.add_column(heading, justify="left" if number < 2 else "right", no_wrap=True)
     for cells in _gains(rows):

@@ -96,7 +96,7 @@ def test_remarks_go_to_stderr(capsys: Captured) -> None:
 
 @pytest.mark.parametrize("verb", ["explain", "simulate"])
 def test_what_is_done_well_is_no_remark(verb: str, capsys: Captured) -> None:
-    """A step beyond the paper stands in the document; stderr is for what was missed."""
+    """An extension of the paper stands in the document; stderr is for what was missed."""
     arguments = [verb, *MAPPED, "--simd", "exact"]
     assert run(arguments) == 0
     assert capsys.readouterr().err == ""

@@ -113,8 +113,8 @@ def explain(
 ) -> Explanation:
     """Run every stage up to SIMD detection and keep what it found.
 
-    ``simd``: ``auto``, ``off``, ``hull``, ``exact`` or ``enumerate``; ``simd_without``: the names of steps
-    beyond the paper that are switched off (docs/simd.md); ``machine``: whose costs choose among them;
+    ``simd``: ``auto``, ``off``, ``hull``, ``exact`` or ``enumerate``; ``simd_without``: the names of
+    extensions that are switched off (docs/simd.md); ``machine``: whose costs choose among them;
     ``reduction``: ``auto``, ``chain``, ``two-phase`` or ``tree``, the shape of reductions along lines of PEs;
     ``memory``: as in ``compile_wafer``, for arrays that would be enlarged and temporaries.
 
@@ -167,7 +167,7 @@ def _extensions(names: Sequence[str]) -> frozenset[Extension]:
     except ValueError as unknown:
         known = ", ".join(extension.value for extension in Extension)
         raise PolyloomError(
-            error("simd-extension", f"there is no such step: {unknown}", helps=[f"there are {known}"])
+            error("simd-extension", f"there is no such extension: {unknown}", helps=[f"there are {known}"])
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""The switches of what SIMD detection does beyond the paper: their names, effect, and place in `explain`."""
+"""The switches of our extensions of SIMD detection: their names, effect, and place in `explain`."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ class Card:
 
 @dataclass(frozen=True)
 class Decision:
-    """A line of the table of SIMD decisions; ``extensions``: what is used beyond the
-    paper; ``rows``: every set behind it.
+    """A line of the table of SIMD decisions; ``extensions``: those of the paper that
+    are used; ``rows``: every set behind it.
     """
 
     title: str

@@ -57,7 +57,7 @@ def task_rows(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], *, ascii
 def _decision(analysis: SimdAnalysis, ascii_only: bool) -> Iterator[Row]:
     for effect in analysis.effects:
         text = notation_in_prose(effect.detail, ascii_only=ascii_only)
-        yield Row("beyond the paper", f"{effect.extension.value}: {text}")
+        yield Row("extension used", f"{effect.extension.value}: {text}")
     if analysis.strategy is Strategy.NONE:
         yield Row("SIMD", "none: loops", style="bold yellow")
         yield Row("reason", notation_in_prose(analysis.reason, ascii_only=ascii_only))

@@ -145,7 +145,7 @@ class View:
                 plain = not array.order and not array.reversed
                 yield Row("  enlarged" if plain else "  in memory", self._sets(str(array.map)))
             for effect in layout_effects(array):
-                yield Row("  beyond the paper", f"{effect.extension.value}: {effect.detail}")
+                yield Row("  extension used", f"{effect.extension.value}: {effect.detail}")
 
     def _tasks(self) -> Table:
         table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
