@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
-from homs import buffer, gemm, hom_of, matmul, number
+from pathlib import Path
 
+import loop_programs as loops
+import numpy as np
+import pytest
+from homs import buffer, gemm, hom_of, matmul, number
+from hypothesis import given
+from hypothesis import strategies as st
+from trees import (
+    C_FILES,
+    HOMS,
+    ZOO,
+    assert_computes,
+    c_programs,
+    host_programs,
+    inputs,
+    layer,
+    sizes,
+)
+
+import random_c
+from md_homs import Case, md_homs
+from polyloom.ir.evaluation.host_inputs import input_buffers
 from polyloom.ir.expressions import Constant
 from polyloom.ir.host import Copy, HostLoop, HostProgram, Role
 from polyloom.ir.types import ElementType
 from polyloom.mdh.lowering.program_tree import program_tree
+from polyloom.mdh.tree.evaluate import backwards, shuffled
 from polyloom.mdh.tree.nodes import Code, Compute, Store
 from polyloom.mdh.tree.text import code_lines, function_text
 from polyloom.polyhedra.loops.tree import Instance, Name, Number, Operation
+from random_tests import tried
 
 F32 = ElementType.FLOAT32
 
@@ -71,3 +94,58 @@ def test_scheduled_md_homs_stand_in_their_places() -> None:
         "C[0, 0] = 0.0    # matmul(0, 0, 0)",
         "C[0, 0] = 0.0    # matmul_1(0, 0, 0)",
     ]
+
+
+QUICK = [path for path in C_FILES if path.stem not in ("heat", "life", "blur", "shortest_paths")]
+"""C programs that are not many steps of something."""
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["any sizes", "known sizes"])
+@pytest.mark.parametrize("path", QUICK, ids=lambda p: p.stem)
+def test_c_programs(path: Path, known: bool) -> None:
+    for program in c_programs(path):
+        parameters = sizes(program, (5, 3, 4))
+        assert_computes(program, parameters, inputs(program, parameters), known=known, order=backwards)
+
+
+@pytest.mark.parametrize("name", loops.SIZES)
+def test_polybench(name: str) -> None:
+    (program,) = c_programs(loops.source(name), "REAL double=REAL float")
+    parameters = sizes(program, (3, 5, 4))
+    assert_computes(program, parameters, inputs(program, parameters), order=shuffled(1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", loops.SIZES)
+def test_polybench_in_mini(name: str) -> None:
+    (program,) = c_programs(loops.source(name))
+    values = loops.values(name, loops.SIZES[name]["mini"], np.float64)
+    arrays = {b.name: np.asarray(values[b.name]) for b in input_buffers(program)}
+    assert_computes(program, {p.name: int(values[p.name]) for p in program.parameters}, arrays)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_layers(name: str) -> None:
+    program = layer(ZOO[name])
+    assert_computes(program, {}, inputs(program, {}), order=backwards)
+
+
+@pytest.mark.parametrize("name", HOMS)
+def test_md_homs(name: str) -> None:
+    assert_computes(HOMS[name], {}, inputs(HOMS[name], {}), order=shuffled(0))
+
+
+@tried(300)
+@given(md_homs(extras=True), st.integers(0, 2**16))
+def test_random_md_homs(case: Case, seed: int) -> None:
+    assert_computes(case.program, {}, case.data(seed), order=shuffled(seed))
+
+
+@tried(100)
+@given(random_c.c_programs(), st.integers(0, 2**16))
+def test_random_c_programs(text: random_c.CProgram, seed: int) -> None:
+    (program,) = host_programs(text.text)
+    data = text.data(seed)
+    parameters = {p.name: (2 + seed) % 6 + 1 for p in program.parameters}
+    given = {b.name: data[b.name] for b in input_buffers(program)}
+    assert_computes(program, parameters, given, order=backwards)

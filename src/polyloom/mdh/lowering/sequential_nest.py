@@ -183,7 +183,7 @@ class _Builder:
                 return self._mapped()
             result = _Result(self, levels[0].combiner, "result")
             start = self._started(result)
-            return (*start, *self._reduced(levels, result), *self._stored(result))
+            return self._if_written((*start, *self._reduced(levels, result), *self._stored(result)))
         return self._scanned(levels)
 
     def _scanned(self, levels: Sequence[_Level]) -> Tree:
@@ -197,7 +197,7 @@ class _Builder:
         if any(e is not None for e in self.node.initial):
             total = _Result(self, combiner, "result")
             also = (*self._started(total), *total.combine(running.values, running.flag))
-        step = (*inner, *also, *self._stored(total))
+        step = (*inner, *self._if_written((*also, *self._stored(total))))
         return (*running.empty(), self._loop(self.running, step))
 
     def _combined_points(self, levels: Sequence[_Level], into: _Result) -> Tree:
@@ -267,13 +267,14 @@ class _Builder:
         return tuple(self.assign(view, term, term=o) for o, (view, term) in pairs)
 
     def _if_written(self, body: Tree) -> Tree:
+        """Return what is only done where a result is stored: what it starts from may not exist elsewhere."""
         condition = self.node.written
         for k in self.anew:
             condition = condition and replace_name(condition, self.node.iterators[k], Name(self.kept_name(k)))
         return body if condition is None else (Branch(condition, body, ()),)
 
     def _stored(self, result: _Result) -> Tree:
-        return self._if_written(self._stores(result.values, result.flag))
+        return self._stores(result.values, result.flag)
 
     def _stores(self, values: Sequence[View], flag: View | None) -> Tree:
         """Finish the results and store them, where there are any.
