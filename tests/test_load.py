@@ -47,9 +47,7 @@ def test_c_of_a_text_and_of_a_file(tmp_path: Path) -> None:
         assert list(known.inputs) == ["a", "x", "y"] and known.inputs["x"].shape == (6,)
         np.testing.assert_array_equal(known(1.0, X, y.copy()), 1 + 3 * X)
         result = known.run(check=True)
-        assert (
-            result.passed and result.expected is not None and result.expected.by.startswith("the C program")
-        )
+        assert result.passed and result.check is not None and result.check.by.startswith("the C program")
 
 
 def test_the_weights_of_a_model_are_bound() -> None:
@@ -65,7 +63,7 @@ def test_the_weights_of_a_model_are_bound() -> None:
         np.testing.assert_allclose(model(image=image), wanted, rtol=1e-4)
         np.testing.assert_allclose(polyloom.compile(source)(image), wanted, rtol=1e-4)
     checked = [polyloom.load(source).run(check=True) for source in sources[:3]]
-    assert all(r.passed and r.expected is not None and r.expected.reading_checked for r in checked)
+    assert all(r.passed and r.check is not None and r.check.reading_checked for r in checked)
 
 
 def test_other_weights_may_be_given() -> None:

@@ -16,9 +16,10 @@ from polyloom.frontends.c import read_c
 from polyloom.ir.evaluation.host_inputs import input_buffers
 from polyloom.ir.evaluation.host_random_inputs import made_up_inputs
 from polyloom.ir.host import HostProgram
+from polyloom.ir.verification.host_results import check_run
+from polyloom.ir.verification.references import evaluated
 from polyloom.mdh.device.devices import OpenDevice, choose_device, open_device
 from polyloom.mdh.runtime.arguments import Signature, bind
-from polyloom.mdh.runtime.check import check_run, evaluated
 from polyloom.mdh.runtime.execution import Executable, plain_launch
 from polyloom.mdh.runtime.host_program import Emitter
 from polyloom.mdh.tuning import schedule_lookup

@@ -192,7 +192,7 @@ def exact() -> None:
     """Of small integers nothing may differ, where no operation rounds."""
     import test_verdict
 
-    from polyloom.mdh.runtime.check import check_run
+    from polyloom.ir.verification.host_results import check_run
 
     made = test_verdict.program("for (int i = 0; i < n; i++) y[i] = a[i] * 3 + b[i];")
     a = np.arange(8, dtype=np.float32)
@@ -214,8 +214,10 @@ def checked(name: str) -> None:
             test_checking.test_a_large_one_is_sampled_and_then_compared_with_the_first_right_one(
                 Path(folder), patch
             )
-        elif name == "nan":
-            test_checking.test_nan_is_no_right_result(Path(folder))
+        elif name == "own bound":
+            test_checking.test_a_small_element_beside_a_large_one_has_its_own_bound(
+                Path(folder), patch, large=False
+            )
         else:
             test_checking.test_a_small_md_hom_is_compared_whole(Path(folder))
 

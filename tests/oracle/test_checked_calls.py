@@ -97,4 +97,4 @@ def test_an_access_that_a_condition_guards(name: str, tmp_path: Path) -> None:
     k[::3] = -(10**8)
     given = {"n": 64, "k": k, "a": np.arange(64, dtype=np.int32), "b": np.arange(64, dtype=np.int32)}
     result = run(compile_opencl(path), given, check=True)
-    assert result.passed and result.expected is not None and result.expected.reading_checked
+    assert result.passed and result.check is not None and result.check.reading_checked

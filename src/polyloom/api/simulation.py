@@ -16,6 +16,7 @@ from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.conversion.split_layers import Layer, layers_of
 from polyloom.ir.evaluation.random_inputs import Scale
 from polyloom.ir.program import Program
+from polyloom.ir.verification.comparison import Reals
 from polyloom.ir.verification.references import Reference
 from polyloom.models import model_inputs, model_reals
 from polyloom.polyhedra.effort import limited
@@ -27,7 +28,6 @@ from polyloom.wafer.placement.choose import Choice
 from polyloom.wafer.program.wafer_program import WaferProgram
 from polyloom.wafer.simulation.check import (
     MadeUpReals,
-    Reals,
     check_outputs,
     checked_batch,
     made_up,
@@ -125,10 +125,10 @@ def _check_reals(
     if made is None:
         return None
     outputs = simulate_program(code, made.arrays, invocations=invocations).outputs
-    check = check_outputs(
+    verdict = check_outputs(
         program, mapping, made.arrays, outputs, invocations, exactly=False, reference=reference
     )
-    return Reals(check, made.decades, made.seed)
+    return Reals(verdict, made.decades, made.seed)
 
 
 @limited("the code of the layers")

@@ -13,7 +13,7 @@ from polyloom.api.opencl import compiled_program
 from polyloom.api.reading import Path
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.mdh.compiled import CompiledProgram
-from polyloom.mdh.running import check_mismatch
+from polyloom.mdh.running import RESULTS
 from polyloom.mdh.runtime.arguments import known_parameters
 from polyloom.mdh.tuning.database import Database, default_path
 from polyloom.mdh.tuning.tune import Progress as TuneProgress
@@ -64,5 +64,5 @@ def _check_tuned(program: CompiledProgram, parameters: Mapping[str, int]) -> Non
         reason = fault.diagnostics[0].message
         warnings.warn(f"`{program.program.name}` was not checked: {reason}", stacklevel=3)
         return
-    if result is not None and result.expected is not None and not result.passed:
-        raise check_mismatch(result.expected, result.mismatches)
+    if result is not None and result.check is not None and not result.passed:
+        raise result.check.mismatch(RESULTS)

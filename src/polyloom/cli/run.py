@@ -62,7 +62,7 @@ def command(
     from polyloom.files import read_arrays, read_shapes, write_arrays
     from polyloom.ir.evaluation.host_inputs import elements_of
     from polyloom.mdh.device.devices import choose_device
-    from polyloom.mdh.running import check_mismatch, run_program
+    from polyloom.mdh.running import RESULTS, run_program
     from polyloom.models import elements_of_model, model_inputs, model_reals
     from polyloom.pipeline import load_opencl, open_model
     from polyloom.report.progress import status_line
@@ -95,9 +95,8 @@ def command(
         click.echo(json.dumps(result.json(), indent=1))
     else:
         print_run(result)
-    if not result.passed:
-        assert result.expected is not None
-        raise check_mismatch(result.expected, result.mismatches)
+    if result.check is not None and not result.passed:
+        raise result.check.mismatch(RESULTS)
 
 
 def _print_remarks(source: Path, remarks: Sequence[Diagnostic], *, quiet: bool) -> None:

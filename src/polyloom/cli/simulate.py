@@ -23,7 +23,6 @@ from polyloom.cli.options import (
     simd_option,
     source_options,
 )
-from polyloom.diagnostics import PolyloomError, error
 
 _FILE = click.Path(path_type=Path)
 
@@ -172,5 +171,4 @@ def command(
         print_simulation(result)
         print_remarks(result.remarks, quiet=False)
     if result.check is not None and not result.check.passed:
-        message = f"the simulation does not give {result.check.by}"
-        raise PolyloomError(error("check-mismatch", message, notes=result.check.mismatches))
+        raise result.check.mismatch("the simulation's results")

@@ -138,10 +138,10 @@ def _checked(program: CompiledProgram, parameters: dict[str, int | float], quiet
 
     Errors: ``check-mismatch``.
     """
-    from polyloom.mdh.running import check_mismatch
+    from polyloom.mdh.running import RESULTS
     from polyloom.pipeline import check_tuned
-    from polyloom.report.run_view import check_rows
     from polyloom.report.terminal import print_pairs
+    from polyloom.report.verdict_view import verdict_rows
 
     name = program.program.name
     try:
@@ -150,10 +150,10 @@ def _checked(program: CompiledProgram, parameters: dict[str, int | float], quiet
         reason = fault.diagnostics[0].message
         print_remarks([warning("tuning-unchecked", f"`{name}` was not checked: {reason}")], quiet=quiet)
         return {"function": name, "check": None, "reason": reason}
-    if found is None or found.expected is None:
+    if found is None or found.check is None:
         return {"function": name, "check": None, "reason": "there is nothing to compare with"}
     if not found.passed:
-        raise check_mismatch(found.expected, found.mismatches)
+        raise found.check.mismatch(RESULTS)
     if not quiet:
-        print_pairs(check_rows(found))
-    return {"function": name, "check": found.json()["check"]}
+        print_pairs(verdict_rows(found.check))
+    return {"function": name, "check": found.check.json()}

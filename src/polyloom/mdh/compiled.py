@@ -11,11 +11,10 @@ import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic
 from polyloom.ir.host import HostProgram, Role
-from polyloom.ir.verification.references import Reference
+from polyloom.ir.verification.references import Reference, evaluated
 from polyloom.mdh.device.devices import DeviceModel, OpenDevice
 from polyloom.mdh.runtime.arguments import Bound, Signature, bind
 from polyloom.mdh.runtime.arrays import DeviceArray
-from polyloom.mdh.runtime.check import evaluated
 from polyloom.mdh.runtime.execution import Executable, Execution
 from polyloom.mdh.runtime.host_program import Emitter
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import prod
@@ -19,12 +19,12 @@ from polyloom.ir.evaluation.host_random_inputs import made_up_inputs, mixed_inpu
 from polyloom.ir.evaluation.random_inputs import SCALES, Scale
 from polyloom.ir.evaluation.uninitialised import garbage
 from polyloom.ir.host import HostProgram, Role
-from polyloom.ir.verification.comparison import MUCH
+from polyloom.ir.verification.comparison import MUCH, Reals, Verdict
+from polyloom.ir.verification.host_results import check_run
 from polyloom.ir.verification.references import Expected
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.runtime.arguments import Bound, bind, check_names, known_parameters
 from polyloom.mdh.runtime.arrays import DeviceArray
-from polyloom.mdh.runtime.check import Verdict, check_run
 from polyloom.mdh.runtime.execution import Execution
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 
@@ -39,21 +39,10 @@ RealInputs = Callable[[Scale, int], Mapping[str, Any] | None]
 SEED = 1
 """Of made-up real numbers."""
 
+RESULTS = "the device's results"
+
 BYTES_MADE_UP = 24
 """What making up an element takes at most."""
-
-
-@dataclass(frozen=True)
-class Reals:
-    """A check with reals of mixed scale: they reach from ``10**-decades`` to ``10**decades``."""
-
-    verdict: Verdict
-    decades: float
-    seed: int
-
-    def json(self) -> dict[str, Any]:
-        """Return the document ``check.reals`` of ``run --json``."""
-        return {**self.verdict.json(), "decades": self.decades, "seed": self.seed}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -68,10 +57,6 @@ class RunResult:
     check: Verdict | None
     schedules: Mapping[str, str]
     """Where the schedule of each md_hom comes from, if it has one."""
-    expected: Expected | None = None
-    """What the outputs were compared with, if they were."""
-    reals: Reals | None = None
-    """The check with made-up real numbers, where inputs were made up."""
 
     def __repr__(self) -> str:
         checked = "" if self.check is None else f", check {'passed' if self.passed else 'failed'}"
@@ -89,26 +74,13 @@ class RunResult:
             "seconds": {"prepare": timing.prepare, "total": timing.total, "device": timing.device},
             "launches": timing.launches,
             "kernels": self.kernels(),
-            "check": self._check(),
+            "check": None if self.check is None else self.check.json(),
         }
-
-    def _check(self) -> dict[str, Any] | None:
-        if self.check is None or self.expected is None:
-            return None
-        found = {"reference": self.expected.by, "reading_checked": self.expected.reading_checked}
-        reals = None if self.reals is None else self.reals.json()
-        return {**self.check.json(), **found, "reals": reals}
 
     @property
     def passed(self) -> bool:
         """Whether nothing that was checked is wrong."""
-        return not self.mismatches
-
-    @property
-    def mismatches(self) -> tuple[str, ...]:
-        """A line for each array that is wrong, in one of the checks."""
-        made_up = () if self.reals is None else self.reals.verdict.mismatches
-        return (*(self.check.mismatches if self.check else ()), *made_up)
+        return self.check is None or self.check.passed
 
     def kernels(self) -> list[dict[str, Any]]:
         """Return for each node its launches, its seconds on the device, and its schedule; slowest first.
@@ -150,12 +122,12 @@ def run_program(
     expected = program.reference(bound.parameters, before) if check else None
     execution = _timed(program, inputs)
     outputs = _outputs(execution)
-    verdict = with_reals = None
+    verdict = None
     if expected is not None:
         if made_up:
             reals = partial(_made_up_reals, program, given, bound.parameters)
         verdict = _compared(signature.program, bound, before, expected, outputs, made_up=made_up)
-        with_reals = None if reals is None else _with_reals(program, reals)
+        verdict = verdict.with_reals(None if reals is None else _with_reals(program, reals))
     parameters, chosen = bound.parameters, _schedules(program)
     device = program.device.id
     return RunResult(
@@ -166,8 +138,6 @@ def run_program(
         execution=execution,
         check=verdict,
         schedules=chosen,
-        expected=expected,
-        reals=with_reals,
     )
 
 
@@ -242,15 +212,9 @@ class CheckedProgram(CompiledProgram):
         outputs = _outputs(execution)
         verdict = _compared(self.program, bound, before, expected, outputs, made_up=False)
         if not verdict.passed:
-            raise check_mismatch(expected, verdict.mismatches)
+            raise verdict.mismatch(RESULTS)
         self._checked.add(key)
         return execution
-
-
-def check_mismatch(expected: Expected, mismatches: Sequence[str]) -> PolyloomError:
-    """Return the error of a run whose results are wrong."""
-    message = f"the device's results are not equal to {expected.by}"
-    return PolyloomError(error("check-mismatch", message, notes=mismatches))
 
 
 def _outputs(execution: Execution) -> dict[str, NDArray]:

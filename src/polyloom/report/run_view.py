@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from polyloom.mdh.running import RunResult
-from polyloom.mdh.runtime.check import Verdict
 from polyloom.report.terminal import print_pairs
+from polyloom.report.verdict_view import verdict_rows
 
 _MOST_KERNELS = 8
 _SCHEDULES = {
@@ -36,7 +36,7 @@ def _rows(result: RunResult) -> list[tuple[str, str]]:
         rows.append(("", f"and {len(kernels) - _MOST_KERNELS} more"))
     for name, array in result.outputs.items():
         rows.append(("output", f"{array.dtype.name} {name}" + "".join(f"[{n}]" for n in array.shape)))
-    return [*rows, *check_rows(result)]
+    return [*rows, *verdict_rows(result.check)]
 
 
 def _launches(count: int) -> str:
@@ -48,29 +48,3 @@ def _seconds(value: float) -> str:
         if value >= scale:
             return f"{value / scale:.3g} {unit}"
     return f"{value / 1e-6:.3g} us"
-
-
-def check_rows(result: RunResult) -> list[tuple[str, str]]:
-    """Return what a table says of a run's check, nothing where there was none."""
-    check, expected = result.check, result.expected
-    if check is None:
-        return []
-    by = "the evaluator's results" if expected is None else expected.by
-    rows = [("check", _verdict(check, by))]
-    if result.reals is not None:
-        reals, verdict = result.reals, _verdict(result.reals.verdict, by)
-        scale = f"reals of 1e-{reals.decades:g} to 1e{reals.decades:g} (seed {reals.seed})"
-        rows.append(("", f"{scale}: {verdict}"))
-    if expected is not None and not expected.reading_checked:
-        rows.append(("", "the reading of the file was not checked"))
-        rows += [("", note) for note in expected.notes]
-    return rows
-
-
-def _verdict(check: Verdict, by: str) -> str:
-    if not check.passed:
-        return f"FAILED: not equal to {by}"
-    if check.max_error == 0 and not check.unknown:
-        return f"passed: equal to {by}"
-    error = f"error at most {check.max_error:.2g} of each element's bound"
-    return f"passed: {error}, compared with {by}; {check.says}"

@@ -36,6 +36,7 @@ from polyloom.ir.host import (
 )
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.types import ElementType
+from polyloom.ir.verification.host_results import check_run
 from polyloom.ir.verification.references import Expected
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import DeviceKind, DeviceModel, OpenDevice, choose_device, open_device
@@ -51,7 +52,6 @@ from polyloom.mdh.kernel.nest import emit_nest
 from polyloom.mdh.lowering.loop_fusion import with_fused_loops
 from polyloom.mdh.runtime.arguments import Signature, bind
 from polyloom.mdh.runtime.arrays import DeviceArray
-from polyloom.mdh.runtime.check import check_run
 from polyloom.mdh.runtime.execution import Executable, plain_launch
 from polyloom.mdh.runtime.host_program import prepare
 from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Name, Number, Operation

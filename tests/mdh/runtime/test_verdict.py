@@ -12,8 +12,9 @@ from polyloom.frontends.c import read_c
 from polyloom.ir.evaluation.host_random_inputs import mixed_inputs
 from polyloom.ir.evaluation.random_inputs import SCALES
 from polyloom.ir.host import HostProgram
-from polyloom.ir.verification.references import Expected
-from polyloom.mdh.runtime.check import Verdict, check_run, evaluated
+from polyloom.ir.verification.comparison import Verdict
+from polyloom.ir.verification.host_results import check_run
+from polyloom.ir.verification.references import Expected, evaluated
 from polyloom.scop.transform import host_program
 
 N = 1000
@@ -130,7 +131,7 @@ def test_twice_the_bound_where_a_reference_takes_other_ways() -> None:
 
 
 def test_too_large_for_bounds_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polyloom.mdh.runtime.check.host_error_bound", lambda *_: None)
+    monkeypatch.setattr("polyloom.ir.verification.host_results.host_error_bound", lambda *_: None)
     found = verdict(program(QUOTIENTS), with_one_large(), lambda y: np.nextafter(y, 0))
     assert found.passed and found.coarse and "too large for a bound of each element" in found.says
 

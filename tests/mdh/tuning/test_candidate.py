@@ -46,7 +46,8 @@ def test_what_becomes_of_candidates(measure: DeviceMeasure[str], monkeypatch: py
     assert right.status is Status.VERIFIED and right.max_error == 0 and len(right.times) >= 4
     assert right.seconds is not None and min(right.times) <= right.seconds <= sorted(right.times)[-2]
     wrong = measure.measure("wrong", math.inf)
-    assert wrong.status is Status.WRONG and wrong.reason.startswith("C[") and wrong.max_error == 1
+    assert wrong.status is Status.WRONG and wrong.reason.startswith("C[")
+    assert wrong.max_error is not None and wrong.max_error > 1
     assert measure.measure("corner", math.inf).reason.startswith("C[3][3] is ")
     refused = measure.measure("refused", math.inf)
     assert refused.status is Status.REFUSED and "nonsense" in refused.reason

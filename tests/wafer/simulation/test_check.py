@@ -8,7 +8,8 @@ import pytest
 from polyloom import read_mapping, read_program
 from polyloom.ir import evaluate
 from polyloom.ir.rounding.any_order import digits_of
-from polyloom.wafer.simulation.check import Check, Reals, check_outputs, made_up_reals
+from polyloom.ir.verification.comparison import Reals, Verdict
+from polyloom.wafer.simulation.check import check_outputs, made_up_reals
 
 SCALE = read_program(
     "lair scale(): float16 W[1], float16 x[1] -> float16 W1[1] { all (i) in (1) W1[i] = W[i] * x[i] }"
@@ -133,8 +134,8 @@ def test_reals_in_another_order_pass_and_zeros_fail() -> None:
 
 
 def test_a_failure_with_reals_fails_the_check() -> None:
-    passed = Check(passed=True, max_error=0.0, mismatches=())
-    failed = Check(passed=False, max_error=9.0, mismatches=("y[0] is 1, not 2; 1 of 1 are wrong",))
+    passed = Verdict()
+    failed = Verdict(max_error=9.0, mismatches=("y[0] is 1, not 2; 1 of 1 are wrong",))
     both = passed.with_reals(Reals(failed, 3, 1))
     assert not both.passed and both.mismatches == failed.mismatches
     assert both.json()["reals"]["passed"] is False

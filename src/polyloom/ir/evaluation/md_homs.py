@@ -41,28 +41,30 @@ LARGEST_CHUNK = 2**16
 """Points up to which a box takes several values of reduced dimensions."""
 
 
-def run_md_hom(node: MdHom, arrays: Mapping[str, NDArray], names: Mapping[str, int]) -> None:
-    """Carry out an md_hom: its output buffers among ``arrays`` change."""
+def run_md_hom(
+    node: MdHom, arrays: Mapping[str, NDArray], names: Mapping[str, int], box: Box | None = None
+) -> None:
+    """Carry out an md_hom: its output buffers among ``arrays`` change.
+
+    ``box``: some of its kept points, with all points of the dimensions that are not ``++``.
+    """
     launch = Launch(node, arrays, names)
-    for whole in serial_boxes(launch):
+    for whole in boxes_in_order(launch, box):
         _run_box(launch, whole)
 
 
-def serial_boxes(launch: Launch) -> Iterator[Box]:
-    """Yield the domain in boxes that are carried out one after another: one for each serial point."""
+def boxes_in_order(launch: Launch, box: Box | None) -> Iterator[Box]:
+    """Yield boxes that are carried out one after another: one for each serial point, else that given.
+
+    Where there are serial points, or none is given, they are the whole domain.
+    """
     serial = launch.dimensions(Order.SERIAL)
+    if box is not None and not serial:
+        yield box
+        return
     for point in product(*(range(launch.extents[k]) for k in serial)):
         at = dict(zip(serial, point, strict=True))
         yield tuple(range(at[k], at[k] + 1) if k in at else range(n) for k, n in enumerate(launch.extents))
-
-
-def run_box(node: MdHom, arrays: Mapping[str, NDArray], names: Mapping[str, int], box: Box) -> None:
-    """Carry out some of the kept points: ``box`` has all points of the dimensions that are not ``++``."""
-    launch = Launch(node, arrays, names)
-    if not launch.dimensions(Order.SERIAL):
-        _run_box(launch, box)
-    else:
-        run_md_hom(node, arrays, names)
 
 
 def _run_box(launch: Launch, whole: Box) -> None:

@@ -32,13 +32,13 @@ from polyloom.ir.evaluation.combining import (
 )
 from polyloom.ir.evaluation.launches import Launch, Reads, assign, store, written_places
 from polyloom.ir.evaluation.md_homs import (
+    boxes_in_order,
     chunks,
     combined_at,
     kept_boxes,
     line,
     run_md_hom,
     scatters,
-    serial_boxes,
     shape_of,
     start_of,
 )
@@ -68,15 +68,22 @@ Errors = MutableMapping[str, Error]
 
 
 def run_with_errors(
-    node: MdHom, arrays: Mapping[str, NDArray], errors: Errors, names: Mapping[str, int]
+    node: MdHom,
+    arrays: Mapping[str, NDArray],
+    errors: Errors,
+    names: Mapping[str, int],
+    box: Box | None = None,
 ) -> None:
-    """Carry out an md_hom: its output buffers change, and their errors."""
+    """Carry out an md_hom: its output buffers change, and their errors.
+
+    ``box``: some of its kept points, with all points of the dimensions that are not ``++``.
+    """
     touched = [view.buffer for view in (*node.inputs, *node.outputs)]
     if all(errors.get(name) is None for name in touched) and not any(map(has_rounding, expressions_of(node))):
-        run_md_hom(node, arrays, names)
+        run_md_hom(node, arrays, names, box)
         return
     launch = Launch(node, arrays, names)
-    for whole in serial_boxes(launch):
+    for whole in boxes_in_order(launch, box):
         if not scatters(launch):
             _run_box(launch, errors, whole)
         elif all(whole):

@@ -1,9 +1,13 @@
-"""Finding the first tensor of a program that is not as the evaluator has it."""
+"""Whether results are right: arrays compared with expected ones, element by element, within bounds.
+
+Every check of the package ends here: of a run, of a simulation, of a candidate of the tuner, of a trace.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -13,53 +17,106 @@ from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.ir.program import Program
 from polyloom.ir.rounding.program_bounds import error_bound
 from polyloom.ir.scalar_functions.approximate import Floats
+from polyloom.ir.verification.references import Expected
 
 NDArray = npt.NDArray[Any]
 
+TIGHT = 0.01
+"""The share of a value below which its bound says much."""
 
-@dataclass(frozen=True)
-class Difference:
-    """A tensor that differs, and its worst element.
+MUCH = 0.5
+"""The share of elements with a tight bound from which on a comparison says much."""
 
-    ``max_error`` is in units of n * eps * sum of |terms| of an element, n its number of terms; infinite
-    where nothing may differ. ``text``: ``y[3] is 2.0, not 3.0; 2 of 14 are wrong``.
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What comparing results with expected ones found.
+
+    ``max_error``: in units of the bound of an element, infinite where nothing may differ. ``mismatches``: a
+    line for each array that is wrong. ``tight``: the share of elements that must be equal, or whose bound is
+    below ``TIGHT`` of their value. ``unknown``: how many elements differ and have no bound. ``exact``:
+    whether nothing may differ at all. ``coarse``: whether the program was too large for bounds of its
+    elements, so that the largest element of each array gave one. ``by``, ``reading_checked``, ``notes``:
+    those of ``Expected``. ``reals``: the check with made-up reals, of which ``mismatches`` speak as well.
     """
 
-    tensor: str
-    max_error: float
-    text: str
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Arrays that were compared with others, element by element within bounds.
-
-    ``max_error``: in units of the bound, infinite where nothing may differ. ``mismatches``: a line for each
-    array that is wrong. ``tight``: the share of elements that must be equal, or whose bound is below
-    ``TIGHT`` of their value. ``unknown``: the number of elements that differ, and that no bound judges.
-    """
-
-    max_error: float
-    mismatches: tuple[str, ...]
-    tight: float
-    unknown: int
+    max_error: float = 0.0
+    mismatches: tuple[str, ...] = ()
+    tight: float = 1.0
+    unknown: int = 0
+    exact: bool = False
+    coarse: bool = False
+    by: str = ""
+    reading_checked: bool = False
+    notes: tuple[str, ...] = ()
+    reals: Reals | None = None
 
     @property
     def passed(self) -> bool:
         """Whether no element is further off than its bound."""
         return not self.mismatches
 
+    @property
+    def says(self) -> str:
+        """What the bounds say: the share of elements with a tight one, and how many have none."""
+        coarse = (
+            "too large for a bound of each element, n eps max|element| in its place; " if self.coarse else ""
+        )
+        little = "the bound says little: " if self.tight < MUCH else ""
+        share = f"for {self.tight:.0%} of the elements the bound is below {TIGHT:.0%} of the value"
+        unjudged = f", {self.unknown:,} differ that have none" if self.unknown else ""
+        return f"{coarse}{little}{share}{unjudged}"
 
-TIGHT = 0.01
-"""The share of a value below which its bound says much."""
+    def against(self, expected: Expected) -> Verdict:
+        """Return this verdict with what it was compared with."""
+        e = expected
+        return replace(self, by=e.by, reading_checked=e.reading_checked, notes=e.notes)
+
+    def with_reals(self, reals: Reals | None) -> Verdict:
+        """Return this verdict together with that on made-up reals."""
+        if reals is None:
+            return self
+        return replace(self, mismatches=self.mismatches + reals.verdict.mismatches, reals=reals)
+
+    def mismatch(self, results: str) -> PolyloomError:
+        """Return the error of wrong results; ``results``: whose, as a sentence begins with it."""
+        message = f"{results} are not equal to {self.by}"
+        return PolyloomError(error("check-mismatch", message, notes=self.mismatches))
+
+    def json(self) -> dict[str, Any]:
+        """Return the document ``check`` of ``--json``; infinite errors as null."""
+        return {
+            "passed": self.passed,
+            "exact": self.exact,
+            "max_error": self.max_error if isfinite(self.max_error) else None,
+            "tight": self.tight,
+            "unknown": self.unknown,
+            "coarse": self.coarse,
+            "reference": self.by,
+            "reading_checked": self.reading_checked,
+            "reals": None if self.reals is None else self.reals.json(),
+        }
+
+
+@dataclass(frozen=True)
+class Reals:
+    """A check with made-up reals from ``10**-decades`` to ``10**decades``, half so far for float16."""
+
+    verdict: Verdict
+    decades: float
+    seed: int
+
+    def json(self) -> dict[str, Any]:
+        """Return the document ``check.reals``."""
+        return {**self.verdict.json(), "decades": self.decades, "seed": self.seed}
 
 
 def compared(
     found: Mapping[str, NDArray], wanted: Mapping[str, NDArray], bounds: Mapping[str, Floats]
-) -> Comparison:
+) -> Verdict:
     """Compare arrays by name; elements without a bound must be equal.
 
-    An infinite bound judges nothing.
+    NaN must meet NaN, and an infinity the same one. An infinite bound judges nothing.
     """
     worst, mismatches, tight, unknown = 0.0, [], 0, 0
     for name, array in wanted.items():
@@ -69,26 +126,16 @@ def compared(
             continue
         bound = np.broadcast_to(bounds.get(name, np.zeros(())), array.shape)
         known = np.isfinite(bound)
-        units = in_units(found[name], array, bound)
+        units = _in_units(found[name], array, bound)
         tight += int(np.count_nonzero(_is_tight(bound, array)))
-        unknown += int(np.count_nonzero(~known & (in_units(found[name], array, 1.0) > 0)))
+        unknown += int(np.count_nonzero(~known & (_in_units(found[name], array, 1.0) > 0)))
         units = np.where(known, units, 0.0)
         worst = max(worst, float(units.max(initial=0.0)))
         if (units > 1).any():
-            mismatches.append(mismatch_text(name, found[name], array, units > 1))
+            mismatches.append(_mismatch_text(name, found[name], array, units > 1))
     count = sum(array.size for array in wanted.values())
-    return Comparison(worst, tuple(mismatches), tight / count if count else 1.0, unknown)
-
-
-MUCH = 0.5
-"""The share of elements with a tight bound from which on a comparison says much."""
-
-
-def said(tight: float, unknown: int) -> str:
-    """Return what bounds say, in words: the share of elements with a tight one, and how many have none."""
-    share = f"for {tight:.0%} of the elements the bound is below {TIGHT:.0%} of the value"
-    unjudged = f", {unknown:,} differ that have none" if unknown else ""
-    return f"{'the bound says little: ' if tight < MUCH else ''}{share}{unjudged}"
+    share = tight / count if count else 1.0
+    return Verdict(max_error=worst, mismatches=tuple(mismatches), tight=share, unknown=unknown)
 
 
 def _is_tight(bound: Floats, wanted: NDArray) -> npt.NDArray[np.bool_]:
@@ -99,13 +146,29 @@ def _is_tight(bound: Floats, wanted: NDArray) -> npt.NDArray[np.bool_]:
     return np.isfinite(bound) & (bound <= np.maximum(TIGHT * np.where(np.isfinite(sizes), sizes, 0.0), least))
 
 
-def mismatch_text(
-    name: str, found: NDArray, wanted: NDArray, wrong: npt.NDArray[np.bool_], when: str = ""
-) -> str:
+def _mismatch_text(name: str, found: NDArray, wanted: NDArray, wrong: npt.NDArray[np.bool_]) -> str:
     """Return ``y[3] is 2.0, not 3.0; 2 of 14 are wrong``, of the first that is wrong."""
     at = tuple(int(k) for k in np.argwhere(wrong)[0])
     element = name + "".join(f"[{k}]" for k in at)
-    return f"{element} is {found[at]}, not {wanted[at]}{when}; {int(wrong.sum())} of {wrong.size} are wrong"
+    return f"{element} is {found[at]}, not {wanted[at]}; {int(wrong.sum())} of {wrong.size} are wrong"
+
+
+def _in_units(found: NDArray, wanted: NDArray, bound: float | Floats) -> Floats:
+    """Return how far elements are off, in the unit of the bound; infinite where nothing may differ."""
+    with np.errstate(all="ignore"):
+        a, b = found.astype(np.float64), wanted.astype(np.float64)
+        same = (found == wanted) | (np.isnan(a) & np.isnan(b))
+        units = np.abs(a - b) / bound
+    return np.where(same, 0.0, np.where(np.isnan(units), np.inf, units))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A tensor that differs: ``max_error`` as in ``Verdict``, and its line of the mismatches."""
+
+    tensor: str
+    max_error: float
+    text: str
 
 
 def first_difference(
@@ -138,30 +201,10 @@ def first_beyond(
         raise PolyloomError(*faults)
     for name, wanted in tensors.items():
         if name in given:
-            bound = bounds.get(name, np.zeros(wanted.shape))
-            units = np.where(np.isfinite(bound), in_units(given[name], wanted, bound), 0.0)
-            if (units > 1).any():
-                return _difference(name, given[name], wanted, units)
+            verdict = compared({name: given[name]}, {name: wanted}, bounds)
+            if not verdict.passed:
+                return Difference(name, verdict.max_error, verdict.mismatches[0])
     return None
-
-
-def in_units(
-    found: NDArray, wanted: NDArray, bound: float | npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """Return how far elements are off, in the unit of the bound; infinite where nothing may differ."""
-    with np.errstate(all="ignore"):
-        a, b = found.astype(np.float64), wanted.astype(np.float64)
-        same = (found == wanted) | (np.isnan(a) & np.isnan(b))
-        units = np.abs(a - b) / bound
-    return np.where(same, 0.0, np.where(np.isnan(units), np.inf, units))
-
-
-def _difference(name: str, found: NDArray, wanted: NDArray, units: npt.NDArray[np.float64]) -> Difference:
-    at = tuple(int(k) for k in np.unravel_index(int(units.argmax()), units.shape))
-    element = name + "".join(f"[{k}]" for k in at)
-    count = int(np.count_nonzero(units > 1))
-    text = f"{element} is {found[at]}, not {wanted[at]}; {count} of {units.size} are wrong"
-    return Difference(name, float(units[at]), text)
 
 
 def _faults(tensors: Mapping[str, NDArray], given: Mapping[str, NDArray]) -> Iterator[Diagnostic]:

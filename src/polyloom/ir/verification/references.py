@@ -16,10 +16,14 @@ from typing import Any
 import numpy.typing as npt
 
 from polyloom.diagnostics import PolyloomError, Span, error
+from polyloom.ir.evaluation.host_inputs import input_buffers
+from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.evaluation.programs import evaluate
+from polyloom.ir.host import HostProgram
 from polyloom.ir.program import Program
 
 NDArray = npt.NDArray[Any]
+EVALUATOR = "the evaluator's results"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +58,23 @@ def as_read(program: Program, by: str = "the statements as read") -> Reference:
     def results(parameters: Mapping[str, int], arrays: Mapping[str, NDArray]) -> Expected:
         written = evaluate(program, {name: arrays[name] for name in program.inputs})
         return Expected({name: written[name] for name in program.outputs if name in written}, by, False)
+
+    return results
+
+
+def evaluated(program: HostProgram) -> Reference:
+    """Return the evaluator of a program as its reference, which sees nothing of how the program was made.
+
+    Errors when it is called: ``access-outside`` where the program, with these inputs, accesses an element
+    that no array has: a subscript computed from data, or an array that is smaller than it is taken for.
+    """
+
+    def results(parameters: Mapping[str, int], arrays: Mapping[str, NDArray]) -> Expected:
+        inputs = {b.name: arrays[b.name] for b in input_buffers(program)}
+        try:
+            return Expected(evaluate_host(program, parameters, inputs), EVALUATOR, False)
+        except IndexError as fault:
+            raise access_outside(program.name, fault) from fault
 
     return results
 

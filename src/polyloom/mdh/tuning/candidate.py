@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -98,16 +99,17 @@ class Bench:
             return Outcome(
                 status=Status.REFUSED, reason=f"a fault of the generator: {type(fault).__name__}: {fault}"
             )
-        if verdict.fault:
+        error = verdict.max_error if math.isfinite(verdict.max_error) else None
+        if not verdict.passed:
             return Outcome(
                 status=Status.WRONG,
                 seconds=first,
                 times=(first,),
-                reason=verdict.fault,
-                max_error=verdict.max_error,
+                reason=verdict.mismatches[0],
+                max_error=error,
             )
         stage("repeat")
-        return self._timed(prepared, first, stop_above, verdict.max_error, baseline)
+        return self._timed(prepared, first, stop_above, error, baseline)
 
     def compare(self, stage: Stage, texts: Sequence[str], seconds: float) -> dict[str, Outcome]:
         """Time right schedules in turns, in random order, and return the medians of their rounds."""
@@ -130,7 +132,7 @@ class Bench:
         prepared: Prepared,
         first: float,
         stop_above: float,
-        max_error: float,
+        max_error: float | None,
         baseline: tuple[str, float] | None,
     ) -> Outcome:
         """Repeat; what the first runs took may include the driver's last compilation, and cold caches."""

@@ -3,13 +3,14 @@
 Small md_homs are compared with the evaluator as a whole. Of large ones the evaluator works out blocks of kept
 points, the first and the last of each dimension among them; the first candidate that agrees there (the
 cost model's choice, in general) becomes the reference for all elements, kept in a file, so that it outlives
-a child process that dies.
+a child process that dies. Results that are not equal are judged by each element's own bound
+(``ir/rounding/md_homs``), which is worked out for the first of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from functools import cached_property
 from math import prod
 from pathlib import Path
 from random import Random
@@ -19,10 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.files import read_arrays, write_arrays
-from polyloom.ir.evaluation.md_homs import run_box
+from polyloom.ir.evaluation.md_homs import run_md_hom
 from polyloom.ir.host import MdHom, Order
 from polyloom.ir.integers import integer
-from polyloom.ir.verification.comparison import in_units
+from polyloom.ir.rounding.md_homs import Errors, run_with_errors
+from polyloom.ir.scalar_functions.approximate import Floats
+from polyloom.ir.verification.comparison import Verdict, compared
 
 NDArray = npt.NDArray[Any]
 Arrays = Mapping[str, NDArray]
@@ -36,16 +39,6 @@ BLOCK = 1 << 19
 """Points of one block."""
 
 BLOCKS = 6
-EXACT_TERMS = 4096
-"""Terms above which the tolerance does not grow any more: errors of sums partly cancel."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """``max_error``: the largest difference; ``fault``: the worst element, empty where all are right."""
-
-    max_error: float
-    fault: str = ""
 
 
 class Checker:
@@ -54,90 +47,82 @@ class Checker:
     def __init__(self, hom: MdHom, arrays: Arrays, folder: Path, seed: int = 0) -> None:
         """``arrays``: what the md_hom starts from; ``folder``: where the reference is kept."""
         self._hom = hom
+        self._before = arrays
         self._outputs = tuple(dict.fromkeys(view.buffer for view in hom.outputs))
         self._file = folder / "reference.npz"
-        self._terms = min(max(1, _reduced_points(hom)), EXACT_TERMS)
-        self._reference = self._kept()
-        self._samples: list[Sample] = []
-        boxes = _boxes(hom, Random(seed))
-        if self._reference is None and len(boxes) == 1:
-            self._keep(self._evaluated(boxes[0], arrays))
-        elif self._reference is None:
-            self._samples = [self._sample(box, arrays) for box in boxes]
+        self._boxes = _boxes(hom, Random(seed))
+        self._reference = read_arrays(self._file) if self._file.exists() else None
+        if self._reference is None and len(self._boxes) == 1:
+            self._keep(self._evaluated(self._boxes[0]))
 
     def check(self, arrays: Arrays) -> Verdict:
         """Compare what a candidate left in the output buffers."""
-        if self._reference is not None:
-            kept = self._reference
-            return self._worst((name, arrays[name], kept[name]) for name in self._outputs)
-        verdict = self._worst(
-            (name, arrays[name].reshape(-1)[places], values)
-            for sample in self._samples
-            for name, (places, values) in sample.items()
-        )
-        if not verdict.fault:
-            self._keep({name: arrays[name] for name in self._outputs})
+        found = {name: arrays[name] for name in self._outputs}
+        if self._reference is not None and (equal := compared(found, self._reference, {})).passed:
+            return equal
+        wanted = {name: array.copy() for name, array in (self._reference or found).items()}
+        for sample in self._samples:
+            for name, (places, values) in sample.items():
+                wanted[name].reshape(-1)[places] = values
+        verdict = compared(found, wanted, {})
+        if not verdict.passed:
+            verdict = compared(found, wanted, self._bounds)
+        if verdict.passed and self._reference is None:
+            self._keep(found)
         return verdict
-
-    def _kept(self) -> dict[str, NDArray] | None:
-        if not self._file.exists():
-            return None
-        return read_arrays(self._file)
 
     def _keep(self, results: Arrays) -> None:
         self._reference = {name: results[name].copy() for name in self._outputs}
         write_arrays(self._file, self._reference)
 
-    def _evaluated(self, box: Box, arrays: Arrays, shift: int = 0) -> dict[str, NDArray]:
-        """Return all buffers after the points of a box, outputs starting ``shift`` higher than given."""
-        found = dict(arrays)
-        for name in self._outputs:
-            found[name] = np.asarray(arrays[name] + np.asarray(shift, arrays[name].dtype))
+    def _started(self, shift: int = 0) -> dict[str, NDArray]:
+        """Return all buffers as they start, outputs ``shift`` higher than given."""
+        own = {n: np.asarray(self._before[n] + self._before[n].dtype.type(shift)) for n in self._outputs}
+        return {**self._before, **own}
+
+    def _evaluated(self, box: Box, shift: int = 0) -> dict[str, NDArray]:
+        """Return all buffers after the points of a box."""
+        found = self._started(shift)
         with np.errstate(all="ignore"):
-            run_box(self._hom, found, {}, box)
+            run_md_hom(self._hom, found, {}, box)
         return found
 
-    def _sample(self, box: Box, arrays: Arrays) -> Sample:
+    @cached_property
+    def _samples(self) -> list[Sample]:
+        return [self._sample(box) for box in self._boxes]
+
+    def _sample(self, box: Box) -> Sample:
         """Return the elements that the points of a box write, as flat indices, and their right values.
 
         They are those that change, or that come out the same whatever was there before.
         """
-        one = self._evaluated(box, arrays)
-        written = {name: one[name] != arrays[name] for name in self._outputs}
+        one = self._evaluated(box)
+        written = {name: one[name] != self._before[name] for name in self._outputs}
         if not {view.buffer for view in self._hom.inputs} & set(self._outputs):
-            other = self._evaluated(box, arrays, 1)
+            other = self._evaluated(box, 1)
             written = {name: where | (one[name] == other[name]) for name, where in written.items()}
         places = {name: np.flatnonzero(where) for name, where in written.items()}
         return {name: (at, one[name].reshape(-1)[at]) for name, at in places.items()}
 
-    def _worst(self, parts: Iterator[tuple[str, NDArray, NDArray]]) -> Verdict:
-        worst = 0.0
-        for name, found, wanted in parts:
-            if np.array_equal(found, wanted):
-                continue
-            error = in_units(found, wanted, 1.0)
-            worst = max(worst, float(error.max()))
-            if worst > self._tolerance(wanted):
-                return Verdict(worst, _fault(name, found, wanted, error))
-        return Verdict(worst)
-
-    def _tolerance(self, wanted: NDArray) -> float:
-        if wanted.dtype.kind != "f":
-            return 0.0
-        finite = np.abs(wanted[np.isfinite(wanted)], dtype=np.float64)
-        scale = max(1.0, float(finite.max()) if finite.size else 1.0)
-        return 4.0 * self._terms * float(np.finfo(wanted.dtype).eps) * scale
+    @cached_property
+    def _bounds(self) -> dict[str, Floats]:
+        """How far each element may be off; elsewhere than in the samples by what two of those may at most."""
+        found = {name: np.full(self._before[name].shape, np.nan) for name in self._outputs}
+        for box, sample in zip(self._boxes, self._samples, strict=True):
+            errors: Errors = dict.fromkeys(self._before)
+            with np.errstate(all="ignore"):
+                run_with_errors(self._hom, self._started(), errors, {}, box)
+            for name, (places, _) in sample.items():
+                error = errors[name]
+                found[name].reshape(-1)[places] = 0.0 if error is None else error.reshape(-1)[places]
+        most = 2.0 if len(self._boxes) > 1 else 0.0
+        return {name: _elsewhere(bounds, most) for name, bounds in found.items()}
 
 
-def _fault(name: str, found: NDArray, wanted: NDArray, error: NDArray) -> str:
-    at = tuple(int(k) for k in np.unravel_index(int(error.argmax()), error.shape))
-    element = name + "".join(f"[{k}]" for k in at)
-    return f"{element} is {found[at]}, not {wanted[at]}"
-
-
-def _reduced_points(hom: MdHom) -> int:
-    kept = Order.CONCATENATE
-    return prod(integer(e, {}) for e, o in zip(hom.extents, hom.combine, strict=True) if o.order is not kept)
+def _elsewhere(bounds: Floats, times: float) -> Floats:
+    """Put so many times the largest finite bound where there is none yet."""
+    largest = float(np.max(bounds, where=np.isfinite(bounds), initial=0.0))
+    return np.where(np.isnan(bounds), times * largest, bounds)
 
 
 def _boxes(hom: MdHom, rng: Random) -> list[Box]:

@@ -29,7 +29,8 @@ class Outcome:
     """The end of one timing.
 
     ``seconds``: typical device time of one execution among ``times``; None where it never ran to its end.
-    ``reason``: why it was rejected, else empty. ``max_error``: largest absolute difference to the reference.
+    ``reason``: why it was rejected, else empty. ``max_error``: the largest error in units of an
+    element's bound; None where that is not known, or an element differs that may not.
     """
 
     status: Status

@@ -10,8 +10,8 @@ from polyloom.frontends.lair import from_program
 from polyloom.ir.text.programs import print_program
 from polyloom.polyhedra.text.documents import placement_text
 from polyloom.polyhedra.text.paper_notation import notation, notation_in_prose
+from polyloom.report.verdict_view import reals_text, verdict_text
 from polyloom.report.wafer.explain_task_view import Row, task_rows, task_title
-from polyloom.report.wafer.simulation_view import reals_text, verdict_text
 from polyloom.wafer.explain.tasks import simd_sizes
 from polyloom.wafer.host.transfers import pes_of_role
 from polyloom.wafer.program.resources import Amount

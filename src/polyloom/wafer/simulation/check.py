@@ -5,7 +5,6 @@ Source: docs/interface.md (``--check``); docs/semantics.md (invocations and stat
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,66 +18,11 @@ from polyloom.ir.evaluation.random_inputs import SCALES, Scale, random_inputs, r
 from polyloom.ir.program import Program, Tensor
 from polyloom.ir.rounding.any_order import Digits, digits_of
 from polyloom.ir.rounding.program_bounds import error_bound
-from polyloom.ir.verification.comparison import Comparison, compared
-from polyloom.ir.verification.references import Expected, Reference
+from polyloom.ir.verification.comparison import Verdict, compared
+from polyloom.ir.verification.references import EVALUATOR, Expected, Reference
 from polyloom.wafer.mapping.mapping import Mapping as LairMap
 
 Arrays = dict[str, npt.NDArray[Any]]
-EVALUATOR = "the evaluator's results"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """``max_error`` is in units of an element's bound (``ir/rounding/program_bounds``).
-
-    ``mismatches``: a line for each tensor that is wrong. ``by``: what it was compared with, as printed;
-    ``reading_checked``: whether that is the file as it stands; ``notes``: why nothing better was used.
-    ``tight``: the share of elements that must be equal, or whose bound is below 1 % of their value;
-    ``unknown``: how many elements differ and have no bound. ``reals``: the check with made-up reals, which
-    ``passed`` and ``mismatches`` speak of as well.
-    """
-
-    passed: bool
-    max_error: float
-    mismatches: tuple[str, ...]
-    by: str = EVALUATOR
-    reading_checked: bool = False
-    notes: tuple[str, ...] = ()
-    tight: float = 1.0
-    unknown: int = 0
-    reals: Reals | None = None
-
-    def json(self) -> dict[str, Any]:
-        """Return the document ``check`` of ``simulate --json``; errors without a bound are null."""
-        return {
-            "passed": self.passed,
-            "max_error": self.max_error if math.isfinite(self.max_error) else None,
-            "tight": self.tight,
-            "unknown": self.unknown,
-            "reference": self.by,
-            "reading_checked": self.reading_checked,
-            "reals": None if self.reals is None else self.reals.json(),
-        }
-
-    def with_reals(self, reals: Reals | None) -> Check:
-        """Return this check together with that of made-up reals."""
-        if reals is None:
-            return self
-        passed = self.passed and reals.check.passed
-        return replace(self, passed=passed, mismatches=self.mismatches + reals.check.mismatches, reals=reals)
-
-
-@dataclass(frozen=True)
-class Reals:
-    """A check with made-up reals from ``10**-decades`` to ``10**decades``, half so far for float16."""
-
-    check: Check
-    decades: float
-    seed: int
-
-    def json(self) -> dict[str, Any]:
-        """Return the document ``check.reals`` of ``simulate --json``."""
-        return {**self.check.json(), "decades": self.decades, "seed": self.seed}
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +100,7 @@ def check_outputs(
     *,
     exactly: bool,
     reference: Reference | None = None,
-) -> Check:
+) -> Verdict:
     """Compare with a reference, invocation after invocation: equal bits, or within the error bound.
 
     ``reference``: of the tensors that each invocation starts from; None: the evaluator.
@@ -164,8 +108,9 @@ def check_outputs(
     ``exactly``: inputs are small integers, so that bits must be equal where they do not hang on the order of
     a sum. What a state may be off by counts in the bounds of the next invocation.
     """
-    tally = _Tally()
     expected = Expected({}, EVALUATOR, False)
+    runs: list[Arrays] = []
+    bounds: list[Arrays] = []
     state: Arrays = {}
     errors: Arrays = {}
     digits: dict[str, Digits] = {}
@@ -174,52 +119,26 @@ def check_outputs(
         wanted, bound = evaluate(program, run), error_bound(program, run, errors)
         if reference is not None:
             expected = reference({}, run)
-            for name in expected.arrays.keys() - set(program.outputs):
-                tally.mismatches[name] = f"`{name}` is written, and no tensor of the layer"
             wanted |= expected.arrays
         state = {old: wanted[new] for old, new in mapping.state}
         errors = {old: bound[new] for old, new in mapping.state}
         known = digits_of(program, {**run, **wanted}, digits)
         digits = {old: known[new] for old, new in mapping.state}
-        for name in program.outputs:
-            found = _output(mapping, outputs[name], name, n, invocations)
-            if found is not None:
-                equal = exactly and not known[name].ordered
-                bounds = {} if equal else {name: expected.bounds * bound[name]}
-                result = compared({name: found}, {name: wanted[name]}, bounds)
-                tally.add(name, result, found.size, f" (invocation {n})" if invocations > 1 else "")
-    return tally.check(expected)
+        equal = {name for name in program.outputs if exactly and not known[name].ordered}
+        bounds.append({name: (name not in equal) * expected.bounds * bound[name] for name in program.outputs})
+        runs.append(wanted)
+    limits = _of_all(program, mapping, bounds)
+    verdict = compared(outputs, _of_all(program, mapping, runs), limits).against(expected)
+    strange = [name for name in expected.arrays if name not in program.outputs]
+    lines = tuple(f"`{name}` is written, and no tensor of the layer" for name in strange)
+    exact = not any(limit.any() for limit in limits.values())
+    return replace(verdict, exact=exact, mismatches=lines + verdict.mismatches)
 
 
-class _Tally:
-    """What was found of the outputs of all invocations."""
-
-    def __init__(self) -> None:
-        self.mismatches: dict[str, str] = {}
-        self.worst, self.tight = 0.0, 0.0
-        self.unknown, self.count = 0, 0
-
-    def add(self, name: str, result: Comparison, size: int, when: str) -> None:
-        """Count an output of one invocation; of each the first mismatch stays."""
-        self.worst = max(self.worst, result.max_error)
-        self.tight += result.tight * size
-        self.unknown += result.unknown
-        self.count += size
-        for text in result.mismatches:
-            self.mismatches.setdefault(name, text + when)
-
-    def check(self, expected: Expected) -> Check:
-        """Return what all of it comes to."""
-        return Check(
-            passed=not self.mismatches,
-            max_error=self.worst,
-            mismatches=tuple(self.mismatches.values()),
-            by=expected.by,
-            reading_checked=expected.reading_checked,
-            notes=expected.notes,
-            tight=self.tight / self.count if self.count else 1.0,
-            unknown=self.unknown,
-        )
+def _of_all(program: Program, mapping: LairMap, runs: Sequence[Arrays]) -> Arrays:
+    """Return what all invocations give: what stays in PE memory is known after the last one only."""
+    apart = mapping.outputs if len(runs) > 1 else {}
+    return {k: np.stack([run[k] for run in runs]) if k in apart else runs[-1][k] for k in program.outputs}
 
 
 def _batched(tensor: Tensor, invocations: int) -> Tensor:
@@ -230,12 +149,3 @@ def _of_invocation(
     mapping: LairMap, inputs: Mapping[str, npt.NDArray[Any]], n: int, invocations: int
 ) -> Arrays:
     return {k: a[n, ...] if invocations > 1 and k in mapping.inputs else a for k, a in inputs.items()}
-
-
-def _output(
-    mapping: LairMap, output: npt.NDArray[Any], name: str, n: int, invocations: int
-) -> npt.NDArray[Any] | None:
-    """Return what an invocation gave: what stays in PE memory is known after the last one only."""
-    if name not in mapping.outputs:
-        return output if n == invocations - 1 else None
-    return output[n, ...] if invocations > 1 else output

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from polyloom.diagnostics import Diagnostic
+from polyloom.ir.verification.comparison import Verdict
 from polyloom.wafer.program.wafer_program import WaferProgram
-from polyloom.wafer.simulation.check import Check
 from polyloom.wafer.simulation.run import AnyArray, Simulation
 from polyloom.wafer.simulator.result import Trace
 
@@ -23,7 +23,7 @@ class SimulationResult:
     simulation: Simulation
     machine: str
     simd: str
-    check: Check | None
+    check: Verdict | None
     program: WaferProgram = field(repr=False)
     remarks: tuple[Diagnostic, ...] = ()
 
