@@ -43,6 +43,7 @@ from polyloom.frontends.graph.functions import (
     asinh,
     atanh,
     clipped,
+    divided_or_zero,
     elu,
     expm1,
     floor_remainder,
@@ -65,7 +66,6 @@ from polyloom.frontends.graph.functions import (
     times_log,
 )
 from polyloom.frontends.graph.model import Graph, element_type
-from polyloom.frontends.graph.operations import optimizers
 from polyloom.frontends.graph.operations.contraction import einsum, matrix_product, parse_einsum
 from polyloom.frontends.graph.operations.convolution import (
     Window,
@@ -110,17 +110,6 @@ from polyloom.frontends.graph.operations.movement import (
     tiled,
     unstacked,
     with_rest,
-)
-from polyloom.frontends.graph.operations.normalisation import (
-    affine,
-    batch_norm,
-    centred,
-    channel_sums,
-    local_response,
-    log_softmax,
-    normalised,
-    scaled,
-    softmax,
 )
 from polyloom.frontends.graph.operations.patches import columns_added, patches
 from polyloom.frontends.graph.operations.pooling import (
@@ -255,7 +244,6 @@ __all__ = [
     "Window",
     "X",
     "acosh",
-    "affine",
     "affine_grid",
     "agree",
     "along",
@@ -268,14 +256,11 @@ __all__ = [
     "average_pool_gradient",
     "axes",
     "axis",
-    "batch_norm",
     "binary",
     "boxes_averaged",
     "broadcast",
     "broadcast_shape",
     "cast",
-    "centred",
-    "channel_sums",
     "check_constant",
     "check_places",
     "check_steps",
@@ -295,6 +280,7 @@ __all__ = [
     "determinant",
     "diagonal",
     "diagonal_of",
+    "divided_or_zero",
     "einsum",
     "either",
     "element_type",
@@ -327,9 +313,7 @@ __all__ = [
     "iterators",
     "known_condition",
     "leaky",
-    "local_response",
     "log1p",
-    "log_softmax",
     "log_sum_exp",
     "logical",
     "mapped",
@@ -342,7 +326,6 @@ __all__ = [
     "mean",
     "merged_positions",
     "mish",
-    "normalised",
     "number",
     "numbers",
     "of_integers",
@@ -351,7 +334,6 @@ __all__ = [
     "one_hot",
     "only",
     "op",
-    "optimizers",
     "optional",
     "padded",
     "padded_by_mode",
@@ -377,7 +359,6 @@ __all__ = [
     "same_padding",
     "sampled",
     "scalar",
-    "scaled",
     "selected",
     "selu",
     "sigmoid_gradient",
@@ -385,7 +366,6 @@ __all__ = [
     "silu",
     "slice_bounds",
     "sliced",
-    "softmax",
     "softplus",
     "softsign",
     "split",

@@ -65,6 +65,11 @@ def times_log(a: Expression, b: Expression) -> Expression:
     return scalar.select(scalar.compare(CompareOp.EQ, a, 0), scalar.number(0, a.type), found)
 
 
+def divided_or_zero(a: Expression, b: Expression) -> Expression:
+    """Return ``a / b``, 0 where ``b`` is 0."""
+    return scalar.select(scalar.equal(b, 0), scalar.number(0, a.type), a / b)
+
+
 def relu(x: Expression) -> Expression:
     """Return ``max(x, 0)``."""
     return scalar.maximum(x, 0)

@@ -59,15 +59,7 @@ def view(function: Callable[..., Value | Sequence[Value]], *arguments: Any) -> O
 
 def maps(function: Function, *arguments: Any) -> Op:
     """Return the row of a scalar function; tensors broadcast, other arguments it gets as they are."""
-    return Op(_mapped, (function, *arguments))
-
-
-def _mapped(b: Builder, function: Function, *arguments: Any) -> Value:
-    def of_elements(*elements: Any) -> Any:
-        left = iter(elements)
-        return function(*(next(left) if isinstance(a, Value) else a for a in arguments))
-
-    return mapped(b, of_elements, *(a for a in arguments if isinstance(a, Value)))
+    return Op(mapped, (function, *arguments))
 
 
 def value(key: Key) -> From:

@@ -163,6 +163,11 @@ def compare(op: CompareOp, a: Operand, b: Operand) -> Expression:
     return Compare(op, left, right)
 
 
+def equal(a: Operand, b: Operand) -> Expression:
+    """Return ``a == b``."""
+    return compare(CompareOp.EQ, a, b)
+
+
 def select(condition: Expression, then: Operand, otherwise: Operand) -> Expression:
     """Return ``condition ? then : otherwise``; of truth values too."""
     a, b = paired(then, otherwise)

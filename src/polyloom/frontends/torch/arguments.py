@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from polyloom.frontends.graph.composites.losses import REDUCTIONS
 from polyloom.frontends.graph.core import ElementType, From, flag, value
 
 
@@ -19,3 +20,6 @@ AXES = From(lambda c: c.axes("dim", c.input().rank if c.is_tensor("self") else 0
 """The axes of ``dim``, or all."""
 
 KEEP = flag("keepdim")
+
+REDUCTION = From(lambda c: REDUCTIONS[c.integer("reduction", 1)])
+"""What is made of the losses of all elements."""

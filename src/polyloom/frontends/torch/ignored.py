@@ -35,7 +35,10 @@ _OF_OPERATIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("lstm", "gru", "rnn_relu", "rnn_tanh"), ("dropout",)),
     **dict.fromkeys(("rrelu", "rrelu_with_noise_functional"), ("generator",)),
     **dict.fromkeys(
-        ("batch_norm", "instance_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training"),
+        (
+            *("batch_norm", "instance_norm", "_native_batch_norm_legit"),
+            *("_native_batch_norm_legit_no_training", "_native_batch_norm_legit_functional"),
+        ),
         ("momentum",),
     ),
     "convolution_backward": ("bias_sizes",),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from polyloom.frontends.graph.basis import (
     Builder,
     ElementType,
+    Expression,
     Function,
     Refused,
     Shape,
@@ -36,15 +38,21 @@ def broadcast(values: Sequence[Value]) -> list[Value]:
     return [expanded(v, shape) for v in values]
 
 
-def mapped(b: Builder, function: Function, *values: Value, hint: str = "") -> Value:
+def mapped(b: Builder, function: Function, *values: Any, hint: str = "") -> Value:
     """Return ``function`` of the elements: ``y[i] = f(x[i], b[i])``, one statement.
 
-    What is broadcast has fewer iterators. All operands must have the types that ``function`` wants.
+    What is broadcast has fewer iterators. All operands must have the types that ``function`` wants; what is
+    no ``Value``, as a number, it gets as it is.
     """
-    wide = broadcast(values)
+    wide = broadcast([v for v in values if isinstance(v, Value)])
     axes = iterators(wide[0].rank)
+
+    def of_elements(*elements: Expression) -> Expression:
+        left = iter(elements)
+        return function(*(next(left) if isinstance(v, Value) else v for v in values))
+
     terms = [Term(v, axes) for v in wide]
-    return b.statement(wide[0].shape, terms, wide[0].shape, axes, function, hint=hint)
+    return b.statement(wide[0].shape, terms, wide[0].shape, axes, of_elements, hint=hint)
 
 
 def cast(b: Builder, value: Value, kind: ElementType, hint: str = "") -> Value:

@@ -9,6 +9,7 @@ from math import sqrt
 
 import numpy as np
 
+from polyloom.frontends.graph.composites.normalisation import softmax
 from polyloom.frontends.graph.core import (
     BinaryOp,
     Builder,
@@ -37,7 +38,6 @@ from polyloom.frontends.graph.core import (
     scalar,
     selected,
     sliced,
-    softmax,
     split,
     stacked,
     transposed,

@@ -125,7 +125,7 @@ def _gelu(c: Context) -> Sequence[Value]:
 def _prelu(c: Context) -> Sequence[Value]:
     x, slope = c.input(0), c.input(1)
     if c.version < 7 and slope.rank == 1 and slope.size > 1:
-        slope = per_channel(slope, x.rank)
+        slope = unsqueezed(slope, [0, *range(2, x.rank)])
     return only(mapped(c.b, leaky, x, slope))
 
 
@@ -200,11 +200,6 @@ def _swish(x: Expression, alpha: float) -> Expression:
 
 def _threshold(x: Expression, alpha: float) -> Expression:
     return scalar.select(scalar.compare(CompareOp.GT, x, alpha), x, 0)
-
-
-def per_channel(value: Value, rank: int) -> Value:
-    """Return one number per channel as it broadcasts over data of a rank."""
-    return unsqueezed(value, [0, *range(2, rank)])
 
 
 _A_SIXTH = float(np.float32(1 / 6))

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
-
+from polyloom.frontends.graph.composites.losses import label_loss
+from polyloom.frontends.graph.composites.normalisation import log_softmax, softmax
 from polyloom.frontends.graph.core import (
-    BinaryOp,
-    Builder,
     Combine,
     CompareOp,
     Context,
@@ -29,22 +27,17 @@ from polyloom.frontends.graph.core import (
     expanded,
     flipped,
     iota,
-    log_softmax,
     log_sum_exp,
     mapped,
     mean,
     only,
     op,
-    optional,
     ranked,
     reduced,
     reshaped,
     scalar,
-    softmax,
     squeezed,
-    text,
     unsqueezed,
-    value,
 )
 
 _Reduce = tuple[Combine, Function, Function]
@@ -161,57 +154,14 @@ def _cumulative(c: Context) -> Sequence[Value]:
     return only(flipped(found, at) if backwards else found)
 
 
-def negative_log_likelihood(
-    b: Builder, log_p: Value, target: Value, weight: Value | None, ignore: int | None, reduction: str
-) -> Value:
-    """Return the loss of log-probabilities ``[n][class][d...]`` for labels ``[n][d...]``.
-
-    The sum over classes of ``label == class ? -log_p * weight : 0``; a mean divides by the sum of weights.
-    """
-    classes = log_p.shape[1]
-    labels = unsqueezed(target, [1])
-    numbers = unsqueezed(iota(b, classes, target.type), [k for k in range(log_p.rank) if k != 1])
-
-    def is_class(t: Expression, k: Expression) -> Expression:
-        same = scalar.compare(CompareOp.EQ, t, k)
-        if ignore is None:
-            return same
-        return scalar.logical(BinaryOp.AND, same, scalar.compare(CompareOp.NE, t, ignore))
-
-    def term(lp: Expression, t: Expression, k: Expression, *w: Expression) -> Expression:
-        loss = scalar.negate(lp)
-        return scalar.select(is_class(t, k), scalar.multiply(loss, w[0]) if w else loss, 0)
-
-    wide = [expanded(v, log_p.shape) for v in (labels, numbers)]
-    extra = [] if weight is None else [expanded(unsqueezed(weight, [0, *range(2, log_p.rank)]), log_p.shape)]
-    over = [1] if reduction == "none" else list(range(log_p.rank))
-    total = reduced(b, Combine.ADD, [log_p, *wide, *extra], over, term, keep=False, hint="loss")
-    if reduction != "mean":
-        return total
-    one = b.constant(np.ones((), log_p.type.dtype))
-    weights = extra or [expanded(one, log_p.shape)]
-    divisor = reduced(
-        b,
-        Combine.ADD,
-        [*wide, *weights],
-        over,
-        lambda t, k, w: scalar.select(is_class(t, k), w, 0),
-        keep=False,
-        hint="weight",
-    )
-    return mapped(b, scalar.divide, total, divisor)
-
-
-def _ignored(c: Context) -> int | None:
-    return None if c.attribute("ignore_index") is None else c.integer("ignore_index")
+def _label_loss(c: Context, log_p: Value) -> Value:
+    given = c.input(1), c.optional(2), c.integer("ignore_index", -1), c.text("reduction", "mean")
+    return label_loss(c.b, log_p, *given)[0]
 
 
 def _cross_entropy(c: Context) -> Sequence[Value]:
-    b, x, target = c.b, c.input(0), c.input(1)
-    log_p = log_softmax(b, x, [1])
-    reduction = c.text("reduction", "mean")
-    loss = negative_log_likelihood(b, log_p, target, c.optional(2), _ignored(c), reduction)
-    return (loss, log_p)[: max(1, len(c.node.outputs))]
+    log_p = log_softmax(c.b, c.input(), [1])
+    return _label_loss(c, log_p), log_p
 
 
 def _top(c: Context) -> Sequence[Value]:
@@ -234,8 +184,6 @@ OPERATIONS: Table = {
     "Hardmax": _hardmax,
     "CumSum": _cumulative,
     "CumProd": _cumulative,
-    "NegativeLogLikelihoodLoss": op(
-        negative_log_likelihood, X, value(1), optional(2), From(_ignored), text("reduction", "mean")
-    ),
+    "NegativeLogLikelihoodLoss": lambda c: only(_label_loss(c, c.input())),
     "SoftmaxCrossEntropyLoss": _cross_entropy,
 }

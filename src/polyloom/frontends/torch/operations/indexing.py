@@ -7,6 +7,8 @@ from math import prod
 
 import numpy as np
 
+from polyloom.frontends.graph.composites.losses import averaged, label_loss, probability_loss
+from polyloom.frontends.graph.composites.normalisation import log_softmax
 from polyloom.frontends.graph.core import (
     Combine,
     CompareOp,
@@ -16,7 +18,6 @@ from polyloom.frontends.graph.core import (
     Value,
     X,
     at,
-    chosen,
     counted_before,
     elements_updated,
     expanded,
@@ -24,25 +25,23 @@ from polyloom.frontends.graph.core import (
     gathered,
     gathered_elements,
     iota,
-    log_softmax,
     mapped,
     merged_positions,
     one_hot,
     only,
     op,
-    reduced,
     refuse_if,
     reshaped,
     rows_combined,
     rows_updated,
     scalar,
     sliced,
-    squeezed,
     transposed,
     unsqueezed,
     value,
     wrapped,
 )
+from polyloom.frontends.torch.arguments import REDUCTION
 from polyloom.frontends.torch.call import Call, Lowering, operations
 
 
@@ -281,96 +280,20 @@ def _slice_scatter(c: Call) -> Sequence[Value]:
 
 
 def _cross_entropy(c: Call) -> Sequence[Value]:
-    """Cross entropy of scores ``(n, classes, ...)`` and labels: their logarithm of the softmax, negated."""
-    x, target = c.input(), c.input("target")
-    smoothing = c.number("label_smoothing", 0)
-    at = 0 if x.rank == 1 else 1
+    """Cross entropy of scores ``(n, classes, ...)`` and labels, or probabilities of classes."""
+    x, target, smoothing = c.input(), c.input("target"), c.number("label_smoothing", 0)
+    at = min(x.rank, 2) - 1
     logarithms = log_softmax(c.b, x, [at])
-    if target.type.is_float:
-        return only(_probability_loss(c, logarithms, target, at, smoothing))
-    return only(_label_loss(c, logarithms, target, at, smoothing)[0])
+    if not target.type.is_float:
+        return _label_loss(c, logarithms, smoothing)[:1]
+    each = probability_loss(c.b, logarithms, target, at, c.optional("weight"), smoothing)
+    return only(averaged(c.b, each, REDUCTION.read(c)))
 
 
-def _probability_loss(c: Call, scores: Value, target: Value, at: int, smoothing: float) -> Value:
-    """Return the loss of probabilities ``t`` of classes: ``-weight * scores * t``, mean, sum or each."""
-    share = smoothing / scores.shape[at]
-
-    def part(v: Expression, t: Expression, w: Expression) -> Expression:
-        smooth = scalar.add(scalar.multiply(t, 1 - smoothing), share) if smoothing else t
-        return scalar.negate(scalar.multiply(scalar.multiply(v, smooth), w))
-
-    operands = [scores, target, expanded(_class_weights(c, scores, at), scores.shape)]
-    each = reduced(c.b, Combine.ADD, operands, [at], part, keep=False, hint="each")
-    mode = c.integer("reduction", 1)
-    if mode == 0:
-        return each
-    total = reduced(c.b, Combine.ADD, each, range(each.rank), keep=False, hint="total")
-    count = max(1, each.size) if mode == 1 else 1
-    return mapped(c.b, lambda s: scalar.divide(s, count), total)
-
-
-def _class_weights(c: Call, scores: Value, at: int) -> Value:
-    """Return the weight of each class, along the scores' axis of classes; 1 where none is given."""
-    given = c.optional("weight")
-    if given is None:
-        return c.b.constant(np.ones((), scores.type.dtype))
-    return unsqueezed(given, [k for k in range(scores.rank) if k != at])
-
-
-def _negative_likelihood(c: Call) -> Sequence[Value]:
-    x, target = c.input(), c.input("target")
-    loss, weight = _label_loss(c, x, target, 0 if x.rank == 1 else 1)
-    return (loss, weight) if c.results == 2 else (loss,)
-
-
-def _label_loss(
-    c: Call, scores: Value, target: Value, at: int, smoothing: float = 0.0
-) -> tuple[Value, Value]:
-    """Return the mean (1), sum (2) or each (0) of ``-weight[target] * scores[target]``, and the weights' sum.
-
-    A label that is ``ignore_index`` has the weight 0. ``smoothing``: the part of each that is the mean of all
-    classes instead.
-    """
-    ignored = c.integer("ignore_index", -100)
-    kind = scores.type
-    picked = squeezed(gathered_elements(c.b, scores, at, unsqueezed(target, [at])), [at])
-    by_class = c.optional("weight")
-
-    def counted(t: Expression, w: Expression) -> Expression:
-        return scalar.select(scalar.compare(CompareOp.EQ, t, ignored), scalar.number(0, kind), w)
-
-    one = c.b.constant(np.ones((), kind.dtype))
-    weights = one if by_class is None else chosen(c.b, by_class, 0, target, "class_weight")
-    weights = mapped(c.b, counted, target, weights, hint="weights")
-    every = range(target.rank)
-    total_weight = reduced(c.b, Combine.ADD, weights, every, keep=False, hint="weight")
-    operands = [picked, weights]
-    if smoothing:
-        operands.append(_over_classes(c, scores, target, at, ignored))
-
-    def part(v: Expression, w: Expression, s: Expression | None = None) -> Expression:
-        own = scalar.multiply(v, w)
-        if s is not None:
-            own = scalar.add(scalar.multiply(own, 1 - smoothing), scalar.multiply(s, smoothing))
-        return scalar.negate(own)
-
-    mode = c.integer("reduction", 1)
-    if mode == 0:
-        return mapped(c.b, part, *operands), total_weight
-    total = reduced(c.b, Combine.ADD, operands, every, part, keep=False, hint="total")
-    return (total if mode == 2 else mapped(c.b, scalar.divide, total, total_weight)), total_weight
-
-
-def _over_classes(c: Call, scores: Value, target: Value, at: int, ignored: int) -> Value:
-    """Return the mean of all classes' weighted scores, 0 where the label is ignored."""
-    operands = [scores, expanded(_class_weights(c, scores, at), scores.shape)]
-    total = reduced(c.b, Combine.ADD, operands, [at], scalar.multiply, keep=False, hint="classes")
-
-    def kept(t: Expression, s: Expression) -> Expression:
-        share = scalar.divide(s, scores.shape[at])
-        return scalar.select(scalar.compare(CompareOp.EQ, t, ignored), scalar.number(0, s.type), share)
-
-    return mapped(c.b, kept, target, total, hint="class_mean")
+def _label_loss(c: Call, scores: Value, smoothing: float = 0.0) -> Sequence[Value]:
+    given = c.input("target"), c.optional("weight"), c.integer("ignore_index", -100), REDUCTION.read(c)
+    at = min(scores.rank, 2) - 1
+    return label_loss(c.b, scores, *given, axis=at, smoothing=smoothing)
 
 
 OPERATIONS = operations(
@@ -399,9 +322,9 @@ OPERATIONS = operations(
         "slice_scatter": _slice_scatter,
         "index_add": _index_updated(Combine.ADD),
         "cross_entropy_loss": _cross_entropy,
-        "nll_loss": _negative_likelihood,
-        "nll_loss_nd": _negative_likelihood,
-        "nll_loss_forward": _negative_likelihood,
-        "nll_loss2d_forward": _negative_likelihood,
+        **dict.fromkeys(
+            ("nll_loss", "nll_loss_nd", "nll_loss_forward", "nll_loss2d_forward"),
+            lambda c: _label_loss(c, c.input()),
+        ),
     }
 )

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from polyloom.frontends.graph.composites import losses
+from polyloom.frontends.graph.composites.normalisation import centred
 from polyloom.frontends.graph.core import (
     Builder,
     Combine,
-    CompareOp,
     ElementType,
     Expression,
+    From,
     Function,
     Value,
     X,
@@ -18,7 +20,6 @@ from polyloom.frontends.graph.core import (
     at,
     broadcast,
     cast,
-    centred,
     cumulative,
     cumulative_extreme,
     cumulative_log_sum,
@@ -26,18 +27,18 @@ from polyloom.frontends.graph.core import (
     log_sum_exp,
     mapped,
     mean,
+    number,
     only,
     op,
     reduced,
     refuse_if,
     reshaped,
     scalar,
-    softplus,
     squeezed,
     unsqueezed,
     variance,
 )
-from polyloom.frontends.torch.arguments import AXES, KEEP, SELF
+from polyloom.frontends.torch.arguments import AXES, KEEP, REDUCTION, SELF, operand
 from polyloom.frontends.torch.call import Call, Lowering, operations
 
 
@@ -164,78 +165,10 @@ def _cumulative_extreme(*, largest: bool) -> Lowering:
     return op(cumulative_extreme, X, at("dim"), ElementType.INT64, largest=largest)
 
 
-# -- losses: 0 none, 1 mean, 2 sum
-
-
-def _loss(function: Function, *more: str) -> Lowering:
-    """Return a loss of ``self``, ``target`` and more operands, 1 where they are not given, ``weight``."""
-
-    def lowering(c: Call) -> Sequence[Value]:
-        values = [c.operand(n, c.type) for n in ("self", "target")]
-        values += [c.operand(n, c.type, 1) for n in (*more, "weight")]
-
-        def weighed(*operands: Expression) -> Expression:
-            found = function(*operands[:-1])
-            return scalar.multiply(found, operands[-1]) if c.given("weight") else found
-
-        mode = c.integer("reduction", 1)
-        each = mapped(c.b, weighed, *values, hint="" if mode == 0 else "each")
-        if mode == 0:
-            return only(each)
-        every = range(each.rank)
-        return only(
-            mean(c.b, each, every, keep=False)
-            if mode == 1
-            else reduced(c.b, Combine.ADD, each, every, keep=False)
-        )
-
-    return lowering
-
-
-def _smooth(c: Call) -> Sequence[Value]:
-    """Smooth L1 and Huber: squares below ``beta`` (``delta``), lines above."""
-    huber = "huber" in c.node.op
-    bound = c.number("delta" if huber else "beta", 1)
-    factor = bound if huber else 1.0
-
-    def function(x: Expression, y: Expression) -> Expression:
-        a = scalar.absolute(_difference(x, y))
-        if bound == 0:
-            return a
-        near = scalar.multiply(scalar.square(a), 0.5 * factor / bound)
-        far = scalar.multiply(scalar.subtract(a, 0.5 * bound), factor)
-        return scalar.select(scalar.compare(CompareOp.LT, a, bound), near, far)
-
-    return _loss(function)(c)
-
-
-def _binary_cross_entropy(c: Call) -> Sequence[Value]:
-    """``-(t log(x) + (1 - t) log(1 - x))``; logarithms are at least -100."""
-
-    def function(x: Expression, t: Expression) -> Expression:
-        yes = scalar.maximum(scalar.log(x), -100)
-        no = scalar.maximum(scalar.log(scalar.subtract(1, x)), -100)
-        back = scalar.multiply(scalar.subtract(t, 1), no)
-        return scalar.subtract(back, scalar.multiply(t, yes))
-
-    return _loss(function)(c)
-
-
-def _binary_cross_entropy_of_logits(c: Call) -> Sequence[Value]:
-    """``log(1 + exp(x)) - x t``; with ``pos_weight`` p ``(1 - t) x + (1 + (p - 1) t) log(1 + exp(-x))``."""
-
-    def function(x: Expression, t: Expression, p: Expression) -> Expression:
-        if not c.given("pos_weight"):
-            return scalar.subtract(softplus(x), scalar.multiply(x, t))
-        factor = scalar.add(scalar.multiply(scalar.subtract(p, 1), t), 1)
-        zeros = scalar.multiply(scalar.subtract(1, t), x)
-        return scalar.add(zeros, scalar.multiply(factor, softplus(scalar.negate(x))))
-
-    return _loss(function, "pos_weight")(c)
-
-
-def _difference(x: Expression, y: Expression) -> Expression:
-    return scalar.subtract(x, y)
+def _loss(function: Function, *more: From) -> Lowering:
+    """Return a loss of ``self``, ``target`` and more."""
+    weight = From(lambda c: c.operand("weight", c.type) if c.given("weight") else None)
+    return op(losses.element_loss, function, REDUCTION, weight, SELF, operand("target"), *more)
 
 
 def _both_extremes(c: Call) -> Sequence[Value]:
@@ -262,9 +195,7 @@ def _distances(c: Call) -> Sequence[Value]:
     each, root = _norm_parts(order)
     wide = broadcast([left, right])
     last = wide[0].rank - 1
-    total = reduced(
-        c.b, Combine.ADD, wide, [last], lambda x, y: each(_difference(x, y)), keep=False, hint="powers"
-    )
+    total = reduced(c.b, Combine.ADD, wide, [last], lambda x, y: each(x - y), keep=False, hint="powers")
     return only(mapped(c.b, root, total))
 
 
@@ -297,11 +228,14 @@ OPERATIONS = operations(
         "std_mean": _spread(root=True, with_mean=True),
         "cdist": _distances,
         "_cdist_forward": _distances,
-        "mse_loss": _loss(lambda x, y: scalar.square(_difference(x, y))),
-        "smooth_l1_loss": _smooth,
-        "huber_loss": _smooth,
-        "binary_cross_entropy": _binary_cross_entropy,
-        "binary_cross_entropy_with_logits": _binary_cross_entropy_of_logits,
-        "l1_loss": _loss(lambda x, y: scalar.absolute(_difference(x, y))),
+        "mse_loss": _loss(losses.squared),
+        "l1_loss": _loss(losses.distance),
+        "smooth_l1_loss": _loss(losses.smooth_distance, number("beta", 1)),
+        "huber_loss": _loss(losses.huber, number("delta", 1)),
+        "binary_cross_entropy": _loss(losses.binary_cross_entropy),
+        "binary_cross_entropy_with_logits": _loss(
+            losses.binary_cross_entropy_of_logits,
+            From(lambda c: c.operand("pos_weight", c.type) if c.given("pos_weight") else None),
+        ),
     }
 )
