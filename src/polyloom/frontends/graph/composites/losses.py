@@ -54,7 +54,7 @@ def label_loss(
     axis: int = 1,
     smoothing: float = 0.0,
 ) -> tuple[Value, Value]:
-    """Return the loss of log-probabilities ``[n][class][d...]`` for labels ``[n][d...]``, and the weights, added.
+    """Return the loss of log-probabilities ``[n][class][d...]`` for labels ``[n][d...]``, and its weight.
 
     The sum over classes of ``label == class ? -log_p * weight : 0``; a mean divides by the sum of weights.
     The label ``ignored`` counts nothing. ``smoothing``: the part that all classes have alike.
