@@ -7,12 +7,13 @@ TensorFlow does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from polyloom.frontends.graph.core import (
     Combine,
     Context,
+    From,
     Operation,
     Refused,
     Table,
@@ -24,7 +25,7 @@ from polyloom.frontends.graph.core import (
     einsum,
     filter_gradient,
     inverse,
-    mapped,
+    maps,
     matrix_product,
     only,
     op,
@@ -69,6 +70,18 @@ def given_back(c: Context, y: Value) -> Value:
 def memory_order(c: Context) -> Any:
     """Return the order in which data are stored."""
     return last if channels_last(c) else range
+
+
+def laid_out(function: Callable[..., Value | Sequence[Value]], *positions: int) -> Operation:
+    """Return an operation of images, the inputs at ``positions``, whose results are stored as they are."""
+
+    def operation(c: Context) -> Sequence[Value]:
+        images = [channels_first(c, c.input(k)) for k in positions]
+        with c.b.stored(memory_order(c)):
+            found = function(c, *images)
+        return [given_back(c, y) for y in (only(found) if isinstance(found, Value) else found)]
+
+    return operation
 
 
 def filters_of(w: Value) -> Value:
@@ -129,13 +142,11 @@ def _explicit(c: Context, rank: int) -> list[tuple[int, int]]:
     return [(given[k], given[k + 1]) for k in range(at, at + 2 * rank, 2)]
 
 
-def _convolution(c: Context) -> Sequence[Value]:
-    b, x, w = c.b, channels_first(c, c.input(0)), filters_of(c.input(1))
+def _convolution(c: Context, x: Value) -> Value:
+    w = filters_of(c.input(1))
     _check(x, w)
-    groups = x.shape[1] // w.shape[1]
     window = window_of(c, w.shape[2:], x.shape[2:])
-    with b.stored(memory_order(c)):
-        return only(given_back(c, convolution(b, x, w, window, groups)))
+    return convolution(c.b, x, w, window, x.shape[1] // w.shape[1])
 
 
 def _check(x: Value, w: Value) -> None:
@@ -145,24 +156,22 @@ def _check(x: Value, w: Value) -> None:
     )
 
 
-def _input_gradient(c: Context) -> Sequence[Value]:
+def _input_gradient(c: Context, dy: Value) -> Value:
     """``dx[n][c][s*o + d*r] += dy[n][k][o] * w[k][c][r]``, also the transposed convolution."""
-    b, w, dy = c.b, filters_of(c.input(1)), channels_first(c, c.input(2))
+    w = filters_of(c.input(1))
     _check(dy, w)
-    shape = _sizes(c, c.integers(0, "the shape of the result"), dy)
-    channels, space = shape[1], shape[2:]
-    window = window_of(c, w.shape[2:], space)
+    _, channels, *space = sizes_of(c, dy)
     groups = channels // w.shape[1]
     refuse_if(channels != groups * w.shape[1], f"{channels} channels, {w.shape[1]} of the filters")
-    with b.stored(memory_order(c)):
-        return only(given_back(c, transposed_convolution(b, dy, w, window, groups, space)))
+    return transposed_convolution(c.b, dy, w, window_of(c, w.shape[2:], space), groups, space)
 
 
-def _sizes(c: Context, given: Sequence[int], dy: Value) -> list[int]:
-    """Return the shape of data as ``n, c, w...``; only the spatial part may be given."""
+def sizes_of(c: Context, dy: Value) -> list[int]:
+    """Return the shape of data that input 0 states as ``n, c, w...``. Raises ``Refused``."""
+    given = c.integers(0, "the shape of the result")
     refuse_if(len(given) == dy.rank - 2, "a shape without images and channels")
     refuse_if(len(given) != dy.rank, f"a shape of rank {len(given)} for data of rank {dy.rank}")
-    return [given[k] for k in first(dy.rank)] if channels_last(c) else list(given)
+    return [given[k] for k in first(dy.rank)] if channels_last(c) else given
 
 
 def _filter_gradient(c: Context) -> Sequence[Value]:
@@ -188,12 +197,10 @@ def _filter_gradient(c: Context) -> Sequence[Value]:
 # -- depthwise: filters r, r, c, m make channel c * M + m of the result
 
 
-def _depthwise(c: Context) -> Sequence[Value]:
-    b, x, w = c.b, channels_first(c, c.input(0)), c.input(1)
+def _depthwise(c: Context, x: Value) -> Value:
+    w = c.input(1)
     _check_depthwise(x, w)
-    window = window_of(c, w.shape[:2], x.shape[2:])
-    with b.stored(memory_order(c)):
-        return only(given_back(c, depthwise.forward(b, x, w, window)))
+    return depthwise.forward(c.b, x, w, window_of(c, w.shape[:2], x.shape[2:]))
 
 
 def _check_depthwise(x: Value, w: Value) -> None:
@@ -203,12 +210,9 @@ def _check_depthwise(x: Value, w: Value) -> None:
     )
 
 
-def _depthwise_input_gradient(c: Context) -> Sequence[Value]:
-    b, w, dy = c.b, c.input(1), channels_first(c, c.input(2))
-    shape = _sizes(c, c.integers(0, "the shape of the result"), dy)
-    window = window_of(c, w.shape[:2], shape[2:])
-    with b.stored(memory_order(c)):
-        return only(given_back(c, depthwise.input_gradient(b, dy, w, window, shape[2:])))
+def _depthwise_input_gradient(c: Context, dy: Value) -> Value:
+    w, space = c.input(1), sizes_of(c, dy)[2:]
+    return depthwise.input_gradient(c.b, dy, w, window_of(c, w.shape[:2], space), space)
 
 
 def _depthwise_filter_gradient(c: Context) -> Sequence[Value]:
@@ -251,17 +255,10 @@ def _einsum(c: Context) -> Sequence[Value]:
     return only(einsum(c.b, labels, output, values))
 
 
-def _bias_add(c: Context) -> Sequence[Value]:
-    x, bias = c.input(0), c.input(1)
-    at = x.rank - 1 if channels_last(c) else 1
-    others = [k for k in range(x.rank) if k != at]
-    return only(mapped(c.b, scalar.add, x, unsqueezed(bias, others)))
-
-
-def _bias_gradient(c: Context) -> Sequence[Value]:
-    dy = c.input()
-    at = dy.rank - 1 if channels_last(c) else 1
-    return only(reduced(c.b, Combine.ADD, dy, [k for k in range(dy.rank) if k != at], keep=False))
+def _others(c: Context) -> list[int]:
+    """Return all axes but that of the channels."""
+    rank = c.input().rank
+    return [k for k in range(rank) if k != (rank - 1 if channels_last(c) else 1)]
 
 
 def _inverse(c: Context) -> Sequence[Value]:
@@ -278,15 +275,15 @@ OPERATIONS: Table = {
     "BatchMatMulV2": _product("adj_x", "adj_y"),
     "BatchMatMulV3": _product("adj_x", "adj_y"),
     "Einsum": _einsum,
-    "Conv2D": _convolution,
-    "Conv3D": _convolution,
-    "Conv2DBackpropInput": _input_gradient,
-    "Conv3DBackpropInputV2": _input_gradient,
+    "Conv2D": laid_out(_convolution, 0),
+    "Conv3D": laid_out(_convolution, 0),
+    "Conv2DBackpropInput": laid_out(_input_gradient, 2),
+    "Conv3DBackpropInputV2": laid_out(_input_gradient, 2),
     "Conv2DBackpropFilter": _filter_gradient,
     "Conv3DBackpropFilterV2": _filter_gradient,
-    "DepthwiseConv2dNative": _depthwise,
-    "DepthwiseConv2dNativeBackpropInput": _depthwise_input_gradient,
+    "DepthwiseConv2dNative": laid_out(_depthwise, 0),
+    "DepthwiseConv2dNativeBackpropInput": laid_out(_depthwise_input_gradient, 2),
     "DepthwiseConv2dNativeBackpropFilter": _depthwise_filter_gradient,
-    "BiasAdd": _bias_add,
-    "BiasAddGrad": _bias_gradient,
+    "BiasAdd": maps(scalar.add, X, From(lambda c: unsqueezed(c.input(1), _others(c)))),
+    "BiasAddGrad": op(reduced, Combine.ADD, X, From(_others), keep=False),
 }

@@ -25,16 +25,13 @@ from polyloom.frontends.graph.core import (
     patches,
     refuse_if,
     reshaped,
-    scalar,
     transposed,
 )
 from polyloom.frontends.tensorflow.operations.elementwise import element_type_of
 from polyloom.frontends.tensorflow.operations.linear import (
     channels_first,
-    channels_last,
-    first,
-    given_back,
-    memory_order,
+    laid_out,
+    sizes_of,
     spatial,
     window_of,
     window_of_sizes,
@@ -46,61 +43,19 @@ def _window(c: Context, shape: Sequence[int]) -> Window:
     return window_of(c, spatial(c, c.numbers("ksize")), shape[2:])
 
 
-def _max_pool(c: Context) -> Sequence[Value]:
-    b, x = c.b, channels_first(c, c.input())
-    with b.stored(memory_order(c)):
-        return only(given_back(c, max_pool(b, x, _window(c, x.shape))))
-
-
-def _max_pool_with_places(c: Context) -> Sequence[Value]:
+def _max_pool_with_places(c: Context, x: Value) -> Sequence[Value]:
     """MaxPoolWithArgmax: places are counted in an image with its channels last."""
-    b, x = c.b, channels_first(c, c.input())
+    b, channels = c.b, x.shape[1]
     refuse_if(x.rank != 4, f"an image of rank {x.rank}")
     window = _window(c, x.shape)
-    kind = element_type_of(c, "Targmax", ElementType.INT64)
-    with b.stored(memory_order(c)):
-        maxima = max_pool(b, x, window)
-        inside = first_maximum(b, x, window, maxima)
-        plane = flat_positions(b, inside, window, (1, 1, *x.shape[2:]), column_major=False)
-        channels = x.shape[1]
-        own = np.arange(channels, dtype=np.int64).reshape(1, -1, 1, 1)
-        if c.attribute("include_batch_in_index", False):
-            own = own + np.arange(x.shape[0]).reshape(-1, 1, 1, 1) * prod(x.shape[1:])
-        numbers = b.constant(own)
-        places = mapped(b, lambda p, k: scalar.add(scalar.multiply(p, channels), k), plane, numbers)
-    return given_back(c, maxima), cast(b, given_back(c, places), kind)
-
-
-def _max_pool_with_places_gradient(c: Context) -> Sequence[Value]:
-    """MaxPoolGradWithArgmax(x, dy, places)."""
-    b, x, dy = c.b, channels_first(c, c.input(0)), channels_first(c, c.input(1))
-    window = _window(c, x.shape)
-    with b.stored(memory_order(c)):
-        return only(given_back(c, max_pool_gradient(b, x, max_pool(b, x, window), dy, window)))
-
-
-def _average_pool(c: Context) -> Sequence[Value]:
-    b, x = c.b, channels_first(c, c.input())
-    with b.stored(memory_order(c)):
-        return only(given_back(c, average_pool(b, x, _window(c, x.shape), None)))
-
-
-def _max_pool_gradient(c: Context) -> Sequence[Value]:
-    """MaxPoolGrad(x, y, dy): dy goes to the first maximum of its window."""
-    b = c.b
-    x, y, dy = (channels_first(c, c.input(k)) for k in range(3))
-    with b.stored(memory_order(c)):
-        return only(given_back(c, max_pool_gradient(b, x, y, dy, _window(c, x.shape))))
-
-
-def _average_pool_gradient(c: Context) -> Sequence[Value]:
-    """AvgPoolGrad(shape of x, dy)."""
-    b, dy = c.b, channels_first(c, c.input(1))
-    given = c.integers(0, "the shape of the result")
-    refuse_if(len(given) != dy.rank, f"a shape of rank {len(given)} for data of rank {dy.rank}")
-    shape = [given[k] for k in first(dy.rank)] if channels_last(c) else given
-    with b.stored(memory_order(c)):
-        return only(given_back(c, average_pool_gradient(b, shape, dy, _window(c, shape))))
+    maxima = max_pool(b, x, window)
+    inside = first_maximum(b, x, window, maxima)
+    plane = flat_positions(b, inside, window, (1, 1, *x.shape[2:]), column_major=False)
+    own = np.arange(channels, dtype=np.int64).reshape(1, -1, 1, 1)
+    if c.attribute("include_batch_in_index", False):
+        own = own + np.arange(x.shape[0]).reshape(-1, 1, 1, 1) * prod(x.shape[1:])
+    places = mapped(b, lambda p, k: p * channels + k, plane, b.constant(own))
+    return maxima, cast(b, places, element_type_of(c, "Targmax", ElementType.INT64))
 
 
 def _patches(c: Context) -> Sequence[Value]:
@@ -113,16 +68,29 @@ def _patches(c: Context) -> Sequence[Value]:
     return only(reshaped(b, seen, (*seen.shape[:3], prod(window.sizes) * x.shape[1])))
 
 
+def _average_gradient(c: Context, dy: Value) -> Value:
+    shape = sizes_of(c, dy)
+    return average_pool_gradient(c.b, shape, dy, _window(c, shape))
+
+
+def _places_gradient(c: Context, x: Value, dy: Value) -> Value:
+    """MaxPoolGradWithArgmax(x, dy, places): the places are found anew."""
+    window = _window(c, x.shape)
+    return max_pool_gradient(c.b, x, max_pool(c.b, x, window), dy, window)
+
+
+_MAX_POOL = laid_out(lambda c, x: max_pool(c.b, x, _window(c, x.shape)), 0)
+_AVERAGE_POOL = laid_out(lambda c, x: average_pool(c.b, x, _window(c, x.shape), None), 0)
+_MAX_POOL_GRADIENT = laid_out(
+    lambda c, x, y, dy: max_pool_gradient(c.b, x, y, dy, _window(c, x.shape)), 0, 1, 2
+)
+
 OPERATIONS: Table = {
     "ExtractImagePatches": _patches,
-    "MaxPool": _max_pool,
-    "MaxPoolWithArgmax": _max_pool_with_places,
-    "MaxPoolGradWithArgmax": _max_pool_with_places_gradient,
-    "MaxPool3D": _max_pool,
-    "AvgPool": _average_pool,
-    "AvgPool3D": _average_pool,
-    "MaxPoolGrad": _max_pool_gradient,
-    "MaxPool3DGrad": _max_pool_gradient,
-    "AvgPoolGrad": _average_pool_gradient,
-    "AvgPool3DGrad": _average_pool_gradient,
+    **dict.fromkeys(("MaxPool", "MaxPool3D"), _MAX_POOL),
+    "MaxPoolWithArgmax": laid_out(_max_pool_with_places, 0),
+    "MaxPoolGradWithArgmax": laid_out(_places_gradient, 0, 1),
+    **dict.fromkeys(("AvgPool", "AvgPool3D"), _AVERAGE_POOL),
+    **dict.fromkeys(("MaxPoolGrad", "MaxPool3DGrad"), _MAX_POOL_GRADIENT),
+    **dict.fromkeys(("AvgPoolGrad", "AvgPool3DGrad"), laid_out(_average_gradient, 1)),
 }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +36,7 @@ from polyloom.frontends.graph.core import (
     unsqueezed,
     with_ceiling,
 )
-from polyloom.frontends.torch.call import Call, Lowering, operations
+from polyloom.frontends.torch.call import Call, operations
 
 
 def _images(x: Value, rank: int) -> Value:
@@ -42,9 +44,12 @@ def _images(x: Value, rank: int) -> Value:
     return x if x.rank == rank + 2 else unsqueezed(x, [0])
 
 
-def _given(c: Call, found: Value, rank: int) -> Value:
-    """Return a result without a batch where the data have none."""
-    return found if c.input().rank == rank + 2 else squeezed(found, [0])
+def _in_batches(
+    c: Call, function: Callable[..., Sequence[Value]], rank: int, names: Sequence[str]
+) -> Sequence[Value]:
+    """Lower an operation of images; where they have no batch the results have none."""
+    found = function(c, *(_images(c.input(name), rank) for name in names))
+    return found if c.input().rank == rank + 2 else [squeezed(v, [0]) for v in found]
 
 
 def _window(c: Call, rank: int) -> Window:
@@ -58,22 +63,21 @@ def _window(c: Call, rank: int) -> Window:
     return window
 
 
-def _ceiled(c: Call, window: Window, shape: Sequence[int]) -> Window:
-    return with_ceiling(window, shape) if c.flag("ceil_mode") else window
+def _ceiled(c: Call, x: Value) -> Window:
+    window = _window(c, x.rank - 2)
+    return with_ceiling(window, x.shape[2:]) if c.flag("ceil_mode") else window
 
 
-def _max_pool(rank: int) -> Lowering:
-    """Return max pooling; with two results the second is the position in the plane."""
+def _counted(c: Call, x: Value) -> Window | None:
+    """Return the window whose padding counts in means."""
+    return _window(c, x.rank - 2) if c.flag("count_include_pad", True) else None
 
-    def lowering(c: Call) -> Sequence[Value]:
-        x = _images(c.input(), rank)
-        window = _ceiled(c, _window(c, rank), x.shape[2:])
-        found = max_pool(c.b, x, window)
-        if c.results == 1:
-            return only(_given(c, found, rank))
-        return _given(c, found, rank), _given(c, _places(c, x, window, found), rank)
 
-    return lowering
+def _max_pool(c: Call, x: Value) -> Sequence[Value]:
+    """Max pooling; with two results the second is the position in the plane."""
+    window = _ceiled(c, x)
+    found = max_pool(c.b, x, window)
+    return only(found) if c.results == 1 else (found, _places(c, x, window, found))
 
 
 def _places(c: Call, x: Value, window: Window, found: Value) -> Value:
@@ -81,24 +85,15 @@ def _places(c: Call, x: Value, window: Window, found: Value) -> Value:
     return flat_positions(c.b, first, window, (1, 1, *x.shape[2:]), column_major=False)
 
 
-def _max_pool_gradient(rank: int) -> Lowering:
-    def lowering(c: Call) -> Sequence[Value]:
-        x, dy = _images(c.input(), rank), _images(c.input("grad_output"), rank)
-        window = _ceiled(c, _window(c, rank), x.shape[2:])
-        maxima = max_pool(c.b, x, window)
-        return only(_given(c, max_pool_gradient(c.b, x, maxima, dy, window), rank))
-
-    return lowering
+def _max_pool_gradient(c: Call, x: Value, dy: Value) -> Sequence[Value]:
+    window = _ceiled(c, x)
+    return only(max_pool_gradient(c.b, x, max_pool(c.b, x, window), dy, window))
 
 
-def _max_unpool(rank: int) -> Lowering:
-    def lowering(c: Call) -> Sequence[Value]:
-        x, places = _images(c.input(), rank), _images(c.input("indices"), rank)
-        shape = (*x.shape[:2], *c.numbers("output_size")[-rank:])
-        check_constant(shape, x.type.size)
-        return only(_given(c, unpooled(c.b, x, places, shape), rank))
-
-    return lowering
+def _max_unpool(c: Call, x: Value, places: Value) -> Sequence[Value]:
+    shape = (*x.shape[:2], *c.numbers("output_size")[2 - x.rank :])
+    check_constant(shape, x.type.size)
+    return only(unpooled(c.b, x, places, shape))
 
 
 # -- patches: windows as columns of a matrix
@@ -126,31 +121,17 @@ def _without_batch(c: Call, found: Value) -> Value:
     return found if has_batch else squeezed(found, [0])
 
 
-def _average_pool(rank: int) -> Lowering:
-    def lowering(c: Call) -> Sequence[Value]:
-        x = _images(c.input(), rank)
-        plain = _window(c, rank)
-        window = _ceiled(c, plain, x.shape[2:])
-        if c.given("divisor_override"):
-            divisor = c.integer("divisor_override")
-            total = pooled(c.b, x, window, Combine.ADD, hint="sum")
-            return only(_given(c, mapped(c.b, lambda v: scalar.divide(v, divisor), total), rank))
-        counted = plain if c.flag("count_include_pad", True) else None
-        return only(_given(c, average_pool(c.b, x, window, counted), rank))
-
-    return lowering
+def _average_pool(c: Call, x: Value) -> Sequence[Value]:
+    window = _ceiled(c, x)
+    if not c.given("divisor_override"):
+        return only(average_pool(c.b, x, window, _counted(c, x)))
+    total = pooled(c.b, x, window, Combine.ADD, hint="sum")
+    return only(mapped(c.b, scalar.divide, total, c.integer("divisor_override")))
 
 
-def _average_pool_gradient(rank: int) -> Lowering:
-    def lowering(c: Call) -> Sequence[Value]:
-        x, dy = _images(c.input(), rank), _images(c.input("grad_output"), rank)
-        refuse_if(c.given("divisor_override"), "a gradient with a divisor of its own")
-        plain = _window(c, rank)
-        window = _ceiled(c, plain, x.shape[2:])
-        counted = plain if c.flag("count_include_pad", True) else None
-        return only(_given(c, average_pool_gradient(c.b, x.shape, dy, window, counted), rank))
-
-    return lowering
+def _average_pool_gradient(c: Call, x: Value, dy: Value) -> Sequence[Value]:
+    refuse_if(c.given("divisor_override"), "a gradient with a divisor of its own")
+    return only(average_pool_gradient(c.b, x.shape, dy, _ceiled(c, x), _counted(c, x)))
 
 
 # -- adaptive: position i of n sees the elements floor(i * m / n) to ceil((i + 1) * m / n)
@@ -166,31 +147,24 @@ def _even(x: Value, shape: Sequence[int]) -> Window | None:
     return Window(sizes, sizes, one, zero, zero)
 
 
-def _shape(c: Call, x: Value, rank: int) -> tuple[int, ...]:
+def _shape(c: Call, x: Value) -> tuple[int, ...]:
     given: tuple[int | None, ...] = c.attribute("output_size")
-    listed = given if isinstance(given, tuple) else (given,) * rank
+    rank, listed = x.rank - 2, given if isinstance(given, tuple) else (given,)
     refuse_if(len(listed) not in (1, rank), f"{len(listed)} sizes of {rank} axes")
     listed = listed if len(listed) == rank else listed * rank
     return tuple(x.shape[2 + k] if n is None else int(n) for k, n in enumerate(listed))
 
 
-def _adaptive_average(rank: int) -> Lowering:
-    def lowering(c: Call) -> Sequence[Value]:
-        x = _images(c.input(), rank)
-        shape = _shape(c, x, rank)
-        window = _even(x, shape)
-        found = _by_matrices(c, x, shape) if window is None else average_pool(c.b, x, window, None)
-        return only(_given(c, found, rank))
-
-    return lowering
-
-
-def _by_matrices(c: Call, x: Value, shape: Sequence[int]) -> Value:
-    """Return means of parts of several sizes: a product with a constant matrix along each axis."""
+def _adaptive_average(c: Call, x: Value) -> Sequence[Value]:
+    """Means of parts; of several sizes they are a product with a constant matrix along each axis."""
+    shape = _shape(c, x)
+    window = _even(x, shape)
+    if window is not None:
+        return only(average_pool(c.b, x, window, None))
     for k, new in enumerate(shape):
         hint = "" if k == len(shape) - 1 else f"axis{k}"
         x = along(c.b, x, 2 + k, _shares(x.shape[2 + k], new), hint)
-    return x
+    return only(x)
 
 
 def _shares(old: int, new: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
@@ -202,64 +176,51 @@ def _shares(old: int, new: int) -> np.ndarray[tuple[int, int], np.dtype[np.float
     return found
 
 
-def _adaptive_max(rank: int) -> Lowering:
-    def lowering(c: Call) -> Sequence[Value]:
-        x = _images(c.input(), rank)
-        shape = _shape(c, x, rank)
-        window = _even(x, shape)
-        if window is None:
-            parts = [_shares(old, new) > 0 for old, new in zip(x.shape[2:], shape, strict=True)]
-            found = maxima_of_parts(c.b, x, parts)
-            places = places_in_parts(c.b, x, found, parts)
-        else:
-            found = max_pool(c.b, x, window)
-            places = _places(c, x, window, found)
-        return _given(c, found, rank), _given(c, places, rank)
-
-    return lowering
+def _adaptive_max(c: Call, x: Value) -> Sequence[Value]:
+    shape = _shape(c, x)
+    window = _even(x, shape)
+    if window is not None:
+        found = max_pool(c.b, x, window)
+        return found, _places(c, x, window, found)
+    parts = [_shares(old, new) > 0 for old, new in zip(x.shape[2:], shape, strict=True)]
+    found = maxima_of_parts(c.b, x, parts)
+    return found, places_in_parts(c.b, x, found, parts)
 
 
-def _adaptive_max_gradient(rank: int) -> Lowering:
+def _adaptive_max_gradient(c: Call, x: Value, dy: Value, places: Value) -> Sequence[Value]:
     """Each gradient goes to the place of its maximum; parts overlap, so they are added."""
-
-    def lowering(c: Call) -> Sequence[Value]:
-        x, dy, places = (_images(c.input(n), rank) for n in ("self", "grad_output", "indices"))
-        return only(_given(c, unpooled(c.b, dy, places, x.shape, Combine.ADD), rank))
-
-    return lowering
+    return only(unpooled(c.b, dy, places, x.shape, Combine.ADD))
 
 
-def _adaptive_gradient(rank: int) -> Lowering:
-    def lowering(c: Call) -> Sequence[Value]:
-        x, dy = _images(c.input(), rank), _images(c.input("grad_output"), rank)
-        window = _even(x, dy.shape[2:])
-        if window is not None:
-            return only(_given(c, average_pool_gradient(c.b, x.shape, dy, window), rank))
-        for k, new in enumerate(dy.shape[2:]):
-            dy = along(c.b, dy, 2 + k, _shares(x.shape[2 + k], new).T)
-        return only(_given(c, dy, rank))
-
-    return lowering
+def _adaptive_gradient(c: Call, x: Value, dy: Value) -> Sequence[Value]:
+    window = _even(x, dy.shape[2:])
+    if window is not None:
+        return only(average_pool_gradient(c.b, x.shape, dy, window))
+    for k, new in enumerate(dy.shape[2:]):
+        dy = along(c.b, dy, 2 + k, _shares(x.shape[2 + k], new).T)
+    return only(dy)
 
 
-def _for_ranks(pattern: str, make: Callable[[int], Lowering]) -> dict[str, Lowering]:
-    return {pattern.format(n): make(n) for n in (1, 2, 3)}
-
+_OPERANDS: dict[str, tuple[Any, ...]] = {
+    "max_pool{}d": (_max_pool,),
+    "max_pool{}d_with_indices": (_max_pool,),
+    "max_pool{}d_with_indices_backward": (_max_pool_gradient, "grad_output"),
+    "max_unpool{}d": (_max_unpool, "indices"),
+    "avg_pool{}d": (_average_pool,),
+    "avg_pool{}d_backward": (_average_pool_gradient, "grad_output"),
+    "adaptive_avg_pool{}d": (_adaptive_average,),
+    "_adaptive_avg_pool{}d": (_adaptive_average,),
+    "adaptive_max_pool{}d": (_adaptive_max,),
+    "adaptive_max_pool{}d_backward": (_adaptive_max_gradient, "grad_output", "indices"),
+    "_adaptive_avg_pool{}d_backward": (_adaptive_gradient, "grad_output"),
+}
+"""What lowers an operation, and which of its operands are images beside ``self``."""
 
 OPERATIONS = operations(
     {
-        **_for_ranks("max_pool{}d", _max_pool),
-        **_for_ranks("max_pool{}d_with_indices", _max_pool),
-        **_for_ranks("max_pool{}d_with_indices_backward", _max_pool_gradient),
-        **_for_ranks("max_unpool{}d", _max_unpool),
-        "im2col": _to_columns,
-        "col2im": _from_columns,
-        **_for_ranks("avg_pool{}d", _average_pool),
-        **_for_ranks("avg_pool{}d_backward", _average_pool_gradient),
-        **_for_ranks("adaptive_avg_pool{}d", _adaptive_average),
-        **_for_ranks("_adaptive_avg_pool{}d", _adaptive_average),
-        **_for_ranks("adaptive_max_pool{}d", _adaptive_max),
-        **_for_ranks("adaptive_max_pool{}d_backward", _adaptive_max_gradient),
-        **_for_ranks("_adaptive_avg_pool{}d_backward", _adaptive_gradient),
+        pattern.format(n): partial(_in_batches, function=function, rank=n, names=("self", *names))
+        for pattern, (function, *names) in _OPERANDS.items()
+        for n in (1, 2, 3)
     }
+    | {"im2col": _to_columns, "col2im": _from_columns}
 )
