@@ -43,7 +43,6 @@ from polyloom.frontends.graph.functions import (
     asinh,
     atanh,
     clipped,
-    divided_or_zero,
     elu,
     expm1,
     floor_remainder,
@@ -55,6 +54,7 @@ from polyloom.frontends.graph.functions import (
     leaky,
     log1p,
     mish,
+    power,
     relu,
     selu,
     sigmoid_gradient,
@@ -64,6 +64,7 @@ from polyloom.frontends.graph.functions import (
     softsign,
     tanh_gradient,
     times_log,
+    unless_zero,
 )
 from polyloom.frontends.graph.model import Graph, element_type
 from polyloom.frontends.graph.operations.contraction import einsum, matrix_product, parse_einsum
@@ -280,7 +281,6 @@ __all__ = [
     "determinant",
     "diagonal",
     "diagonal_of",
-    "divided_or_zero",
     "einsum",
     "either",
     "element_type",
@@ -344,6 +344,7 @@ __all__ = [
     "placed_on_diagonal",
     "places_in_parts",
     "pooled",
+    "power",
     "ranked",
     "reduced",
     "refuse_if",
@@ -384,6 +385,7 @@ __all__ = [
     "triangle",
     "tuples_merged",
     "unary",
+    "unless_zero",
     "unpooled",
     "unsqueezed",
     "unstacked",

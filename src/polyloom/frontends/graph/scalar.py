@@ -168,6 +168,11 @@ def equal(a: Operand, b: Operand) -> Expression:
     return compare(CompareOp.EQ, a, b)
 
 
+def different(a: Operand, b: Operand) -> Expression:
+    """Return ``a != b``."""
+    return compare(CompareOp.NE, a, b)
+
+
 def select(condition: Expression, then: Operand, otherwise: Operand) -> Expression:
     """Return ``condition ? then : otherwise``; of truth values too."""
     a, b = paired(then, otherwise)

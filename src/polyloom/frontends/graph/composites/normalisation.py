@@ -10,7 +10,6 @@ from polyloom.frontends.graph.basis import (
     Builder,
     Combine,
     ElementType,
-    Expression,
     Function,
     Value,
     refuse_if,
@@ -19,6 +18,7 @@ from polyloom.frontends.graph.basis import (
     squeezed,
     unsqueezed,
 )
+from polyloom.frontends.graph.functions import unless_zero
 from polyloom.frontends.graph.operations.convolution import Window
 from polyloom.frontends.graph.operations.elementwise import cast, mapped
 from polyloom.frontends.graph.operations.movement import reshaped
@@ -38,13 +38,10 @@ def softmax(b: Builder, x: Value, axes: Collection[int]) -> Value:
 def safe_softmax(b: Builder, x: Value, axes: Collection[int]) -> Value:
     """Return the softmax, and 0 where all elements are minus infinity: nothing to look at."""
     largest = reduced(b, Combine.MAXIMUM, x, axes, hint="max")
-    powers = mapped(b, lambda v, m: _zero_at(m, -np.inf, scalar.exp(v - m)), x, largest, hint="exp")
+    power = lambda v, m: scalar.select(scalar.equal(m, -np.inf), 0, scalar.exp(v - m))  # noqa: E731
+    powers = mapped(b, power, x, largest, hint="exp")
     total = reduced(b, Combine.ADD, powers, axes, hint="sum")
-    return mapped(b, lambda v, s: _zero_at(s, 0, v / s), powers, total)
-
-
-def _zero_at(x: Expression, number: float, otherwise: Expression) -> Expression:
-    return scalar.select(scalar.equal(x, number), scalar.number(0, otherwise.type), otherwise)
+    return mapped(b, lambda v, s: unless_zero(s, v / s), powers, total)
 
 
 def log_softmax(b: Builder, x: Value, axes: Collection[int]) -> Value:

@@ -11,7 +11,6 @@ import numpy as np
 
 from polyloom.frontends.graph.core import (
     NAMED_ALIKE,
-    Anything,
     BinaryOp,
     CompareOp,
     Context,
@@ -35,6 +34,7 @@ from polyloom.frontends.graph.core import (
     floor_remainder,
     gelu,
     hard_sigmoid,
+    integer,
     is_nan,
     leaky,
     logical,
@@ -52,6 +52,7 @@ from polyloom.frontends.graph.core import (
     sign,
     softplus,
     softsign,
+    text,
     unary,
     unsqueezed,
     value,
@@ -60,20 +61,12 @@ from polyloom.frontends.graph.core import (
 from polyloom.frontends.onnx.tensors import OTHER_TYPES, TYPES
 
 
-def power(c: Context) -> Sequence[Value]:
+def _power(a: Expression, e: Expression) -> Expression:
     """Pow: the result has the type of the base."""
-    base, exponent = c.input(0), c.input(1)
-    kind = base.type
-
-    def function(a: Expression, e: Expression) -> Expression:
-        if a.type is e.type:
-            return scalar.power(a, e)
-        wide = kind if kind.is_float else ElementType.FLOAT64
-        if not kind.is_float and not e.type.is_float:
-            wide = ElementType.INT64
-        return scalar.convert(scalar.power(scalar.convert(a, wide), scalar.convert(e, wide)), kind)
-
-    return only(mapped(c.b, function, base, exponent))
+    if a.type is e.type:
+        return scalar.power(a, e)
+    wide = a.type if a.type.is_float else ElementType.FLOAT64 if e.type.is_float else ElementType.INT64
+    return scalar.convert(scalar.power(scalar.convert(a, wide), scalar.convert(e, wide)), a.type)
 
 
 def _mod(c: Context) -> Sequence[Value]:
@@ -85,17 +78,11 @@ def _mod(c: Context) -> Sequence[Value]:
     return binary(scalar.remainder if truncated else floor_remainder)(c)
 
 
-def _is_inf(c: Context) -> Sequence[Value]:
-    up, down = c.integer("detect_positive", 1), c.integer("detect_negative", 1)
-
-    def function(x: Expression) -> Expression:
-        found = scalar.number(0, ElementType.BOOL)
-        for wanted, extreme in ((up, math.inf), (down, -math.inf)):
-            if wanted:
-                found = scalar.logical(BinaryOp.OR, found, scalar.compare(CompareOp.EQ, x, extreme))
-        return found
-
-    return only(mapped(c.b, function, c.input()))
+def _is_infinite(x: Expression, up: int, down: int) -> Expression:
+    found = scalar.number(0, ElementType.BOOL)
+    for extreme in (math.inf,) * bool(up) + (-math.inf,) * bool(down):
+        found = scalar.logical(BinaryOp.OR, found, scalar.equal(x, extreme))
+    return found
 
 
 def with_number(name: str, default: float, function: Callable[[Expression, float], Expression]) -> Operation:
@@ -103,23 +90,10 @@ def with_number(name: str, default: float, function: Callable[[Expression, float
     return maps(function, X, number(name, default))
 
 
-def _shrink(c: Context) -> Sequence[Value]:
-    edge, bias = c.number("lambd", 0.5), c.number("bias", 0.0)
-    kind = c.input().type
-    wide = kind if kind.is_float else ElementType.FLOAT32
-
-    def function(x: Expression) -> Expression:
-        v = scalar.convert(x, wide)
-        low = scalar.select(scalar.compare(CompareOp.LT, v, -edge), scalar.add(v, bias), 0)
-        found = scalar.select(scalar.compare(CompareOp.GT, v, edge), scalar.subtract(v, bias), low)
-        return scalar.convert(found, kind)
-
-    return only(mapped(c.b, function, c.input()))
-
-
-def _gelu(c: Context) -> Sequence[Value]:
-    tanh = c.text("approximate", "none") == "tanh"
-    return only(mapped(c.b, lambda x: gelu(x, tanh=tanh), c.input()))
+def _shrink(x: Expression, edge: float, bias: float) -> Expression:
+    v = scalar.convert(x, x.type if x.type.is_float else ElementType.FLOAT32)
+    low = scalar.select(v < -edge, v + bias, 0)
+    return scalar.convert(scalar.select(v > edge, v - bias, low), x.type)
 
 
 def _prelu(c: Context) -> Sequence[Value]:
@@ -177,10 +151,6 @@ def type_of(number: Any) -> ElementType:
     return TYPES[number]
 
 
-def _identity(c: Context) -> Sequence[Anything]:
-    return c.some([0])
-
-
 def _dropout(c: Context) -> Sequence[Value]:
     """Dropout: the identity, unless it trains with a ratio above 0, which is random."""
     refuse_if(c.version < 7 and not c.integer("is_test", 0), "it chooses at random when it trains")
@@ -192,14 +162,6 @@ def _dropout(c: Context) -> Sequence[Value]:
     if len(c.node.outputs) < 2:
         return (x,)
     return x, mapped(c.b, lambda v: scalar.number(1, ElementType.BOOL), x, hint="mask")
-
-
-def _swish(x: Expression, alpha: float) -> Expression:
-    return scalar.multiply(x, scalar.sigmoid(scalar.multiply(x, alpha) if alpha != 1.0 else x))
-
-
-def _threshold(x: Expression, alpha: float) -> Expression:
-    return scalar.select(scalar.compare(CompareOp.GT, x, alpha), x, 0)
 
 
 _A_SIXTH = float(np.float32(1 / 6))
@@ -214,14 +176,14 @@ _FUNCTIONS: dict[str, Function] = {
     "Tanh": scalar.tanh,
     "Sigmoid": scalar.sigmoid,
     "Erf": scalar.erf,
-    "Reciprocal": lambda x: scalar.divide(1, x),
+    "Reciprocal": lambda x: 1 / x,
     "Sign": sign,
     "IsNaN": is_nan,
     "Relu": relu,
     "Softplus": softplus,
     "Softsign": softsign,
     "Mish": mish,
-    "HardSwish": lambda x: scalar.multiply(x, hard_sigmoid(x, _A_SIXTH, 0.5)),
+    "HardSwish": lambda x: x * hard_sigmoid(x, _A_SIXTH, 0.5),
     "Asinh": asinh,
     "Acosh": acosh,
     "Atanh": atanh,
@@ -237,14 +199,12 @@ OPERATIONS: Table = {
     "Sub": binary(scalar.subtract),
     "Mul": binary(scalar.multiply),
     "Div": binary(scalar.divide),
-    "Pow": power,
+    "Pow": maps(_power, X, value(1)),
     "Mod": _mod,
     "Max": variadic(scalar.maximum),
     "Min": variadic(scalar.minimum),
     "Sum": variadic(scalar.add),
-    "Mean": lambda c: only(
-        mapped(c.b, lambda *xs: scalar.divide(reduce(scalar.add, xs), len(xs)), *c.inputs)
-    ),
+    "Mean": lambda c: only(mapped(c.b, lambda *xs: reduce(scalar.add, xs) / len(xs), *c.inputs)),
     "Equal": compared(CompareOp.EQ),
     "Greater": compared(CompareOp.GT),
     "Less": compared(CompareOp.LT),
@@ -257,22 +217,22 @@ OPERATIONS: Table = {
     "BitwiseOr": of_integers(BinaryOp.BIT_OR),
     "BitwiseXor": of_integers(BinaryOp.BIT_XOR),
     "BitShift": _bit_shift,
-    "IsInf": _is_inf,
+    "IsInf": maps(_is_infinite, X, integer("detect_positive", 1), integer("detect_negative", 1)),
     "LeakyRelu": with_number("alpha", 0.01, leaky),
-    "ThresholdedRelu": with_number("alpha", 1.0, _threshold),
+    "ThresholdedRelu": with_number("alpha", 1.0, lambda x, alpha: scalar.select(x > alpha, x, 0)),
     "Elu": with_number("alpha", 1.0, elu),
-    "Swish": with_number("alpha", 1.0, _swish),
+    "Swish": with_number("alpha", 1.0, lambda x, alpha: x * scalar.sigmoid(x * alpha if alpha != 1.0 else x)),
     "Selu": maps(elu, X, number("alpha", 1.6732631921768188), number("gamma", 1.0507010221481323)),
     "Celu": maps(lambda x, alpha: elu(x, alpha, 1.0, alpha), X, number("alpha", 1.0)),
     "HardSigmoid": maps(hard_sigmoid, X, number("alpha", 0.2), number("beta", 0.5)),
-    "Shrink": _shrink,
-    "Gelu": _gelu,
+    "Shrink": maps(_shrink, X, number("lambd", 0.5), number("bias", 0.0)),
+    "Gelu": maps(lambda x, form: gelu(x, tanh=form == "tanh"), X, text("approximate", "none")),
     "PRelu": _prelu,
     "Clip": _clip,
     "Where": maps(scalar.select, *map(value, range(3))),
     "Cast": op(cast, X, From(lambda c: type_of(c.integer("to")))),
     "CastLike": op(cast, X, From(lambda c: c.input(1).type)),
-    "Identity": _identity,
+    "Identity": lambda c: c.some([0]),
     "Dropout": _dropout,
     "Bernoulli": refused("it chooses at random"),
 }

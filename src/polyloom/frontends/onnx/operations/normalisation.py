@@ -25,7 +25,6 @@ from polyloom.frontends.graph.core import (
     X,
     axes,
     cast,
-    divided_or_zero,
     integer,
     mapped,
     number,
@@ -36,6 +35,7 @@ from polyloom.frontends.graph.core import (
     refuse_if,
     reshaped,
     scalar,
+    unless_zero,
     value,
     variance,
 )
@@ -78,7 +78,7 @@ def _local_response(b: Builder, x: Value, size: int, alpha: float, beta: float, 
 def _lp_norm(b: Builder, x: Value, at: int, p: int) -> Value:
     total = reduced(b, Combine.ADD, x, [at], scalar.absolute if p == 1 else scalar.square, hint="sum")
     norm = (lambda s: s) if p == 1 else scalar.sqrt
-    return mapped(b, lambda v, s: divided_or_zero(v, norm(s)), x, total)
+    return mapped(b, lambda v, s: unless_zero(norm(s), v / norm(s)), x, total)
 
 
 def _mean_variance(b: Builder, x: Value, over: Sequence[int]) -> Value:

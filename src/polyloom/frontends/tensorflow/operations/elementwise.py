@@ -9,7 +9,6 @@ from polyloom.frontends.graph.core import (
     SELU_ALPHA,
     SELU_SCALE,
     SHAPE,
-    Anything,
     BinaryOp,
     CompareOp,
     Context,
@@ -40,12 +39,13 @@ from polyloom.frontends.graph.core import (
     leaky,
     log1p,
     logical,
-    mapped,
     maps,
     number,
     of_integers,
     only,
     op,
+    power,
+    refuse_if,
     refused,
     relu,
     scalar,
@@ -57,6 +57,7 @@ from polyloom.frontends.graph.core import (
     tanh_gradient,
     times_log,
     unary,
+    unless_zero,
     unsqueezed,
     value,
 )
@@ -64,91 +65,11 @@ from polyloom.frontends.graph.core import (
 
 def _floor_divide(a: Expression, b: Expression) -> Expression:
     """Return the quotient rounded down."""
-    if a.type.is_float:
-        return scalar.unary(UnaryOp.FLOOR, scalar.divide(a, b))
-    return scalar.divide(scalar.subtract(a, floor_remainder(a, b)), b)
-
-
-def _divide_no_nan(a: Expression, b: Expression) -> Expression:
-    return scalar.select(scalar.compare(CompareOp.EQ, b, 0), scalar.number(0, a.type), scalar.divide(a, b))
-
-
-def _multiply_no_nan(a: Expression, b: Expression) -> Expression:
-    return scalar.select(scalar.compare(CompareOp.EQ, b, 0), scalar.number(0, a.type), scalar.multiply(a, b))
-
-
-def _over(a: Expression, b: Expression) -> Expression:
-    """Xdivy: 0 where ``a`` is 0."""
-    return scalar.select(scalar.compare(CompareOp.EQ, a, 0), scalar.number(0, a.type), scalar.divide(a, b))
-
-
-def _times_log1p(a: Expression, b: Expression) -> Expression:
-    """Xlog1py: 0 where ``a`` is 0."""
-    product = scalar.multiply(a, log1p(b))
-    return scalar.select(scalar.compare(CompareOp.EQ, a, 0), scalar.number(0, a.type), product)
-
-
-def _squared_difference(a: Expression, b: Expression) -> Expression:
-    return scalar.square(scalar.subtract(a, b))
-
-
-def _power(c: Context) -> Sequence[Value]:
-    """Pow; of integers by float64, which holds every result below 2^53."""
-    kind = c.input().type
-    if kind.is_float:
-        return binary(scalar.power)(c)
-
-    def function(a: Expression, b: Expression) -> Expression:
-        wide = (scalar.convert(x, ElementType.FLOAT64) for x in (a, b))
-        return scalar.convert(scalar.power(*wide), kind)
-
-    return binary(function)(c)
-
-
-# -- gradients of maps: of what goes in or comes out (as TensorFlow has it), and dy
+    return scalar.unary(UnaryOp.FLOOR, a / b) if a.type.is_float else (a - floor_remainder(a, b)) / b
 
 
 def _positive(x: Expression, then: Expression, otherwise: Expression | float) -> Expression:
-    return scalar.select(scalar.compare(CompareOp.GT, x, 0), then, otherwise)
-
-
-def _relu6_gradient(dy: Expression, x: Expression) -> Expression:
-    below = scalar.compare(CompareOp.LT, x, 6)
-    return _positive(x, scalar.select(below, dy, 0), 0)
-
-
-def _elu_gradient(dy: Expression, y: Expression) -> Expression:
-    return _positive(y, dy, scalar.multiply(dy, scalar.add(y, 1)))
-
-
-def _selu_gradient(dy: Expression, y: Expression) -> Expression:
-    negative = scalar.multiply(dy, scalar.add(y, SELU_SCALE * SELU_ALPHA))
-    return _positive(y, scalar.multiply(dy, SELU_SCALE), negative)
-
-
-def _softsign_gradient(dy: Expression, x: Expression) -> Expression:
-    return scalar.divide(dy, scalar.square(scalar.add(scalar.absolute(x), 1)))
-
-
-def _rsqrt_gradient(y: Expression, dy: Expression) -> Expression:
-    return scalar.multiply(scalar.multiply(dy, -0.5), scalar.multiply(scalar.square(y), y))
-
-
-def _sqrt_gradient(y: Expression, dy: Expression) -> Expression:
-    return scalar.divide(scalar.multiply(dy, 0.5), y)
-
-
-def _reciprocal_gradient(y: Expression, dy: Expression) -> Expression:
-    return scalar.multiply(scalar.negate(dy), scalar.square(y))
-
-
-# -- operations with attributes, or of several types
-
-
-def _leaky_relu_gradient(c: Context) -> Sequence[Value]:
-    slope = c.number("alpha", 0.2)
-    function = lambda dy, x: _positive(x, dy, scalar.multiply(dy, slope))  # noqa: E731
-    return only(mapped(c.b, function, c.input(0), c.input(1)))
+    return scalar.select(x > 0, then, otherwise)
 
 
 def element_type_of(c: Context, name: str, default: ElementType | None = None) -> ElementType:
@@ -159,23 +80,19 @@ def element_type_of(c: Context, name: str, default: ElementType | None = None) -
     return found
 
 
-def _select(c: Context) -> Sequence[Value]:
-    """Select: the condition is of the operands' shape, or chooses along their first axis."""
-    condition, then, otherwise = c.input(0), c.input(1), c.input(2)
-    if condition.rank == 1 and then.rank > 1:
-        condition = unsqueezed(condition, list(range(1, then.rank)))
-    return only(mapped(c.b, scalar.select, condition, then, otherwise))
-
-
-def _identity(c: Context) -> Sequence[Anything]:
-    return c.everything
+def _condition(c: Context) -> Value:
+    """Return the condition of Select, of the operands' shape, or along their first axis."""
+    condition, rank = c.input(), c.input(1).rank
+    return unsqueezed(condition, list(range(1, rank))) if condition.rank == 1 and rank > 1 else condition
 
 
 def _shaped(c: Context) -> Sequence[Value]:
     """EnsureShape, and PlaceholderWithDefault: its own value; the shape has to be true."""
     x, stated = c.input(), c.attribute("shape")
-    if stated is not None and not agree(stated, x.shape):
-        raise Refused(f"its operand has the shape {list(x.shape)}, not {list(stated)}")
+    refuse_if(
+        stated is not None and not agree(stated, x.shape),
+        f"its operand has the shape {list(x.shape)}, not {stated and list(stated)}",
+    )
     return only(x)
 
 
@@ -192,9 +109,9 @@ _UNARY: dict[str, Function] = {
     "Tanh": scalar.tanh,
     "Sigmoid": scalar.sigmoid,
     "Erf": scalar.erf,
-    "Erfc": lambda x: scalar.subtract(1, scalar.erf(x)),
-    "Reciprocal": lambda x: scalar.divide(1, x),
-    "Inv": lambda x: scalar.divide(1, x),
+    "Erfc": lambda x: 1 - scalar.erf(x),
+    "Reciprocal": lambda x: 1 / x,
+    "Inv": lambda x: 1 / x,
     "Sign": sign,
     "IsNan": is_nan,
     "IsInf": is_infinite,
@@ -214,6 +131,7 @@ _UNARY: dict[str, Function] = {
     **NAMED_ALIKE,
 }
 
+# Gradients of maps are of what goes in or comes out, as TensorFlow has it, and dy.
 _BINARY: dict[str, Function] = {
     "Add": scalar.add,
     "AddV2": scalar.add,
@@ -226,29 +144,28 @@ _BINARY: dict[str, Function] = {
     "FloorMod": floor_remainder,
     "Mod": scalar.remainder,
     "TruncateMod": scalar.remainder,
-    "DivNoNan": _divide_no_nan,
-    "MulNoNan": _multiply_no_nan,
+    "DivNoNan": lambda a, b: unless_zero(b, a / b),
+    "MulNoNan": lambda a, b: unless_zero(b, a * b),
     "Xlogy": times_log,
     "Maximum": scalar.maximum,
     "Minimum": scalar.minimum,
-    "SquaredDifference": _squared_difference,
+    "SquaredDifference": lambda a, b: scalar.square(a - b),
     "Atan2": lambda y, x: scalar.bits(BinaryOp.ATAN2, y, x),
-    "Xdivy": _over,
-    "Xlog1py": _times_log1p,
+    "Xdivy": lambda a, b: unless_zero(a, a / b),
+    "Xlog1py": lambda a, b: unless_zero(a, a * log1p(b)),
     "LeftShift": lambda a, n: scalar.bits(BinaryOp.SHIFT_LEFT, a, n),
     "RightShift": lambda a, n: scalar.bits(BinaryOp.SHIFT_RIGHT, a, n),
     "ReluGrad": lambda dy, x: _positive(x, dy, 0),
-    "Relu6Grad": _relu6_gradient,
-    "EluGrad": _elu_gradient,
-    "SeluGrad": _selu_gradient,
-    "SoftplusGrad": lambda dy, x: scalar.multiply(dy, scalar.sigmoid(x)),
-    "SoftsignGrad": _softsign_gradient,
+    "Relu6Grad": lambda dy, x: _positive(x, scalar.select(x < 6, dy, 0), 0),
+    "EluGrad": lambda dy, y: _positive(y, dy, dy * (y + 1)),
+    "SeluGrad": lambda dy, y: _positive(y, dy * SELU_SCALE, dy * (y + SELU_SCALE * SELU_ALPHA)),
+    "SoftplusGrad": lambda dy, x: dy * scalar.sigmoid(x),
+    "SoftsignGrad": lambda dy, x: dy / scalar.square(scalar.absolute(x) + 1),
     "TanhGrad": lambda y, dy: tanh_gradient(dy, y),
     "SigmoidGrad": lambda y, dy: sigmoid_gradient(dy, y),
-    "RsqrtGrad": _rsqrt_gradient,
-    "SqrtGrad": _sqrt_gradient,
-    "ReciprocalGrad": _reciprocal_gradient,
-    "InvGrad": _reciprocal_gradient,
+    "RsqrtGrad": lambda y, dy: dy * -0.5 * (scalar.square(y) * y),
+    "SqrtGrad": lambda y, dy: dy * 0.5 / y,
+    **dict.fromkeys(("ReciprocalGrad", "InvGrad"), lambda y, dy: -dy * scalar.square(y)),
 }
 
 _COMPARISONS = {
@@ -270,11 +187,13 @@ OPERATIONS: Table = {
     "BitwiseAnd": of_integers(BinaryOp.BIT_AND),
     "BitwiseOr": of_integers(BinaryOp.BIT_OR),
     "BitwiseXor": of_integers(BinaryOp.BIT_XOR),
-    "Pow": _power,
+    "Pow": binary(power),
     "LeakyRelu": maps(leaky, X, number("alpha", 0.2)),
-    "LeakyReluGrad": _leaky_relu_gradient,
+    "LeakyReluGrad": maps(
+        lambda dy, x, slope: _positive(x, dy, dy * slope), X, value(1), number("alpha", 0.2)
+    ),
     "Cast": op(cast, X, From(lambda c: element_type_of(c, "DstT"))),
-    "Select": _select,
+    "Select": maps(scalar.select, From(_condition), value(1), value(2)),
     "SelectV2": maps(scalar.select, *map(value, range(3))),
     "ClipByValue": maps(clipped, *map(value, range(3))),
     "OnesLike": op(filled, SHAPE, 1, From(lambda c: c.input().type)),
@@ -289,7 +208,7 @@ OPERATIONS: Table = {
             "CheckNumerics",
             "ReadVariableOp",
         ),
-        _identity,
+        lambda c: c.everything,
     ),
     **dict.fromkeys(
         ("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "StatelessRandomUniformV2"),

@@ -45,6 +45,7 @@ from polyloom.frontends.graph.core import (
     number,
     only,
     op,
+    power,
     refuse_if,
     relu,
     scalar,
@@ -116,56 +117,38 @@ def _scaled(x: Expression, factor: float) -> Expression:
     return x if factor == 1 else scalar.multiply(x, factor)
 
 
-def _less(x: Expression, y: Expression, factor: float) -> Expression:
-    return scalar.subtract(x, _scaled(y, factor))
-
-
 def floor_divided(a: Expression, b: Expression) -> Expression:
     """Return the quotient rounded down; of floats without the rounding of ``a / b`` in between."""
-    rest = floor_remainder(a, b)
-    if a.type.is_float:
-        exact = scalar.divide(scalar.subtract(a, rest), b)
-        rounded = scalar.unary(UnaryOp.ROUND, exact)
-        by_zero = scalar.compare(CompareOp.EQ, b, 0)
-        return scalar.select(by_zero, scalar.divide(a, b), rounded)
-    return scalar.divide(scalar.subtract(a, rest), b)
+    exact = (a - floor_remainder(a, b)) / b
+    if not a.type.is_float:
+        return exact
+    return scalar.select(scalar.equal(b, 0), a / b, scalar.unary(UnaryOp.ROUND, exact))
 
 
 def _quotient(a: Expression, b: Expression, mode: str | None) -> Expression:
     if mode == "floor":
         return floor_divided(a, b)
-    quotient = scalar.divide(a, b)
-    return scalar.unary(UnaryOp.TRUNC, quotient) if mode is not None and a.type.is_float else quotient
+    return scalar.unary(UnaryOp.TRUNC, a / b) if mode is not None and a.type.is_float else a / b
 
 
 def _power(c: Call) -> Sequence[Value]:
-    """Pow; a small whole exponent is products, others of integers go by float64."""
-    kind = c.type
-    base = c.operand("self", kind)
-    if not c.is_tensor("exponent"):
-        exponent = c.number("exponent")
-        known: dict[float, Function] = {
-            1.0: lambda x: x,
-            2.0: scalar.square,
-            3.0: lambda x: scalar.multiply(scalar.square(x), x),
-        }
-        if kind.is_float:
-            known |= {0.5: scalar.sqrt, -0.5: scalar.rsqrt, -1.0: lambda x: scalar.divide(1, x)}
-        if exponent in known:
-            return only(mapped(c.b, known[exponent], base))
-
-    def function(x: Expression, y: Expression) -> Expression:
-        if kind.is_float:
-            return scalar.power(x, y)
-        wide = (scalar.convert(v, ElementType.FLOAT64) for v in (x, y))
-        return scalar.convert(scalar.power(*wide), kind)
-
-    return only(mapped(c.b, function, base, c.operand("exponent", kind)))
+    """Pow; a small whole exponent is products."""
+    base = c.operand("self", c.type)
+    known: dict[float, Function] = {
+        1.0: lambda x: x,
+        2.0: scalar.square,
+        3.0: lambda x: scalar.square(x) * x,
+    }
+    if c.type.is_float:
+        known |= {0.5: scalar.sqrt, -0.5: scalar.rsqrt, -1.0: lambda x: 1 / x}
+    if not c.is_tensor("exponent") and c.number("exponent") in known:
+        return only(mapped(c.b, known[c.number("exponent")], base))
+    return only(mapped(c.b, power, base, c.operand("exponent", c.type)))
 
 
 def _addc(product: Function) -> Lowering:
     """Return ``self + value * product(tensor1, tensor2)``."""
-    function = lambda x, y, z, n: scalar.add(x, _scaled(product(y, z), n))  # noqa: E731
+    function = lambda x, y, z, n: x + _scaled(product(y, z), n)  # noqa: E731
     return maps(function, SELF, operand("tensor1"), operand("tensor2"), attribute("value", 1))
 
 
@@ -208,47 +191,25 @@ def _elu(x: Expression, alpha: float, scale: float, inner: float) -> Expression:
 
 
 def _softplus(x: Expression, beta: float, threshold: float) -> Expression:
-    wide = scalar.multiply(x, beta)
-    soft = scalar.divide(softplus(wide), beta)
-    return scalar.select(scalar.compare(CompareOp.GT, wide, threshold), x, soft)
+    return scalar.select(x * beta > threshold, x, softplus(x * beta) / beta)
 
 
-def _prelu(c: Call) -> Sequence[Value]:
-    x, slope = c.input(), c.input("weight")
-    if slope.rank == 1 and x.rank > 1:
-        slope = unsqueezed(slope, [k for k in range(x.rank) if k != 1])
-    return only(mapped(c.b, leaky, x, slope))
+def _slope(c: Call) -> Value:
+    slope, rank = c.input("weight"), c.input().rank
+    return unsqueezed(slope, [k for k in range(rank) if k != 1]) if slope.rank == 1 and rank > 1 else slope
 
 
 def _replaced_to(x: Expression, bound: float, y: Expression, value: float) -> Expression:
     """Return ``x <= bound ? value : y``."""
-    return scalar.select(scalar.compare(CompareOp.LE, x, bound), scalar.number(value, y.type), y)
+    return scalar.select(x <= bound, scalar.number(value, y.type), y)
 
 
 def _softshrink(x: Expression, bound: float) -> Expression:
-    low = scalar.select(scalar.compare(CompareOp.LT, x, -bound), scalar.add(x, bound), scalar.multiply(x, 0))
-    return scalar.select(scalar.compare(CompareOp.GT, x, bound), scalar.subtract(x, bound), low)
+    return scalar.select(x > bound, x - bound, scalar.select(x < -bound, x + bound, x * 0))
 
 
 def _hardsigmoid(x: Expression) -> Expression:
-    return scalar.divide(scalar.minimum(scalar.maximum(scalar.add(x, 3), 0), 6), 6)
-
-
-def _hardswish(x: Expression) -> Expression:
-    return scalar.multiply(x, _hardsigmoid(x))
-
-
-def _log_sigmoid(x: Expression) -> Expression:
-    return scalar.negate(softplus(scalar.negate(x)))
-
-
-# -- gradients of maps, as autograd has them
-
-
-def _in_range(g: Expression, x: Expression, least: float, most: float) -> Expression:
-    """Return the gradient of a clamp: ``g`` strictly between two bounds, else 0."""
-    below = scalar.select(scalar.compare(CompareOp.LT, x, most), g, 0)
-    return scalar.select(scalar.compare(CompareOp.GT, x, least), below, 0)
+    return clipped(x + 3, 0, 6) / 6
 
 
 _OF: dict[UnaryFunction, Sequence[str]] = {
@@ -274,10 +235,10 @@ def _whole_numbers_stay(op: UnaryFunction) -> Function:
 
 
 def _round(x: Expression, decimals: int) -> Expression:
-    factor = 10**decimals
+    factor: int = 10**decimals
     if factor == 1 or not x.type.is_float:
         return _whole_numbers_stay(UnaryOp.ROUND)(x)
-    return scalar.divide(scalar.unary(UnaryOp.ROUND, scalar.multiply(x, factor)), factor)
+    return scalar.unary(UnaryOp.ROUND, x * factor) / factor
 
 
 def _numbers_alone(x: Expression, nan: float, high: float | None, low: float | None) -> Expression:
@@ -286,15 +247,12 @@ def _numbers_alone(x: Expression, nan: float, high: float | None, low: float | N
         return x
     largest = float(np.finfo(x.type.value).max)
     above = scalar.number(largest if high is None else float(high), x.type)
-    infinite = scalar.select(
-        scalar.compare(CompareOp.GT, x, 0), above, -largest if low is None else float(low)
-    )
+    infinite = scalar.select(x > 0, above, -largest if low is None else float(low))
     return scalar.select(is_finite(x), x, scalar.select(is_nan(x), scalar.number(nan, x.type), infinite))
 
 
 def _of_sign(x: Expression, y: Expression) -> Expression:
-    size = scalar.absolute(x)
-    return scalar.select(is_negative(y), scalar.negate(size), size)
+    return scalar.select(is_negative(y), -scalar.absolute(x), scalar.absolute(x))
 
 
 _UNARY: dict[str, Function] = {
@@ -309,7 +267,7 @@ _UNARY: dict[str, Function] = {
     "log1p": log1p,
     "sqrt": scalar.sqrt,
     "rsqrt": scalar.rsqrt,
-    "reciprocal": lambda x: scalar.divide(1, x),
+    "reciprocal": lambda x: 1 / x,
     "square": scalar.square,
     "abs": scalar.absolute,
     "neg": scalar.negate,
@@ -317,20 +275,20 @@ _UNARY: dict[str, Function] = {
     "sign": sign,
     "sgn": sign,
     "erf": scalar.erf,
-    "erfc": lambda x: scalar.subtract(1, scalar.erf(x)),
+    "erfc": lambda x: 1 - scalar.erf(x),
     "asinh": asinh,
     "acosh": acosh,
     "atanh": atanh,
     "silu": silu,
     "mish": mish,
     "hardsigmoid": _hardsigmoid,
-    "hardswish": _hardswish,
-    "log_sigmoid": _log_sigmoid,
+    "hardswish": lambda x: x * _hardsigmoid(x),
+    "log_sigmoid": lambda x: -softplus(-x),
     "softsign": softsign,
     "selu": selu,
-    "rad2deg": lambda x: scalar.multiply(x, 180 / math.pi),
-    "frac": lambda x: scalar.subtract(x, scalar.unary(UnaryOp.TRUNC, x)),
-    "deg2rad": lambda x: scalar.multiply(x, math.pi / 180),
+    "rad2deg": lambda x: x * (180 / math.pi),
+    "frac": lambda x: x - scalar.unary(UnaryOp.TRUNC, x),
+    "deg2rad": lambda x: x * (math.pi / 180),
 }
 
 _BINARY: dict[str, Function] = {
@@ -365,7 +323,7 @@ _BITWISE = {
     "left_shift": _bits(BinaryOp.SHIFT_LEFT),
     "right_shift": _bits(BinaryOp.SHIFT_RIGHT),
 }
-_LESS = maps(_less, *_TERMS, attribute("alpha", 1))
+_LESS = lambda x, y, n: x - _scaled(y, n)  # noqa: E731
 _QUOTIENT = maps(_quotient, *_TERMS, attribute("rounding_mode"))
 _CONVERTED = op(cast, From(lambda c: c.input("self" if "self" in c.arguments else "x")), TYPE)
 _CONVERSIONS = ("to", "_to_copy", "type_as", "float", "double", "half", "long", "int", "bool")
@@ -378,9 +336,9 @@ OPERATIONS = operations(
         **{name: _compared(op) for name, op in _COMPARED.items()},
         **dict.fromkeys(_SAME, view(lambda x: x, X)),
         **dict.fromkeys((*_CONVERSIONS, "convert_element_type"), _CONVERTED),
-        "add": maps(lambda x, y, n: scalar.add(x, _scaled(y, n)), *_TERMS, attribute("alpha", 1)),
-        **dict.fromkeys(("sub", "subtract"), _LESS),
-        "rsub": maps(_less, *_TERMS[::-1], attribute("alpha", 1)),
+        "add": maps(lambda x, y, n: x + _scaled(y, n), *_TERMS, attribute("alpha", 1)),
+        **dict.fromkeys(("sub", "subtract"), maps(_LESS, *_TERMS, attribute("alpha", 1))),
+        "rsub": maps(_LESS, *_TERMS[::-1], attribute("alpha", 1)),
         **dict.fromkeys(("mul", "multiply"), _PRODUCT),
         **dict.fromkeys(("div", "divide", "true_divide"), _QUOTIENT),
         "pow": _power,
@@ -388,7 +346,7 @@ OPERATIONS = operations(
         "addcmul": _addc(scalar.multiply),
         "addcdiv": _addc(scalar.divide),
         "lerp": maps(
-            lambda x, y, w: scalar.add(x, scalar.multiply(w, scalar.subtract(y, x))),
+            lambda x, y, w: x + w * (y - x),
             *map(operand, ("self", "end", "weight")),
         ),
         **dict.fromkeys(("clamp", "clamp_min", "clamp_max", "clip"), _clamp),
@@ -405,7 +363,7 @@ OPERATIONS = operations(
         "celu": maps(lambda x, alpha: elu(x, alpha, 1.0, alpha), X, number("alpha", 1)),
         "softplus": maps(_softplus, X, number("beta", 1), number("threshold", 20)),
         "hardtanh": maps(clipped, X, attribute("min_val", -1), attribute("max_val", 1)),
-        **dict.fromkeys(("_prelu_kernel", "prelu"), _prelu),
+        **dict.fromkeys(("_prelu_kernel", "prelu"), maps(leaky, X, From(_slope))),
         "threshold": maps(
             lambda x, bound, n: _replaced_to(x, bound, x, n), X, attribute("threshold"), attribute("value")
         ),
@@ -434,6 +392,12 @@ OPERATIONS = operations(
         ),
         "sigmoid_backward": maps(sigmoid_gradient, DY, value("output")),
         "tanh_backward": maps(tanh_gradient, DY, value("output")),
-        "hardtanh_backward": maps(_in_range, DY, X, number("min_val", -1), number("max_val", 1)),
+        "hardtanh_backward": maps(
+            lambda g, x, low, high: scalar.select(x > low, scalar.select(x < high, g, 0), 0),
+            DY,
+            X,
+            number("min_val", -1),
+            number("max_val", 1),
+        ),
     }
 )
