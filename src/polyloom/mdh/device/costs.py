@@ -1,7 +1,7 @@
 """What instructions, memory and launches cost on a kind of device: the numbers of the cost model, as data.
 
-Each number of ``models/KIND.json`` has a unit and says where it comes from: a source, a fit to measurements,
-or an estimate.
+Each number of ``models/KIND.json`` has a unit and says where it comes from: a source, or an estimate.
+None is the result of a fit that a command would make again.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from importlib.resources import files
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-ORIGINS = ("source", "fit", "estimate")
-"""Where a number comes from; each has exactly one."""
+ORIGINS = ("source", "estimate")
+"""Where a number comes from: a document that can be looked up, or a judgement and its reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
