@@ -45,6 +45,7 @@ from polyloom.polyhedra.loops.tree import (
     Number,
     Operation,
     Tree,
+    loops_over,
     replace_name,
     sum_of,
 )
@@ -125,7 +126,7 @@ def _md_hom(node: MdHom, names: Collection[str], chosen: Chosen) -> Tree:
     computed = any(not isinstance(index, Index) for view in node.outputs for index in view.indices)
     kept = [k for k, o in enumerate(node.combine) if computed or o.order is not Order.POINTWISE]
     stored: Tree = elements if node.written is None else (Branch(node.written, elements, ()),)
-    return _loops([node.iterators[k] for k in kept], [node.extents[k] for k in kept], stored)
+    return loops_over([node.iterators[k] for k in kept], [node.extents[k] for k in kept], stored)
 
 
 def _nest(node: Nest, names: Collection[str], chosen: Chosen) -> Tree:
@@ -135,7 +136,7 @@ def _nest(node: Nest, names: Collection[str], chosen: Chosen) -> Tree:
         for a in node.assignments
         if a.target.buffer in names and a.target.buffer not in private
     }
-    return _loops(node.iterators, node.extents, _stores(node.body, targets))
+    return loops_over(node.iterators, node.extents, _stores(node.body, targets))
 
 
 def _stores(body: Tree, targets: Mapping[str, tuple[tuple[str, ...], Instance]]) -> Tree:
@@ -232,17 +233,3 @@ def _operation(
 ) -> IntExpression | None:
     values = [value for o in operands if (value := _affine(o, iterators)) is not None]
     return Operation(operator, tuple(values)) if len(values) == len(operands) else None
-
-
-def _loops(names: Sequence[str], extents: Sequence[IntExpression], body: Tree) -> Tree:
-    for name, extent in reversed(list(zip(names, extents, strict=True))):
-        body = (
-            Loop(
-                iterator=name,
-                start=Number(0),
-                condition=Operation("<", (Name(name), extent)),
-                step=Number(1),
-                body=body,
-            ),
-        )
-    return body

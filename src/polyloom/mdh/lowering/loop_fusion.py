@@ -39,10 +39,9 @@ from polyloom.polyhedra.loops.tree import (
     IntExpression,
     Loop,
     Name,
-    Number,
-    Operation,
     Tree,
     iterators_in,
+    loops_over,
     replace_name,
     substitute,
 )
@@ -261,7 +260,7 @@ class _Parts:
             )
         )
         tree: Tree = (Instance(name, tuple(Name(n) for n in names)),)
-        return _looped(names, buffer.shape, tree)
+        return loops_over(names, buffer.shape, tree)
 
     def _nest(self, node: Nest, around: frozenset[str]) -> Tree:
         """Return a nest's body inside of loops over its points, with names of its own."""
@@ -277,21 +276,7 @@ class _Parts:
             body = substitute(body, iterator, Name(names[-1]))
         if around & set(iterators_in(body)):
             raise _Clash(node.name)
-        return _looped(names, node.extents, body)
-
-
-def _looped(names: Sequence[str], extents: Sequence[IntExpression], body: Tree) -> Tree:
-    for name, extent in reversed(list(zip(names, extents, strict=True))):
-        body = (
-            Loop(
-                iterator=name,
-                start=Number(0),
-                condition=Operation("<", (Name(name), extent)),
-                step=Number(1),
-                body=body,
-            ),
-        )
-    return body
+        return loops_over(names, node.extents, body)
 
 
 def _with_own_iterators(node: MdHom) -> MdHom:

@@ -33,6 +33,7 @@ from polyloom.polyhedra.loops.tree import (
     Number,
     Operation,
     Tree,
+    loop_over,
     replace_name,
 )
 
@@ -222,8 +223,7 @@ class _Builder:
         if k in self.anew:
             end = Operation("<=", (Name(iterator), Name(self.kept_name(k))))
             return Loop(iterator=iterator, start=Number(0), condition=end, step=Number(1), body=body)
-        condition = Operation("<", (Name(iterator), self.node.extents[k]))
-        return Loop(iterator=iterator, start=Number(0), condition=condition, step=Number(1), body=body)
+        return loop_over(iterator, self.node.extents[k], body)
 
     def _guarded(self, body: Tree) -> Tree:
         return body if self.node.guard is None else (Branch(self.node.guard, body, ()),)

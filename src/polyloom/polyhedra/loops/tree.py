@@ -62,6 +62,19 @@ class Instance:
 Tree = tuple[Loop | Branch | Instance, ...]
 
 
+def loop_over(iterator: str, extent: IntExpression, body: Tree) -> Loop:
+    """Return ``for (iterator = 0; iterator < extent; iterator += 1) body``."""
+    condition = Operation("<", (Name(iterator), extent))
+    return Loop(iterator=iterator, start=Number(0), condition=condition, step=Number(1), body=body)
+
+
+def loops_over(names: Sequence[str], extents: Sequence[IntExpression], body: Tree) -> Tree:
+    """Return loops over a rectangle around a tree, the first name outermost."""
+    for name, extent in reversed(list(zip(names, extents, strict=True))):
+        body = (loop_over(name, extent, body),)
+    return body
+
+
 def sum_of(terms: Sequence[tuple[int, IntExpression]]) -> IntExpression:
     """Return ``c0 * e0 + c1 * e1 + ...`` as a person writes it.
 
