@@ -10,15 +10,21 @@ from collections.abc import Sequence
 
 import islpy as isl
 
-from polyloom.ir.expressions import Constant, Read
+from polyloom.ir.expressions import Constant
 from polyloom.polyhedra.loops.generate import IntExpression, Number, sum_of
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.dataflow.tasks import InitializeTask
 from polyloom.wafer.machine.descriptor_nests import MAX_DIMENSIONS
 from polyloom.wafer.machine.instructions import move_instruction
-from polyloom.wafer.pe_program.addresses import coalesced, element_at, in_order, scalar_cost, without_units
+from polyloom.wafer.pe_program.addresses import (
+    coalesced,
+    element_at,
+    in_order,
+    stored,
+    without_units,
+)
 from polyloom.wafer.pe_program.loops import InstanceCode, tree_code
-from polyloom.wafer.pe_program.tree import Code, Compute, Element, Invoke, OperandRef, SetBase, StoreElement
+from polyloom.wafer.pe_program.tree import Code, Compute, Element, Invoke, OperandRef, SetBase
 from polyloom.wafer.roles.builder import RoleBuilder
 
 
@@ -43,8 +49,8 @@ def _copier(builder: RoleBuilder, old: LocalArray, new: LocalArray) -> InstanceC
 
     def make(arguments: Sequence[IntExpression]) -> Code:
         source, target = (element_at(array, array.map, arguments, code) for array in (new, old))
-        value = Compute(Read(0, new.type), ((0, source),))
-        return (scalar_cost(value, [target]), StoreElement(target, value))
+        value = Compute.of(source, new.type)
+        return stored(target, value)
 
     return make
 
@@ -80,8 +86,8 @@ def _set_cell(target: LocalArray, source: Compute | LocalArray, cell: Sequence[I
     if isinstance(value, LocalArray):
         shifts = (there - here for here, there in zip(target.corner, value.corner, strict=True))
         subscripts = (sum_of([(1, c), (1, Number(s))]) for c, s in zip(cell, shifts, strict=True))
-        value = Compute(Read(0, value.type), ((0, Element(value.name, tuple(subscripts))),))
-    return (scalar_cost(value, [element]), StoreElement(element, value))
+        value = Compute.of(Element(value.name, tuple(subscripts)), value.type)
+    return stored(element, value)
 
 
 def _nest(array: LocalArray) -> tuple[tuple[IntExpression, ...], tuple[int, ...]]:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import islpy as isl
 
-from polyloom.ir.expressions import Read
 from polyloom.polyhedra.binding import bind, bind_domain
 from polyloom.polyhedra.bounds import box_between, elementwise_maximum, elementwise_minimum
 from polyloom.polyhedra.functions import point_of
@@ -22,7 +21,7 @@ from polyloom.wafer.codegen.passing import Passed, pass_instructions
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.dataflow.streams import index_names
 from polyloom.wafer.dataflow.tasks import InitializeTask
-from polyloom.wafer.pe_program.addresses import element_at, point_values, scalar_cost
+from polyloom.wafer.pe_program.addresses import element_at, point_values, scalar_cost, stored
 from polyloom.wafer.pe_program.loops import DATA, InstanceCode, tree_code
 from polyloom.wafer.pe_program.tree import (
     Activate,
@@ -44,7 +43,6 @@ from polyloom.wafer.pe_program.tree import (
     Send,
     SendEnd,
     SetValue,
-    StoreElement,
     Unblock,
     Value,
     Variable,
@@ -137,7 +135,7 @@ def _forwarding_task(builder: RoleBuilder, work: AdapterWork, then: Code) -> Dat
     names = _index_variables(queue, adapter.rank)
     code = builder.code(arriving, names)
     index = sum_of([(1, Name("index")), (-1, _shift(builder, adapter))])
-    value = Compute(Read(0, adapter.type), ((0, Variable(DATA)),))
+    value = Compute.of(Variable(DATA), adapter.type)
     body: Code = (Cost(operations=operation_count(index)), Send(out, value, adapter.type, index))
     condition = code.condition(wanted)
     if condition is not None:
@@ -235,8 +233,8 @@ def _keeping_task(
     bound = isl.Set(f"[{', '.join(k)}] -> {{ at[p, {', '.join(k)}] }}")
     local = kind.here(adapter).intersect(bound).intersect_params(builder.role.context)
     element = Element(buffer.name, point_values(local.apply(isl.Map.from_multi_aff(buffer.map)), code))
-    value = Compute(Read(0, adapter.type), ((0, Variable(DATA)),))
-    body: Code = (scalar_cost(value, [element]), StoreElement(element, value))
+    value = Compute.of(Variable(DATA), adapter.type)
+    body: Code = stored(element, value)
     end = _counted(builder, work, kind, (Block(queue), *then))
     name = f"{adapter.name}_{kind.origin.name}"
     return DataTask(
@@ -333,13 +331,13 @@ def _maker(builder: RoleBuilder, work: AdapterWork, kind: Kind) -> InstanceCode:
 
     def make(arguments: Sequence[IntExpression]) -> Code:
         source = _source(builder, work, kind, arguments)
-        value = Compute(Read(0, adapter.type), ((0, source),))
+        value = Compute.of(source, adapter.type)
         if not kind.targets:
             return () if isinstance(source, Element) else (Discard(value),)
         cost = scalar_cost(value)
         if len(kind.targets) == 1:
             return (cost, _send(adapter, kind.targets[0], value, arguments[-1], shift))
-        held = Compute(Read(0, adapter.type), ((0, Variable(DATA)),))
+        held = Compute.of(Variable(DATA), adapter.type)
         sends = (_send(adapter, target, held, arguments[-1], shift) for target in kind.targets)
         return (cost, Scope((SetValue(DATA, adapter.type, value), *sends)))
 

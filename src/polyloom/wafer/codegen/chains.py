@@ -22,7 +22,7 @@ from polyloom.wafer.codegen.segment_code import from_its_base, memory_operand, s
 from polyloom.wafer.codegen.segments import Cut, Elements, Segment, cut
 from polyloom.wafer.dataflow.reductions import Chain, Part
 from polyloom.wafer.machine.instructions import Instruction, combining_instruction, move_instruction
-from polyloom.wafer.pe_program.addresses import count_of, scalar_cost
+from polyloom.wafer.pe_program.addresses import count_of, scalar_cost, stored
 from polyloom.wafer.pe_program.loops import InstanceCode, tree_code
 from polyloom.wafer.pe_program.tree import (
     Code,
@@ -33,7 +33,6 @@ from polyloom.wafer.pe_program.tree import (
     Received,
     Send,
     SendEnd,
-    StoreElement,
 )
 from polyloom.wafer.roles.builder import RoleBuilder
 
@@ -235,7 +234,7 @@ def _element_maker(builder: RoleBuilder, here: _ChainOnRole, part: Part) -> Inst
         if here.ends_here:
             if part is Part.OWN:
                 return ()
-            return (scalar_cost(value, [local]), StoreElement(local, value))
+            return stored(local, value)
         return (scalar_cost(value), Send(here.queue_out, value, chain.type, index))
 
     return make
@@ -245,9 +244,9 @@ def _element_value(here: _ChainOnRole, part: Part, local: Element) -> Compute:
     element = here.chain.type
     received = Received(here.queue_in, element)
     if part is Part.OWN:
-        return Compute(Read(0, element), ((0, local),))
+        return Compute.of(local, element)
     if part is Part.FORWARD:
-        return Compute(Read(0, element), ((0, received),))
+        return Compute.of(received, element)
     operator = here.chain.reduction.operator
     assert operator is not None
     return Compute(Binary(operator, Read(0, element), Read(1, element)), ((0, received), (1, local)))

@@ -33,7 +33,7 @@ from polyloom.wafer.pe_program.addresses import (
     element_at_point,
     flat_strides,
     point_values,
-    scalar_cost,
+    stored,
     without_units,
 )
 from polyloom.wafer.pe_program.loops import DATA, named_loops, tree_code
@@ -49,7 +49,6 @@ from polyloom.wafer.pe_program.tree import (
     Scope,
     SetBase,
     SetInteger,
-    StoreElement,
     Value,
     Variable,
 )
@@ -134,7 +133,7 @@ def _scalar_instance(
     work = work_at_point(analysis.task.statement)
     used = {node.position for node in walk(work) if isinstance(node, Read)}
     compute = Compute(work, tuple((k, v) for k, v in values if k in used))
-    return (scalar_cost(compute, [target]), StoreElement(target, compute))
+    return stored(target, compute)
 
 
 def _instruction(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder) -> Code:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import islpy as isl
 
-from polyloom.ir.expressions import Read
 from polyloom.polyhedra.loops.generate import IntExpression
 from polyloom.wafer.codegen.passing import Passed, pass_instructions
 from polyloom.wafer.dataflow.transfers import MEMORY, Move, MoveKind, Step
@@ -95,11 +94,11 @@ def _maker(builder: RoleBuilder, move: Move, kind: MoveKind) -> InstanceCode:
         source: Value = local
         if kind.origin != MEMORY:
             source = Received(move.queue(kind.origin, incoming=True), move.type)
-        value = Compute(Read(0, move.type), ((0, source),))
+        value = Compute.of(source, move.type)
         cost = scalar_cost(value, [local] if MEMORY in kind.targets else [])
         if len(kind.targets) == 1:
             return (cost, _give(move, kind.targets[0], value, local))
-        held = Compute(Read(0, move.type), ((0, Variable(DATA)),))
+        held = Compute.of(Variable(DATA), move.type)
         gives = (_give(move, target, held, local) for target in kind.targets)
         return (cost, Scope((SetValue(DATA, move.type, value), *gives)))
 

@@ -22,7 +22,13 @@ from polyloom.wafer.machine.descriptor_nests import MAX_DIMENSIONS, jointly_coal
 from polyloom.wafer.machine.instruction_cost import dense_strides
 from polyloom.wafer.machine.instruction_selection import is_memory
 from polyloom.wafer.machine.instructions import Instruction
-from polyloom.wafer.pe_program.addresses import element_at, element_at_point, point_values, scalar_cost
+from polyloom.wafer.pe_program.addresses import (
+    element_at,
+    element_at_point,
+    point_values,
+    scalar_cost,
+    stored,
+)
 from polyloom.wafer.pe_program.loops import DATA, tree_code
 from polyloom.wafer.pe_program.tree import (
     Code,
@@ -32,7 +38,6 @@ from polyloom.wafer.pe_program.tree import (
     Invoke,
     Node,
     OperandRef,
-    StoreElement,
     Value,
     Variable,
 )
@@ -97,7 +102,7 @@ class Work:
         compute = Compute(step.operands[0], values)
         target = self._value(step.target, step.type, arguments)
         assert isinstance(target, Element)
-        return (scalar_cost(compute, [target]), StoreElement(target, compute))
+        return stored(target, compute)
 
     def _value(self, position: int, element: ElementType, arguments: Sequence[IntExpression]) -> Value:
         if is_temporary(position):

@@ -23,7 +23,7 @@ from polyloom.wafer.pe_program.addresses import (
     element_at_point,
     flat_strides,
     point_values,
-    scalar_cost,
+    stored,
     without_units,
 )
 from polyloom.wafer.pe_program.loops import DATA, named_loops, tree_code
@@ -42,7 +42,6 @@ from polyloom.wafer.pe_program.tree import (
     SetBase,
     SetInteger,
     SetValue,
-    StoreElement,
     Variable,
 )
 from polyloom.wafer.roles.builder import RoleBuilder
@@ -71,8 +70,8 @@ def _store_element(builder: RoleBuilder, here: StreamOnRole, store: StoreTask, a
     kept = here.stream.arriving().intersect(array.held()).intersect_params(builder.role.context)
     local = kept.apply(isl.Map.from_multi_aff(array.map))
     element = Element(array.name, point_values(local, code))
-    value = Compute(Read(0, here.stream.type), ((0, Variable(DATA)),))
-    body: Code = (scalar_cost(value, [element]), StoreElement(element, value))
+    value = Compute.of(Variable(DATA), here.stream.type)
+    body: Code = stored(element, value)
     condition = code.condition(kept)
     if condition is None:
         return body
@@ -100,7 +99,7 @@ def receive_all(builder: RoleBuilder, here: StreamOnRole, body: Code) -> Code:
     order = isl.Map.identity(indices.get_space().map_from_set()).intersect_domain(indices)
     names = [here.names().get(name, name) for name in here.stream.index_names]
     tree = named_loops(builder.code().loops(isl.UnionMap.from_map(order.reset_tuple_id(_DIM.out))), names)
-    received = Compute(Read(0, here.stream.type), ((0, Received(here.queue, here.stream.type)),))
+    received = Compute.of(Received(here.queue, here.stream.type), here.stream.type)
 
     def instance(arguments: Sequence[IntExpression]) -> Code:
         bind = tuple(

@@ -11,9 +11,11 @@ from polyloom.polyhedra.loops.generate import CodeBuilder, IntExpression, Number
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.machine.scalar_c import scalar_operations
 from polyloom.wafer.pe_program.tree import (
+    Code,
     Compute,
     Cost,
     Element,
+    StoreElement,
 )
 
 _DIM = isl.dim_type
@@ -86,7 +88,12 @@ def count_of(sizes: Sequence[IntExpression]) -> IntExpression:
     return product_of(sizes)
 
 
-def scalar_cost(compute: Compute, targets: Sequence[Element] = (), *, iterations: int = 0) -> Cost:
+def stored(element: Element, compute: Compute) -> Code:
+    """Return the code that computes a value and stores it, with its cost."""
+    return (scalar_cost(compute, [element]), StoreElement(element, compute))
+
+
+def scalar_cost(compute: Compute, targets: Sequence[Element] = ()) -> Cost:
     """Return what evaluating and storing one value costs, address computation included."""
     simple, multiplications = scalar_operations(compute.expression)
     elements = [v for _, v in compute.values if isinstance(v, Element)]
@@ -96,7 +103,6 @@ def scalar_cost(compute: Compute, targets: Sequence[Element] = (), *, iterations
         loads=len(elements),
         stores=len(targets),
         multiplications=multiplications,
-        iterations=iterations,
     )
 
 

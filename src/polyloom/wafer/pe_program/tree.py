@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 
-from polyloom.ir.expressions import Expression
+from polyloom.ir.expressions import Expression, Read
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.generate import IntExpression
 
@@ -47,6 +47,11 @@ class Compute:
 
     expression: Expression
     values: tuple[tuple[int, Value], ...]
+
+    @staticmethod
+    def of(value: Value, kind: ElementType) -> Compute:
+        """Return a value as it is."""
+        return Compute(Read(0, kind), ((0, value),))
 
 
 @dataclass(frozen=True)
