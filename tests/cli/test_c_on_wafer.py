@@ -101,3 +101,11 @@ def test_the_check_sees_a_wrong_order(
     assert run(command) == 1
     text = capsys.readouterr().err
     assert "error[check-mismatch]" in text and "the C program, built by" in text
+
+
+def test_a_number_that_is_no_size_is_named_as_data(tmp_path: Path, capsys: Captured) -> None:
+    (tmp_path / "scale.c").write_text(
+        "void f(int n, float t, float x[n]) { for (int i = 0; i < n; i++) x[i] *= t; }"
+    )
+    text = failure(capsys, ["trace", str(tmp_path / "scale.c"), "--param", "n=3", "--param", "t=1"], 1)
+    assert "has no parameter `t`" in text and "in `--inputs`, as an array of rank 0" in text

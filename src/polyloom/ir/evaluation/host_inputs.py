@@ -66,7 +66,9 @@ def _parameter_faults(program: HostProgram, parameters: Mapping[str, int]) -> It
     for name in parameters:
         if name not in known:
             message = f"`{program.name}` has no parameter `{name}`"
-            yield error("parameter-unknown", message, helps=[listed])
+            data = ["it is data, not a size: give it in `--inputs`, as an array of rank 0"]
+            is_data = any(b.name == name and not b.shape for b in program.buffers)
+            yield error("parameter-unknown", message, helps=[listed, *(data if is_data else ())])
     for name in known:
         if name not in parameters:
             message = f"the parameter `{name}` has no value"
