@@ -1,4 +1,4 @@
-"""Models evaluated: inputs made up where none are given, every tensor by the name that it has in its file."""
+"""Programs that were read, evaluated: a model's tensors have the names of its file."""
 
 from __future__ import annotations
 
@@ -13,16 +13,22 @@ from polyloom.ir.evaluation.inputs import elements_of
 from polyloom.ir.evaluation.programs import evaluate
 from polyloom.ir.evaluation.random_inputs import Scale, random_inputs, random_reals
 from polyloom.ir.rounding.program_bounds import error_bound
-from polyloom.ir.verification.comparison import Difference, first_beyond
+from polyloom.ir.verification.comparison import Difference, first_difference
+from polyloom.sources import Loaded
 
 NDArray = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class TracedModel:
-    """Inputs and all that nodes compute, in the order of the model; what differs from what was given."""
+class Trace:
+    """Inputs and all that statements compute, in the order of the program or model.
+
+    ``roles``: of each, ``input``, ``output`` or ``internal``. ``difference``: the first tensor that is not as
+    something else computes it; None where none was found, or nothing was compared.
+    """
 
     tensors: dict[str, NDArray]
+    roles: dict[str, str]
     difference: Difference | None
 
 
@@ -34,9 +40,14 @@ def model_inputs(model: Imported, given: Mapping[str, NDArray] | None) -> dict[s
     return model.inputs({name: made_up[name] for name in model.arguments})
 
 
-def elements_of_model(model: Imported) -> int:
-    """Return how many elements the tensors of a model have together, by which files of them are bounded."""
-    return sum(value.size for value in model.values.values()) + elements_of(model.program)
+def elements_of_loaded(loaded: Loaded, *, every: bool = False) -> int:
+    """Return how many elements a file of its inputs, or of ``every`` tensor, may hold at most.
+
+    Of a model these are the elements of all tensors: weights may be given, too.
+    """
+    if loaded.model is None:
+        return elements_of(loaded.program, every=every)
+    return sum(value.size for value in loaded.model.values.values()) + elements_of(loaded.program)
 
 
 def model_reals(model: Imported, scale: Scale, seed: int) -> dict[str, NDArray] | None:
@@ -47,22 +58,30 @@ def model_reals(model: Imported, scale: Scale, seed: int) -> dict[str, NDArray] 
     return model.inputs({name: made_up[name] for name in model.arguments})
 
 
-def trace_model(
-    model: Imported, given: Mapping[str, NDArray] | None = None, wanted: Mapping[str, NDArray] | None = None
-) -> TracedModel:
-    """Evaluate a model and return every tensor of it.
+def trace(
+    loaded: Loaded, given: Mapping[str, NDArray] | None = None, wanted: Mapping[str, NDArray] | None = None
+) -> Trace:
+    """Evaluate a program and return every tensor of it.
 
-    ``wanted``: tensors by their names in the model, as something else computes them; the first that is not as
-    the evaluator has it, beyond the error bound, is the ``difference``.
+    ``given``: an array for each input; None: small integers. ``wanted``: tensors as something else computes
+    them; the first that differs by more than the error bound is the ``difference``.
 
     Errors: ``input-...``, ``compare-...``.
     """
-    arrays = model_inputs(model, given)
-    written = evaluate(model.program, arrays)
-    inputs = {name: arrays[name] for name in model.arguments}
-    tensors = model.tensors({**inputs, **written})
+    program, model = loaded.program, loaded.model
+    if model is None:
+        arrays = dict(random_inputs(program) if given is None else given)
+        inputs, outputs = list(program.inputs), set(program.outputs)
+    else:
+        arrays = model_inputs(model, given)
+        inputs, outputs = list(model.arguments), set(model.results)
+    named = dict if model is None else model.tensors
+    written = evaluate(program, arrays)
+    found = named({**{name: arrays[name] for name in inputs}, **written})
+    taken = {name if model is None else model.names.get(name, name) for name in inputs}
+    tensors = {name: found[name] for name in sorted(found, key=lambda name: name not in taken)}
+    roles = {n: "input" if n in taken else "output" if n in outputs else "internal" for n in tensors}
     if wanted is None:
-        return TracedModel(tensors, None)
-    bounds = model.tensors(error_bound(model.program, arrays))
-    floats = {name: bound.astype(float) for name, bound in bounds.items() if name in tensors}
-    return TracedModel(tensors, first_beyond(tensors, floats, wanted))
+        return Trace(tensors, roles, None)
+    bounds = {n: b.astype(float) for n, b in named(error_bound(program, arrays)).items() if n in tensors}
+    return Trace(tensors, roles, first_difference(tensors, bounds, wanted))

@@ -34,21 +34,16 @@ def run_layers(
     """
     from polyloom.api.simulation import simulate_layers
     from polyloom.ir.conversion.split_layers import layers_of
-    from polyloom.ir.evaluation.inputs import elements_of
-    from polyloom.models import elements_of_model, model_inputs
+    from polyloom.models import elements_of_loaded
     from polyloom.report.progress import layer_status
     from polyloom.report.wafer.layers_view import print_layers
 
-    loaded = load_whole(source, options, quiet=as_json)
-    model = loaded.model
-    most = elements_of(loaded.program) if model is None else elements_of_model(model)
-    arrays = None if inputs is None else read_arrays(inputs, most)
-    if model is not None:
-        arrays = model_inputs(model, arrays)
+    loaded = load_whole(source, options, quiet=as_json, inputs=inputs)
+    arrays = None if inputs is None else read_arrays(inputs, elements_of_loaded(loaded))
     layers = layers_of(loaded.program)
     maps = {} if folder is None else _maps(folder, layers)
     with layer_status(len(layers)) as progress:
-        run = simulate_layers(loaded.program, arrays, maps, progress=progress, **common)
+        run = simulate_layers(loaded, arrays, maps, progress=progress, **common)
     _write_maps(click.get_current_context().params.get("write_map"), run)
     if as_json:
         click.echo(json.dumps(run.json(), indent=1))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from polyloom.cli.messages import print_remarks
-from polyloom.files import write_text
+from polyloom.files import read_shapes, write_text
 from polyloom.ir.program import Program
-from polyloom.sources import Loaded, Reading, load_tensors
+from polyloom.sources import Loaded, Reading, is_model, load_tensors
 from polyloom.wafer.placement.choose import Choice
 
 
@@ -24,9 +24,15 @@ def load(source: Path, options: Mapping[str, Any], *, quiet: bool) -> Program:
     return load_whole(source, options, quiet=quiet).program
 
 
-def load_whole(source: Path, options: Mapping[str, Any], *, quiet: bool) -> Loaded:
-    """Do the same; of a model, also the values of its weights and its own names."""
-    loaded = load_tensors(source, reading_of(options))
+def load_whole(
+    source: Path, options: Mapping[str, Any], *, quiet: bool, inputs: Path | None = None
+) -> Loaded:
+    """Do the same; of a model, also the values of its weights and its own names.
+
+    ``inputs``: a file of arrays, whose shapes are taken where a model leaves them open.
+    """
+    shapes = read_shapes(inputs) if inputs is not None and is_model(source) else {}
+    loaded = load_tensors(source, replace(reading_of(options), shapes=shapes))
     print_remarks(loaded.warnings, quiet=quiet)
     return loaded
 
@@ -37,10 +43,15 @@ def reading_of(options: Mapping[str, Any]) -> Reading:
 
 
 def load_placed(
-    source: Path, options: Mapping[str, Any], map_file: Path | None, *, quiet: bool
+    source: Path,
+    options: Mapping[str, Any],
+    map_file: Path | None,
+    *,
+    quiet: bool,
+    inputs: Path | None = None,
 ) -> tuple[Loaded, Choice]:
     """Read a source and its map; what the map leaves open is chosen, and printed unless ``quiet``."""
-    loaded = load_whole(source, options, quiet=quiet)
+    loaded = load_whole(source, options, quiet=quiet, inputs=inputs)
     return loaded, _chosen(loaded.program, map_file, quiet=quiet)
 
 

@@ -23,7 +23,7 @@ from polyloom.cli.options import (
     source_options,
 )
 from polyloom.diagnostics import Diagnostic, Severity
-from polyloom.sources import Reading, is_model, load_model, model_reference
+from polyloom.sources import Loaded, Reading, is_model, load_program
 
 _FILE = click.Path(path_type=Path)
 _STATUS = "making the kernels, which the driver keeps, and running them"
@@ -63,32 +63,26 @@ def command(
     from polyloom.ir.evaluation.host_inputs import elements_of
     from polyloom.mdh.device.devices import choose_device
     from polyloom.mdh.running import RESULTS, run_program
-    from polyloom.models import elements_of_model, model_inputs, model_reals
-    from polyloom.pipeline import load_opencl, open_model
+    from polyloom.models import elements_of_loaded, model_inputs, model_reals
+    from polyloom.pipeline import open_loaded
     from polyloom.report.progress import status_line
     from polyloom.report.run_view import print_run
 
-    if is_model(source):
-        shapes = None if inputs is None else read_shapes(inputs)
-        model = load_model(source, options["defines"], shapes, options["function"])
-        given = None if inputs is None else read_arrays(inputs, elements_of_model(model))
-        reference = model_reference(model, source, options["function"])
-        chosen = choose_device(device, driver_patch=driver_patch)
-        program = open_model(model, chosen, database, reference)
-        reals = partial(model_reals, model) if given is None else None
-        with status_line(_STATUS):
-            result = run_program(program, model_inputs(model, given), check=check, reals=reals)
-        found = model.outputs(result.outputs)
+    shapes = read_shapes(inputs) if inputs is not None and is_model(source) else {}
+    loaded = load_program(source, Reading(**options, shapes=shapes))
+    program = open_loaded(loaded, choose_device(device, driver_patch=driver_patch), database)
+    _print_remarks(source, program.remarks, quiet=as_json)
+    if isinstance(loaded, Loaded):
+        most: int | None = elements_of_loaded(loaded)
     else:
-        program = load_opencl(
-            source, Reading(**options), choose_device(device, driver_patch=driver_patch), database
-        )
-        _print_remarks(source, program.remarks, quiet=as_json)
         most = None if program.signature.open_ended else elements_of(program.signature.program, parameters)
-        given = None if inputs is None else read_arrays(inputs, most)
-        with status_line(_STATUS):
-            result = run_program(program, {**(given or {}), **parameters}, check=check)
-        found = result.outputs
+    given = None if inputs is None else read_arrays(inputs, most)
+    model = loaded.model if isinstance(loaded, Loaded) else None
+    arguments = {**(given or {}), **parameters} if model is None else model_inputs(model, given)
+    reals = partial(model_reals, model) if model is not None and given is None else None
+    with status_line(_STATUS):
+        result = run_program(program, arguments, check=check, reals=reals)
+    found = result.outputs if model is None else model.outputs(result.outputs)
     if outputs is not None:
         write_arrays(outputs, found)
     if as_json:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -129,32 +128,25 @@ def command(
         return
     from polyloom.api.simulation import simulate
     from polyloom.files import read_arrays, write_arrays, write_whole
-    from polyloom.ir.evaluation.inputs import elements_of
-    from polyloom.models import elements_of_model, model_inputs, model_reals
+    from polyloom.models import elements_of_loaded
     from polyloom.report.progress import progress_bar
     from polyloom.report.wafer.simulation_view import print_simulation
 
-    loaded, choice = load_placed(source, options, map_file, quiet=as_json)
-    program, model = loaded.program, loaded.model
-    most = elements_of(program) if model is None else elements_of_model(model)
-    arrays = None if inputs is None else read_arrays(inputs, most * invocations)
-    reals = partial(model_reals, model) if model is not None and arrays is None and invocations == 1 else None
-    if model is not None:
-        arrays = model_inputs(model, arrays)
+    loaded, choice = load_placed(source, options, map_file, quiet=as_json, inputs=inputs)
+    arrays = None if inputs is None else read_arrays(inputs, elements_of_loaded(loaded) * invocations)
     with progress_bar() as progress:
         result = simulate(
-            program,
+            loaded,
             choice.mapping,
             arrays,
             invocations=invocations,
             trace=trace is not None,
             watch=None if report is None else watch,
             progress=progress,
-            reference=loaded.reference,
-            reals=reals,
             **common,
         )
     if outputs is not None:
+        model = loaded.model
         write_arrays(outputs, result.outputs if model is None else model.outputs(result.outputs))
     if trace is not None and result.trace is not None:
         from polyloom.wafer.simulator.trace import write_trace

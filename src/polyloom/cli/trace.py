@@ -8,11 +8,10 @@ from typing import Any
 
 import click
 
-from polyloom.cli.loading import load
+from polyloom.cli.loading import load_whole
 from polyloom.cli.options import c_options, json_option, parameter_option, source_options
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.verification.comparison import Difference
-from polyloom.sources import is_model
 
 _FILE = click.Path(path_type=Path)
 
@@ -39,45 +38,17 @@ def command(
     **options: Any,
 ) -> None:
     """Evaluate SOURCE in NumPy and show every tensor, the intermediate ones too."""
-    from polyloom.api.evaluation import random_inputs, trace_tensors
     from polyloom.files import read_arrays, write_arrays
-    from polyloom.ir.evaluation.inputs import elements_of
-    from polyloom.ir.verification.comparison import first_difference
+    from polyloom.models import elements_of_loaded, trace
     from polyloom.report.wafer.trace_view import trace_document
 
-    if is_model(source):
-        document, found = _traced_model(source, options, inputs, output, compare)
-        _print(document, found, as_json=as_json)
-        return
-    program = load(source, options, quiet=as_json)
-    given = random_inputs(program) if inputs is None else read_arrays(inputs, elements_of(program))
-    tensors = trace_tensors(program, given)
-    found = None
-    if compare is not None:
-        wanted = read_arrays(compare, elements_of(program, every=True))
-        found = first_difference(program, given, tensors, wanted)
+    loaded = load_whole(source, options, quiet=as_json, inputs=inputs)
+    given = None if inputs is None else read_arrays(inputs, elements_of_loaded(loaded))
+    wanted = None if compare is None else read_arrays(compare, elements_of_loaded(loaded, every=True))
+    found = trace(loaded, given, wanted)
     if output is not None:
-        write_arrays(output, tensors)
-    _print(trace_document(program, tensors, found), found, as_json=as_json)
-
-
-def _traced_model(
-    source: Path, options: dict[str, Any], inputs: Path | None, output: Path | None, compare: Path | None
-) -> tuple[dict[str, Any], Difference | None]:
-    """Evaluate a model; its tensors have the names that they have in its file."""
-    from polyloom.files import read_arrays, read_shapes, write_arrays
-    from polyloom.models import elements_of_model, trace_model
-    from polyloom.report.wafer.trace_view import model_trace_document
-    from polyloom.sources import load_model
-
-    shapes = None if inputs is None else read_shapes(inputs)
-    model = load_model(source, options["defines"], shapes, options.get("function"))
-    most = elements_of_model(model)
-    given = None if inputs is None else read_arrays(inputs, most)
-    traced = trace_model(model, given, None if compare is None else read_arrays(compare, most))
-    if output is not None:
-        write_arrays(output, traced.tensors)
-    return model_trace_document(model, traced.tensors, traced.difference), traced.difference
+        write_arrays(output, found.tensors)
+    _print(trace_document(found), found.difference, as_json=as_json)
 
 
 def _print(document: dict[str, Any], found: Difference | None, *, as_json: bool) -> None:

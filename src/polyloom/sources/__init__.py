@@ -23,7 +23,6 @@ from polyloom.sources.table import find_front_end, front_end
 if TYPE_CHECKING:
     from polyloom.frontends.c.read import Part
     from polyloom.frontends.graph.imported import Imported
-    from polyloom.ir.verification.references import Reference
 
 __all__ = [
     "Given",
@@ -44,7 +43,6 @@ __all__ = [
     "load_scops",
     "load_tensors",
     "loops",
-    "model_reference",
     "tensors_of",
     "text_of",
 ]
@@ -102,11 +100,6 @@ def load_model(
     """
     reading = Reading(function=function, defines=defines or {}, shapes=shapes or {})
     return models(source).model(source, reading)
-
-
-def model_reference(model: Imported, source: Given, function: str | None = None) -> Reference:
-    """Return what the results of a model are compared with: its framework's, where that is installed."""
-    return models(source).reference(model, source, function)
 
 
 def is_loops(source: Given) -> bool:

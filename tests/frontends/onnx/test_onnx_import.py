@@ -11,7 +11,8 @@ from onnx_files import declared, function, graph, model, node
 
 from polyloom import PolyloomError, Unsupported, evaluate, read_model
 from polyloom.frontends.graph.imported import Imported
-from polyloom.models import trace_model
+from polyloom.models import trace
+from polyloom.sources import Loaded
 
 RANDOM = np.random.default_rng(7)
 
@@ -68,13 +69,13 @@ def test_every_tensor_can_be_traced_also_views(tmp_path: Path) -> None:
     nodes = [node("Transpose", "x", "t"), node("Relu", "t", "y")]
     found = imported(tmp_path, model(graph(nodes, {"x": (2, 3)}, ["y"])))
     x = floats(2, 3)
-    traced = trace_model(found, {"x": x})
-    assert list(traced.tensors) == ["t", "y", "x"]
+    traced = trace(Loaded(found.program, (), found), {"x": x})
+    assert list(traced.tensors) == ["x", "t", "y"]
     np.testing.assert_array_equal(traced.tensors["t"], x.T)
     assert len(found.program.statements) == 1
     assert found.rows[0].became == "view of x"
     wrong = {"t": x.T, "y": np.maximum(x.T, 0) + np.float32(0.5)}
-    difference = trace_model(found, {"x": x}, wrong).difference
+    difference = trace(Loaded(found.program, (), found), {"x": x}, wrong).difference
     assert difference is not None and difference.tensor == "y"
 
 

@@ -11,7 +11,7 @@ from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import Program, error_bound, evaluate
-from polyloom.ir.verification.comparison import first_beyond
+from polyloom.ir.verification.comparison import first_difference
 from random_tests import tried
 from strategies import data, programs
 
@@ -110,6 +110,6 @@ def test_functions_within_the_bound(body: str) -> None:
 
 def test_integers_that_no_double_holds_are_told_apart() -> None:
     wanted, found = np.array([2**53]), np.array([2**53 + 1])
-    difference = first_beyond({"y": wanted}, {}, {"y": found})
+    difference = first_difference({"y": wanted}, {}, {"y": found})
     assert difference is not None
     assert difference.max_error == float("inf")

@@ -14,8 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
-from polyloom.ir.program import Program
-from polyloom.ir.rounding.program_bounds import error_bound
 from polyloom.ir.scalar_functions.approximate import Floats
 from polyloom.ir.verification.references import Expected
 
@@ -172,22 +170,6 @@ class Difference:
 
 
 def first_difference(
-    program: Program,
-    inputs: Mapping[str, NDArray],
-    tensors: Mapping[str, NDArray],
-    given: Mapping[str, NDArray],
-) -> Difference | None:
-    """Return the first of the ``given`` tensors, in the order of ``tensors``, that differs from them.
-
-    ``tensors``: what the evaluator gives for ``inputs``, in the order of the program. An element that a
-    statement writes may differ by its error bound; an input must be equal.
-
-    Errors: ``compare-unknown``, ``compare-shape``, ``compare-nothing``.
-    """
-    return first_beyond(tensors, error_bound(program, inputs), given)
-
-
-def first_beyond(
     tensors: Mapping[str, NDArray],
     bounds: Mapping[str, npt.NDArray[np.float64]],
     given: Mapping[str, NDArray],

@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy.typing as npt
 from rich.table import Table
 
 from polyloom.diagnostics import visible_name
-from polyloom.frontends.graph.imported import Imported
-from polyloom.ir.program import Program
 from polyloom.ir.verification.comparison import Difference
+from polyloom.models import Trace
 from polyloom.report.terminal import console
 
-Arrays = Mapping[str, npt.NDArray[Any]]
 
-
-def trace_document(program: Program, tensors: Arrays, difference: Difference | None) -> dict[str, Any]:
+def trace_document(trace: Trace) -> dict[str, Any]:
     """Return ``{tensors: {name: {role, shape, dtype, smallest, largest}}, difference}``.
 
     ``difference``: ``{tensor, max_error, text}``, null where none was found. Numbers that JSON does not have
     are null.
     """
     return {
-        "tensors": {name: _entry(program, name, array) for name, array in tensors.items()},
-        "difference": None if difference is None else _difference(difference),
+        "tensors": {name: _described(trace.roles[name], array) for name, array in trace.tensors.items()},
+        "difference": None if trace.difference is None else _difference(trace.difference),
     }
-
-
-def model_trace_document(model: Imported, tensors: Arrays, difference: Difference | None) -> dict[str, Any]:
-    """Return the same document for a model, whose tensors have the names of its file."""
-    arguments = {model.names.get(name, name) for name in model.arguments}
-    roles = {**dict.fromkeys(arguments, "input"), **dict.fromkeys(model.results, "output")}
-    entries = {name: _described(roles.get(name, "internal"), array) for name, array in tensors.items()}
-    return {"tensors": entries, "difference": None if difference is None else _difference(difference)}
 
 
 def print_trace(document: dict[str, Any]) -> None:
@@ -52,10 +40,6 @@ def print_trace(document: dict[str, Any]) -> None:
     console().print(table)
 
 
-def _entry(program: Program, name: str, array: npt.NDArray[Any]) -> dict[str, Any]:
-    return _described(_role(program, name), array)
-
-
 def _described(role: str, array: npt.NDArray[Any]) -> dict[str, Any]:
     return {
         "role": role,
@@ -64,12 +48,6 @@ def _described(role: str, array: npt.NDArray[Any]) -> dict[str, Any]:
         "smallest": _finite(float(array.min())) if array.size else None,
         "largest": _finite(float(array.max())) if array.size else None,
     }
-
-
-def _role(program: Program, tensor: str) -> str:
-    if tensor in program.inputs:
-        return "input"
-    return "output" if tensor in program.outputs else "internal"
 
 
 def _difference(difference: Difference) -> dict[str, Any]:
