@@ -136,6 +136,8 @@ from polyloom.frontends.graph.operations.reductions import (
     iota,
     log_sum_exp,
     mean,
+    norm,
+    norm_parts,
     reduced,
     variance,
 )
@@ -326,6 +328,8 @@ __all__ = [
     "mean",
     "merged_positions",
     "mish",
+    "norm",
+    "norm_parts",
     "number",
     "numbers",
     "of_integers",

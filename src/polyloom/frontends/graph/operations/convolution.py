@@ -171,7 +171,7 @@ def filter_gradient(
     return b.statement(a.domain, terms, shape, a.w, scalar.multiply, Combine.ADD)
 
 
-def with_bias(b: Builder, y: Value, bias: Value | None, axis: int = 1) -> Value:
+def with_bias(b: Builder, y: Value, bias: Value | None, axis: int = 1, hint: str = "") -> Value:
     """Return ``y`` plus a bias along an axis."""
     if bias is None:
         return y
@@ -179,4 +179,4 @@ def with_bias(b: Builder, y: Value, bias: Value | None, axis: int = 1) -> Value:
         bias.shape != (y.shape[axis],), f"a bias of shape {list(bias.shape)} for {y.shape[axis]} channels"
     )
     others = [k for k in range(y.rank) if k != axis]
-    return mapped(b, scalar.add, y, unsqueezed(bias, others))
+    return mapped(b, scalar.add, y, unsqueezed(bias, others), hint=hint)

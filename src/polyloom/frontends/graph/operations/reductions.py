@@ -73,6 +73,36 @@ def variance(b: Builder, centred: Value, axes: Collection[int], correction: int 
     return mapped(b, lambda x: scalar.divide(x, count), total, hint="variance")
 
 
+def norm_parts(order: float) -> tuple[Function, Function]:
+    """Return what a norm adds up of each element, and what it makes of the sum. Raises ``Refused``."""
+    refuse_if(not 0 < order < np.inf, f"the norm of order {order}")
+    if order in (1, 2):
+        return (scalar.absolute, _same) if order == 1 else (scalar.square, scalar.sqrt)
+    return lambda v: scalar.power(scalar.absolute(v), order), lambda v: scalar.power(v, 1 / order)
+
+
+def norm(
+    b: Builder,
+    values: Value | Sequence[Value],
+    axes: Collection[int],
+    order: float,
+    difference: Function = _same,
+    *,
+    keep: bool = True,
+) -> Value:
+    """Return the norm along axes, of several values that of their ``difference``; at infinity the extreme.
+
+    Raises ``Refused`` for an order that is not positive.
+    """
+    if np.isinf(order):
+        combine = Combine.MAXIMUM if order > 0 else Combine.MINIMUM
+        return reduced(b, combine, values, axes, lambda *v: scalar.absolute(difference(*v)), keep=keep)
+    each, root = norm_parts(order)
+    hint = "" if order == 1 else "powers"
+    total = reduced(b, Combine.ADD, values, axes, lambda *v: each(difference(*v)), keep=keep, hint=hint)
+    return total if order == 1 else mapped(b, root, total)
+
+
 def iota(b: Builder, size: int, kind: ElementType) -> Value:
     """Return the constant 0, 1, 2, ... Raises ``Refused`` for too many."""
     check_constant([size], kind.size)

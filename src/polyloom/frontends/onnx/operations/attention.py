@@ -9,15 +9,14 @@ from math import sqrt
 
 import numpy as np
 
-from polyloom.frontends.graph.composites.normalisation import softmax
+from polyloom.frontends.graph.composites.normalisation import safe_softmax, softmax
 from polyloom.frontends.graph.core import (
     BinaryOp,
     Builder,
-    Combine,
-    CompareOp,
     Context,
     ElementType,
     Expression,
+    Function,
     Graph,
     Refused,
     Table,
@@ -32,11 +31,11 @@ from polyloom.frontends.graph.core import (
     iota,
     mapped,
     only,
-    reduced,
     refuse_if,
     reshaped,
     scalar,
     selected,
+    silu,
     sliced,
     split,
     stacked,
@@ -108,7 +107,7 @@ def _attention(c: Context) -> Sequence[Value]:
     cap = c.number("softcap", 0.0)
     refuse_if(cap < 0, f"`softcap` {cap}")
     if cap:
-        scores = mapped(b, lambda x: _capped(x, cap), scores, hint="capped")
+        scores = mapped(b, lambda x: scalar.tanh(x / cap) * cap, scores, hint="capped")
     shown.append(scores)
     bias = _bias(c, scores, o)
     if bias is not None:
@@ -116,7 +115,7 @@ def _attention(c: Context) -> Sequence[Value]:
     shown.append(scores)
     precision = c.attribute("softmax_precision")
     wide = scores if precision is None else cast(b, scores, type_of(precision), "wide")
-    weights = _attended(b, softmax(b, wide, [scores.rank - 1]), bias)
+    weights = (softmax if bias is None else safe_softmax)(b, wide, [scores.rank - 1])
     weights = weights if precision is None else cast(b, weights, kind, "weights")
     shown.append(weights)
     found = einsum(
@@ -129,22 +128,14 @@ def _attention(c: Context) -> Sequence[Value]:
 
 
 def _product(w: Expression, v: Expression) -> Expression:
-    return scalar.multiply(w, scalar.convert(v, w.type))
+    return w * scalar.convert(v, w.type)
 
 
 def _scores(b: Builder, o: _Operands, scale: float) -> Value:
-    root = sqrt(scale)
     kind = ElementType.FLOAT32 if o.q.type is ElementType.FLOAT16 else o.q.type
-
-    def product(*operands: Expression) -> Expression:
-        x, y = (scalar.multiply(scalar.convert(v, kind), root) for v in operands)
-        return scalar.multiply(x, y)
-
+    rooted: Function = lambda v: scalar.convert(v, kind) * sqrt(scale)  # noqa: E731
+    product: Function = lambda x, y: rooted(x) * rooted(y)  # noqa: E731
     return einsum(b, ["bgrsd", "bgtd"], "bgrst", [o.q, o.k], product, "scores")
-
-
-def _capped(x: Expression, cap: float) -> Expression:
-    return scalar.multiply(scalar.tanh(scalar.divide(x, cap)), cap)
 
 
 def _four(b: Builder, x: Value) -> Value:
@@ -218,37 +209,17 @@ def _rules(c: Context, steps: int, past: int, *, ends: bool) -> list[Rule]:
     """Return the rules ``p - left <= j <= p + right`` for the step's place ``p``, and ``j < end``."""
 
     def distance(i: Expression, j: Expression, end: Expression | None) -> Expression:
-        place = scalar.add(i, past) if end is None else scalar.subtract(scalar.add(i, end), steps)
-        return scalar.subtract(j, place)
-
-    def at_most(most: int) -> Rule:
-        return lambda i, j, end: scalar.compare(CompareOp.LE, distance(i, j, end), most)
+        return j - (i + past if end is None else i + end - steps)
 
     left, right = c.integer("left_window_size", -1), c.integer("right_window_size", -1)
     refuse_if(min(left, right) < -1, f"windows of {left} keys to the left and {right} to the right")
-    found = [at_most(0)] if c.integer("is_causal", 0) else []
-    if right >= 0:
-        found.append(at_most(right))
-    if left >= 0:
-        found.append(lambda i, j, end: scalar.compare(CompareOp.GE, distance(i, j, end), -left))
-    if ends:
-        found.append(lambda _, j, end: scalar.compare(CompareOp.LT, j, end or 0))
-    return found
-
-
-def _attended(b: Builder, weights: Value, bias: Value | None) -> Value:
-    """Return the weights, 0 in rows that are masked whole: their softmax is 0 / 0."""
-    if bias is None:
-        return weights
-    most = reduced(b, Combine.MAXIMUM, bias, [bias.rank - 1], hint="unmasked")
-    known = b.known(most)
-    if known is not None and not np.isneginf(known).any():
-        return weights
-
-    def function(m: Expression, w: Expression) -> Expression:
-        return scalar.select(scalar.compare(CompareOp.EQ, m, -np.inf), scalar.number(0, w.type), w)
-
-    return mapped(b, function, most, weights, hint="attended")
+    rules: list[tuple[bool, Rule]] = [
+        (c.flag("is_causal"), lambda i, j, end: distance(i, j, end) <= 0),
+        (right >= 0, lambda i, j, end: distance(i, j, end) <= right),
+        (left >= 0, lambda i, j, end: distance(i, j, end) >= -left),
+        (ends, lambda _, j, end: j < (end or 0)),
+    ]
+    return [rule for applies, rule in rules if applies]
 
 
 def _flex_attention(c: Context) -> Sequence[Value]:
@@ -309,22 +280,8 @@ def _rotated(c: Context, wide: Value) -> Value:
     first = sliced(wide, 3, 0, 2 if pairs else 1, half)
     second = sliced(wide, 3, 1 if pairs else half, 2 if pairs else 1, half)
     angles = [_angles(c, c.input(k)) for k in (1, 2)]
-    re = mapped(
-        b,
-        lambda x, y, p, q: scalar.subtract(scalar.multiply(p, x), scalar.multiply(q, y)),
-        first,
-        second,
-        *angles,
-        hint="real",
-    )
-    im = mapped(
-        b,
-        lambda x, y, p, q: scalar.add(scalar.multiply(q, x), scalar.multiply(p, y)),
-        first,
-        second,
-        *angles,
-        hint="imaginary",
-    )
+    re = mapped(b, lambda x, y, p, q: p * x - q * y, first, second, *angles, hint="real")
+    im = mapped(b, lambda x, y, p, q: q * x + p * y, first, second, *angles, hint="imaginary")
     if pairs:
         turned = reshaped(b, stacked(b, [re, im], 4), (*wide.shape[:3], size), "turned")
     else:
@@ -385,28 +342,19 @@ def _updated(b: Builder, state: Value, k: Value, v: Value, decay: Value | None, 
     """Return ``exp(decay) * state + k v``, of ``v`` first taken off what the state recalls."""
     if decay is not None:
         fade = unsqueezed(decay, [3])
-        state = mapped(b, lambda s, d: scalar.multiply(s, scalar.exp(d)), state, fade, hint="faded")
+        state = mapped(b, lambda s, d: s * scalar.exp(d), state, fade, hint="faded")
     if rate is not None:
         recalled = einsum(b, ["bhdm", "bhd"], "bhm", [state, k], hint="recalled")
 
-        def correction(r: Expression, x: Expression, y: Expression) -> Expression:
-            return scalar.multiply(r, scalar.subtract(x, y))
-
-        v = mapped(b, correction, rate, v, recalled, hint="correction")
-    return mapped(
-        b,
-        lambda s, x, y: scalar.add(s, scalar.multiply(x, y)),
-        state,
-        unsqueezed(k, [3]),
-        unsqueezed(v, [2]),
-        hint="state",
-    )
+        v = mapped(b, lambda r, x, y: r * (x - y), rate, v, recalled, hint="correction")
+    outer = unsqueezed(k, [3]), unsqueezed(v, [2])
+    return mapped(b, lambda s, x, y: s + x * y, state, *outer, hint="state")
 
 
 def _read(b: Builder, q: Value, state: Value, scale: float) -> Value:
     """Return ``[batch][group][repeat][size]``."""
     found = einsum(b, ["bgrd", "bgdm"], "bgrm", [q, state], hint="read")
-    return mapped(b, lambda x: scalar.multiply(x, scale), found, hint="scaled")
+    return mapped(b, scalar.multiply, found, scale, hint="scaled")
 
 
 def _causal_conv(c: Context) -> Sequence[Value]:
@@ -427,8 +375,7 @@ def _causal_conv(c: Context) -> Sequence[Value]:
 
 
 def _silu(x: Expression) -> Expression:
-    wide = scalar.convert(x, ElementType.FLOAT32)
-    return scalar.convert(scalar.multiply(wide, scalar.sigmoid(wide)), x.type)
+    return scalar.convert(silu(scalar.convert(x, ElementType.FLOAT32)), x.type)
 
 
 OPERATIONS: Table = {

@@ -10,12 +10,11 @@ import numpy as np
 from polyloom.frontends.graph.core import (
     Combine,
     Context,
-    Expression,
-    Function,
-    Operation,
+    From,
     Table,
     Value,
     Window,
+    X,
     average_pool,
     check_constant,
     first_maximum,
@@ -24,7 +23,9 @@ from polyloom.frontends.graph.core import (
     mapped,
     max_pool,
     mean,
+    norm_parts,
     only,
+    op,
     pooled,
     reduced,
     refuse_if,
@@ -81,48 +82,19 @@ def _average_pool(c: Context) -> Sequence[Value]:
     return only(average_pool(c.b, x, window, counted if c.integer("count_include_pad", 0) else None))
 
 
-def _norms(p: float) -> tuple[Function, Function]:
-    """Return what is summed and what is made of the sum in an Lp norm."""
-
-    def inner(x: Expression) -> Expression:
-        size = scalar.absolute(x)
-        return size if p == 1 else scalar.square(x) if p == 2 else scalar.power(size, p)
-
-    def outer(x: Expression) -> Expression:
-        return x if p == 1 else scalar.sqrt(x) if p == 2 else scalar.power(x, 1 / p)
-
-    return inner, outer
+def _lp_pool(c: Context, window: Window) -> Sequence[Value]:
+    each, root = norm_parts(float(c.attribute("p", 2)))
+    return only(mapped(c.b, root, pooled(c.b, c.input(), window, Combine.ADD, each, hint="sum")))
 
 
-def _lp_pool(c: Context) -> Sequence[Value]:
-    b, x = c.b, c.input()
-    inner, outer = _norms(float(c.attribute("p", 2)))
-    total = pooled(b, x, _window(c, x), Combine.ADD, inner, hint="sum")
-    return only(mapped(b, outer, total))
-
-
-def _global(combine: Combine | None) -> Operation:
-    def operation(c: Context) -> Sequence[Value]:
-        b, x = c.b, c.input()
-        over = list(range(2, x.rank))
-        return only(mean(b, x, over, hint="") if combine is None else reduced(b, combine, x, over))
-
-    return operation
-
-
-def _global_lp_pool(c: Context) -> Sequence[Value]:
-    b, x = c.b, c.input()
-    inner, outer = _norms(float(c.attribute("p", 2)))
-    total = pooled(b, x, global_window(x.shape[2:]), Combine.ADD, inner, hint="sum")
-    return only(mapped(b, outer, total))
-
+_SPACE = From(lambda c: range(2, c.input().rank))
 
 OPERATIONS: Table = {
     "MaxPool": _max_pool,
     "MaxUnpool": _max_unpool,
     "AveragePool": _average_pool,
-    "LpPool": _lp_pool,
-    "GlobalAveragePool": _global(None),
-    "GlobalMaxPool": _global(Combine.MAXIMUM),
-    "GlobalLpPool": _global_lp_pool,
+    "LpPool": lambda c: _lp_pool(c, _window(c, c.input())),
+    "GlobalAveragePool": op(mean, X, _SPACE, hint=""),
+    "GlobalMaxPool": op(reduced, Combine.MAXIMUM, X, _SPACE),
+    "GlobalLpPool": lambda c: _lp_pool(c, global_window(c.input().shape[2:])),
 }

@@ -29,6 +29,7 @@ from polyloom.frontends.graph.core import (
     split,
     squeezed,
     unsqueezed,
+    with_bias,
 )
 from polyloom.frontends.onnx.operations.elementwise import type_of
 from polyloom.frontends.onnx.operations.linear import less_zero, window_of
@@ -89,16 +90,11 @@ def _quantize(c: Context) -> Sequence[Value]:
     data, scale, zeros, blocks = _parts(c, x)
     wide = ElementType.FLOAT64 if kind is ElementType.INT32 or not x.type.is_float else ElementType.FLOAT32
 
-    def function(v: Expression, s: Expression, *z: Expression) -> Expression:
-        quotient = scalar.divide(scalar.convert(v, wide), scalar.convert(s, wide))
-        return rounded(quotient, z[0] if z else None, kind)
+    def function(v: Expression, s: Expression, z: Expression | None) -> Expression:
+        return rounded(scalar.convert(v, wide) / scalar.convert(s, wide), z, kind)
 
-    found = mapped(c.b, function, data, scale, *([] if zeros is None else [zeros]))
-    return only(_joined(c, found, x) if blocks else found)
-
-
-def _joined(c: Context, value: Value, x: Value) -> Value:
-    return reshaped(c.b, value, x.shape)
+    found = mapped(c.b, function, data, scale, zeros)
+    return only(reshaped(c.b, found, x.shape) if blocks else found)
 
 
 def _dequantize(c: Context) -> Sequence[Value]:
@@ -106,14 +102,13 @@ def _dequantize(c: Context) -> Sequence[Value]:
     data, scale, zeros, blocks = _parts(c, x)
     kind = scale.type
 
-    def function(v: Expression, s: Expression, *z: Expression) -> Expression:
+    def function(v: Expression, s: Expression, z: Expression | None) -> Expression:
         whole = scalar.convert(v, ElementType.INT32)
-        if z:
-            whole = scalar.subtract(whole, scalar.convert(z[0], ElementType.INT32))
-        return scalar.multiply(scalar.convert(whole, kind), s)
+        centred = whole if z is None else whole - scalar.convert(z, ElementType.INT32)
+        return scalar.convert(centred, kind) * s
 
-    found = mapped(c.b, function, data, scale, *([] if zeros is None else [zeros]))
-    return only(_joined(c, found, x) if blocks else found)
+    found = mapped(c.b, function, data, scale, zeros)
+    return only(reshaped(c.b, found, x.shape) if blocks else found)
 
 
 def _dynamic_quantize(c: Context) -> Sequence[Value]:
@@ -123,21 +118,14 @@ def _dynamic_quantize(c: Context) -> Sequence[Value]:
     low = reduced(b, Combine.MINIMUM, x, over, keep=False, hint="low")
     high = reduced(b, Combine.MAXIMUM, x, over, keep=False, hint="high")
 
-    def scale_of(h: Expression, m: Expression) -> Expression:
-        return scalar.divide(scalar.subtract(scalar.maximum(h, 0), scalar.minimum(m, 0)), 255)
-
-    def zero_of(m: Expression, s: Expression) -> Expression:
-        return rounded(scalar.divide(scalar.subtract(0, scalar.minimum(m, 0)), s), None, ElementType.UINT8)
-
-    scale = mapped(b, scale_of, high, low, hint="scale")
-    zero = mapped(b, zero_of, low, scale, hint="zero")
-    y = mapped(
-        b,
-        lambda v, s, z: rounded(scalar.divide(v, s), z, ElementType.UINT8),
-        x,
-        expanded(scale, x.shape),
-        expanded(zero, x.shape),
+    scale = mapped(
+        b, lambda h, m: (scalar.maximum(h, 0) - scalar.minimum(m, 0)) / 255, high, low, hint="scale"
     )
+    byte = ElementType.UINT8
+    zero = mapped(
+        b, lambda m, s: rounded((0 - scalar.minimum(m, 0)) / s, None, byte), low, scale, hint="zero"
+    )
+    y = mapped(b, lambda v, s, z: rounded(v / s, z, byte), x, scale, zero)
     return y, scale, zero
 
 
@@ -147,8 +135,7 @@ def _requantised(b: Builder, total: Value, scales: Sequence[Value], zero: Value,
     spread = [cast(b, _spread(s, total, at, 0), ElementType.FLOAT32, "scale") for s in scales]
 
     def function(t: Expression, x: Expression, w: Expression, y: Expression, z: Expression) -> Expression:
-        scale = scalar.divide(scalar.multiply(x, w), y)
-        return rounded(scalar.multiply(scalar.convert(t, ElementType.FLOAT32), scale), z, kind)
+        return rounded(scalar.convert(t, ElementType.FLOAT32) * (x * w / y), z, kind)
 
     return mapped(b, function, total, *spread, _spread(zero, total, at, 0))
 
@@ -167,10 +154,7 @@ def _qlinear_conv(c: Context) -> Sequence[Value]:
     w = less_zero(c, c.input(3), c.input(5), 0)
     window = window_of(c, x.shape[2:], w.shape[2:])
     total = convolution(b, x, w, window, c.integer("group", 1), hint="sum")
-    bias = c.optional(8)
-    if bias is not None:
-        others = [k for k in range(total.rank) if k != 1]
-        total = mapped(b, scalar.add, total, unsqueezed(bias, others), hint="biased")
+    total = with_bias(b, total, c.optional(8), hint="biased")
     return only(_requantised(b, total, [c.input(1), c.input(4), c.input(6)], c.input(7), 1))
 
 

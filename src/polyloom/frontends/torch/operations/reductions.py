@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 
 from polyloom.frontends.graph.composites import losses
 from polyloom.frontends.graph.composites.normalisation import centred
@@ -27,6 +28,7 @@ from polyloom.frontends.graph.core import (
     log_sum_exp,
     mapped,
     mean,
+    norm,
     number,
     only,
     op,
@@ -51,114 +53,63 @@ def _reduction(combine: Combine, function: Function = _same) -> Lowering:
     return op(reduced, combine, SELF, AXES, function, keep=flag("keepdim"))
 
 
-def _extreme(*, largest: bool) -> Lowering:
-    """Return ``max`` or ``min``: of all, along an axis (with positions), or of two tensors."""
-    combine = Combine.MAXIMUM if largest else Combine.MINIMUM
-
-    def lowering(c: Call) -> Sequence[Value]:
-        if c.is_tensor("other"):
-            function = scalar.maximum if largest else scalar.minimum
-            return only(mapped(c.b, function, c.operand("self", c.type), c.operand("other", c.type)))
-        x = c.input()
-        kind = x.type
-        if kind is ElementType.BOOL:
-            x = cast(c.b, x, ElementType.UINT8, "digits")
-        if not c.given("dim"):
-            return only(cast(c.b, reduced(c.b, combine, x, range(x.rank), keep=False), kind))
-        refuse_if(x.rank == 0, "an axis of a scalar")
-        at = c.axis("dim", x.rank)
-        found = reduced(c.b, combine, x, [at], keep=c.flag("keepdim"), hint="values")
-        place = arg_extreme(c.b, x, at, largest=largest, last=False, kind=ElementType.INT64)
-        return cast(c.b, found, kind), place if c.flag("keepdim") else squeezed(place, [at])
-
-    return lowering
+def _extreme(c: Call, *, largest: bool) -> Sequence[Value]:
+    """``max`` or ``min``: of all, along an axis (with positions), or of two tensors."""
+    if c.is_tensor("other"):
+        function = scalar.maximum if largest else scalar.minimum
+        return only(mapped(c.b, function, c.operand("self", c.type), c.operand("other", c.type)))
+    combine, kind = Combine.MAXIMUM if largest else Combine.MINIMUM, c.input().type
+    x = cast(c.b, c.input(), ElementType.UINT8, "digits") if kind is ElementType.BOOL else c.input()
+    if not c.given("dim"):
+        return only(cast(c.b, reduced(c.b, combine, x, range(x.rank), keep=False), kind))
+    refuse_if(x.rank == 0, "an axis of a scalar")
+    at = c.axis("dim", x.rank)
+    found = reduced(c.b, combine, x, [at], keep=c.flag("keepdim"), hint="values")
+    place = arg_extreme(c.b, x, at, largest=largest, last=False, kind=ElementType.INT64)
+    return cast(c.b, found, kind), place if c.flag("keepdim") else squeezed(place, [at])
 
 
-def _position(*, largest: bool) -> Lowering:
-    def lowering(c: Call) -> Sequence[Value]:
-        x = c.input()
-        flat = x if c.given("dim") else reshaped(c.b, x, [x.size])
-        at = c.axis("dim", flat.rank, 0)
-        place = arg_extreme(c.b, flat, at, largest=largest, last=False, kind=c.type)
-        if c.given("dim"):
-            return only(place if c.flag("keepdim") else squeezed(place, [at]))
-        one = squeezed(place, [0])
-        return only(unsqueezed(one, range(x.rank)) if c.flag("keepdim") else one)
-
-    return lowering
+def _position(c: Call, *, largest: bool) -> Sequence[Value]:
+    x = c.input()
+    flat = x if c.given("dim") else reshaped(c.b, x, [x.size])
+    at = c.axis("dim", flat.rank, 0)
+    place = arg_extreme(c.b, flat, at, largest=largest, last=False, kind=c.type)
+    if not c.flag("keepdim"):
+        return only(squeezed(place, [at]))
+    return only(place if c.given("dim") else unsqueezed(squeezed(place, [0]), range(x.rank)))
 
 
-def _amount(combine: Combine) -> Lowering:
-    """Return ``any`` (the largest of 0 and 1) or ``all`` (the smallest)."""
-
-    def lowering(c: Call) -> Sequence[Value]:
-        digits = cast(c.b, c.operand("self", ElementType.BOOL), ElementType.INT32)
-        found = reduced(
-            c.b, combine, digits, c.axes("dim", digits.rank), keep=c.flag("keepdim"), hint="digits"
-        )
-        return only(cast(c.b, found, c.type))
-
-    return lowering
+def _amount(c: Call, combine: Combine) -> Sequence[Value]:
+    """``any`` (the largest of 0 and 1) or ``all`` (the smallest)."""
+    digits = cast(c.b, c.operand("self", ElementType.BOOL), ElementType.INT32)
+    found = reduced(c.b, combine, digits, c.axes("dim", digits.rank), keep=c.flag("keepdim"), hint="digits")
+    return only(cast(c.b, found, c.type))
 
 
-def _spread(*, root: bool, with_mean: bool = False) -> Lowering:
-    """Return the variance or its root; ``correction`` (or ``unbiased``) tells what it is divided by."""
-
-    def lowering(c: Call) -> Sequence[Value]:
-        x = c.input()
-        at = c.axes("dim", x.rank)
-        correction = (
-            c.attribute("correction", 1) if "unbiased" not in c.arguments else int(c.flag("unbiased"))
-        )
-        count = 1
-        for k in at:
-            count *= x.shape[k]
-        refuse_if(
-            count <= correction or correction != int(correction),
-            f"a variance of {count} elements with the correction {correction}",
-        )
-        middle, without = centred(c.b, x, at)
-        found = variance(c.b, without, at, int(correction))
-        found = mapped(c.b, scalar.sqrt, found) if root else found
-        kept = [v if c.flag("keepdim") else squeezed(v, at) for v in (found, middle)]
-        return kept if with_mean else kept[:1]
-
-    return lowering
-
-
-def _norm(c: Call) -> Sequence[Value]:
-    """A norm of vectors: of a positive order, or infinity."""
-    x = c.operand("self", c.type)
-    order = c.number("ord" if "ord" in c.arguments else "p", 2)
+def _spread(c: Call, *, root: bool, with_mean: bool = False) -> Sequence[Value]:
+    """The variance or its root; ``correction`` (or ``unbiased``) tells what it is divided by."""
+    x = c.input()
     at = c.axes("dim", x.rank)
-    keep = c.flag("keepdim")
-    if order in (float("inf"), float("-inf")):
-        combine = Combine.MAXIMUM if order > 0 else Combine.MINIMUM
-        return only(reduced(c.b, combine, x, at, scalar.absolute, keep=keep))
-    each, root = _norm_parts(order)
-    if order == 1:
-        return only(reduced(c.b, Combine.ADD, x, at, each, keep=keep))
-    total = reduced(c.b, Combine.ADD, x, at, each, keep=keep, hint="powers")
-    return only(mapped(c.b, root, total))
+    correction = c.attribute("correction", 1) if "unbiased" not in c.arguments else int(c.flag("unbiased"))
+    count = prod(x.shape[k] for k in at)
+    refuse_if(
+        count <= correction or correction != int(correction),
+        f"a variance of {count} elements with the correction {correction}",
+    )
+    middle, without = centred(c.b, x, at)
+    found = variance(c.b, without, at, int(correction))
+    found = mapped(c.b, scalar.sqrt, found) if root else found
+    kept = [v if c.flag("keepdim") else squeezed(v, at) for v in (found, middle)]
+    return kept if with_mean else kept[:1]
 
 
-def _norm_parts(order: float) -> tuple[Function, Function]:
-    """Return what a norm adds up of each element, and what it makes of the sum. Raises ``Refused``."""
-    if order == 1:
-        return scalar.absolute, _same
-    if order == 2:
-        return scalar.square, scalar.sqrt
-    refuse_if(not 0 < order < float("inf"), f"the norm of order {order}")
-    power = lambda v: scalar.power(scalar.absolute(v), order)  # noqa: E731
-    return power, lambda v: scalar.power(v, 1 / order)
+def _order(c: Call) -> float:
+    return c.number("ord" if "ord" in c.arguments else "p", 2)
 
 
-def _cumulative(function: Callable[[Builder, Value, int], Value]) -> Lowering:
-    def lowering(c: Call) -> Sequence[Value]:
-        x = c.operand("self", c.type)
-        return only(x if x.rank == 0 else function(c.b, x, c.axis("dim", x.rank)))
-
-    return lowering
+def _cumulative(c: Call, function: Callable[[Builder, Value, int], Value]) -> Sequence[Value]:
+    x = c.operand("self", c.type)
+    return only(x if x.rank == 0 else function(c.b, x, c.axis("dim", x.rank)))
 
 
 def _cumulative_extreme(*, largest: bool) -> Lowering:
@@ -186,17 +137,9 @@ def _count(c: Call) -> Sequence[Value]:
 
 def _distances(c: Call) -> Sequence[Value]:
     """``cdist``: the norm of the difference of each row of one and each row of the other."""
-    left, right, order = (
-        unsqueezed(c.input("x1"), [-1 + c.input("x1").rank]),
-        c.input("x2"),
-        c.number("p", 2),
-    )
-    right = unsqueezed(right, [right.rank - 2])
-    each, root = _norm_parts(order)
-    wide = broadcast([left, right])
-    last = wide[0].rank - 1
-    total = reduced(c.b, Combine.ADD, wide, [last], lambda x, y: each(x - y), keep=False, hint="powers")
-    return only(mapped(c.b, root, total))
+    left, right = c.input("x1"), c.input("x2")
+    wide = broadcast([unsqueezed(left, [left.rank - 1]), unsqueezed(right, [right.rank - 2])])
+    return only(norm(c.b, wide, [left.rank], c.number("p", 2), scalar.subtract, keep=False))
 
 
 OPERATIONS = operations(
@@ -205,29 +148,27 @@ OPERATIONS = operations(
         "prod": _reduction(Combine.MULTIPLY),
         "amax": _reduction(Combine.MAXIMUM),
         "amin": _reduction(Combine.MINIMUM),
-        "max": _extreme(largest=True),
-        "min": _extreme(largest=False),
-        "argmax": _position(largest=True),
-        "argmin": _position(largest=False),
-        "any": _amount(Combine.MAXIMUM),
-        "all": _amount(Combine.MINIMUM),
+        "max": partial(_extreme, largest=True),
+        "min": partial(_extreme, largest=False),
+        "argmax": partial(_position, largest=True),
+        "argmin": partial(_position, largest=False),
+        "any": partial(_amount, combine=Combine.MAXIMUM),
+        "all": partial(_amount, combine=Combine.MINIMUM),
         "mean": op(mean, SELF, AXES, keep=flag("keepdim")),
-        "var": _spread(root=False),
-        "std": _spread(root=True),
-        "var_mean": _spread(root=False, with_mean=True),
-        "linalg_vector_norm": _norm,
-        "norm": _norm,
+        "var": partial(_spread, root=False),
+        "std": partial(_spread, root=True),
+        "var_mean": partial(_spread, root=False, with_mean=True),
+        **dict.fromkeys(("linalg_vector_norm", "norm"), op(norm, SELF, AXES, From(_order), keep=KEEP)),
         "logsumexp": op(log_sum_exp, SELF, AXES, keep=KEEP),
-        "cumsum": _cumulative(cumulative),
-        "cumprod": _cumulative(partial(cumulative, combine=Combine.MULTIPLY)),
-        "logcumsumexp": _cumulative(cumulative_log_sum),
+        "cumsum": partial(_cumulative, function=cumulative),
+        "cumprod": partial(_cumulative, function=partial(cumulative, combine=Combine.MULTIPLY)),
+        "logcumsumexp": partial(_cumulative, function=cumulative_log_sum),
         "cummax": _cumulative_extreme(largest=True),
         "cummin": _cumulative_extreme(largest=False),
         "aminmax": _both_extremes,
         "count_nonzero": _count,
-        "std_mean": _spread(root=True, with_mean=True),
-        "cdist": _distances,
-        "_cdist_forward": _distances,
+        "std_mean": partial(_spread, root=True, with_mean=True),
+        **dict.fromkeys(("cdist", "_cdist_forward"), _distances),
         "mse_loss": _loss(losses.squared),
         "l1_loss": _loss(losses.distance),
         "smooth_l1_loss": _loss(losses.smooth_distance, number("beta", 1)),
