@@ -33,7 +33,7 @@ def resnet() -> Path:
 def made_up(model: Imported) -> dict[str, Any]:
     generator = np.random.default_rng(0)
     tensors = (model.program.tensor(name) for name in model.arguments)
-    return {t.name: generator.standard_normal(t.shape).astype(t.type.dtype) for t in tensors}
+    return {t.name: generator.standard_normal(t.extents).astype(t.type.dtype) for t in tensors}
 
 
 def ours(model: Imported, inputs: dict[str, Any], device: str | None) -> Callable[[], dict[str, Any]]:

@@ -14,7 +14,8 @@ from random import Random
 import islpy as isl
 
 from polyloom.diagnostics import Source
-from polyloom.ir.program import Program, Statement, Tensor
+from polyloom.ir.host import Buffer
+from polyloom.ir.program import Program, Statement
 from polyloom.ir.relations import access_relation, instance_set
 from polyloom.wafer.mapping.grid import Grid, Side
 from polyloom.wafer.mapping.mapping import Mapping
@@ -43,7 +44,7 @@ def _place(
     random: Random, program: Program, statement: Statement, before: dict[str, isl.Map], grid: Grid
 ) -> isl.Map:
     for access in statement.reads:
-        producer = program.definition(access.tensor)
+        producer = program.definition(access.buffer)
         if producer is not None and random.random() < 0.7:
             written = access_relation(producer, producer.write).reverse().apply_range(before[producer.name])
             follow = access_relation(statement, access).apply_range(written.lexmax())
@@ -90,20 +91,20 @@ def _ports(random: Random, program: Program, placed: Mapping, like: Mapping) -> 
 
 def _triggers(random: Random, program: Program, like: Mapping) -> Iterator[str]:
     """Store the streams of a statement now and then, in place of driving it."""
-    moving = [s.name for s in program.statements if {a.tensor for a in s.reads} & like.inputs.keys()]
+    moving = [s.name for s in program.statements if {a.buffer for a in s.reads} & like.inputs.keys()]
     waiting = [name for name in moving if random.random() < 0.25]
     if waiting:
         yield f"trigger: {', '.join(f'{name} = none' for name in waiting)}"
 
 
-def _with_order(random: Random, tensor: Tensor, lines: isl.Map) -> str:
+def _with_order(random: Random, tensor: Buffer, lines: isl.Map) -> str:
     """Give the elements an order: interchanged, reversed, flat."""
     if lines.is_empty():
         return ""
-    names = [f"i{k}" for k in range(len(tensor.shape))]
+    names = [f"i{k}" for k in range(len(tensor.extents))]
     terms = [
         (f"{n - 1} - {i}" if random.random() < 0.2 else i, n)
-        for i, n in zip(names, tensor.shape, strict=True)
+        for i, n in zip(names, tensor.extents, strict=True)
     ]
     if random.random() < 0.4:
         random.shuffle(terms)

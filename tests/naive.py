@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from polyloom.ir.expressions import Binary, Compare, Constant, Convert, Iterator, Read, Select, Unary
-from polyloom.ir.program import Affine, Program, Statement
+from polyloom.ir.host import Index
+from polyloom.ir.program import Program, Statement
 
 Scalar = Any
 
@@ -19,9 +20,9 @@ def naive(program: Program, inputs: Mapping[str, Any]) -> dict[str, Any]:
     arrays = dict(inputs)
     with np.errstate(all="ignore"):
         for statement in program.statements:
-            target = program.tensor(statement.write.tensor)
-            arrays[target.name] = _run(statement, target.shape, target.type.value, arrays)
-    return {s.write.tensor: arrays[s.write.tensor] for s in program.statements}
+            target = program.tensor(statement.write.buffer)
+            arrays[target.name] = _run(statement, target.extents, target.type.value, arrays)
+    return {s.write.buffer: arrays[s.write.buffer] for s in program.statements}
 
 
 def _run(statement: Statement, shape: tuple[int, ...], kind: str, arrays: Mapping[str, Any]) -> Any:
@@ -29,9 +30,9 @@ def _run(statement: Statement, shape: tuple[int, ...], kind: str, arrays: Mappin
     out[...] = _start(statement.reduction.value, kind)
     for point in itertools.product(*map(range, statement.domain)):
         if all(_at(g, point) >= 0 for g in statement.guard):
-            reads = [arrays[a.tensor][tuple(_at(i, point) for i in a.indices)] for a in statement.reads]
+            reads = [arrays[a.buffer][tuple(_at(i, point) for i in a.affine)] for a in statement.reads]
             term = _value(statement.expression, reads, point)
-            place = tuple(_at(i, point) for i in statement.write.indices)
+            place = tuple(_at(i, point) for i in statement.write.affine)
             if statement.reduction.value == "++":
                 out[place] = term
             else:
@@ -46,7 +47,7 @@ def _start(reduction: str, kind: str) -> float | int:
     return {"++": 0, "+": 0, "*": 1, "max": -math.inf, "min": math.inf}[reduction]
 
 
-def _at(affine: Affine, point: tuple[int, ...]) -> int:
+def _at(affine: Index, point: tuple[int, ...]) -> int:
     return affine.constant + sum(c * p for c, p in zip(affine.coefficients, point, strict=True))
 
 

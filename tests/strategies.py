@@ -25,7 +25,8 @@ from polyloom.ir.expressions import (
     Unary,
     UnaryOp,
 )
-from polyloom.ir.program import Access, Affine, Combine, Program, Statement, Tensor
+from polyloom.ir.host import Buffer, Index, View
+from polyloom.ir.program import Combine, Program, Statement
 from polyloom.ir.types import ElementType
 
 TYPES = (ElementType.FLOAT16, ElementType.FLOAT32, ElementType.INT16, ElementType.INT32)
@@ -35,38 +36,38 @@ EXACT_UNARY = (UnaryOp.NEGATE, UnaryOp.ABS, UnaryOp.FLOOR, UnaryOp.CEIL, UnaryOp
 ARITHMETIC = (BinaryOp.ADD, BinaryOp.SUBTRACT, BinaryOp.MULTIPLY, BinaryOp.DIVIDE)
 
 
-def affines(domain: Sequence[int]) -> st.SearchStrategy[Affine]:
+def affines(domain: Sequence[int]) -> st.SearchStrategy[Index]:
     """Affine functions whose least value on the domain is 0 to 2."""
     coefficients = st.tuples(*[st.sampled_from([0, 0, 1, 1, 2, 3, -1, -2]) for _ in domain])
     return st.builds(lambda c, extra: _shifted(c, domain, extra), coefficients, st.integers(0, 2))
 
 
-def _shifted(coefficients: tuple[int, ...], domain: Sequence[int], extra: int) -> Affine:
+def _shifted(coefficients: tuple[int, ...], domain: Sequence[int], extra: int) -> Index:
     least = sum(min(0, c * (n - 1)) for c, n in zip(coefficients, domain, strict=True))
-    return Affine(coefficients, extra - least)
+    return Index.of(coefficients, extra - least)
 
 
-def extent(index: Affine, domain: Sequence[int]) -> int:
+def extent(index: Index, domain: Sequence[int]) -> int:
     return (
         index.constant + 1 + sum(max(0, c * (n - 1)) for c, n in zip(index.coefficients, domain, strict=True))
     )
 
 
 @st.composite
-def accesses(draw: Any, name: str, kind: ElementType, domain: Sequence[int]) -> tuple[Access, Tensor]:
+def accesses(draw: Any, name: str, kind: ElementType, domain: Sequence[int]) -> tuple[View, Buffer]:
     indices = draw(st.lists(affines(domain), max_size=3).map(tuple))
     shape = tuple(extent(i, domain) + draw(st.integers(0, 1)) for i in indices)
-    return Access(name, indices), Tensor(name, kind, shape)
+    return View(name, indices), Buffer.of(name, kind, shape)
 
 
 @st.composite
-def writes(draw: Any, name: str, kind: ElementType, domain: Sequence[int]) -> tuple[Access, Tensor, Combine]:
+def writes(draw: Any, name: str, kind: ElementType, domain: Sequence[int]) -> tuple[View, Buffer, Combine]:
     if draw(st.booleans()):
         access, tensor = draw(accesses(name, kind, domain))
         return access, tensor, draw(st.sampled_from(REDUCTIONS))
     order = draw(st.permutations(range(len(domain))))
-    units = tuple(Affine(tuple(int(j == k) for j in range(len(domain)))) for k in order)
-    return Access(name, units), Tensor(name, kind, tuple(domain[k] for k in order)), Combine.CONCATENATE
+    units = tuple(Index.unit(k, len(domain)) for k in order)
+    return View(name, units), Buffer.of(name, kind, tuple(domain[k] for k in order)), Combine.CONCATENATE
 
 
 def literals(kind: ElementType) -> st.SearchStrategy[Constant]:
@@ -131,7 +132,7 @@ def _renumbered(expression: Any, order: dict[int, int]) -> Any:
 
 
 @st.composite
-def statements(draw: Any, name: str, output: str, guarded: bool) -> tuple[Statement, list[Tensor], Tensor]:
+def statements(draw: Any, name: str, output: str, guarded: bool) -> tuple[Statement, list[Buffer], Buffer]:
     domain = tuple(draw(st.lists(st.integers(1, 4), max_size=4)))
     kind = draw(st.sampled_from(TYPES))
     read_types = draw(st.lists(st.sampled_from([kind, kind, *TYPES]), max_size=3))
@@ -154,9 +155,9 @@ def statements(draw: Any, name: str, output: str, guarded: bool) -> tuple[Statem
     return statement, [t for _, t in used], target
 
 
-def _guards(domain: Sequence[int]) -> st.SearchStrategy[Affine]:
+def _guards(domain: Sequence[int]) -> st.SearchStrategy[Index]:
     coefficients = st.tuples(*[st.integers(-1, 1) for _ in domain])
-    return st.builds(Affine, coefficients, st.integers(-1, 3))
+    return st.builds(Index.of, coefficients, st.integers(-1, 3))
 
 
 @st.composite
@@ -168,19 +169,19 @@ def programs(draw: Any, guarded: bool = False, largest: int = 3) -> Program:
     body = [s for s, _, _ in made]
     if len(made) > 1 and draw(st.booleans()):
         body.append(_difference(targets[0]))
-        targets.append(Tensor("d", targets[0].type, targets[0].shape))
+        targets.append(Buffer.of("d", targets[0].type, targets[0].extents))
     internal = targets[0].name if len(body) > len(made) and draw(st.booleans()) else None
     outputs = [t for t in targets if t.name != internal]
     tensors = (*inputs, *outputs, *(t for t in targets if t.name == internal))
     return Program("P", tensors, tuple(t.name for t in inputs), tuple(t.name for t in outputs), tuple(body))
 
 
-def _difference(of: Tensor) -> Statement:
-    rank = len(of.shape)
-    units = tuple(Affine(tuple(int(j == k) for j in range(rank))) for k in range(rank))
+def _difference(of: Buffer) -> Statement:
+    rank = len(of.extents)
+    units = tuple(Index.unit(k, rank) for k in range(rank))
     twice = Binary(BinaryOp.SUBTRACT, Read(0, of.type), Constant(2, of.type))
     names = tuple("pqrs"[:rank])
-    return Statement("D", names, of.shape, (Access(of.name, units),), Access("d", units), twice)
+    return Statement("D", names, of.extents, (View(of.name, units),), View("d", units), twice)
 
 
 def data(program: Program, seed: int, integers: bool = False) -> dict[str, Any]:
@@ -189,11 +190,11 @@ def data(program: Program, seed: int, integers: bool = False) -> dict[str, Any]:
     return {name: _data(program.tensor(name), generator, integers) for name in program.inputs}
 
 
-def _data(tensor: Tensor, generator: np.random.Generator, integers: bool) -> Any:
+def _data(tensor: Buffer, generator: np.random.Generator, integers: bool) -> Any:
     if tensor.type.is_float and not integers:
-        return np.asarray(generator.normal(0, 2, tensor.shape)).astype(tensor.type.value)
+        return np.asarray(generator.normal(0, 2, tensor.extents)).astype(tensor.type.value)
     limit = 100 if tensor.type.is_float else int(np.iinfo(tensor.type.value).max)
-    values = generator.integers(-limit, limit, tensor.shape) // generator.choice([1, 50, 5000])
+    values = generator.integers(-limit, limit, tensor.extents) // generator.choice([1, 50, 5000])
     return np.asarray(values).astype(tensor.type.value)
 
 
@@ -265,7 +266,7 @@ MODULES = st.builds(
 def as_float64(program: Program, inputs: dict[str, Any]) -> tuple[Program, dict[str, Any]]:
     """Return the program and its inputs with every float as float64, literals rounded as before."""
     wide = ElementType.FLOAT64
-    tensors = tuple(Tensor(t.name, wide if t.type.is_float else t.type, t.shape) for t in program.tensors)
+    tensors = tuple(replace(t, type=wide if t.type.is_float else t.type) for t in program.tensors)
     body = tuple(replace(s, expression=_widened(s.expression)) for s in program.statements)
     arrays = {n: a.astype(np.float64) if a.dtype.kind == "f" else a for n, a in inputs.items()}
     return Program(program.name, tensors, program.inputs, program.outputs, body), arrays

@@ -169,12 +169,12 @@ class Function:
         """What it takes, by name, in order: names, types and shapes. Weights are not among them."""
         model = self.model
         if model is not None:
-            shapes = {name: model.program.tensor(name).shape for name in model.arguments}
+            shapes = {name: model.program.tensor(name).extents for name in model.arguments}
             found = [(model.names.get(n, n), kind, shapes[n]) for n, kind in model.arguments.items()]
             return {name: Argument(name, kind.value, shape) for name, kind, shape in found}
         if isinstance(self.loaded, Loaded):
             tensors = map(self.loaded.program.tensor, self.loaded.program.inputs)
-            return {t.name: Argument(t.name, t.type.value, t.shape) for t in tensors}
+            return {t.name: Argument(t.name, t.type.value, t.extents) for t in tensors}
         return self._arguments(self._signature.arguments)
 
     @cached_property
@@ -185,7 +185,7 @@ class Function:
             return {n: Argument(n, v.type.value, v.shape) for n, v in model.results.items()}
         if isinstance(self.loaded, Loaded):
             tensors = map(self.loaded.program.tensor, self.loaded.program.outputs)
-            return {t.name: Argument(t.name, t.type.value, t.shape) for t in tensors}
+            return {t.name: Argument(t.name, t.type.value, t.extents) for t in tensors}
         signature = self._signature
         written = [b.name for b in signature.program.buffers if b.role in (Role.OUTPUT, Role.UPDATED)]
         named = [n for n in signature.arguments if n in written]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from naive import naive
-from polyloom.ir import Access, Affine, Combine, ElementType, Program, Statement, Tensor, evaluate, verify
+from polyloom.ir import Buffer, Combine, ElementType, Index, Program, Statement, View, evaluate, verify
 from polyloom.ir.expressions import Binary, BinaryOp, Constant, Expression, Iterator, Read
 from strategies import data
 
@@ -15,26 +15,26 @@ READ = Read(0, F32)
 
 
 def program(
-    read: Affine,
-    write: Affine,
+    read: Index,
+    write: Index,
     reduction: Combine,
-    guard: list[Affine],
+    guard: list[Index],
     expression: Expression = READ,
 ) -> Program:
     domain = (6, 4)
-    access = Access("x", (read,))
+    access = View("x", (read,))
     statement = Statement(
-        "S", ("i", "j"), domain, (access,), Access("y", (write,)), expression, reduction, tuple(guard)
+        "S", ("i", "j"), domain, (access,), View("y", (write,)), expression, reduction, tuple(guard)
     )
-    tensors = (Tensor("x", F32, (8,)), Tensor("y", F32, (6,)))
+    tensors = (Buffer.of("x", F32, (8,)), Buffer.of("y", F32, (6,)))
     return Program("S", tensors, ("x",), ("y",), (statement,))
 
 
-ROW, COLUMN = Affine((1, 0)), Affine((0, 1))
-BELOW = Affine((1, -1))
+ROW, COLUMN = Index.of((1, 0)), Index.of((0, 1))
+BELOW = Index.of((1, -1))
 """j <= i."""
-SHIFTED = Affine((1, -1), -2)
-INSIDE = [SHIFTED, Affine((-1, 1), 9)]
+SHIFTED = Index.of((1, -1), -2)
+INSIDE = [SHIFTED, Index.of((-1, 1), 9)]
 
 
 @pytest.mark.parametrize("reduction", [Combine.ADD, Combine.MULTIPLY, Combine.MAXIMUM, Combine.MINIMUM])
@@ -45,12 +45,12 @@ INSIDE = [SHIFTED, Affine((-1, 1), 9)]
         (ROW, COLUMN, [BELOW]),
         (SHIFTED, ROW, INSIDE),
         (COLUMN, SHIFTED, [SHIFTED]),
-        (ROW, COLUMN, [Affine((-1, 0), 4), Affine((1, 0), -3)]),
-        (ROW, ROW, [Affine((0, 0), -1)]),
-        (Affine((2, 0)), Affine((-1, 0), 3), [Affine((-1, 0), 3)]),
+        (ROW, COLUMN, [Index.of((-1, 0), 4), Index.of((1, 0), -3)]),
+        (ROW, ROW, [Index.of((0, 0), -1)]),
+        (Index.of((2, 0)), Index.of((-1, 0), 3), [Index.of((-1, 0), 3)]),
     ],
 )
-def test_guarded_reductions(reduction: Combine, read: Affine, write: Affine, guard: list[Affine]) -> None:
+def test_guarded_reductions(reduction: Combine, read: Index, write: Index, guard: list[Index]) -> None:
     made = program(read, write, reduction, guard)
     verify(made)
     inputs = data(made, 7)
@@ -58,7 +58,7 @@ def test_guarded_reductions(reduction: Combine, read: Affine, write: Affine, gua
 
 
 def test_guarded_assignment_leaves_other_elements_zero() -> None:
-    made = program(COLUMN, ROW, Combine.CONCATENATE, [Affine((0, -1), 0), Affine((1, 0), -2)])
+    made = program(COLUMN, ROW, Combine.CONCATENATE, [Index.of((0, -1), 0), Index.of((1, 0), -2)])
     inputs = data(made, 8)
     y = evaluate(made, inputs)["y"]
     assert np.array_equal(y, naive(made, inputs)["y"])

@@ -13,7 +13,7 @@ from naive import naive
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.syntax.parse import parse
-from polyloom.ir import Access, Affine, Combine, ElementType, Program, Statement, Tensor, evaluate
+from polyloom.ir import Buffer, Combine, ElementType, Index, Program, Statement, View, evaluate
 from polyloom.ir.expressions import BinaryOp, Read, UnaryOp
 from polyloom.ir.scalar_functions.function import BinaryFunction
 from strategies import data
@@ -36,11 +36,11 @@ TEXTS = [
 
 def triangle() -> Program:
     f32 = ElementType.FLOAT32
-    read, write = Access("x", (Affine((0, 1)),)), Access("y", (Affine((1, 0)),))
+    read, write = View("x", (Index.of((0, 1)),)), View("y", (Index.of((1, 0)),))
     statement = Statement(
-        "S", ("i", "j"), (5, 5), (read,), write, Read(0, f32), Combine.ADD, (Affine((1, -1)),)
+        "S", ("i", "j"), (5, 5), (read,), write, Read(0, f32), Combine.ADD, (Index.of((1, -1)),)
     )
-    return Program("S", (Tensor("x", f32, (5,)), Tensor("y", f32, (5,))), ("x",), ("y",), (statement,))
+    return Program("S", (Buffer.of("x", f32, (5,)), Buffer.of("y", f32, (5,))), ("x",), ("y",), (statement,))
 
 
 PROGRAMS = [*(lower(parse(Source("mutant", t))) for t in TEXTS), triangle()]

@@ -65,7 +65,7 @@ def _map(
 
 def _ports(random: Random, program: Program, tensor: str, grid: Grid, sides: list[Side]) -> str:
     """Let the elements pass one port, or spread over some of one side."""
-    shape = program.tensor(tensor).shape
+    shape = program.tensor(tensor).extents
     side = random.choice(sides)
     last = grid.positions(side) - 1
     first = random.randint(0, last)

@@ -17,7 +17,8 @@ from layers import ITERATORS
 
 from polyloom.frontends.lair.from_program import from_program
 from polyloom.ir.expressions import Binary, BinaryOp, Read
-from polyloom.ir.program import Access, Affine, Combine, Program, Statement, Tensor
+from polyloom.ir.host import Buffer, Index, View
+from polyloom.ir.program import Combine, Program, Statement
 from polyloom.ir.relations import access_relation, element_set, instance_set
 from polyloom.ir.types import ElementType
 from polyloom.wafer.mapping.grid import Grid, Side
@@ -78,35 +79,35 @@ def _program(random: Random) -> Program:
 
 
 def _as_program(
-    random: Random, statements: Sequence[Statement], inputs: Sequence[Tensor], written: Sequence[Tensor]
+    random: Random, statements: Sequence[Statement], inputs: Sequence[Buffer], written: Sequence[Buffer]
 ) -> Program:
-    read = {a.tensor for s in statements for a in s.reads}
+    read = {a.buffer for s in statements for a in s.reads}
     outputs = [t.name for t in written if t.name not in read or random.random() < 0.3]
     tensors = (*inputs, *written)
     return Program("P", tensors, tuple(t.name for t in inputs), tuple(outputs), tuple(statements))
 
 
-def _infinite(statement: Statement, output: Tensor) -> bool:
+def _infinite(statement: Statement, output: Buffer) -> bool:
     return layers._may_be_infinite(statement, output)
 
 
 def _reader(
-    random: Random, number: int, readable: Sequence[Tensor], known: Sequence[Tensor]
-) -> tuple[Statement, list[Tensor], Tensor]:
+    random: Random, number: int, readable: Sequence[Buffer], known: Sequence[Buffer]
+) -> tuple[Statement, list[Buffer], Buffer]:
     """A statement that reads a result, perhaps a second one or an input again, perhaps something new."""
     main = readable[-1] if random.random() < 0.6 else random.choice(readable)
-    domain = [*main.shape]
+    domain = [*main.extents]
     if not domain or (len(domain) < 3 and random.random() < 0.4):
         domain.append(random.randint(2, 4))
     order = random.sample(range(len(domain)), len(domain))
     shape = tuple(domain[k] for k in order)
-    place = [order.index(k) for k in range(len(main.shape))]
-    reads = [Access(main.name, tuple(_shifted(random, shape, k) for k in place))]
+    place = [order.index(k) for k in range(len(main.extents))]
+    reads = [View(main.name, tuple(_shifted(random, shape, k) for k in place))]
     fitting = [t for t in (*readable, *known) if t.name != main.name and t.type is main.type]
     if fitting and random.random() < 0.5:
         again = _read_of(random, random.choice(fitting), shape)
         reads += [again] if again else []
-    others: list[Tensor] = []
+    others: list[Buffer] = []
     if len(reads) == 1 or random.random() < 0.3:
         access, tensor = layers._access(random, f"b{number}", main.type, shape)
         reads.append(access)
@@ -118,26 +119,26 @@ def _reader(
     return Statement(f"P_{name}", names, shape, tuple(reads), write, expression, reduction), others, target
 
 
-def _shifted(random: Random, shape: Sequence[int], k: int) -> Affine:
+def _shifted(random: Random, shape: Sequence[int], k: int) -> Index:
     """The iterator k, sometimes backwards."""
     if random.random() < 0.1:
-        return Affine(tuple(-int(j == k) for j in range(len(shape))), shape[k] - 1)
+        return Index.of(tuple(-int(j == k) for j in range(len(shape))), shape[k] - 1)
     return layers._unit(len(shape), k)
 
 
-def _read_of(random: Random, tensor: Tensor, shape: Sequence[int]) -> Access | None:
+def _read_of(random: Random, tensor: Buffer, shape: Sequence[int]) -> View | None:
     """An access of a given tensor in bounds: an iterator that fits, else a constant."""
     indices = []
-    for extent in tensor.shape:
+    for extent in tensor.extents:
         fits = [k for k, n in enumerate(shape) if n <= extent]
         if fits and random.random() < 0.9:
             k = random.choice(fits)
             slack = extent - shape[k]
             unit = layers._unit(len(shape), k)
-            indices.append(Affine(unit.coefficients, random.randint(0, slack)))
+            indices.append(Index.of(unit.coefficients, random.randint(0, slack)))
         else:
-            indices.append(Affine((0,) * len(shape), random.randrange(extent)))
-    return Access(tensor.name, tuple(indices))
+            indices.append(Index.of((0,) * len(shape), random.randrange(extent)))
+    return View(tensor.name, tuple(indices))
 
 
 # Placement and state.
@@ -146,7 +147,7 @@ def _read_of(random: Random, tensor: Tensor, shape: Sequence[int]) -> Access | N
 def _placements(random: Random, program: Program, inner: tuple[int, int]) -> dict[str, isl.Map]:
     placed: dict[str, isl.Map] = {}
     for statement in program.statements:
-        source = program.definition(statement.reads[0].tensor)
+        source = program.definition(statement.reads[0].buffer)
         if source is not None and random.random() < 0.6:
             placed[statement.name] = _following(program, statement, source, placed[source.name])
         else:
@@ -158,7 +159,7 @@ def _following(program: Program, statement: Statement, source: Statement, placed
     """Place a statement where the first tensor that it reads is."""
     written = placed.reverse().apply_range(access_relation(source, source.write))
     owners = written.reverse().lexmax()
-    tensor = program.tensor(source.write.tensor)
+    tensor = program.tensor(source.write.buffer)
     missing = element_set(tensor).subtract(owners.domain())
     owners = owners.union(isl.Map.from_domain_and_range(missing, written.domain().lexmax()))
     followed = access_relation(statement, statement.reads[0]).intersect_domain(instance_set(statement))
@@ -173,17 +174,17 @@ def _with_state(
     if chosen is None:
         return program, placed, None
     old, where = chosen
-    rank = len(old.shape)
+    rank = len(old.extents)
     units = tuple(layers._unit(rank, k) for k in range(rank))
     internal = [t for t in program.tensors if t.name not in program.inputs and t.type is old.type]
-    other = _read_of(random, random.choice(internal), old.shape)
+    other = _read_of(random, random.choice(internal), old.extents)
     assert other is not None
-    reads = (Access(old.name, units), other)
+    reads = (View(old.name, units), other)
     expression = Binary(BinaryOp.SUBTRACT, Read(0, old.type), Read(1, old.type))
     names = tuple(ITERATORS[:rank])
-    write = Access("next", units)
-    update = Statement("P_next", names, old.shape, reads, write, expression, Combine.CONCATENATE)
-    tensors = (*program.tensors, Tensor("next", old.type, old.shape))
+    write = View("next", units)
+    update = Statement("P_next", names, old.extents, reads, write, expression, Combine.CONCATENATE)
+    tensors = (*program.tensors, Buffer.of("next", old.type, old.extents))
     outputs = (*program.outputs, "next")
     statements = (*program.statements, update)
     instances = access_relation(update, update.write).intersect_domain(instance_set(update))
@@ -195,13 +196,13 @@ def _with_state(
     )
 
 
-def _state_of(random: Random, program: Program, placed: dict[str, isl.Map]) -> tuple[Tensor, isl.Map] | None:
+def _state_of(random: Random, program: Program, placed: dict[str, isl.Map]) -> tuple[Buffer, isl.Map] | None:
     """Choose an integer input of which each element is read on one PE only, and say where it lies."""
     if random.random() < 0.3:
         return None
     found = []
     for tensor in (program.tensor(name) for name in program.inputs):
-        if tensor.type not in INTEGERS or not tensor.shape or len(tensor.shape) > len(ITERATORS):
+        if tensor.type not in INTEGERS or not tensor.extents or len(tensor.extents) > len(ITERATORS):
             continue
         where = _read_where(program, placed, tensor)
         if where.is_single_valued():
@@ -212,13 +213,13 @@ def _state_of(random: Random, program: Program, placed: dict[str, isl.Map]) -> t
     return random.choice(found) if found else None
 
 
-def _read_where(program: Program, placed: dict[str, isl.Map], tensor: Tensor) -> isl.Map:
+def _read_where(program: Program, placed: dict[str, isl.Map], tensor: Buffer) -> isl.Map:
     """Return ``{ W[i] -> PE[x, y] }``."""
     relations = [
         access_relation(s, a).intersect_domain(instance_set(s)).reverse().apply_range(placed[s.name])
         for s in program.statements
         for a in s.reads
-        if a.tensor == tensor.name
+        if a.buffer == tensor.name
     ]
     result = relations[0]
     for relation in relations[1:]:

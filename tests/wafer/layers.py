@@ -28,7 +28,8 @@ from polyloom.ir.expressions import (
     Unary,
     UnaryOp,
 )
-from polyloom.ir.program import Access, Affine, Combine, Program, Statement, Tensor
+from polyloom.ir.host import Buffer, Index, View
+from polyloom.ir.program import Combine, Program, Statement
 from polyloom.ir.relations import access_relation, element_set, instance_set
 from polyloom.ir.types import ElementType
 
@@ -88,13 +89,13 @@ def _is_exact(program: Program) -> bool:
     return not halves or largest_result(program, 1) < EXACT
 
 
-def _two_statements(random: Random, first: Statement, tensors: list[Tensor], y: Tensor) -> Program:
+def _two_statements(random: Random, first: Statement, tensors: list[Buffer], y: Buffer) -> Program:
     second, others, z = _reader(random, first, y, tensors)
     kept = random.random() < 0.5
     named = {t.name: t for t in (*tensors, *others) if t.name != "y"}
     outputs = (y, z) if kept else (z,)
     inner = () if kept else (y,)
-    first, second = (_renamed(s, f"P_{s.write.tensor}") for s in (first, second))
+    first, second = (_renamed(s, f"P_{s.write.buffer}") for s in (first, second))
     return Program(
         "P",
         (*named.values(), *outputs, *inner),
@@ -108,7 +109,7 @@ def _renamed(s: Statement, name: str) -> Statement:
     return Statement(name, s.iterators, s.domain, s.reads, s.write, s.expression, s.reduction)
 
 
-def _may_be_infinite(statement: Statement, output: Tensor) -> bool:
+def _may_be_infinite(statement: Statement, output: Buffer) -> bool:
     """Whether elements that no instance writes hold an infinity: data are finite, so nothing reads them."""
     if statement.reduction not in (Combine.MAXIMUM, Combine.MINIMUM):
         return False
@@ -118,7 +119,7 @@ def _may_be_infinite(statement: Statement, output: Tensor) -> bool:
 
 def _statement(
     random: Random, name: str, domain: tuple[int, ...], kind: ElementType, prefix: str, output: str
-) -> tuple[Statement, list[Tensor], Tensor]:
+) -> tuple[Statement, list[Buffer], Buffer]:
     if random.random() < 0.5:
         return _multiply_add(random, name, domain, kind, prefix, output)
     count = random.choice([1, 1, 2, 2, 2, 3])
@@ -134,7 +135,7 @@ def _statement(
 
 def _multiply_add(
     random: Random, name: str, domain: tuple[int, ...], kind: ElementType, prefix: str, output: str
-) -> tuple[Statement, list[Tensor], Tensor]:
+) -> tuple[Statement, list[Buffer], Buffer]:
     """What SIMD instructions are made for: ``y += x * W``, ``y += x``, ``y max= x``."""
     kind = kind if kind.is_float else ElementType.FLOAT16
     half = kind is ElementType.FLOAT32 and random.random() < 0.5
@@ -157,12 +158,12 @@ def _names(domain: Sequence[int]) -> tuple[str, ...]:
 
 
 def _reader(
-    random: Random, first: Statement, y: Tensor, tensors: list[Tensor]
-) -> tuple[Statement, list[Tensor], Tensor]:
+    random: Random, first: Statement, y: Buffer, tensors: list[Buffer]
+) -> tuple[Statement, list[Buffer], Buffer]:
     """A statement that reads the first one's result, elementwise or reducing it, and something else."""
-    domain = y.shape
+    domain = y.extents
     units = tuple(_unit(len(domain), k) for k in range(len(domain)))
-    reads, others = [Access("y", units)], []
+    reads, others = [View("y", units)], []
     if random.random() < 0.6:
         access, tensor = _access(random, "b", y.type, domain)
         reads.append(access)
@@ -170,18 +171,18 @@ def _reader(
     if random.random() < 0.3:
         write, target, reduction = _write(random, "z", y.type, domain)
     else:
-        write, target, reduction = Access("z", units), Tensor("z", y.type, y.shape), Combine.CONCATENATE
+        write, target, reduction = View("z", units), Buffer.of("z", y.type, y.extents), Combine.CONCATENATE
     expression = _expression(random, y.type, [y.type] * len(reads))
     names = _names(domain)
     statement = Statement("T", names, domain, tuple(reads), write, expression, reduction)
     return statement, others, target
 
 
-def _unit(rank: int, k: int) -> Affine:
-    return Affine(tuple(int(j == k) for j in range(rank)))
+def _unit(rank: int, k: int) -> Index:
+    return Index.of(tuple(int(j == k) for j in range(rank)))
 
 
-def _access(random: Random, name: str, kind: ElementType, domain: tuple[int, ...]) -> tuple[Access, Tensor]:
+def _access(random: Random, name: str, kind: ElementType, domain: tuple[int, ...]) -> tuple[View, Buffer]:
     rank = 0 if not domain or random.random() < 0.06 else random.randint(1, len(domain))
     free = random.sample(range(len(domain)), len(domain))
     indices = []
@@ -191,25 +192,25 @@ def _access(random: Random, name: str, kind: ElementType, domain: tuple[int, ...
             chosen.append(random.randrange(len(domain)))
         indices.append(_index(random, domain, chosen))
     shape = tuple(_extent(i, domain) + int(random.random() < 0.15) for i in indices)
-    return Access(name, tuple(indices)), Tensor(name, kind, shape)
+    return View(name, tuple(indices)), Buffer.of(name, kind, shape)
 
 
-def _index(random: Random, domain: tuple[int, ...], chosen: Sequence[int]) -> Affine:
+def _index(random: Random, domain: tuple[int, ...], chosen: Sequence[int]) -> Index:
     coefficients = [0] * len(domain)
     for k in chosen:
         coefficients[k] = random.choice([1, 1, 1, 1, 2, 3, -1, -2])
     least = sum(min(0, c * (n - 1)) for c, n in zip(coefficients, domain, strict=True))
-    return Affine(tuple(coefficients), random.choice([0, 0, 0, 1]) - least)
+    return Index.of(tuple(coefficients), random.choice([0, 0, 0, 1]) - least)
 
 
-def _extent(index: Affine, domain: Sequence[int]) -> int:
+def _extent(index: Index, domain: Sequence[int]) -> int:
     ahead = (max(0, c * (n - 1)) for c, n in zip(index.coefficients, domain, strict=True))
     return index.constant + 1 + sum(ahead)
 
 
 def _write(
     random: Random, name: str, kind: ElementType, domain: tuple[int, ...]
-) -> tuple[Access, Tensor, Combine]:
+) -> tuple[View, Buffer, Combine]:
     if random.random() < 0.75:
         reduction = random.choice(REDUCTIONS)
         if random.random() < 0.4:
@@ -217,8 +218,8 @@ def _write(
         kept = random.sample(range(len(domain)), random.randint(0, len(domain) - (len(domain) > 1)))
         indices = tuple(_index(random, domain, [k]) for k in kept)
         return (
-            Access(name, indices),
-            Tensor(name, kind, tuple(_extent(i, domain) for i in indices)),
+            View(name, indices),
+            Buffer.of(name, kind, tuple(_extent(i, domain) for i in indices)),
             reduction,
         )
     order = random.sample(range(len(domain)), len(domain))
@@ -227,9 +228,9 @@ def _write(
 
 def _bijection(
     random: Random, name: str, kind: ElementType, domain: tuple[int, ...], order: list[int]
-) -> tuple[Access, Tensor]:
+) -> tuple[View, Buffer]:
     """A write of every element exactly once: permuted, reversed, two dimensions made one."""
-    indices: list[Affine] = []
+    indices: list[Index] = []
     shape: list[int] = []
     while order:
         k, n = order.pop(), 0
@@ -241,9 +242,9 @@ def _bijection(
         if order and random.random() < 0.2:
             outer = order.pop()
             coefficients[outer], n = n, n * domain[outer]
-        indices.append(Affine(tuple(coefficients), constant))
+        indices.append(Index.of(tuple(coefficients), constant))
         shape.append(n)
-    return Access(name, tuple(indices)), Tensor(name, kind, tuple(shape))
+    return View(name, tuple(indices)), Buffer.of(name, kind, tuple(shape))
 
 
 def _expression(random: Random, kind: ElementType, reads: Sequence[ElementType]) -> Expression:
@@ -293,7 +294,7 @@ def _map(random: Random, program: Program, grid: tuple[int, int]) -> str:
     outputs = {name: _output_ports(random, program, placement, name, grid) for name in program.outputs}
     outputs = {name: ports for name, ports in outputs.items() if ports}
     lines = map_lines(random, program, placement, grid, inputs, outputs, 0.5)
-    moving = {s.name: [a.tensor for a in s.reads if a.tensor in inputs] for s in program.statements}
+    moving = {s.name: [a.buffer for a in s.reads if a.buffer in inputs] for s in program.statements}
     drivers = {name: [*streams, "none"] for name, streams in moving.items() if streams}
     triggers = [f"{name} = {random.choice(d)}" for name, d in drivers.items() if random.random() < 0.3]
     if triggers:
@@ -385,12 +386,12 @@ def _input_ports(
         access_relation(s, a).reverse().apply_range(placement[s.name])
         for s in program.statements
         for a in s.reads
-        if a.tensor == tensor
+        if a.buffer == tensor
     ]
     wanted = needed[0]
     for relation in needed[1:]:
         wanted = wanted.union(relation)
-    shape = program.tensor(tensor).shape
+    shape = program.tensor(tensor).extents
     if shape and random.random() < 0.12:
         sides = random.sample(SIDES, 2)
         halves = _halves(random, tensor, shape)
@@ -504,7 +505,7 @@ def _output_ports(
     sides = [s for s in SIDES if written.apply_range(_to_port(s, grid)).is_single_valued()]
     if not sides or random.random() < 0.03:
         return ""
-    shape = program.tensor(tensor).shape
+    shape = program.tensor(tensor).extents
     elements = element_set(program.tensor(tensor))
     unwritten = elements.subtract(written.domain())
     chosen = (

@@ -23,7 +23,8 @@ import pytest
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.syntax.parse import parse
-from polyloom.ir.program import Access, Program, Statement
+from polyloom.ir.host import View
+from polyloom.ir.program import Program, Statement
 from polyloom.polyhedra.bounds import is_independent_of
 from polyloom.polyhedra.vectorized import evaluate_function
 from polyloom.wafer.dataflow.local_arrays import LocalArray, allocate
@@ -81,7 +82,7 @@ def map_text(entry: dict[str, Any], program: Program) -> str:
     ]
     tensor = entry["arrive"]
     if tensor is not None:
-        index = ", ".join(f"i{k}" for k in range(len(program.tensor(tensor).shape)))
+        index = ", ".join(f"i{k}" for k in range(len(program.tensor(tensor).extents)))
         ports = f"{tensor}[{index}] -> [PE[p, -1] -> index[{index}]] : 0 <= p < {width}"
         lines.append(f"iport_map: {{ {ports} }}")
         if zeros_may_be_dropped(statement, trigger_position(statement, tensor)):
@@ -212,9 +213,9 @@ def brute_force_groups(found: Case) -> Counter[tuple[int, ...]]:
     return Counter(zip(*(key.tolist() for key in keys), strict=True))
 
 
-def element_columns(access: Access, columns: list[Any]) -> list[Any]:
+def element_columns(access: View, columns: list[Any]) -> list[Any]:
     return [
         sum((c * v for c, v in zip(index.coefficients, columns, strict=True)), 0 * columns[0])
         + index.constant
-        for index in access.indices
+        for index in access.affine
     ]

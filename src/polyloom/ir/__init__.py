@@ -2,21 +2,22 @@
 
 from polyloom.ir.evaluation.programs import evaluate
 from polyloom.ir.evaluation.random_inputs import random_inputs, terms_per_element
-from polyloom.ir.program import Access, Affine, Combine, Program, Statement, Tensor
+from polyloom.ir.host import Buffer, Index, View
+from polyloom.ir.program import Combine, Program, Statement
 from polyloom.ir.rounding.program_bounds import error_bound
 from polyloom.ir.text.programs import print_program
 from polyloom.ir.types import ElementType
 from polyloom.ir.verification.programs import InvalidProgram, verify
 
 __all__ = [
-    "Access",
-    "Affine",
+    "Buffer",
     "Combine",
     "ElementType",
+    "Index",
     "InvalidProgram",
     "Program",
     "Statement",
-    "Tensor",
+    "View",
     "error_bound",
     "evaluate",
     "print_program",

@@ -37,6 +37,22 @@ class Index:
     coefficients: tuple[int, ...]
     offset: IntExpression = ZERO
 
+    @classmethod
+    def of(cls, coefficients: tuple[int, ...], constant: int = 0) -> Index:
+        """Return an index whose offset is a number."""
+        return cls(coefficients, Number(constant))
+
+    @classmethod
+    def unit(cls, dimension: int, dimensions: int) -> Index:
+        """Return the index that is one iterator."""
+        return cls(tuple(int(k == dimension) for k in range(dimensions)))
+
+    @property
+    def constant(self) -> int:
+        """The offset, which is a number (in tensor programs, and where parameters have values)."""
+        assert isinstance(self.offset, Number), self.offset
+        return self.offset.value
+
 
 @dataclass(frozen=True)
 class View:
@@ -50,6 +66,13 @@ class View:
     buffer: str
     indices: tuple[Index | Expression, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def affine(self) -> tuple[Index, ...]:
+        """The indices, none of which is computed (in tensor programs)."""
+        found = tuple(index for index in self.indices if isinstance(index, Index))
+        assert len(found) == len(self.indices), self
+        return found
 
 
 class Role(Enum):
@@ -78,6 +101,25 @@ class Buffer:
     role: Role
     span: Span | None = field(default=None, compare=False, repr=False)
     rows: tuple[IntExpression, IntExpression] | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        kind: ElementType,
+        extents: tuple[int, ...],
+        span: Span | None = None,
+        role: Role = Role.LOCAL,
+    ) -> Buffer:
+        """Return a buffer whose extents are numbers."""
+        return cls(name=name, type=kind, shape=tuple(map(Number, extents)), role=role, span=span)
+
+    @cached_property
+    def extents(self) -> tuple[int, ...]:
+        """The shape, all of it numbers (in tensor programs, and where parameters have values)."""
+        found = tuple(n.value for n in self.shape if isinstance(n, Number))
+        assert len(found) == len(self.shape), self
+        return found
 
 
 class Order(Enum):

@@ -34,7 +34,7 @@ class Loop:
 
 def loops_of(statement: Statement) -> tuple[Loop, ...]:
     """Return the loops of a statement (``loops``)."""
-    return loops(statement.domain, [index.coefficients for index in statement.write.indices])
+    return loops(statement.domain, [index.coefficients for index in statement.write.affine])
 
 
 def loops(extents: Sequence[int], rows: Rows) -> tuple[Loop, ...]:

@@ -14,25 +14,8 @@ from textwrap import shorten
 
 from polyloom.diagnostics import Span
 from polyloom.ir.expressions import Expression
+from polyloom.ir.host import Buffer, Index, View
 from polyloom.ir.scalar_functions.function import BINARY, BinaryFunction
-from polyloom.ir.types import ElementType
-
-
-@dataclass(frozen=True)
-class Affine:
-    """``sum(coefficients[k] * iterator[k]) + constant`` over the iterators of a domain."""
-
-    coefficients: tuple[int, ...]
-    constant: int = 0
-
-
-@dataclass(frozen=True)
-class Access:
-    """One affine view of a tensor: an expression per dimension of the tensor."""
-
-    tensor: str
-    indices: tuple[Affine, ...]
-    span: Span | None = field(default=None, compare=False, repr=False)
 
 
 class Combine(Enum):
@@ -55,16 +38,6 @@ class Combine(Enum):
 
 
 @dataclass(frozen=True)
-class Tensor:
-    """A tensor's name, element type and extents (rank 0: no extents)."""
-
-    name: str
-    type: ElementType
-    shape: tuple[int, ...]
-    span: Span | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True)
 class Statement:
     """``write combine= expression(reads)`` for all points of a zero-based rectangle.
 
@@ -77,11 +50,11 @@ class Statement:
     name: str
     iterators: tuple[str, ...]
     domain: tuple[int, ...]
-    reads: tuple[Access, ...]
-    write: Access
+    reads: tuple[View, ...]
+    write: View
     expression: Expression
     reduction: Combine = Combine.CONCATENATE
-    guard: tuple[Affine, ...] = ()
+    guard: tuple[Index, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
 
     @cached_property
@@ -95,7 +68,7 @@ class Statement:
         if self.reduction is Combine.CONCATENATE:
             return (Combine.CONCATENATE,) * len(self.domain)
         kept: set[int] = set()
-        for index in self.write.indices:
+        for index in self.write.affine:
             used = [k for k, c in enumerate(index.coefficients) if c and k not in kept]
             kept.update(used[:1])
         return tuple(Combine.CONCATENATE if k in kept else self.reduction for k in range(len(self.domain)))
@@ -118,7 +91,7 @@ class Program:
     """
 
     name: str
-    tensors: tuple[Tensor, ...]
+    tensors: tuple[Buffer, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     statements: tuple[Statement, ...]
@@ -129,16 +102,16 @@ class Program:
         return f"<Program {self.name}: {shorten(ends, 120)}; {len(self.statements)} statements>"
 
     @cached_property
-    def _by_name(self) -> dict[str, Tensor]:
+    def _by_name(self) -> dict[str, Buffer]:
         return {tensor.name: tensor for tensor in self.tensors}
 
-    def tensor(self, name: str) -> Tensor:
+    def tensor(self, name: str) -> Buffer:
         """Return the tensor called ``name``; KeyError where there is none."""
         return self._by_name[name]
 
     def definition(self, tensor: str) -> Statement | None:
         """Return the statement that writes ``tensor``; None for an input."""
-        return next((s for s in self.statements if s.write.tensor == tensor), None)
+        return next((s for s in self.statements if s.write.buffer == tensor), None)
 
     @property
     def internal(self) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import islpy as isl
 
-from polyloom.ir.program import Access, Affine, Statement, Tensor
+from polyloom.ir.host import Buffer, Index, View
+from polyloom.ir.program import Statement
 
 
 def instance_set(statement: Statement) -> isl.Set:
@@ -18,16 +19,16 @@ def instance_set(statement: Statement) -> isl.Set:
     return isl.Set(f"{{ {_tuple(statement)} : {' and '.join(bounds) or 'true'} }}")
 
 
-def access_relation(statement: Statement, access: Access) -> isl.Map:
+def access_relation(statement: Statement, access: View) -> isl.Map:
     """Return ``{ S[i, j] -> x[j] }`` on the whole instance space (equation 25 has such relations)."""
-    indices = ", ".join(_text(index, statement) for index in access.indices)
-    return isl.Map(f"{{ {_tuple(statement)} -> {access.tensor}[{indices}] }}")
+    indices = ", ".join(_text(index, statement) for index in access.affine)
+    return isl.Map(f"{{ {_tuple(statement)} -> {access.buffer}[{indices}] }}")
 
 
-def element_set(tensor: Tensor) -> isl.Set:
+def element_set(tensor: Buffer) -> isl.Set:
     """Return ``{ x[a, b] : 0 <= a < shape[0] and ... }``."""
-    names = [f"i{k}" for k in range(len(tensor.shape))]
-    bounds = [f"0 <= {i} < {n}" for i, n in zip(names, tensor.shape, strict=True)]
+    names = [f"i{k}" for k in range(len(tensor.extents))]
+    bounds = [f"0 <= {i} < {n}" for i, n in zip(names, tensor.extents, strict=True)]
     return isl.Set(f"{{ {tensor.name}[{', '.join(names)}] : {' and '.join(bounds) or 'true'} }}")
 
 
@@ -43,7 +44,7 @@ def first_written_twice(statement: Statement) -> tuple[tuple[int, ...], tuple[in
     return values[:half], values[half:]
 
 
-def first_unwritten(statement: Statement, tensor: Tensor) -> tuple[int, ...] | None:
+def first_unwritten(statement: Statement, tensor: Buffer) -> tuple[int, ...] | None:
     """Return the first element of ``tensor`` that no instance writes; None: every element is written."""
     writes = access_relation(statement, statement.write).intersect_domain(instance_set(statement))
     missing = element_set(tensor).subtract(writes.range())
@@ -67,6 +68,6 @@ def _tuple(statement: Statement) -> str:
     return f"{statement.name}[{', '.join(_names(statement))}]"
 
 
-def _text(affine: Affine, statement: Statement) -> str:
+def _text(affine: Index, statement: Statement) -> str:
     terms = [f"{c}*{i}" for c, i in zip(affine.coefficients, _names(statement), strict=True) if c]
     return " + ".join([*terms, str(affine.constant)])

@@ -10,12 +10,14 @@ in which points that reduced dimensions tell apart write one element (``conversi
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from polyloom.ir.expressions import Binary, Read
 from polyloom.ir.host import CombineOperator, Combiner, Index, MdHom, Order, View
 from polyloom.ir.order import loops_of
-from polyloom.ir.program import Access, Affine, Combine, Statement
+from polyloom.ir.program import Combine, Statement
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
 
@@ -75,7 +77,7 @@ def md_hom_of(statement: Statement) -> MdHom:
 
 def lost_dimensions(statement: Statement) -> tuple[int, ...]:
     """Return the dimensions that no index of the write uses."""
-    indices = statement.write.indices
+    indices = statement.write.affine
     return tuple(k for k in range(len(statement.domain)) if not any(i.coefficients[k] for i in indices))
 
 
@@ -83,13 +85,10 @@ def _fresh(names: tuple[str, ...]) -> str:
     return "_" + max((*names, ""), key=len)
 
 
-def _view(access: Access, dimensions: int) -> View:
-    return View(access.tensor, tuple(_index(i, dimensions) for i in access.indices), access.span)
-
-
-def _index(affine: Affine, dimensions: int) -> Index:
-    rest = (0,) * (dimensions - len(affine.coefficients))
-    return Index((*affine.coefficients, *rest), Number(affine.constant))
+def _view(access: View, dimensions: int) -> View:
+    """Return the view with a coefficient for each of so many dimensions, the last ones of no influence."""
+    pairs = ((i, (0,) * (dimensions - len(i.coefficients))) for i in access.affine)
+    return replace(access, indices=tuple(Index((*i.coefficients, *rest), i.offset) for i, rest in pairs))
 
 
 def guard_of(statement: Statement) -> IntExpression | None:
@@ -100,7 +99,7 @@ def guard_of(statement: Statement) -> IntExpression | None:
     return conditions[0] if len(conditions) == 1 else Operation("and", conditions)
 
 
-def _at_least_zero(affine: Affine, statement: Statement) -> IntExpression:
+def _at_least_zero(affine: Index, statement: Statement) -> IntExpression:
     pairs = zip(affine.coefficients, statement.iterators, strict=True)
     terms: list[tuple[int, IntExpression]] = [(c, Name(name)) for c, name in pairs if c]
     return Operation(">=", (sum_of([*terms, (1, Number(affine.constant))]), Number(0)))

@@ -6,7 +6,8 @@ from typing import Any
 
 from polyloom.diagnostics import Unsupported, error
 from polyloom.frontends.lair import from_program
-from polyloom.ir.program import Program, Tensor
+from polyloom.ir.host import Buffer
+from polyloom.ir.program import Program
 from polyloom.ir.text.expressions import assignment_text
 
 
@@ -53,5 +54,5 @@ def _program(program: Program) -> dict[str, Any]:
     }
 
 
-def _tensor(tensor: Tensor) -> dict[str, Any]:
-    return {"name": tensor.name, "type": tensor.type.value, "shape": list(tensor.shape)}
+def _tensor(tensor: Buffer) -> dict[str, Any]:
+    return {"name": tensor.name, "type": tensor.type.value, "shape": list(tensor.extents)}

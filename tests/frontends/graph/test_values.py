@@ -25,7 +25,7 @@ from random_tests import tried
 def seen(b: Builder, value: Value, given_arrays: dict[str, Any]) -> Any:
     """Evaluate a value by the statements that are in the builder."""
     result = b.moved(value)
-    read = {a.tensor for s in b.statements for a in s.reads} - {s.write.tensor for s in b.statements}
+    read = {a.buffer for s in b.statements for a in s.reads} - {s.write.buffer for s in b.statements}
     arrays = {n: given_arrays.get(n, b.constants.get(n)) for n in sorted(read)}
     tensors = tuple(t for n, t in b.tensors.items() if n in read or b.statements)
     program = Program("p", tensors, tuple(arrays), (result.tensor,), tuple(b.statements))

@@ -10,7 +10,7 @@ from polyloom.diagnostics import PolyloomError, Source, Unsupported
 from polyloom.frontends.lair import from_program, lower
 from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.frontends.lair.unused import unused
-from polyloom.ir import Access, Affine, ElementType, Program, Statement, Tensor
+from polyloom.ir import Buffer, ElementType, Index, Program, Statement, View
 from polyloom.ir.expressions import Constant, Iterator, Read, Unary, UnaryOp
 
 GOOD = Path(__file__).parent / "good"
@@ -74,7 +74,7 @@ def test_internal_tensors_are_as_large_as_what_is_written() -> None:
     text = (
         "lair f(): float32 x[4] -> float32 y { all (i) in (4) h[2*i + 1] += x[i] all (k) in (8) y += h[k] }"
     )
-    assert lowered(text).tensor("h") == Tensor("h", ElementType.FLOAT32, (8,))
+    assert lowered(text).tensor("h") == Buffer.of("h", ElementType.FLOAT32, (8,))
 
 
 @pytest.mark.parametrize("text", [ONE + NODE, "", "# nothing"])
@@ -87,11 +87,11 @@ F32 = ElementType.FLOAT32
 
 
 def made(
-    expression: object, kind: ElementType = F32, guard: tuple[Affine, ...] = (), name: str = "y"
+    expression: object, kind: ElementType = F32, guard: tuple[Index, ...] = (), name: str = "y"
 ) -> Program:
-    read, write = Access("x", (Affine((1,)),)), Access(name, (Affine((1,)),))
+    read, write = View("x", (Index.of((1,)),)), View(name, (Index.of((1,)),))
     statement = Statement("S", ("i",), (4,), (read,), write, expression, guard=guard)  # type: ignore[arg-type]
-    tensors = (Tensor("x", kind, (4,)), Tensor(name, kind, (4,)))
+    tensors = (Buffer.of("x", kind, (4,)), Buffer.of(name, kind, (4,)))
     return Program("S", tensors, ("x",), (name,), (statement,))
 
 
@@ -99,7 +99,7 @@ def made(
     "program",
     [
         made(Unary(UnaryOp.CBRT, Read(0, F32))),
-        made(Read(0, F32), guard=(Affine((1,), -1),)),
+        made(Read(0, F32), guard=(Index.of((1,), -1),)),
         made(Iterator(0, F32)),
         made(Constant(float("inf"), F32)),
         made(Read(0, F32), name="max"),
@@ -137,7 +137,7 @@ def test_good_files_have_nothing_unused(name: str) -> None:
 def test_a_tensor_passed_twice_and_accessed_alike_is_read_once() -> None:
     node = "lair mul(): float16 a[4], float16 b[4] -> float16 y[4] { all (i) in (4) y[i] = a[i] * b[i] }\n"
     program = lowered(node + "graph g: float16 x[4] -> float16 y[4] { y = mul(x, x) }")
-    assert [read.tensor for read in program.statements[0].reads] == ["x"]
+    assert [read.buffer for read in program.statements[0].reads] == ["x"]
     assert lowered(from_program(program)) == program
 
 

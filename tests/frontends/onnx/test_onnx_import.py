@@ -98,8 +98,8 @@ def test_open_dimensions_are_given_by_name_or_for_an_input(tmp_path: Path) -> No
     with pytest.raises(Unsupported) as refused:
         imported(tmp_path, data)
     assert refused.value.diagnostics[0].notes == ("`x` has the shape [batch, 3]",)
-    assert imported(tmp_path, data, {"batch": 5}).program.tensor("y").shape == (5, 3)
-    assert imported(tmp_path, data, {"x": "2x3"}).program.tensor("y").shape == (2, 3)
+    assert imported(tmp_path, data, {"batch": 5}).program.tensor("y").extents == (5, 3)
+    assert imported(tmp_path, data, {"x": "2x3"}).program.tensor("y").extents == (2, 3)
     with pytest.raises(PolyloomError, match="model-size"):
         imported(tmp_path, data, {"x": "2*3"})
 

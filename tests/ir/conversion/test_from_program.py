@@ -16,8 +16,8 @@ from polyloom.ir import Program, evaluate
 from polyloom.ir.conversion.to_host_program import host_program
 from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.expressions import Read
-from polyloom.ir.host import HostLoop, MdHom, Order, walk_host
-from polyloom.ir.program import Access, Affine, Combine, Statement, Tensor
+from polyloom.ir.host import Buffer, HostLoop, Index, MdHom, Order, View, walk_host
+from polyloom.ir.program import Combine, Statement
 from polyloom.ir.types import ElementType
 from random_tests import tried
 from strategies import data, programs
@@ -34,20 +34,20 @@ def assert_same_meaning(program: Program, inputs: dict[str, Any]) -> None:
 
 def test_an_element_that_a_guard_leaves_out_is_the_neutral_one() -> None:
     kind = ElementType.FLOAT32
-    for shape, write in (((), ()), ((3,), (Affine((1,)),))):
-        never = Affine((0,) * len(shape), -1)
-        access = Access("x", write)
+    for shape, write in (((), ()), ((3,), (Index.of((1,)),))):
+        never = Index.of((0,) * len(shape), -1)
+        access = View("x", write)
         statement = Statement(
             "S",
             ("i",)[: len(shape)],
             shape,
             (access,),
-            Access("y", write),
+            View("y", write),
             Read(0, kind),
             Combine.MAXIMUM,
             (never,),
         )
-        tensors = (Tensor("x", kind, shape), Tensor("y", kind, shape))
+        tensors = (Buffer.of("x", kind, shape), Buffer.of("y", kind, shape))
         program = Program("P", tensors, ("x",), ("y",), (statement,))
         assert_same_meaning(program, {"x": np.ones(shape, np.float32)})
 
@@ -60,15 +60,15 @@ def test_a_point_that_a_guard_leaves_out_may_have_no_element(
 ) -> None:
     """``y[first * i + second * j - 1] += x[i][j][r]`` where ``y`` has that element."""
     kind, domain = ElementType.FLOAT32, (5, 3 if second else 1, 2)
-    place = Affine((first, second, 0), -1)
-    inside = (place, Affine(tuple(-c for c in place.coefficients), length - 1 - place.constant))
-    units = [Affine(tuple(int(j == k) for j in range(3))) for k in range(3)]
-    access = Access("x", tuple(units))
-    write = Access("y", (place,))
+    place = Index.of((first, second, 0), -1)
+    inside = (place, Index.of(tuple(-c for c in place.coefficients), length - 1 - place.constant))
+    units = [Index.unit(k, 3) for k in range(3)]
+    access = View("x", tuple(units))
+    write = View("y", (place,))
     statement = Statement(
         "S", ("i", "j", "r"), domain, (access,), write, Read(0, kind), Combine.ADD, guard=inside
     )
-    tensors = (Tensor("x", kind, domain), Tensor("y", kind, (length,)))
+    tensors = (Buffer.of("x", kind, domain), Buffer.of("y", kind, (length,)))
     program = Program("P", tensors, ("x",), ("y",), (statement,))
     x = np.arange(np.prod(domain), dtype=np.float32).reshape(domain)
     assert any(isinstance(n, HostLoop) for n in walk_host(host_program(program).body)) == looped

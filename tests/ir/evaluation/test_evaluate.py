@@ -190,7 +190,7 @@ def test_large_layers_are_swept_in_bounded_boxes() -> None:
     )
     (statement,) = node.statements
     points = 0
-    rows = [index.coefficients for index in statement.write.indices]
+    rows = [index.coefficients for index in statement.write.affine]
     for step in steps(tuple(map(range, statement.domain)), rows):
         size = int(np.prod([len(r) for r in step.box]))
         assert size <= LARGEST_BOX

@@ -12,8 +12,9 @@ import pytest
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.syntax.parse import parse
-from polyloom.ir import Access, Affine, Combine, ElementType, InvalidProgram, Program, print_program, verify
+from polyloom.ir import Combine, ElementType, Index, InvalidProgram, Program, View, print_program, verify
 from polyloom.ir.expressions import Binary, BinaryOp, Compare, CompareOp, Constant, Iterator, Read, Select
+from polyloom.polyhedra.loops.tree import Number
 
 HERE = Path(__file__).parents[1]
 GOOD = HERE.parent / "frontends" / "lair" / "good"
@@ -38,17 +39,17 @@ BROKEN: dict[str, Program] = {
     "twice an input or output": replace(PROGRAM, outputs=("y", "x")),
     "unknown tensor": replace(PROGRAM, tensors=PROGRAM.tensors[:2]),
     "extent below 1": replace(
-        PROGRAM, tensors=(replace(PROGRAM.tensors[0], shape=(0,)), *PROGRAM.tensors[1:])
+        PROGRAM, tensors=(replace(PROGRAM.tensors[0], shape=(Number(0),)), *PROGRAM.tensors[1:])
     ),
     "before it is defined": replace(PROGRAM, statements=(SECOND, FIRST)),
     "defined twice": replace(PROGRAM, statements=(FIRST, SECOND, replace(SECOND, name="third"))),
     "never written": replace(PROGRAM, statements=(FIRST,)),
     "iterators for": with_first(iterators=("i", "j")),
     "extent of the domain": with_first(domain=(0,)),
-    "indices for": with_first(write=Access("h", (Affine((1,)), Affine((1,))))),
-    "coefficients for": with_first(write=Access("h", (Affine((1, 0)),))),
-    "out of bounds": with_first(write=Access("h", (Affine((1,), 1),))),
-    "coefficients for 1": with_first(guard=(Affine((1, 1)),)),
+    "indices for": with_first(write=View("h", (Index.of((1,)), Index.of((1,))))),
+    "coefficients for": with_first(write=View("h", (Index.of((1, 0)),))),
+    "out of bounds": with_first(write=View("h", (Index.of((1,), 1),))),
+    "coefficients for 1": with_first(guard=(Index.of((1, 1)),)),
     "the expression is": with_expression(Constant(1, F32)),
     "no read number": with_expression(Read(7, F16)),
     "another type": with_expression(Binary(BinaryOp.ADD, Read(0, F32), Read(0, F32))),
@@ -76,5 +77,5 @@ def test_printed_program(name: str, golden: Callable[[Path, str], None]) -> None
 
 
 def test_guards_and_rank_zero_are_printed() -> None:
-    guarded = with_first(guard=(Affine((-2,), 3),), reduction=Combine.MAXIMUM)
+    guarded = with_first(guard=(Index.of((-2,), 3),), reduction=Combine.MAXIMUM)
     assert "  where 3 - 2*i >= 0\n  h[i] max= 2 * x[i]\n" in print_program(guarded)

@@ -7,13 +7,14 @@ from corpus import Layer, layers
 
 from polyloom import read_mapping, read_program, simulate
 from polyloom.diagnostics import Source
+from polyloom.ir.host import Index
 from polyloom.ir.program import Program
 from polyloom.pipeline import analyse_layer, complete_mapping
 from polyloom.wafer.machine.model import load_machine
 from polyloom.wafer.placement.boxes import LocalBox, Movement, elements, local_box, used_elements
 from polyloom.wafer.placement.candidates import SearchOptions
 from polyloom.wafer.placement.choose import Choice
-from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile, unit
+from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile
 from polyloom.wafer.placement.cost.boxes import BoxCosts
 from polyloom.wafer.placement.cost.estimate import LayoutEstimator
 from polyloom.wafer.placement.cost.model import estimated_cycles
@@ -28,7 +29,7 @@ SHOWN = ("conv1d", "conv2d_channels", "gemv_bias M=32 N=16", "matmul_dense M=6 N
 
 
 def tiled(rank: int, k: int, extent: int, size: int) -> Coordinate:
-    return Coordinate((Tile(unit(rank, k), 0, extent - 1, size),))
+    return Coordinate((Tile(Index.unit(k, rank), 0, extent - 1, size),))
 
 
 @pytest.mark.parametrize("layer", [x for x in layers() if x.name in SHOWN], ids=lambda x: x.name)
@@ -68,8 +69,8 @@ STRIDED = """lair conv(): float16 x[21], float16 W[4] -> float16 y[8]
 def test_cyclic_tiles_need_fewer_elements() -> None:
     """Of one parity of ``r``, ``x[2*w + r]`` is every other element; of a block of ``r`` it is each."""
     conv = read_program(STRIDED).statements[0]
-    blocks = local_box(conv, Coordinate((Tile(unit(2, 1), 0, 3, 2),)))
-    cyclic = local_box(conv, Coordinate((Tile(unit(2, 1), 0, 3, 2, cycle=2),)))
+    blocks = local_box(conv, Coordinate((Tile(Index.unit(1, 2), 0, 3, 2),)))
+    cyclic = local_box(conv, Coordinate((Tile(Index.unit(1, 2), 0, 3, 2, cycle=2),)))
     assert (blocks.counts, blocks.steps) == ((8, 2), (1, 1))
     assert (cyclic.counts, cyclic.steps) == ((8, 2), (1, 2))
     assert [used_elements(conv.reads[0], b) for b in (blocks, cyclic)] == [16, 9]

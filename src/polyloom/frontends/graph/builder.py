@@ -26,7 +26,8 @@ from polyloom.frontends.graph.values import Value
 from polyloom.ir.evaluation.boxes import view
 from polyloom.ir.evaluation.programs import evaluate
 from polyloom.ir.expressions import Expression, Read, walk
-from polyloom.ir.program import Access, Combine, Program, Statement, Tensor
+from polyloom.ir.host import Buffer, View
+from polyloom.ir.program import Combine, Program, Statement
 from polyloom.ir.statements import neutral
 from polyloom.ir.types import ElementType
 from polyloom.ir.verification.expressions import type_faults
@@ -72,7 +73,7 @@ class Builder:
     result: str = "t"
     wide_sums: bool = True
     statements: list[Statement] = field(default_factory=list)
-    tensors: dict[str, Tensor] = field(default_factory=dict)
+    tensors: dict[str, Buffer] = field(default_factory=dict)
     constants: dict[str, NDArray] = field(default_factory=dict)
     shared: dict[str, Value] = field(default_factory=dict)
     _order: Callable[[int], Sequence[int]] | None = None
@@ -212,9 +213,9 @@ class Builder:
     def _check_places(self, made: Statement) -> None:
         """Raise ``Refused`` where a tensor would be read or written outside its shape."""
         for access in (*made.reads, made.write):
-            held = self.constants.get(access.tensor)
-            shape = self.tensors[access.tensor].shape if held is None else held.shape
-            fits = (inside(i, made.domain, n) for i, n in zip(access.indices, shape, strict=True))
+            held = self.constants.get(access.buffer)
+            shape = self.tensors[access.buffer].extents if held is None else held.shape
+            fits = (inside(i, made.domain, n) for i, n in zip(access.affine, shape, strict=True))
             if not all(fits):
                 raise Refused(f"places outside a tensor of shape {list(shape)}")
 
@@ -222,13 +223,13 @@ class Builder:
         self, draft: Draft, read: Sequence[_Read], tensor: str, expression: Expression
     ) -> Statement:
         width = len(draft.domain)
-        accesses = tuple(Access(a.tensor, tuple(i.affine(width) for i in a.indices)) for a in read)
+        accesses = tuple(View(a.tensor, tuple(i.affine(width) for i in a.indices)) for a in read)
         return Statement(
             self.names.new(_joined(self.layer, draft.hint)),
             tuple(f"i{k}" for k in range(width)),
             tuple(draft.domain),
             accesses,
-            Access(tensor, affines(draft.write, width)),
+            View(tensor, affines(draft.write, width)),
             expression,
             draft.reduction,
         )
@@ -282,12 +283,12 @@ class Builder:
 
     def _declare(self, name: str, kind: ElementType, shape: Sequence[int]) -> str:
         check_size(shape, kind)
-        self.tensors[name] = Tensor(name, _stored(kind), tuple(shape))
+        self.tensors[name] = Buffer.of(name, _stored(kind), tuple(shape))
         return name
 
     def _add(self, statement: Statement) -> None:
         for access in statement.reads:
-            self._use(access.tensor)
+            self._use(access.buffer)
         self.statements.append(statement)
 
     def _use(self, tensor: str) -> None:
@@ -296,7 +297,7 @@ class Builder:
             array = self.constants[tensor]
             kind = element_type(array.dtype)
             assert kind is not None
-            self.tensors[tensor] = Tensor(tensor, kind, array.shape)
+            self.tensors[tensor] = Buffer.of(tensor, kind, array.shape)
 
     def _folds(self, points: int, elements: int, kind: ElementType) -> bool:
         """Tell whether a statement may be carried out at import, and count it."""
@@ -313,10 +314,10 @@ class Builder:
 
     def _fold(self, statement: Statement) -> None:
         """Carry a statement out; its tensor becomes a constant."""
-        target = self.tensors.pop(statement.write.tensor)
-        read = list(dict.fromkeys(a.tensor for a in statement.reads))
+        target = self.tensors.pop(statement.write.buffer)
+        read = list(dict.fromkeys(a.buffer for a in statement.reads))
         arrays = {name: self.constants[name] for name in read}
-        given = [Tensor(n, _type_of(a), a.shape) for n, a in arrays.items()]
+        given = [Buffer.of(n, _type_of(a), a.shape) for n, a in arrays.items()]
         program = Program("folded", (*given, target), tuple(read), (target.name,), (statement,))
         self.constants[target.name] = evaluate(program, arrays)[target.name]
         self.names.free(statement.name)
@@ -371,13 +372,13 @@ def _type_of(array: NDArray) -> ElementType:
 
 
 def _seen(source: NDArray, value: Value) -> NDArray:
-    access = Access(value.tensor, tuple(i.affine(value.rank) for i in value.indices))
+    access = View(value.tensor, tuple(i.affine(value.rank) for i in value.indices))
     return view(source, access, tuple(range(n) for n in value.shape))
 
 
 def _with_tensor(statement: Statement, old: str, new: str) -> Statement:
-    def renamed(access: Access) -> Access:
-        return replace(access, tensor=new) if access.tensor == old else access
+    def renamed(access: View) -> View:
+        return replace(access, buffer=new) if access.buffer == old else access
 
     reads = tuple(renamed(a) for a in statement.reads)
     return replace(statement, reads=reads, write=renamed(statement.write))

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from polyloom.diagnostics import Diagnostic, PolyloomError, error, visible_name
 from polyloom.frontends.graph.values import Value
 from polyloom.ir.evaluation.boxes import view
-from polyloom.ir.program import Access, Program
+from polyloom.ir.host import View
+from polyloom.ir.program import Program
 from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
@@ -110,7 +111,7 @@ def _given(array: NDArray, kind: ElementType) -> NDArray:
 def _seen(array: NDArray, value: Value) -> NDArray:
     if 0 in value.shape:
         return np.empty(value.shape, value.type.dtype)
-    access = Access(value.tensor, tuple(i.affine(value.rank) for i in value.indices))
+    access = View(value.tensor, tuple(i.affine(value.rank) for i in value.indices))
     source = np.ascontiguousarray(array).reshape(array.shape)
     seen = view(source, access, tuple(range(n) for n in value.shape))
     return _given(np.array(seen), value.type)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from polyloom.ir.program import Affine
+from polyloom.ir.host import Index
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class Linear:
     def __rsub__(self, other: int) -> Linear:
         return -self + other
 
-    def affine(self, width: int) -> Affine:
+    def affine(self, width: int) -> Index:
         """Return the expression over ``width`` iterators."""
         coefficients = [0] * width
         for k, coefficient in self.terms:
             coefficients[k] = coefficient
-        return Affine(tuple(coefficients), self.constant)
+        return Index.of(tuple(coefficients), self.constant)
 
     def at(self, places: Sequence[Linear]) -> Linear:
         """Return the expression with a formula for each iterator: affine after affine."""
@@ -73,6 +73,6 @@ def linear(formula: Formula) -> Linear:
     return Linear((), formula) if isinstance(formula, int) else formula
 
 
-def affines(formulas: Iterable[Formula], width: int) -> tuple[Affine, ...]:
+def affines(formulas: Iterable[Formula], width: int) -> tuple[Index, ...]:
     """Return formulas as the IR has them."""
     return tuple(linear(f).affine(width) for f in formulas)

@@ -291,7 +291,7 @@ class _Walk:
     def _named(self, node: Node, results: list[Anything], first: int) -> list[Anything]:
         """Give what a node has made the names of its outputs, and write its row of the table."""
         builder = self.builder
-        made = {s.write.tensor for s in builder.statements[first:]}
+        made = {s.write.buffer for s in builder.statements[first:]}
         for number, (name, value) in enumerate(zip(node.outputs, results, strict=False)):
             if isinstance(value, ValueList):
                 continue
@@ -309,7 +309,7 @@ class _Walk:
     def _rename_last(self, node: Node, tensor: str, first: int, number: int) -> None:
         """Call the statement that writes a node's result like the node."""
         for k in range(first, len(self.builder.statements)):
-            if self.builder.statements[k].write.tensor == tensor:
+            if self.builder.statements[k].write.buffer == tensor:
                 suffix = f"_{number}" if number else ""
                 self.builder.rename_statement(k, layer_name(node) + suffix)
 
@@ -359,9 +359,9 @@ class _Walk:
 
     def _output(self, name: str, value: Value, found: Mapping[str, Value]) -> Value:
         builder = self.builder
-        own = any(s.write.tensor == value.tensor for s in builder.statements)
+        own = any(s.write.buffer == value.tensor for s in builder.statements)
         taken = any(v.tensor == value.tensor for v in found.values())
-        if own and not taken and is_whole(value) and builder.tensors[value.tensor].shape == value.shape:
+        if own and not taken and is_whole(value) and builder.tensors[value.tensor].extents == value.shape:
             return self._called(name, value)
         return _copied(builder, name, value)
 
@@ -403,7 +403,7 @@ def _finished(
     """Return the program of what the outputs need."""
     if not outputs:
         raise PolyloomError(error("model-outputs", "the model has no outputs", helps=["name some"]))
-    used = {a.tensor for s in builder.statements for a in (*s.reads, s.write)}
+    used = {a.buffer for s in builder.statements for a in (*s.reads, s.write)}
     given = [v.tensor for v in bound.values() if v.tensor not in builder.constants]
     constants = [n for n in builder.constants if n in used]
     tensors = tuple(t for n, t in builder.tensors.items() if n in used or n in given)

@@ -20,7 +20,8 @@ from polyloom.ir.expressions import (
     walk,
 )
 from polyloom.ir.expressions import Iterator as IteratorValue
-from polyloom.ir.program import Program, Statement, Tensor
+from polyloom.ir.host import Buffer
+from polyloom.ir.program import Program, Statement
 from polyloom.ir.text.expressions import assignment_text, tensor_text
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
@@ -46,7 +47,7 @@ def _fits_one_node(program: Program) -> bool:
     names = [s.name for s in program.statements]
     if len(names) == 1:
         return names == [program.name]
-    return names == [f"{program.name}_{s.write.tensor}" for s in program.statements]
+    return names == [f"{program.name}_{s.write.buffer}" for s in program.statements]
 
 
 def _one_node(program: Program) -> str:
@@ -56,11 +57,11 @@ def _one_node(program: Program) -> str:
     return "\n".join([*header, "{", *body, "}", ""])
 
 
-def _interface(program: Program) -> tuple[list[Tensor], list[Tensor]]:
+def _interface(program: Program) -> tuple[list[Buffer], list[Buffer]]:
     return [program.tensor(n) for n in program.inputs], [program.tensor(n) for n in program.outputs]
 
 
-def _header(keyword: str, name: str, inputs: Iterable[Tensor], outputs: Iterable[Tensor]) -> list[str]:
+def _header(keyword: str, name: str, inputs: Iterable[Buffer], outputs: Iterable[Buffer]) -> list[str]:
     sides = ", ".join(map(tensor_text, inputs)), ", ".join(map(tensor_text, outputs))
     return [f"{keyword} {name}:", f"  {sides[0]} -> {sides[1]}"]
 
@@ -75,18 +76,18 @@ def _statement(statement: Statement) -> list[str]:
 
 def _graph(program: Program) -> str:
     nodes = [line for s in program.statements for line in [*_node(s, program), ""]]
-    calls = [f"  {s.write.tensor} = {s.name}({', '.join(_reads(s))})" for s in program.statements]
+    calls = [f"  {s.write.buffer} = {s.name}({', '.join(_reads(s))})" for s in program.statements]
     header = _header("graph", program.name, *_interface(program))
     return "\n".join([*nodes, *header, "{", *calls, "}", ""])
 
 
 def _reads(statement: Statement) -> list[str]:
-    return list(dict.fromkeys(read.tensor for read in statement.reads))
+    return list(dict.fromkeys(read.buffer for read in statement.reads))
 
 
 def _node(statement: Statement, program: Program) -> list[str]:
     inputs = [program.tensor(name) for name in _reads(statement)]
-    output = program.tensor(statement.write.tensor)
+    output = program.tensor(statement.write.buffer)
     return [*_header("lair", f"{statement.name}()", inputs, [output]), "{", *_statement(statement), "}"]
 
 
@@ -114,8 +115,8 @@ def _statement_faults(statement: Statement, program: Program) -> Iterator[Diagno
         yield _fault(f"`{statement.name}` has a guard: its instances are no rectangle", "show the IR")
     accesses: dict[str, object] = {}
     for read in statement.reads:
-        if accesses.setdefault(read.tensor, read.indices) != read.indices:
-            yield _fault(f"`{statement.name}` reads `{read.tensor}` in two ways", "copy the tensor first")
+        if accesses.setdefault(read.buffer, read.affine) != read.affine:
+            yield _fault(f"`{statement.name}` reads `{read.buffer}` in two ways", "copy the tensor first")
     for name in statement.iterators:
         yield from _name_faults(name)
         if name in {t.name for t in program.tensors}:

@@ -42,8 +42,8 @@ def _complete_parts(program: Program) -> Iterator[Part]:
 
 def _layer(program: Program, part: Part) -> Layer:
     inside = tuple(s for s in program.statements if s.name in part.statements)
-    written = {s.write.tensor for s in inside}
-    read = {access.tensor for s in inside for access in s.reads}
+    written = {s.write.buffer for s in inside}
+    read = {access.buffer for s in inside for access in s.reads}
     inputs = tuple(t.name for t in program.tensors if t.name in read - written)
     outputs = tuple(t.name for t in program.tensors if t.name in written & _wanted(program, inside, read))
     tensors = tuple(t for t in program.tensors if t.name in read | written)
@@ -54,6 +54,6 @@ def _layer(program: Program, part: Part) -> Layer:
 
 def _wanted(program: Program, inside: tuple[Statement, ...], read: set[str]) -> set[str]:
     """Return what a layer has to give: what others read, the program's outputs, and what nothing reads."""
-    outside = {a.tensor for s in program.statements if s not in inside for a in s.reads}
-    unread = {s.write.tensor for s in inside} - read
+    outside = {a.buffer for s in program.statements if s not in inside for a in s.reads}
+    unread = {s.write.buffer for s in inside} - read
     return outside | set(program.outputs) | unread

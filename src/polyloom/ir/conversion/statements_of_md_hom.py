@@ -10,7 +10,7 @@ from polyloom.diagnostics import Span, Unsupported, error
 from polyloom.ir.expressions import Binary, Expression, Read, walk
 from polyloom.ir.host import Combiner, Index, MdHom, Order, View
 from polyloom.ir.integers import fold
-from polyloom.ir.program import Access, Affine, Combine, Statement
+from polyloom.ir.program import Combine, Statement
 from polyloom.ir.rebuild import rebuilt, with_reads
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
@@ -30,14 +30,14 @@ class Parts:
 
     def statement(self, target: str) -> Statement:
         """Return the md_hom as one statement."""
-        return self._statement(self.node.name, self.extents, replace(self.target, tensor=target))
+        return self._statement(self.node.name, self.extents, replace(self.target, buffer=target))
 
     def reduced_to(self, tensor: str) -> Statement:
         """Return the reduction into a tensor that has the kept dimensions."""
-        units = tuple(Affine(unit(len(self.extents), k)) for k in self.kept)
-        return self._statement(self.node.name, self.extents, Access(tensor, units, self.target.span))
+        units = tuple(Index.unit(k, len(self.extents)) for k in self.kept)
+        return self._statement(self.node.name, self.extents, View(tensor, units, self.target.span))
 
-    def _statement(self, name: str, extents: tuple[int, ...], write: Access) -> Statement:
+    def _statement(self, name: str, extents: tuple[int, ...], write: View) -> Statement:
         positions = _positions([self.node.terms[0]])
         return Statement(
             name,
@@ -57,8 +57,8 @@ class Parts:
         reduced: Expression = Read(count, node.terms[0].type)
         total = reduced if start is None else _applied(self.reduction, start, reduced)
         value = total if node.finish[0] is None else _with_result(node.finish[0], count, total)
-        units = tuple(Affine(unit(len(self.kept), k)) for k in range(len(self.kept)))
-        reads = (*(self._projected(a) for a in self.accesses), Access(tensor, units))
+        units = tuple(Index.unit(k, len(self.kept)) for k in range(len(self.kept)))
+        reads = (*(self._projected(a) for a in self.accesses), View(tensor, units))
         positions = _positions([value])
         return Statement(
             f"{node.name}_end",
@@ -70,8 +70,8 @@ class Parts:
             span=node.span,
         )
 
-    def _projected(self, access: Access) -> Access:
-        indices = (Affine(tuple(i.coefficients[k] for k in self.kept), i.constant) for i in access.indices)
+    def _projected(self, access: View) -> View:
+        indices = (Index.of(tuple(i.coefficients[k] for k in self.kept), i.constant) for i in access.affine)
         return replace(access, indices=tuple(indices))
 
 
@@ -130,7 +130,7 @@ def _result(reduction: Combine, kind: ElementType) -> Expression:
     return _applied(reduction, Read(0, kind), Read(1, kind))
 
 
-def _access(view: View, tensor: str, node: MdHom) -> Access:
+def _access(view: View, tensor: str, node: MdHom) -> View:
     indices = []
     for index in view.indices:
         if not isinstance(index, Index):
@@ -140,11 +140,11 @@ def _access(view: View, tensor: str, node: MdHom) -> Access:
         if not isinstance(offset, Number):
             message = f"an index of `{view.buffer}` depends on a host iterator"
             refuse("index", message, view.span or node.span, "tensor programs have affine indices")
-        indices.append(Affine(index.coefficients, offset.value))
-    return Access(tensor, tuple(indices), view.span)
+        indices.append(Index.of(index.coefficients, offset.value))
+    return View(tensor, tuple(indices), view.span)
 
 
-def _guard(node: MdHom) -> Iterator[Affine]:
+def _guard(node: MdHom) -> Iterator[Index]:
     """Yield affine functions that are >= 0 where the guard holds."""
     if node.guard is not None:
         for condition in _conjuncts(node.guard):
@@ -162,7 +162,7 @@ def _conjuncts(condition: IntExpression) -> Iterator[IntExpression]:
 _DIFFERENCES = {"<=": (-1, 1, 0), "<": (-1, 1, -1), ">=": (1, -1, 0), ">": (1, -1, -1)}
 
 
-def _at_least_zero(condition: IntExpression, node: MdHom) -> Iterator[Affine]:
+def _at_least_zero(condition: IntExpression, node: MdHom) -> Iterator[Index]:
     match condition:
         case Operation(operator="==", operands=(a, b)):
             yield _affine(sum_of([(1, a), (-1, b)]), node)
@@ -174,7 +174,7 @@ def _at_least_zero(condition: IntExpression, node: MdHom) -> Iterator[Affine]:
             _refuse_guard(node)
 
 
-def _affine(expression: IntExpression, node: MdHom) -> Affine:
+def _affine(expression: IntExpression, node: MdHom) -> Index:
     """Return a sum as an affine function of the md_hom's iterators."""
     coefficients = [0] * len(node.iterators)
     constant = 0
@@ -186,7 +186,7 @@ def _affine(expression: IntExpression, node: MdHom) -> Affine:
                 coefficients[node.iterators.index(name)] += factor
             case _:
                 _refuse_guard(node)
-    return Affine(tuple(coefficients), constant)
+    return Index.of(tuple(coefficients), constant)
 
 
 def _summands(factor: int, expression: IntExpression) -> Iterator[tuple[int, IntExpression]]:
@@ -217,11 +217,6 @@ def number(expression: IntExpression, what: str, span: Span | None) -> int:
     if value.value < 1:
         refuse("size", f"{what} is {value.value}", span, "tensors have at least one element")
     return value.value
-
-
-def unit(count: int, k: int) -> tuple[int, ...]:
-    """Return the coefficients of one iterator."""
-    return tuple(int(j == k) for j in range(count))
 
 
 def refuse(code: str, message: str, span: Span | None, help_: str) -> NoReturn:

@@ -24,7 +24,7 @@ from polyloom.ir.host import (
     View,
 )
 from polyloom.ir.order import Loop, loops_of
-from polyloom.ir.program import Access, Affine, Combine, Program, Statement, Tensor
+from polyloom.ir.program import Combine, Program, Statement
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.relations import first_unwritten, first_written_twice
 from polyloom.ir.statements import KEPT, combiner, guard_of, lost_dimensions, neutral
@@ -46,25 +46,15 @@ def host_program(program: Program) -> HostProgram:
     overlap.
     """
     roles = {**dict.fromkeys(program.inputs, Role.INPUT), **dict.fromkeys(program.outputs, Role.OUTPUT)}
-    buffers = tuple(_buffer(t, roles.get(t.name, Role.LOCAL)) for t in program.tensors)
-    body = tuple(node for s in program.statements for node in _nodes(s, program.tensor(s.write.tensor)))
+    buffers = tuple(replace(t, role=roles.get(t.name, Role.LOCAL)) for t in program.tensors)
+    body = tuple(node for s in program.statements for node in _nodes(s, program.tensor(s.write.buffer)))
     made = after_pass(
         "making md_homs", HostProgram(name=program.name, parameters=(), buffers=buffers, body=body)
     )
     return at_the_end("joining maps", with_finishing_maps(made))
 
 
-def _buffer(tensor: Tensor, role: Role) -> Buffer:
-    return Buffer(
-        name=tensor.name,
-        type=tensor.type,
-        shape=tuple(Number(n) for n in tensor.shape),
-        role=role,
-        span=tensor.span,
-    )
-
-
-def _nodes(statement: Statement, target: Tensor) -> tuple[HostNode, ...]:
+def _nodes(statement: Statement, target: Buffer) -> tuple[HostNode, ...]:
     """Return the md_homs of a statement, in one of four forms.
 
     - as it is: instances with different kept iterators write different elements, and all are written;
@@ -91,17 +81,17 @@ def _writes_apart(statement: Statement) -> bool:
     return first_written_twice(replace(_projected(statement), guard=())) is None
 
 
-def _writes_all(statement: Statement, target: Tensor) -> bool:
+def _writes_all(statement: Statement, target: Buffer) -> bool:
     """Whether every element is written, given that no two kept points write the same."""
     reduces = statement.reduction is not Combine.CONCATENATE and lost_dimensions(statement)
     if statement.guard and not reduces:
         return first_unwritten(statement, target) is None
     if _element_exists(statement, target) is not None:
         return False
-    return prod(_projected(statement).domain) == prod(target.shape)
+    return prod(_projected(statement).domain) == prod(target.extents)
 
 
-def _element_exists(statement: Statement, target: Tensor) -> IntExpression | None:
+def _element_exists(statement: Statement, target: Buffer) -> IntExpression | None:
     """Return where a kept point of a reduction has an element; None where all have one.
 
     A point whose terms the guard excludes still stores the neutral element, so it must have a place for it.
@@ -110,7 +100,7 @@ def _element_exists(statement: Statement, target: Tensor) -> IntExpression | Non
         return None
     conditions = tuple(
         condition
-        for index, n in zip(statement.write.indices, target.shape, strict=True)
+        for index, n in zip(statement.write.affine, target.extents, strict=True)
         for condition in _bounds_to_check(statement, index, n)
     )
     if len(conditions) < 2:
@@ -118,7 +108,7 @@ def _element_exists(statement: Statement, target: Tensor) -> IntExpression | Non
     return Operation("and", conditions)
 
 
-def _bounds_to_check(statement: Statement, index: Affine, length: int) -> Iterator_[IntExpression]:
+def _bounds_to_check(statement: Statement, index: Index, length: int) -> Iterator_[IntExpression]:
     """Yield ``0 <= index`` and ``index < length``, those that do not hold on the whole domain."""
     ends = [sorted((0, c * (n - 1))) for c, n in zip(index.coefficients, statement.domain, strict=True)]
     terms: list[tuple[int, IntExpression]] = [
@@ -131,12 +121,12 @@ def _bounds_to_check(statement: Statement, index: Affine, length: int) -> Iterat
         yield Operation("<", (place, Number(length)))
 
 
-def _gather(statement: Statement, target: Tensor) -> Statement | None:
+def _gather(statement: Statement, target: Buffer) -> Statement | None:
     """Return the gathering form, if there is one and it is not too dear."""
     change = solved(statement)
     if change is None or statement.reduction is Combine.CONCATENATE:
         return None
-    gather = gathered(statement, target.shape, change)
+    gather = gathered(statement, target.extents, change)
     dear = prod(gather.domain) > _DEAREST_GATHER * prod(statement.domain) + 4096
     return None if dear else gather
 
@@ -147,15 +137,15 @@ class _Around:
 
     names: dict[int, str]
 
-    def index(self, affine: Affine, kept: tuple[int, ...]) -> Index:
+    def index(self, affine: Index, kept: tuple[int, ...]) -> Index:
         terms: list[tuple[int, IntExpression]] = [
             (affine.coefficients[k], Name(name)) for k, name in self.names.items() if affine.coefficients[k]
         ]
         offset = sum_of([*terms, (1, Number(affine.constant))])
         return Index(tuple(affine.coefficients[k] for k in kept), offset)
 
-    def view(self, access: Access, kept: tuple[int, ...]) -> View:
-        return View(access.tensor, tuple(self.index(i, kept) for i in access.indices), access.span)
+    def view(self, access: View, kept: tuple[int, ...]) -> View:
+        return View(access.buffer, tuple(self.index(i, kept) for i in access.affine), access.span)
 
     def expression(self, expression: Expression, kept: tuple[int, ...]) -> Expression:
         """Return a scalar function over the dimensions that are left."""
@@ -170,9 +160,7 @@ class _Around:
         return rebuilt(expression, leaf)
 
 
-def _md_hom(
-    statement: Statement, target: Tensor, around: tuple[Loop, ...], reads: tuple[Access, ...]
-) -> MdHom:
+def _md_hom(statement: Statement, target: Buffer, around: tuple[Loop, ...], reads: tuple[View, ...]) -> MdHom:
     """Return the md_hom of a statement; ``around``: dimensions that host loops walk.
 
     ``reads``: what its reduction starts from (the element itself inside host loops; nothing otherwise).
@@ -206,15 +194,15 @@ def _operators(statement: Statement, kind: ElementType) -> tuple[CombineOperator
     return tuple(reduce if k in lost else KEPT for k in range(len(statement.domain)))
 
 
-def _fill(statement: Statement, target: Tensor) -> MdHom:
+def _fill(statement: Statement, target: Buffer) -> MdHom:
     """Return the md_hom that sets every element to what the reduction starts from."""
-    rank = len(target.shape)
-    units = tuple(Index(tuple(int(j == k) for j in range(rank))) for k in range(rank))
+    rank = len(target.extents)
+    units = tuple(Index.unit(k, rank) for k in range(rank))
     start = neutral(statement.reduction, target.type)
     return MdHom(
         name=f"{statement.name}_start",
         iterators=tuple(f"o{k}" for k in range(rank)),
-        extents=tuple(Number(n) for n in target.shape),
+        extents=target.shape,
         inputs=(),
         outputs=(View(target.name, units, statement.write.span),),
         terms=(Constant(start, target.type),),
@@ -225,7 +213,7 @@ def _fill(statement: Statement, target: Tensor) -> MdHom:
     )
 
 
-def _looped(statement: Statement, target: Tensor) -> tuple[HostNode, ...]:
+def _looped(statement: Statement, target: Buffer) -> tuple[HostNode, ...]:
     """Return host loops over the dimensions on which points that write one element differ."""
     walked = loops_of(_projected(statement))
     own = () if statement.reduction is Combine.CONCATENATE else (statement.write,)
@@ -241,7 +229,7 @@ def _has_lost(statement: Statement, walked: tuple[Loop, ...]) -> bool:
     return bool(set(lost_dimensions(statement)) - {loop.dimension for loop in walked})
 
 
-def _with_own(statement: Statement, target: Tensor) -> Statement:
+def _with_own(statement: Statement, target: Buffer) -> Statement:
     """Return ``y = y op f(...)`` for ``y op= f(...)``."""
     operator = statement.reduction.operator
     if operator is None:

@@ -20,12 +20,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from polyloom.diagnostics import Span
-from polyloom.ir.conversion.statements_of_md_hom import Parts, check_form, number, refuse, unit
+from polyloom.ir.conversion.statements_of_md_hom import Parts, check_form, number, refuse
 from polyloom.ir.evaluation.host_inputs import input_buffers, shape_of
 from polyloom.ir.evaluation.uninitialised import garbage
 from polyloom.ir.expressions import Constant, Expression, Read
-from polyloom.ir.host import Buffer, Copy, HostBranch, HostLoop, HostNode, HostProgram, MdHom, Nest, Role
-from polyloom.ir.program import Access, Affine, Combine, Program, Statement, Tensor
+from polyloom.ir.host import (
+    Buffer,
+    Copy,
+    HostBranch,
+    HostLoop,
+    HostNode,
+    HostProgram,
+    Index,
+    MdHom,
+    Nest,
+    Role,
+    View,
+)
+from polyloom.ir.program import Combine, Program, Statement
 from polyloom.ir.relations import first_unwritten, first_written_twice
 from polyloom.ir.statements import neutral
 from polyloom.ir.transform.unused_statements import without_unused
@@ -87,7 +99,7 @@ class _Writer:
 
     source: HostProgram
     statements: list[Statement] = field(default_factory=list)
-    tensors: dict[str, Tensor] = field(default_factory=dict)
+    tensors: dict[str, Buffer] = field(default_factory=dict)
     current: dict[str, str] = field(default_factory=dict)
     """The tensor that holds what a buffer contains now."""
     constants: dict[str, Constant] = field(default_factory=dict)
@@ -99,7 +111,7 @@ class _Writer:
 
     def _define(self, buffer: Buffer, name: str) -> str:
         shape = tuple(number(n, f"the shape of `{buffer.name}`", buffer.span) for n in buffer.shape)
-        self.tensors[name] = Tensor(name, buffer.type, shape, buffer.span)
+        self.tensors[name] = Buffer.of(name, buffer.type, shape, buffer.span)
         self.current[buffer.name] = name
         return name
 
@@ -121,21 +133,21 @@ class _Writer:
 
     def _copy(self, source: str, target: str) -> None:
         held = self.tensors[self.current[source]]
-        units = tuple(Affine(unit(len(held.shape), k)) for k in range(len(held.shape)))
+        units = tuple(Index.unit(k, len(held.extents)) for k in range(len(held.extents)))
         name = self._define(self.source.buffer(target), self._fresh(target))
         statement = Statement(
             f"copy_{name}",
-            tuple(f"i{k}" for k in range(len(held.shape))),
-            held.shape,
-            (Access(held.name, units),),
-            Access(name, units),
+            tuple(f"i{k}" for k in range(len(held.extents))),
+            held.extents,
+            (View(held.name, units),),
+            View(name, units),
             Read(0, held.type),
         )
         self.statements.append(statement)
 
     def _fresh(self, buffer: str) -> str:
         taken = {*self.tensors, *(b.name for b in self.source.buffers)}
-        number = sum(1 for s in self.statements if s.write.tensor.startswith(f"{buffer}_")) + 1
+        number = sum(1 for s in self.statements if s.write.buffer.startswith(f"{buffer}_")) + 1
         return _free(f"{buffer}_{number}", taken)
 
     def _md_hom(self, node: MdHom) -> None:
@@ -164,20 +176,20 @@ class _Writer:
             case Constant():
                 return expression
             case Read(position=k):
-                return self.constants.get(parts.accesses[k].tensor)
+                return self.constants.get(parts.accesses[k].buffer)
             case _:
                 return None
 
     def _add(self, statement: Statement, buffer: Buffer, before: str | None) -> None:
         """Add a statement that gives a buffer its next contents."""
         name = self._define(buffer, self._fresh(buffer.name))
-        written = replace(statement, write=replace(statement.write, tensor=name))
+        written = replace(statement, write=replace(statement.write, buffer=name))
         complete = self._complete(written, self.tensors[name], before)
         self.statements.append(complete)
         if isinstance(complete.expression, Constant) and complete.reduction is Combine.CONCATENATE:
             self.constants[name] = complete.expression
 
-    def _complete(self, statement: Statement, tensor: Tensor, before: str | None) -> Statement:
+    def _complete(self, statement: Statement, tensor: Buffer, before: str | None) -> Statement:
         """Return a statement that leaves all elements as the host program does, also those it does not write.
 
         They must all be written, or have been the value that an initializing reduction gives them.
@@ -202,7 +214,7 @@ class _Writer:
         middle = _free(f"{parts.node.name}_sum", taken)
         reduction = parts.reduced_to(middle)
         shape = tuple(parts.extents[k] for k in parts.kept)
-        self.tensors[middle] = Tensor(middle, reduction.expression.type, shape)
+        self.tensors[middle] = Buffer.of(middle, reduction.expression.type, shape)
         self.statements.append(reduction)
         self._add(parts.finishing(middle, start), buffer, before)
 
@@ -214,18 +226,18 @@ class _Writer:
         rename = {**{name: name for name in self.tensors}, **last}
         tensors = tuple(replace(t, name=rename[t.name]) for t in self.tensors.values())
         body = tuple(_renamed(s, rename) for s in self.statements)
-        written = {s.write.tensor for s in body}
+        written = {s.write.buffer for s in body}
         inputs = tuple(t.name for t in tensors if t.name not in written)
         return Program(self.source.name, tensors, inputs, tuple(last.values()), body)
 
     def _defined(self, tensor: str) -> bool:
-        return any(s.write.tensor == tensor for s in self.statements)
+        return any(s.write.buffer == tensor for s in self.statements)
 
 
 def _renamed(statement: Statement, rename: Mapping[str, str]) -> Statement:
-    reads = tuple(replace(a, tensor=rename[a.tensor]) for a in statement.reads)
+    reads = tuple(replace(a, buffer=rename[a.buffer]) for a in statement.reads)
     return replace(
-        statement, reads=reads, write=replace(statement.write, tensor=rename[statement.write.tensor])
+        statement, reads=reads, write=replace(statement.write, buffer=rename[statement.write.buffer])
     )
 
 
@@ -233,7 +245,7 @@ def _kept_points(statement: Statement) -> Statement:
     """Return the instances that write: the guard counts for a plain ``=`` only."""
     if statement.reduction is Combine.CONCATENATE:
         return statement
-    used = [any(i.coefficients[k] for i in statement.write.indices) for k in range(len(statement.domain))]
+    used = [any(i.coefficients[k] for i in statement.write.affine) for k in range(len(statement.domain))]
     domain = tuple(n if u else 1 for n, u in zip(statement.domain, used, strict=True))
     return replace(statement, domain=domain, guard=())
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.ir.host import Index, View
 from polyloom.ir.order import Loop, Rows, loops
-from polyloom.ir.program import Access, Affine
 
 NDArray = npt.NDArray[Any]
 Box = tuple[range, ...]
@@ -86,7 +86,7 @@ def _values(whole: Box, loop: Loop, length: int) -> list[range]:
     return pieces[::-1] if loop.backwards else pieces
 
 
-def index_values(index: Affine, box: Box) -> NDArray:
+def index_values(index: Index, box: Box) -> NDArray:
     """Return the index at the points of a box, broadcast where it does not vary (int64)."""
     total: NDArray = np.full((1,) * len(box), index.constant, dtype=np.int64)
     for k, coefficient in enumerate(index.coefficients):
@@ -101,37 +101,37 @@ def iterator_values(dimension: int, box: Box) -> NDArray:
     return values.reshape([-1 if k == dimension else 1 for k in range(len(box))])
 
 
-def is_inside(access: Access, shape: Sequence[int], box: Box) -> bool:
+def is_inside(access: View, shape: Sequence[int], box: Box) -> bool:
     """Tell whether every point of a box accesses an element of the tensor."""
-    for index, size in zip(access.indices, shape, strict=True):
+    for index, size in zip(access.affine, shape, strict=True):
         ends = [(c * r[0], c * r[-1]) for c, r in zip(index.coefficients, box, strict=True)]
         if index.constant + sum(map(min, ends)) < 0 or index.constant + sum(map(max, ends)) >= size:
             return False
     return True
 
 
-def view(array: NDArray, access: Access, box: Box) -> NDArray:
+def view(array: NDArray, access: View, box: Box) -> NDArray:
     """Return the elements that the points of a box access, without copying; all must exist.
 
     ``array`` is C-contiguous. NumPy refuses a view that leaves the array.
     """
-    pairs = list(zip(access.indices, array.strides, strict=True))
+    pairs = list(zip(access.affine, array.strides, strict=True))
     offset = sum(_at_start(index, box) * stride for index, stride in pairs)
     strides = tuple(sum(i.coefficients[k] * stride for i, stride in pairs) for k in range(len(box)))
     return np.ndarray(tuple(map(len, box)), array.dtype, array.data, offset, strides)
 
 
-def _at_start(index: Affine, box: Box) -> int:
+def _at_start(index: Index, box: Box) -> int:
     return index.constant + sum(c * r.start for c, r in zip(index.coefficients, box, strict=True))
 
 
-def gather(array: NDArray, access: Access, box: Box) -> NDArray:
+def gather(array: NDArray, access: View, box: Box) -> NDArray:
     """Return a copy of what a box accesses; where no element exists, the nearest one."""
-    pairs = zip(access.indices, array.shape, strict=True)
+    pairs = zip(access.affine, array.shape, strict=True)
     places = tuple(np.clip(index_values(i, box), 0, size - 1) for i, size in pairs)
     return np.broadcast_to(array[places], tuple(map(len, box)))
 
 
-def read(array: NDArray, access: Access, box: Box) -> NDArray:
+def read(array: NDArray, access: View, box: Box) -> NDArray:
     """Return what the points of a box read; points that a guard excludes may read anything."""
     return view(array, access, box) if is_inside(access, array.shape, box) else gather(array, access, box)

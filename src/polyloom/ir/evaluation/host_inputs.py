@@ -12,7 +12,6 @@ from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.ir.evaluation.inputs import checked_arrays
 from polyloom.ir.host import Buffer, HostProgram, Role
 from polyloom.ir.integers import holds, integer
-from polyloom.ir.program import Tensor
 
 NDArray = npt.NDArray[Any]
 
@@ -46,7 +45,7 @@ def checked_host_inputs(
     """
     check_parameters(program, parameters)
     buffers = input_buffers(program)
-    wanted = [Tensor(b.name, b.type, shape_of(b, parameters), b.span) for b in buffers]
+    wanted = [Buffer.of(b.name, b.type, shape_of(b, parameters), b.span) for b in buffers]
     return checked_arrays(program.name, wanted, inputs)
 
 

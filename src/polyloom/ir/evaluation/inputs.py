@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
-from polyloom.ir.program import Program, Tensor
+from polyloom.ir.host import Buffer
+from polyloom.ir.program import Program
 
 NDArray = npt.NDArray[Any]
 
@@ -24,7 +25,7 @@ def checked_inputs(program: Program, inputs: Mapping[str, NDArray]) -> dict[str,
 
 
 def checked_arrays(
-    program: str, wanted: Sequence[Tensor], inputs: Mapping[str, NDArray]
+    program: str, wanted: Sequence[Buffer], inputs: Mapping[str, NDArray]
 ) -> dict[str, NDArray]:
     """Return an array for each of the wanted tensors, as ``checked_inputs``; ``program``: its name."""
     known = [tensor.name for tensor in wanted]
@@ -43,12 +44,12 @@ def checked_arrays(
 
 def elements_of(program: Program, *, every: bool = False) -> int:
     """Return how many elements the inputs of a program have together; ``every``: all of its tensors."""
-    return sum(prod(t.shape) for t in program.tensors if every or t.name in program.inputs)
+    return sum(prod(t.extents) for t in program.tensors if every or t.name in program.inputs)
 
 
-def described(tensor: Tensor) -> str:
+def described(tensor: Buffer) -> str:
     """Return the type and shape of a tensor: ``float16[32][16]``."""
-    return tensor.type.value + "".join(f"[{n}]" for n in tensor.shape)
+    return tensor.type.value + "".join(f"[{n}]" for n in tensor.extents)
 
 
 def _unknown(name: str, program: str, known: Sequence[str]) -> Diagnostic:
@@ -56,7 +57,7 @@ def _unknown(name: str, program: str, known: Sequence[str]) -> Diagnostic:
     return error("input-unknown", message, helps=[f"its inputs: {', '.join(known) or 'none'}"])
 
 
-def _missing(tensor: Tensor) -> Diagnostic:
+def _missing(tensor: Buffer) -> Diagnostic:
     return error(
         "input-missing",
         f"the input `{tensor.name}` is missing",
@@ -65,9 +66,9 @@ def _missing(tensor: Tensor) -> Diagnostic:
     )
 
 
-def _mismatches(array: NDArray, tensor: Tensor) -> Iterator[Diagnostic]:
-    name, wanted = tensor.name, shape_text(tensor.shape)
-    if array.shape != tensor.shape:
+def _mismatches(array: NDArray, tensor: Buffer) -> Iterator[Diagnostic]:
+    name, wanted = tensor.name, shape_text(tensor.extents)
+    if array.shape != tensor.extents:
         message = f"the input `{name}` has shape {shape_text(array.shape)}, not {wanted}"
         yield error("input-shape", message, tensor.span, helps=[f"give an array of shape {wanted}"])
     if array.dtype != tensor.type.dtype:

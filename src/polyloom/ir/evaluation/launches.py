@@ -17,7 +17,6 @@ from polyloom.ir.evaluation.combining import Mask, Partial
 from polyloom.ir.expressions import Expression
 from polyloom.ir.host import Combiner, Index, MdHom, Order, View
 from polyloom.ir.integers import integer, values_of
-from polyloom.ir.program import Access, Affine
 
 NDArray = npt.NDArray[Any]
 
@@ -89,15 +88,15 @@ class Launch:
         found: NDArray = array[tuple(np.clip(p, 0, n - 1) for p, n in places)]
         return found
 
-    def affine(self, view: View) -> Access | None:
+    def affine(self, view: View) -> View | None:
         """Return a view as an affine access; None where an index is computed."""
         indices = [self._affine_index(i) for i in view.indices if isinstance(i, Index)]
-        return Access(view.buffer, tuple(indices)) if len(indices) == len(view.indices) else None
+        return View(view.buffer, tuple(indices)) if len(indices) == len(view.indices) else None
 
-    def _affine_index(self, index: Index) -> Affine:
-        return Affine(index.coefficients, integer(index.offset, self.names))
+    def _affine_index(self, index: Index) -> Index:
+        return Index.of(index.coefficients, integer(index.offset, self.names))
 
-    def apart(self, view: View, box: Box) -> Access | None:
+    def apart(self, view: View, box: Box) -> View | None:
         """Return the affine access by which the points of a box have an element each; None where it is none.
 
         All elements exist, and every dimension in which points differ is alone in an index.
@@ -106,7 +105,7 @@ class Launch:
         if access is None or not is_inside(access, self.arrays[view.buffer].shape, box):
             return None
         moving = {k for k, values in enumerate(box) if len(values) > 1}
-        used = [{k for k in moving if index.coefficients[k]} for index in access.indices]
+        used = [{k for k in moving if index.coefficients[k]} for index in access.affine]
         return access if set().union(*used) == moving and all(len(u) <= 1 for u in used) else None
 
     def places(self, view: View, reads: Reads) -> tuple[NDArray, ...]:

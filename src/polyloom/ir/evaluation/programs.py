@@ -32,12 +32,12 @@ def evaluate(program: Program, inputs: Mapping[str, NDArray]) -> dict[str, NDArr
     arrays = dict(checked_inputs(program, inputs))
     with np.errstate(all="ignore"):
         for statement in program.statements:
-            arrays[statement.write.tensor] = blank(program, statement)
+            arrays[statement.write.buffer] = blank(program, statement)
             run_md_hom(md_hom_of(statement), arrays, {})
-    return {s.write.tensor: arrays[s.write.tensor] for s in program.statements}
+    return {s.write.buffer: arrays[s.write.buffer] for s in program.statements}
 
 
 def blank(program: Program, statement: Statement) -> NDArray:
     """Return the output of a statement before it starts: the neutral element everywhere."""
-    target = program.tensor(statement.write.tensor)
-    return np.full(target.shape, neutral(statement.reduction, target.type), target.type.dtype)
+    target = program.tensor(statement.write.buffer)
+    return np.full(target.extents, neutral(statement.reduction, target.type), target.type.dtype)

@@ -29,8 +29,9 @@ from polyloom.ir.expressions import (
     children,
     walk,
 )
+from polyloom.ir.host import Buffer
 from polyloom.ir.order import loops_of
-from polyloom.ir.program import Combine, Program, Statement, Tensor
+from polyloom.ir.program import Combine, Program, Statement
 from polyloom.ir.scalar_functions.sizes import power
 
 NDArray = npt.NDArray[Any]
@@ -100,12 +101,12 @@ def random_inputs(
 
 
 def _values(
-    tensor: Tensor, largest: int, positive: bool, density: float, generator: np.random.Generator
+    tensor: Buffer, largest: int, positive: bool, density: float, generator: np.random.Generator
 ) -> NDArray:
-    count = math.prod(tensor.shape)
+    count = math.prod(tensor.extents)
     values = integers(generator, (count,), largest, signed=not positive)
     values[generator.permutation(count)[round(density * count) :]] = 0
-    return values.reshape(tensor.shape).astype(tensor.type.dtype)
+    return values.reshape(tensor.extents).astype(tensor.type.dtype)
 
 
 def integers(
@@ -127,9 +128,9 @@ def _positive(program: Program) -> set[str]:
     """Return the tensors that are read inside a root or logarithm, and those that they are made from."""
     found: set[str] = set()
     for statement in reversed(program.statements):
-        if statement.write.tensor in found:
-            found |= {access.tensor for access in statement.reads}
-        found |= {statement.reads[k].tensor for k in under_roots(statement.expression)}
+        if statement.write.buffer in found:
+            found |= {access.buffer for access in statement.reads}
+        found |= {statement.reads[k].buffer for k in under_roots(statement.expression)}
     return found
 
 
@@ -137,7 +138,7 @@ def _largest_result(program: Program, largest: int) -> float:
     """Return a bound on every result if no input is larger than ``largest``."""
     sizes: dict[str, float] = dict.fromkeys(program.inputs, float(largest))
     for statement in program.statements:
-        sizes[statement.write.tensor] = _result(statement, sizes)
+        sizes[statement.write.buffer] = _result(statement, sizes)
     return max(sizes.values(), default=0.0)
 
 
@@ -162,7 +163,7 @@ def size_of(expression: Expression, statement: Statement, sizes: Mapping[str, fl
     inner = [size_of(child, statement, sizes) for child in children(expression)]
     match expression:
         case Read(position=k):
-            return sizes[statement.reads[k].tensor]
+            return sizes[statement.reads[k].buffer]
         case Constant(value=x):
             return abs(float(x))
         case Iterator(dimension=k):

@@ -28,8 +28,7 @@ from polyloom.ir.evaluation.combining import (
 )
 from polyloom.ir.evaluation.launches import Launch, Reads, store, terms, written_places
 from polyloom.ir.expressions import Read
-from polyloom.ir.host import Combiner, Order
-from polyloom.ir.program import Access
+from polyloom.ir.host import Combiner, Order, View
 
 NDArray = npt.NDArray[Any]
 
@@ -54,7 +53,7 @@ def scatter(launch: Launch, box: Box) -> None:
         launch.arrays[view.buffer][tuple(p[first] for p in place)] = values
 
 
-def in_place(launch: Launch) -> Access | None:
+def in_place(launch: Launch) -> View | None:
     """Return the access by which points are combined into what the output holds; None where they are not."""
     node, combiner = launch.node, launch.outermost
     (output, *others), (start, *_), (finish, *_) = node.outputs, node.initial, node.finish
@@ -67,12 +66,12 @@ def in_place(launch: Launch) -> Access | None:
     return launch.affine(output) if starts and finish is None and node.written is None else None
 
 
-def write_steps(access: Access, box: Box) -> Iterator[Step]:
+def write_steps(access: View, box: Box) -> Iterator[Step]:
     """Yield boxes in which points of different kept dimensions write different elements, in order."""
-    return steps(box, [index.coefficients for index in access.indices])
+    return steps(box, [index.coefficients for index in access.affine])
 
 
-def _combine_in_place(launch: Launch, access: Access, whole: Box) -> None:
+def _combine_in_place(launch: Launch, access: View, whole: Box) -> None:
     combiner, output = launch.outermost, launch.node.outputs[0]
     assert combiner is not None, launch.node.name
     function = ufunc_of(combiner)

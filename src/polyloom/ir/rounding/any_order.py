@@ -60,12 +60,12 @@ def digits_of(
     known = {name: Digits() for name in program.inputs} | dict(given or {})
     sizes = {name: _largest(array) for name, array in arrays.items()}
     for statement in program.statements:
-        known[statement.write.tensor] = _written(statement, known, sizes)
-    return {s.write.tensor: known[s.write.tensor] for s in program.statements}
+        known[statement.write.buffer] = _written(statement, known, sizes)
+    return {s.write.buffer: known[s.write.buffer] for s in program.statements}
 
 
 def _written(statement: Statement, known: Mapping[str, Digits], sizes: Mapping[str, float]) -> Digits:
-    reads = [known[access.tensor] for access in statement.reads]
+    reads = [known[access.buffer] for access in statement.reads]
     fraction = _fraction(statement.expression, reads)
     ordered = any(read.ordered for read in reads) or _order_decides(statement, fraction, sizes)
     if fraction is not None and statement.reduction is Combine.MULTIPLY:
@@ -85,7 +85,7 @@ def _order_decides(statement: Statement, fraction: int | None, sizes: Mapping[st
     if fraction is None:
         return True
     digits = np.finfo(kind.value).nmant + 1
-    if fraction == 0 and sizes[statement.write.tensor] < 2.0 ** (digits - 2):
+    if fraction == 0 and sizes[statement.write.buffer] < 2.0 ** (digits - 2):
         return False
     size = size_of(statement.expression, statement, sizes)
     if statement.reduction is Combine.ADD:

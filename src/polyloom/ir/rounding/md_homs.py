@@ -55,7 +55,6 @@ from polyloom.ir.expressions import (
     walk,
 )
 from polyloom.ir.host import Combiner, Index, MdHom, Order, View, expressions_of
-from polyloom.ir.program import Access
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.rounding.rules import approximate, epsilon, rounds
 from polyloom.ir.rounding.sums import Family, family
@@ -486,7 +485,7 @@ def _scatter(launch: Launch, errors: Errors, box: Box) -> None:
     if access is not None:
         bound = _in_place_errors(launch, errors, access, box)
         scatter(launch, box)
-        errors[access.tensor] = bound if bound.any() else None
+        errors[access.buffer] = bound if bound.any() else None
         return
     node = launch.node
     terms, present = _terms(launch, errors, box)
@@ -508,13 +507,13 @@ def _scatter(launch: Launch, errors: Errors, box: Box) -> None:
             put_error(errors, view.buffer, array, tuple(p[first] for p in place), error)
 
 
-def _in_place_errors(launch: Launch, errors: Errors, access: Access, whole: Box) -> Floats:
+def _in_place_errors(launch: Launch, errors: Errors, access: View, whole: Box) -> Floats:
     """Return the error of each element of an output into which points are combined, before they are."""
-    combiner, array = launch.outermost, launch.arrays[access.tensor]
+    combiner, array = launch.outermost, launch.arrays[access.buffer]
     families = None if combiner is None else families_of(combiner)
     assert families is not None, launch.node.name
     (own,) = families
-    start = Approximate(array, errors.get(access.tensor))
+    start = Approximate(array, errors.get(access.buffer))
     channels = [np.array(c) for c in own.present(start, _counts(launch, 0, start))]
     for step in write_steps(access, whole):
         (term,), present = _terms(launch, errors, step.box)
@@ -523,7 +522,7 @@ def _in_place_errors(launch: Launch, errors: Errors, access: Access, whole: Box)
         for channel, function, values in zip(
             channels, own.functions, own.present(term, present), strict=True
         ):
-            target = Launch(launch.node, {access.tensor: channel}, launch.names)
+            target = Launch(launch.node, {access.buffer: channel}, launch.names)
             before = target.read(launch.node.outputs[0], Reads(target, step.written))
             after = function(before, function.reduce(values, axis=run, keepdims=True))
             store(target, launch.node.outputs[0], step.written, after, where)

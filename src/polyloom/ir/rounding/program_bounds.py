@@ -37,7 +37,7 @@ def error_bound(
     known: Errors = {**dict.fromkeys(t.name for t in program.tensors), **(errors or {})}
     with np.errstate(all="ignore"):
         for statement in program.statements:
-            arrays[statement.write.tensor] = blank(program, statement)
+            arrays[statement.write.buffer] = blank(program, statement)
             run_with_errors(md_hom_of(statement), arrays, known, {})
-    written = {s.write.tensor: known[s.write.tensor] for s in program.statements}
+    written = {s.write.buffer: known[s.write.buffer] for s in program.statements}
     return {n: np.zeros(arrays[n].shape) if bound is None else bound for n, bound in written.items()}

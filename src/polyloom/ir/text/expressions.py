@@ -16,7 +16,8 @@ from polyloom.ir.expressions import (
     Select,
     Unary,
 )
-from polyloom.ir.program import Access, Affine, Combine, Statement, Tensor
+from polyloom.ir.host import Buffer, Index, View
+from polyloom.ir.program import Combine, Statement
 from polyloom.ir.scalar_functions.function import Notation
 
 _CHOICE, _OR, _AND, _NOT, _COMPARISON, _BITS, _SUM, _PRODUCT, _SIGN, _ATOM = range(10)
@@ -32,12 +33,12 @@ _LEVELS = {
 }
 
 
-def tensor_text(tensor: Tensor) -> str:
+def tensor_text(tensor: Buffer) -> str:
     """Return a declaration: ``float16 W[32][16]``."""
-    return f"{tensor.type.value} {tensor.name}" + "".join(f"[{n}]" for n in tensor.shape)
+    return f"{tensor.type.value} {tensor.name}" + "".join(f"[{n}]" for n in tensor.extents)
 
 
-def affine_text(affine: Affine, iterators: Sequence[str]) -> str:
+def affine_text(affine: Index, iterators: Sequence[str]) -> str:
     """Return an affine function: ``2*w + r - 1``; what is subtracted comes last."""
     pairs = list(zip(affine.coefficients, iterators, strict=True))
     added = [_scaled(c, i) for c, i in pairs if c > 0]
@@ -54,9 +55,9 @@ def _scaled(coefficient: int, iterator: str) -> str:
     return iterator if coefficient == 1 else f"{coefficient}*{iterator}"
 
 
-def access_text(access: Access, iterators: Sequence[str]) -> str:
+def access_text(access: View, iterators: Sequence[str]) -> str:
     """Return an access: ``x[c][h + r]``."""
-    return access.tensor + "".join(f"[{affine_text(i, iterators)}]" for i in access.indices)
+    return access.buffer + "".join(f"[{affine_text(i, iterators)}]" for i in access.affine)
 
 
 def assignment_text(statement: Statement) -> str:

@@ -17,8 +17,9 @@ from polyloom.ir.expressions import (
     Expression,
     Iterator,
 )
+from polyloom.ir.host import Index, View
 from polyloom.ir.naming import fresh
-from polyloom.ir.program import Access, Affine, Statement
+from polyloom.ir.program import Statement
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.types import ElementType
 
@@ -30,22 +31,22 @@ class Change:
     ``pivots``: the old dimension that each index of the write tells.
     """
 
-    rows: tuple[Affine, ...]
+    rows: tuple[Index, ...]
     pivots: tuple[int, ...]
     free: tuple[int, ...]
 
-    def composed(self, affine: Affine) -> Affine:
+    def composed(self, affine: Index) -> Index:
         """Return an affine function of the old coordinates as one of the new ones."""
         width = len(self.pivots) + len(self.free)
-        total = Affine((0,) * width, affine.constant)
+        total = Index.of((0,) * width, affine.constant)
         for coefficient, row in zip(affine.coefficients, self.rows, strict=True):
             total = _sum(total, coefficient, row)
         return total
 
 
-def _sum(a: Affine, factor: int, b: Affine) -> Affine:
+def _sum(a: Index, factor: int, b: Index) -> Index:
     pairs = zip(a.coefficients, b.coefficients, strict=True)
-    return Affine(tuple(x + factor * y for x, y in pairs), a.constant + factor * b.constant)
+    return Index.of(tuple(x + factor * y for x, y in pairs), a.constant + factor * b.constant)
 
 
 def solved(statement: Statement) -> Change | None:
@@ -59,11 +60,11 @@ def solved(statement: Statement) -> Change | None:
         return None
     free = tuple(k for k in range(len(statement.domain)) if k not in pivots)
     width = len(pivots) + len(free)
-    rows = {k: _unit(len(pivots) + j, width) for j, k in enumerate(free)}
+    rows = {k: Index.unit(len(pivots) + j, width) for j, k in enumerate(free)}
     while len(rows) < len(statement.domain):
         known = len(rows)
         for m, k in enumerate(pivots):
-            index = statement.write.indices[m]
+            index = statement.write.affine[m]
             if k not in rows and all(j in rows for j, c in enumerate(index.coefficients) if c and j != k):
                 rows[k] = _row(index, m, k, rows, width)
         if len(rows) == known:
@@ -73,7 +74,7 @@ def solved(statement: Statement) -> Change | None:
 
 def _pivots(statement: Statement) -> tuple[int, ...] | None:
     pivots: list[int] = []
-    for index in statement.write.indices:
+    for index in statement.write.affine:
         units = [k for k, c in enumerate(index.coefficients) if abs(c) == 1 and k not in pivots]
         if not units:
             return None
@@ -81,18 +82,14 @@ def _pivots(statement: Statement) -> tuple[int, ...] | None:
     return tuple(pivots)
 
 
-def _unit(position: int, width: int) -> Affine:
-    return Affine(tuple(int(j == position) for j in range(width)))
-
-
-def _row(index: Affine, m: int, pivot: int, rows: dict[int, Affine], width: int) -> Affine:
+def _row(index: Index, m: int, pivot: int, rows: dict[int, Index], width: int) -> Index:
     """Solve ``element m = index`` for the pivot."""
-    rest = _sum(_unit(m, width), -index.constant, Affine((0,) * width, 1))
+    rest = _sum(Index.unit(m, width), -index.constant, Index.of((0,) * width, 1))
     for k, coefficient in enumerate(index.coefficients):
         if k != pivot and coefficient:
             rest = _sum(rest, -coefficient, rows[k])
     sign = index.coefficients[pivot]
-    return Affine(tuple(sign * c for c in rest.coefficients), sign * rest.constant)
+    return Index.of(tuple(sign * c for c in rest.coefficients), sign * rest.constant)
 
 
 def gathered(statement: Statement, shape: Sequence[int], change: Change) -> Statement:
@@ -107,7 +104,7 @@ def gathered(statement: Statement, shape: Sequence[int], change: Change) -> Stat
         iterators=names,
         domain=extents,
         reads=tuple(_composed_access(a, change) for a in statement.reads),
-        write=replace(statement.write, indices=tuple(_unit(m, width) for m in range(len(shape)))),
+        write=replace(statement.write, indices=tuple(Index.unit(m, width) for m in range(len(shape)))),
         expression=_with_iterators(statement.expression, change),
         guard=tuple(g for g in guard if not _always(g, extents)),
     )
@@ -119,7 +116,7 @@ def _names(statement: Statement, change: Change) -> tuple[str, ...]:
     taken = set(statement.iterators)
     names = []
     for m, k in enumerate(change.pivots):
-        same = change.rows[k] == _unit(m, width)
+        same = change.rows[k] == Index.unit(m, width)
         name = statement.iterators[k] if same else _new(f"o{m}", taken)
         names.append(name)
     return (*names, *(statement.iterators[k] for k in change.free))
@@ -130,18 +127,18 @@ def _new(name: str, taken: set[str]) -> str:
     return found
 
 
-def _bounds(row: Affine, extent: int) -> tuple[Affine, Affine]:
+def _bounds(row: Index, extent: int) -> tuple[Index, Index]:
     """Return ``row >= 0`` and ``extent - 1 - row >= 0``."""
-    return row, Affine(tuple(-c for c in row.coefficients), extent - 1 - row.constant)
+    return row, Index.of(tuple(-c for c in row.coefficients), extent - 1 - row.constant)
 
 
-def _always(guard: Affine, extents: Sequence[int]) -> bool:
+def _always(guard: Index, extents: Sequence[int]) -> bool:
     ends = (min(0, c * (n - 1)) for c, n in zip(guard.coefficients, extents, strict=True))
     return guard.constant + sum(ends) >= 0
 
 
-def _composed_access(access: Access, change: Change) -> Access:
-    return replace(access, indices=tuple(change.composed(i) for i in access.indices))
+def _composed_access(access: View, change: Change) -> View:
+    return replace(access, indices=tuple(change.composed(i) for i in access.affine))
 
 
 def _with_iterators(expression: Expression, change: Change) -> Expression:
@@ -153,7 +150,7 @@ def _with_iterators(expression: Expression, change: Change) -> Expression:
     return rebuilt(expression, change_leaf)
 
 
-def affine_value(affine: Affine, kind: ElementType) -> Expression:
+def affine_value(affine: Index, kind: ElementType) -> Expression:
     """Return an affine function of the iterators as a scalar function of type ``kind``."""
     wide = ElementType.INT64
     total: Expression = Constant(affine.constant, wide)

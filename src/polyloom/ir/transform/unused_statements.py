@@ -12,9 +12,9 @@ def without_unused(program: Program) -> Program:
     needed = {*program.outputs}
     body = []
     for statement in reversed(program.statements):
-        if statement.write.tensor in needed:
+        if statement.write.buffer in needed:
             body.append(statement)
-            needed |= {access.tensor for access in statement.reads}
+            needed |= {access.buffer for access in statement.reads}
     return replace(
         program,
         tensors=tuple(t for t in program.tensors if t.name in needed),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from polyloom.ir.program import Access, Affine, Program, Statement
+from polyloom.ir.host import Index, View
+from polyloom.ir.program import Program, Statement
 from polyloom.ir.types import ElementType
 from polyloom.ir.verification.expressions import expression_faults
 
@@ -30,9 +31,9 @@ def _tensors(program: Program) -> Iterator[str]:
     yield from (f"two statements `{n}`" for n in _repeated(statements))
     outside = [*program.inputs, *program.outputs]
     yield from (f"`{n}` is twice an input or output" for n in _repeated(outside))
-    used = {a.tensor for s in program.statements for a in (*s.reads, s.write)}
+    used = {a.buffer for s in program.statements for a in (*s.reads, s.write)}
     yield from (f"unknown tensor `{n}`" for n in sorted({*outside, *used} - {*names}))
-    yield from (f"`{t.name}` has an extent below 1" for t in program.tensors if min(t.shape, default=1) < 1)
+    yield from (f"`{t.name}` has an extent below 1" for t in program.tensors if min(t.extents, default=1) < 1)
     yield from (f"`{t.name}` has type bool" for t in program.tensors if t.type is ElementType.BOOL)
 
 
@@ -43,11 +44,11 @@ def _repeated(names: list[str]) -> list[str]:
 def _definitions(program: Program) -> Iterator[str]:
     defined = {*program.inputs}
     for statement in program.statements:
-        missing = sorted({r.tensor for r in statement.reads} - defined)
+        missing = sorted({r.buffer for r in statement.reads} - defined)
         yield from (f"{statement.name} reads `{n}` before it is defined" for n in missing)
-        if statement.write.tensor in defined:
-            yield f"`{statement.write.tensor}` is defined twice"
-        defined.add(statement.write.tensor)
+        if statement.write.buffer in defined:
+            yield f"`{statement.write.buffer}` is defined twice"
+        defined.add(statement.write.buffer)
     yield from (f"output `{n}` is never written" for n in program.outputs if n not in defined)
 
 
@@ -65,23 +66,23 @@ def _statement(statement: Statement, program: Program) -> Iterator[str]:
     yield from _expression(statement, program)
 
 
-def _columns(affine: Affine, statement: Statement) -> str:
+def _columns(affine: Index, statement: Statement) -> str:
     return f"{len(affine.coefficients)} coefficients for {len(statement.domain)} iterators"
 
 
-def _access(access: Access, statement: Statement, program: Program) -> Iterator[str]:
-    shape = program.tensor(access.tensor).shape
-    if len(access.indices) != len(shape):
-        yield f"{len(access.indices)} indices for `{access.tensor}` of rank {len(shape)}"
+def _access(access: View, statement: Statement, program: Program) -> Iterator[str]:
+    shape = program.tensor(access.buffer).extents
+    if len(access.affine) != len(shape):
+        yield f"{len(access.affine)} indices for `{access.buffer}` of rank {len(shape)}"
         return
-    for index, size in zip(access.indices, shape, strict=True):
+    for index, size in zip(access.affine, shape, strict=True):
         if len(index.coefficients) != len(statement.domain):
             yield _columns(index, statement)
         elif not statement.guard and not inside(index, statement.domain, size):
-            yield f"an index of `{access.tensor}` is out of bounds"
+            yield f"an index of `{access.buffer}` is out of bounds"
 
 
-def inside(index: Affine, domain: tuple[int, ...], size: int) -> bool:
+def inside(index: Index, domain: tuple[int, ...], size: int) -> bool:
     """Tell whether an index stays below ``size`` and not below 0 all over a domain."""
     ends = [c * (n - 1) for c, n in zip(index.coefficients, domain, strict=True)]
     low = index.constant + sum(min(e, 0) for e in ends)
@@ -90,8 +91,8 @@ def inside(index: Affine, domain: tuple[int, ...], size: int) -> bool:
 
 
 def _expression(statement: Statement, program: Program) -> Iterator[str]:
-    target = program.tensor(statement.write.tensor)
+    target = program.tensor(statement.write.buffer)
     if statement.expression.type is not target.type:
         yield f"the expression is {statement.expression.type.value}, `{target.name}` {target.type.value}"
-    reads = [program.tensor(access.tensor).type for access in statement.reads]
+    reads = [program.tensor(access.buffer).type for access in statement.reads]
     yield from expression_faults(statement.expression, reads, len(statement.domain), ())

@@ -251,7 +251,7 @@ class _Parts:
         buffer = self.program.buffer(node.source)
         names = tuple(f"c{k}'" for k in range(len(buffer.shape)))
         rank = len(names)
-        here = tuple(Index(tuple(int(j == k) for j in range(rank))) for k in range(rank))
+        here = tuple(Index.unit(k, rank) for k in range(rank))
         name = f"copy {next(self.numbers)}"
         views = View(node.target, here), View(node.source, here)
         self.assignments.append(

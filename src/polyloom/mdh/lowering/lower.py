@@ -161,7 +161,7 @@ class _Emission:
         rank = len(self.hom.extents)
         shape = (*counts, *(self.hom.extents[d] for d in facts.kept))
         offsets = [Index((0,) * rank, Name(part)) for part in parts]
-        kept = [Index(tuple(int(k == d) for k in range(rank))) for d in facts.kept]
+        kept = [Index.unit(d, rank) for d in facts.kept]
         found = {}
         for o, result in enumerate(facts.combiner.results):
             unique = self._unused(f"{name}_{o}")
@@ -205,7 +205,7 @@ class _Emission:
         rank, count = len(kept) + len(parts), len(partial)
         used = [k for k in read_positions(*hom.initial, *hom.finish) if k < len(hom.inputs)]
         order = [*(len(kept) + k for k in range(len(parts))), *range(len(kept))]
-        units = tuple(Index(tuple(int(k == d) for k in range(rank))) for d in order)
+        units = tuple(Index.unit(d, rank) for d in order)
         positions = {old: count + new for new, old in enumerate(used)}
         positions |= {len(hom.inputs) + o: count + len(used) + o for o in range(count)}
 

@@ -65,7 +65,7 @@ def _straight(schedule: isl.Map, grid: Grid, side: Side, needed: isl.Map) -> isl
 def output_demands(program: Program, given: Mapping, written: Sequence[Written]) -> Iterator[Demand]:
     """Yield what outputs demand of lines. Raises Unsupported ``map-adapter`` where no line is free."""
     for one in written:
-        schedule = given.outputs.get(one.statement.write.tensor)
+        schedule = given.outputs.get(one.statement.write.buffer)
         if schedule is not None:
             demands = _demands_of_output(program, given, one, schedule)
             for side in Side:
@@ -75,7 +75,7 @@ def output_demands(program: Program, given: Mapping, written: Sequence[Written])
 
 def _demands_of_output(program: Program, given: Mapping, one: Written, schedule: isl.Map) -> list[Demand]:
     """Return what an output demands; where parts of an element would come on several lines, reduced first."""
-    tensor = one.statement.write.tensor
+    tensor = one.statement.write.buffer
     demands = list(_outputs_of(given, tensor, schedule, one.owners))
     if all(demand.lines.is_single_valued() for demand in demands):
         return demands

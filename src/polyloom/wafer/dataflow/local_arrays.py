@@ -177,7 +177,7 @@ def _kept_input(graph: TaskGraph, tensor: str) -> isl.Map | None:
         relations = [
             needed_elements(graph.mapping, statement, tensor)
             for statement in graph.program.statements
-            if any(access.tensor == tensor for access in statement.reads)
+            if any(access.buffer == tensor for access in statement.reads)
         ]
     return _union(relations)
 

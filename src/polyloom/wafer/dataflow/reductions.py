@@ -237,7 +237,7 @@ def _results_of(program: Program, mapping: Mapping, here: Written) -> Results:
 
 
 def _found_results(program: Program, mapping: Mapping, here: Written) -> Results:
-    tensor = here.statement.write.tensor
+    tensor = here.statement.write.buffer
     complete = here.owners
     ports = mapping.outputs.get(tensor)
     needed = _needed(program, mapping, tensor)
@@ -275,10 +275,10 @@ def _needed(program: Program, mapping: Mapping, tensor: str) -> isl.Map:
 
 def written_of(program: Program, mapping: Mapping, statement: Statement) -> Written:
     """Return what PEs write of the tensor that a statement writes."""
-    tensor = statement.write.tensor
+    tensor = statement.write.buffer
     placed = mapping.placement[statement.name].reverse()
     written = with_explicit_divs(placed.apply_range(access_relation(statement, statement.write)))
-    is_read = any(a.tensor == tensor for s in program.statements for a in s.reads)
+    is_read = any(a.buffer == tensor for s in program.statements for a in s.reads)
     is_read |= any(new == tensor for _, new in mapping.state)
     ports = mapping.outputs.get(tensor)
     stays = is_read or ports is None or not _on_one_line(mapping, written, ports)
@@ -332,8 +332,8 @@ def _reduce_along(
     parts: isl.Map,
     contributors: isl.Set,
 ) -> Chain:
-    tensor = program.tensor(statement.write.tensor)
-    order = _tensor_order(parts, tensor.shape, _SAME_LINE[side])
+    tensor = program.tensor(statement.write.buffer)
+    order = _tensor_order(parts, tensor.extents, _SAME_LINE[side])
     return _chain(mapping, statement, tensor.type, side, order, parts, contributors, leaves=False)
 
 
@@ -356,7 +356,7 @@ def _leaving(
     owners: isl.Map,
     ports: isl.Map,
 ) -> tuple[Chain, ...]:
-    element = program.tensor(statement.write.tensor).type
+    element = program.tensor(statement.write.buffer).type
     chains: list[Chain] = []
     for side in Side:
         here = on_side(ports, mapping.grid, side)
@@ -410,7 +410,7 @@ def _chain(
     nearer = mapping.grid.towards(side)
     last = contributors.subtract(contributors.apply(nearer.reverse())).coalesce()
     upstream = nearer.reverse().apply_range(own).intersect(order.range_factor_domain().reverse())
-    tensor = statement.write.tensor
+    tensor = statement.write.buffer
     sparse = leaves and tensor in mapping.sparse
     own = with_explicit_divs(own)
     return Chain(

@@ -81,7 +81,7 @@ def needed_elements(mapping: Mapping, statement: Statement, tensor: str) -> isl.
     relations = [
         placed.apply_range(access_relation(statement, access))
         for access in statement.reads
-        if access.tensor == tensor
+        if access.buffer == tensor
     ]
     result = relations[0]
     for relation in relations[1:]:
@@ -126,13 +126,13 @@ def _bound_pair(names: Sequence[str]) -> isl.Set:
 
 def all_needed(program: Program, mapping: Mapping, tensor: str) -> isl.Map:
     """Return ``{ PE[x, y] -> x[i] }``: what all statements' instances on each PE read of a tensor."""
-    readers = [s for s in program.statements if any(a.tensor == tensor for a in s.reads)]
+    readers = [s for s in program.statements if any(a.buffer == tensor for a in s.reads)]
     result: isl.Map | None = None
     for statement in readers:
         needed = needed_elements(mapping, statement, tensor)
         result = needed if result is None else result.union(needed)
     if result is None:
-        rank = len(program.tensor(tensor).shape)
+        rank = len(program.tensor(tensor).extents)
         indices = ", ".join(f"i{k}" for k in range(rank))
         return isl.Map(f"{{ PE[x, y] -> {tensor}[{indices}] : false }}")
     return result.coalesce()

@@ -16,7 +16,8 @@ from functools import cached_property
 import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error, remark
-from polyloom.ir.program import Access, Program, Statement
+from polyloom.ir.host import View
+from polyloom.ir.program import Program, Statement
 from polyloom.ir.relations import access_relation
 from polyloom.ir.scalar_functions.known_values import Number
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_range
@@ -70,7 +71,7 @@ class ComputeTask:
             return None
         return trigger_position(self.statement, self.stream.tensor)
 
-    def operand_reads(self) -> tuple[tuple[int, Access], ...]:
+    def operand_reads(self) -> tuple[tuple[int, View], ...]:
         """Return the reads that come from local memory, with their positions."""
         reads = enumerate(self.statement.reads)
         return tuple((k, access) for k, access in reads if k != self.trigger)
@@ -145,7 +146,7 @@ def _at(pes: isl.Set, rank: int) -> isl.Set:
 
 def trigger_position(statement: Statement, tensor: str) -> int:
     """Return the position of the statement's read of a tensor."""
-    return next(k for k, access in enumerate(statement.reads) if access.tensor == tensor)
+    return next(k for k, access in enumerate(statement.reads) if access.buffer == tensor)
 
 
 def build_tasks(program: Program, mapping: Mapping, written: Sequence[Written]) -> TaskGraph:
@@ -187,7 +188,7 @@ def _trigger(program: Program, mapping: Mapping, statement: Statement) -> str | 
     None where the map says that nothing does: its streams are stored, and it runs when they have ended. A
     stream cannot drive a statement that reads a tensor which is complete only after the stream's end.
     """
-    read = {access.tensor for access in statement.reads}
+    read = {access.buffer for access in statement.reads}
     behind = streams_behind(program, mapping.inputs, statement)
     moving = [tensor for tensor in mapping.inputs if tensor in read and tensor not in behind]
     stated = mapping.trigger.get(statement.name)
@@ -196,7 +197,7 @@ def _trigger(program: Program, mapping: Mapping, statement: Statement) -> str | 
     if stated in behind:
         raise PolyloomError(_drives_too_early(mapping, statement, str(stated)))
     chosen = stated or (moving[-1] if moving else None)
-    if chosen is None or sum(a.tensor == chosen for a in statement.reads) != 1:
+    if chosen is None or sum(a.buffer == chosen for a in statement.reads) != 1:
         return None
     position = trigger_position(statement, chosen)
     if chosen in mapping.sparse and not zeros_may_be_dropped(statement, position):
@@ -236,9 +237,9 @@ def _tensors_behind(program: Program, statement: Statement) -> set[str]:
     """Return the written tensors that a statement reads, and those behind them."""
     found: set[str] = set()
     for access in statement.reads:
-        definition = program.definition(access.tensor)
+        definition = program.definition(access.buffer)
         if definition is not None:
-            found |= {access.tensor} | _tensors_behind(program, definition)
+            found |= {access.buffer} | _tensors_behind(program, definition)
     return found
 
 
@@ -247,7 +248,7 @@ def _stored_remarks(
 ) -> Iterator[Diagnostic]:
     for statement in program.statements:
         sparse = [
-            a.tensor for a in statement.reads if a.tensor in mapping.sparse and a.tensor in mapping.inputs
+            a.buffer for a in statement.reads if a.buffer in mapping.sparse and a.buffer in mapping.inputs
         ]
         if sparse and triggers[statement.name] is None and not _waits(mapping, statement):
             yield remark(
@@ -267,7 +268,7 @@ def _streams_before(
     for statement in program.statements:
         trigger = triggers[statement.name]
         if trigger is not None:
-            stored = {a.tensor for a in statement.reads if a.tensor in mapping.inputs}
+            stored = {a.buffer for a in statement.reads if a.buffer in mapping.inputs}
             stored |= streams_behind(program, mapping.inputs, statement)
             before[trigger] |= stored - {trigger}
     return before
@@ -302,9 +303,9 @@ def streams_behind(program: Program, streams: Collection[str], statement: Statem
     """Return the streams that must have ended before the statement's internal tensors are complete."""
     found: set[str] = set()
     for access in statement.reads:
-        definition = program.definition(access.tensor)
+        definition = program.definition(access.buffer)
         if definition is not None:
-            found |= {a.tensor for a in definition.reads if a.tensor in streams}
+            found |= {a.buffer for a in definition.reads if a.buffer in streams}
             found |= streams_behind(program, streams, definition)
     return found
 
@@ -370,7 +371,7 @@ def _store(
     for statement in program.statements:
         placed = mapping.placement[statement.name].reverse()
         for access in statement.reads:
-            if access.tensor == stream.tensor and triggers[statement.name] != stream.tensor:
+            if access.buffer == stream.tensor and triggers[statement.name] != stream.tensor:
                 needed = placed.apply_range(access_relation(statement, access))
                 stored = needed if stored is None else stored.union(needed)
     if stored is None:
@@ -394,4 +395,4 @@ def _initializations(
         position = None if sparse is None else trigger_position(statement, sparse)
         value = initial_value(statement, position)
         if value is not None:
-            yield InitializeTask(statement.write.tensor, value)
+            yield InitializeTask(statement.write.buffer, value)

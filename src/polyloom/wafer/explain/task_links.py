@@ -113,9 +113,9 @@ def _arrows_in(analysis: LayerAnalysis) -> Iterator[TaskArrow]:
 def _arrows_to(analysis: LayerAnalysis, compute: ComputeTask) -> Iterator[TaskArrow]:
     """What a computation task reads besides the stream that drives it."""
     graph = analysis.graph
-    yield TaskArrow(f"initialize_{compute.statement.write.tensor}", _compute(compute), "")
+    yield TaskArrow(f"initialize_{compute.statement.write.buffer}", _compute(compute), "")
     for _, access in compute.operand_reads():
-        tensor = access.tensor
+        tensor = access.buffer
         yield TaskArrow(_resident(tensor), _compute(compute), tensor)
         for store in graph.stores:
             if store.stream.tensor == tensor:
@@ -151,7 +151,7 @@ def _last_inside(analysis: LayerAnalysis, result: Results) -> tuple[str, ...]:
 
 
 def _writers(analysis: LayerAnalysis, result: Results) -> tuple[str, ...]:
-    return tuple(_compute(t) for t in analysis.graph.compute if t.statement.write.tensor == result.tensor)
+    return tuple(_compute(t) for t in analysis.graph.compute if t.statement.write.buffer == result.tensor)
 
 
 def _in_port(tensor: str) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Span, error
-from polyloom.ir.program import Program, Statement, Tensor
+from polyloom.ir.host import Buffer
+from polyloom.ir.program import Program, Statement
 from polyloom.ir.relations import element_set, instance_set
 from polyloom.polyhedra.effort import naming
 from polyloom.polyhedra.text.points import sample_of
@@ -97,7 +98,7 @@ def _port_faults(mapping: Mapping, program: Program) -> Iterator[Diagnostic]:
                 yield from _missing_faults(mapping, key, program.tensor(name), schedule)
 
 
-def _missing_faults(mapping: Mapping, key: str, tensor: Tensor, schedule: isl.Map) -> Iterator[Diagnostic]:
+def _missing_faults(mapping: Mapping, key: str, tensor: Buffer, schedule: isl.Map) -> Iterator[Diagnostic]:
     missing = element_set(tensor).subtract(schedule.domain())
     if key == "oport_map" and not missing.is_empty():
         yield error(

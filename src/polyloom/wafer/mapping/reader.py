@@ -225,7 +225,7 @@ def _read_ports(
         if name not in allowed:
             raise PolyloomError(_unknown(entry, name, role, list(allowed)))
         tensor = program.tensor(name)
-        _check_arity(entry, name, relation.dim(isl.dim_type.in_), len(tensor.shape), ())
+        _check_arity(entry, name, relation.dim(isl.dim_type.in_), len(tensor.extents), ())
         if not _is_port_range(relation):
             raise PolyloomError(_not_a_port(entry, name))
         if name in found:
@@ -292,7 +292,7 @@ def _read_state(entry: Entry | None, program: Program) -> tuple[tuple[str, str],
         if new not in program.outputs:
             raise PolyloomError(_unknown(entry, new, "output", list(program.outputs), span))
         before, after = program.tensor(old), program.tensor(new)
-        if (before.shape, before.type) != (after.shape, after.type):
+        if (before.extents, before.type) != (after.extents, after.type):
             message = f"`{new}` cannot take the place of `{old}`: shape or element type differ"
             helps = [f"declare both as {described(before)}"]
             raise PolyloomError(error("map-state", message, span, helps=helps))
@@ -307,7 +307,7 @@ def _read_trigger(entry: Entry | None, program: Program) -> dict[str, str | None
         assert entry is not None
         if name not in statements:
             raise PolyloomError(_unknown(entry, name, "statement", list(statements), span))
-        read = [access.tensor for access in statements[name].reads]
+        read = [access.buffer for access in statements[name].reads]
         if stream not in (*read, NOTHING):
             raise PolyloomError(_unknown(entry, stream, f"tensor read by `{name}`", [*read, NOTHING], span))
         result[name] = stream if stream in read else None

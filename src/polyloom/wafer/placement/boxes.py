@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from polyloom.ir.program import Access, Affine, Statement
+from polyloom.ir.host import Index, View
+from polyloom.ir.program import Statement
 from polyloom.wafer.placement.coordinates import Coordinate
 
 
@@ -30,7 +31,7 @@ class LocalBox:
         """Number of instances."""
         return math.prod(self.counts)
 
-    def coefficients(self, index: Affine) -> tuple[int, ...]:
+    def coefficients(self, index: Index) -> tuple[int, ...]:
         """Return by how much an index changes from one value of each iterator to the next."""
         return tuple(c * step for c, step in zip(index.coefficients, self.steps, strict=True))
 
@@ -50,29 +51,29 @@ def local_box(statement: Statement, *coordinates: Coordinate) -> LocalBox:
     return LocalBox(tuple(counts), tuple(steps))
 
 
-def box_extents(access: Access, box: LocalBox) -> tuple[int, ...]:
+def box_extents(access: View, box: LocalBox) -> tuple[int, ...]:
     """Return the extents of the box of elements that a box of instances accesses."""
-    return tuple(1 + sum(_reaches(index, box)) for index in access.indices)
+    return tuple(1 + sum(_reaches(index, box)) for index in access.affine)
 
 
-def elements(access: Access, box: LocalBox) -> int:
+def elements(access: View, box: LocalBox) -> int:
     """Return the size of the box of elements that a box of instances accesses: what is stored."""
     return math.prod(box_extents(access, box))
 
 
-def used_extents(access: Access, box: LocalBox) -> tuple[int, ...]:
+def used_extents(access: View, box: LocalBox) -> tuple[int, ...]:
     """Return the extents of that box without what lies between elements: ``x[2*w]`` skips every other one."""
-    return tuple(1 + sum(_reaches(i, box)) // max(1, math.gcd(*_moving(i, box))) for i in access.indices)
+    return tuple(1 + sum(_reaches(i, box)) // max(1, math.gcd(*_moving(i, box))) for i in access.affine)
 
 
-def used_elements(access: Access, box: LocalBox) -> int:
+def used_elements(access: View, box: LocalBox) -> int:
     """Return how many elements of that box can be accessed: what arrives."""
     return math.prod(used_extents(access, box))
 
 
-def _reaches(index: Affine, box: LocalBox) -> list[int]:
+def _reaches(index: Index, box: LocalBox) -> list[int]:
     return [abs(c) * (n - 1) for c, n in zip(box.coefficients(index), box.counts, strict=True)]
 
 
-def _moving(index: Affine, box: LocalBox) -> list[int]:
+def _moving(index: Index, box: LocalBox) -> list[int]:
     return [c for c, n in zip(box.coefficients(index), box.counts, strict=True) if n > 1]

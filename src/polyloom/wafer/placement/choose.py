@@ -15,7 +15,8 @@ from typing import Any
 import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, error
-from polyloom.ir.program import Affine, Program, Statement
+from polyloom.ir.host import Index
+from polyloom.ir.program import Program, Statement
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.mapping.grid import Grid
 from polyloom.wafer.mapping.mapping import Mapping as LairMap
@@ -169,7 +170,7 @@ def _ranked(problem: Problem, limit: tuple[int, int], machine: Machine) -> list[
     return [replace(r, places=with_known(r.places)) for r in found]
 
 
-def _expressions(given: Given, statement: Statement) -> tuple[Affine, Affine]:
+def _expressions(given: Given, statement: Statement) -> tuple[Index, Index]:
     """Return a direction's two expressions. Raises PolyloomError ``map-direction`` if one is not affine."""
     relation = given.directions[statement.name]
     if not relation.is_single_valued():
@@ -184,11 +185,11 @@ def _expressions(given: Given, statement: Statement) -> tuple[Affine, Affine]:
     return first, second
 
 
-def _affine(function: isl.Aff, rank: int) -> Affine | None:
+def _affine(function: isl.Aff, rank: int) -> Index | None:
     if function.dim(isl.dim_type.div) or not function.get_denominator_val().is_one():
         return None
     coefficients = (function.get_coefficient_val(isl.dim_type.in_, k).to_python() for k in range(rank))
-    return Affine(
+    return Index.of(
         tuple(int(c) for c in coefficients),
         int(function.get_constant_val().to_python()),
     )

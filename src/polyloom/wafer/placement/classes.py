@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from polyloom.ir.program import Access, Affine, Program, Statement
+from polyloom.ir.host import Index, View
+from polyloom.ir.program import Program, Statement
 
 Member = tuple[int, int]
 """A statement's number and an iterator's position."""
@@ -39,7 +40,7 @@ class Classes:
         return next((k for k in preferred if k in found), found[0] if found else None)
 
 
-def plain_iterator(index: Affine) -> int | None:
+def plain_iterator(index: Index) -> int | None:
     """Return the iterator that an index is, as it stands; None where it is anything else."""
     used = [k for k, c in enumerate(index.coefficients) if c]
     is_plain = len(used) == 1 and index.coefficients[used[0]] == 1 and index.constant == 0
@@ -48,7 +49,7 @@ def plain_iterator(index: Affine) -> int | None:
 
 def written_iterators(statement: Statement) -> tuple[int, ...]:
     """Return the iterators in the indices of the written element."""
-    found = [k for index in statement.write.indices for k, c in enumerate(index.coefficients) if c]
+    found = [k for index in statement.write.affine for k, c in enumerate(index.coefficients) if c]
     return tuple(dict.fromkeys(found))
 
 
@@ -65,14 +66,14 @@ def find_classes(program: Program) -> Classes:
         for k in range(len(statement.domain)):
             root((number, k))
         for access in accesses(statement):
-            for dim, index in enumerate(access.indices):
+            for dim, index in enumerate(access.affine):
                 plain = plain_iterator(index)
                 if plain is not None:
-                    parent[root((number, plain))] = root((access.tensor, dim))
+                    parent[root((number, plain))] = root((access.buffer, dim))
     return _collected(program, {m: root(m) for m in _members(program)})
 
 
-def accesses(statement: Statement) -> tuple[Access, ...]:
+def accesses(statement: Statement) -> tuple[View, ...]:
     """Return what a statement writes and reads."""
     return (statement.write, *statement.reads)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from polyloom.ir.program import Affine, Statement
+from polyloom.ir.host import Index
+from polyloom.ir.program import Statement
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Tile:
     are distributed cyclically instead: ``step * ((expression - low) mod cycle)``.
     """
 
-    expression: Affine
+    expression: Index
     low: int
     high: int
     size: int
@@ -75,16 +76,11 @@ class Place:
         return f"{statement.name}[{indices}] -> PE[{self.x.text(names)}, {self.y.text(names)}]"
 
 
-def range_of(expression: Affine, domain: tuple[int, ...]) -> tuple[int, int]:
+def range_of(expression: Index, domain: tuple[int, ...]) -> tuple[int, int]:
     """Return the least and greatest value of an expression on a zero-based rectangle."""
     ends = [(0, c * (n - 1)) for c, n in zip(expression.coefficients, domain, strict=True)]
     low, high = (sum(choose(e) for e in ends) for choose in (min, max))
     return expression.constant + low, expression.constant + high
-
-
-def unit(rank: int, k: int) -> Affine:
-    """Return the expression that is iterator ``k``."""
-    return Affine(tuple(int(j == k) for j in range(rank)))
 
 
 def _tile_text(tile: Tile, names: tuple[str, ...]) -> str:
@@ -100,7 +96,7 @@ def _tile_text(tile: Tile, names: tuple[str, ...]) -> str:
     return f"{tile.step}*{inner}" if simple and tile.size == 1 else f"{tile.step}*({inner})"
 
 
-def affine_text(expression: Affine, names: tuple[str, ...], shift: int = 0) -> str:
+def affine_text(expression: Index, names: tuple[str, ...], shift: int = 0) -> str:
     """Return ``expression + shift`` in isl notation."""
     terms: list[str] = []
     for c, name in zip(expression.coefficients, names, strict=True):

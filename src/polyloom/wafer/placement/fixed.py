@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import islpy as isl
 
+from polyloom.ir.host import Index
 from polyloom.ir.program import Statement
-from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile, unit
+from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile
 
 _DIM = isl.dim_type
 
@@ -41,4 +42,4 @@ def _tile_of(statement: Statement, k: int, positions: isl.Map) -> Tile | None:
     )
     if not positions.is_equal(expected):
         return None
-    return Tile(unit(len(statement.domain), k), 0, statement.domain[k] - 1, size)
+    return Tile(Index.unit(k, len(statement.domain)), 0, statement.domain[k] - 1, size)

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from polyloom.ir.program import Affine, Program, Statement
+from polyloom.ir.host import Index
+from polyloom.ir.program import Program, Statement
 from polyloom.wafer.placement.classes import Classes, find_classes, written_iterators
-from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile, range_of, unit
+from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile, range_of
 
 AXES = (0, 1)
 """x and y."""
@@ -60,7 +61,7 @@ class Directions:
     """What the map fixes: ``{statement number: (x, y)}`` as expressions of the iterators."""
 
     program: Program
-    given: Mapping[int, tuple[Affine, Affine]]
+    given: Mapping[int, tuple[Index, Index]]
 
     @cached_property
     def classes(self) -> Classes:
@@ -79,12 +80,12 @@ class Directions:
     def _cyclic_classes(self) -> Iterator[int]:
         for (number, k), c in self.classes.of.items():
             for access in self.program.statements[number].reads:
-                for index in access.indices:
+                for index in access.affine:
                     others = [a for j, a in enumerate(index.coefficients) if a and j != k]
                     if index.coefficients[k] and math.gcd(*others) > 1:
                         yield c
 
-    def skewed(self) -> Iterator[tuple[int, int, Affine]]:
+    def skewed(self) -> Iterator[tuple[int, int, Index]]:
         """Yield the directions that are no plain iterator and no constant: statement, axis, expression."""
         for number, pair in self.given.items():
             for axis in AXES:
@@ -103,7 +104,7 @@ class Directions:
         return {c for c, t in layout.tilings if t.axis == axis and c in mine} <= wanted
 
     @staticmethod
-    def _iterator(expression: Affine) -> int | None:
+    def _iterator(expression: Index) -> int | None:
         used = [k for k, c in enumerate(expression.coefficients) if c]
         return used[0] if len(used) == 1 and expression.coefficients[used[0]] == 1 else None
 
@@ -156,7 +157,7 @@ def _coordinate(
     return Coordinate((), _where_operands_are(directions.program, before, statement, axis))
 
 
-def _skewed(statement: Statement, expression: Affine, size: int) -> Tile:
+def _skewed(statement: Statement, expression: Index, size: int) -> Tile:
     return Tile(expression, *range_of(expression, statement.domain), size)
 
 
@@ -173,7 +174,9 @@ def _tiles(
         k = classes.iterator(number, c, written_iterators(statement)) if tiling.axis == axis else None
         if k is not None:
             cycle = tiling.cycle(classes.all[c].extent)
-            yield Tile(unit(rank, k), 0, statement.domain[k] - 1, tiling.size, step=steps[c], cycle=cycle)
+            yield Tile(
+                Index.unit(k, rank), 0, statement.domain[k] - 1, tiling.size, step=steps[c], cycle=cycle
+            )
 
 
 def _where_operands_are(program: Program, before: Sequence[Place], statement: Statement, axis: int) -> int:
@@ -182,7 +185,7 @@ def _where_operands_are(program: Program, before: Sequence[Place], statement: St
     for access in statement.reads:
         for number, place in enumerate(before):
             producer = program.statements[number]
-            if producer.write.tensor == access.tensor:
+            if producer.write.buffer == access.buffer:
                 found.append(_owner(producer, (place.x, place.y)[axis]))
     return max(found)
 

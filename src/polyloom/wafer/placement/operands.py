@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyloom.ir.program import Access, Program, Statement
+from polyloom.ir.host import View
+from polyloom.ir.program import Program, Statement
 from polyloom.wafer.placement.classes import plain_iterator
 
 
@@ -29,7 +30,7 @@ def streamed_inputs(program: Program, states: Sequence[str], named: Sequence[str
                 votes[name].append(moves)
     chosen = {name for name, said in votes.items() if (_majority(said) if said else name in alone)}
     chosen |= set(named)
-    fixed = {t.name for t in program.tensors if not t.shape} | set(states)
+    fixed = {t.name for t in program.tensors if not t.extents} | set(states)
     return tuple(n for n in program.inputs if n in chosen and (n not in fixed or n in named))
 
 
@@ -38,33 +39,33 @@ def _majority(found: Sequence[bool]) -> bool:
 
 
 def _votes(program: Program, statement: Statement) -> dict[str, bool]:
-    inputs = [a for a in statement.reads if a.tensor in program.inputs and a.indices]
-    names = dict.fromkeys(a.tensor for a in inputs)
-    internal = any(a.tensor not in program.inputs for a in statement.reads)
+    inputs = [a for a in statement.reads if a.buffer in program.inputs and a.affine]
+    names = dict.fromkeys(a.buffer for a in inputs)
+    internal = any(a.buffer not in program.inputs for a in statement.reads)
     if internal:
         return dict.fromkeys(names, False)
     if len(names) <= 1:
         return dict.fromkeys(names, True)
-    windows = {a.tensor for a in inputs if _is_window(a)}
+    windows = {a.buffer for a in inputs if _is_window(a)}
     if windows:
         return {name: name in windows for name in names}
-    ranks = {name: len(program.tensor(name).shape) for name in names}
+    ranks = {name: len(program.tensor(name).extents) for name in names}
     if len(set(ranks.values())) > 1:
         return {name: rank < max(ranks.values()) for name, rank in ranks.items()}
-    if len({a.indices for a in inputs}) == 1 or all(rank == 1 for rank in ranks.values()):
+    if len({a.affine for a in inputs}) == 1 or all(rank == 1 for rank in ranks.values()):
         return dict.fromkeys(names, True)
     leading = _with_outermost(statement, inputs)
     return {name: name == leading for name in names}
 
 
-def _is_window(access: Access) -> bool:
-    return any(sum(c != 0 for c in index.coefficients) > 1 for index in access.indices)
+def _is_window(access: View) -> bool:
+    return any(sum(c != 0 for c in index.coefficients) > 1 for index in access.affine)
 
 
-def _with_outermost(statement: Statement, inputs: Sequence[Access]) -> str:
-    written = [k for index in statement.write.indices if (k := plain_iterator(index)) is not None]
+def _with_outermost(statement: Statement, inputs: Sequence[View]) -> str:
+    written = [k for index in statement.write.affine if (k := plain_iterator(index)) is not None]
     for k in written:
         for access in inputs:
-            if any(index.coefficients[k] for index in access.indices):
-                return access.tensor
-    return inputs[0].tensor
+            if any(index.coefficients[k] for index in access.affine):
+                return access.buffer
+    return inputs[0].buffer

@@ -77,7 +77,7 @@ def _first_port(problem: Problem, places: Sequence[Place], name: str, *, inward:
         side = Side.NORTH if traffic[0] <= traffic[1] else Side.WEST
     else:
         side = Side.SOUTH if traffic[0] < traffic[1] else Side.EAST
-    port = Port(side, tuple(range(len(problem.program.tensor(name).shape))))
+    port = Port(side, tuple(range(len(problem.program.tensor(name).extents))))
     return _ordered(port, _line_extents(problem, places, name, port)) if inward else port
 
 
@@ -87,7 +87,7 @@ def _line_boxes(
     """Yield what a line needs, or has, of a tensor: a box for each access."""
     for statement, place in zip(problem.program.statements, places, strict=True):
         for access in statement.reads if inward else (statement.write,):
-            if access.tensor == name:
+            if access.buffer == name:
                 yield used_extents(access, local_box(statement, (place.x, place.y)[axis]))
 
 
@@ -143,7 +143,7 @@ def _may_wait(problem: Problem) -> tuple[str, ...]:
     """Return the statements that read dense streams only, of those that they read."""
     movement = problem.movement
     dense = {name for name in movement.streamed if name not in movement.sparse}
-    read = [(s.name, {a.tensor for a in s.reads} & {*movement.streamed}) for s in problem.program.statements]
+    read = [(s.name, {a.buffer for a in s.reads} & {*movement.streamed}) for s in problem.program.statements]
     return tuple(name for name, streams in read if streams and streams <= dense)
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyloom.ir.program import Access, Affine, Program, Statement, Tensor
+from polyloom.ir.host import Buffer, Index, View
+from polyloom.ir.program import Program, Statement
 from polyloom.ir.relations import element_set
 from polyloom.wafer.dataflow.reductions import written_of
 from polyloom.wafer.dataflow.streams import all_needed
@@ -72,7 +73,7 @@ def output_text(program: Program, placed: Mapping, places: Places, name: str, po
     """Return ``y[...] -> [PE[...] -> index[...]]`` for a tensor that a statement writes."""
     tensor = program.tensor(name)
     for statement, place in zip(program.statements, places, strict=True):
-        if statement.write.tensor == name:
+        if statement.write.buffer == name:
             text = None if place is None else _plain_output(tensor, statement, place, port, placed.grid)
             return text or _output_by_isl(program, placed, statement, port)
     raise AssertionError(f"{name} is written by nothing")
@@ -96,7 +97,7 @@ def _joint_need(program: Program, places: Places, name: str, axis: int) -> _Need
     needs: list[_Need] = []
     for statement, place in zip(program.statements, places, strict=True):
         for access in statement.reads:
-            if access.tensor == name:
+            if access.buffer == name:
                 need = None if place is None else _need(statement, access, (place.x, place.y)[axis])
                 if need is None:
                     return None
@@ -112,7 +113,7 @@ def _wider(spans: Sequence[_Span]) -> _Span:
     return _Span(spans[0].slope, low, high, max(s.most for s in spans))
 
 
-def _need(statement: Statement, access: Access, coordinate: Coordinate) -> _Need | None:
+def _need(statement: Statement, access: View, coordinate: Coordinate) -> _Need | None:
     tiles = [t for t in coordinate.tiles if t.count > 1]
     if not tiles:
         spans = _spans(statement, access, None, 1)
@@ -124,10 +125,10 @@ def _need(statement: Statement, access: Access, coordinate: Coordinate) -> _Need
     return None if spans is None else _Need(0, tiles[0].count - 1, spans)
 
 
-def _spans(statement: Statement, access: Access, tiled: int | None, size: int) -> tuple[_Span, ...] | None:
+def _spans(statement: Statement, access: View, tiled: int | None, size: int) -> tuple[_Span, ...] | None:
     """Return the range of each index over a tile of iterator ``tiled``; None where it runs backwards."""
     spans: list[_Span] = []
-    for index in access.indices:
+    for index in access.affine:
         low = high = index.constant
         slope, most = 0, 0
         for k, (c, n) in enumerate(zip(index.coefficients, statement.domain, strict=True)):
@@ -141,15 +142,15 @@ def _spans(statement: Statement, access: Access, tiled: int | None, size: int) -
     return tuple(spans)
 
 
-def _names(tensor: Tensor) -> list[str]:
+def _names(tensor: Buffer) -> list[str]:
     return (
-        ["i", "j", "k", "l", "m", "n"][: len(tensor.shape)]
-        if len(tensor.shape) <= 6
-        else [f"i{k}" for k in range(len(tensor.shape))]
+        ["i", "j", "k", "l", "m", "n"][: len(tensor.extents)]
+        if len(tensor.extents) <= 6
+        else [f"i{k}" for k in range(len(tensor.extents))]
     )
 
 
-def _plain_tiles(tensor: Tensor, need: _Need, port: Port, grid: Grid) -> str | None:
+def _plain_tiles(tensor: Buffer, need: _Need, port: Port, grid: Grid) -> str | None:
     """``x[i = 0:15, j = 0:3] -> [PE[i//4, -1] -> index[i mod 4, j]]`` where one dimension is cut in tiles."""
     cut = [d for d, s in enumerate(need.spans) if s.slope]
     if any(s.high - s.low + 1 != s.slope for s in need.spans if s.slope) or len(cut) > 1:
@@ -170,7 +171,7 @@ def _plain_tiles(tensor: Tensor, need: _Need, port: Port, grid: Grid) -> str | N
     return _port_text(tensor, heads, external(port.side, grid, line), indices, port.order)
 
 
-def _windows(tensor: Tensor, need: _Need, port: Port, grid: Grid) -> str:
+def _windows(tensor: Buffer, need: _Need, port: Port, grid: Grid) -> str:
     """``x[i, j] -> [PE[p, -1] -> index[i - 4*p, j]] : 0 <= p < 4 and 4*p <= i <= 4*p + 5 and ...``."""
     names, conditions, indices = _names(tensor), [f"{need.first} <= p <= {need.last}"], []
     for name, span in zip(names, need.spans, strict=True):
@@ -190,13 +191,13 @@ def _less(name: str, low: int) -> str:
 
 
 def _port_text(
-    tensor: Tensor, heads: Sequence[str], pe: str, indices: Sequence[str], order: Sequence[int]
+    tensor: Buffer, heads: Sequence[str], pe: str, indices: Sequence[str], order: Sequence[int]
 ) -> str:
     ordered = ", ".join(indices[d] for d in order) or "0"
     return f"{tensor.name}[{', '.join(heads)}] -> [{pe} -> index[{ordered}]]"
 
 
-def _input_by_isl(program: Program, placed: Mapping, tensor: Tensor, port: Port) -> str:
+def _input_by_isl(program: Program, placed: Mapping, tensor: Buffer, port: Port) -> str:
     lines = input_lines(program, placed, tensor.name, port.side)
     return "" if lines.is_empty() else _with_index(tensor, lines, port.order)
 
@@ -211,7 +212,7 @@ def _to_port(side: Side, grid: Grid) -> isl.Map:
     return isl.Map(f"{{ PE[x, y] -> {external(side, grid, 'x' if side.line == 'PE_X' else 'y')} }}")
 
 
-def _with_index(tensor: Tensor, lines: isl.Map, order: Sequence[int]) -> str:
+def _with_index(tensor: Buffer, lines: isl.Map, order: Sequence[int]) -> str:
     """Return the text of ``{ x[i] -> PE }`` with the elements' own coordinates as index."""
     names = _names(tensor)
     index = ", ".join(names[d] for d in order) or "0"
@@ -228,7 +229,7 @@ def relation_text(relation: isl.Map) -> str:
 # Outputs.
 
 
-def _plain_output(tensor: Tensor, statement: Statement, place: Place, port: Port, grid: Grid) -> str | None:
+def _plain_output(tensor: Buffer, statement: Statement, place: Place, port: Port, grid: Grid) -> str | None:
     """``y[i = 0:15] -> [PE[i//4, 4] -> index[i mod 4]]``; ``y[2*h + 1]`` leaves at ``(i - 1)//8``."""
     coordinate = (place.x, place.y)[port.axis]
     dims = _dims_of_iterators(statement)
@@ -243,7 +244,7 @@ def _plain_output(tensor: Tensor, statement: Statement, place: Place, port: Port
         lines.append(line if tile.step == 1 else f"{tile.step}*({line})")
         if plain:
             indices[d] = f"{names[d]} mod {tile.size}" if tile.size > 1 else "0"
-    heads = [f"{name} = 0:{n - 1}" for name, n in zip(names, tensor.shape, strict=True)]
+    heads = [f"{name} = 0:{n - 1}" for name, n in zip(names, tensor.extents, strict=True)]
     pe = external(port.side, grid, " + ".join(lines) or "0")
     return _port_text(tensor, heads, pe, indices, port.order)
 
@@ -251,27 +252,27 @@ def _plain_output(tensor: Tensor, statement: Statement, place: Place, port: Port
 def _dims_of_iterators(statement: Statement) -> dict[int, int]:
     """Return the dimension that an iterator indexes alone: what its tiles cut there are slices."""
     found: dict[int, int] = {}
-    for d, index in enumerate(statement.write.indices):
+    for d, index in enumerate(statement.write.affine):
         used = [k for k, c in enumerate(index.coefficients) if c]
         if len(used) == 1:
             found.setdefault(used[0], d)
     return found
 
 
-def _is_whole(tensor: Tensor, statement: Statement, d: int) -> bool:
+def _is_whole(tensor: Buffer, statement: Statement, d: int) -> bool:
     """Whether a dimension is indexed by an iterator as it stands, all of it."""
-    k = plain_iterator(statement.write.indices[d])
-    return k is not None and statement.domain[k] == tensor.shape[d]
+    k = plain_iterator(statement.write.affine[d])
+    return k is not None and statement.domain[k] == tensor.extents[d]
 
 
-def _line(tensor: Tensor, statement: Statement, tile: Tile, d: int) -> str:
+def _line(tensor: Buffer, statement: Statement, tile: Tile, d: int) -> str:
     """Return the tile of index ``d``; what is not written goes with the elements beside it."""
-    index = statement.write.indices[d]
+    index = statement.write.affine[d]
     slope = next(c for c in index.coefficients if c)
     sign = 1 if slope > 0 else -1
     size = abs(slope) * tile.size
-    ends = [sign * (i - index.constant) // size for i in (0, tensor.shape[d] - 1)]
-    value = affine_text(Affine((sign,), 0), (_names(tensor)[d],), -sign * index.constant)
+    ends = [sign * (i - index.constant) // size for i in (0, tensor.extents[d] - 1)]
+    value = affine_text(Index.of((sign,), 0), (_names(tensor)[d],), -sign * index.constant)
     inner = value if value.isidentifier() else f"({value})"
     line = (inner if sign < 0 else value) if size == 1 else f"{inner}//{size}"
     if min(ends) < 0:
@@ -280,7 +281,7 @@ def _line(tensor: Tensor, statement: Statement, tile: Tile, d: int) -> str:
 
 
 def _output_by_isl(program: Program, placed: Mapping, statement: Statement, port: Port) -> str:
-    tensor = program.tensor(statement.write.tensor)
+    tensor = program.tensor(statement.write.buffer)
     return _with_index(tensor, output_lines(program, placed, tensor.name, port.side), port.order)
 
 

@@ -59,8 +59,8 @@ def _takes_part(role: Role, step: Chain | Move) -> bool:
 
 def _of_stream(here: StreamOnRole) -> Activity:
     tensor = here.stream.tensor
-    reads = {a.tensor for d in here.drives for a in d.task.statement.reads} - {tensor}
-    writes = {d.task.statement.write.tensor for d in here.drives}
+    reads = {a.buffer for d in here.drives for a in d.task.statement.reads} - {tensor}
+    writes = {d.task.statement.write.buffer for d in here.drives}
     if here.store is not None:
         writes.add(tensor)
     return Activity(
@@ -81,8 +81,8 @@ def _of_statement(analysis: SimdAnalysis) -> Activity:
         key=name,
         work=analysis,
         stalls=False,
-        reads=frozenset(access.tensor for access in statement.reads),
-        writes=frozenset({statement.write.tensor}),
+        reads=frozenset(access.buffer for access in statement.reads),
+        writes=frozenset({statement.write.buffer}),
     )
 
 

@@ -221,7 +221,7 @@ class _Search:
             yield Effect(Extension.SEVERAL_INSTRUCTIONS, f"{steps}; {temporaries}")
         if fixed:
             reads = self.analysis.task.statement.reads
-            names = ", ".join(reads[k].tensor for k in sorted(fixed))
+            names = ", ".join(reads[k].buffer for k in sorted(fixed))
             yield Effect(Extension.FIXED_SCALARS, f"scalars: {names}")
 
 

@@ -171,7 +171,7 @@ class Nested:
 def scalar_reads(task: ComputeTask) -> frozenset[int]:
     """Return the positions of the reads that are the same for all instances of a task."""
     reads = task.statement.reads
-    rank_zero = {k for k, access in enumerate(reads) if not access.indices}
+    rank_zero = {k for k, access in enumerate(reads) if not access.affine}
     return frozenset(rank_zero if task.trigger is None else rank_zero | {task.trigger})
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyloom.ir.program import Access
+from polyloom.ir.host import View
 from polyloom.ir.relations import access_relation
 from polyloom.polyhedra.binding import PE_PARAMETERS, parameter_names, project_out_parameters
 from polyloom.polyhedra.bounds import (
@@ -105,15 +105,15 @@ def box_of(points: isl.Set) -> Box:
 
 
 def _operands(task: ComputeTask, order: isl.MultiAff, arrays: Mapping[str, LocalArray]) -> Iterator[Operand]:
-    accesses: list[tuple[int, Access]] = [(ACCUMULATOR, task.statement.write), *task.operand_reads()]
+    accesses: list[tuple[int, View]] = [(ACCUMULATOR, task.statement.write), *task.operand_reads()]
     for position, access in accesses:
-        array = arrays[access.tensor]
+        array = arrays[access.buffer]
         function = as_function(access_relation(task.statement, access))
         compressed = compose(order, function)
         local = compose(compressed, array.map_before)
         yield Operand(
             position=position,
-            tensor=access.tensor,
+            tensor=access.buffer,
             array=array.name,
             access=function,
             compressed=compressed,

@@ -203,7 +203,7 @@ def _try_hull(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options:
 
 def protected_cells(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray]) -> isl.Set:
     """Return the cells, by ``map_before``, of the written tensor's elements that the PE holds."""
-    held = arrays[analysis.task.statement.write.tensor]
+    held = arrays[analysis.task.statement.write.buffer]
     return held.held().apply(isl.Map.from_multi_aff(held.map_before))
 
 

@@ -15,11 +15,13 @@ import numpy.typing as npt
 from polyloom.ir.evaluation.inputs import checked_inputs
 from polyloom.ir.evaluation.programs import evaluate
 from polyloom.ir.evaluation.random_inputs import SCALES, Scale, random_inputs, random_reals
-from polyloom.ir.program import Program, Tensor
+from polyloom.ir.host import Buffer
+from polyloom.ir.program import Program
 from polyloom.ir.rounding.any_order import Digits, digits_of
 from polyloom.ir.rounding.program_bounds import error_bound
 from polyloom.ir.verification.comparison import Verdict, compared
 from polyloom.ir.verification.references import EVALUATOR, Expected, Reference
+from polyloom.polyhedra.loops.tree import Number
 from polyloom.wafer.mapping.mapping import Mapping as LairMap
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -141,8 +143,8 @@ def _of_all(program: Program, mapping: LairMap, runs: Sequence[Arrays]) -> Array
     return {k: np.stack([run[k] for run in runs]) if k in apart else runs[-1][k] for k in program.outputs}
 
 
-def _batched(tensor: Tensor, invocations: int) -> Tensor:
-    return replace(tensor, shape=(invocations, *tensor.shape))
+def _batched(tensor: Buffer, invocations: int) -> Buffer:
+    return replace(tensor, shape=(Number(invocations), *tensor.shape))
 
 
 def _of_invocation(

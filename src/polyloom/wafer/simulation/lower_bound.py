@@ -14,7 +14,7 @@ import islpy as isl
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.ir.program import Access
+from polyloom.ir.host import View
 from polyloom.polyhedra.vectorized import Integers, evaluate_function
 from polyloom.wafer.dataflow.tasks import ComputeTask
 from polyloom.wafer.host.transfers import encode, port_orders
@@ -117,17 +117,17 @@ def _times_sent(
     """Return how often each element of the stream that drives a task is sent; None without one."""
     if task.stream is None:
         return None
-    shape = program.analysis.program.tensor(task.stream.tensor).shape
+    shape = program.analysis.program.tensor(task.stream.tensor).extents
     if not task.stream.sparse:
         return np.full(shape, invocations, dtype=np.int64)
     batch = inputs[task.stream.tensor].reshape(invocations, *shape)
     return np.asarray(np.count_nonzero(batch, axis=0), dtype=np.int64)
 
 
-def _element_number(access: Access, points: Integers, shape: tuple[int, ...]) -> Integers:
+def _element_number(access: View, points: Integers, shape: tuple[int, ...]) -> Integers:
     """Return the row-major number of the element that each point accesses."""
     number = np.zeros(points.shape[1:], dtype=np.int64)
-    for index, extent in zip(access.indices, shape, strict=True):
+    for index, extent in zip(access.affine, shape, strict=True):
         value = np.full(points.shape[1:], index.constant, dtype=np.int64)
         for k, coefficient in enumerate(index.coefficients):
             value += coefficient * points[k]

@@ -212,7 +212,7 @@ def _collect(
         if not here:
             outputs[name] = _read_resident(fabric, program, program.analysis.graph.result(name))
             continue
-        shape = (invocations, *tensor.shape)
+        shape = (invocations, *tensor.extents)
         collected = np.zeros(shape, dtype=tensor.type.dtype)
         for port in here:
             _collect_port(fabric, port, collected)
@@ -238,7 +238,7 @@ def _read_resident(fabric: Fabric, program: WaferProgram, result: Results) -> An
     """Gather an output that stays in PE memory from the PEs that hold it."""
     tensor = program.analysis.program.tensor(result.tensor)
     array = program.analysis.arrays[result.tensor]
-    gathered = np.zeros(tensor.shape, dtype=tensor.type.dtype)
+    gathered = np.zeros(tensor.extents, dtype=tensor.type.dtype)
     for role in program.roles:
         if role.has(array.name):
             _gather(fabric, program, role, array, result, gathered)

@@ -11,7 +11,7 @@ from polyloom.frontends.lair.lowering.faults import Faults, fail
 from polyloom.frontends.lair.lowering.names import TYPES, counted, suggestion
 from polyloom.frontends.lair.lowering.scope import Bindings, element_type
 from polyloom.frontends.lair.syntax.tree import Declaration, Graph, Invocation, Name, Node
-from polyloom.ir.program import Tensor
+from polyloom.ir.host import Buffer
 from polyloom.ir.types import ElementType
 
 _NOTHING = Bindings({}, {})
@@ -97,7 +97,7 @@ def _check_complete(item: Node | Graph, types: Mapping[str, object], sizes: Mapp
     )
 
 
-def from_call(call: Invocation, item: Node | Graph, arguments: Sequence[Tensor], outer: Bindings) -> Bindings:
+def from_call(call: Invocation, item: Node | Graph, arguments: Sequence[Buffer], outer: Bindings) -> Bindings:
     """Return the values that a call gives: written in it, or told by its arguments' types and shapes.
 
     Errors: ``lair-call-parameters``, ``lair-missing-parameter``, those of types and extents.
@@ -109,7 +109,7 @@ def from_call(call: Invocation, item: Node | Graph, arguments: Sequence[Tensor],
 
 
 def _called_types(
-    call: Invocation, item: Node | Graph, arguments: Sequence[Tensor], outer: Bindings
+    call: Invocation, item: Node | Graph, arguments: Sequence[Buffer], outer: Bindings
 ) -> dict[str, ElementType]:
     names = [p.name.text for p in item.type_parameters]
     if call.types is None:
@@ -120,7 +120,7 @@ def _called_types(
 
 
 def _called_sizes(
-    call: Invocation, item: Node | Graph, arguments: Sequence[Tensor], outer: Bindings
+    call: Invocation, item: Node | Graph, arguments: Sequence[Buffer], outer: Bindings
 ) -> dict[str, int]:
     names = [n.text for n in item.size_parameters]
     if call.sizes is None:
@@ -130,16 +130,16 @@ def _called_sizes(
     return dict(zip(names, (extent(s, space) for s in call.sizes), strict=True))
 
 
-def _told_sizes(names: Sequence[str], item: Node | Graph, arguments: Sequence[Tensor]) -> dict[str, int]:
+def _told_sizes(names: Sequence[str], item: Node | Graph, arguments: Sequence[Buffer]) -> dict[str, int]:
     told: dict[str, int] = {}
     for declaration, tensor in _pairs(item, arguments):
-        for expression, size in zip(declaration.extents, tensor.shape, strict=False):
+        for expression, size in zip(declaration.extents, tensor.extents, strict=False):
             if isinstance(expression, Name) and expression.text in names:
                 told.setdefault(expression.text, size)
     return told
 
 
-def _pairs(item: Node | Graph, arguments: Sequence[Tensor]) -> Iterable[tuple[Declaration, Tensor]]:
+def _pairs(item: Node | Graph, arguments: Sequence[Buffer]) -> Iterable[tuple[Declaration, Buffer]]:
     return zip(item.inputs, arguments, strict=False)
 
 

@@ -8,7 +8,8 @@ from polyloom.frontends.lair.lowering.faults import Faults, fail
 from polyloom.frontends.lair.lowering.names import counted, suggestion
 from polyloom.frontends.lair.lowering.scope import Bindings, Scope, tensor
 from polyloom.frontends.lair.syntax.tree import Declaration, Expression, Graph, Invocation, Name, Node
-from polyloom.ir.program import Program, Tensor
+from polyloom.ir.host import Buffer
+from polyloom.ir.program import Program
 
 
 def resolve(call: Invocation, items: Mapping[str, Node | Graph]) -> Node | Graph:
@@ -25,8 +26,8 @@ def resolve(call: Invocation, items: Mapping[str, Node | Graph]) -> Node | Graph
 
 
 def check_arguments(
-    call: Invocation, item: Node | Graph, readable: Mapping[str, Tensor], later: Collection[str]
-) -> list[Tensor]:
+    call: Invocation, item: Node | Graph, readable: Mapping[str, Buffer], later: Collection[str]
+) -> list[Buffer]:
     """Return the tensors passed: as many as there are inputs, each a name that is defined before.
 
     Errors: ``lair-call-arguments``, ``lair-read-before-definition``, ``lair-unknown-name``.
@@ -48,7 +49,7 @@ def check_arguments(
     return found
 
 
-def _argument(argument: Expression, readable: Mapping[str, Tensor], later: Collection[str]) -> Tensor:
+def _argument(argument: Expression, readable: Mapping[str, Buffer], later: Collection[str]) -> Buffer:
     if not isinstance(argument, Name):
         fail(
             "lair-call-arguments",
@@ -74,7 +75,7 @@ def _argument(argument: Expression, readable: Mapping[str, Tensor], later: Colle
 
 
 def check_arguments_match(
-    call: Invocation, item: Node | Graph, arguments: Sequence[Tensor], bindings: Bindings
+    call: Invocation, item: Node | Graph, arguments: Sequence[Buffer], bindings: Bindings
 ) -> None:
     """Refuse tensors whose type or shape is not that of the input. Errors: ``lair-call-mismatch``."""
     faults = Faults()
@@ -84,8 +85,8 @@ def check_arguments_match(
     faults.raise_any()
 
 
-def _check_argument(expression: Expression, declaration: Declaration, actual: Tensor, formal: Tensor) -> None:
-    if (actual.type, actual.shape) != (formal.type, formal.shape):
+def _check_argument(expression: Expression, declaration: Declaration, actual: Buffer, formal: Buffer) -> None:
+    if (actual.type, actual.extents) != (formal.type, formal.extents):
         fail(
             "lair-call-mismatch",
             f"`{actual.name}` does not fit the input `{formal.name}`",
@@ -96,9 +97,9 @@ def _check_argument(expression: Expression, declaration: Declaration, actual: Te
         )
 
 
-def described(tensor: Tensor) -> str:
+def described(tensor: Buffer) -> str:
     """Return the type and shape: ``float16[32][16]``."""
-    return tensor.type.value + "".join(f"[{n}]" for n in tensor.shape)
+    return tensor.type.value + "".join(f"[{n}]" for n in tensor.extents)
 
 
 def check_outputs(call: Invocation, callee: Program, scope: Scope) -> None:
@@ -117,8 +118,8 @@ def check_outputs(call: Invocation, callee: Program, scope: Scope) -> None:
         _check_output(name, formal, scope.declared.get(name.text))
 
 
-def _check_output(name: Name, formal: Tensor, declared: Tensor | None) -> None:
-    if declared is not None and (declared.type, declared.shape) != (formal.type, formal.shape):
+def _check_output(name: Name, formal: Buffer, declared: Buffer | None) -> None:
+    if declared is not None and (declared.type, declared.extents) != (formal.type, formal.extents):
         fail(
             "lair-call-mismatch",
             f"`{name.text}` does not fit the output `{formal.name}`",

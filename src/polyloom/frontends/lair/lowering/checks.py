@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from polyloom.diagnostics import Span
 from polyloom.frontends.lair.lowering.faults import fail
-from polyloom.ir.program import Access, Affine, Combine, Statement, Tensor
+from polyloom.ir.host import Buffer, Index, View
+from polyloom.ir.program import Combine, Statement
 
 
-def extremes(index: Affine, domain: Sequence[int]) -> tuple[int, int]:
+def extremes(index: Index, domain: Sequence[int]) -> tuple[int, int]:
     """Return the least and the greatest value of an index on a zero-based rectangle."""
     spans = [c * (n - 1) for c, n in zip(index.coefficients, domain, strict=True)]
     return (
@@ -19,13 +20,13 @@ def extremes(index: Affine, domain: Sequence[int]) -> tuple[int, int]:
 
 
 def check_bounds(
-    access: Access, tensor: Tensor, iterators: Sequence[str], domain: Sequence[int], spans: Sequence[Span]
+    access: View, tensor: Buffer, iterators: Sequence[str], domain: Sequence[int], spans: Sequence[Span]
 ) -> None:
     """Refuse an index that leaves the tensor, naming iterators' values that lead out of it.
 
     ``spans``: where each index stands. Errors: ``lair-out-of-bounds``.
     """
-    for index, size, span in zip(access.indices, tensor.shape, spans, strict=True):
+    for index, size, span in zip(access.affine, tensor.extents, spans, strict=True):
         least, greatest = extremes(index, domain)
         if least < 0:
             _refuse_bounds(tensor, span, least, size, _corner(index, iterators, domain, -1))
@@ -33,13 +34,13 @@ def check_bounds(
             _refuse_bounds(tensor, span, greatest, size, _corner(index, iterators, domain, 1))
 
 
-def _corner(index: Affine, iterators: Sequence[str], domain: Sequence[int], side: int) -> str:
+def _corner(index: Index, iterators: Sequence[str], domain: Sequence[int], side: int) -> str:
     terms = zip(iterators, index.coefficients, domain, strict=True)
     values = [f"{name} = {n - 1 if c * side > 0 else 0}" for name, c, n in terms if c]
     return ", ".join(values)
 
 
-def _refuse_bounds(tensor: Tensor, span: Span, value: int, size: int, point: str) -> None:
+def _refuse_bounds(tensor: Buffer, span: Span, value: int, size: int, point: str) -> None:
     fail(
         "lair-out-of-bounds",
         f"index {value} of `{tensor.name}` is out of bounds",
@@ -50,7 +51,7 @@ def _refuse_bounds(tensor: Tensor, span: Span, value: int, size: int, point: str
     )
 
 
-def check_every_element_once(statement: Statement, tensor: Tensor) -> None:
+def check_every_element_once(statement: Statement, tensor: Buffer) -> None:
     """Refuse a plain ``=`` that writes an element twice, or not at all, naming it.
 
     Errors: ``lair-written-twice``, ``lair-not-covered``. Source: dtg_codegen, Sec. 4.1.1.
@@ -65,18 +66,18 @@ def check_every_element_once(statement: Statement, tensor: Tensor) -> None:
         _refuse_gap(statement, element)
 
 
-def _is_permutation(statement: Statement, tensor: Tensor) -> bool:
+def _is_permutation(statement: Statement, tensor: Buffer) -> bool:
     """Tell whether the indices are the iterators themselves, in some order, over the whole extents."""
     used = []
-    for index in statement.write.indices:
+    for index in statement.write.affine:
         if index.constant or sorted(index.coefficients)[:-1] != [0] * (len(index.coefficients) - 1):
             return False
         used.append(max(range(len(index.coefficients)), key=index.coefficients.__getitem__, default=0))
-    units = all(sum(i.coefficients) == 1 for i in statement.write.indices)
+    units = all(sum(i.coefficients) == 1 for i in statement.write.affine)
     return (
         units
         and sorted(used) == list(range(len(statement.domain)))
-        and tuple(statement.domain[k] for k in used) == tensor.shape
+        and tuple(statement.domain[k] for k in used) == tensor.extents
     )
 
 
@@ -93,7 +94,7 @@ def _refuse_twice(statement: Statement, first: tuple[int, ...], second: tuple[in
 
 
 def _refuse_gap(statement: Statement, element: tuple[int, ...]) -> None:
-    name = statement.write.tensor + "".join(f"[{i}]" for i in element)
+    name = statement.write.buffer + "".join(f"[{i}]" for i in element)
     fail(
         "lair-not-covered",
         f"`=` never writes the element {name}",
@@ -107,9 +108,9 @@ def _refuse_gap(statement: Statement, element: tuple[int, ...]) -> None:
 def _element(statement: Statement, point: tuple[int, ...]) -> str:
     values = [
         i.constant + sum(c * p for c, p in zip(i.coefficients, point, strict=True))
-        for i in statement.write.indices
+        for i in statement.write.affine
     ]
-    return statement.write.tensor + "".join(f"[{v}]" for v in values)
+    return statement.write.buffer + "".join(f"[{v}]" for v in values)
 
 
 def _point(statement: Statement, point: tuple[int, ...]) -> str:
@@ -122,12 +123,12 @@ def check_single_access(statement: Statement, span: Span) -> None:
 
     ``span``: the call. Errors: ``lair-two-accesses``, ``lair-reads-own-output``.
     """
-    indices: dict[str, tuple[Affine, ...]] = {}
+    indices: dict[str, tuple[Index, ...]] = {}
     for read in statement.reads:
-        if indices.setdefault(read.tensor, read.indices) != read.indices:
+        if indices.setdefault(read.buffer, read.affine) != read.affine:
             fail(
                 "lair-two-accesses",
-                f"`{read.tensor}` is passed twice to a statement that accesses it in two ways",
+                f"`{read.buffer}` is passed twice to a statement that accesses it in two ways",
                 span,
                 notes=["each tensor in a statement is accessed through a single index expression"],
                 help="copy the tensor in a node of its own, and pass the copy",

@@ -9,7 +9,7 @@ from polyloom.diagnostics import Span
 from polyloom.frontends.lair.lowering.faults import fail
 from polyloom.frontends.lair.lowering.names import suggestion
 from polyloom.frontends.lair.syntax.tree import Call, Choice, Element, Expression, Name, Number, Operation
-from polyloom.ir.program import Affine
+from polyloom.ir.host import Index
 
 LARGEST = 2**31 - 1
 """The largest extent, and the largest coefficient or constant of an index."""
@@ -72,7 +72,7 @@ def extent(expression: Expression, space: Space) -> int:
     return value
 
 
-def affine(expression: Expression, space: Space) -> Affine:
+def affine(expression: Expression, space: Space) -> Index:
     """Return an index as an affine function of the iterators.
 
     Errors: ``lair-nonaffine``, ``lair-unknown-name``, ``lair-too-large``.
@@ -91,13 +91,13 @@ def affine(expression: Expression, space: Space) -> Affine:
             return _refuse(expression, space)
 
 
-def _constant(value: int, space: Space) -> Affine:
-    return Affine((0,) * len(space.iterators), value)
+def _constant(value: int, space: Space) -> Index:
+    return Index.of((0,) * len(space.iterators), value)
 
 
-def _name(name: Name, space: Space) -> Affine:
+def _name(name: Name, space: Space) -> Index:
     if name.text in space.iterators:
-        return Affine(tuple(int(i == name.text) for i in space.iterators))
+        return Index.of(tuple(int(i == name.text) for i in space.iterators))
     if name.text in space.sizes:
         return _constant(space.sizes[name.text], space)
     if name.text in space.tensors:
@@ -110,7 +110,7 @@ def _name(name: Name, space: Space) -> Affine:
     )
 
 
-def _operation(whole: Operation, a: Affine, b: Affine, space: Space) -> Affine:
+def _operation(whole: Operation, a: Index, b: Index, space: Space) -> Index:
     match whole.operator:
         case "+":
             return _sum(a, b)
@@ -134,26 +134,26 @@ def _divided(whole: Operation, a: int, b: int) -> int:
     return quotient if whole.operator == "/" else a - b * quotient
 
 
-def _is_constant(a: Affine) -> bool:
+def _is_constant(a: Index) -> bool:
     return not any(a.coefficients)
 
 
-def _sum(a: Affine, b: Affine) -> Affine:
+def _sum(a: Index, b: Index) -> Index:
     pairs = zip(a.coefficients, b.coefficients, strict=True)
-    return Affine(tuple(x + y for x, y in pairs), a.constant + b.constant)
+    return Index.of(tuple(x + y for x, y in pairs), a.constant + b.constant)
 
 
-def _scaled(a: Affine, factor: int) -> Affine:
-    return Affine(tuple(factor * c for c in a.coefficients), factor * a.constant)
+def _scaled(a: Index, factor: int) -> Index:
+    return Index.of(tuple(factor * c for c in a.coefficients), factor * a.constant)
 
 
-def _checked(a: Affine, span: Span) -> Affine:
+def _checked(a: Index, span: Span) -> Index:
     if max(map(abs, (*a.coefficients, a.constant))) > 2**62:
         fail("lair-too-large", "the number does not fit in 31 bits", span, help=f"the largest is {LARGEST}")
     return a
 
 
-def _refuse(part: Expression, space: Space) -> Affine:
+def _refuse(part: Expression, space: Space) -> Index:
     return fail(
         "lair-nonaffine",
         f"{space.what} is not affine",

@@ -25,7 +25,8 @@ from polyloom.frontends.lair.lowering.nodes import (
 )
 from polyloom.frontends.lair.lowering.scope import Bindings, Scope, check_names, open_scope
 from polyloom.frontends.lair.syntax.tree import Graph, Invocation, Name, Node
-from polyloom.ir.program import Part, Program, Statement, Tensor
+from polyloom.ir.host import Buffer
+from polyloom.ir.program import Part, Program, Statement
 from polyloom.ir.types import ElementType
 
 DEEPEST = 40
@@ -91,8 +92,8 @@ class _Assembly:
 
     scope: Scope
     names: Names
-    readable: dict[str, Tensor]
-    tensors: dict[str, Tensor] = field(default_factory=dict)
+    readable: dict[str, Buffer]
+    tensors: dict[str, Buffer] = field(default_factory=dict)
     statements: list[Statement] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
@@ -170,7 +171,7 @@ def _check_count(call: Invocation, count: int) -> None:
         )
 
 
-def _add(call: Invocation, callee: Program, arguments: Sequence[Tensor], assembly: _Assembly) -> None:
+def _add(call: Invocation, callee: Program, arguments: Sequence[Buffer], assembly: _Assembly) -> None:
     actual = dict(zip(callee.inputs, (t.name for t in arguments), strict=True))
     actual |= dict(zip(callee.outputs, (n.text for n in call.outputs), strict=True))
     program = renamed_program(call, callee, actual, assembly.names)

@@ -12,7 +12,8 @@ from typing import Any
 
 from polyloom.frontends.lair.syntax.tree import Invocation
 from polyloom.ir.expressions import Expression, Read
-from polyloom.ir.program import Access, Program, Statement
+from polyloom.ir.host import View
+from polyloom.ir.program import Program, Statement
 
 
 @dataclass
@@ -81,8 +82,8 @@ def _stands_for(callee: str, statement: str) -> bool:
     return statement == callee or statement.startswith(f"{callee}_")
 
 
-def _access(access: Access, tensors: Mapping[str, str]) -> Access:
-    return replace(access, tensor=tensors[access.tensor])
+def _access(access: View, tensors: Mapping[str, str]) -> View:
+    return replace(access, buffer=tensors[access.buffer])
 
 
 def _unique(preferred: tuple[str, ...], taken: set[str]) -> str:

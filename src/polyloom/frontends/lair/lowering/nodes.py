@@ -9,7 +9,8 @@ from polyloom.frontends.lair.lowering.names import check_new
 from polyloom.frontends.lair.lowering.scope import Bindings, Scope, open_scope
 from polyloom.frontends.lair.lowering.statements import Lowered, lower_statement, reads_of, renamed, target
 from polyloom.frontends.lair.syntax.tree import Graph, Name, Node, Statement
-from polyloom.ir.program import Program, Tensor
+from polyloom.ir.host import Buffer
+from polyloom.ir.program import Program
 from polyloom.ir.program import Statement as Statement_
 
 
@@ -30,7 +31,7 @@ def lower_node(node: Node, bindings: Bindings) -> Program:
 
 
 def _lower_body(statements: list[Statement], scope: Scope, faults: Faults) -> list[Lowered]:
-    readable: dict[str, Tensor] = {name: scope.declared[name] for name in scope.inputs}
+    readable: dict[str, Buffer] = {name: scope.declared[name] for name in scope.inputs}
     written: dict[str, Name] = {}
     broken: set[str] = set()
     lowered: list[Lowered] = []
@@ -46,7 +47,7 @@ def _lower_body(statements: list[Statement], scope: Scope, faults: Faults) -> li
     return lowered
 
 
-def _keep_going(name: str, scope: Scope, readable: dict[str, Tensor], broken: set[str]) -> None:
+def _keep_going(name: str, scope: Scope, readable: dict[str, Buffer], broken: set[str]) -> None:
     """After an error, let later statements read a declared tensor; do not report those that read another."""
     if name not in readable and name in scope.declared:
         readable[name] = scope.declared[name]
@@ -104,10 +105,10 @@ def check_outputs_written(item: Node | Graph, written: Collection[str]) -> None:
     faults.raise_any()
 
 
-def assemble(scope: Scope, written: Mapping[str, Tensor], statements: tuple[Statement_, ...]) -> Program:
+def assemble(scope: Scope, written: Mapping[str, Buffer], statements: tuple[Statement_, ...]) -> Program:
     """Return the program: inputs, outputs, then internal tensors in the order of their definition."""
     outside = {*scope.inputs, *scope.outputs}
-    order = [statement.write.tensor for statement in statements]
+    order = [statement.write.buffer for statement in statements]
     internal = tuple(written[name] for name in order if name not in outside)
     declared = tuple(scope.declared[name] for name in (*scope.inputs, *scope.outputs))
     return Program(scope.item.name.text, (*declared, *internal), scope.inputs, scope.outputs, statements)

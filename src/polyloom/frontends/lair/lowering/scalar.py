@@ -30,7 +30,7 @@ from polyloom.frontends.lair.syntax.tree import (
     walk,
 )
 from polyloom.ir import expressions as ir
-from polyloom.ir.program import Tensor
+from polyloom.ir.host import Buffer
 from polyloom.ir.scalar_functions.function import ScalarFunction
 from polyloom.ir.types import ElementType
 
@@ -47,7 +47,7 @@ _ARITHMETIC = {
 class Values:
     """What an expression may speak of: tensors, each with the number of its read; types; size parameters."""
 
-    tensors: Mapping[str, Tensor]
+    tensors: Mapping[str, Buffer]
     positions: Mapping[str, int]
     types: Mapping[str, ElementType]
     sizes: Mapping[str, int]

@@ -10,7 +10,7 @@ from polyloom.frontends.lair.lowering.constants import Space, extent
 from polyloom.frontends.lair.lowering.faults import Faults, fail
 from polyloom.frontends.lair.lowering.names import TYPES, check_new, suggestion
 from polyloom.frontends.lair.syntax.tree import Declaration, Graph, Name, Node
-from polyloom.ir.program import Tensor
+from polyloom.ir.host import Buffer
 from polyloom.ir.types import ElementType
 
 MOST_ELEMENTS = 2**31
@@ -30,7 +30,7 @@ class Scope:
 
     item: Node | Graph
     bindings: Bindings
-    declared: Mapping[str, Tensor]
+    declared: Mapping[str, Buffer]
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ class Scope:
 def open_scope(item: Node | Graph, bindings: Bindings) -> Scope:
     """Return the scope of a node or graph; its declarations are checked."""
     faults = Faults()
-    declared: dict[str, Tensor] = {}
+    declared: dict[str, Buffer] = {}
     for declaration in declarations(item):
         with faults.collect():
             declared[declaration.name.text] = tensor(declaration, bindings)
@@ -65,21 +65,21 @@ def declarations(item: Node | Graph) -> tuple[Declaration, ...]:
     return (*item.inputs, *item.outputs, *(p for p in item.body if isinstance(p, Declaration)))
 
 
-def tensor(declaration: Declaration, bindings: Bindings) -> Tensor:
+def tensor(declaration: Declaration, bindings: Bindings) -> Buffer:
     """Return the tensor that a declaration introduces."""
     kind = element_type(declaration.type, bindings)
     shape = tuple(extent(e, Space(bindings.sizes, what="extent")) for e in declaration.extents)
-    made = Tensor(declaration.name.text, kind, shape, declaration.span)
+    made = Buffer.of(declaration.name.text, kind, shape, declaration.span)
     check_size(made)
     return made
 
 
-def check_size(made: Tensor) -> None:
+def check_size(made: Buffer) -> None:
     """Refuse a tensor of more than 2**31 elements."""
-    if prod(made.shape) > MOST_ELEMENTS:
+    if prod(made.extents) > MOST_ELEMENTS:
         fail(
             "lair-too-large",
-            f"tensor `{made.name}` has {prod(made.shape)} elements",
+            f"tensor `{made.name}` has {prod(made.extents)} elements",
             made.span,
             label=f"more than {MOST_ELEMENTS}",
             help="make it smaller, or split it",

@@ -14,6 +14,7 @@ from polyloom.frontends.lair.lowering.scalar import Values, lower_expression
 from polyloom.frontends.lair.lowering.scope import Scope, check_size
 from polyloom.frontends.lair.syntax.tree import Call, Choice, Element, Expression, Name, Operation, Statement
 from polyloom.ir import program as ir
+from polyloom.ir.host import Buffer, View
 from polyloom.ir.types import ElementType
 
 _REDUCTIONS = {
@@ -32,7 +33,7 @@ class Lowered:
     """A statement, named after the node for now, and the tensor that it defines."""
 
     statement: ir.Statement
-    tensor: ir.Tensor
+    tensor: Buffer
 
 
 def target(statement: Statement) -> Name:
@@ -45,7 +46,7 @@ def reads_of(statement: Statement) -> set[str]:
     return {_tensor_name(reference).text for reference in _references(statement.expression)}
 
 
-def lower_statement(part: Statement, scope: Scope, readable: Mapping[str, ir.Tensor]) -> Lowered:
+def lower_statement(part: Statement, scope: Scope, readable: Mapping[str, Buffer]) -> Lowered:
     """Return a statement of the IR. ``readable``: the tensors that are defined before it."""
     faults = Faults()
     with faults.collect():
@@ -57,7 +58,7 @@ def lower_statement(part: Statement, scope: Scope, readable: Mapping[str, ir.Ten
         with faults.collect():
             frame.check_readable(reference)
     faults.raise_any()
-    reads: dict[str, ir.Access] = {}
+    reads: dict[str, View] = {}
     for reference in references:
         with faults.collect():
             frame.add_read(reference, reads)
@@ -121,7 +122,7 @@ class _Frame:
 
     part: Statement
     scope: Scope
-    readable: Mapping[str, ir.Tensor]
+    readable: Mapping[str, Buffer]
     iterators: tuple[str, ...]
     domain: tuple[int, ...]
 
@@ -162,7 +163,7 @@ class _Frame:
         body = self.scope.item.body
         return {*self.scope.declared, *(target(s).text for s in body if isinstance(s, Statement))}
 
-    def add_read(self, reference: Reference, reads: dict[str, ir.Access]) -> None:
+    def add_read(self, reference: Reference, reads: dict[str, View]) -> None:
         """Add the access of a reference, unless it is there; refuse a second, different one."""
         name = _tensor_name(reference).text
         if name not in self.readable:
@@ -171,12 +172,12 @@ class _Frame:
         if reads.setdefault(name, access) != access:
             _refuse_second_access(reference, reads[name])
 
-    def access(self, reference: Reference) -> ir.Access:
+    def access(self, reference: Reference) -> View:
         """Return the access of a reference; where the tensor is known, rank and bounds are checked."""
         indices = reference.indices if isinstance(reference, Element) else ()
         space = Space(self.scope.bindings.sizes, self.iterators, frozenset(self.readable))
         name = _tensor_name(reference).text
-        made = ir.Access(name, tuple(affine(i, space) for i in indices), reference.span)
+        made = View(name, tuple(affine(i, space) for i in indices), reference.span)
         tensor = self.readable.get(name) or self.scope.declared.get(name)
         if tensor is not None:
             _check_rank(reference, tensor, len(indices))
@@ -194,16 +195,16 @@ class _Frame:
         positions = {name: k for k, name in enumerate(n for n in names if n in self.readable)}
         return Values(self.readable, positions, self.scope.bindings.types, self.scope.bindings.sizes)
 
-    def written(self, write: ir.Access, kind: ElementType) -> ir.Tensor:
+    def written(self, write: View, kind: ElementType) -> Buffer:
         """Return the tensor that is written; where it is not declared, just large enough."""
-        if tensor := self.scope.declared.get(write.tensor):
+        if tensor := self.scope.declared.get(write.buffer):
             return tensor
-        ranges = [extremes(index, self.domain) for index in write.indices]
+        ranges = [extremes(index, self.domain) for index in write.affine]
         for (least, _), index in zip(ranges, getattr(self.part.write, "indices", ()), strict=True):
             if least < 0:
-                _refuse_negative(write.tensor, least, index.span)
+                _refuse_negative(write.buffer, least, index.span)
         span = target(self.part).span
-        made = ir.Tensor(write.tensor, kind, tuple(greatest + 1 for _, greatest in ranges), span)
+        made = Buffer.of(write.buffer, kind, tuple(greatest + 1 for _, greatest in ranges), span)
         check_size(made)
         return made
 
@@ -212,7 +213,7 @@ def _tensor_name(reference: Reference) -> Name:
     return reference if isinstance(reference, Name) else reference.tensor
 
 
-def _check_rank(reference: Reference, tensor: ir.Tensor, count: int) -> None:
+def _check_rank(reference: Reference, tensor: Buffer, count: int) -> None:
     rank = len(tensor.shape)
     if count != rank:
         fail(
@@ -235,11 +236,11 @@ def _refuse_own_output(reference: Reference) -> None:
     )
 
 
-def _refuse_second_access(reference: Reference, first: ir.Access) -> None:
+def _refuse_second_access(reference: Reference, first: View) -> None:
     written = f": first `{first.span.text}`" if first.span else ""
     fail(
         "lair-two-accesses",
-        f"`{first.tensor}` is accessed in two ways in one statement",
+        f"`{first.buffer}` is accessed in two ways in one statement",
         reference.span,
         label="a different index expression" + written,
         help="pass the tensor a second time under another name, or copy it first",

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from itertools import chain, combinations, pairwise
 from math import gcd, prod
 
-from polyloom.ir.program import Access, Statement
+from polyloom.ir.host import View
+from polyloom.ir.program import Statement
 from polyloom.wafer.machine.descriptor_nests import MAX_DIMENSIONS
 from polyloom.wafer.machine.instruction_cost import Shape, evaluation_cycles, move_cycles, store_cycles
 from polyloom.wafer.machine.instruction_selection import ACCUMULATOR, work_at_point
@@ -58,24 +59,24 @@ class BoxCosts:
         return address + _nest_cycles(statement, sizes, strides, scalars, self.machine)
 
 
-def _strides(access: Access, box: LocalBox) -> tuple[int, ...]:
+def _strides(access: View, box: LocalBox) -> tuple[int, ...]:
     """Return the stride of each iterator in a local array that is just large enough."""
     array = box_extents(access, box)
     steps = [prod(array[d + 1 :]) for d in range(len(array))]
-    rows = [box.coefficients(index) for index in access.indices]
+    rows = [box.coefficients(index) for index in access.affine]
     return tuple(
         sum(step * row[k] for step, row in zip(steps, rows, strict=True)) for k in range(len(box.counts))
     )
 
 
 def _of_rank_zero(statement: Statement) -> Iterator[int]:
-    return (k for k, access in enumerate(statement.reads) if not access.indices)
+    return (k for k, access in enumerate(statement.reads) if not access.affine)
 
 
-def _slice(access: Access, box: LocalBox, strides: Strides) -> tuple[tuple[int, ...], Strides]:
+def _slice(access: View, box: LocalBox, strides: Strides) -> tuple[tuple[int, ...], Strides]:
     """Return the nest of the instances that read one element: ``x[w + r]`` leaves a diagonal."""
     left, steps = list(box.counts), {k: list(row) for k, row in strides.items()}
-    for coefficients in map(box.coefficients, access.indices):
+    for coefficients in map(box.coefficients, access.affine):
         used = [k for k, c in enumerate(coefficients) if c]
         for k, other in pairwise(used):
             a, b = coefficients[k], coefficients[other]

@@ -124,12 +124,12 @@ class LayoutEstimator:
     def _driven_by(self, statement: Statement, position: int, place: Place) -> _Driven:
         access, box = statement.reads[position], local_box(statement, place.x, place.y)
         work, used = box.size, used_elements(access, box)
-        readers = sum(a.tensor == access.tensor for s in self.program.statements for a in s.reads)
-        plain = access.tensor not in self.movement.sparse and readers == 1
+        readers = sum(a.buffer == access.buffer for s in self.program.statements for a in s.reads)
+        plain = access.buffer not in self.movement.sparse and readers == 1
         if plain and work == used and match_instruction(statement, frozenset()) is not None:
-            return _Driven(access.tensor, 0, used, whole=True)
+            return _Driven(access.buffer, 0, used, whole=True)
         each = self._costs.one_arrival(statement, position, box)
-        return _Driven(access.tensor, min(used, work) * each, used, whole=False)
+        return _Driven(access.buffer, min(used, work) * each, used, whole=False)
 
     def _stream_cycles(self, name: str, places: Sequence[Place], driven: Sequence[_Driven | None]) -> float:
         """Return the cycles of taking a stream: a task for each element of a sparse one, a loop's iteration
@@ -137,7 +137,7 @@ class LayoutEstimator:
         """
         machine, arriving, stored = self.machine, 0, 0
         for statement, place, by in zip(self.program.statements, places, driven, strict=True):
-            for access in (a for a in statement.reads if a.tensor == name):
+            for access in (a for a in statement.reads if a.buffer == name):
                 lines = (used_elements(access, local_box(statement, c)) for c in (place.x, place.y))
                 arriving = max(arriving, min(lines))
                 if by is None or by.tensor != name:
@@ -165,7 +165,7 @@ def extent_of(places: Sequence[Place]) -> tuple[int, int]:
 
 def _drivers(program: Program, statement: Statement, movement: Movement) -> Iterator[int]:
     """Yield the positions of the streams that may drive a statement, by the rules of ``tasks``."""
-    names = [access.tensor for access in statement.reads]
+    names = [access.buffer for access in statement.reads]
     behind = streams_behind(program, movement.streamed, statement)
     for k, name in enumerate(names):
         alone = name in movement.streamed and name not in behind and names.count(name) == 1
@@ -180,10 +180,10 @@ def _memory(
     for tensor in program.tensors:
         sizes = [0]
         for statement, place in zip(program.statements, places, strict=True):
-            moving = [a.tensor for a in statement.reads if a.tensor in movement.streamed]
+            moving = [a.buffer for a in statement.reads if a.buffer in movement.streamed]
             for access in accesses(statement):
                 drives = moving == [tensor.name] and statement.name not in waits
-                if access.tensor == tensor.name and not drives:
+                if access.buffer == tensor.name and not drives:
                     sizes.append(elements(access, local_box(statement, place.x, place.y)))
         if max(sizes):
             yield tensor.name, max(sizes) * tensor.type.size

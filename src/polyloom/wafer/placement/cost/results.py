@@ -10,7 +10,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from polyloom.ir.program import Access, Program, Statement
+from polyloom.ir.host import View
+from polyloom.ir.program import Program, Statement
 from polyloom.wafer.dataflow.transfers import MOST_PHASES
 from polyloom.wafer.machine.instruction_cost import store_cycles
 from polyloom.wafer.machine.model import Machine
@@ -35,11 +36,11 @@ def result_cycles(
     for coordinate in (place.x, place.y):
         if _adds_up(statement, coordinate):
             cycles += size + stage * coordinate.last
-    if statement.write.tensor in movement.leaving:
+    if statement.write.buffer in movement.leaving:
         cycles += _leaving(statement, place, movement, machine) + stage
     for reader, other in zip(program.statements, places, strict=True):
         for access in reader.reads:
-            if access.tensor == statement.write.tensor:
+            if access.buffer == statement.write.buffer:
                 cycles += sum(_moves(statement, place, reader, access, other, machine))
     return cycles
 
@@ -62,14 +63,14 @@ def _adds_up(statement: Statement, coordinate: Coordinate) -> bool:
 
 
 def _overlaps(statement: Statement, iterator: int | None) -> bool:
-    indices = [i.coefficients for i in statement.write.indices]
+    indices = [i.coefficients for i in statement.write.affine]
     return iterator is not None and any(c[iterator] and sum(map(bool, c)) > 1 for c in indices)
 
 
 def _leaving(statement: Statement, place: Place, movement: Movement, machine: Machine) -> float:
     """Return the cycles of sending a result away; a sparse one is looked at element by element."""
     lines = min(elements(statement.write, local_box(statement, c)) for c in (place.x, place.y))
-    if statement.write.tensor not in movement.sparse:
+    if statement.write.buffer not in movement.sparse:
         return lines
     own = elements(statement.write, local_box(statement, place.x, place.y))
     return lines + own * _each(machine)
@@ -92,11 +93,11 @@ class _Slice:
     apart: int
 
 
-def _slices(statement: Statement, access: Access, coordinate: Coordinate) -> Iterator[_Slice]:
+def _slices(statement: Statement, access: View, coordinate: Coordinate) -> Iterator[_Slice]:
     box = local_box(statement, coordinate)
     extents = box_extents(access, box)
     for tile in coordinate.tiles:
-        for d, index in enumerate(access.indices):
+        for d, index in enumerate(access.affine):
             c = 0 if tile.iterator is None or tile.count == 1 else index.coefficients[tile.iterator]
             if c:
                 step = c * (1 if tile.cycle else tile.size)
@@ -104,7 +105,7 @@ def _slices(statement: Statement, access: Access, coordinate: Coordinate) -> Ite
 
 
 def _moves(
-    statement: Statement, place: Place, reader: Statement, access: Access, other: Place, machine: Machine
+    statement: Statement, place: Place, reader: Statement, access: View, other: Place, machine: Machine
 ) -> Iterator[float]:
     """Yield the cycles of moving what one read needs, along each axis."""
     own = elements(statement.write, local_box(statement, place.x, place.y))
