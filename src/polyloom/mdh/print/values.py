@@ -1,11 +1,11 @@
-"""Expressions in OpenCL C: scalar functions of the IR, and integer expressions of loops and indices.
+"""Expressions in OpenCL C and C: scalar functions of the IR, and integer expressions of loops and indices.
 
 The same text serves scalars and vectors (``width`` elements at once). Semantics are those of
 ``ir.expressions``: integers wrap, division by zero gives 0, NaN propagates through max and min. A half is
 held as a float and rounded after each operation, so that no device needs ``cl_khr_fp16``. Functions such as
-``exp`` are the device's own: a few units in the last place.
+``exp`` are the device's own: a few units in the last place. How the languages differ is in ``dialect``.
 
-What a text calls of ``helpers`` must be defined before it: ``helper_functions(text)``.
+What a text calls of ``helpers`` must be defined before it: ``helper_functions(text, dialect)``.
 """
 
 from __future__ import annotations
@@ -45,24 +45,8 @@ from polyloom.ir.scalar_functions.spelling import (
     Wrapping,
 )
 from polyloom.ir.types import ElementType
+from polyloom.mdh.print.dialect import NARROW, OPENCL, SIGNED, Dialect, value_bytes
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
-
-_VALUE = {
-    ElementType.FLOAT16: "float",
-    ElementType.FLOAT32: "float",
-    ElementType.FLOAT64: "double",
-    ElementType.INT8: "char",
-    ElementType.INT16: "short",
-    ElementType.INT32: "int",
-    ElementType.INT64: "long",
-    ElementType.UINT8: "uchar",
-    ElementType.UINT16: "ushort",
-    ElementType.UINT32: "uint",
-    ElementType.UINT64: "ulong",
-    ElementType.BOOL: "int",
-}
-_SUFFIX = {"int": "", "uint": "u", "long": "L", "ulong": "UL"}
-_NARROW = frozenset({"char", "uchar", "short", "ushort"})
 
 _ATOM, _PREFIX, _TIMES, _PLUS, _SHIFT, _LESS, _EQUAL, _BIT, _AND, _OR, _CHOICE = range(11, 0, -1)
 
@@ -92,14 +76,14 @@ class Leaves:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
-def value_type(element: ElementType, width: int = 1) -> str:
-    """Return the C type of a value in a variable; ``float`` for a half, ``int`` for a truth value."""
-    return _VALUE[element] + ("" if width == 1 else str(width))
+def value_type(element: ElementType, width: int = 1, dialect: Dialect = OPENCL) -> str:
+    """Return the type of a value in a variable; ``float`` for a half, ``int`` for a truth value."""
+    return dialect.type(element, width)
 
 
-def memory_type(element: ElementType) -> str:
-    """Return the C type of an element in memory."""
-    return "half" if element is ElementType.FLOAT16 else _VALUE[element]
+def memory_type(element: ElementType, dialect: Dialect = OPENCL) -> str:
+    """Return the type of an element in memory."""
+    return dialect.half if element is ElementType.FLOAT16 else dialect.scalars[element]
 
 
 def load_vector_of(pointer: str, address: str, element: ElementType, width: int) -> str:
@@ -125,16 +109,26 @@ def store(pointer: str, index: str, value: str, element: ElementType) -> str:
     return f"{pointer}[{index}] = {value};"
 
 
-def expression_c(expression: Expression, leaves: Leaves, width: int = 1) -> str:
+def expression_c(expression: Expression, leaves: Leaves, width: int = 1, dialect: Dialect = OPENCL) -> str:
     """Return a scalar function in C, of the value type of ``expression`` with ``width`` elements."""
-    return _Printer(leaves, width).text(expression).text
+    return expression_text(expression, leaves, width, dialect).text
 
 
-def literal(value: float | int, element: ElementType, width: int = 1) -> str:
+def expression_text(expression: Expression, leaves: Leaves, width: int, dialect: Dialect) -> Text:
+    """Return a scalar function in C, with how tightly it binds."""
+    return _Printer(leaves, width, dialect).text(expression)
+
+
+def truth_text(condition: Expression, leaves: Leaves, width: int, dialect: Dialect) -> Text:
+    """Return a truth value; of vectors a mask whose elements have four bytes, as variables hold it."""
+    return _Printer(leaves, width, dialect).mask(condition, 4)
+
+
+def literal(value: float | int, element: ElementType, width: int = 1, dialect: Dialect = OPENCL) -> str:
     """Return a constant, rounded or wrapped to its type, as C."""
-    kind = value_type(element, width)
-    text = _float_literal(value, element) if element.is_float else _integer_literal(int(value), element)
-    return text if width == 1 else f"({kind})({text})"
+    if element.is_float:
+        return dialect.all_of(_float_literal(value, element), element, width)
+    return dialect.all_of(_integer_literal(int(value), element, dialect), element, width)
 
 
 def _float_literal(value: float | int, element: ElementType) -> str:
@@ -152,15 +146,15 @@ def _float_literal(value: float | int, element: ElementType) -> str:
     return f"({text})" if math.copysign(1, float(rounded)) < 0 else text
 
 
-def _integer_literal(value: int, element: ElementType) -> str:
+def _integer_literal(value: int, element: ElementType, dialect: Dialect) -> str:
     bits, signed = 8 * element.dtype.itemsize, element.dtype.kind == "i"
     wrapped = value % 2**bits
     if signed and wrapped >= 2 ** (bits - 1):
         wrapped -= 2**bits
-    kind = value_type(element)
-    if kind in _NARROW:
+    if element in NARROW:
+        kind = dialect.type(element)
         return f"({kind}){wrapped}" if wrapped >= 0 else f"({kind})({wrapped})"
-    suffix = _SUFFIX[kind]
+    suffix = dialect.suffixes.get(element, "")
     if signed and wrapped == -(2 ** (bits - 1)):
         return f"({wrapped + 1}{suffix} - 1)"
     return f"{wrapped}{suffix}" if wrapped >= 0 else f"({wrapped}{suffix})"
@@ -170,13 +164,14 @@ def _integer_literal(value: int, element: ElementType) -> str:
 class _Printer:
     leaves: Leaves
     width: int
+    dialect: Dialect
 
     def text(self, e: Expression) -> Text:
         match e:
             case Read(position=k):
                 return Text(self.leaves.reads[k])
             case Constant(value=value, type=kind):
-                return Text(literal(value, kind, self.width))
+                return Text(literal(value, kind, self.width, self.dialect))
             case Iterator(dimension=k, type=kind):
                 return self._converted(Text(self.leaves.iterators[k]), ElementType.INT64, kind)
             case ParameterValue(name=name, type=kind):
@@ -197,7 +192,10 @@ class _Printer:
 
     def _typed(self, family: str, *operands: Expression) -> Text:
         """Call a helper that is named after its type."""
-        return self._call(f"{family}_{value_type(operands[0].type, self.width)}", *operands)
+        return self._call(f"{family}_{self._type(operands[0].type)}", *operands)
+
+    def _type(self, kind: ElementType) -> str:
+        return self.dialect.type(kind, self.width)
 
     def _rounded(self, text: Text, kind: ElementType) -> Text:
         """Round what an operation gave to the element type that a value of it only stands for."""
@@ -208,8 +206,8 @@ class _Printer:
 
     def _narrowed(self, text: Text, kind: ElementType) -> Text:
         """Undo C's promotion of ``char`` and ``short`` to ``int``."""
-        if value_type(kind) in _NARROW and self.width == 1:
-            return Text(f"({value_type(kind)}){text.within(_PREFIX)}", _PREFIX)
+        if kind in NARROW and self.width == 1:
+            return Text(f"({self._type(kind)}){text.within(_PREFIX)}", _PREFIX)
         return text
 
     @property
@@ -222,6 +220,8 @@ class _Printer:
     def _unary(self, e: Unary) -> Text:
         a = self.text(e.operand)
         match e.op.form(e.type).opencl:
+            case Prefix(sign="!") if self._is_of_masks:
+                return Text(f"~{a.within(_PREFIX)}", _PREFIX)
             case Prefix(sign=sign):
                 # `--` is another operator
                 inner = a.within(_ATOM if sign == "-" else _PREFIX)
@@ -233,10 +233,17 @@ class _Printer:
             case spelling:
                 return self._called(spelling, e.operand)
 
+    @property
+    def _is_of_masks(self) -> bool:
+        """Whether truth values are masks that the language takes for integers."""
+        return self.width > 1 and not self.dialect.masks_are_truths
+
     def _magnitude(self, a: str, kind: ElementType) -> Text:
         if kind.dtype.kind == "u":
             return Text(a, _CHOICE)
-        name = value_type(kind, self.width)
+        name = self._type(kind)
+        if not self.dialect.own_functions:
+            return Text(f"abs_{name}({a})")
         return Text(f"as_{name}(abs({a}))" if self.width > 1 else f"({name})abs({a})", _PREFIX)
 
     def _binary(self, e: Binary) -> Text:
@@ -260,8 +267,9 @@ class _Printer:
         """Write a function as a call, of OpenCL's own or of a helper."""
         match spelling:
             case Call(function=function, rounded=rounded):
-                text = self._call(function, *operands)
-                return self._rounded(text, operands[0].type) if rounded else text
+                kind = operands[0].type
+                text = self._call(self.dialect.function(function, kind, self.width), *operands)
+                return self._rounded(text, kind) if rounded else text
             case Formula(family=family):
                 return self._rounded(self._typed(family, *operands), operands[0].type)
             case Helper(family=family) | Wrapping(family=family) | Guarded(family=family):
@@ -273,11 +281,14 @@ class _Printer:
         return self._infix(sign, _LEVELS[sign], self.text(e.left), self.text(e.right))
 
     def _wraps_by_itself(self, kind: ElementType) -> bool:
-        return kind.dtype.kind == "u" and (self.width > 1 or value_type(kind) not in _NARROW)
+        return kind.dtype.kind == "u" and (self.width > 1 or kind not in NARROW)
 
     def _logical(self, e: Binary, sign: str) -> Text:
         bytes_ = max(_mask_bytes(e.left), _mask_bytes(e.right))
-        operands = [self._mask(operand, bytes_) for operand in (e.left, e.right)]
+        operands = [self.mask(operand, bytes_) for operand in (e.left, e.right)]
+        if self._is_of_masks:
+            apart = [Text(o.within(_PREFIX)) for o in operands]
+            return self._infix(_OF_MASKS[sign], _BIT, *apart)
         if sign == "||":
             operands = [_apart(operand) for operand in operands]
         return self._infix(sign, _LEVELS[sign], *operands)
@@ -291,27 +302,36 @@ class _Printer:
         level = _EQUAL if e.op in (CompareOp.EQ, CompareOp.NE) else _LESS
         if e.left.type is ElementType.BOOL:
             bytes_ = max(_mask_bytes(e.left), _mask_bytes(e.right))
-            return self._infix(e.op.value, level, self._mask(e.left, bytes_), self._mask(e.right, bytes_))
+            return self._infix(e.op.value, level, self.mask(e.left, bytes_), self.mask(e.right, bytes_))
         return self._infix(e.op.value, level, self.text(e.left), self.text(e.right))
 
     def _select(self, e: Select) -> Text:
-        condition = self._mask(e.condition, np.dtype(_NUMPY[value_type(e.type)]).itemsize)
-        then, otherwise = self.text(e.then), self.text(e.otherwise)
-        parts = condition.within(_OR), then.within(_OR), otherwise.within(_OR)
-        return self._narrowed(Text("{} ? {} : {}".format(*parts), _CHOICE), e.type)
+        bytes_ = value_bytes(e.type)
+        if e.type is ElementType.BOOL:
+            then, otherwise = self.mask(e.then, bytes_), self.mask(e.otherwise, bytes_)
+        else:
+            then, otherwise = self.text(e.then), self.text(e.otherwise)
+        return self._narrowed(self._chosen(self.mask(e.condition, bytes_), then, otherwise, e.type), e.type)
 
-    def _mask(self, e: Expression, bytes_: int) -> Text:
+    def _chosen(self, condition: Text, then: Text, otherwise: Text, kind: ElementType) -> Text:
+        if self._is_of_masks:
+            return Text(f"select_{self._type(kind)}({condition.text}, {then.text}, {otherwise.text})")
+        parts = condition.within(_OR), then.within(_OR), otherwise.within(_OR)
+        return Text("{} ? {} : {}".format(*parts), _CHOICE)
+
+    def mask(self, e: Expression, bytes_: int) -> Text:
         """Return a truth value; for vectors a mask whose elements have that many bytes."""
         text = self.text(e)
         if self.width == 1 or _mask_bytes(e) == bytes_:
             return text
-        return Text(f"convert_{_MASK[bytes_]}{self.width}({text.text})")
+        kind = self._type(SIGNED[bytes_])
+        return Text(self.dialect.convert.format(kind=kind, value=text.text))
 
     def _convert(self, operand: Expression, kind: ElementType) -> Text:
         if kind is ElementType.BOOL:
             if operand.type is ElementType.BOOL:
                 return self.text(operand)
-            zero = literal(0, operand.type, self.width)
+            zero = literal(0, operand.type, self.width, self.dialect)
             return self._infix("!=", _EQUAL, self.text(operand), Text(zero))
         return self._converted(self.text(operand), operand.type, kind, operand)
 
@@ -324,58 +344,43 @@ class _Printer:
         if source is ElementType.BOOL:
             return self._from_truth(text, kind, operand)
         if source.is_float and not kind.is_float:
-            text = self._cast("long", text)
+            text = self._cast(ElementType.INT64, text)
         if kind is ElementType.FLOAT16 and source is ElementType.FLOAT64:
             return Text(f"round_half_double{self._suffix}({text.text})")
-        if value_type(source) == value_type(kind) and operand is not None:
+        if self._type(source) == self._type(kind) and operand is not None:
             return self._rounded(text, kind)
-        cast = self._cast(value_type(kind), text)
+        cast = self._cast(kind, text)
         return self._as_half(cast) if kind is ElementType.FLOAT16 else cast
 
     def _from_truth(self, text: Text, kind: ElementType, operand: Expression | None) -> Text:
         if self.width == 1:
-            return self._cast(value_type(kind), text)
-        one, zero = literal(1, kind, self.width), literal(0, kind, self.width)
+            return self._cast(kind, text)
+        one, zero = (Text(literal(value, kind, self.width, self.dialect)) for value in (1, 0))
         assert operand is not None
-        mask = self._mask(operand, np.dtype(_NUMPY[value_type(kind)]).itemsize)
-        return Text(f"{mask.within(_OR)} ? {one} : {zero}", _CHOICE)
+        return self._chosen(self.mask(operand, value_bytes(kind)), one, zero, kind)
 
-    def _cast(self, kind: str, text: Text) -> Text:
+    def _cast(self, kind: ElementType, text: Text) -> Text:
         if self.width > 1:
-            return Text(f"convert_{kind}{self.width}({text.text})")
-        return Text(f"({kind}){text.within(_PREFIX)}", _PREFIX)
+            return Text(self.dialect.convert.format(kind=self._type(kind), value=text.text))
+        return Text(f"({self._type(kind)}){text.within(_PREFIX)}", _PREFIX)
 
 
-_MASK = {1: "char", 2: "short", 4: "int", 8: "long"}
-_NUMPY = {
-    "float": "float32",
-    "double": "float64",
-    "char": "int8",
-    "uchar": "uint8",
-    "short": "int16",
-    "ushort": "uint16",
-    "int": "int32",
-    "uint": "uint32",
-    "long": "int64",
-    "ulong": "uint64",
-}
+_OF_MASKS = {"&&": "&", "||": "|", "!=": "^"}
 
 
 def _mask_bytes(e: Expression) -> int:
     """Return how many bytes an element of a vector's truth value has."""
     match e:
         case Compare(left=left) if left.type is not ElementType.BOOL:
-            return np.dtype(_NUMPY[value_type(left.type)]).itemsize
+            return value_bytes(left.type)
         case Compare(left=left, right=right) | Binary(left=left, right=right):
             return max(_mask_bytes(left), _mask_bytes(right))
         case Unary(operand=operand):
             return _mask_bytes(operand)
         case Convert(operand=operand) if operand.type is not ElementType.BOOL:
-            return np.dtype(_NUMPY[value_type(operand.type)]).itemsize
+            return value_bytes(operand.type)
         case Convert(operand=operand):
             return _mask_bytes(operand)
-        case Select(condition=c, then=a, otherwise=b):
-            return max(_mask_bytes(c), _mask_bytes(a), _mask_bytes(b))
         case _:
             return 4
 
