@@ -35,7 +35,7 @@ ROOMS = (
     ("scop",),
     ("ir",),
     ("polyhedra",),
-    ("folders", "caches"),
+    ("c_compilers", "folders", "caches"),
     ("files", "programs"),
     ("diagnostics",),
 )
@@ -64,6 +64,7 @@ FLOORS = {
         ("running",),
         ("compiled",),
         ("dropin", "tuning"),
+        ("native",),
         ("runtime",),
         ("lowering",),
         ("kernel",),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 
+from polyloom.c_compilers import CCompiler, c_compilers
 from polyloom.caches import temporary_folder
-from polyloom.programs import ProgramFault, find_program, first_error, python_module, run_program
+from polyloom.programs import ProgramFault, first_error, run_program
 
 FLAGS = (
     "-std=gnu11",
@@ -40,24 +39,9 @@ class CannotBuild(Exception):
     """The file is refused by the compiler; the text says why."""
 
 
-@dataclass(frozen=True)
-class CCompiler:
-    """``command``: its words; ``name``: as printed; ``flags``: that it needs beside others."""
-
-    command: tuple[str, ...]
-    name: str
-    flags: tuple[str, ...] = ()
-
-
 def find_c_compiler() -> CCompiler | None:
     """Return the first C compiler of gcc, clang, cc and ziglang; None where there is none."""
-    for name in ("gcc", "clang", "cc"):
-        path = find_program(name)
-        if path is not None:
-            return CCompiler((path,), name)
-    if importlib.util.find_spec("ziglang"):
-        return CCompiler((*python_module("ziglang"), "cc"), "zig cc", ("-fno-sanitize=all",))
-    return None
+    return next(c_compilers(), None)
 
 
 def build(compiler: CCompiler, source: Path, options: Sequence[str], target: Path) -> None:

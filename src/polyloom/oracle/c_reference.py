@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.c_compilers import CCompiler
 from polyloom.frontends.c.read import Part
 from polyloom.frontends.c.standalone import NotAlone, standalone
 from polyloom.ir.evaluation.uninitialised import garbage
 from polyloom.ir.integers import integer
 from polyloom.ir.verification.references import Expected
-from polyloom.oracle.c_compiler import CannotBuild, CCompiler, find_c_compiler
+from polyloom.oracle.c_compiler import CannotBuild, find_c_compiler
 from polyloom.oracle.compiled_c import SECONDS, CProgram
 from polyloom.oracle.interpreter import run_in_order
 from polyloom.scop.model import Origin, Scop

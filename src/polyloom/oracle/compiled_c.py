@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.c_compilers import CCompiler
 from polyloom.caches import temporary_folder, work_folder
 from polyloom.diagnostics import PolyloomError, Source, error
 from polyloom.frontends.c.standalone import Standalone
 from polyloom.frontends.c.syntax.faults import line_span
 from polyloom.ir.verification.references import access_outside
-from polyloom.oracle.c_compiler import CCompiler, build
+from polyloom.oracle.c_compiler import build
 from polyloom.programs import ProgramFault, run_program
 
 NDArray = npt.NDArray[Any]

@@ -1,13 +1,15 @@
-"""Every operator and type, as OpenCL C on a device, against the NumPy meaning; scalars and vectors."""
+"""Every operator and type, in OpenCL C on a device and in C, against NumPy; scalars and vectors."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
+from polyloom.c_compilers import c_compilers
 from polyloom.ir.evaluation.arithmetic import value
 from polyloom.ir.expressions import (
     Binary,
@@ -27,6 +29,7 @@ from polyloom.ir.types import ElementType
 from polyloom.mdh.device.devices import OpenDevice, choose_device, open_device
 from polyloom.mdh.kernel.launch import Kernel
 from polyloom.mdh.lowering.host_expressions import int_function
+from polyloom.mdh.native.entry import built
 from polyloom.mdh.print.helpers import helper_functions
 from polyloom.mdh.print.values import (
     Leaves,
@@ -39,7 +42,8 @@ from polyloom.mdh.print.values import (
     value_type,
 )
 from polyloom.mdh.runtime.build import Builder
-from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
+from polyloom.mdh.tree.nodes import Code, Compute, Function, Kind, Load, Parameter, Store, counted
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
 
 T = ElementType
 FLOATS = (T.FLOAT16, T.FLOAT32, T.FLOAT64)
@@ -85,7 +89,11 @@ def device() -> OpenDevice:
     return open_device(choose_device())
 
 
-def run(expressions: list[Expression], operands: list[Any], width: int = 1) -> list[Any]:
+Run = Callable[[list[Expression], list[Any], int], list[Any]]
+"""Computes expressions over operands; truth values as integers, 1 or 0."""
+
+
+def on_device(expressions: list[Expression], operands: list[Any], width: int) -> list[Any]:
     """Compute expressions over the operands on the device, in one kernel."""
     import pyopencl as cl
 
@@ -111,7 +119,33 @@ def run(expressions: list[Expression], operands: list[Any], width: int = 1) -> l
     cl.enqueue_nd_range_kernel(device().queue, built, (COUNT // width,), None)
     for buffer, result in zip(buffers[len(operands) :], results, strict=True):
         cl.enqueue_copy(device().queue, result, buffer)
+    masks = [e.type is T.BOOL and width > 1 for e in expressions]
+    return [-result if mask else result for result, mask in zip(results, masks, strict=True)]
+
+
+def in_c(expressions: list[Expression], operands: list[Any], width: int) -> list[Any]:
+    """Compute expressions over the operands in C, by vectors of ``width`` elements."""
+    at = sum_of([(1, Name("i")), (1, Name("l"))]) if width > 1 else Name("i")
+    values = [Convert(T.INT32, e) if e.type is T.BOOL else e for e in expressions]
+    results = [np.zeros(COUNT, e.type.dtype) for e in values]
+    loads = tuple(Load(f"a{k}", (at,)) for k in range(len(operands)))
+    body: Code = tuple(Store(f"r{k}", (at,), Compute(e, loads)) for k, e in enumerate(values))
+    if width > 1:
+        body = (counted("l", Number(width), body, kind=Kind.VECTOR),)
+    arrays = [(f"a{k}", a) for k, a in enumerate(operands)] + [(f"r{k}", r) for k, r in enumerate(results)]
+    parameters = tuple(
+        Parameter(name=n, type=T(a.dtype.name), shape=(Number(COUNT),), constant=n.startswith("a"))
+        for n, a in arrays
+    )
+    loop = counted("i", Number(COUNT), body, step=width, kind=Kind.GROUP)
+    function = Function(name="f", parameters=parameters, integers=(), body=(loop,), contracted=False)
+    built(function, next(c_compilers()), 2).call([a.ctypes.data for _, a in arrays])()
     return results
+
+
+@pytest.fixture(params=[on_device, in_c], ids=["opencl", "c"])
+def run(request: pytest.FixtureRequest) -> Run:
+    return cast(Run, request.param)
 
 
 def _loaded(pointer: str, kind: T, width: int) -> str:
@@ -155,13 +189,10 @@ def assert_equal(e: Expression, found: Any, wanted: Any, operands: list[Any]) ->
     assert same.all(), (e, [(found[k], wanted[k], [a[k] for a in operands]) for k in at])
 
 
-def check(expressions: list[Expression], operands: list[Any], width: int) -> None:
+def check(run: Run, expressions: list[Expression], operands: list[Any], width: int) -> None:
     found = run(expressions, operands, width)
     for e, result in zip(expressions, found, strict=True):
-        wanted = numpy_value(e, operands)
-        if e.type is T.BOOL and width > 1:
-            result = -result
-        assert_equal(e, result, wanted, operands)
+        assert_equal(e, result, numpy_value(e, operands), operands)
 
 
 WIDTHS = pytest.mark.parametrize("width", [1, 8])
@@ -169,29 +200,29 @@ WIDTHS = pytest.mark.parametrize("width", [1, 8])
 
 @WIDTHS
 @pytest.mark.parametrize("kind", INTEGERS, ids=lambda k: k.value)
-def test_integers_wrap_and_divide_as_stated(kind: T, width: int) -> None:
+def test_integers_wrap_and_divide_as_stated(kind: T, width: int, run: Run) -> None:
     a, b = Read(0, kind), Read(1, kind)
     expressions: list[Expression] = [Binary(op, a, b) for op in OF_INTEGERS]
     expressions += [Unary(op, a) for op in (UnaryOp.NEGATE, UnaryOp.ABS, UnaryOp.COMPLEMENT, UnaryOp.ROUND)]
     expressions += [Binary(op, a, Constant(3, kind)) for op in (BinaryOp.DIVIDE, BinaryOp.REMAINDER)]
     shift = Binary(BinaryOp.BIT_AND, b, Constant(7, kind))
     expressions += [Binary(op, a, shift) for op in (BinaryOp.SHIFT_LEFT, BinaryOp.SHIFT_RIGHT)]
-    check(expressions, [interesting(kind, 1), interesting(kind, 2)], width)
+    check(run, expressions, [interesting(kind, 1), interesting(kind, 2)], width)
 
 
 @WIDTHS
 @pytest.mark.parametrize("kind", FLOATS, ids=lambda k: k.value)
-def test_floats_are_rounded_once(kind: T, width: int) -> None:
+def test_floats_are_rounded_once(kind: T, width: int, run: Run) -> None:
     a, b = Read(0, kind), Read(1, kind)
     expressions: list[Expression] = [Binary(op, a, b) for op in OF_FLOATS]
     expressions += [Unary(op, a) for op in EXACT_OF_FLOATS]
     expressions += [Unary(UnaryOp.SQRT, Unary(UnaryOp.ABS, a)), Binary(BinaryOp.ADD, a, Constant(0.1, kind))]
-    check(expressions, [interesting(kind, 3), interesting(kind, 4)], width)
+    check(run, expressions, [interesting(kind, 3), interesting(kind, 4)], width)
 
 
 @WIDTHS
 @pytest.mark.parametrize("kind", [T.INT16, T.UINT32, T.INT64, *FLOATS], ids=lambda k: k.value)
-def test_comparisons_choices_and_truth(kind: T, width: int) -> None:
+def test_comparisons_choices_and_truth(kind: T, width: int, run: Run) -> None:
     a, b = Read(0, kind), Read(1, kind)
     less, same = Compare(CompareOp.LT, a, b), Compare(CompareOp.EQ, a, b)
     both = Binary(BinaryOp.AND, less, Unary(UnaryOp.NOT, same))
@@ -202,21 +233,21 @@ def test_comparisons_choices_and_truth(kind: T, width: int) -> None:
     expressions += [Convert(T.INT32, less), Convert(T.FLOAT32, either)]
     operands = [interesting(kind, 5), interesting(kind, 6)]
     operands[1][::3] = operands[0][::3]
-    check(expressions, operands, width)
+    check(run, expressions, operands, width)
 
 
 @WIDTHS
 @pytest.mark.parametrize("source", [*INTEGERS, *FLOATS], ids=lambda k: k.value)
-def test_conversions(source: T, width: int) -> None:
+def test_conversions(source: T, width: int, run: Run) -> None:
     operand = interesting(source, 7)
     if source.is_float:  # what lies outside of 64 bits is left open
         operand = np.where(np.abs(operand) < 2**15, operand, 1).astype(source.dtype)
-    check([Convert(kind, Read(0, source)) for kind in (*INTEGERS, *FLOATS)], [operand], width)
+    check(run, [Convert(kind, Read(0, source)) for kind in (*INTEGERS, *FLOATS)], [operand], width)
 
 
 @pytest.mark.parametrize("kind", FLOATS, ids=lambda k: k.value)
 @pytest.mark.parametrize("width", [1, 4])
-def test_functions_are_close(kind: T, width: int) -> None:
+def test_functions_are_close(kind: T, width: int, run: Run) -> None:
     """A device's functions may differ from the evaluator's in the last places."""
     rng = np.random.default_rng(8)
     a, b = Read(0, kind), Read(1, kind)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from polyloom.c_compilers import c_compilers
 from polyloom.caches import work_folder
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.programs import ProgramFault, find_program, first_error, python_module, run_program
+from polyloom.programs import ProgramFault, first_error, run_program
 
 BASE_FLAGS = (
     "-std=gnu11",
@@ -84,10 +84,7 @@ def choose_compiler(commands: Iterable[tuple[str, ...]]) -> Compiler:
 
 
 def _candidates() -> list[tuple[str, ...]]:
-    found: list[tuple[str, ...]] = [(path,) for path in map(find_program, ("gcc", "clang", "cc")) if path]
-    if importlib.util.find_spec("ziglang"):
-        found.append((*python_module("ziglang"), "cc"))
-    return found
+    return [compiler.command for compiler in c_compilers()]
 
 
 def try_compiler(command: tuple[str, ...]) -> Compiler:

@@ -1,0 +1,158 @@
+"""Emitted C as shared objects, built once: kept by what, by whom and for which processor they are made."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from polyloom.c_compilers import CCompiler
+from polyloom.caches import cache_folder, is_writable, kept, temporary_folder, work_folder
+from polyloom.diagnostics import PolyloomError, error
+from polyloom.mdh.device.pocl import processor_flags
+from polyloom.programs import ProgramFault, run_program
+
+FLAGS = ("-std=gnu11", "-O3", "-fPIC", "-fno-math-errno", "-fno-trapping-math", "-w")
+PROCESSORS = (("-march=native", "-mno-avx512fp16"), ("-march=native",), ("-mcpu=native",), ())
+"""Tried in this order: gcc 12 writes a masked ``vmovsh`` for AVX512-FP16, which assemblers refuse."""
+
+SECONDS = 600.0
+"""How long a compiler may take for one file."""
+
+KEPT_SECONDS = 30 * 24 * 3600.0
+"""How long an object is kept that nobody uses."""
+
+_SAID = 8
+"""Lines of a compiler that a message shows."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """C files that become one shared object. ``headers``: what they include, by name."""
+
+    files: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def shared_object(unit: Unit, compiler: CCompiler, *, workers: int = 1) -> Path:
+    """Return a shared object of C files, built unless it is kept already; up to ``workers`` at a time.
+
+    Errors: ``native-build``, ``file-unwritable``.
+    """
+    folder = _folder()
+    flags = (*compiler.flags, *FLAGS, *_processor_options(compiler), *unit.flags)
+    key = _digest([*_identity(compiler), *flags, *unit.files, *(t for pair in unit.headers for t in pair)])
+
+    def build() -> bytes:
+        with work_folder() as work:
+            return _built(unit, compiler, flags, work, workers)
+
+    return kept(folder, f"{key}.so", build)
+
+
+def _folder() -> Path:
+    """Return where objects are kept; those that nobody has used for long are removed now and then."""
+    folder = cache_folder() / "native"
+    if not is_writable(folder):
+        return temporary_folder()
+    trimmed = folder / "trimmed"
+    if not trimmed.exists() or time.time() - trimmed.stat().st_mtime > KEPT_SECONDS / 30:
+        trimmed.touch()
+        for path in folder.glob("*.so"):
+            if path.stat().st_mtime < time.time() - KEPT_SECONDS:
+                path.unlink(missing_ok=True)
+    return folder
+
+
+def _digest(texts: Sequence[str]) -> str:
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(len(text).to_bytes(8, "little") + text.encode())
+    return digest.hexdigest()[:40]
+
+
+def _built(unit: Unit, compiler: CCompiler, flags: Sequence[str], work: Path, workers: int) -> bytes:
+    for name, text in unit.headers:
+        (work / name).write_text(text, encoding="utf-8")
+    sources = []
+    for k, text in enumerate(unit.files):
+        sources.append(f"unit{k}.c")
+        (work / sources[-1]).write_text(text, encoding="utf-8")
+    if len(sources) > 1:
+        commands = [(*flags, "-c", source, "-o", f"{source}.o") for source in sources]
+        with ThreadPoolExecutor(max(1, workers)) as pool:
+            list(pool.map(lambda words: _run(compiler, words, work), commands))
+        sources = [f"{source}.o" for source in sources]
+    _run(compiler, (*flags, "-shared", *sources, "-o", "whole.so", "-lm", "-pthread"), work)
+    return (work / "whole.so").read_bytes()
+
+
+def _run(compiler: CCompiler, words: Sequence[str], work: Path) -> None:
+    command = (*compiler.command, *words)
+    try:
+        done = run_program(command, seconds=SECONDS, folder=work)
+    except ProgramFault as fault:
+        raise _failure(compiler, str(fault)) from fault
+    if done.status:
+        lines = [line for line in done.err.splitlines() if line.strip()]
+        raise _failure(compiler, *lines[:_SAID])
+
+
+def _failure(compiler: CCompiler, *said: str) -> PolyloomError:
+    helps = [
+        "is there room in the folder for temporary files (TMPDIR), and does the compiler work?",
+        "another compiler may do: `--device native:clang`; or an OpenCL device: `polyloom devices`",
+        "if the compiler works, this is a fault of Polyloom: please report it",
+    ]
+    message = f"`{' '.join(compiler.command)}` does not build the program"
+    return PolyloomError(error("native-build", message, notes=said, helps=helps))
+
+
+@cache
+def _processor_options(compiler: CCompiler) -> tuple[str, ...]:
+    """Return the flags for this very processor that a compiler takes; kept like objects."""
+    key = _digest([*_identity(compiler), "options"])
+    probe = "int f(int a) { return a; }\n"
+
+    def found() -> bytes:
+        for options in PROCESSORS:
+            with work_folder() as work:
+                (work / "probe.c").write_text(probe, encoding="utf-8")
+                words = (*compiler.flags, *FLAGS, *options, "-Werror", "-c", "probe.c", "-o", "probe.o")
+                try:
+                    _run(compiler, words, work)
+                except PolyloomError:
+                    continue
+            return " ".join(options).encode() + b"\n"
+        return b"\n"
+
+    return tuple(kept(_folder(), f"{key}.options", found).read_bytes().partition(b"\n")[0].decode().split())
+
+
+@cache
+def _identity(compiler: CCompiler) -> tuple[str, ...]:
+    """Return what the results of a compiler depend on beside its input: itself, and the processor."""
+    program = Path(compiler.command[0]).resolve()
+    about = program.stat()
+    version = metadata.version("ziglang") if "ziglang" in compiler.command else ""
+    processor = [platform.system(), platform.machine(), platform.processor(), *sorted(processor_flags())]
+    return (*compiler.command, str(program), f"{about.st_size} {about.st_mtime_ns}", version, *processor)
+
+
+@cache
+def version_of(compiler: CCompiler) -> str:
+    """Return what a compiler calls its version, empty where it does not say."""
+    asked = ("version",) if "ziglang" in compiler.command else ("-dumpfullversion", "-dumpversion")
+    command = compiler.command[:-1] if "ziglang" in compiler.command else compiler.command
+    try:
+        done = run_program((*command, *asked), seconds=SECONDS)
+    except ProgramFault:
+        return ""
+    return done.out.split("\n")[0].strip() if not done.status else ""

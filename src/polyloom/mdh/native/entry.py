@@ -1,0 +1,42 @@
+"""Kernel trees as functions of this process: printed as C, built, loaded."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from polyloom.c_compilers import CCompiler
+from polyloom.mdh.native.build import Unit, shared_object
+from polyloom.mdh.native.team import Call, available_threads, load_library, team
+from polyloom.mdh.print.c_source import c_text, is_parallel
+from polyloom.mdh.tree.nodes import Function
+
+CHARACTERS = 40_000
+"""Of emitted C in one file; what is longer is built in several files, at the same time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A function that was built: ``address`` in this process. ``threads``: that run it."""
+
+    function: Function
+    address: int
+    compiler: CCompiler
+    threads: int
+
+    def call(self, arrays: Sequence[int], integers: Sequence[int] = ()) -> Call:
+        """Return a call with arrays at these addresses, in the order of the parameters."""
+        return Call(team(self.threads, self.compiler), self.address, arrays, integers)
+
+
+def built(function: Function, compiler: CCompiler, threads: int) -> Entry:
+    """Print, build and load a function. Errors: ``native-build``, ``native-load``."""
+    text = c_text(function)
+    number = 1 + sum(map(len, text.parts)) // CHARACTERS
+    contraction = "fast" if function.contracted else "off"
+    unit = Unit(text.files(number), (f"-ffp-contract={contraction}",))
+    library = load_library(shared_object(unit, compiler, workers=available_threads()))
+    address = ctypes.cast(getattr(library, text.name), ctypes.c_void_p).value
+    assert address is not None
+    return Entry(function, address, compiler, threads if any(map(is_parallel, function.body)) else 1)

@@ -1,0 +1,150 @@
+"""Statements of kernel trees in C, as one thread carries them out, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+from polyloom.ir.types import ElementType
+from polyloom.mdh.print.c_scope import Scope, Variable
+from polyloom.mdh.print.c_vectors import VectorLoop, is_vector_width
+from polyloom.mdh.print.dialect import C
+from polyloom.mdh.tree.nodes import (
+    Array,
+    Barrier,
+    Code,
+    For,
+    If,
+    Kind,
+    Let,
+    LetInteger,
+    Space,
+    Statement,
+    Store,
+)
+from polyloom.mdh.tree.rewrite import walk
+from polyloom.polyhedra.loops.tree import Number
+
+MOST_ON_STACK = 2**15
+"""Bytes of an array up to which it lies on the stack; larger ones are scratch memory of the thread."""
+
+
+def block_lines(code: Code, scope: Scope) -> Iterator[str]:
+    """Yield the lines of a block, not indented."""
+    taken = 0
+    for statement in code:
+        yield from statement_lines(statement, scope)
+        scope = declared(statement, scope)
+        taken += isinstance(statement, Array) and not _is_on_stack(statement)
+    yield from ["team->give(team, me);"] * taken
+
+
+def declared(statement: Statement, scope: Scope) -> Scope:
+    """Return the scope after a statement."""
+    match statement:
+        case Let(name=name, value=value):
+            return scope.with_variable(name, Variable(scope.names[name], value.type, held=True))
+        case Array():
+            return scope.with_variable(statement.name, array_variable(statement, scope))
+        case _:
+            return scope
+
+
+def array_variable(array: Array, scope: Scope) -> Variable:
+    """Return what an array is in C; lanes that are no vector of C are a dimension."""
+    held = array.space is Space.REGISTER or array.lanes
+    lanes = array.shape[-1].value if array.lanes and isinstance(array.shape[-1], Number) else 0
+    lanes = lanes if is_vector_width(lanes) else 0
+    return Variable(scope.names[array.name], array.type, array.shape, held, lanes)
+
+
+def statement_lines(statement: Statement, scope: Scope) -> Iterator[str]:
+    """Yield the lines of a statement."""
+    match statement:
+        case For(kind=Kind.VECTOR):
+            yield from _vector_loop(statement, scope)
+        case For():
+            yield from loop_lines(statement, scope)
+        case If(condition=condition, body=body, otherwise=otherwise):
+            yield f"if ({scope.condition(condition)}) {{"
+            yield from indented(block_lines(body, scope))
+            if otherwise:
+                yield "} else {"
+                yield from indented(block_lines(otherwise, scope))
+            yield "}"
+        case Let(name=name, value=value):
+            yield f"const {C.type(value.type)} {scope.names[name]} = {scope.value(value).text};"
+        case LetInteger(name=name, value=number):
+            yield f"const int64_t {scope.names[name]} = {scope.integer(number)};"
+        case Array():
+            yield _declaration(statement, scope)
+        case Store():
+            yield _store(statement, scope)
+        case Barrier():
+            pass  # a group is one thread: it waits for nobody
+
+
+def loop_lines(loop: For, scope: Scope) -> Iterator[str]:
+    """Yield a loop whose points are carried out one after another."""
+    if loop.kind is Kind.ITEM and any(isinstance(s, Barrier) for s in walk(loop.body)):
+        raise ValueError("items that meet at barriers are no loop of one thread")
+    yield f"{loop_head(loop, scope)} {{"
+    yield from indented(block_lines(loop.body, scope))
+    yield "}"
+
+
+def loop_head(loop: For, scope: Scope) -> str:
+    """Return ``for (int64_t i = 0; i < n; i += 8)``."""
+    name, start = scope.names[loop.iterator], scope.integer(loop.start)
+    match loop.step:
+        case Number(value=1):
+            step = f"{name}++"
+        case Number(value=value) if value < 0:
+            step = f"{name} -= {-value}"
+        case step_:
+            step = f"{name} += {scope.integer(step_)}"
+    return f"for (int64_t {name} = {start}; {scope.integer(loop.condition)}; {step})"
+
+
+def indented(lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
+    """Yield lines one level further in."""
+    return (f"    {line}" if line else line for line in lines)
+
+
+def _vector_loop(loop: For, scope: Scope) -> Iterator[str]:
+    """Yield the statements of a vector loop as vectors, or a loop over lanes where C has no such form."""
+    match loop.end:
+        case Number(value=width) if is_vector_width(width) and VectorLoop.can_say(loop):
+            yield from VectorLoop(loop.iterator, width, scope).lines(loop.body)
+        case _:
+            yield from loop_lines(loop, scope)
+
+
+def _declaration(array: Array, scope: Scope) -> str:
+    variable = array_variable(array, scope)
+    if _is_on_stack(array):
+        dimensions = "".join(f"[{scope.integer(n)}]" for n in variable.extents)
+        align = f"_Alignas({max(64, array.align)}) " if array.space is not Space.REGISTER else ""
+        return f"{align}{variable.element} {variable.text}{dimensions if array.shape else ''};"
+    return f"{scope.pointer(variable)} = team->take(team, me, {memory_bytes(variable, scope)});"
+
+
+def memory_bytes(variable: Variable, scope: Scope) -> str:
+    """Return how many bytes an array takes, as C."""
+    extents = "".join(f" * {scope.operand(n)}" for n in variable.extents)
+    return f"(int64_t)sizeof({variable.element}){extents}"
+
+
+def _is_on_stack(array: Array) -> bool:
+    extents = [n.value for n in array.shape if isinstance(n, Number)]
+    if array.space is Space.REGISTER or array.lanes:
+        return True
+    return len(extents) == len(array.shape) and prod(extents) * array.type.size <= MOST_ON_STACK
+
+
+def _store(store: Store, scope: Scope) -> str:
+    variable = scope.variables[store.array]
+    value = scope.value(store.value)
+    is_half = variable.type is ElementType.FLOAT16 and not variable.held
+    text = f"(_Float16)({value.text})" if is_half else value.text
+    return f"{scope.place(store.array, store.subscripts)} = {text};"

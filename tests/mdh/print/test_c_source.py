@@ -1,0 +1,312 @@
+"""Kernel trees as C: the text of one, and what compiled ones leave, against the evaluator of trees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from test_evaluate_tree import plus
+from test_tree import matrix_vector
+
+from polyloom.c_compilers import c_compilers
+from polyloom.ir.expressions import Constant, Convert, Iterator, Read
+from polyloom.ir.types import ElementType
+from polyloom.mdh.native.entry import built
+from polyloom.mdh.print.c_source import c_source, c_text
+from polyloom.mdh.tree.evaluate import evaluate
+from polyloom.mdh.tree.nodes import (
+    Array,
+    Barrier,
+    Code,
+    Compute,
+    For,
+    Function,
+    If,
+    Kind,
+    Let,
+    LetInteger,
+    Load,
+    Parameter,
+    Space,
+    Store,
+    counted,
+)
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
+
+I32, F32, F16, I64, BOOL = (
+    ElementType.INT32,
+    ElementType.FLOAT32,
+    ElementType.FLOAT16,
+    ElementType.INT64,
+    ElementType.BOOL,
+)
+HERE, J, L, N, T = map(Name, "ijlnt")
+
+
+def test_text_of_a_kernel() -> None:
+    text = c_source(matrix_vector())
+    kernel = text[text.index("static void product_1") :]
+    assert (
+        kernel
+        == """\
+static void product_1(int64_t first, int64_t end, int64_t n, const float (*restrict A)[n],
+        const float *restrict x, float *restrict y)
+{
+    for (int64_t i0 = first * 8; i0 < end * 8; i0 += 8) {
+        float32x8 sum;
+        sum = splat_float32x8(0.0f);
+        for (int64_t k = 0; k < n; k++) {
+            sum = sum + gather_float32x8(&A[i0][k], n) * splat_float32x8(x[k]);
+        }
+        store_float32x8(&y[i0], sum);
+    }
+}
+
+void product(struct team *team, int64_t me, void *const *arrays, const int64_t *integers)
+{
+    const int64_t n = integers[0];
+    const float (*restrict A)[n] = arrays[0];
+    const float *restrict x = arrays[1];
+    float *restrict y = arrays[2];
+    {
+        const int64_t points = 8;
+        product_1(part(points, me, team), part(points, me + 1, team), n, A, x, y);
+    }
+}
+"""
+    )
+
+
+def computed(
+    function: Function, arrays: Mapping[str, Any], integers: Mapping[str, int], threads: int
+) -> dict[str, Any]:
+    """Return what the C of a function leaves in the arrays that it may write."""
+    found = {p.name: arrays[p.name].copy() for p in function.parameters}
+    entry = built(function, next(c_compilers()), threads)
+    entry.call([a.ctypes.data for a in found.values()], [integers[n] for n in function.integers])()
+    return {p.name: found[p.name] for p in function.parameters if not p.constant}
+
+
+def assert_same(
+    function: Function, arrays: Mapping[str, Any], integers: Mapping[str, int] | None = None
+) -> None:
+    wanted = evaluate(function, arrays, integers or {})
+    for threads in (1, 3):
+        found = computed(function, arrays, integers or {}, threads)
+        for name, array in wanted.items():
+            np.testing.assert_array_equal(found[name], array, err_msg=f"{name}, {threads} threads")
+
+
+def kernel(*body: Any, kind: ElementType = I32, integers: tuple[str, ...] = ()) -> Function:
+    """Return a function of ``x`` and ``y``, 24 elements each, and the matrices ``A`` and ``B``, 24 by 24."""
+    sizes: dict[str, tuple[IntExpression, ...]] = {"x": (Number(24),), "A": (Number(24), Number(24))}
+    named = {**sizes, "y": sizes["x"], "B": sizes["A"]}
+    parameters = tuple(
+        Parameter(name=n, type=kind, shape=shape, constant=n in "xA") for n, shape in named.items()
+    )
+    return Function(name="kernel", parameters=parameters, integers=integers, body=body)
+
+
+def data(kind: ElementType = I32) -> dict[str, Any]:
+    rng = np.random.default_rng(5)
+    shapes = {"x": (24,), "A": (24, 24), "y": (24,), "B": (24, 24)}
+    return {n: rng.integers(0, 24, shape).astype(kind.dtype) for n, shape in shapes.items()}
+
+
+def read(array: str, *subscripts: IntExpression | Compute, kind: ElementType = I32) -> Compute:
+    return Compute(Read(0, kind), (Load(array, subscripts),))
+
+
+def lanes(*body: Any, width: int = 8) -> For:
+    return counted("l", Number(width), body, kind=Kind.VECTOR)
+
+
+def copied(target: IntExpression, source: IntExpression) -> Store:
+    return Store("y", (target,), read("x", source))
+
+
+VECTORS: dict[str, Code] = {
+    "contiguous": (lanes(copied(plus(L, 3), plus(L, 5))),),
+    "backwards": (lanes(copied(plus(L, 3), Operation("-", (Number(9), L)))),),
+    "strided": (lanes(copied(Operation("*", (Number(3), L)), Operation("*", (Number(2), L)))),),
+    "broadcast": (lanes(copied(L, Number(7))),),
+    "to one element": (lanes(copied(Number(4), L)),),
+    "a diagonal": (lanes(Store("B", (L, L), read("A", L, plus(L, 1)))),),
+    "a column": (lanes(Store("B", (L, Number(3)), read("A", Number(2), L))),),
+    "quotients": (lanes(copied(L, Operation("floor", (L, Number(3))))),),
+    "from data": (lanes(Store("y", (L,), read("A", Number(1), read("x", L)))),),
+    "to data": (lanes(Store("B", (read("x", L), L), read("x", L))),),
+    "lanes that C has no vectors of": (lanes(copied(L, plus(L, 1)), width=6),),
+    "two lanes": (lanes(copied(L, plus(L, 1)), width=2),),
+    "values by names": (
+        lanes(
+            Let("v", Compute(Read(0, I32) + Read(1, I32), (Load("x", (L,)), Load("x", (plus(L, 8),))))),
+            Let("few", Compute(Read(0, I32) < Constant(20, I32), (Load("v"),))),
+            Store("y", (L,), Compute(Convert(I32, Read(0, BOOL)), (Load("few"),))),
+            Store("B", (read("x", L), Number(0)), read("v")),
+        ),
+        lanes(Let("v", read("x", L)), Store("y", (plus(L, 8),), read("v"))),
+    ),
+    "an integer by a name": (lanes(LetInteger("at", Operation("*", (Number(2), L))), copied(L, Name("at"))),),
+    "iterators": (
+        lanes(
+            Store("y", (L,), Compute(Iterator(0, I32), (), (Operation("*", (Number(2), plus(L, 1))),))),
+            Store("y", (plus(L, 8),), Compute(Iterator(0, I32), (), (Operation("*", (L, L)),))),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_vector_loops(name: str) -> None:
+    assert_same(kernel(*VECTORS[name]), data())
+
+
+@pytest.mark.parametrize("width", [2, 4, 8, 16, 6])
+@pytest.mark.parametrize("kind", [k for k in ElementType if k is not BOOL], ids=lambda k: k.value)
+def test_sums_in_registers_of_every_type(kind: ElementType, width: int) -> None:
+    """``y[i + l] = sum over k of A[k, i + l] * x[k]`` by tiles of two vectors, and a rest."""
+    sums = Array(name="sum", type=kind, shape=(Number(2), Number(width)), space=Space.REGISTER, lanes=True)
+    term = Compute(
+        Read(0, kind) + Read(1, kind) * Read(2, kind),
+        (Load("sum", (J, L)), Load("A", (Name("k"), plus(HERE, L))), Load("x", (Name("k"),))),
+    )
+    two = counted("j", Number(2), (lanes(Store("sum", (J, L), term), width=width),))
+    start = counted("j", Number(2), (lanes(Store("sum", (J, L), Compute(Constant(0, kind))), width=width),))
+    ends = tuple(
+        lanes(Store("y", (plus(HERE, L),), read("sum", Number(j), L, kind=kind)), width=width) for j in (0, 1)
+    )
+    body = (sums, start, counted("k", Number(9), (two,)), *ends)
+    tiles = counted("i", Number(24 - width), body, kind=Kind.GROUP, step=width)
+    assert_same(kernel(tiles, kind=kind), data(kind))
+
+
+def at_t(*body: Any) -> For:
+    return counted("t", Number(5), body)
+
+
+def group(iterator: str, end: IntExpression, *body: Any, start: int = 0, step: int = 1) -> For:
+    return counted(iterator, end, body, kind=Kind.GROUP, start=Number(start), step=step)
+
+
+def more(amount: int, *at: IntExpression) -> Compute:
+    return Compute(Read(0, I32) + amount, (Load("y", at),))
+
+
+ZERO, ONE, ALL = Number(0), Number(1), Number(24)
+PROGRAMS: dict[str, Code] = {
+    "steps in time, each parallel": (
+        at_t(
+            group("i", ALL, Store("y", (HERE,), more(1, HERE))),
+            group("i", Number(23), Store("B", (T, HERE), read("y", plus(HERE, 1)))),
+        ),
+    ),
+    "nested parallel loops with steps": (
+        group(
+            "i",
+            Number(23),
+            group(
+                "j",
+                N,
+                Store("B", (HERE, J), Compute(Iterator(0, I32), (), (plus(HERE, J),))),
+                start=1,
+                step=2,
+            ),
+            start=2,
+            step=3,
+        ),
+    ),
+    "a triangle": (group("i", N, group("j", plus(HERE, 1), Store("B", (HERE, J), read("A", J, HERE)))),),
+    "work of one thread between": (
+        Store("y", (ZERO,), Compute(Constant(5, I32))),
+        group("i", ALL, Store("B", (HERE, ZERO), read("y", ZERO))),
+        counted("i", ALL, (Store("y", (HERE,), read("B", HERE, ZERO)),)),
+        group("i", ALL, Store("B", (HERE, ONE), read("y", HERE))),
+    ),
+    "a branch on data that its body changes": (
+        at_t(
+            If(
+                Compute(Read(0, I32) < 14, (Load("y", (ZERO,)),)),
+                (group("i", ALL, Store("y", (HERE,), more(5, HERE))),),
+                (group("i", ALL, Store("B", (T, HERE), read("y", HERE))),),
+            ),
+        ),
+    ),
+    "a value that everybody knows": (
+        at_t(
+            Let("v", more(1, ZERO)),
+            LetInteger("at", plus(T, 2)),
+            group("i", ALL, Store("y", (HERE,), read("v")), Store("B", (Name("at"), HERE), read("v"))),
+        ),
+    ),
+    "an array of all threads": (
+        at_t(
+            Array(name="kept", type=I32, shape=(N, Number(3)), space=Space.GROUP),
+            group("i", N, Store("kept", (HERE, ONE), read("x", HERE))),
+            group("i", N, Store("B", (T, HERE), read("kept", Operation("-", (plus(N, -1), HERE)), ONE))),
+        ),
+    ),
+    "scratch of each thread": (
+        group(
+            "i",
+            N,
+            Array(name="large", type=I32, shape=(N, Number(4096)), space=Space.PRIVATE),
+            counted("j", N, (Store("large", (J, J), read("A", HERE, J)),)),
+            Barrier(),
+            counted("j", N, (Store("B", (HERE, J), read("large", J, J)),)),
+        ),
+    ),
+    "items without barriers": (
+        group(
+            "i",
+            Number(3),
+            counted("j", Number(8), (Store("B", (HERE, J), read("A", J, HERE)),), kind=Kind.ITEM),
+        ),
+    ),
+    "downwards": (
+        For(
+            iterator="t",
+            start=Number(9),
+            condition=Operation(">=", (T, Number(2))),
+            step=Number(-3),
+            body=(Store("y", (T,), read("y", plus(T, 1))),),
+        ),
+    ),
+    "nothing": (),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_of_a_team(name: str) -> None:
+    for n in (0, 1, 7):
+        function = kernel(*PROGRAMS[name], integers=("n",))
+        assert_same(function, data(), {"n": n})
+
+
+def test_halves_are_stored_as_halves() -> None:
+    body = lanes(Store("y", (L,), Compute(Read(0, F16) * Constant(0.1, F16), (Load("x", (L,)),))))
+    assert_same(kernel(body, kind=F16), data(F16))
+
+
+def test_items_that_meet_are_refused() -> None:
+    items = counted("j", Number(4), (Barrier(),), kind=Kind.ITEM)
+    with pytest.raises(ValueError, match="barriers"):
+        c_source(kernel(counted("i", Number(4), (items,), kind=Kind.GROUP)))
+
+
+def test_names_that_mean_something_in_c() -> None:
+    body = counted("for", Number(24), (Store("double", (Name("for"),), read("team", Name("for"))),))
+    parameters = tuple(
+        Parameter(name=n, type=I32, shape=(Number(24),), constant=n == "team") for n in ("team", "double")
+    )
+    function = Function(name="int", parameters=parameters, integers=(), body=(body,))
+    assert_same(function, {"team": np.arange(24, dtype=np.int32), "double": np.zeros(24, np.int32)})
+
+
+def test_a_long_function_is_several_files() -> None:
+    loops = [group("i", ALL, Store("B", (row, HERE), read("A", row, HERE))) for row in map(Number, range(24))]
+    text = c_text(kernel(*loops))
+    assert len(text.files(4)) == 5
+    assert text.files(1) == (text.whole,)
