@@ -1,4 +1,4 @@
-"""Files that are made once for each name, and known again by a digest of their content.
+"""Files that are made once for each name, and recognised by a digest of their content.
 
 A cache is a convenience. Where its folder cannot be written, is full, or holds something broken, files are
 made anew, if need be in a temporary folder, which goes when the process ends.

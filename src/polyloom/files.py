@@ -1,4 +1,4 @@
-"""Files of a user: read whole or refused with one diagnostic, written whole or not at all."""
+"""Files of users: read completely or refused with one diagnostic, written completely or not at all."""
 
 from __future__ import annotations
 

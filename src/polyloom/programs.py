@@ -1,4 +1,4 @@
-"""Programs of the system, such as C compilers: never one of the current folder, never without an end."""
+"""Programs of the system, such as C compilers: not from the current folder, and with a time limit."""
 
 from __future__ import annotations
 

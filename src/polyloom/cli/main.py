@@ -1,4 +1,4 @@
-"""The command ``polyloom``. Nothing else is imported before Ctrl-C is looked after."""
+"""The command ``polyloom``. Nothing else is imported before Ctrl-C is handled."""
 
 from __future__ import annotations
 

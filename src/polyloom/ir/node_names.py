@@ -1,4 +1,4 @@
-"""Names of nodes: what is chosen for a node, and how long it took, is told by its name."""
+"""Names of nodes: schedules and times of a node are reported under its name."""
 
 from __future__ import annotations
 

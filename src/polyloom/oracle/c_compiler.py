@@ -1,4 +1,4 @@
-"""A C compiler for programs as they stand: no optimisation that moves a rounding, and subscripts checked."""
+"""A C compiler for unchanged programs: no optimisation that changes rounding, subscripts checked."""
 
 from __future__ import annotations
 

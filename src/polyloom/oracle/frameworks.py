@@ -1,4 +1,4 @@
-"""A model run by its own framework: what a child process does, told by a folder (``model_reference``).
+"""A model run by its own framework: the child process; a folder holds its task (``model_reference``).
 
 ``job.json`` there: ``{kind, model, function, inputs: [name]}``; ``inputs.npz``: arrays ``a0``, ``a1``, ...
 It leaves ``outputs.npz`` and ``answer.json``: ``{by, outputs: [name]}``, or ``{missing}`` where no framework

@@ -1,4 +1,4 @@
-"""A set that is no box as a few boxes.
+"""A set that is not a box as a union of a few boxes.
 
 Not in the papers: dtg_codegen, Sec. 5, condition 2, wants one box.
 """

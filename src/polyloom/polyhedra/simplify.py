@@ -1,4 +1,4 @@
-"""The same points, written so that isl has less to do with them."""
+"""Sets and relations simplified, so that isl needs less time for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown on a terminal of work that takes long."""
+"""Progress of long work on a terminal."""
 
 from __future__ import annotations
 

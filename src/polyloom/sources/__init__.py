@@ -1,4 +1,4 @@
-"""Files of users and what they have in memory: told apart, read by a front end, lowered to the IR."""
+"""Sources, files or in memory: recognised, read by their front end, lowered to the IR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A front end as a value: how its sources are told, how they are read, which options it knows.
+"""A front end as a value: how its sources are recognised and read, and which options it knows.
 
 There are three kinds, by what a source is read into: a language of layers (a tensor program), a language of
 loops (static control parts), a model (a tensor program with weights).

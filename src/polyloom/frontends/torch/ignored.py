@@ -1,4 +1,4 @@
-"""Arguments that may be given and that a lowering need not ask for, each with the reason.
+"""Arguments that a lowering may ignore, each with the reason.
 
 All others change a result, or may: one that no lowering asks for is refused by name.
 """

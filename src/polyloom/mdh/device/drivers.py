@@ -1,4 +1,4 @@
-"""OpenCL drivers that are installed and that the loader would not find by itself.
+"""Installed OpenCL drivers that the loader does not find by itself.
 
 PoCL's wheel puts itself where pyopencl's loader looks. Intel's wheel does not (its ``.icd`` file names a
 folder of another machine), nor does NVIDIA's driver inside containers (the library is there, the ``.icd``

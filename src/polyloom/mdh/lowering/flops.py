@@ -1,4 +1,4 @@
-"""How many arithmetic operations an md_hom carries out: what rates (GFLOP/s) are counted in."""
+"""The number of arithmetic operations of an md_hom, for rates in GFLOP/s."""
 
 from __future__ import annotations
 

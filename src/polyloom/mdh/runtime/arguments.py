@@ -1,4 +1,4 @@
-"""What a caller gives to a program, told apart: values of parameters, and an array for each buffer.
+"""The arguments of a call: values of parameters, and an array for each buffer, checked.
 
 A parameter that is not given follows from the shapes of the arrays, where an extent is that parameter.
 """

@@ -1,4 +1,4 @@
-"""The loops of a scheduled md_hom in numbers: what the cost model counts with."""
+"""The loops of a scheduled md_hom in numbers, for the cost model."""
 
 from __future__ import annotations
 

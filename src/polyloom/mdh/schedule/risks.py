@@ -1,4 +1,4 @@
-"""Reads that may lie outside their buffer where a choice does not take them."""
+"""Reads that may lie outside of their buffer where a condition does not select them."""
 
 from __future__ import annotations
 

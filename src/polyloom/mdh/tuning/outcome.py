@@ -1,4 +1,4 @@
-"""What became of a candidate: the vocabulary of worker, search and database."""
+"""The outcome of a candidate, as worker, search and database know it."""
 
 from __future__ import annotations
 

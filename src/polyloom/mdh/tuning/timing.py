@@ -1,4 +1,4 @@
-"""The parent's side of tuning: candidates are timed in a child process, and none outstays its welcome."""
+"""The parent's side of tuning: candidates are timed in a child process, each within limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A child process that may die: a driver that aborts, a kernel that never ends, takes a candidate with it.
+"""A child process that may crash or hang, in a driver or a kernel, and is replaced then.
 
 The parent sends pickled calls over the child's stdin and reads pickled answers from its stdout. Between them
 the child names the stage that it enters (``start``, ``build``, ``run``, ...), for each of which the parent

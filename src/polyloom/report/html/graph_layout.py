@@ -1,4 +1,4 @@
-"""Where the nodes of a task graph stand: in columns, each right of all that it takes anything from.
+"""Where the nodes of a task graph are drawn: in columns, each to the right of its predecessors.
 
 Within a column nodes are ordered by the mean place of their neighbours in the column before, which keeps
 crossings few. Source: Sugiyama, Tagawa, Toda 1981 (layered drawing), without its dummy nodes.

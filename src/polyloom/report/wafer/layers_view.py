@@ -1,4 +1,4 @@
-"""The layers of a program on the wafer as two tables: what each takes, and how its tasks are done."""
+"""The layers of a program on the wafer as two tables: what each needs, and how its tasks are done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The combine operators that C has signs or functions for, and those that its choices are.
+"""Combine operators of C: its operators and functions, and selections that are minima or maxima.
 
 ``e > x ? e : x`` is no ``fmax``: where ``e`` is NaN it keeps ``x``, and an ``x`` that is NaN stays. So with x
 the accumulator and e the terms, in their order, there are two operators beside ``fmax``:

@@ -1,4 +1,4 @@
-"""Statements as a sequential program inside one node: the form that is always right.
+"""Statements as a sequential program inside one node: the form that always works.
 
 Source: md_poly, Sec. 3.2.2, Listing 2 (the scalar function made of statements), taken to its end: the
 dimensions that carry dependences are loops inside the scalar function.

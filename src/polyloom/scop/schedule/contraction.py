@@ -1,4 +1,4 @@
-"""What a plan does not need of the expansions is taken back.
+"""Array contraction: indices of expanded arrays that a plan does not need are removed.
 
 A loop that became a host loop runs its iterations one after another: no element for each is needed. Where one
 node runs all statements that use the array, the array is private to the node's points.

@@ -1,4 +1,4 @@
-"""Statements that share a private scalar come into one node.
+"""Statements that share a private scalar are put into one node.
 
 Before: ``s_each[i] = 0`` as a parallel map, then for each row i a sequential loop over ``s_each[i]``. After:
 both for each row, so that ``s`` can be a variable of the row's own.

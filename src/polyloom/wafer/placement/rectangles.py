@@ -1,4 +1,4 @@
-"""Rectangles: how large one is looked at, and which one a layout gets."""
+"""Rectangles: the largest that is considered, and the one that a layout gets."""
 
 from __future__ import annotations
 

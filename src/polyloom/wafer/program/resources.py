@@ -1,4 +1,4 @@
-"""What a role of PE takes of the machine: memory, colors, queues, tasks, descriptors; and whether it fits.
+"""The resources that a role needs, memory, colors, queues, tasks, descriptors, and whether they suffice.
 
 Everything is counted for a role at once, by intersecting sets of PEs, never PE by PE.
 Not in the papers. Source of the limits: the machine's file, with where each number comes from.

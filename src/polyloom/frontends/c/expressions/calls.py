@@ -1,6 +1,4 @@
-"""Calls of functions inside expressions: of ``math.h``, of ``min`` and ``max``, of the file's own
-short functions.
-"""
+"""Calls of functions inside expressions: of ``math.h``, ``min``, ``max``, short functions of the file."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Functions that C programs call: those of the library, those that polyhedral tools define, and the
-file's own.
-"""
+"""Functions that C programs call: of the library, of polyhedral tools, of the file itself."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The static control parts of a file: between ``#pragma scop`` and ``#pragma endscop``, or a whole
-function.
-"""
+"""The static control parts of a file: between ``#pragma scop`` and its end, or a whole function."""
 
 from __future__ import annotations
 

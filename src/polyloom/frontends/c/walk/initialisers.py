@@ -1,6 +1,4 @@
-"""Initial values of arrays that are declared inside a SCoP, as assignments: zeros in loops, then
-what is listed.
-"""
+"""Initial values of arrays that are declared inside a SCoP, as assignments."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What is said to the compiler: ``#pragma mdh parallel``, ``__pencil_assume``;
-other pragmas are passed over.
-"""
+"""Directives to the compiler: ``#pragma mdh parallel``, ``__pencil_assume``; other pragmas are ignored."""
 
 from __future__ import annotations
 
