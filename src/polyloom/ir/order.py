@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from polyloom.ir.program import Statement
+from polyloom.ir.program import Combine, Statement
 
 Vector = tuple[int, ...]
 Rows = Sequence[Vector]
@@ -35,6 +35,18 @@ class Loop:
 def loops_of(statement: Statement) -> tuple[Loop, ...]:
     """Return the loops of a statement (``loops``)."""
     return loops(statement.domain, [index.coefficients for index in statement.write.affine])
+
+
+def combine_operators(statement: Statement) -> tuple[Combine, ...]:
+    """Return one combine operator per dimension of a statement's domain.
+
+    Dimensions are concatenated as long as the elements written tell their points apart, from the first on;
+    the others are reduced, where they share an index (``dx[w + r]``: ``++``, ``+``) into overlapping places.
+    """
+    columns = list(zip(*(index.coefficients for index in statement.write.affine), strict=True))
+    columns = columns or [()] * len(statement.domain)
+    reduced = _dependent(range(len(columns))[::-1], columns[::-1])
+    return tuple(statement.reduction if k in reduced else Combine.CONCATENATE for k in range(len(columns)))
 
 
 def loops(extents: Sequence[int], rows: Rows) -> tuple[Loop, ...]:

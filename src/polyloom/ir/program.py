@@ -42,9 +42,8 @@ class Statement:
     """``write combine= expression(reads)`` for all points of a zero-based rectangle.
 
     ``reduction`` is the operator with which instances that write the same element combine, or
-    CONCATENATE for a plain ``=``. The combine operator of a dimension is ``reduction`` where the write
-    does not depend on that dimension alone (see ``combine``). ``guard``: affine expressions that are
-    >= 0 at the points that take part; the others contribute the neutral element.
+    CONCATENATE for a plain ``=``; ``order.combine_operators`` gives that of each dimension. ``guard``:
+    affine expressions that are >= 0 at the points that take part; the others contribute the neutral element.
     """
 
     name: str
@@ -56,22 +55,6 @@ class Statement:
     reduction: Combine = Combine.CONCATENATE
     guard: tuple[Index, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
-
-    @cached_property
-    def combine(self) -> tuple[Combine, ...]:
-        """One combine operator per dimension of the domain.
-
-        A dimension that no index of the write uses is reduced; one that is an index by itself is
-        concatenated; dimensions that share an index (``dx[w + r]``) are concatenated up to the last
-        one of them, which is reduced into overlapping places.
-        """
-        if self.reduction is Combine.CONCATENATE:
-            return (Combine.CONCATENATE,) * len(self.domain)
-        kept: set[int] = set()
-        for index in self.write.affine:
-            used = [k for k, c in enumerate(index.coefficients) if c and k not in kept]
-            kept.update(used[:1])
-        return tuple(Combine.CONCATENATE if k in kept else self.reduction for k in range(len(self.domain)))
 
 
 @dataclass(frozen=True)

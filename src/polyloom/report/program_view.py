@@ -7,6 +7,7 @@ from typing import Any
 from polyloom.diagnostics import Unsupported, error
 from polyloom.frontends.lair import from_program
 from polyloom.ir.host import Buffer
+from polyloom.ir.order import combine_operators
 from polyloom.ir.program import Program
 from polyloom.ir.text.expressions import assignment_text
 
@@ -46,7 +47,7 @@ def _program(program: Program) -> dict[str, Any]:
                 "name": s.name,
                 "iterators": list(s.iterators),
                 "extents": list(s.domain),
-                "combine": [c.value for c in s.combine],
+                "combine": [c.value for c in combine_operators(s)],
                 "body": assignment_text(s),
             }
             for s in program.statements

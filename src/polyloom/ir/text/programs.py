@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from polyloom.ir.order import combine_operators
 from polyloom.ir.program import Program, Statement
 from polyloom.ir.text.expressions import affine_text, assignment_text, tensor_text
 
@@ -32,5 +33,5 @@ def _statement(statement: Statement) -> list[str]:
     lines += [f"  where {affine_text(g, statement.iterators)} >= 0" for g in statement.guard]
     lines += [f"  {assignment_text(statement)}"]
     if statement.domain:
-        lines += [f"  combine ({', '.join(c.value for c in statement.combine)})"]
+        lines += [f"  combine ({', '.join(c.value for c in combine_operators(statement))})"]
     return lines
