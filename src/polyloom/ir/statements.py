@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from polyloom.ir.expressions import Binary, Read
 from polyloom.ir.host import CombineOperator, Combiner, Index, MdHom, Order, View
 from polyloom.ir.order import loops_of
@@ -32,9 +30,9 @@ def neutral(reduction: Combine, kind: ElementType) -> float | int:
         case Combine.MULTIPLY:
             return 1.0 if kind.is_float else 1
         case Combine.MAXIMUM:
-            return -np.inf if kind.is_float else int(np.iinfo(kind.value).min)
+            return kind.lowest
         case Combine.MINIMUM:
-            return np.inf if kind.is_float else int(np.iinfo(kind.value).max)
+            return kind.highest
 
 
 def combiner(reduction: Combine, kind: ElementType) -> Combiner:

@@ -40,6 +40,16 @@ class ElementType(Enum):
         """Whether it is a floating-point type."""
         return self in (ElementType.FLOAT16, ElementType.FLOAT32, ElementType.FLOAT64)
 
+    @property
+    def lowest(self) -> float | int:
+        """The value that is below all others: -inf, or the least integer."""
+        return -np.inf if self.is_float else int(np.iinfo(self.value).min)
+
+    @property
+    def highest(self) -> float | int:
+        """The value that is above all others: inf, or the greatest integer."""
+        return np.inf if self.is_float else int(np.iinfo(self.value).max)
+
 
 Array = npt.NDArray[np.generic]
 

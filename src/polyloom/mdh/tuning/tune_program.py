@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -21,7 +20,7 @@ from polyloom.mdh.tuning.adaptation import seeded_space
 from polyloom.mdh.tuning.candidate import Trial
 from polyloom.mdh.tuning.database import Database
 from polyloom.mdh.tuning.timing import DeviceMeasure
-from polyloom.mdh.tuning.tune import Clock, Observer, Tuned, TuneOptions, TuningTask, tune
+from polyloom.mdh.tuning.tune import Observer, Tuned, TuneOptions, TuningTask, tune
 
 EMITTER = "polyloom.mdh.tuning.schedule_lookup:emit_with_text"
 LEAST_SHARE = 0.02
@@ -34,7 +33,6 @@ def tune_programs(
     database: Database,
     options: TuneOptions,
     observer: Observer | None = None,
-    clock: Clock = time.monotonic,
 ) -> tuple[Tuned, ...]:
     """Tune every md_hom of programs whose parameters are folded; equal ones once.
 
@@ -45,7 +43,7 @@ def tune_programs(
     targets = _distinct([target for program in programs for target in tune_targets(program)], device)
     with ExitStack() as stack:
         tasks = [_task(key, target, device, options, stack) for key, target in targets]
-        return tune(_weighted(tasks), database, options, observer, clock)
+        return tune(_weighted(tasks), database, options, observer)
 
 
 def _distinct(targets: Sequence[TuneTarget], device: DeviceModel) -> list[tuple[Key, TuneTarget]]:

@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -110,15 +108,18 @@ def _is(what: Expression, constant: Constant) -> Expression:
 
 
 def neutral(op: BinaryFunction | CompareOp, type_: ElementType) -> float | int:
-    """Return the value that changes nothing: -0 for sums of floats, the lowest value for ``max``."""
+    """Return the value that changes nothing: the lowest for ``max``, for sums of floats -0.
+
+    A sum of C whose terms are all -0 is -0; one of LAIR starts from 0 (``ir/statements.neutral``).
+    """
     if op is BinaryOp.ADD and type_.is_float:
         return -0.0
     if op in (BinaryOp.FMAX, BinaryOp.FMIN):
         return NAN
     if op is BinaryOp.MAXIMUM or op in LARGER:
-        return -np.inf if type_.is_float else int(np.iinfo(type_.value).min)
+        return type_.lowest
     if op is BinaryOp.MINIMUM or isinstance(op, CompareOp):
-        return np.inf if type_.is_float else int(np.iinfo(type_.value).max)
+        return type_.highest
     if op is BinaryOp.BIT_AND:
-        return -1 if type_.value.startswith("int") else int(np.iinfo(type_.value).max)
+        return -1 if type_.value.startswith("int") else type_.highest
     return 1 if op is BinaryOp.MULTIPLY else 0

@@ -23,7 +23,7 @@ from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain, parametric_po
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.effort import naming
 from polyloom.polyhedra.simplify import with_explicit_divs
-from polyloom.wafer.dataflow.streams import all_needed, along_lines, on_side, parametric_universe
+from polyloom.wafer.dataflow.streams import all_needed, along_lines, every_index, on_side
 from polyloom.wafer.dataflow.transfers import Move, moves_of
 from polyloom.wafer.mapping.grid import Side, pes_of
 from polyloom.wafer.mapping.mapping import Mapping
@@ -145,7 +145,7 @@ class Chain:
 
     def element_at(self) -> isl.Map:
         """Return ``[PE_X, PE_Y] -> { index[k] -> y[i] }``."""
-        index = parametric_universe("index", self.index_rank)
+        index = every_index(self.index_rank)
         here = isl.Map.from_domain_and_range(parametric_point("PE", PE_PARAMETERS), index).wrap()
         return self.order.intersect_range(here).range_factor_range().reverse()
 

@@ -170,14 +170,14 @@ def along_lines(ports: isl.Map, grid: Grid, side: Side) -> isl.Map:
     rank = ports.get_space().range().unwrap().dim(_DIM.out)
     index = ", ".join(f"k{n}" for n in range(rank))
     spread = isl.Map(f"{{ [PE[p, q] -> index[{index}]] -> [PE[x, y] -> index[{index}]] : {same} }}")
-    inside = isl.Map.from_domain_and_range(grid.pes(), parametric_universe("index", rank)).wrap()
+    inside = isl.Map.from_domain_and_range(grid.pes(), every_index(rank)).wrap()
     named = named_index(ports)
     return named.apply_range(spread).intersect_range(inside).coalesce()
 
 
-def parametric_universe(name: str, rank: int) -> isl.Set:
-    """Return ``{ name[k0, ...] }``, all of it."""
-    return isl.Set(f"{{ {name}[{', '.join(f'k{n}' for n in range(rank))}] }}")
+def every_index(rank: int) -> isl.Set:
+    """Return ``{ index[k0, ...] }``, all of it."""
+    return isl.Set(f"{{ index[{', '.join(f'k{n}' for n in range(rank))}] }}")
 
 
 def named_index(ports: isl.Map) -> isl.Map:
@@ -189,7 +189,7 @@ def on_side(schedule: isl.Map, grid: Grid, side: Side) -> isl.Map:
     """Restrict ``{ x[i] -> [PE[x, y] -> index[k]] }`` to the external PEs of one side."""
     rank = schedule.get_space().range().unwrap().dim(_DIM.out)
     named = named_index(schedule)
-    allowed = isl.Map.from_domain_and_range(grid.external(side), parametric_universe("index", rank))
+    allowed = isl.Map.from_domain_and_range(grid.external(side), every_index(rank))
     return named.intersect_range(allowed.wrap()).coalesce()
 
 

@@ -25,7 +25,7 @@ from polyloom.polyhedra.effort import naming
 from polyloom.polyhedra.simplify import with_explicit_divs
 from polyloom.wafer.dataflow.reductions import Results, Written, build_results
 from polyloom.wafer.dataflow.sparsity import initial_value, zeros_may_be_dropped
-from polyloom.wafer.dataflow.streams import Stream, build_streams, parametric_universe
+from polyloom.wafer.dataflow.streams import Stream, build_streams, every_index
 from polyloom.wafer.mapping.grid import pes_of
 from polyloom.wafer.mapping.mapping import Mapping
 
@@ -141,7 +141,7 @@ class TaskGraph:
 
 def _at(pes: isl.Set, rank: int) -> isl.Set:
     """Return ``{ [PE[x, y] -> index[k]] }`` at some PEs."""
-    return isl.Map.from_domain_and_range(pes, parametric_universe("index", rank)).wrap()
+    return isl.Map.from_domain_and_range(pes, every_index(rank)).wrap()
 
 
 def trigger_position(statement: Statement, tensor: str) -> int:

@@ -48,7 +48,7 @@ class Shape:
 
         Only where each point writes an element of its own: else their order is that of the sums.
         """
-        if not self.is_one_to_one(ACCUMULATOR):
+        if not self.is_one_to_one:
             return frozenset()
         columns = zip(*self.strides.values(), strict=True)
         return frozenset(k for k, column in enumerate(columns) if max(column) <= 0 and min(column) < 0)
@@ -61,9 +61,10 @@ class Shape:
         }
         return Shape(self.sizes, strides)
 
-    def is_one_to_one(self, position: int) -> bool:
-        """Whether no two points access one element, as far as the strides tell."""
-        pairs = zip(self.sizes, self.of(position), strict=True)
+    @property
+    def is_one_to_one(self) -> bool:
+        """Whether no two points write one element, as far as the strides tell."""
+        pairs = zip(self.sizes, self.of(ACCUMULATOR), strict=True)
         reach = 0
         for stride, size in sorted((abs(stride), size) for size, stride in pairs if size > 1):
             if stride <= reach:

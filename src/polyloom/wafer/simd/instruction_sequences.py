@@ -228,7 +228,7 @@ class _Cover:
     def _is_tied(self, expression: Expression) -> bool:
         """Whether it must be evaluated by the step that writes: other points write the element it reads."""
         reads = any(isinstance(node, Read) and node.position == ACCUMULATOR for node in walk(expression))
-        return reads and not self.shape.is_one_to_one(ACCUMULATOR)
+        return reads and not self.shape.is_one_to_one
 
 
 def _with_few_temporaries(steps: tuple[Step, ...]) -> tuple[Step, ...]:

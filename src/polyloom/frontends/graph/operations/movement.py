@@ -135,9 +135,9 @@ def _neutral_for(number: float | int, kind: ElementType) -> Combine | None:
     """Return the reduction that starts from this number."""
     if kind is ElementType.BOOL:
         return None
-    if number == (-np.inf if kind.is_float else np.iinfo(kind.value).min):
+    if number == kind.lowest:
         return Combine.MAXIMUM
-    if number == (np.inf if kind.is_float else np.iinfo(kind.value).max):
+    if number == kind.highest:
         return Combine.MINIMUM
     return Combine.MULTIPLY if number == 1 else None
 

@@ -61,11 +61,6 @@ def _domain(window: Window, x: Value) -> tuple[tuple[int, ...], tuple[Linear, ..
     return domain, (*axes[:2], *along), axes[: 2 + window.rank]
 
 
-def lowest(kind: ElementType) -> float | int:
-    """Return the number below all others."""
-    return -np.inf if kind.is_float else int(np.iinfo(kind.value).min)
-
-
 def pooled(
     b: Builder,
     x: Value,
@@ -86,7 +81,7 @@ def pooled(
 
 def max_pool(b: Builder, x: Value, window: Window) -> Value:
     """Return the maxima of windows; padding never wins."""
-    return pooled(b, x, window, Combine.MAXIMUM, border=lowest(x.type))
+    return pooled(b, x, window, Combine.MAXIMUM, border=x.type.lowest)
 
 
 def average_pool(b: Builder, x: Value, window: Window, counted: Window | None) -> Value:
@@ -114,7 +109,7 @@ def _counts(window: Window, counted: Window | None, shape: Sequence[int]) -> NDA
 
 def first_maximum(b: Builder, x: Value, window: Window, maxima: Value) -> Value:
     """Return which element of each window is the first maximum, counted row by row in the window."""
-    inside = padded(b, x, (0, 0, *window.before), (0, 0, *window.after), lowest(x.type))
+    inside = padded(b, x, (0, 0, *window.before), (0, 0, *window.after), x.type.lowest)
     domain, read, write = _domain(window, x)
     count = int(np.prod(window.sizes))
     numbers = b.constant(np.arange(count, dtype=np.int32).reshape(window.sizes))
@@ -206,7 +201,7 @@ def maxima_of_parts(b: Builder, x: Value, parts: Sequence[NDArray]) -> Value:
         places = iterators(x.rank + 1)
         own, i = places[:-1], places[-1]
         at = tuple(i if a == 2 + k else own[a] for a in range(x.rank))
-        least = lowest(x.type)
+        least = x.type.lowest
 
         def part(inside: Expression, v: Expression, least: float = least) -> Expression:
             return scalar.select(inside, v, scalar.number(least, v.type))
