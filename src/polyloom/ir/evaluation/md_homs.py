@@ -86,21 +86,21 @@ def scatters(launch: Launch) -> bool:
     """
     if launch.node.guard is not None and in_place(launch) is not None:
         return True
-    lost = launch.dimensions(Order.POINTWISE)
+    reduced_axes = launch.dimensions(Order.POINTWISE)
     indices = [index for view in launch.node.outputs for index in view.indices]
-    return any(not isinstance(i, Index) or any(i.coefficients[k] for k in lost) for i in indices)
+    return any(not isinstance(i, Index) or any(i.coefficients[k] for k in reduced_axes) for i in indices)
 
 
 def kept_boxes(launch: Launch, whole: Box) -> Iterator[Box]:
     """Yield boxes of kept points; reduced dimensions have length 1, prefix dimensions stay whole."""
-    lost = launch.dimensions(Order.POINTWISE)
+    reduced_axes = launch.dimensions(Order.POINTWISE)
     room = max(1, LARGEST_BOX // max(1, prod(len(whole[k]) for k in launch.dimensions(Order.PREFIX))))
     ranges: list[list[range]] = []
     for k in reversed(range(len(whole))):
         splits = launch.node.combine[k].order is Order.CONCATENATE
         size = max(1, min(len(whole[k]), room)) if splits else max(1, len(whole[k]))
         room = max(1, room // size) if splits else room
-        ranges.append([range(1)] if k in lost else cut(whole[k], size))
+        ranges.append([range(1)] if k in reduced_axes else cut(whole[k], size))
     yield from product(*reversed(ranges))
 
 
@@ -137,14 +137,16 @@ def start_of(launch: Launch, kept: Box) -> Partial | None:
 
 def combined_points(launch: Launch, kept: Box, start: Partial | None) -> Partial:
     """Return what the points above a box of kept points combine to."""
-    lost = launch.dimensions(Order.POINTWISE)
-    combiners = {launch.node.combine[k].combiner for k in lost}
+    reduced_axes = launch.dimensions(Order.POINTWISE)
+    combiners = {launch.node.combine[k].combiner for k in reduced_axes}
     scans = launch.dimensions(Order.PREFIX)
     if not scans and len(combiners) == 1:
         (combiner,) = combiners
         assert combiner is not None
         return _in_order(launch, kept, combiner, start)
-    points = terms(launch, tuple(range(launch.extents[k]) if k in lost else r for k, r in enumerate(kept)))
+    points = terms(
+        launch, tuple(range(launch.extents[k]) if k in reduced_axes else r for k, r in enumerate(kept))
+    )
     for k in reversed(range(len(kept))):
         points = along(launch, points, k)
     outermost = launch.outermost
@@ -168,37 +170,41 @@ def along(launch: Launch, points: Partial, dimension: int) -> Partial:
 
 def _in_order(launch: Launch, kept: Box, combiner: Combiner, start: Partial | None) -> Partial:
     """Combine points of one operator one after another, chunks of them at a time."""
-    lost = launch.dimensions(Order.POINTWISE)
+    reduced_axes = launch.dimensions(Order.POINTWISE)
     function = ufunc_of(combiner) if combiner.neutral[0] is not None else None
     total = start
-    for chunk in chunks([launch.extents[k] for k in lost], max(1, prod(map(len, kept)))):
-        at = dict(zip(lost, chunk, strict=True))
+    for chunk in chunks([launch.extents[k] for k in reduced_axes], max(1, prod(map(len, kept)))):
+        at = dict(zip(reduced_axes, chunk, strict=True))
         box = tuple(at.get(k, r) for k, r in enumerate(kept))
         points = terms(launch, box)
         if function is None:
             total = _next(launch, combiner, total, points, kept)
         else:
-            total = _next_of(combiner, function, total, points, lost)
+            total = _next_of(combiner, function, total, points, reduced_axes)
     return nothing(combiner, shape_of(kept)) if total is None else total
 
 
 def _next(launch: Launch, combiner: Combiner, total: Partial | None, points: Partial, kept: Box) -> Partial:
     """Return the total with the points of a box, by an operator of any kind."""
-    lost = launch.dimensions(Order.POINTWISE)
-    before = None if total is None else as_line(total, lost)
-    result = reduced(combiner, as_line(points, lost), 0, launch.names, before)
+    reduced_axes = launch.dimensions(Order.POINTWISE)
+    before = None if total is None else as_line(total, reduced_axes)
+    result = reduced(combiner, as_line(points, reduced_axes), 0, launch.names, before)
     return Partial(tuple(v.reshape(shape_of(kept)) for v in result.values), _shaped(result, kept))
 
 
 def _next_of(
-    combiner: Combiner, function: np.ufunc, total: Partial | None, points: Partial, lost: Sequence[int]
+    combiner: Combiner,
+    function: np.ufunc,
+    total: Partial | None,
+    points: Partial,
+    reduced_axes: Sequence[int],
 ) -> Partial:
     """Return the total with the points of a box, by a function of NumPy."""
     (values,) = with_neutral(combiner, points).values
-    lines = line(values, lost)
+    lines = line(values, reduced_axes)
     before = None if total is None else total.values[0].reshape(lines.shape[1:])
     result = one_after_another(function, before, lines)
-    present = some_present(points, lost)
+    present = some_present(points, reduced_axes)
     present = present if total is None else present | total.present
     return Partial((result.reshape(present.shape),), present)
 
@@ -212,15 +218,15 @@ def _shaped(result: Partial, box: Box) -> Mask:
     return result.present.reshape(shape_of(box))
 
 
-def as_line(points: Partial, lost: Sequence[int]) -> Partial:
-    """Bring the lost dimensions together as the first axis, in lexicographic order."""
-    return Partial(tuple(line(v, lost) for v in points.values), line(points.present, lost))
+def as_line(points: Partial, reduced_axes: Sequence[int]) -> Partial:
+    """Bring the reduced dimensions together as the first axis, in lexicographic order."""
+    return Partial(tuple(line(v, reduced_axes) for v in points.values), line(points.present, reduced_axes))
 
 
-def line(array: NDArray, lost: Sequence[int]) -> NDArray:
-    """Return an array whose first axis is the lost dimensions, in lexicographic order."""
-    moved = np.moveaxis(array, lost, range(len(lost)))
-    return moved.reshape(-1, *moved.shape[len(lost) :])
+def line(array: NDArray, reduced_axes: Sequence[int]) -> NDArray:
+    """Return an array whose first axis is the reduced dimensions, in lexicographic order."""
+    moved = np.moveaxis(array, reduced_axes, range(len(reduced_axes)))
+    return moved.reshape(-1, *moved.shape[len(reduced_axes) :])
 
 
 def chunks(extents: Sequence[int], width: int) -> Iterator[Box]:

@@ -222,18 +222,18 @@ def _start(launch: Launch, errors: Errors, kept: Box) -> list[Approximate] | Non
 
 def _gathered(launch: Launch, errors: Errors, kept: Box, families: Sequence[Family]) -> Iterator[Floats]:
     """Yield the errors of each output of an operator whose channels combine in any order."""
-    lost, scans = launch.dimensions(Order.POINTWISE), launch.dimensions(Order.PREFIX)
+    reduced_axes, scans = launch.dimensions(Order.POINTWISE), launch.dimensions(Order.PREFIX)
     totals: list[list[NDArray]] = [list(f.starts) for f in families]  # type: ignore[arg-type]
     width = max(1, prod(map(len, kept)))
-    for chunk in chunks([launch.extents[k] for k in lost], width):
-        at = dict(zip(lost, chunk, strict=True))
+    for chunk in chunks([launch.extents[k] for k in reduced_axes], width):
+        at = dict(zip(reduced_axes, chunk, strict=True))
         terms, present = _terms(launch, errors, tuple(at.get(k, r) for k, r in enumerate(kept)))
         where = None if present.all() else present
         for total, own, term in zip(totals, families, terms, strict=True):
             for c, (function, channel) in enumerate(
                 zip(own.functions, own.present(term, where), strict=True)
             ):
-                total[c] = function(total[c], function.reduce(channel, axis=lost, keepdims=True))
+                total[c] = function(total[c], function.reduce(channel, axis=reduced_axes, keepdims=True))
     start = _start(launch, errors, kept)
     shape = tuple(map(len, kept))
     for o, (own, total) in enumerate(zip(families, totals, strict=True)):
@@ -276,15 +276,15 @@ class _Points:
 
 def _in_steps(launch: Launch, errors: Errors, kept: Box) -> list[Error]:
     """Return errors dimension after dimension; those that one operator reduces count as one."""
-    lost, scans = launch.dimensions(Order.POINTWISE), launch.dimensions(Order.PREFIX)
+    reduced_axes, scans = launch.dimensions(Order.POINTWISE), launch.dimensions(Order.PREFIX)
     combiners = {o.combiner for o in launch.node.combine if o.combiner is not None}
-    whole = tuple(range(launch.extents[k]) if k in lost else r for k, r in enumerate(kept))
+    whole = tuple(range(launch.extents[k]) if k in reduced_axes else r for k, r in enumerate(kept))
     terms, present = _terms(launch, errors, whole)
     points = _Points(tuple(terms), present)
     outermost = launch.outermost
     assert outermost is not None, launch.node.name
     if len(combiners) == 1:
-        points = points.mapped(lambda array: line(array, lost))
+        points = points.mapped(lambda array: line(array, reduced_axes))
         points = _folded(outermost, points, 0, launch.names).mapped(
             lambda array: array.reshape(shape_of(kept))
         )

@@ -208,7 +208,7 @@ def _combiner(combiner: Combiner, kinds: list[ElementType], known: _Known) -> It
 
 def _outputs(node: MdHom, known: _Known) -> Iterator[str]:
     """An affine output view keeps to the dimensions that are kept; one that is computed selects anything."""
-    lost = [k for k, o in enumerate(node.combine) if o.order is Order.POINTWISE]
+    reduced_axes = [k for k, o in enumerate(node.combine) if o.order is Order.POINTWISE]
     for view in node.outputs:
         if view.buffer in known.buffers and known.buffers[view.buffer].role is Role.INPUT:
             yield f"the input `{view.buffer}` is written"
@@ -216,7 +216,7 @@ def _outputs(node: MdHom, known: _Known) -> Iterator[str]:
         if len(affine) < len(view.indices):
             continue
         for index in affine:
-            if any(any(index.coefficients[k : k + 1]) for k in lost):
+            if any(any(index.coefficients[k : k + 1]) for k in reduced_axes):
                 yield f"the view of `{view.buffer}` uses a dimension that is reduced"
 
 
