@@ -32,11 +32,10 @@ def predicted_seconds(facts: TileFacts, reads: Reads, device: DeviceModel) -> fl
 
 
 @dataclass(frozen=True)
-class _Cpu:
+class _Processor:
     step: StepModel
     memory: MemoryModel
     device: DeviceModel
-    costs: CpuCosts
 
     @property
     def sizes(self) -> LoopSizes:
@@ -45,6 +44,11 @@ class _Cpu:
     @property
     def facts(self) -> TileFacts:
         return self.step.sizes.facts
+
+
+@dataclass(frozen=True)
+class _Cpu(_Processor):
+    costs: CpuCosts
 
     @property
     def seconds(self) -> float:
@@ -93,19 +97,8 @@ class _Cpu:
 
 
 @dataclass(frozen=True)
-class _Gpu:
-    step: StepModel
-    memory: MemoryModel
-    device: DeviceModel
+class _Gpu(_Processor):
     costs: GpuCosts
-
-    @property
-    def sizes(self) -> LoopSizes:
-        return self.step.sizes
-
-    @property
-    def facts(self) -> TileFacts:
-        return self.step.sizes.facts
 
     @property
     def seconds(self) -> float:

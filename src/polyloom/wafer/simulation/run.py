@@ -7,7 +7,7 @@ Source: docs/simulator.md, docs/semantics.md; docs/interface.md (JSON of simulat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -33,33 +33,21 @@ from polyloom.wafer.program.wafer_program import RoleProgram, WaferProgram
 from polyloom.wafer.simulation.lower_bound import Limit, limit_of
 from polyloom.wafer.simulator.build import build_program
 from polyloom.wafer.simulator.fabric import Fabric
-from polyloom.wafer.simulator.result import Result, Trace
+from polyloom.wafer.simulator.result import Counts, Result, Trace
 
 AnyArray = npt.NDArray[np.generic]
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, eq=False)
-class Simulation:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Simulation(Counts):
     """What came out, and what it took.
 
     ``outputs``: name to array; with N > 1 invocations, tensors that leave through ports have a leading axis
-    N. ``busy``: int64[height, width], cycles in which a PE worked; ``link_use``: int64[height, width, 5],
-    wavelets that left its router to the north, south, east, west and to the PE; ``memory_bytes``: the largest
-    role's data.
+    N. ``pe_count``: PEs that have a program; ``memory_bytes``: the largest role's data.
     """
 
     outputs: dict[str, AnyArray]
-    cycles: int
-    events: int
-    wavelets: int
-    hops: int
-    max_link_use: float
-    simd_operations: int
-    simd_instructions: int
-    scalar_operations: int
-    busy: npt.NDArray[np.int64]
-    link_use: npt.NDArray[np.int64]
     pe_count: int
     memory_bytes: int
     limit: Limit
@@ -121,20 +109,11 @@ def simulate_program(
 def _simulation(
     program: WaferProgram, outputs: dict[str, AnyArray], result: Result, limit: Limit
 ) -> Simulation:
-    with_code = sum(len(pes_of_role(program, role)[0]) for role in program.roles)
+    counts = {part.name: getattr(result, part.name) for part in fields(Counts)}
     return Simulation(
+        **counts,
         outputs=outputs,
-        cycles=result.cycles,
-        events=result.events,
-        wavelets=result.wavelets,
-        hops=result.hops,
-        max_link_use=result.max_link_use,
-        simd_operations=result.simd_operations,
-        simd_instructions=result.simd_instructions,
-        scalar_operations=result.scalar_operations,
-        busy=result.busy,
-        link_use=result.link_use,
-        pe_count=with_code,
+        pe_count=sum(len(pes_of_role(program, role)[0]) for role in program.roles),
         memory_bytes=max((role.memory_bytes for role in program.roles), default=0),
         limit=limit,
         trace=result.trace,

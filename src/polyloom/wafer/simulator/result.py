@@ -57,8 +57,8 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Result:
-    """The outcome of a simulation.
+class Counts:
+    """What a simulation counts.
 
     ``cycles``: from the start to the last thing that happened. ``events``: wavelets leaving a router port,
     and starts of tasks. ``wavelets``: those that entered the fabric; ``hops``: crossings of links, links to
@@ -77,5 +77,11 @@ class Result:
     scalar_operations: int
     busy: npt.NDArray[np.int64]
     link_use: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Result(Counts):
+    """How a simulation ended."""
+
     error: SimulationError | None
     trace: Trace | None
