@@ -70,7 +70,9 @@ class Program:
     """Statements in order over named tensors; every tensor is defined by at most one statement.
 
     ``inputs`` are defined by none; ``outputs`` are what the program is for; every other tensor is
-    internal. ``parts``: the layers that the source names, in order; they change nothing of the meaning.
+    internal. What a tensor is to the caller is said by these names, not by the roles of the buffers; all
+    extents and offsets are numbers, all views affine. ``parts``: the layers that the source names, in order;
+    they change nothing of the meaning.
     """
 
     name: str

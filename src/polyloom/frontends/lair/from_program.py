@@ -22,7 +22,8 @@ from polyloom.ir.expressions import (
 from polyloom.ir.expressions import Iterator as IteratorValue
 from polyloom.ir.host import Buffer
 from polyloom.ir.program import Program, Statement
-from polyloom.ir.text.expressions import assignment_text, tensor_text
+from polyloom.ir.text.expressions import assignment_text
+from polyloom.ir.text.host_programs import buffer_text
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _DEEPEST = 150
@@ -51,7 +52,7 @@ def _fits_one_node(program: Program) -> bool:
 
 
 def _one_node(program: Program) -> str:
-    internal = [f"  {tensor_text(program.tensor(name))}" for name in program.internal]
+    internal = [f"  {buffer_text(program.tensor(name))}" for name in program.internal]
     body = [*internal, *(line for s in program.statements for line in _statement(s))]
     header = _header("lair", f"{program.name}()", *_interface(program))
     return "\n".join([*header, "{", *body, "}", ""])
@@ -62,7 +63,7 @@ def _interface(program: Program) -> tuple[list[Buffer], list[Buffer]]:
 
 
 def _header(keyword: str, name: str, inputs: Iterable[Buffer], outputs: Iterable[Buffer]) -> list[str]:
-    sides = ", ".join(map(tensor_text, inputs)), ", ".join(map(tensor_text, outputs))
+    sides = ", ".join(map(buffer_text, inputs)), ", ".join(map(buffer_text, outputs))
     return [f"{keyword} {name}:", f"  {sides[0]} -> {sides[1]}"]
 
 

@@ -16,7 +16,7 @@ from polyloom.ir.expressions import (
     Select,
     Unary,
 )
-from polyloom.ir.host import Buffer, Index, View
+from polyloom.ir.host import Index, View
 from polyloom.ir.program import Combine, Statement
 from polyloom.ir.scalar_functions.function import Notation
 
@@ -31,11 +31,6 @@ _LEVELS = {
     Notation.SIGN: _SIGN,
     Notation.CALL: _ATOM,
 }
-
-
-def tensor_text(tensor: Buffer) -> str:
-    """Return a declaration: ``float16 W[32][16]``."""
-    return f"{tensor.type.value} {tensor.name}" + "".join(f"[{n}]" for n in tensor.extents)
 
 
 def affine_text(affine: Index, iterators: Sequence[str]) -> str:

@@ -46,7 +46,7 @@ def print_host(program: HostProgram) -> str:
 
 
 def buffer_text(buffer: Buffer) -> str:
-    """Return ``float32 A[m][n]``."""
+    """Return a declaration: ``float32 A[m][n]``."""
     return f"{buffer.type.value} {buffer.name}" + "".join(f"[{integer_text(n)}]" for n in buffer.shape)
 
 

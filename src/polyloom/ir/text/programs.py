@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from polyloom.ir.order import combine_operators
 from polyloom.ir.program import Program, Statement
-from polyloom.ir.text.expressions import affine_text, assignment_text, tensor_text
+from polyloom.ir.text.expressions import affine_text, assignment_text
+from polyloom.ir.text.host_programs import buffer_text
 
 
 def print_program(program: Program) -> str:
@@ -22,7 +23,7 @@ def print_program(program: Program) -> str:
     kinds = {**dict.fromkeys(program.inputs, "input"), **dict.fromkeys(program.outputs, "output")}
     width = max((len(kinds.get(t.name, "internal")) for t in program.tensors), default=0)
     lines = [f"program {program.name}"]
-    lines += [f"  {kinds.get(t.name, 'internal'):{width}} {tensor_text(t)}" for t in program.tensors]
+    lines += [f"  {kinds.get(t.name, 'internal'):{width}} {buffer_text(t)}" for t in program.tensors]
     return "\n".join([*lines, *(line for s in program.statements for line in ["", *_statement(s)])]) + "\n"
 
 

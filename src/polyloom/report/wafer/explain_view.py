@@ -11,7 +11,8 @@ from rich.text import Text
 
 from polyloom.diagnostics import Diagnostic
 from polyloom.ir.program import Statement
-from polyloom.ir.text.expressions import assignment_text, tensor_text
+from polyloom.ir.text.expressions import assignment_text
+from polyloom.ir.text.host_programs import buffer_text
 from polyloom.polyhedra.text.paper_notation import notation, placement_notation, set_notation
 from polyloom.report.terminal import ascii_only, console
 from polyloom.report.wafer.explain_task_view import Row, task_rows, task_title
@@ -88,7 +89,7 @@ class View:
     def _program(self) -> Group:
         program = self.analysis.program
         kinds = {**dict.fromkeys(program.inputs, "input"), **dict.fromkeys(program.outputs, "output")}
-        tensors = [Row(kinds.get(t.name, "internal"), tensor_text(t)) for t in program.tensors]
+        tensors = [Row(kinds.get(t.name, "internal"), buffer_text(t)) for t in program.tensors]
         bodies = [Row(s.name, f"{assignment_text(s)}{_ranges(s)}") for s in program.statements]
         return Group(self._rows(iter([*tensors, *bodies])))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polyloom.ir.host import Buffer
-from polyloom.ir.text.expressions import tensor_text
+from polyloom.ir.text.host_programs import buffer_text
 from polyloom.ir.types import ElementType
 from polyloom.report.terminal import print_pairs
 from polyloom.report.verdict_view import verdict_rows
@@ -34,7 +34,7 @@ def _rows(result: SimulationResult) -> list[tuple[str, str]]:
 
 
 def _output(name: str, dtype: str, shape: tuple[int, ...]) -> str:
-    return tensor_text(Buffer.of(name, ElementType(dtype), shape))
+    return buffer_text(Buffer.of(name, ElementType(dtype), shape))
 
 
 def _count(number: int, what: str) -> str:

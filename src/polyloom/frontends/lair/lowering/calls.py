@@ -8,6 +8,7 @@ from polyloom.frontends.lair.lowering.faults import Faults, fail
 from polyloom.frontends.lair.lowering.names import counted, suggestion
 from polyloom.frontends.lair.lowering.scope import Bindings, Scope, tensor
 from polyloom.frontends.lair.syntax.tree import Declaration, Expression, Graph, Invocation, Name, Node
+from polyloom.ir.evaluation.inputs import described
 from polyloom.ir.host import Buffer
 from polyloom.ir.program import Program
 
@@ -95,11 +96,6 @@ def _check_argument(expression: Expression, declaration: Declaration, actual: Bu
             notes=[f"`{formal.name}` is {described(formal)} here, declared at {declaration.span}"],
             help="check the sizes and types in the call",
         )
-
-
-def described(tensor: Buffer) -> str:
-    """Return the type and shape: ``float16[32][16]``."""
-    return tensor.type.value + "".join(f"[{n}]" for n in tensor.extents)
 
 
 def check_outputs(call: Invocation, callee: Program, scope: Scope) -> None:
