@@ -37,6 +37,11 @@ from polyloom.frontends.graph.operations.movement import diagonal, reshaped, sta
 from polyloom.frontends.graph.operations.reductions import reduced
 
 
+def matrix_turned(x: Value) -> Value:
+    """Return matrices with rows as columns, a view."""
+    return transposed(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2])
+
+
 def diagonal_of(x: Value, number: int) -> Value:
     """Return a diagonal as the last axis, a view. Raises ``Refused``."""
     refuse_if(x.rank < 2, f"a matrix of rank {x.rank}")

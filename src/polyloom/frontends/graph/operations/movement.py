@@ -282,6 +282,13 @@ def flipped(value: Value, axis: int) -> Value:
     return sliced(value, axis, value.shape[axis] - 1, -1, value.shape[axis])
 
 
+def rolled(b: Builder, value: Value, axis: int, shift: int) -> Value:
+    """Return the value with the elements of an axis moved on by ``shift``, those at the end to its front."""
+    size = value.shape[axis]
+    cut = -shift % size if size else 0
+    return concatenated(b, split_parts(value, axis, [cut, size - cut])[::-1], axis) if cut else value
+
+
 def split_parts(value: Value, axis: int, sizes: Sequence[int]) -> list[Value]:
     """Return consecutive parts along an axis, as views. Raises ``Refused`` where sizes do not add up."""
     refuse_if(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import prod
 
 import numpy as np
@@ -23,6 +23,7 @@ from polyloom.frontends.graph.basis import (
     iterators,
     refuse_if,
     scalar,
+    sliced,
     squeezed,
     unsqueezed,
 )
@@ -140,6 +141,16 @@ def cumulative(
 ) -> Value:
     """Return ``y[i] combine= k <= i ? x[k] : (what it starts from)`` along an axis; ``strict``: ``k < i``."""
     return _running(b, [x], [], at, combine, _same, strict=strict, hint=hint)
+
+
+def in_direction(
+    b: Builder, x: Value, at: int, function: Callable[[Builder, Value, int], Value], *, backwards: bool
+) -> Value:
+    """Return what a function makes of an axis, or of the axis the other way round."""
+    if not backwards:
+        return function(b, x, at)
+    turn: Callable[[Value], Value] = lambda v: sliced(v, at, v.shape[at] - 1, -1, v.shape[at])  # noqa: E731
+    return turn(function(b, turn(x), at))
 
 
 def cumulative_extreme(

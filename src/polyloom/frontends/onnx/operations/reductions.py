@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 
 from polyloom.frontends.graph.composites.losses import label_loss
 from polyloom.frontends.graph.composites.normalisation import log_softmax, softmax
 from polyloom.frontends.graph.core import (
     Combine,
-    CompareOp,
     Context,
     ElementType,
     Expression,
     From,
     Function,
-    Operation,
     Table,
     Value,
     X,
@@ -25,7 +24,7 @@ from polyloom.frontends.graph.core import (
     cast,
     cumulative,
     expanded,
-    flipped,
+    in_direction,
     iota,
     log_sum_exp,
     mapped,
@@ -74,49 +73,30 @@ def _axes(c: Context) -> list[int] | None:
     return axes(found, x.rank)
 
 
-def _reduction(name: str) -> Operation:
-    combine, inner, outer = _REDUCTIONS[name]
-
-    def operation(c: Context) -> Sequence[Value]:
-        b, x = c.b, c.input()
-        over, keep = _axes(c), bool(c.integer("keepdims", 1))
-        if name == "ReduceL2" and not x.type.is_float:
-            wide = cast(b, x, ElementType.FLOAT64)
-            found = reduced(b, combine, wide, over or [], inner, keep=keep, hint="sum")
-            return only(mapped(b, lambda v: scalar.convert(scalar.sqrt(v), x.type), found))
-        if over is None:
-            return only(mapped(b, lambda v: outer(inner(v)), x))
-        plain = outer is _same
-        found = reduced(b, combine, x, over, inner, keep=keep, hint="" if plain else "sum")
-        return only(found if plain else mapped(b, outer, found))
-
-    return operation
+def _reduction(c: Context, combine: Combine, inner: Function, outer: Function) -> Sequence[Value]:
+    b, x = c.b, c.input()
+    over, keep = _axes(c), c.flag("keepdims", True)
+    if c.node.op == "ReduceL2" and not x.type.is_float:
+        found = reduced(b, combine, cast(b, x, ElementType.FLOAT64), over or [], inner, keep=keep, hint="sum")
+        return only(mapped(b, lambda v: scalar.convert(scalar.sqrt(v), x.type), found))
+    if over is None:
+        return only(mapped(b, lambda v: outer(inner(v)), x))
+    plain = outer is _same
+    found = reduced(b, combine, x, over, inner, keep=keep, hint="" if plain else "sum")
+    return only(found if plain else mapped(b, outer, found))
 
 
-def _reduce_mean(c: Context) -> Sequence[Value]:
-    over = _axes(c)
-    return only(
-        c.input()
-        if over is None
-        else mean(c.b, c.input(), over, keep=bool(c.integer("keepdims", 1)), hint="")
-    )
-
-
-def _reduce_log_sum_exp(c: Context) -> Sequence[Value]:
+def _of_axes(c: Context, function: Callable[..., Value]) -> Sequence[Value]:
+    """ReduceMean, ReduceLogSumExp: without axes the data as they are."""
     over = _axes(c)
     keep = c.flag("keepdims", True)
-    return only(c.input() if over is None else log_sum_exp(c.b, c.input(), over, keep=keep))
+    return only(c.input() if over is None else function(c.b, c.input(), over, keep=keep))
 
 
-def _arg(*, largest: bool) -> Operation:
-    def operation(c: Context) -> Sequence[Value]:
-        x = c.input()
-        at = c.axis("axis", x.rank, 0)
-        last = bool(c.integer("select_last_index", 0))
-        found = arg_extreme(c.b, x, at, largest=largest, last=last, kind=ElementType.INT64)
-        return only(found if c.integer("keepdims", 1) else squeezed(found, [at]))
-
-    return operation
+def _arg(c: Context, *, largest: bool) -> Sequence[Value]:
+    at, last = c.axis("axis", c.input().rank, 0), c.flag("select_last_index")
+    found = arg_extreme(c.b, c.input(), at, largest=largest, last=last, kind=ElementType.INT64)
+    return only(found if c.flag("keepdims", True) else squeezed(found, [at]))
 
 
 def _softmax_axes(c: Context) -> list[int]:
@@ -136,22 +116,16 @@ def _hardmax(c: Context) -> Sequence[Value]:
     place = arg_extreme(b, x, at, largest=True, last=False, kind=ElementType.INT32)
     numbers = unsqueezed(iota(b, x.shape[at], ElementType.INT32), [k for k in range(x.rank) if k != at])
 
-    def function(p: Expression, k: Expression) -> Expression:
-        return scalar.select(scalar.compare(CompareOp.EQ, p, k), scalar.number(1, x.type), 0)
-
-    found = mapped(b, function, expanded(place, x.shape), expanded(numbers, x.shape))
+    hot = lambda p, k: scalar.select(scalar.equal(p, k), scalar.number(1, x.type), 0)  # noqa: E731
+    found = mapped(b, hot, expanded(place, x.shape), expanded(numbers, x.shape))
     return only(reshaped(b, found, shape))
 
 
-def _cumulative(c: Context) -> Sequence[Value]:
+def _cumulative(c: Context, combine: Combine) -> Sequence[Value]:
     """CumSum, CumProd: a contraction with a triangle of truth values."""
-    b, x = c.b, c.input()
-    at = axis(c.whole(1, "its axis"), x.rank)
-    strict, backwards = bool(c.integer("exclusive", 0)), bool(c.integer("reverse", 0))
-    combine = Combine.MULTIPLY if c.node.op == "CumProd" else Combine.ADD
-    operand = flipped(x, at) if backwards else x
-    found = cumulative(b, operand, at, combine, strict=strict)
-    return only(flipped(found, at) if backwards else found)
+    at, strict = axis(c.whole(1, "its axis"), c.input().rank), c.flag("exclusive")
+    function = partial(cumulative, combine=combine, strict=strict)
+    return only(in_direction(c.b, c.input(), at, function, backwards=c.flag("reverse")))
 
 
 def _label_loss(c: Context, log_p: Value) -> Value:
@@ -174,16 +148,16 @@ def _top(c: Context) -> Sequence[Value]:
 
 OPERATIONS: Table = {
     "TopK": _top,
-    **{name: _reduction(name) for name in _REDUCTIONS},
-    "ReduceMean": _reduce_mean,
-    "ReduceLogSumExp": _reduce_log_sum_exp,
-    "ArgMax": _arg(largest=True),
-    "ArgMin": _arg(largest=False),
+    **{n: partial(_reduction, combine=c, inner=f, outer=g) for n, (c, f, g) in _REDUCTIONS.items()},
+    "ReduceMean": partial(_of_axes, function=partial(mean, hint="")),
+    "ReduceLogSumExp": partial(_of_axes, function=log_sum_exp),
+    "ArgMax": partial(_arg, largest=True),
+    "ArgMin": partial(_arg, largest=False),
     "Softmax": op(softmax, X, From(_softmax_axes)),
     "LogSoftmax": op(log_softmax, X, From(_softmax_axes)),
     "Hardmax": _hardmax,
-    "CumSum": _cumulative,
-    "CumProd": _cumulative,
+    "CumSum": partial(_cumulative, combine=Combine.ADD),
+    "CumProd": partial(_cumulative, combine=Combine.MULTIPLY),
     "NegativeLogLikelihoodLoss": lambda c: only(_label_loss(c, c.input())),
     "SoftmaxCrossEntropyLoss": _cross_entropy,
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -10,15 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.frontends.graph.core import (
+    Builder,
     Combine,
     Context,
     ElementType,
+    From,
     Operation,
     Table,
     Value,
     X,
     axis,
-    cast,
     check_constant,
     filled,
     gathered,
@@ -93,43 +95,23 @@ def _scatter_nd(c: Context) -> Sequence[Value]:
     return only(reshaped(c.b, rows_combined(c.b, updates, at, prod(shape[:depth]), Combine.ADD), shape))
 
 
-def _updated(combine: Combine | None, *, negated: bool = False) -> Operation:
-    """TensorScatter...(x, positions, updates)."""
-
-    def operation(c: Context) -> Sequence[Value]:
-        b, x, positions, updates = c.b, *c.first(3)
-        if negated:
-            updates = mapped(b, scalar.negate, updates, hint="negated")
-        return only(updated_at(b, x, positions, updates, combine))
-
-    return operation
+Update = Callable[[Builder, Value, Value, Value, Combine | None], Value]
 
 
-def _variable_updated(combine: Combine | None, *, negated: bool = False) -> Operation:
-    """ResourceScatter...(variable, rows' positions, rows)."""
-
-    def operation(c: Context) -> Sequence[Value]:
-        b, x, positions, rows = c.b, *c.first(3)
-        if negated:
-            rows = mapped(b, scalar.negate, rows, hint="negated")
-        return only(rows_updated(b, x, positions, rows, combine))
-
-    return operation
+def _updated(function: Update, combine: Combine | None, *, negated: bool = False) -> Operation:
+    """TensorScatter...(x, positions, updates), ResourceScatter...(variable, rows' positions, rows)."""
+    negative = From(lambda c: mapped(c.b, scalar.negate, c.input(2), hint="negated"))
+    return op(function, X, value(1), negative if negated else value(2), combine)
 
 
 # -- segments: rows with one number are combined
 
 
-def _unsorted(combine: Combine) -> Operation:
+def _unsorted(c: Context, combine: Combine) -> Sequence[Value]:
     """UnsortedSegment...(rows, numbers, count): of no rows what the reduction starts from."""
-
-    def operation(c: Context) -> Sequence[Value]:
-        count = c.whole(2, "the number of segments")
-        rows = c.input(0)
-        check_constant([count, *rows.shape[c.input(1).rank :]], rows.type.size)
-        return only(_segments(c, combine, count, _lowest(combine, rows.type)))
-
-    return operation
+    count, rows = c.whole(2, "the number of segments"), c.input(0)
+    check_constant([count, *rows.shape[c.input(1).rank :]], rows.type.size)
+    return only(_segments(c, combine, count, _lowest(combine, rows.type)))
 
 
 def _segments(c: Context, combine: Combine, count: int, none: float | int | None) -> Value:
@@ -137,7 +119,9 @@ def _segments(c: Context, combine: Combine, count: int, none: float | int | None
     if none is None:
         return rows_combined(c.b, rows, numbers, count, combine)
     found = rows_combined(c.b, rows, numbers, count, combine)
-    held = rows_combined(c.b, _ones(c, numbers), numbers, count, Combine.MAXIMUM, 0)
+    held = rows_combined(
+        c.b, filled(c.b, numbers.shape, 1, ElementType.UINT8), numbers, count, Combine.MAXIMUM, 0
+    )
     wide = unsqueezed(held, list(range(1, found.rank)))
     return mapped(c.b, lambda h, v: scalar.select(scalar.truth(h), v, none), wide, found)
 
@@ -150,19 +134,10 @@ def _lowest(combine: Combine, kind: ElementType) -> float | int | None:
     return -largest if combine is Combine.MAXIMUM else largest
 
 
-def _ones(c: Context, numbers: Value) -> Value:
-    return filled(c.b, numbers.shape, 1, ElementType.UINT8)
-
-
-def _sorted(combine: Combine) -> Operation:
+def _sorted(c: Context, combine: Combine) -> Sequence[Value]:
     """Segment...(rows, numbers): so many segments as the last number says; of no rows 0 (1 of products)."""
-
-    def operation(c: Context) -> Sequence[Value]:
-        count = _last_number(c)
-        extreme = combine in (Combine.MAXIMUM, Combine.MINIMUM)
-        return only(_segments(c, combine, count, 0 if extreme else None))
-
-    return operation
+    extreme = combine in (Combine.MAXIMUM, Combine.MINIMUM)
+    return only(_segments(c, combine, _last_number(c), 0 if extreme else None))
 
 
 def _last_number(c: Context) -> int:
@@ -173,13 +148,11 @@ def _last_number(c: Context) -> int:
 
 
 def _segment_mean(c: Context) -> Sequence[Value]:
-    b, rows, numbers = c.b, c.input(0), c.input(1)
-    count = _last_number(c)
+    b, rows, numbers, count = c.b, c.input(0), c.input(1), _last_number(c)
     total = rows_combined(b, rows, numbers, count, Combine.ADD)
-    ones = cast(b, filled(b, numbers.shape, 1, rows.type), rows.type)
-    held = rows_combined(b, ones, numbers, count, Combine.ADD)
+    held = rows_combined(b, filled(b, numbers.shape, 1, rows.type), numbers, count, Combine.ADD)
     wide = unsqueezed(held, list(range(1, total.rank)))
-    return only(mapped(b, lambda s, n: scalar.divide(s, scalar.maximum(n, 1)), total, wide))
+    return only(mapped(b, lambda s, n: s / scalar.maximum(n, 1), total, wide))
 
 
 _gather_nd = op(gathered_nd, X, value(1), integer("batch_dims", 0))
@@ -193,21 +166,21 @@ OPERATIONS: Table = {
     "OneHot": _one_hot,
     "Where": _where,
     "ScatterNd": _scatter_nd,
-    "TensorScatterUpdate": _updated(None),
-    "TensorScatterAdd": _updated(Combine.ADD),
-    "TensorScatterSub": _updated(Combine.ADD, negated=True),
-    "TensorScatterMax": _updated(Combine.MAXIMUM),
-    "TensorScatterMin": _updated(Combine.MINIMUM),
-    "ResourceScatterUpdate": _variable_updated(None),
-    "ResourceScatterAdd": _variable_updated(Combine.ADD),
-    "ResourceScatterSub": _variable_updated(Combine.ADD, negated=True),
-    "SegmentSum": _sorted(Combine.ADD),
-    "SegmentProd": _sorted(Combine.MULTIPLY),
-    "SegmentMax": _sorted(Combine.MAXIMUM),
-    "SegmentMin": _sorted(Combine.MINIMUM),
+    "TensorScatterUpdate": _updated(updated_at, None),
+    "TensorScatterAdd": _updated(updated_at, Combine.ADD),
+    "TensorScatterSub": _updated(updated_at, Combine.ADD, negated=True),
+    "TensorScatterMax": _updated(updated_at, Combine.MAXIMUM),
+    "TensorScatterMin": _updated(updated_at, Combine.MINIMUM),
+    "ResourceScatterUpdate": _updated(rows_updated, None),
+    "ResourceScatterAdd": _updated(rows_updated, Combine.ADD),
+    "ResourceScatterSub": _updated(rows_updated, Combine.ADD, negated=True),
+    "SegmentSum": partial(_sorted, combine=Combine.ADD),
+    "SegmentProd": partial(_sorted, combine=Combine.MULTIPLY),
+    "SegmentMax": partial(_sorted, combine=Combine.MAXIMUM),
+    "SegmentMin": partial(_sorted, combine=Combine.MINIMUM),
     "SegmentMean": _segment_mean,
-    "UnsortedSegmentSum": _unsorted(Combine.ADD),
-    "UnsortedSegmentProd": _unsorted(Combine.MULTIPLY),
-    "UnsortedSegmentMax": _unsorted(Combine.MAXIMUM),
-    "UnsortedSegmentMin": _unsorted(Combine.MINIMUM),
+    "UnsortedSegmentSum": partial(_unsorted, combine=Combine.ADD),
+    "UnsortedSegmentProd": partial(_unsorted, combine=Combine.MULTIPLY),
+    "UnsortedSegmentMax": partial(_unsorted, combine=Combine.MAXIMUM),
+    "UnsortedSegmentMin": partial(_unsorted, combine=Combine.MINIMUM),
 }

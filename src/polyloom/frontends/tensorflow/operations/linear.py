@@ -8,6 +8,7 @@ TensorFlow does.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from polyloom.frontends.graph.core import (
@@ -27,6 +28,7 @@ from polyloom.frontends.graph.core import (
     inverse,
     maps,
     matrix_product,
+    matrix_turned,
     only,
     op,
     padded,
@@ -232,22 +234,20 @@ def _depthwise_filter_gradient(c: Context) -> Sequence[Value]:
 
 def _matrix(value: Value, *, turned: bool) -> Value:
     refuse_if(value.rank < 2, f"a matrix of rank {value.rank}")
-    order = [*range(value.rank - 2), value.rank - 1, value.rank - 2]
-    return transposed(value, order) if turned else value
+    return matrix_turned(value) if turned else value
 
 
-def _product(left: str, right: str) -> Operation:
-    """Return a matrix product; ``left`` and ``right``: the attributes that tell what is transposed."""
+def _product(c: Context, left: str, right: str) -> Sequence[Value]:
+    """A matrix product; ``left`` and ``right``: the attributes that tell what is transposed."""
+    refuse_if(
+        c.attribute("Tout", c.input(0).type) is not c.input(0).type,
+        "a product of another type than its factors",
+    )
+    one, two = (_matrix(c.input(k), turned=c.flag(name)) for k, name in enumerate((left, right)))
+    return only(matrix_product(c.b, one, two))
 
-    def operation(c: Context) -> Sequence[Value]:
-        refuse_if(
-            c.attribute("Tout", c.input(0).type) is not c.input(0).type,
-            "a product of another type than its factors",
-        )
-        a = _matrix(c.input(0), turned=bool(c.attribute(left, False)))
-        return only(matrix_product(c.b, a, _matrix(c.input(1), turned=bool(c.attribute(right, False)))))
 
-    return operation
+_BATCHED = partial(_product, left="adj_x", right="adj_y")
 
 
 def _einsum(c: Context) -> Sequence[Value]:
@@ -263,17 +263,14 @@ def _others(c: Context) -> list[int]:
 
 def _inverse(c: Context) -> Sequence[Value]:
     found = inverse(c.b, c.input())
-    turned = transposed(found, [*range(found.rank - 2), found.rank - 1, found.rank - 2])
-    return only(turned if c.attribute("adjoint", False) else found)
+    return only(matrix_turned(found) if c.attribute("adjoint", False) else found)
 
 
 OPERATIONS: Table = {
     "MatrixDeterminant": op(determinant, X),
     "MatrixInverse": _inverse,
-    "MatMul": _product("transpose_a", "transpose_b"),
-    "BatchMatMul": _product("adj_x", "adj_y"),
-    "BatchMatMulV2": _product("adj_x", "adj_y"),
-    "BatchMatMulV3": _product("adj_x", "adj_y"),
+    "MatMul": partial(_product, left="transpose_a", right="transpose_b"),
+    **dict.fromkeys(("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), _BATCHED),
     "Einsum": _einsum,
     "Conv2D": laid_out(_convolution, 0),
     "Conv3D": laid_out(_convolution, 0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -15,10 +16,12 @@ from polyloom.frontends.graph.core import (
     ElementType,
     From,
     Refused,
+    Shape,
     Table,
     Term,
     Value,
     X,
+    at,
     axes,
     axis,
     broadcast_shape,
@@ -40,6 +43,7 @@ from polyloom.frontends.graph.core import (
     repeated,
     reshaped,
     reversed_sequences,
+    rolled,
     selected,
     sliced,
     split,
@@ -51,6 +55,7 @@ from polyloom.frontends.graph.core import (
     triangle,
     unsqueezed,
     unstacked,
+    value,
     view,
     with_rest,
 )
@@ -65,14 +70,6 @@ NDArray = npt.NDArray[Any]
 def _integers(c: Context, numbers: Sequence[int], name: str = "out_type") -> Value:
     kind = element_type_of(c, name, ElementType.INT32)
     return c.b.constant(np.asarray(numbers, kind.dtype).reshape(len(numbers)))
-
-
-def _shape(c: Context) -> Sequence[Value]:
-    return [_integers(c, x.shape) for x in c.inputs]
-
-
-def _rank(c: Context) -> Sequence[Value]:
-    return only(c.b.constant(np.asarray(c.input().rank, np.int32)))
 
 
 def _fill(c: Context) -> Sequence[Value]:
@@ -93,24 +90,17 @@ def _concat_offset(c: Context) -> Sequence[Value]:
     return found
 
 
+def _stated_shapes(c: Context) -> list[Shape]:
+    return [tuple(c.integers(k, "a shape")) for k in range(2)]
+
+
 def _reduced_axes(c: Context) -> Sequence[Value]:
     """BroadcastGradientArgs: the axes along which each of two shapes was broadcast."""
-    shapes = [c.integers(k, "a shape") for k in range(2)]
-    wide = broadcast_shape([tuple(s) for s in shapes])
-    full = [[1] * (len(wide) - len(s)) + s for s in shapes]
+    shapes = _stated_shapes(c)
+    wide = broadcast_shape(shapes)
+    full = [(1,) * (len(wide) - len(s)) + s for s in shapes]
     stretched = [[k for k, n in enumerate(f) if n == 1] for f in full]
     return [_integers(c, s, "T") for s in stretched]
-
-
-def _inverted(c: Context) -> Sequence[Value]:
-    """InvertPermutation."""
-    order = c.integers(0, "the order")
-    return only(_integers(c, [int(n) for n in np.argsort(order)], "T"))
-
-
-def _broadcast_shape(c: Context) -> Sequence[Value]:
-    """BroadcastArgs: the shape that two shapes are broadcast to."""
-    return only(_integers(c, broadcast_shape([tuple(c.integers(k, "a shape")) for k in range(2)]), "T"))
 
 
 def _difference(c: Context) -> Sequence[Value]:
@@ -143,20 +133,15 @@ def _broadcast_to(c: Context) -> Sequence[Value]:
 
 def _reverse(c: Context) -> Sequence[Value]:
     x = c.input()
-    for at in axes(c.integers(1, "its axes"), x.rank):
-        x = flipped(x, at)
+    for k in axes(c.integers(1, "its axes"), x.rank):
+        x = flipped(x, k)
     return only(x)
 
 
 def _roll(c: Context) -> Sequence[Value]:
     x = c.input()
-    shifts, named = c.integers(1, "its shifts"), c.integers(2, "its axes")
-    for shift, at in zip(shifts, named, strict=False):
-        k = axis(at, x.rank)
-        size = x.shape[k]
-        cut = -shift % size if size else 0
-        if cut:
-            x = concatenated(c.b, [sliced(x, k, cut, 1, size - cut), sliced(x, k, 0, 1, cut)], k)
+    for shift, k in zip(c.integers(1, "its shifts"), c.integers(2, "its axes"), strict=False):
+        x = rolled(c.b, x, axis(k, x.rank), shift)
     return only(x)
 
 
@@ -245,10 +230,6 @@ class _Dense:
         return [1 if at is None else self.parts[at][3] for at in self.final]
 
 
-def _strided_slice(c: Context) -> Sequence[Value]:
-    return only(_Dense(c, 1, c.input().shape).sliced(c.input()))
-
-
 def _strided_slice_gradient(c: Context) -> Sequence[Value]:
     """StridedSliceGrad(shape, begin, end, step, dy): dy where the slice was, 0 elsewhere."""
     b, dy = c.b, c.input(4)
@@ -266,15 +247,9 @@ def _strided_slice_gradient(c: Context) -> Sequence[Value]:
 # -- parts
 
 
-def _concat(c: Context) -> Sequence[Value]:
-    return _joined(c, c.inputs[:-1], c.whole(len(c.values) - 1, "its axis"))
-
-
-def _concat_first(c: Context) -> Sequence[Value]:
-    return _joined(c, c.inputs[1:], c.whole(0, "its axis"))
-
-
-def _joined(c: Context, parts: Sequence[Value], at: int) -> Sequence[Value]:
+def _concat(c: Context, axis_first: bool = False) -> Sequence[Value]:
+    parts = c.inputs[1:] if axis_first else c.inputs[:-1]
+    at = c.whole(0 if axis_first else len(c.values) - 1, "its axis")
     refuse_if(
         len({p.type for p in parts}) != 1 or len({p.rank for p in parts}) != 1,
         "parts of different types or ranks",
@@ -302,23 +277,15 @@ def _split_sizes(c: Context) -> Sequence[Value]:
     return split_parts(x, at, [rest if n == -1 else n for n in sizes])
 
 
-# -- parts of sequences
-
-
-def _reverse_sequence(c: Context) -> Sequence[Value]:
-    x = c.input()
-    along, batch = axis(c.integer("seq_dim"), x.rank), axis(c.integer("batch_dim", 0), x.rank)
-    return only(reversed_sequences(c.b, x, c.input(1), along, batch))
-
-
 # -- padding
 
 
-def _pads(c: Context) -> tuple[list[int], list[int]]:
+def _pads(c: Context, *, grown: bool = True) -> tuple[list[int], list[int]]:
     x, pads = c.input(), c.known(1, "its paddings")
     refuse_if(pads.shape != (x.rank, 2), f"paddings of shape {list(pads.shape)} for {x.rank} axes")
     before, after = ([int(n) for n in pads[:, k]] for k in range(2))
-    check_constant([n + a + z for n, a, z in zip(x.shape, before, after, strict=True)], x.type.size)
+    if grown:
+        check_constant([n + a + z for n, a, z in zip(x.shape, before, after, strict=True)], x.type.size)
     return before, after
 
 
@@ -327,17 +294,7 @@ def _pad(c: Context) -> Sequence[Value]:
     return only(padded(c.b, c.input(), *_pads(c), number, hint=""))
 
 
-def _mirror_pad(c: Context) -> Sequence[Value]:
-    return only(padded_by_mode(c.b, c.input(), *_pads(c), c.text("mode", "REFLECT").lower()))
-
-
-def _mirror_gradient(c: Context) -> Sequence[Value]:
-    """MirrorPadGrad."""
-    dy, pads = c.input(), c.known(1, "its paddings")
-    refuse_if(pads.shape != (dy.rank, 2), f"paddings of shape {list(pads.shape)} for {dy.rank} axes")
-    before, after = ([int(n) for n in pads[:, k]] for k in range(2))
-    return only(padding_gradient(c.b, dy, before, after, c.text("mode", "REFLECT").lower()))
-
+_MODE = From(lambda c: c.text("mode", "REFLECT").lower())
 
 # -- blocks
 
@@ -423,20 +380,20 @@ def _band(c: Context) -> Sequence[Value]:
 
 
 OPERATIONS: Table = {
-    "Shape": _shape,
-    "ShapeN": _shape,
-    "VariableShape": _shape,
+    **dict.fromkeys(
+        ("Shape", "ShapeN", "VariableShape"), lambda c: [_integers(c, x.shape) for x in c.inputs]
+    ),
     "Size": view(selected, From(lambda c: _integers(c, [c.input().size])), 0, 0),
-    "Rank": _rank,
+    "Rank": lambda c: only(c.b.constant(np.asarray(c.input().rank, np.int32))),
     "Fill": _fill,
     "Range": op(steps, *(one(k, "its range") for k in range(3))),
     "ConcatOffset": _concat_offset,
     "BroadcastGradientArgs": _reduced_axes,
-    "InvertPermutation": _inverted,
-    "BroadcastArgs": _broadcast_shape,
+    "InvertPermutation": lambda c: only(_integers(c, np.argsort(c.integers(0, "the order")).tolist(), "T")),
+    "BroadcastArgs": lambda c: only(_integers(c, broadcast_shape(_stated_shapes(c)), "T")),
     "ListDiff": _difference,
-    "ReverseSequence": _reverse_sequence,
-    "MirrorPadGrad": _mirror_gradient,
+    "ReverseSequence": op(reversed_sequences, X, value(1), at("seq_dim"), at("batch_dim", 0)),
+    "MirrorPadGrad": lambda c: only(padding_gradient(c.b, c.input(), *_pads(c, grown=False), _MODE.read(c))),
     "Reshape": op(reshaped, X, From(lambda c: with_rest(c.integers(1, "its shape"), c.input().size))),
     "Squeeze": _squeeze,
     "ExpandDims": view(unsqueezed, X, From(lambda c: [axis(c.whole(1, "its axis"), c.input().rank + 1)])),
@@ -446,9 +403,9 @@ OPERATIONS: Table = {
     "ReverseV2": _reverse,
     "Roll": _roll,
     "Slice": _slice,
-    "StridedSlice": _strided_slice,
+    "StridedSlice": lambda c: only(_Dense(c, 1, c.input().shape).sliced(c.input())),
     "StridedSliceGrad": _strided_slice_gradient,
-    "Concat": _concat_first,
+    "Concat": partial(_concat, axis_first=True),
     "ConcatV2": _concat,
     "Pack": _pack,
     "Unpack": view(unstacked, X, From(lambda c: axis(c.integer("axis", 0), c.input().rank))),
@@ -456,7 +413,7 @@ OPERATIONS: Table = {
     "SplitV": _split_sizes,
     "Pad": _pad,
     "PadV2": _pad,
-    "MirrorPad": _mirror_pad,
+    "MirrorPad": lambda c: only(padded_by_mode(c.b, c.input(), *_pads(c), _MODE.read(c))),
     "DepthToSpace": _depth_to_space,
     "SpaceToDepth": _space_to_depth,
     "SpaceToBatchND": _space_to_batch,

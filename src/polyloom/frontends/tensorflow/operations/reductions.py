@@ -23,9 +23,10 @@ from polyloom.frontends.graph.core import (
     counted_before,
     cumulative,
     cumulative_log_sum,
-    flipped,
+    in_direction,
     mapped,
     mean,
+    norm,
     only,
     op,
     ranked,
@@ -51,26 +52,18 @@ def _reduction(combine: Combine) -> Operation:
     return op(reduced, combine, X, From(_axes), keep=From(_keep))
 
 
-def _truth(combine: Combine) -> Operation:
+def _truth(c: Context, combine: Combine) -> Sequence[Value]:
     """All and any: the minimum and the maximum of 0 and 1."""
-
-    def operation(c: Context) -> Sequence[Value]:
-        numbers = cast(c.b, c.input(), ElementType.UINT8, "numbers")
-        found = reduced(c.b, combine, numbers, _axes(c), keep=_keep(c), hint="found")
-        return only(cast(c.b, found, ElementType.BOOL))
-
-    return operation
+    numbers = cast(c.b, c.input(), ElementType.UINT8, "numbers")
+    found = reduced(c.b, combine, numbers, _axes(c), keep=_keep(c), hint="found")
+    return only(cast(c.b, found, ElementType.BOOL))
 
 
-def _position(*, largest: bool) -> Operation:
-    def operation(c: Context) -> Sequence[Value]:
-        x = c.input()
-        at = axis(c.whole(1, "its axis", 0), x.rank)
-        kind = element_type_of(c, "output_type", ElementType.INT64)
-        found = arg_extreme(c.b, x, at, largest=largest, last=False, kind=kind)
-        return only(squeezed(found, [at]))
-
-    return operation
+def _position(c: Context, *, largest: bool) -> Sequence[Value]:
+    x = c.input()
+    at = axis(c.whole(1, "its axis", 0), x.rank)
+    kind = element_type_of(c, "output_type", ElementType.INT64)
+    return only(squeezed(arg_extreme(c.b, x, at, largest=largest, last=False, kind=kind), [at]))
 
 
 _CUMULATIVE: dict[str, Callable[..., Value]] = {
@@ -81,27 +74,16 @@ _CUMULATIVE: dict[str, Callable[..., Value]] = {
 
 
 def _cumulative(c: Context) -> Sequence[Value]:
-    b, x = c.b, c.input()
-    at = axis(c.whole(1, "its axis"), x.rank)
-    backwards = bool(c.attribute("reverse", False))
-    operand = flipped(x, at) if backwards else x
-    strict = bool(c.attribute("exclusive", False))
-    found = _CUMULATIVE[c.node.op](b, operand, at, strict=strict)
-    return only(flipped(found, at) if backwards else found)
+    at, strict = axis(c.whole(1, "its axis"), c.input().rank), c.flag("exclusive")
+    function = partial(_CUMULATIVE[c.node.op], strict=strict)
+    return only(in_direction(c.b, c.input(), at, function, backwards=c.flag("reverse")))
 
 
 def _half_squares(c: Context) -> Sequence[Value]:
     """L2Loss: half the sum of squares."""
     b, x = c.b, c.input()
     total = reduced(b, Combine.ADD, x, range(x.rank), scalar.square, keep=False, hint="squares")
-    return only(mapped(b, lambda s: scalar.multiply(s, 0.5), total))
-
-
-def _norm(c: Context) -> Sequence[Value]:
-    """EuclideanNorm."""
-    b, x = c.b, c.input()
-    total = reduced(b, Combine.ADD, x, _axes(c), scalar.square, keep=_keep(c), hint="squares")
-    return only(mapped(b, scalar.sqrt, total))
+    return only(mapped(b, lambda s: s * 0.5, total))
 
 
 def _largest(c: Context) -> Sequence[Value]:
@@ -132,7 +114,7 @@ def _bucket(c: Context) -> Sequence[Value]:
 
 
 OPERATIONS: Table = {
-    "EuclideanNorm": _norm,
+    "EuclideanNorm": op(norm, X, From(_axes), 2, keep=From(_keep)),
     "TopKV2": _largest,
     "LowerBound": _counted(equal_too=False),
     "UpperBound": _counted(equal_too=True),
@@ -142,10 +124,10 @@ OPERATIONS: Table = {
     "Max": _reduction(Combine.MAXIMUM),
     "Min": _reduction(Combine.MINIMUM),
     "Mean": op(mean, X, From(_axes), keep=From(_keep), hint=""),
-    "All": _truth(Combine.MINIMUM),
-    "Any": _truth(Combine.MAXIMUM),
-    "ArgMax": _position(largest=True),
-    "ArgMin": _position(largest=False),
+    "All": partial(_truth, combine=Combine.MINIMUM),
+    "Any": partial(_truth, combine=Combine.MAXIMUM),
+    "ArgMax": partial(_position, largest=True),
+    "ArgMin": partial(_position, largest=False),
     "Cumsum": _cumulative,
     "Cumprod": _cumulative,
     "CumulativeLogsumexp": _cumulative,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from polyloom.frontends.graph.core import (
     Combine,
     ElementType,
-    Expression,
     From,
+    Function,
+    Op,
     Refused,
     Value,
     Window,
+    X,
     convolution,
     determinant,
     einsum,
@@ -31,9 +34,10 @@ from polyloom.frontends.graph.core import (
     transposed,
     transposed_convolution,
     unsqueezed,
+    value,
     with_bias,
 )
-from polyloom.frontends.torch.call import Call, Lowering, operations
+from polyloom.frontends.torch.call import Call, operations
 
 # -- matrices
 
@@ -50,30 +54,22 @@ def _linear(c: Call) -> Sequence[Value]:
     return only(y if bias is None else mapped(c.b, scalar.add, y, bias))
 
 
-def _product(second: str) -> Lowering:
-    return lambda c: only(matrix_product(c.b, c.input(), c.input(second)))
+def _product(second: str) -> Op:
+    return op(matrix_product, X, value(second))
 
 
-def _added_product(left: str, right: str, *, summed: bool = False) -> Lowering:
-    """Return ``beta * self + alpha * left @ right``; ``summed``: over the batch too."""
-
-    def lowering(c: Call) -> Sequence[Value]:
-        beta, alpha = c.attribute("beta", 1), c.attribute("alpha", 1)
-        first, second = c.input(left), c.input(right)
-        if summed:
-            product = einsum(c.b, ["bij", "bjk"], "ik", [first, second], hint="product")
-        else:
-            product = matrix_product(c.b, first, second, hint="product")
-
-        def function(p: Expression, s: Expression) -> Expression:
-            scaled = p if alpha == 1 else scalar.multiply(p, alpha)
-            return scalar.add(scaled, s if beta == 1 else scalar.multiply(s, beta))
-
-        if beta == 0:
-            return only(mapped(c.b, lambda p: scalar.multiply(p, alpha), product))
-        return only(mapped(c.b, function, product, c.input()))
-
-    return lowering
+def _added_product(c: Call, left: str, right: str, *, summed: bool = False) -> Sequence[Value]:
+    """``beta * self + alpha * left @ right``; ``summed``: over the batch too."""
+    beta, alpha = c.attribute("beta", 1), c.attribute("alpha", 1)
+    one, two = c.input(left), c.input(right)
+    if summed:
+        product = einsum(c.b, ["bij", "bjk"], "ik", [one, two], hint="product")
+    else:
+        product = matrix_product(c.b, one, two, hint="product")
+    if beta == 0:
+        return only(mapped(c.b, scalar.multiply, product, alpha))
+    times: Function = lambda v, n: v if n == 1 else v * n  # noqa: E731
+    return only(mapped(c.b, lambda p, s: times(p, alpha) + times(s, beta), product, c.input()))
 
 
 def _einsum(c: Call) -> Sequence[Value]:
@@ -230,10 +226,10 @@ OPERATIONS = operations(
         "mv": _product("vec"),
         "dot": _product("tensor"),
         "vdot": _product("other"),
-        "addmm": _added_product("mat1", "mat2"),
-        "addmv": _added_product("mat", "vec"),
-        "baddbmm": _added_product("batch1", "batch2"),
-        "addbmm": _added_product("batch1", "batch2", summed=True),
+        "addmm": partial(_added_product, left="mat1", right="mat2"),
+        "addmv": partial(_added_product, left="mat", right="vec"),
+        "baddbmm": partial(_added_product, left="batch1", right="batch2"),
+        "addbmm": partial(_added_product, left="batch1", right="batch2", summed=True),
         "outer": op(einsum, ["i", "j"], "ij", From(lambda c: [c.input(), c.input("vec2")])),
         "einsum": _einsum,
         "bilinear": _bilinear,

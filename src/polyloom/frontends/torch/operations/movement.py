@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import ceil, prod
 from operator import add, eq, floordiv, ge, gt, le, lt, mod, mul, ne, sub
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +30,7 @@ from polyloom.frontends.graph.core import (
     iterators,
     mapped,
     masked,
+    matrix_turned,
     only,
     op,
     padded,
@@ -36,6 +39,7 @@ from polyloom.frontends.graph.core import (
     refuse_if,
     reindexed,
     reshaped,
+    rolled,
     scalar,
     selected,
     slice_bounds,
@@ -60,13 +64,10 @@ from polyloom.frontends.torch.call import Call, Lowering, operation, operations
 # -- shapes
 
 
-def _reshaped(name: str) -> Lowering:
-    def lowering(c: Call) -> Sequence[Value]:
-        x = c.input()
-        refuse_if(c.given("dtype"), "the bytes of elements as another type")
-        return only(reshaped(c.b, x, with_rest(c.numbers(name, ()), x.size)))
-
-    return lowering
+def _reshaped(c: Call, name: str = "size") -> Sequence[Value]:
+    x = c.input()
+    refuse_if(c.given("dtype"), "the bytes of elements as another type")
+    return only(reshaped(c.b, x, with_rest(c.numbers(name, ()), x.size)))
 
 
 def _flatten(c: Call) -> Sequence[Value]:
@@ -102,11 +103,6 @@ def _swapped(c: Call) -> Sequence[Value]:
     order = list(range(x.rank))
     order[first], order[second] = second, first
     return only(transposed(x, order))
-
-
-def _matrix_turned(c: Call) -> Sequence[Value]:
-    x = c.input()
-    return only(transposed(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2]))
 
 
 def _movedim(c: Call) -> Sequence[Value]:
@@ -270,11 +266,7 @@ def _rolled(c: Call) -> Sequence[Value]:
     if not dims:
         x, dims = reshaped(c.b, x, [x.size]), (0,)
     for shift, dim in zip(shifts, dims, strict=True):
-        at = axis(dim, x.rank)
-        size = x.shape[at]
-        if size and shift % size:
-            cut = size - shift % size
-            x = concatenated(c.b, split_parts(x, at, [cut, size - cut])[::-1], at)
+        x = rolled(c.b, x, axis(dim, x.rank), shift)
     return only(reshaped(c.b, x, shape))
 
 
@@ -303,9 +295,8 @@ def _check_not_cut(before: Sequence[int], after: Sequence[int]) -> None:
 
 
 def _padding_gradient(c: Call) -> Sequence[Value]:
-    before, after = _pads(c)
-    _check_not_cut(before, after)
-    return only(padding_gradient(c.b, c.input("grad_output"), before, after, _pad_mode(c)))
+    _check_not_cut(*_pads(c))
+    return only(padding_gradient(c.b, c.input("grad_output"), *_pads(c), _pad_mode(c)))
 
 
 def _pad_mode(c: Call) -> str:
@@ -317,14 +308,11 @@ def _pad_mode(c: Call) -> str:
     return "constant"
 
 
-def _triangle(*, upper: bool) -> Lowering:
-    def lowering(c: Call) -> Sequence[Value]:
-        x = c.input()
-        refuse_if(x.rank < 2, f"a matrix of rank {x.rank}")
-        inside = triangle(c.b, x.shape[-2], x.shape[-1], c.integer("diagonal", 0), upper=upper)
-        return only(masked(c.b, x, inside))
-
-    return lowering
+def _triangle(c: Call, *, upper: bool) -> Sequence[Value]:
+    x = c.input()
+    refuse_if(x.rank < 2, f"a matrix of rank {x.rank}")
+    inside = triangle(c.b, x.shape[-2], x.shape[-1], c.integer("diagonal", 0), upper=upper)
+    return only(masked(c.b, x, inside))
 
 
 def _windows(c: Call) -> Sequence[Value]:
@@ -345,7 +333,7 @@ def _halves_gated(c: Call) -> Sequence[Value]:
     x = c.input()
     at = c.axis("dim", x.rank, -1)
     left, right = split_parts(x, at, [x.shape[at] // 2, x.shape[at] - x.shape[at] // 2])
-    return only(mapped(c.b, lambda v, w: scalar.multiply(v, scalar.sigmoid(w)), left, right))
+    return only(mapped(c.b, lambda v, w: v * scalar.sigmoid(w), left, right))
 
 
 def _channels_shuffled(c: Call) -> Sequence[Value]:
@@ -403,17 +391,16 @@ def _unshuffled(c: Call) -> Sequence[Value]:
 
 def _slice_gradient(c: Call) -> Sequence[Value]:
     """The gradient at its places in zeros."""
-    return only(_among_zeros(c, c.input("grad_output"), c.integer("dim")))
-
-
-def _among_zeros(c: Call, dy: Value, dim: int) -> Value:
-    sizes = c.numbers("input_sizes")
-    at = axis(dim, len(sizes))
-    step = c.integer("step", 1)
+    dy, sizes, step = c.input("grad_output"), c.numbers("input_sizes"), c.integer("step", 1)
+    at = axis(c.integer("dim"), len(sizes))
     start, length = slice_bounds(sizes[at], c.integer("start", 0), c.integer("end", sizes[at]), step)
     refuse_if(step != 1 or length != dy.shape[at], f"a gradient of slices with the step {step}")
+    return only(_among_zeros(c, dy, at, start, sizes[at]))
+
+
+def _among_zeros(c: Call, dy: Value, at: int, start: int, size: int) -> Value:
     before = [start if k == at else 0 for k in range(dy.rank)]
-    after = [sizes[at] - start - length if k == at else 0 for k in range(dy.rank)]
+    after = [size - start - n if k == at else 0 for k, n in enumerate(dy.shape)]
     return padded(c.b, dy, before, after)
 
 
@@ -421,21 +408,15 @@ def _select_gradient(c: Call) -> Sequence[Value]:
     sizes = c.numbers("input_sizes")
     at = axis(c.integer("dim"), len(sizes))
     place = axis(c.integer("index"), sizes[at])
-    dy = unsqueezed(c.input("grad_output"), [at])
-    before = [place if k == at else 0 for k in range(dy.rank)]
-    after = [sizes[at] - place - 1 if k == at else 0 for k in range(dy.rank)]
-    return only(padded(c.b, dy, before, after))
+    return only(_among_zeros(c, unsqueezed(c.input("grad_output"), [at]), at, place, sizes[at]))
 
 
 # -- constants
 
 
-def _full(number: float | None) -> Lowering:
-    def lowering(c: Call) -> Sequence[Value]:
-        value = c.attribute("fill_value") if number is None else number
-        return only(filled(c.b, c.numbers("size", ()), value, c.type))
-
-    return lowering
+def _full(number: Any) -> Lowering:
+    """Return the operation that fills a shape with a number."""
+    return op(filled, From(lambda c: c.numbers("size", ())), number, TYPE)
 
 
 def _arange(c: Call) -> Sequence[Value]:
@@ -453,22 +434,12 @@ def _eye(c: Call) -> Sequence[Value]:
     return only(c.b.constant(np.eye(rows, columns, dtype=c.type.dtype)))
 
 
-def _size_of(c: Call) -> Sequence[Value]:
-    """A symbolic size: known here, for shapes are."""
-    x = c.input()
-    return only(c.b.constant(np.asarray(x.shape[c.axis("dim", x.rank)])))
-
-
-def _of_sizes(function: Callable[[int, int], int | bool]) -> Lowering:
-    """Return arithmetic or a comparison of symbolic sizes, which are known here."""
-
-    def lowering(c: Call) -> Sequence[Value]:
-        left, right = (c.attribute(name) for name in c.arguments)
-        if not isinstance(left, int) or not isinstance(right, int):
-            raise Refused("arithmetic of sizes that are no integers")
-        return only(c.b.constant(np.asarray(function(left, right))))
-
-    return lowering
+def _of_sizes(c: Call, function: Callable[[int, int], int | bool]) -> Sequence[Value]:
+    """Arithmetic or a comparison of symbolic sizes, which are known here."""
+    left, right = (c.attribute(name) for name in c.arguments)
+    if not isinstance(left, int) or not isinstance(right, int):
+        raise Refused("arithmetic of sizes that are no integers")
+    return only(c.b.constant(np.asarray(function(left, right))))
 
 
 _PAD_GRADIENTS = [f"{kind}_pad{n}d_backward" for kind in ("reflection", "replication") for n in (1, 2, 3)]
@@ -480,10 +451,8 @@ _turned = view(transposed, X, From(lambda c: list(range(c.input().rank))[::-1]))
 
 OPERATIONS = operations(
     {
-        "view": _reshaped("size"),
-        "_unsafe_view": _reshaped("size"),
-        "reshape": _reshaped("shape"),
-        "view_copy": _reshaped("size"),
+        **dict.fromkeys(("view", "_unsafe_view", "view_copy"), _reshaped),
+        "reshape": partial(_reshaped, name="shape"),
         "flatten": _flatten,
         "unflatten": _unflatten,
         "permute": _permuted,
@@ -493,8 +462,7 @@ OPERATIONS = operations(
         "swapdims": _swapped,
         "t": _turned,
         "numpy_T": _turned,
-        "mT": _matrix_turned,
-        "adjoint": _matrix_turned,
+        **dict.fromkeys(("mT", "adjoint"), view(matrix_turned, X)),
         "movedim": _movedim,
         "moveaxis": _movedim,
         "expand": _expanded,
@@ -524,8 +492,8 @@ OPERATIONS = operations(
         "constant_pad_nd": _padded,
         **dict.fromkeys(_PADS, _padded),
         **dict.fromkeys(_PAD_GRADIENTS, _padding_gradient),
-        "tril": _triangle(upper=False),
-        "triu": _triangle(upper=True),
+        "tril": partial(_triangle, upper=False),
+        "triu": partial(_triangle, upper=True),
         "unfold": _windows,
         "glu": _halves_gated,
         "channel_shuffle": _channels_shuffled,
@@ -537,7 +505,7 @@ OPERATIONS = operations(
         "copy": op(cast, From(lambda c: expanded(c.input("src"), c.input().shape)), TYPE),
         "slice_backward": _slice_gradient,
         "select_backward": _select_gradient,
-        "full": _full(None),
+        "full": _full(attribute("fill_value")),
         "zeros": _full(0),
         "ones": _full(1),
         **dict.fromkeys(
@@ -545,17 +513,14 @@ OPERATIONS = operations(
         ),  # any number
         "new_zeros": _full(0),
         "new_ones": _full(1),
-        "new_full": _full(None),
+        "new_full": _full(attribute("fill_value")),
         "scalar_tensor": op(filled, (), attribute("s"), TYPE),
         "arange": _arange,
         "eye": _eye,
-        "sym_size": _size_of,
+        # A symbolic size: known here, for shapes are.
+        "sym_size": lambda c: only(c.b.constant(np.asarray(c.input().shape[c.axis("dim", c.input().rank)]))),
     }
 ) | {
-    "_operator.add": operation(_of_sizes(add)),
-    "_operator.sub": operation(_of_sizes(sub)),
-    "_operator.mul": operation(_of_sizes(mul)),
-    "_operator.floordiv": operation(_of_sizes(floordiv)),
-    "_operator.mod": operation(_of_sizes(mod)),
-    **{f"_operator.{f.__name__}": operation(_of_sizes(f)) for f in (eq, ge, gt, le, lt, ne)},
+    f"_operator.{f.__name__}": operation(partial(_of_sizes, function=f))
+    for f in (add, sub, mul, floordiv, mod, eq, ge, gt, le, lt, ne)
 }

@@ -31,6 +31,7 @@ from polyloom.frontends.graph.core import (
     cast,
     mapped,
     matrix_product,
+    matrix_turned,
     only,
     op,
     optional,
@@ -38,7 +39,6 @@ from polyloom.frontends.graph.core import (
     scalar,
     squeezed,
     taken,
-    transposed,
     triangle,
     value,
 )
@@ -126,7 +126,7 @@ def _attention(c: Call) -> Sequence[Value]:
     if c.flag("enable_gqa") and q.rank > 2:
         k, v = (_repeated(c, t, q.shape[-3]) for t in (k, v))
     scale = c.number("scale", 1 / math.sqrt(q.shape[-1]))
-    scores = matrix_product(c.b, q, _matrix_turned(k), hint="scores")
+    scores = matrix_product(c.b, q, matrix_turned(k), hint="scores")
     scores = mapped(c.b, scalar.multiply, scores, scale, hint="scaled")
     mask = c.optional("attn_mask")
     if c.flag("is_causal"):
@@ -136,10 +136,6 @@ def _attention(c: Call) -> Sequence[Value]:
     weighted = softmax if mask is None else safe_softmax
     weights = weighted(c.b, scores, [scores.rank - 1])
     return only(matrix_product(c.b, weights, v))
-
-
-def _matrix_turned(x: Value) -> Value:
-    return transposed(x, [*range(x.rank - 2), x.rank - 1, x.rank - 2])
 
 
 def _repeated(c: Call, t: Value, heads: int) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from polyloom.frontends.graph.core import (
     taken,
     weights,
 )
-from polyloom.frontends.torch.call import Call, Lowering, operations
+from polyloom.frontends.torch.call import Call, operations
 
 
 def _operand(c: Call) -> Value:
@@ -49,35 +50,26 @@ def _sizes(c: Call, x: Value) -> list[tuple[int, float]]:
     return [(new, 1 / factor if factor else old / new) for new, factor, old in pairs]
 
 
-def _nearest(half: float) -> Lowering:
+def _nearest(c: Call, half: float) -> Sequence[Value]:
     """Element ``i`` of the result is ``floor((i + half) * scale)``, computed in float32 as PyTorch does."""
-
-    def lowering(c: Call) -> Sequence[Value]:
-        x = _operand(c)
-        for k, (new, scale) in enumerate(_sizes(c, x)):
-            check_places(new)
-            at = (np.arange(new, dtype=np.float32) + np.float32(half)) * np.float32(scale)
-            x = taken(c.b, x, 2 + k, [min(int(p), x.shape[2 + k] - 1) for p in np.floor(at)])
-        return only(x)
-
-    return lowering
+    x = _operand(c)
+    for k, (new, scale) in enumerate(_sizes(c, x)):
+        check_places(new)
+        at = (np.arange(new, dtype=np.float32) + np.float32(half)) * np.float32(scale)
+        x = taken(c.b, x, 2 + k, [min(int(p), x.shape[2 + k] - 1) for p in np.floor(at)])
+    return only(x)
 
 
-def _weighted(method: Method) -> Lowering:
-    """Return the operation that multiplies each axis with a constant matrix."""
-
-    def lowering(c: Call) -> Sequence[Value]:
-        x = _operand(c)
-        corners = c.flag("align_corners")
-        way = replace(method, coordinates="align_corners" if corners else "half_pixel")
-        sizes = _sizes(c, x)
-        for k, (new, scale) in enumerate(sizes):
-            old = x.shape[2 + k]
-            matrix = weights(Axis(old, new, new / old if corners else 1 / scale), way)
-            x = along(c.b, x, 2 + k, matrix, "" if k == len(sizes) - 1 else f"axis{k}")
-        return only(x)
-
-    return lowering
+def _weighted(c: Call, method: Method) -> Sequence[Value]:
+    """Multiply each axis with a constant matrix."""
+    x, corners = _operand(c), c.flag("align_corners")
+    way = replace(method, coordinates="align_corners" if corners else "half_pixel")
+    sizes = _sizes(c, x)
+    for k, (new, scale) in enumerate(sizes):
+        old = x.shape[2 + k]
+        matrix = weights(Axis(old, new, new / old if corners else 1 / scale), way)
+        x = along(c.b, x, 2 + k, matrix, "" if k == len(sizes) - 1 else f"axis{k}")
+    return only(x)
 
 
 _MODES, _PADDINGS = ("linear", "nearest", "cubic"), ("zeros", "border", "reflection")
@@ -104,15 +96,15 @@ _ANTIALIAS = Method(cubic=-0.5, antialias=True, exclude_outside=True)
 
 OPERATIONS = operations(
     {
-        **{f"upsample_nearest{n}d": _nearest(0) for n in (1, 2, 3)},
-        **{f"_upsample_nearest_exact{n}d": _nearest(0.5) for n in (1, 2, 3)},
+        **{f"upsample_nearest{n}d": partial(_nearest, half=0) for n in (1, 2, 3)},
+        **{f"_upsample_nearest_exact{n}d": partial(_nearest, half=0.5) for n in (1, 2, 3)},
         **dict.fromkeys(("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"), _grid_sampled),
         "affine_grid_generator": _affine_grid,
-        "upsample_linear1d": _weighted(_LINEAR),
-        "upsample_bilinear2d": _weighted(_LINEAR),
-        "upsample_trilinear3d": _weighted(_LINEAR),
-        "upsample_bicubic2d": _weighted(_CUBIC),
-        "_upsample_bilinear2d_aa": _weighted(replace(_ANTIALIAS, mode="linear")),
-        "_upsample_bicubic2d_aa": _weighted(replace(_ANTIALIAS, mode="cubic")),
+        "upsample_linear1d": partial(_weighted, method=_LINEAR),
+        "upsample_bilinear2d": partial(_weighted, method=_LINEAR),
+        "upsample_trilinear3d": partial(_weighted, method=_LINEAR),
+        "upsample_bicubic2d": partial(_weighted, method=_CUBIC),
+        "_upsample_bilinear2d_aa": partial(_weighted, method=replace(_ANTIALIAS, mode="linear")),
+        "_upsample_bicubic2d_aa": partial(_weighted, method=replace(_ANTIALIAS, mode="cubic")),
     }
 )
