@@ -96,12 +96,12 @@ def probability_loss(
     """Return the sum over classes of ``-log_p * target * weight`` for probabilities of classes."""
     share = smoothing / max(1, log_p.shape[axis])
 
-    def part(v: Expression, t: Expression, *w: Expression) -> Expression:
-        found = v * (t * (1 - smoothing) + share if smoothing else t)
+    def part(t: Expression, v: Expression, *w: Expression) -> Expression:
+        found = (t * (1 - smoothing) + share if smoothing else t) * v
         return -(found * w[0] if w else found)
 
     given = per_channel(weight, log_p.rank, axis)
-    operands = [log_p, target, *([] if given is None else [expanded(given, log_p.shape)])]
+    operands = [target, log_p, *([] if given is None else [expanded(given, log_p.shape)])]
     return reduced(b, Combine.ADD, operands, [axis], part, keep=False, hint="loss")
 
 

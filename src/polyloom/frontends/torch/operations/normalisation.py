@@ -58,11 +58,11 @@ def _last_axes(c: Call) -> range:
 
 def _saved(c: Call, found: tuple[Value, Value, Value], axes: Sequence[int] = ()) -> Sequence[Value]:
     """Return a result, and where they are asked for the mean and the inverse root of the variance."""
-    y, middle, spread = found
+    y = found[0]
     if c.results == 1:
         return only(y)
-    root = inverse_root(c.b, spread, c.number("eps", 1e-5), "rsqrt")
-    return y, squeezed(middle, axes), squeezed(root, axes)
+    middle, spread = (squeezed(v, axes) for v in found[1:])
+    return y, middle, inverse_root(c.b, spread, c.number("eps", 1e-5), "rsqrt")
 
 
 def _layer_norm(c: Call) -> Sequence[Value]:
