@@ -83,7 +83,7 @@ FLOORS = {
         ("text",),
         ("node_names", "order", "relations"),
         ("program",),
-        ("host", "rebuild"),
+        ("host", "integer_values", "rebuild"),
         ("expressions",),
         ("scalar_functions",),
         ("integers", "naming", "types"),

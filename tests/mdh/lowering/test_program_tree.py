@@ -27,11 +27,13 @@ from md_homs import Case, md_homs
 from polyloom.ir.evaluation.host_inputs import input_buffers
 from polyloom.ir.expressions import Constant
 from polyloom.ir.host import Copy, HostLoop, HostProgram, Role
+from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.types import ElementType
-from polyloom.mdh.lowering.program_tree import program_tree
+from polyloom.mdh.lowering.program_tree import asked, program_tree
 from polyloom.mdh.tree.evaluate import backwards, shuffled
 from polyloom.mdh.tree.nodes import Code, Compute, Store
 from polyloom.mdh.tree.text import code_lines, function_text
+from polyloom.mdh.tree.verify import verify
 from polyloom.polyhedra.loops.tree import Instance, Name, Number, Operation
 from random_tests import tried
 
@@ -149,3 +151,33 @@ def test_random_c_programs(text: random_c.CProgram, seed: int) -> None:
     parameters = {p.name: (2 + seed) % 6 + 1 for p in program.parameters}
     given = {b.name: data[b.name] for b in input_buffers(program)}
     assert_computes(program, parameters, given, order=backwards)
+
+
+def assert_verified(program: HostProgram) -> None:
+    """Nothing is wrong with a tree, and only what data choose is not known."""
+    found = verify(program_tree(program), asked(program))
+    assert found.wrong == ()
+    assert all("data chooses it" in text for text in found.unknown), found.unknown
+
+
+@pytest.mark.parametrize("path", C_FILES, ids=lambda p: p.stem)
+def test_c_programs_are_verified(path: Path) -> None:
+    for program in c_programs(path):
+        assert_verified(specialise(program, sizes(program, (5, 3, 4))))
+
+
+@pytest.mark.parametrize("name", loops.SIZES)
+def test_polybench_is_verified(name: str) -> None:
+    (program,) = c_programs(loops.source(name), "REAL double=REAL float")
+    assert_verified(specialise(program, sizes(program, (3, 5, 4))))
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_layers_are_verified(name: str) -> None:
+    assert_verified(layer(ZOO[name]))
+
+
+@tried(300)
+@given(md_homs(extras=True))
+def test_random_md_homs_are_verified(case: Case) -> None:
+    assert_verified(case.program)

@@ -9,15 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from polyloom.ir.expressions import (
-    Binary,
-    BinaryOp,
-    Compare,
-    CompareOp,
-    Constant,
     Expression,
-    Iterator,
-    ParameterValue,
-    Select,
 )
 from polyloom.ir.host import (
     Copy,
@@ -32,8 +24,8 @@ from polyloom.ir.host import (
     uses,
     walk_host,
 )
+from polyloom.ir.integer_values import integer_of
 from polyloom.ir.integers import names_in_tree
-from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.verification.programs import InvalidProgram
 from polyloom.polyhedra.loops.meaning import visit_the_same
 from polyloom.polyhedra.loops.tree import (
@@ -43,7 +35,6 @@ from polyloom.polyhedra.loops.tree import (
     Loop,
     Name,
     Number,
-    Operation,
     Tree,
     loops_over,
     replace_name,
@@ -184,52 +175,6 @@ def _element(view: View, iterators: Sequence[str], chosen: Chosen) -> Instance:
 def _integer(index: Index | Expression, iterators: Sequence[str]) -> IntExpression | None:
     """Return an index as an integer expression that isl understands; None where there is none."""
     if not isinstance(index, Index):
-        return _affine(index, iterators)
+        return integer_of(index, [Name(i) for i in iterators])
     terms = [(c, Name(name)) for c, name in zip(index.coefficients, iterators, strict=True) if c]
     return sum_of([*terms, (1, index.offset)])
-
-
-def _affine(value: Expression, iterators: Sequence[str]) -> IntExpression | None:
-    """Return what ``scop.rewrite.integer_expression`` made of an integer expression; else None."""
-    match value:
-        case Constant(value=int(number)):
-            return Number(number)
-        case Iterator(dimension=k):
-            return Name(iterators[k])
-        case ParameterValue(name=name):
-            return Name(name)
-        case Select(condition=c, then=a, otherwise=b):
-            return _operation("?", (c, a, b), iterators)
-        case Compare(op=op, left=a, right=b) if op is not CompareOp.NE:
-            return _operation(op.value, (a, b), iterators)
-        case Binary(op=op, left=a, right=b) if op in _LINEAR or _is_linear(op, a, b):
-            return _operation(op.name, (a, b), iterators)
-        case _:
-            return None
-
-
-_LINEAR = {
-    BinaryOp.ADD,
-    BinaryOp.SUBTRACT,
-    BinaryOp.MINIMUM,
-    BinaryOp.MAXIMUM,
-    BinaryOp.AND,
-    BinaryOp.OR,
-}
-
-
-def _is_linear(op: BinaryFunction, a: Expression, b: Expression) -> bool:
-    match op:
-        case BinaryOp.MULTIPLY:
-            return isinstance(a, Constant) or isinstance(b, Constant)
-        case BinaryOp.DIVIDE | BinaryOp.REMAINDER:
-            return isinstance(b, Constant) and b.value > 0
-        case _:
-            return False
-
-
-def _operation(
-    operator: str, operands: Sequence[Expression], iterators: Sequence[str]
-) -> IntExpression | None:
-    values = [value for o in operands if (value := _affine(o, iterators)) is not None]
-    return Operation(operator, tuple(values)) if len(values) == len(operands) else None

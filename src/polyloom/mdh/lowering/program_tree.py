@@ -18,7 +18,7 @@ Not in the papers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from math import prod
@@ -62,6 +62,7 @@ from polyloom.mdh.tree.nodes import (
     counted,
 )
 from polyloom.mdh.tree.rewrite import rewritten
+from polyloom.mdh.tree.verify import Asked
 from polyloom.polyhedra.loops.tree import (
     Branch,
     Instance,
@@ -71,6 +72,7 @@ from polyloom.polyhedra.loops.tree import (
     Number,
     Tree,
     iterators_in,
+    loops_over,
     sum_of,
 )
 
@@ -138,7 +140,7 @@ class _Lowering:
         self.program = program
         self.lower_hom = lower_hom
         self.arrays = Names({*program.by_name, *_integers(program)})
-        self.statements = Names(set())
+        self.statements = Statements()
         self.places = count()
 
     def code(self, nodes: tuple[HostNode, ...], host: Host = ()) -> Code:
@@ -154,7 +156,7 @@ class _Lowering:
             case MdHom():
                 return self._md_hom(node, host)
             case Nest():
-                return _NestCode(self, node, next(self.places), host).code()
+                return self._nest(node, host, self.statements.at(node))
             case Copy(source=source, target=target):
                 return self._copy(source, target)
 
@@ -166,23 +168,40 @@ class _Lowering:
         return _in_parallel(names, buffer.shape, (store,))
 
     def _md_hom(self, hom: MdHom, host: Host) -> Code:
-        code, place = self.lower_hom(hom), next(self.places)
+        code, names = self.lower_hom(hom), self.statements.at(hom)
         if code is None:
-            return _NestCode(self, plain_nest(hom), place, host, term_names(hom)).code()
-        return rewritten(code, lambda statement: (self._placed(statement, place, host),))
+            return self._nest(plain_nest(hom), host, names)
+        return rewritten(code, lambda statement: (_placed(statement, host, names),))
 
-    def _placed(self, statement: Statement, place: int, host: Host) -> Statement:
-        if not isinstance(statement, Store) or statement.instance is None:
-            return statement
-        done = statement.instance
-        return replace(statement, instance=self.instance(place, done.statement, done.arguments, host))
+    def _nest(self, node: Nest, host: Host, names: Mapping[str, str]) -> Code:
+        return _NestCode(self.arrays, node, next(self.places), host, names).code()
 
-    def instance(
-        self, place: int, statement: str, arguments: tuple[IntExpression, ...], host: Host
-    ) -> Instance:
-        """Return an instance of the whole program: host iterators in front, no two places by one name."""
-        name = self.statements.of((place, statement), statement)
-        return Instance(name, (*map(Name, host), *arguments))
+
+class Statements:
+    """Names for the statements of a whole program: no two nodes share one. Nodes are asked for in order."""
+
+    def __init__(self) -> None:
+        self.names = Names(set())
+        self.places = count()
+
+    def at(self, node: MdHom | Nest) -> Mapping[str, str]:
+        """Return for each statement of a node, or term of an md_hom, its name in the program."""
+        own = term_names(node) if isinstance(node, MdHom) else [a.name for a in node.assignments]
+        place = next(self.places)
+        return {name: self.names.of((place, name), name) for name in own}
+
+
+def _instance(done: Instance | None, host: Host, names: Mapping[str, str]) -> Instance | None:
+    """Return an instance of the whole program: host iterators in front; None for another step."""
+    if done is None or done.statement not in names:
+        return None
+    return Instance(names[done.statement], (*map(Name, host), *done.arguments))
+
+
+def _placed(statement: Statement, host: Host, names: Mapping[str, str]) -> Statement:
+    if not isinstance(statement, Store):
+        return statement
+    return replace(statement, instance=_instance(statement.instance, host, names))
 
 
 def _in_parallel(iterators: Sequence[str], extents: Sequence[IntExpression], code: Code) -> Code:
@@ -193,13 +212,13 @@ def _in_parallel(iterators: Sequence[str], extents: Sequence[IntExpression], cod
 
 @dataclass(frozen=True, eq=False)
 class _NestCode:
-    """A nest at one place of a program; ``terms``: the assignments that are instances, None for all."""
+    """A nest at one place of a program; ``names``: of those of its assignments that are instances."""
 
-    lowering: _Lowering
+    arrays: Names
     node: Nest
     place: int
     host: Host
-    terms: tuple[str, ...] | None = None
+    names: Mapping[str, str]
 
     def code(self) -> Code:
         """Return parallel loops over the extents, with private arrays and the body inside."""
@@ -213,7 +232,7 @@ class _NestCode:
         """Return what a buffer of the program, or of the nest, is called."""
         if all(b.name != name for b in self.node.private):
             return name
-        return self.lowering.arrays.of((self.place, name), name.replace("'", ""))
+        return self.arrays.of((self.place, name), name.replace("'", ""))
 
     def _tree(self, tree: Tree) -> Code:
         return tuple(map(self._statement, tree))
@@ -231,12 +250,6 @@ class _NestCode:
     def _assignment(self, name: str) -> Assignment:
         return next(a for a in self.node.assignments if a.name == name)
 
-    def instance(self, name: str, arguments: tuple[IntExpression, ...]) -> Instance | None:
-        """Return which instance of the program an assignment carries out; None for another step."""
-        if self.terms is not None and name not in self.terms:
-            return None
-        return self.lowering.instance(self.place, name, arguments, self.host)
-
 
 @dataclass(frozen=True, eq=False)
 class _At:
@@ -248,7 +261,8 @@ class _At:
 
     def code(self) -> Statement:
         name, target, condition = self.assignment.name, self.assignment.target, self.assignment.condition
-        value, done = self.compute(self.assignment.value), self.nest.instance(name, self.arguments)
+        value = self.compute(self.assignment.value)
+        done = _instance(Instance(name, self.arguments), self.nest.host, self.nest.names)
         store = Store(self.nest.array(target.buffer), self.subscripts(target), value, done)
         return store if condition is None else If(self.compute(condition), (store,))
 
@@ -296,3 +310,58 @@ def _space(buffer: Buffer) -> Space:
     sizes = [extent.value for extent in buffer.shape if isinstance(extent, Number)]
     fits = len(sizes) == len(buffer.shape) and prod(sizes) * buffer.type.size <= STACK_BYTES
     return Space.PRIVATE if fits else Space.GROUP
+
+
+def asked(program: HostProgram) -> Asked:
+    """Return the instances that the tree of a program must carry out, by the names that it has for them."""
+    return Asked(
+        least=_AskedOf(least=True).nodes(program.body), most=_AskedOf(least=False).nodes(program.body)
+    )
+
+
+class _AskedOf:
+    """Loops over the instances of a program; of ``least``, those whose results are stored."""
+
+    def __init__(self, *, least: bool) -> None:
+        self.least = least
+        self.statements = Statements()
+
+    def nodes(self, nodes: tuple[HostNode, ...], host: Host = ()) -> Tree:
+        return tuple(part for node in nodes for part in self._node(node, host))
+
+    def _node(self, node: HostNode, host: Host) -> Tree:
+        match node:
+            case HostLoop(iterator=iterator, start=start, condition=condition, step=step, body=body):
+                inner = self.nodes(body, (*host, iterator))
+                return (Loop(iterator=iterator, start=start, condition=condition, step=step, body=inner),)
+            case HostBranch(condition=condition, body=body, otherwise=otherwise):
+                return (Branch(condition, self.nodes(body, host), self.nodes(otherwise, host)),)
+            case MdHom():
+                return self._md_hom(node, host)
+            case Nest():
+                names = self.statements.at(node)
+                return loops_over(node.iterators, node.extents, _in_program(node.body, host, names))
+            case Copy():
+                return ()
+
+    def _md_hom(self, hom: MdHom, host: Host) -> Tree:
+        points = tuple(map(Name, (*host, *hom.iterators)))
+        tree: Tree = tuple(Instance(name, points) for name in self.statements.at(hom).values())
+        for condition in (hom.guard, hom.written if self.least else None):
+            tree = tree if condition is None else (Branch(condition, tree, ()),)
+        return loops_over(hom.iterators, hom.extents, tree)
+
+
+def _in_program(tree: Tree, host: Host, names: Mapping[str, str]) -> Tree:
+    """Return loops with their instances as those of the program."""
+    found: list[Loop | Branch | Instance] = []
+    for node in tree:
+        match node:
+            case Loop(body=body):
+                found.append(replace(node, body=_in_program(body, host, names)))
+            case Branch(condition=condition, body=body, otherwise=otherwise):
+                sides = _in_program(body, host, names), _in_program(otherwise, host, names)
+                found.append(Branch(condition, *sides))
+            case Instance():
+                found += [done for done in [_instance(node, host, names)] if done is not None]
+    return tuple(found)

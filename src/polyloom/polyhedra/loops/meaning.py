@@ -20,7 +20,7 @@ def visited(tree: Tree, context: isl.Set, renamed: Mapping[str, str]) -> isl.Uni
 
     ``renamed``: parameter names to the names that stand for them in the tree.
     """
-    return _visited(tree, Scope.outside(context, renamed))
+    return instances_visited(tree, Scope.outside(context, renamed))
 
 
 OPERATIONS = 2_000_000
@@ -35,7 +35,7 @@ def visit_the_same(a: Tree, b: Tree, parameters: Iterable[str]) -> str | None:
     scope = Scope.of_names(sorted(parameters))
     try:
         with at_most(OPERATIONS):
-            return only_in_one(_visited(a, scope), _visited(b, scope))
+            return only_in_one(instances_visited(a, scope), instances_visited(b, scope))
     except (isl.Error, TooHardError, KeyError):
         return None
 
@@ -49,15 +49,16 @@ def only_in_one(a: isl.UnionSet, b: isl.UnionSet) -> str | None:
     return f"{which}: {lost.sample_point()}"
 
 
-def _visited(tree: Tree, scope: Scope) -> isl.UnionSet:
+def instances_visited(tree: Tree, scope: Scope) -> isl.UnionSet:
+    """Return the instances that loops visit inside a scope."""
     result = isl.UnionSet.empty(scope.points.get_space().params())
     for node in tree:
         match node:
             case Loop(iterator=iterator, start=start, condition=condition, step=step, body=body):
-                result = result.union(_visited(body, scope.inside(iterator, start, condition, step)))
+                result = result.union(instances_visited(body, scope.inside(iterator, start, condition, step)))
             case Branch(condition=condition, body=body, otherwise=otherwise):
-                result = result.union(_visited(body, scope.where(condition)))
-                result = result.union(_visited(otherwise, scope.where(condition, holds=False)))
+                result = result.union(instances_visited(body, scope.where(condition)))
+                result = result.union(instances_visited(otherwise, scope.where(condition, holds=False)))
             case Instance(statement=statement, arguments=arguments):
                 instances = scope.tuples(statement, arguments).range()
                 result = result.union(isl.UnionSet.from_set(instances))
