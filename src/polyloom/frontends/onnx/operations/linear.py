@@ -27,6 +27,7 @@ from polyloom.frontends.graph.core import (
     refuse_if,
     same_padding,
     scalar,
+    squeezed,
     transposed,
     transposed_convolution,
     unsqueezed,
@@ -116,13 +117,11 @@ def _gemm(c: Context) -> Sequence[Value]:
     if alpha == 1.0 and more is None:
         return only(found)
 
-    def function(p: Expression, *rest: Expression) -> Expression:
-        total = p if alpha == 1.0 else scalar.multiply(p, alpha)
-        for q in rest:
-            total = scalar.add(total, q if beta == 1.0 else scalar.multiply(q, beta))
-        return total
+    def function(p: Expression, q: Expression | None) -> Expression:
+        total = p if alpha == 1.0 else p * alpha
+        return total if q is None else total + (q if beta == 1.0 else q * beta)
 
-    return only(mapped(b, function, found, *([] if more is None else [expanded(more, found.shape)])))
+    return only(mapped(b, function, found, more and expanded(more, found.shape)))
 
 
 def _einsum(c: Context) -> Sequence[Value]:
@@ -138,16 +137,10 @@ def less_zero(c: Context, value: Value, zero: Value | None, axis: int | None) ->
         return wide
     point = cast(b, zero, ElementType.INT32, "zero")
     if point.size == 1:
-        point = expanded(_scalar(point), value.shape)
+        point = expanded(squeezed(point, range(point.rank)), value.shape)
     elif point.rank == 1 and axis is not None:
         point = unsqueezed(point, [k for k in range(value.rank) if k != axis % value.rank])
     return mapped(b, scalar.subtract, wide, point, hint="centred")
-
-
-def _scalar(value: Value) -> Value:
-    from polyloom.frontends.graph.values import squeezed
-
-    return squeezed(value, list(range(value.rank)))
 
 
 def _matmul_integer(c: Context) -> Sequence[Value]:

@@ -35,6 +35,7 @@ from polyloom.frontends.graph.core import (
     integers,
     iota,
     mapped,
+    masked,
     one,
     one_hot,
     only,
@@ -51,6 +52,7 @@ from polyloom.frontends.graph.core import (
     selected,
     slice_bounds,
     sliced,
+    split,
     split_parts,
     squeezed,
     steps,
@@ -98,10 +100,6 @@ def _shape(c: Context) -> Sequence[Value]:
     rank = c.input().rank
     start, end = c.integer("start", 0), c.integer("end", rank)
     return only(c.b.constant(np.asarray(c.input().shape[slice(start, end)], np.int64)))
-
-
-def _size(c: Context) -> Sequence[Value]:
-    return only(c.b.constant(np.asarray(c.input().size, np.int64)))
 
 
 def _reshape(c: Context) -> Sequence[Value]:
@@ -289,9 +287,9 @@ def _depth_to_space(c: Context) -> Sequence[Value]:
     refuse_if(n < 1 or channels % (n * n), f"{channels} channels in blocks of {n}")
     rest = channels // (n * n)
     if c.text("mode", "DCR") == "CRD":
-        wide = transposed(_split_axis(x, 1, (rest, n, n)), (0, 1, 4, 2, 5, 3))
+        wide = transposed(split(x, 1, (rest, n, n)), (0, 1, 4, 2, 5, 3))
     else:
-        wide = transposed(_split_axis(x, 1, (n, n, rest)), (0, 3, 4, 1, 5, 2))
+        wide = transposed(split(x, 1, (n, n, rest)), (0, 3, 4, 1, 5, 2))
     return only(reshaped(c.b, wide, (batch, rest, height * n, width * n)))
 
 
@@ -299,7 +297,7 @@ def _space_to_depth(c: Context) -> Sequence[Value]:
     x, n = c.input(), c.integer("blocksize")
     batch, channels, height, width = _image(x)
     refuse_if(n < 1 or height % n or width % n, f"{height} x {width} in blocks of {n}")
-    parts = _split_axis(_split_axis(x, 3, (width // n, n)), 2, (height // n, n))
+    parts = split(split(x, 3, (width // n, n)), 2, (height // n, n))
     order = (0, 1, 3, 5, 2, 4) if c.text("mode", "DCR") == "CRD" else (0, 3, 5, 1, 2, 4)
     shape = (batch, channels * n * n, height // n, width // n)
     return only(reshaped(c.b, transposed(parts, order), shape))
@@ -308,12 +306,6 @@ def _space_to_depth(c: Context) -> Sequence[Value]:
 def _image(x: Value) -> tuple[int, int, int, int]:
     refuse_if(x.rank != 4, f"data of rank {x.rank}, not 4")
     return x.shape[0], x.shape[1], x.shape[2], x.shape[3]
-
-
-def _split_axis(x: Value, at: int, sizes: Sequence[int]) -> Value:
-    from polyloom.frontends.graph.values import split
-
-    return split(x, at, sizes)
 
 
 def _col2im(c: Context) -> Sequence[Value]:
@@ -330,10 +322,7 @@ def _trilu(c: Context) -> Sequence[Value]:
     k = c.whole(1, "its diagonal", 0)
     upper = bool(c.integer("upper", 1))
     refuse_if(x.rank < 2, f"data of rank {x.rank}")
-    mask = triangle(b, x.shape[-2], x.shape[-1], k, upper=upper)
-    return only(
-        mapped(b, lambda m, v: scalar.select(m, v, scalar.number(0, v.type)), expanded(mask, x.shape), x)
-    )
+    return only(masked(b, x, triangle(b, x.shape[-2], x.shape[-1], k, upper=upper)))
 
 
 def _eye_like(c: Context) -> Sequence[Value]:
@@ -397,7 +386,7 @@ OPERATIONS: Table = {
     "Constant": _constant,
     "ConstantOfShape": _constant_of_shape,
     "Shape": _shape,
-    "Size": _size,
+    "Size": lambda c: only(c.b.constant(np.asarray(c.input().size, np.int64))),
     "Range": op(steps, *(one(k, "its range") for k in range(3))),
     "Reshape": _reshape,
     "Flatten": _flatten,

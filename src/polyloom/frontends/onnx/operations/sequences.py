@@ -22,14 +22,6 @@ from polyloom.frontends.graph.core import (
 )
 
 
-def _made(c: Context) -> Sequence[Anything]:
-    return [ValueList(tuple(c.inputs))]
-
-
-def _empty(c: Context) -> Sequence[Anything]:
-    return [ValueList(())]
-
-
 def _elements(c: Context) -> list[Value]:
     return c.listed().written()
 
@@ -97,8 +89,8 @@ def _equal_sizes(size: int, each: int) -> list[int]:
 
 
 OPERATIONS: Table = {
-    "SequenceConstruct": _made,
-    "SequenceEmpty": _empty,
+    "SequenceConstruct": lambda c: [ValueList(tuple(c.inputs))],
+    "SequenceEmpty": lambda c: [ValueList(())],
     "SequenceAt": _element,
     "SequenceInsert": _with_element,
     "SequenceErase": _without_element,

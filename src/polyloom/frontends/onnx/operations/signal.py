@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -128,15 +129,12 @@ def _framed(b: Builder, x: Value, frames: int, step: int, length: int, window: V
     return b.statement(shape, terms, shape, (n, f, k), function, hint="frames")
 
 
-def _window(make: Callable[[NDArray, int], NDArray]) -> Callable[[Context], Sequence[Value]]:
-    def operation(c: Context) -> Sequence[Value]:
-        size = c.whole(0, "its size")
-        check_constant([size], 8)
-        kind = type_of(c.integer("output_datatype", 1))
-        period = size if c.integer("periodic", 1) else max(1, size - 1)
-        return only(c.b.constant(make(np.arange(size) * (2 * np.pi / period), size).astype(kind.dtype)))
-
-    return operation
+def _window(c: Context, make: Callable[[NDArray, int], NDArray]) -> Sequence[Value]:
+    size = c.whole(0, "its size")
+    check_constant([size], 8)
+    kind = type_of(c.integer("output_datatype", 1))
+    period = size if c.integer("periodic", 1) else max(1, size - 1)
+    return only(c.b.constant(make(np.arange(size) * (2 * np.pi / period), size).astype(kind.dtype)))
 
 
 def _mel(c: Context) -> Sequence[Value]:
@@ -162,8 +160,8 @@ def _mel(c: Context) -> Sequence[Value]:
 OPERATIONS: Table = {
     "DFT": _dft,
     "STFT": _stft,
-    "HannWindow": _window(lambda a, n: 0.5 - 0.5 * np.cos(a)),
-    "HammingWindow": _window(lambda a, n: 25 / 46 - 21 / 46 * np.cos(a)),
-    "BlackmanWindow": _window(lambda a, n: 0.42 - 0.5 * np.cos(a) + 0.08 * np.cos(2 * a)),
+    "HannWindow": partial(_window, make=lambda a, n: 0.5 - 0.5 * np.cos(a)),
+    "HammingWindow": partial(_window, make=lambda a, n: 25 / 46 - 21 / 46 * np.cos(a)),
+    "BlackmanWindow": partial(_window, make=lambda a, n: 0.42 - 0.5 * np.cos(a) + 0.08 * np.cos(2 * a)),
     "MelWeightMatrix": _mel,
 }

@@ -108,14 +108,6 @@ def _absent(c: Context) -> Sequence[Anything]:
     return [filled(c.b, shape, 0, element_type_of(c, "dtype"))]
 
 
-def _optional(c: Context) -> Sequence[Anything]:
-    return [ValueList(tuple(c.inputs))]
-
-
-def _nothing(c: Context) -> Sequence[Anything]:
-    return [ValueList(())]
-
-
 def _contents(c: Context) -> Sequence[Anything]:
     found = c.listed().written()
     refuse_if(not found, "an optional that holds nothing")
@@ -130,7 +122,7 @@ OPERATIONS: Table = {
     "While": _while,
     "StatelessWhile": _while,
     "FakeParam": _absent,
-    "OptionalFromValue": _optional,
-    "OptionalNone": _nothing,
+    "OptionalFromValue": lambda c: [ValueList(tuple(c.inputs))],
+    "OptionalNone": lambda c: [ValueList(())],
     "OptionalGetValue": _contents,
 }

@@ -6,6 +6,7 @@ Source: tensorflow/core/kernels/image/scale_and_translate_op.cc, crop_and_resize
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import ceil, floor
 
 import numpy as np
@@ -84,25 +85,21 @@ def _weights(c: Context, old: int, new: int, scale: float, shift: float) -> Floa
     return found
 
 
-def _scaled(*, gradient: bool) -> Callable[[Context], Sequence[Value]]:
+def _scaled(c: Context, *, gradient: bool) -> Sequence[Value]:
     """ScaleAndTranslate(x, size, scale, shift), ScaleAndTranslateGrad(dy, x, scale, shift)."""
-
-    def operation(c: Context) -> Sequence[Value]:
-        x = cast(c.b, c.input(), ElementType.FLOAT32, "wide")
-        refuse_if(x.rank != 4, f"an image of rank {x.rank}")
-        sizes = c.input(1).shape[1:3] if gradient else c.integers(1, "its size")
-        scales, shifts = (c.known(k, "its scale").reshape(-1).tolist() for k in (2, 3))
-        refuse_if(
-            not len(sizes) == len(scales) == len(shifts) == 2,
-            f"{len(sizes)} sizes, {len(scales)} scales and {len(shifts)} shifts of an image",
-        )
-        for k in range(2):
-            old, new = (sizes[k], x.shape[1 + k]) if gradient else (x.shape[1 + k], sizes[k])
-            matrix = _weights(c, old, new, scales[k], shifts[k])
-            x = along(c.b, x, 1 + k, matrix.T if gradient else matrix)
-        return only(x)
-
-    return operation
+    x = cast(c.b, c.input(), ElementType.FLOAT32, "wide")
+    refuse_if(x.rank != 4, f"an image of rank {x.rank}")
+    sizes = c.input(1).shape[1:3] if gradient else c.integers(1, "its size")
+    scales, shifts = (c.known(k, "its scale").reshape(-1).tolist() for k in (2, 3))
+    refuse_if(
+        not len(sizes) == len(scales) == len(shifts) == 2,
+        f"{len(sizes)} sizes, {len(scales)} scales and {len(shifts)} shifts of an image",
+    )
+    for k in range(2):
+        old, new = (sizes[k], x.shape[1 + k]) if gradient else (x.shape[1 + k], sizes[k])
+        matrix = _weights(c, old, new, scales[k], shifts[k])
+        x = along(c.b, x, 1 + k, matrix.T if gradient else matrix)
+    return only(x)
 
 
 def _crop(c: Context) -> Sequence[Value]:
@@ -155,8 +152,8 @@ def _contrast(c: Context) -> Sequence[Value]:
 
 
 OPERATIONS: Table = {
-    "ScaleAndTranslate": _scaled(gradient=False),
-    "ScaleAndTranslateGrad": _scaled(gradient=True),
+    "ScaleAndTranslate": partial(_scaled, gradient=False),
+    "ScaleAndTranslateGrad": partial(_scaled, gradient=True),
     "CropAndResize": _crop,
     "CropAndResizeGradImage": _crop_gradient,
     "AdjustContrastv2": _contrast,

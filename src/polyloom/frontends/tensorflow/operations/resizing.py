@@ -15,7 +15,6 @@ import numpy.typing as npt
 from polyloom.frontends.graph.core import (
     Context,
     ElementType,
-    Operation,
     Table,
     Value,
     along,
@@ -118,19 +117,15 @@ def _image(c: Context) -> Value:
     return x
 
 
-def _resized(weights: Weights) -> Operation:
-    """Return the operation that resizes an image to input 1; its result is float32."""
-
-    def operation(c: Context) -> Sequence[Value]:
-        x = _image(c)
-        wide = cast(c.b, x, ElementType.FLOAT32, "wide")
-        for k, size in enumerate(_sizes(c), start=1):
-            check_constant([size, x.shape[k]], 8)
-            if not _is_identity(matrix := weights(c, x.shape[k], size)):
-                wide = along(c.b, wide, k, matrix)
-        return only(wide)
-
-    return operation
+def _resized(c: Context, weights: Weights) -> Sequence[Value]:
+    """Resize an image to input 1; the result is float32."""
+    x = _image(c)
+    wide = cast(c.b, x, ElementType.FLOAT32, "wide")
+    for k, size in enumerate(_sizes(c), start=1):
+        check_constant([size, x.shape[k]], 8)
+        if not _is_identity(matrix := weights(c, x.shape[k], size)):
+            wide = along(c.b, wide, k, matrix)
+    return only(wide)
 
 
 def _is_identity(matrix: NDArray) -> bool:
@@ -145,30 +140,22 @@ def _resized_nearest(c: Context) -> Sequence[Value]:
     return only(x)
 
 
-def _gradient(weights: Weights, shape: Callable[[Context], Sequence[int]]) -> Operation:
-    """Return the gradient: the product with the matrices turned round."""
-
-    def operation(c: Context) -> Sequence[Value]:
-        dy = _image(c)
-        for k, size in enumerate(shape(c), start=1):
-            check_constant([size, dy.shape[k]], 8)
-            if not _is_identity(matrix := weights(c, size, dy.shape[k])):
-                dy = along(c.b, dy, k, matrix.T)
-        return only(dy)
-
-    return operation
-
-
-def _shape_of_image(c: Context) -> Sequence[int]:
-    return c.input(1).shape[1:3]
+def _gradient(c: Context, weights: Weights, shape: Callable[[Context], Sequence[int]]) -> Sequence[Value]:
+    """The gradient: the product with the matrices turned round."""
+    dy = _image(c)
+    for k, size in enumerate(shape(c), start=1):
+        check_constant([size, dy.shape[k]], 8)
+        if not _is_identity(matrix := weights(c, size, dy.shape[k])):
+            dy = along(c.b, dy, k, matrix.T)
+    return only(dy)
 
 
 OPERATIONS: Table = {
-    "ResizeBilinear": _resized(_linear),
-    "ResizeBilinearGrad": _gradient(_linear, _shape_of_image),
-    "ResizeBicubic": _resized(_cubic),
-    "ResizeBicubicGrad": _gradient(_cubic, _shape_of_image),
-    "ResizeArea": _resized(_area),
+    "ResizeBilinear": partial(_resized, weights=_linear),
+    "ResizeBilinearGrad": partial(_gradient, weights=_linear, shape=lambda c: c.input(1).shape[1:3]),
+    "ResizeBicubic": partial(_resized, weights=_cubic),
+    "ResizeBicubicGrad": partial(_gradient, weights=_cubic, shape=lambda c: c.input(1).shape[1:3]),
+    "ResizeArea": partial(_resized, weights=_area),
     "ResizeNearestNeighbor": _resized_nearest,
-    "ResizeNearestNeighborGrad": _gradient(_nearest, partial(_sizes, position=1)),
+    "ResizeNearestNeighborGrad": partial(_gradient, weights=_nearest, shape=_sizes),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -42,7 +43,7 @@ from polyloom.frontends.graph.core import (
     wrapped,
 )
 from polyloom.frontends.torch.arguments import REDUCTION
-from polyloom.frontends.torch.call import Call, Lowering, operations
+from polyloom.frontends.torch.call import Call, operations
 
 
 def _at(c: Call, x: Value, at: int, positions: Value) -> Value:
@@ -245,17 +246,13 @@ def _scatter_reduce(c: Call) -> Sequence[Value]:
     return only(elements_updated(c.b, x, at, index, _part(c, index), _NAMED[name]))
 
 
-def _index_updated(combine: Combine | None) -> Lowering:
+def _index_updated(c: Call, combine: Combine | None) -> Sequence[Value]:
     """index_copy, index_add: slices along an axis at positions."""
-
-    def operation(c: Call) -> Sequence[Value]:
-        x, index, source = c.input(), c.input("index"), c.input("source")
-        at, factor = c.axis("dim", x.rank), c.attribute("alpha", 1)
-        if factor != 1:
-            source = mapped(c.b, lambda v: scalar.multiply(v, factor), source, hint="scaled")
-        return only(_rows_along(c, x, at, wrapped(c.b, index, x.shape[at]), source, combine))
-
-    return operation
+    x, index, source = c.input(), c.input("index"), c.input("source")
+    at, factor = c.axis("dim", x.rank), c.attribute("alpha", 1)
+    if factor != 1:
+        source = mapped(c.b, scalar.multiply, source, factor, hint="scaled")
+    return only(_rows_along(c, x, at, wrapped(c.b, index, x.shape[at]), source, combine))
 
 
 def _rows_along(c: Call, x: Value, at: int, positions: Value, rows: Value, combine: Combine | None) -> Value:
@@ -318,9 +315,9 @@ OPERATIONS = operations(
             Combine.ADD,
         ),
         "scatter_reduce": _scatter_reduce,
-        "index_copy": _index_updated(None),
+        "index_copy": partial(_index_updated, combine=None),
         "slice_scatter": _slice_scatter,
-        "index_add": _index_updated(Combine.ADD),
+        "index_add": partial(_index_updated, combine=Combine.ADD),
         "cross_entropy_loss": _cross_entropy,
         **dict.fromkeys(
             ("nll_loss", "nll_loss_nd", "nll_loss_forward", "nll_loss2d_forward"),
