@@ -90,7 +90,7 @@ def random_inputs(
     ``density``: the fraction of nonzero elements, of all inputs or by name (default 1). Inputs under a
     root or logarithm are positive. The same seed gives the same arrays.
     """
-    largest = 2 if _largest_result(program) < EXACT else 1
+    largest = 2 if _largest_result(program, 2) < EXACT else 1
     positive = _positive(program)
     arrays = {}
     for number, name in enumerate(program.inputs):
@@ -134,9 +134,9 @@ def _positive(program: Program) -> set[str]:
     return found
 
 
-def _largest_result(program: Program) -> float:
-    """Return a bound on every result if no input is larger than 2."""
-    sizes: dict[str, float] = dict.fromkeys(program.inputs, 2.0)
+def _largest_result(program: Program, largest: int) -> float:
+    """Return a bound on every result if no input is larger than ``largest``."""
+    sizes: dict[str, float] = dict.fromkeys(program.inputs, float(largest))
     for statement in program.statements:
         sizes[statement.write.buffer] = _result(statement, sizes)
     return max(sizes.values(), default=0.0)
