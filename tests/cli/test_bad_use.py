@@ -285,10 +285,12 @@ def test_files_may_be_called_anything(
     capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: bytes
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    source = os.fsdecode(name) + ".lair"
+    source, placed = (f"{os.fsdecode(name)}.{ending}" for ending in ("lair", "map"))
     Path(source).write_text(Path(CONV[0]).read_text())
+    Path(placed).write_text(Path(MAPPED[-1]).read_text())
     assert run(["compile", "--target", "opencl", "-o", f"out{source}", "--", source]) == 0
-    assert run(["simulate", "--report", f"r{source}.html", "--trace", f"t{source}.json", "--", source]) == 0
+    written = ["--report", f"r{source}.html", "--trace", f"t{source}.json"]
+    assert run(["simulate", *written, "--map", placed, "--", source]) == 0
     Path(source).write_text(Path(CONV[0]).read_text().replace("+=", "+= &"))
     capsys.readouterr()
     assert "error[lair-syntax]" in failure(capsys, ["show", "--", source], 1)

@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import CONV
+from command_line import CONV, MAPPED
 
 COMMAND = [sys.executable, "-P", "-m", "polyloom"]
 VERBS = [
     ["show", *CONV],
-    ["explain", *CONV],
-    ["explain", *CONV, "--json"],
+    ["explain", *MAPPED],
+    ["explain", *MAPPED, "--json"],
     pytest.param(["devices"], marks=[pytest.mark.slow, pytest.mark.ci]),
     pytest.param(["trace", *CONV], marks=[pytest.mark.slow, pytest.mark.ci]),
 ]

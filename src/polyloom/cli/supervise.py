@@ -61,6 +61,7 @@ def _as_child(work: Callable[[], int], writing: int, parent: int, signals: set[s
         status = work()
         _hear_no_more()
     except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
         status = INTERRUPTED
     return status
 
