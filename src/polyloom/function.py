@@ -28,7 +28,7 @@ from polyloom.ir.integers import integer
 from polyloom.ir.program import Program
 from polyloom.ir.text.integers import integer_text
 from polyloom.mdh.compiled import CompiledProgram
-from polyloom.mdh.device.devices import choose_device
+from polyloom.mdh.native.device import choose
 from polyloom.mdh.running import RunResult, run_program
 from polyloom.mdh.tuning.tune import Tuned
 from polyloom.models import model_inputs, model_reals
@@ -80,6 +80,7 @@ def load(
     database: Path | None = None,
     check: bool = False,
     driver_patch: bool = True,
+    threads: int | None = None,
     **sizes: Any,
 ) -> Function:
     """Read a program and return it as a function on NumPy arrays.
@@ -94,7 +95,7 @@ def load(
 
     ``node``: of LAIR; ``function``: of C, or a signature of a SavedModel; ``defines``: macros of C, or sizes
     whose names are no names of Python; ``include``: folders of C headers; ``reductions``, ``fp``: docs/c.md.
-    ``device``, ``database``, ``check``, ``driver_patch``: as of ``compile``, for calls.
+    ``device``, ``database``, ``check``, ``driver_patch``, ``threads``: as of ``compile``, for calls.
 
     Errors: ``source-unknown``, ``option-unknown``, ``size-unknown``; those of the front end.
     """
@@ -113,7 +114,7 @@ def load(
 
     def opened() -> CompiledProgram:
         results = None if database is None else pathlib.Path(database)
-        chosen = choose_device(device, driver_patch=driver_patch)
+        chosen = choose(device, driver_patch=driver_patch, threads=threads)
         return open_loaded(loaded, chosen, results, check=check, constants=values)
 
     return Function(source, reading, loaded, dict(values), opened)
@@ -236,7 +237,7 @@ class Function:
         model = self.model
         if model is None:
             return self.compiled(**given)
-        found = self.compiled.run(**self._weights_beside(model, given)).arrays
+        found = self.compiled.results(**self._weights_beside(model, given))
         results = tuple(model.outputs({n: np.asarray(a) for n, a in found.items()}).values())
         return results[0] if len(results) == 1 else results
 

@@ -16,10 +16,11 @@ from polyloom.ir.program import Program
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.references import Reference
 from polyloom.mdh.compiled import CompiledProgram
-from polyloom.mdh.device.devices import DeviceModel, open_device
+from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.device.drivers import pip_library
 from polyloom.mdh.dropin.folder import DropIn, Maker, check_values
 from polyloom.mdh.dropin.source import Place, Variable
+from polyloom.mdh.native.device import opened
 from polyloom.mdh.running import CheckedProgram, RunResult, run_program
 from polyloom.mdh.runtime.arguments import Signature, known_parameters
 from polyloom.mdh.tuning.database import Database
@@ -203,7 +204,7 @@ def open_program(
     signature = None if loaded.scop is None else signature_of(loaded.program, loaded.scop, constants or ())
     make = CheckedProgram if check else CompiledProgram
     rest = signature, loaded.remarks, loaded.reference, constants
-    return make(loaded.program, open_device(device), TunedEmitter(database), *rest)
+    return make(loaded.program, opened(device), TunedEmitter(database), *rest)
 
 
 def open_model(
@@ -223,7 +224,7 @@ def open_model(
     emitter = TunedEmitter(database, shares_kernels=not looped)
     make = CheckedProgram if check else CompiledProgram
     signature = Signature(program, tuple(model.arguments))
-    return make(program, open_device(device), emitter, signature, (), reference, model.constants)
+    return make(program, opened(device), emitter, signature, (), reference, model.constants)
 
 
 def tune_opencl(

@@ -11,6 +11,7 @@ from polyloom.api.reading import Path, reading_of
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import DeviceModel, choose_device, find_devices
 from polyloom.mdh.dropin.folder import DropIn
+from polyloom.mdh.native.device import choose
 from polyloom.mdh.running import RunResult, run_program
 from polyloom.pipeline import compile_opencl, load_opencl
 from polyloom.polyhedra.effort import limited
@@ -36,8 +37,9 @@ def compile(
     database: Path | None = None,
     check: bool = False,
     driver_patch: bool = True,
+    threads: int | None = None,
 ) -> CompiledProgram:
-    """Make a Python function of a C function, a layer or a model, which runs on an OpenCL device.
+    """Make a Python function of a C function, a layer or a model, which runs on a device.
 
     gemm = polyloom.compile("gemm.c")
     gemm(n, m, k, alpha, beta, C, A, B)
@@ -53,13 +55,14 @@ def compile(
     ``driver_patch``: whether PoCL's memory may be changed where it does not know the processor
     (docs/opencl_devices.md).
 
-    Errors: those of the front ends, ``device-...``, ``function-several``, ``reductions``.
+    ``threads``: how many run the program with ``device="native"``; None: as many as this process may use.
+
+    Errors: those of the front ends, ``device-...``, ``native-...``, ``function-several``, ``reductions``.
     """
     reading = reading_of(node, function, defines, include, reductions, fp)
     results = None if database is None else pathlib.Path(database)
-    return load_opencl(
-        source, reading, choose_device(device, driver_patch=driver_patch), results, check=check
-    )
+    chosen = choose(device, driver_patch=driver_patch, threads=threads)
+    return load_opencl(source, reading, chosen, results, check=check)
 
 
 @limited("the loops of the program")

@@ -168,9 +168,24 @@ def c_options(function: _F) -> _F:
 
 
 def device_option(function: _F) -> _F:
-    """Add ``--device``."""
-    help_ = "An OpenCL device: its number in `polyloom devices`, cpu, gpu, or a part of its name."
+    """Add ``--device`` for OpenCL."""
+    return click.option("--device", metavar="D", help=f"An OpenCL device: {_NAMES}")(function)
+
+
+def any_device_option(function: _F) -> _F:
+    """Add ``--device`` for OpenCL and the processor."""
+    native = "native: C on the processor, by the first C compiler or, say, native:clang. "
+    help_ = f"{native}Else an OpenCL device: {_NAMES}"
     return click.option("--device", metavar="D", help=help_)(function)
+
+
+_NAMES = "its number in `polyloom devices`, cpu, gpu, or a part of its name."
+
+
+def threads_option(function: _F) -> _F:
+    """Add ``--threads``."""
+    help_ = "With `--device native`: how many threads run it; default: as many as this process may use."
+    return click.option("--threads", metavar="N", type=click.IntRange(min=1), help=help_)(function)
 
 
 def driver_patch_option(function: _F) -> _F:

@@ -1,4 +1,4 @@
-"""``polyloom run``: a layer, a model or a C function on an OpenCL device."""
+"""``polyloom run``: a layer, a model or a C function on an OpenCL device, or as C on the processor."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ import click
 
 from polyloom.cli.messages import print_remarks
 from polyloom.cli.options import (
+    any_device_option,
     c_options,
     database_option,
-    device_option,
     driver_patch_option,
     fp_option,
     json_option,
     reductions_option,
     scalar_option,
     source_options,
+    threads_option,
 )
 from polyloom.diagnostics import Diagnostic, Severity
 from polyloom.sources import Loaded, Reading, is_model, load_program
@@ -32,8 +33,9 @@ _STATUS = "making the kernels, which the driver keeps, and running them"
 @click.command()
 @source_options
 @c_options
-@device_option
+@any_device_option
 @driver_patch_option
+@threads_option
 @scalar_option
 @reductions_option
 @fp_option
@@ -50,6 +52,7 @@ def command(
     source: Path,
     device: str | None,
     driver_patch: bool,
+    threads: int | None,
     parameters: dict[str, int | float],
     database: Path | None,
     inputs: Path | None,
@@ -58,10 +61,10 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Run SOURCE on an OpenCL device, with the best schedule that is known."""
+    """Run SOURCE on a device, with the best schedule that is known."""
     from polyloom.files import read_arrays, read_shapes, write_arrays
     from polyloom.ir.evaluation.host_inputs import elements_of
-    from polyloom.mdh.device.devices import choose_device
+    from polyloom.mdh.native.device import choose
     from polyloom.mdh.running import RESULTS, run_program
     from polyloom.models import elements_of_loaded, model_inputs, model_reals
     from polyloom.pipeline import open_loaded
@@ -70,7 +73,7 @@ def command(
 
     shapes = read_shapes(inputs) if inputs is not None and is_model(source) else {}
     loaded = load_program(source, Reading(**options, shapes=shapes))
-    program = open_loaded(loaded, choose_device(device, driver_patch=driver_patch), database)
+    program = open_loaded(loaded, choose(device, driver_patch=driver_patch, threads=threads), database)
     _print_remarks(source, program.remarks, quiet=as_json)
     if isinstance(loaded, Loaded):
         most: int | None = elements_of_loaded(loaded)

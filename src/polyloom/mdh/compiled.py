@@ -13,6 +13,9 @@ from polyloom.diagnostics import Diagnostic
 from polyloom.ir.host import HostProgram, Role
 from polyloom.ir.verification.references import Reference, evaluated
 from polyloom.mdh.device.devices import DeviceModel, OpenDevice
+from polyloom.mdh.native.device import NativeDevice
+from polyloom.mdh.native.execution import NativeExecutable
+from polyloom.mdh.native.repeated import Repeated, repeated
 from polyloom.mdh.runtime.arguments import Bound, Signature, bind
 from polyloom.mdh.runtime.arrays import DeviceArray
 from polyloom.mdh.runtime.execution import Executable, Execution
@@ -36,7 +39,7 @@ class CompiledProgram:
     def __init__(
         self,
         program: HostProgram,
-        device: OpenDevice,
+        device: OpenDevice | NativeDevice,
         emit: Emitter,
         signature: Signature | None = None,
         remarks: Sequence[Diagnostic] = (),
@@ -53,8 +56,9 @@ class CompiledProgram:
         self.remarks = tuple(remarks)
         self.emitter = emit
         self.reference = reference or evaluated(program)
-        self._executable = Executable(program, device, emit)
+        self._executable = _executable(program, device, emit)
         self._last: tuple[dict[str, Any], Bound] | None = None
+        self._again: Repeated | None = None
 
     @property
     def program(self) -> HostProgram:
@@ -68,20 +72,41 @@ class CompiledProgram:
 
     def __call__(self, *positional: Any, **named: Any) -> Any:
         """Run once. Errors: ``argument-...``, ``parameter-...``, ``input-...``, ``device-...``."""
-        results = self.run(*positional, **named).arrays
-        ordered = [results[name] for name in self._results(results)]
+        results = self.results(*positional, **named)
+        again = self._again
+        ordered = [results[name] for name in (self._results(results) if again is None else again.order)]
         return ordered[0] if len(ordered) == 1 else tuple(ordered)
+
+    def results(self, *positional: Any, **named: Any) -> dict[str, Array]:
+        """Run once and return every array that was written, by name. Errors: those of a call."""
+        again = self._again
+        found = None if again is None else again(positional, named)
+        return self._checked_results(positional, named) if found is None else found
+
+    def _checked_results(self, positional: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Array]:
+        """Run once, and keep what calls of the same kind need."""
+        self._again = None
+        used = self._used(positional, named)
+        bound = self._bound(used)
+        found = self.execute(bound).arrays
+        if isinstance(self._executable, NativeExecutable):
+            given = self.signature.named(positional, dict(named))
+            order = self._results(found)
+            self._again = repeated(self._executable, self.signature, bound, given, tuple(named), found, order)
+        return found
 
     def run(self, *positional: Any, timed: bool = False, **named: Any) -> Execution:
         """Run once and return every array that was written, by name, and where the time went.
 
         ``timed``: also measure every launch on the device.
         """
+        return self.execute(self._bound(self._used(positional, named)), timed=timed)
+
+    def _used(self, positional: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the program uses of the arguments and constants, by name."""
         given = self.signature.named(positional, named)
         used = {name: value for name, value in given.items() if name in self.signature.names}
-        if self.constants:
-            used = {**self._held, **used}
-        return self.execute(self._bound(used), timed=timed)
+        return {**self._held, **used} if self.constants else used
 
     def execute(self, bound: Bound, *, timed: bool = False) -> Execution:
         """Run once on arguments that were checked."""
@@ -105,7 +130,7 @@ class CompiledProgram:
 
     def to_device(self, array: NDArray) -> DeviceArray:
         """Copy an array to the device, where it stays; calls take it in place of the NumPy array."""
-        return DeviceArray(self._executable.device, np.asarray(array))
+        return self._executable.resident(np.asarray(array))
 
     def with_reference(self, reference: Reference) -> CompiledProgram:
         """Return the same program, compared with another reference."""
@@ -115,6 +140,7 @@ class CompiledProgram:
 
     def refresh(self) -> None:
         """Make kernels anew at the next call: schedules may have been tuned since."""
+        self._again = None
         self._executable.forget()
         if isinstance(self.emitter, TunedEmitter):
             self.emitter.forget()
@@ -126,6 +152,14 @@ class CompiledProgram:
 
     def __repr__(self) -> str:
         return f"<{self.program.name}({', '.join(self.signature.arguments)}) on {self.device.name}>"
+
+
+def _executable(
+    program: HostProgram, device: OpenDevice | NativeDevice, emit: Emitter
+) -> Executable | NativeExecutable:
+    if isinstance(device, NativeDevice):
+        return NativeExecutable(program, device)
+    return Executable(program, device, emit)
 
 
 def _arguments(program: HostProgram) -> tuple[str, ...]:

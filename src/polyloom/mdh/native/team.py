@@ -64,9 +64,9 @@ class Call:
     """
 
     def __init__(self, team: Team, function: int, arrays: Sequence[int], integers: Sequence[int]) -> None:
-        self._arrays = (ctypes.c_int64 * max(1, len(arrays)))(*arrays)
+        self.arrays = (ctypes.c_int64 * max(1, len(arrays)))(*arrays)
         self._integers = (ctypes.c_int64 * max(1, len(integers)))(*integers)
-        words = team.address, function, ctypes.addressof(self._arrays), ctypes.addressof(self._integers)
+        words = team.address, function, ctypes.addressof(self.arrays), ctypes.addressof(self._integers)
         self._words = (ctypes.c_int64 * len(words))(*words)
         self._given = ctypes.c_void_p(ctypes.addressof(self._words))
         self._run = team.run

@@ -52,8 +52,17 @@ class DeviceArray:
             message = f"the array on the device is {self.dtype}{list(self.shape)}"
             given = f"the given one is {array.dtype}{list(array.shape)}"
             raise PolyloomError(error("input-shape", message, notes=[given]))
+        self._overwrite(array)
+
+    def _overwrite(self, array: NDArray) -> None:
         with device_errors(self.device):
             upload(self.device, self.buffer, np.ascontiguousarray(array))
+
+
+def is_usable(array: NDArray, *, written: bool, rows: slice | None) -> bool:
+    """Return whether a run can work on an array where it lies."""
+    fits = array.flags.c_contiguous and array.flags.aligned
+    return rows is None and fits and (not written or array.flags.writeable)
 
 
 def allocated(device: OpenDevice, bytes_: int) -> cl.Buffer:
@@ -90,12 +99,7 @@ class Borrowed:
         self, device: OpenDevice, array: NDArray, *, written: bool, rows: slice | None = None
     ) -> None:
         self.device, self.target, self.written, self.rows = device, array, written, rows
-        usable = (
-            rows is None
-            and array.flags.c_contiguous
-            and array.flags.aligned
-            and (not written or array.flags.writeable)
-        )
+        usable = is_usable(array, written=written, rows=rows)
         self.array = array if usable else np.array(array, order="C")
         self.shared = device.model.shares_memory and self.array.nbytes > 0
         self.buffer = self._buffer()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from polyloom.mdh.lowering.sequential_nest import plain_nest
 from polyloom.mdh.runtime.arguments import Bound
 from polyloom.mdh.runtime.arrays import Borrowed, DeviceArray, allocated
 from polyloom.mdh.runtime.build import device_errors
-from polyloom.mdh.runtime.host_program import Emitter, Event, Prepared, prepare
+from polyloom.mdh.runtime.host_program import Emitter, Prepared, prepare
 
 if TYPE_CHECKING:
     import pyopencl as cl
@@ -40,13 +40,25 @@ class Timing:
     launches: int
 
 
+class Timed(Protocol):
+    """A part of a run that was timed: a node of the program, and its seconds on the device."""
+
+    @property
+    def node(self) -> str:
+        """What it carries out."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+
+
 @dataclass(frozen=True, eq=False)
 class Execution:
     """What a run left in every buffer that the program wrote, and how long it took."""
 
     arrays: dict[str, NDArray | DeviceArray]
     timing: Timing
-    events: tuple[Event, ...]
+    events: tuple[Timed, ...]
 
 
 def plain_launch(node: MdHom | Nest, program: HostProgram, device: DeviceModel) -> Launch:
@@ -75,6 +87,10 @@ class Executable:
             made = prepare(self.program, parameters, self.device, self.emit, fuse=self.fuse)
             self._prepared[key] = made
         return self._prepared[key]
+
+    def resident(self, array: NDArray) -> DeviceArray:
+        """Return a copy of an array on the device."""
+        return DeviceArray(self.device, array)
 
     def run(self, bound: Bound, *, timed: bool = False) -> Execution:
         """Run once. Arrays that the program writes are changed in place; outputs not given are made.
