@@ -1,0 +1,232 @@
+"""Programs on the processor as Python functions: what calls check, what they keep; compilers; processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyloom
+from polyloom import c_compilers
+from polyloom.c_compilers import CCompiler
+from polyloom.diagnostics import PolyloomError
+from polyloom.mdh.compiled import CompiledProgram
+from polyloom.mdh.native import build
+from polyloom.mdh.native.build import Unit, shared_object
+from polyloom.mdh.native.device import choose
+from polyloom.mdh.native.execution import NativeArray
+
+SCALE = "void scale(int n, float s, float x[n], float y[n]) { for (int i = 0; i < n; i++) y[i] = s * x[i]; }"
+LAYER = "lair C() : float32 x[6] -> float32 y[6] { all (i) in (6) y[i] = x[i] + 1.0 }"
+FIVE = np.arange(5, dtype=np.float32)
+
+
+def scale(threads: int = 2) -> CompiledProgram:
+    return polyloom.compile(SCALE, device="native", threads=threads)
+
+
+def code(raised: pytest.ExceptionInfo[PolyloomError]) -> str:
+    return raised.value.diagnostics[0].code
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_arrays_are_changed_in_place_and_returned(threads: int) -> None:
+    program, y = scale(threads), np.zeros(5, np.float32)
+    for factor in (2.0, 3.0, 3.0):
+        assert program(5, factor, FIVE, y) is y
+        np.testing.assert_array_equal(y, factor * FIVE)
+    assert program.device.id.startswith("native / ")
+
+
+def test_arrays_that_are_not_contiguous_and_inputs_that_are_read_only() -> None:
+    x, y = np.arange(10, dtype=np.float32)[::2], np.zeros((5, 3), np.float32)
+    x.flags.writeable = False
+    for _ in range(3):
+        y[:] = 0
+        scale()(5, 2.0, x, y[:, 1])
+        np.testing.assert_array_equal(y, np.outer(2 * x, [0, 1, 0]))
+
+
+def test_a_repeated_call_sees_what_has_changed() -> None:
+    program, x, y = scale(), FIVE.copy(), np.zeros(5, np.float32)
+    for _ in range(2):
+        program(5, 2.0, x, y)
+    x[:] = 7
+    np.testing.assert_array_equal(program(5, 2.0, x, y), np.full(5, 14.0))
+    np.testing.assert_array_equal(program(5, 0.5, x, y), np.full(5, 3.5))
+    other = np.zeros(5, np.float32)
+    program(5, 2.0, x, other)
+    np.testing.assert_array_equal(other, np.full(5, 14.0))
+    np.testing.assert_array_equal(y, np.full(5, 3.5))
+    np.testing.assert_array_equal(program(3, 2.0, x[:3], other[:3]), np.full(3, 14.0))
+
+
+@pytest.mark.parametrize("change", ["shape", "dtype", "writeable", "size"])
+def test_a_repeated_call_checks_what_may_have_changed(change: str) -> None:
+    program, x, y = scale(), np.arange(6, dtype=np.float32), np.zeros(6, np.float32)
+    program(6, 2.0, x, y)
+    program(6, 2.0, x, y)
+    n = 6
+    match change:
+        case "shape":
+            x.shape = (2, 3)
+        case "dtype":
+            x.dtype = np.int32  # type: ignore[misc]
+        case "writeable":
+            y.flags.writeable = False
+        case _:
+            n = 7
+    if change == "writeable":
+        with pytest.raises(ValueError, match="read-only"):
+            program(n, 2.0, x, y)
+        return
+    with pytest.raises(PolyloomError):
+        program(n, 2.0, x, y)
+
+
+def test_outputs_that_are_not_given_are_new_arrays() -> None:
+    program = polyloom.compile(LAYER, device="native")
+    x = np.arange(6, dtype=np.float32)
+    results = [program(x=x) for _ in range(3)] + [program(x=x + k) for k in range(3)]
+    for k, result in enumerate(results):
+        np.testing.assert_array_equal(result, x + 1 + max(0, k - 3))
+    assert len({id(r) for r in results}) == 6
+    np.testing.assert_array_equal(program(x=x[::-1]), x[::-1] + 1)
+    np.testing.assert_array_equal(program(x=list(map(np.float32, x))), x + 1)
+    with pytest.raises(PolyloomError):
+        program(x=x[:5])
+
+
+def test_arrays_stay_where_they_are() -> None:
+    program = scale()
+    x, y = program.to_device(FIVE), program.to_device(np.zeros(5, np.float32))
+    assert isinstance(x, NativeArray)
+    for _ in range(2):
+        assert program(5, 2.0, x, y) is y
+    np.testing.assert_array_equal(y.get(), 2 * FIVE)
+    x.set(np.ones(5, np.float32))
+    np.testing.assert_array_equal(program(5, 2.0, x, y).get(), np.full(5, 2.0))
+    with pytest.raises(PolyloomError) as raised:
+        program(5, 2.0, y, y)
+    assert code(raised) == "input-alias"
+
+
+def test_several_threads_of_python_call_one_program() -> None:
+    program = polyloom.compile(LAYER, device="native")
+    arrays = [np.full(6, k, np.float32) for k in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(20):
+            for k, result in enumerate(pool.map(lambda x: program(x=x), arrays)):
+                np.testing.assert_array_equal(result, arrays[k] + 1)
+
+
+def test_a_checked_program_is_checked() -> None:
+    program = polyloom.compile(SCALE, device="native", check=True)
+    y = np.zeros(5, np.float32)
+    for _ in range(3):
+        np.testing.assert_array_equal(program(5, 2.0, FIVE, y), 2 * FIVE)
+
+
+def test_timings_and_verdicts() -> None:
+    result = polyloom.run(scale(), {"n": 100, "s": 2.0}, check=True)
+    assert result.passed and result.execution.timing.device > 0 and result.execution.timing.launches == 1
+    document = result.json()
+    assert document["device"].startswith("native / ") and document["check"]["passed"]
+    assert document["kernels"][0]["name"] == "scale"
+
+
+def test_models() -> None:
+    model = Path(__file__).parents[3] / "examples/models/cnn.onnx"
+    function = polyloom.load(model, device="native")
+    assert function.run(check=True).passed
+    given = {n: np.ones([int(e) for e in a.shape], a.type) for n, a in function.inputs.items()}
+    first, second = function(**given), function(**given)
+    np.testing.assert_array_equal(np.asarray(first), np.asarray(second))
+
+
+def test_a_child_that_was_forked_has_a_team_of_its_own() -> None:
+    script = f"""
+import os
+import numpy as np
+import polyloom
+program = polyloom.compile({SCALE!r}, device="native", threads=3)
+x, y = np.ones(1000, np.float32), np.zeros(1000, np.float32)
+program(1000, 2.0, x, y)
+child = os.fork()
+y[:] = 0
+program(1000, 3.0, x, y)
+assert (y == 3).all()
+if child == 0:
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+print("done")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "done\n", done.stderr
+
+
+# -- compilers
+
+
+def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(c_compilers, "find_program", lambda name: None)
+    monkeypatch.setattr(c_compilers.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(PolyloomError) as raised:
+        choose("native")
+    (diagnostic,) = raised.value.diagnostics
+    assert diagnostic.code == "native-compiler" and "ziglang" in diagnostic.helps[0]
+
+
+def test_a_compiler_that_is_not_there() -> None:
+    with pytest.raises(PolyloomError) as raised:
+        choose("native:nocc")
+    assert code(raised) == "native-compiler" and "`nocc`" in raised.value.diagnostics[0].message
+
+
+def test_a_compiler_by_its_name() -> None:
+    (first, *_) = c_compilers.c_compilers()
+    assert choose(f"native:{first.name}") == choose("native") == choose(f"native:{first.command[0]}")
+
+
+@pytest.mark.parametrize(("device", "threads"), [("native", 0), ("native", 10**6), (None, 2)])
+def test_threads_that_make_no_sense(device: str | None, threads: int) -> None:
+    with pytest.raises(PolyloomError) as raised:
+        choose(device, threads=threads)
+    assert code(raised) == "native-threads"
+
+
+def broken(folder: Path) -> CCompiler:
+    """A compiler that takes flags and fails at programs."""
+    script = folder / "broken"
+    script.write_text('#!/bin/sh\ncase "$*" in *probe*) exec gcc "$@";; esac\nseq 1 50 >&2\nexit 1\n')
+    script.chmod(0o755)
+    return CCompiler((str(script),), "broken")
+
+
+def test_a_compiler_that_fails(tmp_path: Path) -> None:
+    with pytest.raises(PolyloomError) as raised:
+        shared_object(Unit(("int f;\n",)), broken(tmp_path))
+    (diagnostic,) = raised.value.diagnostics
+    assert diagnostic.code == "native-build" and diagnostic.notes == tuple(map(str, range(1, 9)))
+
+
+def test_objects_are_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "cache_folder", lambda: tmp_path)
+    (compiler, *_) = c_compilers.c_compilers()
+    runs: list[Any] = []
+    run = build._run
+    monkeypatch.setattr(build, "_run", lambda *words: (runs.append(words), run(*words)))
+    unit = Unit(("int f(void) { return 1; }\n", "int g(void) { return 2; }\n"))
+    path = shared_object(unit, compiler, workers=2)
+    built = len(runs)
+    assert built >= 3 and shared_object(unit, compiler) == path and len(runs) == built
+    path.write_bytes(path.read_bytes()[:-1])
+    assert shared_object(unit, compiler) == path and len(runs) == built + 3
+    assert shared_object(Unit(unit.files, ("-g",)), compiler) != path

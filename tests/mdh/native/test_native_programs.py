@@ -1,0 +1,156 @@
+"""Everything that runs on OpenCL runs as C on the processor, and is right."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import test_floating_point as floating
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from trees import C_FILES, HOMS, ROOT, ZOO, c_programs, host_programs, inputs, layer, sizes
+
+import random_c
+from compiled_c import compiled
+from md_homs import Case, md_homs
+from polyloom.ir.host import HostProgram
+from polyloom.ir.verification.host_results import check_run
+from polyloom.ir.verification.references import evaluated
+from polyloom.mdh.compiled import CompiledProgram
+from polyloom.mdh.native.device import NativeDevice, choose, opened
+from polyloom.mdh.runtime.execution import plain_launch
+from polyloom.pipeline import load_opencl
+from polyloom.sources import Reading
+
+EXAMPLES = [path for path in C_FILES if path.parent == ROOT / "examples/c"]
+SLOW = [pytest.mark.slow, pytest.mark.ci]
+QUIET: Any = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
+
+
+@cache
+def device() -> NativeDevice:
+    found = opened(choose("native", threads=2))
+    assert isinstance(found, NativeDevice)
+    return found
+
+
+def assert_right(program: HostProgram, parameters: dict[str, int], given_: dict[str, Any]) -> None:
+    run = CompiledProgram(program, device(), plain_launch)
+    found = run.run(**parameters, **{name: array.copy() for name, array in given_.items()}).arrays
+    expected = evaluated(program)(parameters, given_)
+    verdict = check_run(program, parameters, given_, expected, found, made_up=True)  # type: ignore[arg-type]
+    assert verdict.passed, verdict.mismatches
+
+
+@pytest.mark.parametrize("name", HOMS)
+def test_md_homs(name: str) -> None:
+    assert_right(HOMS[name], {}, inputs(HOMS[name], {}))
+
+
+@pytest.mark.parametrize("path", [pytest.param(p, marks=[] if p in EXAMPLES else SLOW) for p in C_FILES])
+def test_programs_in_c(path: Path) -> None:
+    for program in c_programs(path):
+        parameters = sizes(program, (7, 5, 6))
+        assert_right(program, parameters, inputs(program, parameters))
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=SLOW if k % 12 else []) for k, n in enumerate(ZOO)])
+def test_layers(name: str) -> None:
+    assert_right(layer(ZOO[name]), {}, inputs(layer(ZOO[name]), {}))
+
+
+def check_md_hom(case: Case, seed: int) -> None:
+    assert_right(case.program, {}, case.data(seed))
+
+
+@settings(max_examples=6, **QUIET)
+@given(md_homs(extras=True), st.integers(0, 2**32))
+def test_a_few_random_md_homs(case: Case, seed: int) -> None:
+    check_md_hom(case, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=200, **QUIET)
+@given(md_homs(extras=True), st.integers(0, 2**32))
+def test_many_random_md_homs(case: Case, seed: int) -> None:
+    check_md_hom(case, seed)
+
+
+SIZES = st.fixed_dictionaries({n: st.integers(*limits) for n, limits in random_c.PARAMETERS.items()})
+
+
+def check_c(program: random_c.CProgram, parameters: dict[str, int], seed: int) -> None:
+    (host,) = host_programs(program.text)
+    known = {p.name: parameters[p.name] for p in host.parameters}
+    data = program.data(seed)
+    needed = {b.name for b in host.buffers}
+    assert_right(host, known, {n: a for n, a in data.items() if n in needed})
+
+
+@settings(max_examples=4, **QUIET)
+@given(random_c.c_programs(), SIZES, st.integers(0, 2**32))
+def test_a_few_random_programs(program: random_c.CProgram, sizes_: dict[str, int], seed: int) -> None:
+    check_c(program, sizes_, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=100, **QUIET)
+@given(random_c.c_programs(), SIZES, st.integers(0, 2**32))
+def test_many_random_programs(program: random_c.CProgram, sizes_: dict[str, int], seed: int) -> None:
+    check_c(program, sizes_, seed)
+
+
+def loaded(text: str, folder: Path, fp: str) -> CompiledProgram:
+    source = folder / "kernel.c"
+    source.write_text(text)
+    return load_opencl(source, Reading(fp=fp), choose("native", threads=2))
+
+
+@pytest.mark.parametrize("name", floating.SPELLINGS)
+def test_a_nan_does_what_it_does_in_c(name: str, tmp_path: Path) -> None:
+    text = floating.HEAD + floating.function(floating.SPELLINGS[name])
+    arguments = floating.special(7)
+    wanted = floating.c_results(tmp_path, name, arguments)["o"]
+    assert floating.same(floating.run(loaded(text, tmp_path, "reassociate"), arguments)["o"], wanted)
+
+
+@pytest.mark.parametrize("name", floating.STRICT)
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_strict_has_the_bits_of_gcc(name: str, kind: str, tmp_path: Path) -> None:
+    text = floating.HEAD + floating.function(floating.STRICT[name], kind=kind)
+    arguments = floating.mixed(3, "float32" if kind == "float" else "float64")
+    found = floating.run(loaded(text, tmp_path, "strict"), arguments)
+    for array, values in compiled(text, "kernel", tmp_path)(arguments).items():
+        assert floating.same_bits(found[array], values), array
+
+
+@pytest.mark.parametrize("kind", ["short", "unsigned char", "int", "unsigned", "long long", "double"])
+def test_division_by_zero_and_overflow(kind: str, tmp_path: Path) -> None:
+    names = {
+        "short": "int16",
+        "unsigned char": "uint8",
+        "int": "int32",
+        "unsigned": "uint32",
+        "long long": "int64",
+        "double": "float64",
+    }
+    text = f"""
+void kernel({kind} A[40], {kind} B[40], {kind} q[40], {kind} p[40])
+{{
+    for (int i = 0; i < 40; i++) {{ q[i] = A[i] / B[i]; p[i] = A[i] * A[i] + B[i]; }}
+}}
+"""
+    dtype = np.dtype(names[kind])
+    largest = np.finfo(dtype).max if dtype.kind == "f" else np.iinfo(dtype).max
+    rng = np.random.default_rng(3)
+    a = rng.choice([0, 1, 7, largest, largest - 1], 40).astype(dtype)
+    b = rng.choice([0, 1, 2, 3], 40).astype(dtype)
+    program = loaded(text, tmp_path, "strict")
+    run = {"A": a, "B": b, "q": np.zeros(40, dtype), "p": np.zeros(40, dtype)}
+    wanted = evaluated(program.program)({}, {n: a.copy() for n, a in run.items()}).arrays
+    program(**run)
+    for name, array in wanted.items():
+        np.testing.assert_array_equal(run[name], array, err_msg=name)
