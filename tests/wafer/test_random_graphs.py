@@ -24,9 +24,11 @@ def test_some_graphs(start: int) -> None:
     assert set(outcomes) <= POSSIBLE, outcomes
 
 
-@pytest.mark.parametrize("seed", [71, 93])
+@pytest.mark.parametrize("seed", [71, 93, 1193])
 def test_graphs_that_were_wrong_once(seed: int) -> None:
-    """71: a scalar operand of an instruction that C had promoted; 93: a crash of isl on unknown divisions."""
+    """71: a scalar operand of an instruction that C had promoted; 93: a crash of isl on unknown divisions;
+    1193: loops that isl made out of the order of its schedule, so that PEs of a column waited for each other.
+    """
     assert outcome(graph_layer(seed), MODES[:1]) == "right"
 
 

@@ -10,7 +10,7 @@ import islpy as isl
 
 from polyloom.polyhedra.binding import bind_range
 from polyloom.polyhedra.bounds import integer_bounds
-from polyloom.polyhedra.loops.meaning import visited
+from polyloom.polyhedra.loops.meaning import visited, visited_in_order
 from polyloom.polyhedra.loops.tree import (
     Branch,
     Instance,
@@ -109,12 +109,13 @@ class CodeBuilder:
         """Return loops that visit the schedule's domain in the lexicographic order of its range.
 
         isl confuses parameters whose order is not that of the context, so they are aligned first. What
-        isl makes is proved; where it is wrong, loops over the bounding box with a condition inside do.
+        isl makes is proved (statements with strides come out of order); where it is wrong, loops over
+        the bounding box with a condition inside do.
         """
         aligned = schedule.align_params(self.context.get_space()).intersect_params(self.context)
         for make in (self._scanning, self._filtering):
             tree = make(aligned)
-            if self._visits(tree, aligned.domain()):
+            if self._visits(tree, aligned):
                 return tree
         raise WrongLoops(str(aligned))
 
@@ -144,9 +145,11 @@ class CodeBuilder:
         condition = inner.condition(here)
         return instance if condition is None else Branch(condition, (instance,), ())
 
-    def _visits(self, tree: Tree, points: isl.UnionSet) -> bool:
-        found = visited(tree, self.context, self.names)
-        return bool(found.is_equal(points))
+    def _visits(self, tree: Tree, schedule: isl.UnionMap) -> bool:
+        """Whether loops visit what a schedule says, in its order; of one statement isl has it right."""
+        if not visited(tree, self.context, self.names).is_equal(schedule.domain()):
+            return False
+        return schedule.n_map() < 2 or visited_in_order(tree, schedule, self.context, self.names)
 
     def condition(self, holds: isl.Set) -> IntExpression | None:
         """Return when a parameter set holds, given the context; None where it always does."""

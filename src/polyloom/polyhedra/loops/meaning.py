@@ -6,13 +6,13 @@ few sets with large coefficients, so its result is compared with what was asked 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import islpy as isl
 
 from polyloom.polyhedra.effort import TooHardError, at_most
 from polyloom.polyhedra.loops.scope import Scope
-from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Tree
+from polyloom.polyhedra.loops.tree import Branch, Instance, IntExpression, Loop, Name, Number, Tree
 
 
 def visited(tree: Tree, context: isl.Set, renamed: Mapping[str, str]) -> isl.UnionSet:
@@ -21,6 +21,41 @@ def visited(tree: Tree, context: isl.Set, renamed: Mapping[str, str]) -> isl.Uni
     ``renamed``: parameter names to the names that stand for them in the tree.
     """
     return instances_visited(tree, Scope.outside(context, renamed))
+
+
+def visited_in_order(
+    tree: Tree, schedule: isl.UnionMap, context: isl.Set, renamed: Mapping[str, str]
+) -> bool:
+    """Whether loops visit an instance before each one that a schedule puts later.
+
+    ``schedule``: ``[parameters] -> { S[i, j] -> [t] }``; its domain is what the loops visit.
+    """
+    instances = list(_timed(tree, Scope.outside(context, renamed), ()))
+    length = max((len(time) for *_, time in instances), default=0)
+    times = isl.UnionMap.empty(schedule.get_space().params())
+    for scope, instance, time in instances:
+        padded = (*time, *(Number(0) for _ in range(length - len(time))))
+        here = scope.tuples(instance.statement, instance.arguments)
+        times = times.union(here.reverse().apply_range(scope.tuples("time", padded)))
+    later = schedule.lex_lt_union_map(schedule)
+    return bool(later.is_disjoint(times.lex_ge_union_map(times)))
+
+
+def _timed(
+    tree: Tree, scope: Scope, time: tuple[IntExpression, ...]
+) -> Iterator[tuple[Scope, Instance, tuple[IntExpression, ...]]]:
+    """Yield each instance with when it is visited: its place in each body, the iterator of each loop."""
+    for place, node in enumerate(tree):
+        here = (*time, Number(place))
+        match node:
+            case Loop(iterator=iterator, start=start, condition=condition, step=step, body=body):
+                inner = scope.inside(iterator, start, condition, step)
+                yield from _timed(body, inner, (*here, Name(iterator)))
+            case Branch(condition=condition, body=body, otherwise=otherwise):
+                yield from _timed(body, scope.where(condition), here)
+                yield from _timed(otherwise, scope.where(condition, holds=False), here)
+            case Instance():
+                yield scope, node, here
 
 
 OPERATIONS = 2_000_000
