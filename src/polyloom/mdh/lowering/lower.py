@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from polyloom.ir.expressions import Expression, Iterator, Read
 from polyloom.ir.host import (
     Buffer,
     HostProgram,
@@ -20,7 +19,6 @@ from polyloom.ir.host import (
     View,
 )
 from polyloom.ir.naming import fresh, fresh_all
-from polyloom.ir.rebuild import read_positions, rebuilt
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.kernel.arguments import Signature, kernel_name, signature_of
@@ -28,6 +26,7 @@ from polyloom.mdh.kernel.launch import Kernel, Launch, Temporary
 from polyloom.mdh.kernel.nest import emit_nest
 from polyloom.mdh.kernel.tiles import Results, tile_kernel
 from polyloom.mdh.lowering.chunked_scans import emit_chunks
+from polyloom.mdh.lowering.partial_results import combination, parts_only
 from polyloom.mdh.lowering.sequential_nest import plain_nest
 from polyloom.mdh.print.names import c_names
 from polyloom.mdh.schedule.addresses import Buffers, names_used, reduced_dimensions
@@ -184,52 +183,13 @@ class _Emission:
         waiting = self._waiting(facts, tuple(parts.values()), counts)
         temporary = {**partial, **waiting}
         views = tuple(view for _, view in partial.values())
-        none = (None,) * len(views)
-        hom = replace(self.hom, outputs=views, written=None, initial=none, finish=none)
+        hom = parts_only(self.hom, views)
         waits = tuple(view for _, view in waiting.values())
         results = Results(views, finishing=False, parts=parts, waiting=waits)
         first = self._kernel(facts, hom, temporary, results, "_parts")
-        rest = self._combination(facts, tuple(parts.values()), counts, tuple(b for b, _ in partial.values()))
+        rest = combination(facts, tuple(parts.values()), tuple(b for b, _ in partial.values()))
         second = self._second(rest, {b.name: (b, v) for b, v in partial.values()})
         return Launch((first, second), _temporaries(temporary))
-
-    def _combination(
-        self,
-        facts: TileFacts,
-        parts: tuple[str, ...],
-        counts: tuple[IntExpression, ...],
-        partial: tuple[Buffer, ...],
-    ) -> MdHom:
-        """Return the md_hom that combines partial results: kept dimensions, then the parts."""
-        hom, kept = self.hom, facts.kept
-        rank, count = len(kept) + len(parts), len(partial)
-        used = [k for k in read_positions(*hom.initial, *hom.finish) if k < len(hom.inputs)]
-        order = [*(len(kept) + k for k in range(len(parts))), *range(len(kept))]
-        units = tuple(Index.unit(d, rank) for d in order)
-        positions = {old: count + new for new, old in enumerate(used)}
-        positions |= {len(hom.inputs) + o: count + len(used) + o for o in range(count)}
-
-        def moved(e: Expression | None) -> Expression | None:
-            return None if e is None else rebuilt(e, lambda r: _moved(r, positions, kept))
-
-        operator = hom.combine[facts.split[0]]
-        assert operator.combiner is not None
-        return replace(
-            hom,
-            name=f"{hom.name}_whole",
-            iterators=(*(hom.iterators[d] for d in kept), *parts),
-            extents=(*(hom.extents[d] for d in kept), *counts),
-            inputs=(
-                *(View(b.name, units) for b in partial),
-                *(_seen(hom.inputs[k], kept, rank) for k in used),
-            ),
-            outputs=tuple(_seen(view, kept, rank) for view in hom.outputs),
-            terms=tuple(Read(o, r.type) for o, r in enumerate(operator.combiner.results)),
-            combine=(*(hom.combine[d] for d in kept), *(operator for _ in parts)),
-            initial=tuple(moved(e) for e in hom.initial),
-            finish=tuple(moved(e) for e in hom.finish),
-            guard=None,
-        )
 
     def _second(self, hom: MdHom, temporary: dict[str, tuple[Buffer, View]]) -> Kernel:
         """Return the kernel that combines partial results."""
@@ -239,24 +199,6 @@ class _Emission:
         signature = signature_of(hom, buffers, frozenset(temporary))
         source = tile_kernel(signature, schedule, kernel_name(hom), Results(hom.outputs))
         return _kernel(signature, facts, kernel_name(hom), source)
-
-
-def _moved(e: Expression, positions: Mapping[int, int], kept: tuple[int, ...]) -> Expression | None:
-    if isinstance(e, Read):
-        return Read(positions[e.position], e.type)
-    if isinstance(e, Iterator):
-        return Iterator(kept.index(e.dimension), e.type)
-    return None
-
-
-def _seen(view: View, kept: tuple[int, ...], rank: int) -> View:
-    """Return a view over the kept dimensions alone."""
-    indices: list[Index | Expression] = []
-    for index in view.indices:
-        assert isinstance(index, Index)
-        coefficients = [index.coefficients[d] for d in kept]
-        indices.append(Index((*coefficients, *(0,) * (rank - len(kept))), index.offset))
-    return View(view.buffer, tuple(indices), view.span)
 
 
 def _kernel(signature: Signature, facts: TileFacts, name: str, source: str) -> Kernel:
