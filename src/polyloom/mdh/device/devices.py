@@ -48,6 +48,7 @@ class DeviceModel:
     one instruction works on (64: AVX-512); ``lanes``: work-items that run in step (a warp), 1 on CPUs.
     ``caches``: from the innermost level outwards, per core on CPUs; empty where the driver does not say.
     ``processor``: LLVM's name for a CPU that PoCL does not know, given to it when it is opened; else empty.
+    ``follows_guards``: whether loops end where a guard says, so that vectors may lie along them.
     """
 
     index: int
@@ -73,6 +74,7 @@ class DeviceModel:
     shares_memory: bool
     build_options: tuple[str, ...] = ()
     processor: str = ""
+    follows_guards: bool = False
 
     def __repr__(self) -> str:
         return f"<DeviceModel {self.index}: {self.id}>"

@@ -28,7 +28,7 @@ def problems(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> tuple[s
         return shape
     return (
         *_tiles(facts),
-        *_vectors(facts, buffers),
+        *_vectors(facts, buffers, device),
         *_order(facts),
         *_copies(facts, buffers),
         *_limits(facts, buffers, device),
@@ -65,12 +65,12 @@ def _tiles(facts: TileFacts) -> Iterator[str]:
             yield f"`{name}`: work-groups of {group} points are no multiple of tiles of {unit}"
 
 
-def _vectors(facts: TileFacts, buffers: Buffers) -> Iterator[str]:
+def _vectors(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> Iterator[str]:
     schedule, d = facts.schedule, facts.schedule.vector
     if d is None:
         return
     name = facts.hom.iterators[d]
-    if facts.guard_uses(d):
+    if facts.guard_uses(d) and (d in facts.reduced or not device.follows_guards):
         yield f"`{name}`: the guard tells points of a vector apart"
     if schedule.strided[d]:
         yield f"`{name}`: points of a vector do not lie apart"
