@@ -477,9 +477,9 @@ def buffers_of(given: HostProgram) -> dict[str, Buffer]:
 
 def wild_schedule(given: HostProgram, rng: Random) -> Schedule:
     """Return a valid schedule as no cost model would choose it: odd tiles, items, orders, copies."""
-    hom, count = hom_of(given), len(hom_of(given).extents)
+    hom = hom_of(given)
     while True:
-        schedule = _wild(hom, count, rng)
+        schedule = random_schedule(hom, rng)
         if not problems(TileFacts(hom, schedule), buffers_of(given), device().model):
             return schedule
 
@@ -492,7 +492,10 @@ def copying_schedule(given: HostProgram) -> Schedule:
     return replace(plain, items=(2, 2, *plain.items[2:]), local=(8,) * len(hom.extents), inputs=copies)
 
 
-def _wild(hom: MdHom, count: int, rng: Random) -> Schedule:
+def random_schedule(hom: MdHom, rng: Random) -> Schedule:
+    """Return a schedule at random, legal or not."""
+    count = len(hom.extents)
+
     def order() -> tuple[int, ...]:
         return tuple(rng.sample(range(count), count))
 

@@ -170,3 +170,41 @@ def integers_used(code: Code) -> frozenset[str]:
         if isinstance(statement, LetInteger):
             bound.add(statement.name)
     return frozenset(found)
+
+
+def with_places(code: Code, change: Callable[[Load], Load]) -> Code:
+    """Return code that loads and stores elsewhere: ``change`` of each element that it loads or stores.
+
+    Not of arrays and values that a block inside declares itself.
+    """
+
+    def subscript(s: Subscript) -> Subscript:
+        return with_loads(s, change) if isinstance(s, Compute) else s
+
+    def inside(block: Code) -> Code:
+        own = {s.name for s in block if isinstance(s, Array | Let)}
+        return with_places(block, lambda load: load if load.array in own else change(load))
+
+    def changed(statement: Statement) -> Statement:
+        inner = with_blocks(statement, inside)
+        match inner:
+            case Store(array=array, subscripts=subscripts, value=value, instance=instance):
+                target = change(Load(array, tuple(map(subscript, subscripts))))
+                return Store(target.array, target.subscripts, with_loads(value, change), instance)
+            case Let(name=name, value=value):
+                return Let(name, with_loads(value, change))
+            case If(condition=Compute() as condition):
+                return replace(inner, condition=with_loads(condition, change))
+            case _:
+                return inner
+
+    return tuple(map(changed, code))
+
+
+def renamed_array(code: Code, name: str, new: Load) -> Code:
+    """Return code with another array for ``name``: its subscripts follow those of ``new``."""
+
+    def change(load: Load) -> Load:
+        return Load(new.array, (*new.subscripts, *load.subscripts)) if load.array == name else load
+
+    return with_places(code, change)

@@ -81,7 +81,7 @@ def sum_of(terms: Sequence[tuple[int, IntExpression]]) -> IntExpression:
     Sums inside sums are taken apart, equal terms and numbers added up; what is added comes before what is
     taken off, a number last, but first where nothing else is added: ``2 * i - j + 3``, ``15 - i``.
     """
-    parts, constant = _collected(terms)
+    parts, constant = linear_terms(terms)
     parts.sort(key=lambda part: part[0] < 0)
     if constant > 0 and not any(coefficient > 0 for coefficient, _ in parts):
         parts.insert(0, (1, Number(constant)))
@@ -99,8 +99,8 @@ def tidy(expression: Operation) -> IntExpression:
     return sum_of([(1, expression)]) if expression.operator in ("+", "-", "*") else expression
 
 
-def _collected(terms: Sequence[tuple[int, IntExpression]]) -> tuple[list[tuple[int, IntExpression]], int]:
-    """Return the coefficient of each term that is no sum, in order, and the constant."""
+def linear_terms(terms: Sequence[tuple[int, IntExpression]]) -> tuple[list[tuple[int, IntExpression]], int]:
+    """Return coefficients and terms that are no sums, each term once and in order, and the constant."""
     coefficients: dict[IntExpression, int] = {}
     constant = 0
     for coefficient, expression in terms:

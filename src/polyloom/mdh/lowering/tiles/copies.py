@@ -1,0 +1,225 @@
+"""Copies of what a cache tile reads, in an array of the group.
+
+    for k_tile ...:                          for k_tile ...:
+      for i ...:                               float32 A_copy[64, 128] in group
+        for k ...:                      ->     for c0 ...: for c1 ...: A_copy[c0, c1] = A[i_tile + c0, ...]
+          ... A[i, k] ...                      for i ...:
+                                                 for k ...:
+                                                   ... A_copy[i - i_tile, k - k_tile] ...
+
+In panels, the last axis of a copy is cut into pieces as wide as a register tile, each of which lies together:
+``B_copy[(j - j_tile) / 32, k - k_tile, (j - j_tile) % 32]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from polyloom.ir.expressions import Read
+from polyloom.mdh.lowering.tiles.cache_tiles import group_low, low, tile_name
+from polyloom.mdh.lowering.tiles.context import Tiles, here
+from polyloom.mdh.lowering.tiles.points import Points
+from polyloom.mdh.lowering.tiles.steps import in_steps
+from polyloom.mdh.lowering.tiles.strips import band_of, nested
+from polyloom.mdh.schedule.copy_plan import CopyPlan, copy_plan
+from polyloom.mdh.tree.nodes import (
+    Array,
+    Code,
+    Compute,
+    For,
+    Kind,
+    Load,
+    Space,
+    Statement,
+    Store,
+    counted,
+)
+from polyloom.mdh.tree.ranges import least, plus, times
+from polyloom.mdh.tree.rewrite import rewritten, substituted, with_blocks, with_places
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
+
+
+def copied(tiles: Tiles, code: Code) -> Code:
+    """Copy what a cache tile reads before it is read, and let terms read the copies.
+
+    Keeps true: a copy holds the elements of its buffer, which nothing writes meanwhile.
+    """
+    copies = _copies(tiles)
+    if not copies:
+        return code
+    tiled = tiles.facts.tiled_order
+    if not tiled:
+        loops, body = band_of(code)
+        count = sum(loop.kind is Kind.GROUP for loop in loops)
+        return nested(loops[:count], _with_copies(copies, nested(loops[count:], body)))
+    last = tile_name(tiles, tiled[-1])
+
+    def inside(statement: Statement) -> Code:
+        if isinstance(statement, For) and statement.iterator == last:
+            return (with_blocks(statement, lambda body: _with_copies(copies, body)),)
+        return (statement,)
+
+    return rewritten(code, inside)
+
+
+def _copies(tiles: Tiles) -> tuple[_Copy, ...]:
+    written = {view.buffer for view in tiles.hom.outputs}
+    found = []
+    for k, view in enumerate(tiles.hom.inputs):
+        plan = copy_plan(tiles.facts, k, tiles.buffers)
+        if plan is not None and view.buffer not in written:
+            found.append(_Copy(tiles, k, plan))
+    return tuple(found)
+
+
+def _with_copies(copies: Sequence[_Copy], body: Code) -> Code:
+    for copy in copies:
+        body = copy.read_in(body)
+    return (*(s for copy in copies for s in copy.filled()), *body)
+
+
+def _high(tiles: Tiles, d: int) -> IntExpression:
+    """Return where the cache tile at hand ends."""
+    ends = [tiles.hom.extents[d]]
+    if tiles.schedule.group[d] and (d in tiles.kept or d in tiles.parts):
+        ends.append(plus(group_low(tiles, d), tiles.schedule.group[d]))
+        ends = ends[1:] if tiles.facts.is_multiple(d, tiles.schedule.group[d]) else ends
+    if not tiles.facts.is_tiled(d):
+        return least(ends)
+    size, covered = tiles.schedule.local[d], tiles.facts.covered(d)
+    end = plus(low(tiles, d), size)
+    divides = tiles.facts.is_multiple(d, size) and covered is not None and covered % size == 0
+    return end if divides else least((*ends, end))
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """The copy of input number ``position``."""
+
+    tiles: Tiles
+    position: int
+    plan: CopyPlan
+
+    @property
+    def buffer(self) -> str:
+        """The name of what is copied."""
+        return self.plan.access.buffer.name
+
+    @property
+    def array(self) -> str:
+        """The name of the copy."""
+        return self.tiles.names.of(("copy", self.position), f"{self.buffer}_copy")
+
+    def _declared(self) -> Array:
+        shape = [self.plan.extents[axis] for axis in self.plan.axes]
+        if self.plan.panel is None:
+            shape[-1] += self.tiles.schedule.inputs[self.position].padding
+        else:
+            width = self.plan.panel[1]
+            shape = [-(-shape[-1] // width), *shape[:-1], width]
+        sizes = tuple(map(Number, shape))
+        kind = self.plan.access.buffer.type
+        return Array(name=self.array, type=kind, shape=sizes, space=Space.GROUP, align=64)
+
+    def read_in(self, code: Code) -> Code:
+        """Return code whose terms read the copy."""
+        tiles = self.tiles
+        load = Points(tiles.hom, tiles.buffers, here(tiles)).load(self.position)
+        place = [
+            sum_of([(step, self._inside(axis, d)) for d, step in enumerate(steps) if step])
+            for axis, steps in enumerate(self.plan.access.steps)
+        ]
+        copy = Load(self.array, self._place(place))
+
+        def moved(body: Code) -> Code:
+            return with_places(body, lambda found: copy if found == load else found)
+
+        if tiles.combiner is None:
+            return moved(code)
+        innermost = tiles.point(tiles.reduced[-1])
+
+        def in_terms(statement: Statement) -> Code:
+            is_last = isinstance(statement, For) and statement.iterator == innermost
+            return (with_blocks(statement, moved) if is_last else statement,)
+
+        return rewritten(code, in_terms)
+
+    def _inside(self, axis: int, d: int) -> IntExpression:
+        """Return a point's distance from where an axis of the box begins."""
+        return plus(Name(self.tiles.point(d)), self._begin(axis, d), -1)
+
+    def _begin(self, axis: int, d: int) -> IntExpression:
+        forwards = self.plan.access.steps[axis][d] > 0
+        return low(self.tiles, d) if forwards else plus(_high(self.tiles, d), -1)
+
+    def _place(self, at: Sequence[IntExpression]) -> tuple[IntExpression, ...]:
+        """Return where an element is in the copy; ``at``: where in the box, by the buffer's axes."""
+        place = [at[axis] for axis in self.plan.axes]
+        if self.plan.panel is None:
+            return tuple(place)
+        width = Number(self.plan.panel[1])
+        panel, column = Operation("/", (place[-1], width)), Operation("%", (place[-1], width))
+        return (panel, *place[:-1], column)
+
+    # The loops that fill it
+
+    def filled(self) -> Code:
+        """Return the copy's declaration and the loops that fill it."""
+        return self._declared(), *self._loops()
+
+    def _length(self, axis: int) -> IntExpression:
+        terms: list[tuple[int, IntExpression]] = [(1, Number(1))]
+        for d, step in enumerate(self.plan.access.steps[axis]):
+            if step:
+                high, begin = _high(self.tiles, d), low(self.tiles, d)
+                terms += [(abs(step), high), (-abs(step), begin), (-abs(step), Number(1))]
+        return sum_of(terms)
+
+    def _source(self, at: Sequence[IntExpression]) -> Compute:
+        """Return the element of the buffer that is so far from where the box begins."""
+        access = self.plan.access
+        place = []
+        for axis, (steps, offset) in enumerate(zip(access.steps, access.offsets, strict=True)):
+            begins = [(step, self._begin(axis, d)) for d, step in enumerate(steps) if step]
+            place.append(sum_of([*begins, (1, offset), (1, at[axis])]))
+        return Compute(Read(0, access.buffer.type), (Load(self.buffer, tuple(place)),))
+
+    def _loops(self) -> Code:
+        """Go through the box as it lies in the buffer; by vectors where it lies so in the copy, too."""
+        tiles, rank = self.tiles, len(self.plan.axes)
+        names = [tiles.names.of(("at", self.position, axis), f"c{axis}") for axis in range(rank)]
+        at: list[IntExpression] = [Name(name) for name in names]
+        last = self.plan.axes[-1]
+        loops = [counted(names[axis], self._length(axis), ()) for axis in range(rank)]
+        if self.plan.panel is None:
+            body = Store(self.array, self._place(at), self._source(at))
+            return nested(loops[:-1], self._line(loops[-1], body))
+        width = self.plan.panel[1]
+        panel = Name(tiles.names.of(("panel", self.position), "panel"))
+        left = plus(self._length(last), panel, -width)
+        whole = tiles.facts.divides(self.plan.panel[0], width)
+        column = counted(names[last], Number(width) if whole else least((Number(width), left)), ())
+        inside = [times(width, panel, at[axis]) if axis == last else at[axis] for axis in range(rank)]
+        body = Store(self.array, (panel, *(at[axis] for axis in self.plan.axes)), self._source(inside))
+        count = Operation("/", (plus(self._length(last), width - 1), Number(width)))
+        others = [loops[axis] for axis in range(rank) if axis != last]
+        if last == rank - 1:
+            return nested([counted(panel.name, count, ()), *others], self._line(column, body))
+        return nested([counted(panel.name, count, ()), column, *others], (body,))
+
+    def _line(self, loop: For, body: Store) -> Code:
+        """Return the loop along the buffer's last axis, by vectors where the copy goes along with it."""
+        tiles, last = self.tiles, self.plan.axes[-1]
+        if last != len(self.plan.axes) - 1 or tiles.schedule.width == 1:
+            return nested([loop], (body,))
+        lane = Name(tiles.names.of(("lane",), "lane"))
+
+        def once(first: IntExpression, count: int) -> Code:
+            if count == 1:
+                return substituted((body,), loop.iterator, first)
+            inner = substituted((body,), loop.iterator, plus(first, lane))
+            return (counted(lane.name, Number(count), inner, kind=Kind.VECTOR),)
+
+        along = next((d for d, step in enumerate(self.plan.access.steps[last]) if step), 0)
+        return in_steps(tiles, along, loop, (tiles.schedule.width, 1), once)

@@ -1,0 +1,286 @@
+"""Unroll and jam: a few points of a kept loop go through everything inside it together.
+
+    for i from 0 to m:                 for i_first from 0 to m step 4:
+      float32 total                      float32 total[4]
+      total = 0.0                        unrolled for i_at from 0 to 4: total[i_at] = 0.0
+      for k from 0 to p:          ->     for k from 0 to p:
+        total = total + A[i, k]            unrolled for i_at from 0 to 4: total[i_at] = total[i_at] + A[..]
+      y[i] = total                       unrolled for i_at from 0 to 4: y[i_first + i_at] = total[i_at]
+
+A loop inside whose bounds differ from point to point is cut in three: what all points have in common is done
+together, what one point has before and behind it, by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from polyloom.mdh.lowering.tiles.context import Tiles
+from polyloom.mdh.lowering.tiles.steps import in_steps, whole_steps
+from polyloom.mdh.tree.nodes import (
+    ONE,
+    ZERO,
+    Array,
+    Code,
+    For,
+    If,
+    Kind,
+    Let,
+    Load,
+    Statement,
+    Store,
+    counted,
+)
+from polyloom.mdh.tree.ranges import bounded, ends, greatest, inner_range, plus, spread, starts
+from polyloom.mdh.tree.rewrite import (
+    blocks,
+    integers_of,
+    loads_of,
+    rewritten,
+    substituted,
+    walk,
+    with_places,
+)
+from polyloom.mdh.tree.simplify import simplified
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, names_in
+
+
+@dataclass(frozen=True)
+class Jam:
+    """How the points of one dimension are jammed.
+
+    ``at``: the iterator over a few points; ``own``: what loops over one point's own range are called;
+    ``last``: whether the points are the last dimension of arrays (lanes of vectors), not the first.
+    """
+
+    at: str
+    last: bool
+    own: Callable[[str], str]
+
+    def together(self, count: int, code: Code) -> Code:
+        """Return code, in which ``at`` is a point, for ``count`` points.
+
+        Keeps true: each statement is carried out for each point, in the point's own order. Points do not
+        depend on each other; what they keep in arrays that are declared inside lies apart.
+        """
+        if count == 1:
+            return substituted(code, self.at, ZERO)
+        point = counted(self.at, Number(count), (), kind=Kind.UNROLLED)
+        return self._through(code, point, _varying(code, self.at))
+
+    def _expanded(self, code: Code, varying: Collection[str], count: IntExpression) -> Code:
+        """Give each point its own elements of a block's arrays that differ from point to point."""
+        own = {s.name for s in code if isinstance(s, Array) and s.name in varying}
+
+        def place(load: Load) -> Load:
+            inside = self._at(load.subscripts, Name(self.at))
+            return replace(load, subscripts=inside) if load.array in own else load
+
+        def shaped(s: Statement) -> Statement:
+            is_own = isinstance(s, Array) and s.name in own
+            return replace(s, shape=self._at(s.shape, count)) if isinstance(s, Array) and is_own else s
+
+        return with_places(tuple(map(shaped, code)), place) if own else code
+
+    def _at(self, places: tuple[Any, ...], place: IntExpression) -> tuple[Any, ...]:
+        """Return subscripts, or a shape, with the points' own dimension."""
+        return (*places, place) if self.last else (place, *places)
+
+    def _through(self, code: Code, point: For, varying: Collection[str]) -> Code:
+        """Bring the loop over points to what depends on it; statements in a row that do share one loop."""
+        found: list[Statement] = []
+        run: list[Statement] = []
+        for statement in self._expanded(code, varying, point.end):
+            if isinstance(statement, Array):
+                found.append(statement)
+            elif self._goes_along(statement, varying):
+                run.append(statement)
+            else:
+                found += _over(point, run) + self._passed(statement, point, varying)
+                run = []
+        return tuple(found + _over(point, run))
+
+    def _goes_along(self, statement: Statement, varying: Collection[str]) -> bool:
+        """Whether a statement is carried out for each point as it is, whatever is inside it."""
+        if not _depends(statement, self.at, varying):
+            return False
+        return not isinstance(statement, For) and (
+            not isinstance(statement, If) or self._decides(statement, varying)
+        )
+
+    def _decides(self, branch: If, varying: Collection[str]) -> bool:
+        return _speaks(replace(branch, body=(), otherwise=()), self.at, varying)
+
+    def _passed(self, statement: Statement, point: For, varying: Collection[str]) -> list[Statement]:
+        if not _depends(statement, self.at, varying):
+            return [statement]
+        match statement:
+            case For(body=body) if _in_bounds(statement, self.at) and statement.step != ONE:
+                lower, upper = spread(statement, [point])
+                if not lower or not upper:
+                    return [self._alone(statement, point, varying)]
+                return [replace(bounded(statement, lower, upper), body=self._through(body, point, varying))]
+            case For() if _in_bounds(statement, self.at):
+                return self._apart(statement, point, varying)
+            case For(body=body):
+                return [replace(statement, body=self._through(body, point, varying))]
+            case If(body=body, otherwise=otherwise):
+                inside = self._through(body, point, varying), self._through(otherwise, point, varying)
+                return [If(statement.condition, *inside)]
+            case _:
+                raise AssertionError("a statement without statements goes along")
+
+    def _apart(self, loop: For, point: For, varying: Collection[str]) -> list[Statement]:
+        """Cut a loop whose bounds depend on the point: before what all have in common, that, behind it."""
+        shared = inner_range(loop, point)
+        if shared is None:
+            return [self._alone(loop, point, varying)]
+        low, high = shared
+        before = bounded(loop, starts(loop), (*ends(loop), low))
+        behind = bounded(loop, (greatest((low, high)),), ends(loop))
+        common = replace(bounded(loop, (low,), (high,)), body=self._through(loop.body, point, varying))
+        found: list[Statement] = [common]
+        if _mention(starts(loop), self.at):
+            found.insert(0, self._alone(before, point, varying))
+        if _mention(ends(loop), self.at):
+            found.append(self._alone(behind, point, varying))
+        return found
+
+    def _alone(self, loop: For, point: For, varying: Collection[str]) -> Statement:
+        """Return a loop for one point after another; points in registers are written out."""
+        name = self.own(loop.iterator)
+        declared = {s.name for s in walk(loop.body) if isinstance(s, Array)}
+        used = (load for s in walk(loop.body) for load in _places(s) if load.array not in declared)
+        in_registers = any(Name(self.at) in load.subscripts for load in used)
+        body = substituted(loop.body, loop.iterator, Name(name))
+        own = replace(loop, iterator=name, body=body)
+        own = bounded(own, starts(loop), ends(loop))
+        return replace(point, kind=Kind.UNROLLED if in_registers else Kind.SEQUENTIAL, body=(own,))
+
+
+def _over(point: For, run: list[Statement]) -> list[Statement]:
+    return [replace(point, body=tuple(run))] if run else []
+
+
+def _mention(expressions: Iterable[IntExpression], name: str) -> bool:
+    return any(name in names_in(e) for e in expressions)
+
+
+def _in_bounds(loop: For, name: str) -> bool:
+    return _mention((loop.start, loop.condition), name)
+
+
+def _places(statement: Statement) -> tuple[Load, ...]:
+    """Return what a statement itself loads and stores."""
+    target = (Load(statement.array, statement.subscripts),) if isinstance(statement, Store) else ()
+    return (*target, *loads_of(statement))
+
+
+def _speaks(statement: Statement, at: str, varying: Collection[str]) -> bool:
+    """Whether a statement itself, without its blocks, differs from point to point."""
+    return _mention(integers_of(statement), at) or any(p.array in varying for p in _places(statement))
+
+
+def _depends(statement: Statement, at: str, varying: Collection[str]) -> bool:
+    """Whether a statement, or what is inside it, differs from point to point."""
+    return any(_speaks(s, at, varying) for s in walk((statement,)))
+
+
+def _varying(code: Code, at: str) -> frozenset[str]:
+    """Return the arrays and named values that differ from point to point."""
+    found: frozenset[str] = frozenset()
+    while (more := found | _stored(code, at, found, False)) != found:
+        found = more
+    return found
+
+
+def _stored(code: Code, at: str, varying: Collection[str], inside: bool) -> frozenset[str]:
+    """Return what is stored where ``inside`` holds, or where something differs from point to point.
+
+    Values with names stay together with what is stored beside them.
+    """
+    named = any(isinstance(s, Let) for s in code)
+    straight = [s for s in code if isinstance(s, Let | Store)]
+    together = inside or (named and any(_speaks(s, at, varying) for s in straight))
+    found = {
+        s.name if isinstance(s, Let) else s.array for s in straight if together or _speaks(s, at, varying)
+    }
+    for statement in code:
+        differs = inside or _speaks(statement, at, varying)
+        found |= {name for block in blocks(statement) for name in _stored(block, at, varying, differs)}
+    return frozenset(found)
+
+
+# Main parts and rests
+
+
+def jammed(tiles: Tiles, code: Code) -> Code:
+    """Unroll and jam the kept dimensions, the outer ones first, as far as a register tile goes.
+
+    Keeps true: the same statements for the same points. Where tiles do not divide a loop, its last points,
+    and those that one point has alone, come in narrower tiles.
+    """
+    for d in tiles.kept:
+        if tiles.facts.tile(d) > 1:
+            code = simplified(rewritten(code, partial(_cut, tiles, d)))
+    return code
+
+
+def own_name(tiles: Tiles, iterator: str) -> str:
+    """Return the iterator over what one point has alone of a loop."""
+    return tiles.names.of(("own", iterator), f"{iterator}_own")
+
+
+def _cut(tiles: Tiles, d: int, statement: Statement) -> Code:
+    match statement:
+        case For(iterator=iterator) if iterator == tiles.point(d):
+            return _Cut(tiles, d, statement).code()
+        case For(iterator=iterator) if iterator == own_name(tiles, tiles.point(d)):
+            cut = _Cut(tiles, d, statement)
+            return cut.narrower(cut.widths()[1:] or (1,))
+        case _:
+            return (statement,)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """A loop over the points of a kept dimension, on its way to a loop over tiles of registers."""
+
+    tiles: Tiles
+    d: int
+    loop: For
+
+    def code(self) -> Code:
+        """Return the main part, then the rest; a rest that is known has one shape."""
+        tiles, d, size = self.tiles, self.d, self.tiles.facts.tile(self.d)
+        length, n = plus(self.loop.end, self.loop.start, -1), tiles.facts.extent(d)
+        if isinstance(length, Number):
+            return self.narrower(tuple(filter(None, (size, max(length.value, 0) % size))))
+        if n is None or tiles.domain.is_bounded(d):
+            return self.narrower(self.widths())
+        if tiles.facts.divides(d, size):
+            return whole_steps(tiles, d, self.loop.start, self.loop.end, size, self.once)
+        start, end = self.loop.start, plus(self.loop.end, 1 - size)
+        main = whole_steps(tiles, d, start, end, size, self.once) if n >= size else ()
+        rest = self.once(Number(n - n % size), n % size)
+        return (*main, If(Operation("==", (self.loop.end, Number(n))), rest)) if n % size else main
+
+    def widths(self) -> tuple[int, ...]:
+        """Return the lengths of tiles where it is not known how many points there are."""
+        width = self.tiles.facts.width(self.d)
+        halves = [width >> k for k in range(width.bit_length())]
+        return tuple(dict.fromkeys((self.tiles.facts.tile(self.d), *halves)))
+
+    def narrower(self, sizes: Sequence[int]) -> Code:
+        """Return tiles of some points as long as there are enough, then smaller ones."""
+        return in_steps(self.tiles, self.d, self.loop, sizes, self.once)
+
+    def once(self, first: IntExpression, count: int) -> Code:
+        """Return what is done for ``count`` points together."""
+        tiles, d = self.tiles, self.d
+        at = tiles.name("at", d, "at")
+        jam = Jam(at, d == tiles.vector, partial(own_name, tiles))
+        return jam.together(count, substituted(self.loop.body, self.loop.iterator, plus(first, Name(at))))

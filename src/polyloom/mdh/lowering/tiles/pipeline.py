@@ -1,0 +1,91 @@
+"""The passes in order: from an md_hom and its schedule to a kernel tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from polyloom.ir.host import Buffer, Index, MdHom, Role, View
+from polyloom.ir.naming import Names
+from polyloom.mdh.lowering.partial_results import combination, parts_only
+from polyloom.mdh.lowering.sequential_nest import term_names
+from polyloom.mdh.lowering.tiles.cache_tiles import cache_tiles
+from polyloom.mdh.lowering.tiles.context import Tiles
+from polyloom.mdh.lowering.tiles.copies import copied
+from polyloom.mdh.lowering.tiles.groups import shared_loops
+from polyloom.mdh.lowering.tiles.jam import jammed
+from polyloom.mdh.lowering.tiles.naive import naive_loops
+from polyloom.mdh.lowering.tiles.several_totals import several_totals
+from polyloom.mdh.lowering.tiles.unrolling import unrolled_reductions
+from polyloom.mdh.lowering.tiles.vectors import vectors
+from polyloom.mdh.schedule.addresses import Buffers, kept_dimensions, names_used
+from polyloom.mdh.schedule.schedules import Schedule, plain_schedule
+from polyloom.mdh.tree.distinct import distinct
+from polyloom.mdh.tree.nodes import Array, Code, Space
+from polyloom.polyhedra.loops.tree import Name
+
+Pass = Callable[[Tiles, Code], Code]
+
+PASSES: tuple[Pass, ...] = (
+    shared_loops,
+    cache_tiles,
+    copied,
+    several_totals,
+    jammed,
+    unrolled_reductions,
+    vectors,
+)
+"""What makes a schedule's loops of the naive ones; each keeps what its docstring says."""
+
+
+def scheduled(hom: MdHom, buffers: Buffers, schedule: Schedule, taken: Iterable[str] = ()) -> Code:
+    """Return the kernel tree of an md_hom under a schedule, for one work-item in each group.
+
+    ``hom`` has tiles, and no iterator called as a buffer or parameter is; ``schedule`` is legal for it.
+    ``taken``: names that the code may not use, besides those of buffers and the md_hom's own.
+    Arrays outside of group loops are shared by all groups.
+    """
+    names = Names({*taken, *names_used(hom, buffers), *buffers, *hom.iterators})
+    tiles = Tiles(hom, buffers, schedule, names, statements=term_names(hom))
+    return _in_parts(tiles) if tiles.facts.split else _lowered(tiles)
+
+
+def _lowered(tiles: Tiles) -> Code:
+    code = naive_loops(tiles)
+    for step in PASSES:
+        code = step(tiles, code)
+    return distinct(tiles.names, code)
+
+
+def _in_parts(tiles: Tiles) -> Code:
+    """Return loops whose groups leave partial results, and loops that combine them."""
+    hom, facts, names = tiles.hom, tiles.facts, tiles.names
+    shape = (*map(facts.groups, facts.split), *(hom.extents[d] for d in facts.kept))
+    assert facts.combiner is not None
+    partial = tuple(
+        Buffer(name=names.of(("partial", o), f"partial_{o}"), type=r.type, shape=shape, role=Role.LOCAL)
+        for o, r in enumerate(facts.combiner.results)
+    )
+    parts = tuple(names.of(("part", d), f"{hom.iterators[d]}_part") for d in facts.split)
+    offsets = tuple(Index((0,) * len(hom.extents), Name(part)) for part in parts)
+    kept = tuple(Index.unit(d, len(hom.extents)) for d in facts.kept)
+    views = tuple(View(buffer.name, (*offsets, *kept)) for buffer in partial)
+    known = {**tiles.buffers, **{buffer.name: buffer for buffer in partial}}
+    first = replace(tiles, hom=parts_only(hom, views), buffers=known, parts=facts.split)
+    second = combination(facts, parts, partial)
+    arrays = (Array(name=b.name, type=b.type, shape=b.shape, space=Space.GROUP, align=64) for b in partial)
+    last = Tiles(second, known, combining_schedule(second, tiles.schedule.width), names)
+    return (*arrays, *_lowered(first), *_lowered(last))
+
+
+def combining_schedule(hom: MdHom, width: int) -> Schedule:
+    """Return how partial results are combined: by vectors along the last kept dimension, in groups."""
+    plain = plain_schedule(len(hom.extents), len(hom.inputs))
+    kept = kept_dimensions(hom)
+    if not kept:
+        return plain
+    last = kept[-1]
+    group = tuple(16 * width if d == last else 0 for d in range(len(hom.extents)))
+    if width == 1:
+        return replace(plain, group=group)
+    return replace(plain, group=group, vector=last, width=width)

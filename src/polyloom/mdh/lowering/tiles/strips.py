@@ -1,0 +1,81 @@
+"""Loops cut into strips: ``for i`` becomes ``for i_tile, for i in the tile``, the outer one further out.
+
+for i from 0 to n:              for j_tile from 0 to n step 64:
+for j from i to n:      ->      for i from 0 to n:
+S(i, j)                         for j from max(i, j_tile) to min(n, j_tile + 64):
+S(i, j)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from polyloom.mdh.lowering.tiles.context import Tiles
+from polyloom.mdh.tree.nodes import Code, For, Kind, counted
+from polyloom.mdh.tree.ranges import Bounds, bounded, ends, plus, spread, starts
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, names_in
+
+Band = tuple[For, ...]
+"""Loops that stand directly in each other, outer ones first, without what is inside the last."""
+
+
+def band_of(code: Code, iterators: Collection[str] | None = None) -> tuple[Band, Code]:
+    """Return the loops that stand directly in each other, and what is inside; None: over any iterators."""
+    loops: list[For] = []
+    while len(code) == 1 and isinstance(loop := code[0], For):
+        if iterators is not None and loop.iterator not in iterators:
+            break
+        loops.append(replace(loop, body=()))
+        code = loop.body
+    return tuple(loops), code
+
+
+def nested(loops: Sequence[For], body: Code) -> Code:
+    """Return code inside loops, the outer ones first."""
+    for loop in reversed(loops):
+        body = (replace(loop, body=body),)
+    return body
+
+
+def strip_of(tiles: Tiles, d: int, loop: For, first: IntExpression, size: int | None = None) -> For:
+    """Return the part of a loop that a strip of a group's size, or of ``size``, has from ``first`` on."""
+    size = size or tiles.schedule.group[d]
+    divides = not tiles.domain.is_bounded(d) and tiles.facts.is_multiple(d, size)
+    end = plus(first, size)
+    return bounded(loop, (first,), (end,) if divides else (*ends(loop), end))
+
+
+def with_strips(
+    tiles: Tiles,
+    loops: Band,
+    iterator: str,
+    outer: str,
+    size: int,
+    *,
+    place: int,
+    kind: Kind = Kind.SEQUENTIAL,
+    whole: bool = False,
+) -> Band:
+    """Cut the loop over ``iterator`` into strips; the loop over them is number ``place`` from outside.
+
+    Keeps true: the same points are visited, each once. The loops may stand in any order. ``whole``:
+    strips are known to have ``size`` points each, but for what other loops take off.
+    """
+    at = next(k for k, loop in enumerate(loops) if loop.iterator == iterator)
+    loop = loops[at]
+    crossed = loops[place:at]
+    lower, upper = spread(loop, crossed)
+    strips = bounded(counted(outer, Number(0), (), kind=kind, step=size), lower, upper)
+    inner = bounded(loop, *_inside(tiles, loop, outer, size, whole))
+    return (*loops[:place], strips, *loops[place:at], inner, *loops[at + 1 :])
+
+
+def _inside(tiles: Tiles, loop: For, outer: str, size: int, whole: bool) -> tuple[Bounds, Bounds]:
+    """Return the bounds of a strip; of the loop's own those that may cut it, wherever its loop goes."""
+    first, points = Name(outer), set(tiles.hom.iterators)
+    lower = (first, *(b for b in starts(loop) if not names_in(b).isdisjoint(points)))
+    upper = ends(loop)
+    if whole:
+        upper = tuple(b for b in upper if not names_in(b).isdisjoint(points))
+    return lower, (*upper, plus(first, size))

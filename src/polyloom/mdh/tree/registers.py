@@ -1,0 +1,189 @@
+"""What is left to do before a tree is printed: points written out, arrays in registers taken apart.
+
+float32 total[2, 8] in registers           float32 total_0_0[8] in registers, lanes last
+unrolled for i_at from 0 to 2:       ->    float32 total_1_0[8] in registers, lanes last
+  vector for lane from 0 to 8:             vector for lane from 0 to 8: total_0_0[lane] = 0.0
+    total[i_at, lane] = 0.0                vector for lane from 0 to 8: total_1_0[lane] = 0.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from polyloom.ir.naming import Names
+from polyloom.mdh.tree.distinct import distinct
+from polyloom.mdh.tree.nodes import (
+    Array,
+    Code,
+    Compute,
+    For,
+    Function,
+    Kind,
+    Let,
+    LetInteger,
+    Load,
+    Space,
+    Statement,
+    Store,
+)
+from polyloom.mdh.tree.ranges import plus
+from polyloom.mdh.tree.rewrite import (
+    blocks,
+    loads_of,
+    rewritten,
+    substituted,
+    walk,
+    with_blocks,
+    with_places,
+)
+from polyloom.polyhedra.loops.tree import Number, linear_terms
+
+
+def final(function: Function) -> Function:
+    """Return a kernel as it is printed: no unrolled loops; registers are single values and vectors."""
+    names = Names({*(p.name for p in function.parameters), *function.integers, *_names(function.body)})
+    return replace(function, body=registers(names, distinct(names, unrolled(function.body))))
+
+
+def _names(code: Code) -> Iterator[str]:
+    for statement in walk(code):
+        match statement:
+            case For(iterator=name) | Let(name=name) | LetInteger(name=name) | Array(name=name):
+                yield name
+            case _:
+                pass
+
+
+def unrolled(code: Code) -> Code:
+    """Write out loops that are to be, point by point.
+
+    Keeps true: the same statements in the same order.
+    """
+    return rewritten(code, _written_out)
+
+
+def _written_out(statement: Statement) -> Code:
+    if not isinstance(statement, For) or statement.kind is not Kind.UNROLLED:
+        return (statement,)
+    start, end, step = statement.start, statement.end, statement.step
+    assert isinstance(start, Number) and isinstance(end, Number) and isinstance(step, Number)
+    points = range(start.value, end.value, step.value)
+    return tuple(s for k in points for s in substituted(statement.body, statement.iterator, Number(k)))
+
+
+def registers(names: Names, code: Code) -> Code:
+    """Take arrays in registers apart: an element, or a vector of them, becomes an array of its own.
+
+    Keeps true: the same values. Elements that some vector has are its lanes everywhere; an array some of
+    whose subscripts are no numbers, or whose vectors overlap, lies on the stack.
+    """
+    return _taken_apart(names, code, {})
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """An array of its own for an element, or for ``lanes`` neighbours from it on; 0: a scalar."""
+
+    first: tuple[int, ...]
+    lanes: int
+
+
+Places = Mapping[tuple[int, ...], tuple[str, int | None]]
+"""What holds an element: an array, and the lane in it; None: a scalar."""
+
+
+def _taken_apart(names: Names, code: Code, known: Mapping[str, Places]) -> Code:
+    found: list[Statement] = []
+    for at, statement in enumerate(code):
+        if isinstance(statement, Array) and statement.space is Space.REGISTER and statement.shape:
+            pieces = _pieces(statement.name, code[at + 1 :])
+            if pieces is None:
+                found.append(replace(statement, space=Space.PRIVATE, align=64))
+                known = {name: places for name, places in known.items() if name != statement.name}
+                continue
+            arrays, places = _arrays(names, statement, pieces)
+            known = {**known, statement.name: places}
+            found += arrays
+        else:
+            inside = partial(_taken_apart, names, known=known)
+            found += with_places((with_blocks(statement, inside),), partial(_placed, known))
+    return tuple(found)
+
+
+def _pieces(name: str, code: Code) -> tuple[_Piece, ...] | None:
+    """Return the pieces that an array falls into; None where it is to stay one."""
+    vectors, single = set(), set()
+    for load, lanes in _accesses(name, code, 1):
+        first = _first(load)
+        if first is None:
+            return None
+        if isinstance(load.subscripts[-1], Number):
+            single.add(first)
+        else:
+            vectors.add(_Piece(first, lanes))
+    covered = [element for piece in vectors for element in _elements(piece)]
+    if len(covered) != len(set(covered)):
+        return None
+    scalars = (_Piece(first, 0) for first in single - set(covered))
+    return tuple(sorted((*vectors, *scalars), key=lambda piece: piece.first))
+
+
+def _elements(piece: _Piece) -> list[tuple[int, ...]]:
+    *outer, last = piece.first
+    return [(*outer, last + lane) for lane in range(max(piece.lanes, 1))]
+
+
+def _accesses(name: str, code: Code, lanes: int) -> Iterator[tuple[Load, int]]:
+    """Yield what is loaded and stored of an array, and how many points do that at once."""
+    for statement in code:
+        places = [*loads_of(statement)]
+        if isinstance(statement, Store):
+            places.append(Load(statement.array, statement.subscripts))
+        yield from ((place, lanes) for place in places if place.array == name)
+        inner = lanes
+        if isinstance(statement, For) and statement.kind is Kind.VECTOR:
+            assert isinstance(statement.end, Number)
+            inner = statement.end.value
+        for block in blocks(statement):
+            yield from _accesses(name, block, inner)
+
+
+def _first(load: Load) -> tuple[int, ...] | None:
+    """Return the first element of an access in numbers: in vectors, with lane 0; None where it has none."""
+    found = []
+    for place, subscript in enumerate(load.subscripts):
+        if isinstance(subscript, Compute):
+            return None
+        terms, constant = linear_terms([(1, subscript)])
+        is_lane = place == len(load.subscripts) - 1 and [c for c, _ in terms] == [1]
+        if terms and not is_lane:
+            return None
+        found.append(constant)
+    return tuple(found)
+
+
+def _arrays(names: Names, array: Array, pieces: tuple[_Piece, ...]) -> tuple[list[Array], Places]:
+    found, places = [], {}
+    for piece in pieces:
+        name = names.of((object(),), "_".join(map(str, (array.name, *piece.first))))
+        shape = (Number(piece.lanes),) if piece.lanes else ()
+        found.append(replace(array, name=name, shape=shape, lanes=bool(piece.lanes)))
+        for lane, element in enumerate(_elements(piece)):
+            places[element] = name, lane if piece.lanes else None
+    return found, places
+
+
+def _placed(known: Mapping[str, Places], load: Load) -> Load:
+    """Return where an element of an array that was taken apart is."""
+    if load.array not in known:
+        return load
+    first = _first(load)
+    assert first is not None
+    name, lane = known[load.array][first]
+    if lane is None:
+        return Load(name)
+    last = load.subscripts[-1]
+    assert not isinstance(last, Compute)
+    return Load(name, (plus(last, lane - first[-1]),))
