@@ -49,7 +49,10 @@ class Space(Enum):
     PRIVATE = "stack"
     """One for each work-item, in memory."""
     GROUP = "group"
-    """One for each point of the group loops: shared by the items of a group; a thread's own on a CPU."""
+    """One for each point of the group loops around it, for the items of a group: a thread's own on a CPU.
+
+    Outside of group loops there is one, which all of their points share.
+    """
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Points that may run at the same time, and meet in an element: loops that are not as parallel as they say.
 
-- Points of a *group* loop run in any order. Arrays that are declared outside of it, and are no parameters,
-  are not stored to inside: each thread has its own.
+- Points of a *group* loop run in any order. Registers and stacks that are declared outside of it are not
+  stored to inside: each thread has its own.
 - Lanes of a *vector* loop run statement by statement: all lanes load before any of them stores, and a
   statement of a later lane comes before a later statement of an earlier lane.
 - *Items* of a group run in any order from one barrier to the next. Two accesses are in one such part unless
@@ -26,7 +26,6 @@ from polyloom.mdh.tree.nodes import (
     If,
     Kind,
     LetInteger,
-    Parameter,
     Space,
     Statement,
 )
@@ -102,7 +101,7 @@ class _Races:
 
     def _group(self, inside: _Inside) -> None:
         name = self.declared.array.name
-        if not isinstance(self.declared.array, Parameter):
+        if isinstance(self.declared.array, Array) and self.declared.array.space is not Space.GROUP:
             self._wrong(inside.around, f"`{name}` is stored to, and is declared outside of it")
             return
         stores = [a for a in inside.accesses if a.is_store]
