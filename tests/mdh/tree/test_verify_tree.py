@@ -32,7 +32,7 @@ from polyloom.mdh.tree.nodes import (
     Subscript,
     counted,
 )
-from polyloom.mdh.tree.rewrite import rewritten
+from polyloom.mdh.tree.rewrite import rewritten, walk
 from polyloom.mdh.tree.verify import problems, verify
 from polyloom.polyhedra.loops.tree import Instance, IntExpression, Name, Number, Operation, sum_of
 
@@ -203,7 +203,32 @@ def unmasked(bound: str, stores_to: str) -> Change:
     return change
 
 
+def stores_to(array: str) -> Callable[[Statement], bool]:
+    return lambda statement: isinstance(statement, Store) and statement.array == array
+
+
+def short_copy(statement: Statement) -> tuple[Statement, ...]:
+    """Copy one row less than the tile has."""
+    match statement:
+        case For(iterator="kk", body=body) if any(map(stores_to("b"), walk(body))):
+            return (replace(statement, condition=below(Name("kk"), Number(15))),)
+    return (statement,)
+
+
+def too_late(statement: Statement) -> tuple[Statement, ...]:
+    """Copy a tile after it is used."""
+    match statement:
+        case For(iterator="k0", body=(array, copy, use)):
+            return (replace(statement, body=(array, use, copy)),)
+    return (statement,)
+
+
 MUTANTS = {
+    "a copy that is too short": ("tiled", short_copy, "`b` is loaded before it is stored", "`b[15, "),
+    "a copy that is too late": ("tiled", too_late, "`b` is loaded before it is stored", "`b[0, 0]`"),
+    "a sum without a start": ("tiled", without(0, stores_to("sum")), "`sum` is loaded before it is stored"),
+    "an item's sum without a start": ("grouped", without(0, stores_to("sum")), "`sum` is loaded before"),
+    "items that copy nothing": ("grouped", without(0, stores_to("a")), "`a` is loaded before", "`a[0, 0]`"),
     "tiles that overlap": ("tiled", loops("j0", step=Number(7)), "parallel loop over `j0`", "`C["),
     "tiles with gaps": ("tiled", loops("i0", step=Number(5)), "is not carried out"),
     "tiles done twice": ("tiled", loops("k0", step=Number(15)), "is carried out twice", "`matmul("),

@@ -44,12 +44,13 @@ from polyloom.polyhedra.loops.tree import IntExpression, Number, names_in
 
 def races(found: Found) -> None:
     """Add to what is wrong, or not known, the races between points of parallel loops."""
-    for accesses in _by_array(found.accesses):
+    for accesses in by_array(found.accesses):
         if any(a.is_store for a in accesses):
             _Races(found, accesses).all()
 
 
-def _by_array(accesses: Sequence[Access]) -> Iterator[list[Access]]:
+def by_array(accesses: Sequence[Access]) -> Iterator[list[Access]]:
+    """Yield the accesses to each array."""
     ordered = sorted(accesses, key=lambda a: id(a.declared))
     return (list(group) for _, group in groupby(ordered, key=lambda a: id(a.declared)))
 
@@ -248,7 +249,7 @@ def _unordered(first: Access, second: Access) -> Iterator[Unordered]:
 
     The points of group loops are the same, those of items are not.
     """
-    common = _common(first, second)
+    common = common_steps(first, second)
     shared = [(k, s.around) for k, s in enumerate(first.path[:common]) if s.around is not None]
     groups = [k for k, step in enumerate(first.path) if _is(step, Kind.GROUP)]
     if groups != [k for k, step in enumerate(second.path) if _is(step, Kind.GROUP)] or (
@@ -269,7 +270,7 @@ def _unordered(first: Access, second: Access) -> Iterator[Unordered]:
                     yield a, b, [*outside, *same[:number], later, *apart]
 
 
-def _common(first: Access, second: Access) -> int:
+def common_steps(first: Access, second: Access) -> int:
     """Return how many of the statements around two accesses are the same."""
     pairs = zip(first.path, second.path, strict=False)
     return next(

@@ -19,6 +19,7 @@ from polyloom.mdh.tree.accesses import OPERATIONS, Found, accesses
 from polyloom.mdh.tree.nodes import For, Function, Kind
 from polyloom.mdh.tree.races import races, uneven_barriers
 from polyloom.mdh.tree.rewrite import walk
+from polyloom.mdh.tree.undefined import undefined
 from polyloom.polyhedra.effort import TooHardError, at_most
 from polyloom.polyhedra.loops.accesses import (
     Instances,
@@ -77,6 +78,7 @@ def _verified(function: Function, asked: Asked | None, found: Found) -> None:
         found.unknown[str(fault)] = None
     accesses(function, scope, found)
     races(found)
+    undefined(found)
     found.wrong.update(dict.fromkeys(uneven_barriers(function.body)))
     found.wrong.update(dict.fromkeys(_wrong_loops(function)))
     if asked is not None:

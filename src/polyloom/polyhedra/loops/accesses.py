@@ -6,7 +6,7 @@ a statement. Every answer is a point as text, or None where there is none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -153,6 +153,29 @@ def at_parameters(parameters: Mapping[str, int]) -> str:
     """Return ``, with n = 4``, or nothing."""
     given = ", ".join(f"{name} = {value}" for name, value in parameters.items())
     return f", with {given}" if given else ""
+
+
+def not_stored(load: Elements, stores: Iterable[tuple[Elements, Sequence[Pair]]]) -> str | None:
+    """Return an element that is loaded, and that no store has stored at a point related as its pairs say.
+
+    ``first`` of a pair is an iterator of the store.
+    """
+    rest = load
+    for store, pairs in stores:
+        if rest.is_empty():
+            break
+        rest = rest.subtract(_related(load, store, pairs).apply_range(store))
+    return None if rest.is_empty() else _text(rest.range(), "[]")
+
+
+def _related(load: Elements, store: Elements, pairs: Sequence[Pair]) -> isl.Map:
+    """Return ``{ [iterators of the load] -> [iterators of the store] }``."""
+    domains = (e.get_space().domain() for e in (load, store))
+    relation = isl.Map.universe(isl.Space.map_from_domain_and_range(*domains))
+    for pair in pairs:
+        relate = isl.Map.equate if pair.apart is Apart.EQUAL else isl.Map.order_gt
+        relation = relate(relation, _DIM.in_, pair.second, _DIM.out, pair.first)
+    return relation
 
 
 def repeated(done: Sequence[Elements]) -> str | None:
