@@ -72,28 +72,30 @@ class CompiledProgram:
 
     def __call__(self, *positional: Any, **named: Any) -> Any:
         """Run once. Errors: ``argument-...``, ``parameter-...``, ``input-...``, ``device-...``."""
-        results = self.results(*positional, **named)
-        again = self._again
-        ordered = [results[name] for name in (self._results(results) if again is None else again.order)]
-        return ordered[0] if len(ordered) == 1 else tuple(ordered)
-
-    def results(self, *positional: Any, **named: Any) -> dict[str, Array]:
-        """Run once and return every array that was written, by name. Errors: those of a call."""
         again = self._again
         found = None if again is None else again(positional, named)
-        return self._checked_results(positional, named) if found is None else found
+        if found is None:
+            found = tuple(self._checked_results(positional, named).values())
+        return found[0] if len(found) == 1 else found
 
-    def _checked_results(self, positional: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Array]:
+    def results(self, *positional: Any, **named: Any) -> dict[str, Array]:
+        """Run once and return what a call returns, by name. Errors: those of a call."""
+        again = self._again
+        found = None if again is None else again(positional, named)
+        if found is None or again is None:
+            return self._checked_results(positional, named)
+        return dict(zip(again.order, found, strict=True))
+
+    def _checked_results(self, positional: Sequence[Any], named: dict[str, Any]) -> dict[str, Array]:
         """Run once, and keep what calls of the same kind need."""
         self._again = None
-        used = self._used(positional, named)
-        bound = self._bound(used)
+        bound = self._bound(self._used(positional, named))
         found = self.execute(bound).arrays
+        ordered = {name: found[name] for name in self._results(found)}
         if isinstance(self._executable, NativeExecutable):
-            given = self.signature.named(positional, dict(named))
-            order = self._results(found)
-            self._again = repeated(self._executable, self.signature, bound, given, tuple(named), found, order)
-        return found
+            given = self.signature.named(positional, named)
+            self._again = repeated(self._executable, self.signature, bound, given, tuple(named), ordered)
+        return ordered
 
     def run(self, *positional: Any, timed: bool = False, **named: Any) -> Execution:
         """Run once and return every array that was written, by name, and where the time went.
@@ -102,7 +104,7 @@ class CompiledProgram:
         """
         return self.execute(self._bound(self._used(positional, named)), timed=timed)
 
-    def _used(self, positional: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    def _used(self, positional: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
         """Return what the program uses of the arguments and constants, by name."""
         given = self.signature.named(positional, named)
         used = {name: value for name, value in given.items() if name in self.signature.names}

@@ -55,7 +55,7 @@ def array_variable(array: Array, scope: Scope) -> Variable:
     held = array.space is Space.REGISTER or array.lanes
     lanes = array.shape[-1].value if array.lanes and isinstance(array.shape[-1], Number) else 0
     lanes = lanes if is_vector_width(lanes) else 0
-    return Variable(scope.names[array.name], array.type, array.shape, held, lanes)
+    return Variable(scope.names[array.name], array.type, array.shape, held=held, lanes=lanes)
 
 
 def statement_lines(statement: Statement, scope: Scope) -> Iterator[str]:

@@ -59,7 +59,7 @@ class DeviceArray:
             upload(self.device, self.buffer, np.ascontiguousarray(array))
 
 
-def is_usable(array: NDArray, *, written: bool, rows: slice | None) -> bool:
+def is_usable(array: NDArray, *, written: bool, rows: slice | None = None) -> bool:
     """Return whether a run can work on an array where it lies."""
     fits = array.flags.c_contiguous and array.flags.aligned
     return rows is None and fits and (not written or array.flags.writeable)
