@@ -14,7 +14,7 @@ from polyloom.ir.host import HostProgram, Role
 from polyloom.ir.verification.references import Reference, evaluated
 from polyloom.mdh.device.devices import DeviceModel, OpenDevice
 from polyloom.mdh.native.device import NativeDevice
-from polyloom.mdh.native.execution import NativeExecutable
+from polyloom.mdh.native.execution import NativeExecutable, plain
 from polyloom.mdh.native.repeated import Repeated, repeated
 from polyloom.mdh.runtime.arguments import Bound, Signature, bind
 from polyloom.mdh.runtime.arrays import DeviceArray
@@ -160,7 +160,8 @@ def _executable(
     program: HostProgram, device: OpenDevice | NativeDevice, emit: Emitter
 ) -> Executable | NativeExecutable:
     if isinstance(device, NativeDevice):
-        return NativeExecutable(program, device)
+        schedules = emit.schedule if isinstance(emit, TunedEmitter) else plain
+        return NativeExecutable(program, device, schedules)
     return Executable(program, device, emit)
 
 

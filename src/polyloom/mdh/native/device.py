@@ -101,6 +101,7 @@ def _model(compiler: CCompiler, threads: int) -> DeviceModel:
         has_double=True,
         has_half=True,
         shares_memory=True,
+        follows_guards=True,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import RLock
 from typing import Any
@@ -13,18 +13,30 @@ import numpy.typing as npt
 
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.evaluation.host_inputs import shape_of
-from polyloom.ir.host import Buffer, HostProgram, Role
+from polyloom.ir.host import Buffer, HostProgram, MdHom, Role
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.passes import after_pass, at_the_end
+from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.lowering.program_tree import program_tree
+from polyloom.mdh.lowering.tiles.pipeline import lower_scheduled
 from polyloom.mdh.native.device import NativeDevice
 from polyloom.mdh.native.entry import Entry, built
 from polyloom.mdh.native.team import Call
 from polyloom.mdh.runtime.arguments import Bound
 from polyloom.mdh.runtime.arrays import DeviceArray, is_usable
 from polyloom.mdh.runtime.execution import Execution, Timing
+from polyloom.mdh.schedule.schedules import Schedule
+from polyloom.mdh.tree.registers import final
 
 NDArray = npt.NDArray[Any]
+
+
+Schedules = Callable[[MdHom, HostProgram, DeviceModel], Schedule | None]
+"""Chooses the schedule of an md_hom of a program; None: it stays a plain nest."""
+
+
+def plain(hom: MdHom, program: HostProgram, device: DeviceModel) -> None:
+    """Leave every md_hom a plain nest."""
 
 
 class NativeArray(DeviceArray):
@@ -63,8 +75,8 @@ class Prepared:
 class NativeExecutable:
     """A host program on the processor: built once for each set of parameter values."""
 
-    def __init__(self, program: HostProgram, device: NativeDevice) -> None:
-        self.program, self.device = program, device
+    def __init__(self, program: HostProgram, device: NativeDevice, schedules: Schedules) -> None:
+        self.program, self.device, self.schedules = program, device, schedules
         self.lock = RLock()
         self._prepared: dict[tuple[tuple[str, int], ...], Prepared] = {}
 
@@ -87,7 +99,8 @@ class NativeExecutable:
     def _made(self, parameters: Mapping[str, int]) -> Prepared:
         special = after_pass("specialisation", specialise(self.program, parameters))
         at_the_end("specialisation", special)
-        entry = built(program_tree(special), self.device.compiler, self.device.threads)
+        lower = lower_scheduled(special, lambda hom: self.schedules(hom, special, self.device.model))
+        entry = built(final(program_tree(special, lower)), self.device.compiler, self.device.threads)
         shapes = {b.name: shape_of(b, {}) for b in special.buffers}
         locals_ = [b for b in special.buffers if b.role is Role.LOCAL]
         kept = {b.name: _memory(shapes[b.name], b.type.dtype) for b in locals_}

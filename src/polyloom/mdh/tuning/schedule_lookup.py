@@ -60,14 +60,23 @@ class TunedEmitter:
         if launched == node:
             node, buffers = flattened(node, program.buffers)
             launched, program = node, replace(program, buffers=buffers)
-        choice = self._choice(node, launched, program, device)
-        self.choices[node.name] = choice
-        schedule = legal_schedule(choice.schedule, node, program.by_name, device)
+        schedule = self._legal(node, launched, program, device)
 
         def emit(hom: MdHom, around: HostProgram) -> Launch:
             return emit_md_hom(hom, around, device, schedule, one_kernel_schedule)
 
         return emit_canonical(node, program, emit) if self._shares_kernels else emit(node, program)
+
+    def schedule(self, node: MdHom, program: HostProgram, device: DeviceModel) -> Schedule | None:
+        """Return the schedule of an md_hom as it stands; None where it has none. Errors: ``database-...``."""
+        if not has_tiles(node):
+            return None
+        return self._legal(node, self._launched(node, program), program, device)
+
+    def _legal(self, node: MdHom, launched: MdHom, program: HostProgram, device: DeviceModel) -> Schedule:
+        choice = self._choice(node, launched, program, device)
+        self.choices[node.name] = choice
+        return legal_schedule(choice.schedule, node, program.by_name, device)
 
     def forget(self) -> None:
         """Ask again at the next call: schedules may have been tuned since."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from polyloom.ir.host import Buffer, Index, MdHom, Role, View
+from polyloom.ir.host import Buffer, HostProgram, Index, MdHom, Role, View
 from polyloom.ir.naming import Names
+from polyloom.mdh.lowering.lower import distinct_iterators
 from polyloom.mdh.lowering.partial_results import combination, parts_only
 from polyloom.mdh.lowering.sequential_nest import term_names
 from polyloom.mdh.lowering.tiles.cache_tiles import cache_tiles
@@ -48,6 +49,20 @@ def scheduled(hom: MdHom, buffers: Buffers, schedule: Schedule, taken: Iterable[
     names = Names({*taken, *names_used(hom, buffers), *buffers, *hom.iterators})
     tiles = Tiles(hom, buffers, schedule, names, statements=term_names(hom))
     return _in_parts(tiles) if tiles.facts.split else _lowered(tiles)
+
+
+def lower_scheduled(
+    program: HostProgram, schedule_of: Callable[[MdHom], Schedule | None]
+) -> Callable[[MdHom], Code | None]:
+    """Return what lowers the md_homs of a program under their schedules; none without a schedule."""
+
+    def lower(hom: MdHom) -> Code | None:
+        schedule = schedule_of(hom)
+        if schedule is None:
+            return None
+        return scheduled(distinct_iterators(hom, program.by_name), program.by_name, schedule)
+
+    return lower
 
 
 def _lowered(tiles: Tiles) -> Code:
