@@ -49,7 +49,11 @@ MUTANTS = [
         Probe("mdh_probes.legal"),
     ),
     Mutant(
-        "mdh/schedule/legality", "if facts.guard_uses(d):", "if False:", Probe("mdh_probes.legal"), fast=True
+        "mdh/schedule/legality",
+        "if facts.guard_uses(d) and (d in facts.reduced or not device.follows_guards):",
+        "if False:",
+        Probe("mdh_probes.legal"),
+        fast=True,
     ),
     Mutant(
         "mdh/schedule/legality",

@@ -85,8 +85,8 @@ MUTANTS = [
     ),
     Mutant(
         "polyhedra/loops/generate",
-        "return bool(found.is_equal(points))",
-        "return True",
+        "if not visited(tree, self.context, self.names).is_equal(schedule.domain()):",
+        "if False:",
         Probe("polyhedra_probes.wrong_loops_are_seen"),
         fast=True,
     ),
@@ -119,6 +119,19 @@ MUTANTS = [
         '"/": isl.PwAff.tdiv_q,',
         '"/": lambda a, b: a.div(b).floor(),',
         Probe("polyhedra_probes.meanings"),
+    ),
+    Mutant(
+        "polyhedra/loops/meaning",
+        "return bool(later.is_disjoint(times.lex_ge_union_map(times)))",
+        "return True",
+        Probe("polyhedra_probes.orders"),
+        fast=True,
+    ),
+    Mutant(
+        "polyhedra/loops/meaning",
+        "here = (*time, Number(place))",
+        "here = (*time, Number(0))",
+        Probe("polyhedra_probes.orders"),
     ),
     Mutant(
         "polyhedra/loops/meaning",

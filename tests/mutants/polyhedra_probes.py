@@ -87,10 +87,16 @@ def wrong_loops_are_seen() -> None:
     builder = CodeBuilder(isl.Set("[n] -> { : n >= 0 }"), {})
     fewer = isl.UnionMap("[n] -> { S[i] -> [i] : 0 < i < n }")
     tree = builder._scanning(fewer.align_params(builder.context.get_space()))
-    assert not builder._visits(tree, points.domain())
+    assert not builder._visits(tree, points)
     more = builder._scanning(isl.UnionMap("[n] -> { S[i] -> [i] : 0 <= i <= n }"))
-    assert not builder._visits(more, points.domain())
-    assert builder._visits(builder.loops(points), points.domain())
+    assert not builder._visits(more, points)
+    assert builder._visits(builder.loops(points), points)
+
+
+def orders() -> None:
+    """Loops that visit what they should in another order are seen."""
+    for tree, times, holds in test_loop_meaning.ORDERS:
+        test_loop_meaning.test_the_order_of_what_loops_visit(tree, times, holds)
 
 
 def meanings() -> None:

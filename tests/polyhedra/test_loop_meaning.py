@@ -18,7 +18,7 @@ from polyloom.polyhedra.loops.generate import (
     Tree,
     rename_iterator,
 )
-from polyloom.polyhedra.loops.meaning import visited
+from polyloom.polyhedra.loops.meaning import visited, visited_in_order
 
 CONTEXT = isl.Set("[n] -> { : 0 <= n <= 20 }")
 I, N = Name("i"), Name("n")  # noqa: E741
@@ -107,3 +107,34 @@ def test_wrong_loops_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CodeBuilder, "_scanning", lambda self, schedule: right[:0])
     tree = builder.loops(schedule)
     assert tree and visited(tree, CONTEXT, {}).is_equal(schedule.intersect_params(CONTEXT).domain())
+
+
+A, B = Instance("A", (I,)), Instance("B", (I,))
+APART = (*_loop((A,)), *_loop((B,)))
+ORDERS: list[tuple[Tree, str, bool]] = [
+    (_loop((A, B)), "A[i] -> [i, 0]; B[i] -> [i, 1]", True),
+    (_loop((B, A)), "A[i] -> [i, 0]; B[i] -> [i, 1]", False),
+    (_loop((B, A)), "A[i] -> [i, 0]; B[i] -> [i, 0]", True),
+    (APART, "A[i] -> [0, i]; B[i] -> [1, i]", True),
+    (APART[::-1], "A[i] -> [0, i]; B[i] -> [1, i]", False),
+    (APART, "A[i] -> [i, 0]; B[i] -> [i, 1]", False),
+    (_loop((A, B)), "A[i] -> [0, i]; B[i] -> [1, i]", False),
+    (_loop((A,)), "A[i] -> [-i]", False),
+    (_loop((Branch(Operation("<", (I, Number(3))), (A,), (B,)),)), "A[i] -> [0, i]; B[i] -> [1, i]", True),
+    (_loop((Branch(Operation("<", (I, Number(3))), (B,), (A,)),)), "A[i] -> [0, i]; B[i] -> [1, i]", False),
+]
+
+
+@pytest.mark.parametrize(("tree", "times", "holds"), ORDERS)
+def test_the_order_of_what_loops_visit(tree: Tree, times: str, holds: bool) -> None:
+    visits = visited(tree, CONTEXT, {})
+    schedule = isl.UnionMap(f"[n] -> {{ {times} }}").intersect_domain(visits)
+    assert visited_in_order(tree, schedule, CONTEXT, {}) is holds
+
+
+def test_loops_in_another_order_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    schedule = isl.UnionMap("[n] -> { A[i] -> [i, 0] : 0 <= i < n; B[i] -> [i, 1] : 0 <= i < n }")
+    monkeypatch.setattr(CodeBuilder, "_scanning", lambda self, schedule: APART)
+    tree = CodeBuilder(CONTEXT, {}).loops(schedule)
+    assert tree != APART
+    assert visited_in_order(tree, schedule.intersect_params(CONTEXT), CONTEXT, {})
