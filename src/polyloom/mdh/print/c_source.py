@@ -226,8 +226,8 @@ class _Entry:
     def _is_everywhere(self, statement: Statement, rest: Sequence[Statement]) -> bool:
         """Return whether every thread has to know of a declaration: parallel loops after it use it."""
         match statement:
-            case LetInteger():
-                return True
+            case LetInteger(name=name):
+                return any(is_parallel(s) and name in integers_used((s,)) for s in rest)
             case Let(name=name) | Array(name=name):
                 return any(is_parallel(s) for s in rest) and name in _names_used(tuple(rest))
             case _:
