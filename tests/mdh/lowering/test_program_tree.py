@@ -29,7 +29,8 @@ from polyloom.ir.expressions import Constant
 from polyloom.ir.host import Copy, HostLoop, HostProgram, Role
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.types import ElementType
-from polyloom.mdh.lowering.program_tree import asked, program_tree
+from polyloom.mdh.lowering.asked import asked
+from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.tree.evaluate import backwards, shuffled
 from polyloom.mdh.tree.nodes import Code, Compute, Store
 from polyloom.mdh.tree.text import code_lines, function_text

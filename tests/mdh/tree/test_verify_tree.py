@@ -11,7 +11,8 @@ from homs import matmul
 
 from polyloom.ir.expressions import Constant, Iterator, Read, Select
 from polyloom.ir.types import ElementType
-from polyloom.mdh.lowering.program_tree import asked, program_tree
+from polyloom.mdh.lowering.asked import asked
+from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.tree.evaluate import backwards, evaluate, shuffled
 from polyloom.mdh.tree.nodes import (
     Array,
@@ -240,6 +241,7 @@ MUTANTS = {
     "a sum in lanes": ("plain", loops("k", kind=Kind.VECTOR), "the vector for over `k`"),
     "no barrier before a copy": ("grouped", without(0, barrier), "two items meet in", "`a["),
     "no barrier after a copy": ("grouped", without(1, barrier), "two items meet in", "`b["),
+    "results that nobody stores": ("tiled", without(0, stores_to("C")), "`C[0, 0]`", "is not stored"),
     "half of the items": ("grouped", ends("ti", Number(2)), "is not carried out"),
     "too many items": ("grouped", ends("tj", Number(5)), "`a[ti, tj]`", "does not exist"),
 }

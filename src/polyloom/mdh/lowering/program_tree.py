@@ -62,7 +62,6 @@ from polyloom.mdh.tree.nodes import (
     counted,
 )
 from polyloom.mdh.tree.rewrite import rewritten
-from polyloom.mdh.tree.verify import Asked
 from polyloom.polyhedra.loops.tree import (
     Branch,
     Instance,
@@ -72,7 +71,6 @@ from polyloom.polyhedra.loops.tree import (
     Number,
     Tree,
     iterators_in,
-    loops_over,
     sum_of,
 )
 
@@ -191,7 +189,7 @@ class Statements:
         return {name: self.names.of((place, name), name) for name in own}
 
 
-def _instance(done: Instance | None, host: Host, names: Mapping[str, str]) -> Instance | None:
+def instance_of(done: Instance | None, host: Host, names: Mapping[str, str]) -> Instance | None:
     """Return an instance of the whole program: host iterators in front; None for another step."""
     if done is None or done.statement not in names:
         return None
@@ -201,7 +199,7 @@ def _instance(done: Instance | None, host: Host, names: Mapping[str, str]) -> In
 def _placed(statement: Statement, host: Host, names: Mapping[str, str]) -> Statement:
     if not isinstance(statement, Store):
         return statement
-    return replace(statement, instance=_instance(statement.instance, host, names))
+    return replace(statement, instance=instance_of(statement.instance, host, names))
 
 
 def _in_parallel(iterators: Sequence[str], extents: Sequence[IntExpression], code: Code) -> Code:
@@ -262,7 +260,7 @@ class _At:
     def code(self) -> Statement:
         name, target, condition = self.assignment.name, self.assignment.target, self.assignment.condition
         value = self.compute(self.assignment.value)
-        done = _instance(Instance(name, self.arguments), self.nest.host, self.nest.names)
+        done = instance_of(Instance(name, self.arguments), self.nest.host, self.nest.names)
         store = Store(self.nest.array(target.buffer), self.subscripts(target), value, done)
         return store if condition is None else If(self.compute(condition), (store,))
 
@@ -310,58 +308,3 @@ def _space(buffer: Buffer) -> Space:
     sizes = [extent.value for extent in buffer.shape if isinstance(extent, Number)]
     fits = len(sizes) == len(buffer.shape) and prod(sizes) * buffer.type.size <= STACK_BYTES
     return Space.PRIVATE if fits else Space.GROUP
-
-
-def asked(program: HostProgram) -> Asked:
-    """Return the instances that the tree of a program must carry out, by the names that it has for them."""
-    return Asked(
-        least=_AskedOf(least=True).nodes(program.body), most=_AskedOf(least=False).nodes(program.body)
-    )
-
-
-class _AskedOf:
-    """Loops over the instances of a program; of ``least``, those whose results are stored."""
-
-    def __init__(self, *, least: bool) -> None:
-        self.least = least
-        self.statements = Statements()
-
-    def nodes(self, nodes: tuple[HostNode, ...], host: Host = ()) -> Tree:
-        return tuple(part for node in nodes for part in self._node(node, host))
-
-    def _node(self, node: HostNode, host: Host) -> Tree:
-        match node:
-            case HostLoop(iterator=iterator, start=start, condition=condition, step=step, body=body):
-                inner = self.nodes(body, (*host, iterator))
-                return (Loop(iterator=iterator, start=start, condition=condition, step=step, body=inner),)
-            case HostBranch(condition=condition, body=body, otherwise=otherwise):
-                return (Branch(condition, self.nodes(body, host), self.nodes(otherwise, host)),)
-            case MdHom():
-                return self._md_hom(node, host)
-            case Nest():
-                names = self.statements.at(node)
-                return loops_over(node.iterators, node.extents, _in_program(node.body, host, names))
-            case Copy():
-                return ()
-
-    def _md_hom(self, hom: MdHom, host: Host) -> Tree:
-        points = tuple(map(Name, (*host, *hom.iterators)))
-        tree: Tree = tuple(Instance(name, points) for name in self.statements.at(hom).values())
-        for condition in (hom.guard, hom.written if self.least else None):
-            tree = tree if condition is None else (Branch(condition, tree, ()),)
-        return loops_over(hom.iterators, hom.extents, tree)
-
-
-def _in_program(tree: Tree, host: Host, names: Mapping[str, str]) -> Tree:
-    """Return loops with their instances as those of the program."""
-    found: list[Loop | Branch | Instance] = []
-    for node in tree:
-        match node:
-            case Loop(body=body):
-                found.append(replace(node, body=_in_program(body, host, names)))
-            case Branch(condition=condition, body=body, otherwise=otherwise):
-                sides = _in_program(body, host, names), _in_program(otherwise, host, names)
-                found.append(Branch(condition, *sides))
-            case Instance():
-                found += [done for done in [_instance(node, host, names)] if done is not None]
-    return tuple(found)

@@ -43,11 +43,13 @@ _T = TypeVar("_T")
 class Asked:
     """The instances that a program has, as loops over them; those of ``most`` may be carried out, too.
 
-    ``least`` are those whose results are stored.
+    ``least`` are those whose results are stored. ``written``: the elements of parameters that are stored to,
+    for those parameters of which this is known, as instances that are called as these.
     """
 
     least: Tree
     most: Tree
+    written: Tree = ()
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,18 @@ class _Instances:
             return
         for name in sorted(most.keys() | self.found.instances):
             self._statement(name, least.get(name), most.get(name))
+        for name, elements in (self._visited(self.asked.written) or {}).items():
+            self._elements(name, elements)
+
+    def _elements(self, name: str, asked: Instances) -> None:
+        """Compare what is stored to a parameter with what is to be stored."""
+        stores = [a for a in self.found.accesses if a.is_store and a.declared.array.name == name]
+        stored = self._known(f"what is stored to `{name}`", lambda: carried_out([a.elements for a in stores]))
+        text = f"whether all of `{name}` is stored"
+        self._say(text, lambda: only_in(asked, stored, "[]"), "is not stored")
+        if stored is not None and all(a.sure for a in stores):
+            text, what = f"whether only `{name}` is stored", "is stored, and was not asked for"
+            self._say(text, lambda: only_in(stored, asked, "[]"), what)
 
     def _visited(self, tree: Tree) -> Mapping[str, Instances] | None:
         return self._known("which instances there are", lambda: instances_of(tree, self.scope))

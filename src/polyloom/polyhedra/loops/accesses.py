@@ -199,10 +199,10 @@ def carried_out(done: Sequence[Elements]) -> Instances | None:
     return reduce(isl.Set.union, ranges) if ranges else None
 
 
-def only_in(first: Instances, second: Instances | None) -> str | None:
+def only_in(first: Instances, second: Instances | None, brackets: str = "()") -> str | None:
     """Return an instance of the first set that is not in the second; None is the empty set."""
     rest = first if second is None else first.subtract(second)
-    return None if rest.is_empty() else _text(rest)
+    return None if rest.is_empty() else _text(rest, brackets)
 
 
 def instances_of(tree: Tree, scope: Scope) -> Mapping[str, Instances]:

@@ -1,0 +1,107 @@
+"""What the kernel tree of a host program must carry out and store, from the host program alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from polyloom.ir.host import (
+    Copy,
+    HostBranch,
+    HostLoop,
+    HostNode,
+    HostProgram,
+    Index,
+    MdHom,
+    Nest,
+    Order,
+    uses,
+    walk_host,
+)
+from polyloom.ir.verification.written_elements import chosen_by_data, writes
+from polyloom.mdh.lowering.program_tree import Host, Statements, instance_of
+from polyloom.mdh.tree.verify import Asked
+from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Name, Tree, loops_over
+
+
+def asked(program: HostProgram) -> Asked:
+    """Return the instances that the tree of a program must carry out, by the names that it has for them."""
+    whole = uses(program.body).written - _unclear(program)
+    return Asked(
+        least=_AskedOf(least=True).nodes(program.body),
+        most=_AskedOf(least=False).nodes(program.body),
+        written=writes(program.body, whole),
+    )
+
+
+def _unclear(program: HostProgram) -> set[str]:
+    """Return buffers of which data, or more than their views, choose what is written."""
+    found = {name for name, _ in chosen_by_data(program.body)}
+    for node in walk_host(program.body):
+        match node:
+            case Copy(target=target):
+                found.add(target)
+            case MdHom(outputs=outputs) if not _fills(node):
+                found |= {view.buffer for view in outputs}
+            case _:
+                pass
+    return found
+
+
+def _fills(hom: MdHom) -> bool:
+    """Return whether each kept point is stored, whatever the guard excludes."""
+    combiners = [o.combiner for o in hom.combine if o.combiner is not None]
+    if not combiners and hom.guard is not None:
+        return False
+    reduced = [k for k, o in enumerate(hom.combine) if o.order is Order.POINTWISE]
+    indices = [index for view in hom.outputs for index in view.indices if isinstance(index, Index)]
+    scatters = any(index.coefficients[k] for index in indices for k in reduced)
+    return not scatters and all(None not in c.neutral for c in combiners)
+
+
+class _AskedOf:
+    """Loops over the instances of a program; of ``least``, those whose results are stored."""
+
+    def __init__(self, *, least: bool) -> None:
+        self.least = least
+        self.statements = Statements()
+
+    def nodes(self, nodes: tuple[HostNode, ...], host: Host = ()) -> Tree:
+        return tuple(part for node in nodes for part in self._node(node, host))
+
+    def _node(self, node: HostNode, host: Host) -> Tree:
+        match node:
+            case HostLoop(iterator=iterator, start=start, condition=condition, step=step, body=body):
+                inner = self.nodes(body, (*host, iterator))
+                return (Loop(iterator=iterator, start=start, condition=condition, step=step, body=inner),)
+            case HostBranch(condition=condition, body=body, otherwise=otherwise):
+                return (Branch(condition, self.nodes(body, host), self.nodes(otherwise, host)),)
+            case MdHom():
+                return self._md_hom(node, host)
+            case Nest():
+                names = self.statements.at(node)
+                return loops_over(node.iterators, node.extents, _in_program(node.body, host, names))
+            case Copy():
+                return ()
+
+    def _md_hom(self, hom: MdHom, host: Host) -> Tree:
+        points = tuple(map(Name, (*host, *hom.iterators)))
+        tree: Tree = tuple(Instance(name, points) for name in self.statements.at(hom).values())
+        for condition in (hom.guard, hom.written if self.least else None):
+            tree = tree if condition is None else (Branch(condition, tree, ()),)
+        return loops_over(hom.iterators, hom.extents, tree)
+
+
+def _in_program(tree: Tree, host: Host, names: Mapping[str, str]) -> Tree:
+    """Return loops with their instances as those of the program."""
+    found: list[Loop | Branch | Instance] = []
+    for node in tree:
+        match node:
+            case Loop(body=body):
+                found.append(replace(node, body=_in_program(body, host, names)))
+            case Branch(condition=condition, body=body, otherwise=otherwise):
+                sides = _in_program(body, host, names), _in_program(otherwise, host, names)
+                found.append(Branch(condition, *sides))
+            case Instance():
+                found += [done for done in [instance_of(node, host, names)] if done is not None]
+    return tuple(found)
