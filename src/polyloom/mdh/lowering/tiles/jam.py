@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from polyloom.mdh.lowering.tiles.cache_tiles import low
 from polyloom.mdh.lowering.tiles.context import Tiles
 from polyloom.mdh.lowering.tiles.steps import in_steps, whole_steps
 from polyloom.mdh.tree.nodes import (
@@ -42,6 +43,7 @@ from polyloom.mdh.tree.rewrite import (
     rewritten,
     substituted,
     walk,
+    with_integers,
     with_places,
 )
 from polyloom.mdh.tree.simplify import simplified
@@ -283,4 +285,25 @@ class _Cut:
         tiles, d = self.tiles, self.d
         at = tiles.name("at", d, "at")
         jam = Jam(at, d == tiles.vector, partial(own_name, tiles))
-        return jam.together(count, substituted(self.loop.body, self.loop.iterator, plus(first, Name(at))))
+        body = self._in_panels(first, Name(at), count)
+        return jam.together(count, substituted(body, self.loop.iterator, plus(first, Name(at))))
+
+    def _in_panels(self, first: IntExpression, at: IntExpression, count: int) -> Code:
+        """Return the body with what is known of places in panels of copies: a tile lies in one of them."""
+        tiles, width = self.tiles, Number(self.tiles.facts.tile(self.d))
+        distance = plus(Name(self.loop.iterator), low(tiles, self.d), -1)
+        begin = plus(first, low(tiles, self.d), -1)
+        known = tiles.facts.extent(self.d) is not None and not tiles.domain.is_bounded(self.d)
+        aligned = known or count == width.value
+        places = {
+            Operation("/", (distance, width)): Operation("/", (begin, width)),
+            Operation("%", (distance, width)): at if aligned else plus(at, Operation("%", (begin, width))),
+        }
+
+        def place(expression: IntExpression) -> IntExpression:
+            if isinstance(expression, Operation):
+                inner = Operation(expression.operator, tuple(map(place, expression.operands)))
+                return places.get(expression, inner)
+            return expression
+
+        return tuple(with_integers(s, place) for s in self.loop.body)
