@@ -15,8 +15,9 @@ import islpy as isl
 
 from polyloom.diagnostics import Source
 from polyloom.ir.host import Buffer
-from polyloom.ir.program import Program, Statement
+from polyloom.ir.program import Program
 from polyloom.ir.relations import access_relation, instance_set
+from polyloom.ir.statements import Statement
 from polyloom.wafer.mapping.grid import Grid, Side
 from polyloom.wafer.mapping.mapping import Mapping
 from polyloom.wafer.mapping.reader import read_mapping

@@ -11,7 +11,8 @@ import numpy as np
 
 from polyloom.ir.expressions import Binary, Compare, Constant, Convert, Iterator, Read, Select, Unary
 from polyloom.ir.host import Index
-from polyloom.ir.program import Program, Statement
+from polyloom.ir.program import Program
+from polyloom.ir.statements import Statement
 
 Scalar = Any
 
@@ -29,7 +30,7 @@ def _run(statement: Statement, shape: tuple[int, ...], kind: str, arrays: Mappin
     out = np.empty(shape, kind)
     out[...] = _start(statement.reduction.value, kind)
     for point in itertools.product(*map(range, statement.domain)):
-        if all(_at(g, point) >= 0 for g in statement.guard):
+        if all(_at(g, point) >= 0 for g in statement.conditions):
             reads = [arrays[a.buffer][tuple(_at(i, point) for i in a.affine)] for a in statement.reads]
             term = _value(statement.expression, reads, point)
             place = tuple(_at(i, point) for i in statement.write.affine)

@@ -26,7 +26,9 @@ from polyloom.ir.expressions import (
     UnaryOp,
 )
 from polyloom.ir.host import Buffer, Index, View
-from polyloom.ir.program import Combine, Program, Statement
+from polyloom.ir.program import Program
+from polyloom.ir.reductions import Combine
+from polyloom.ir.statements import Statement
 from polyloom.ir.types import ElementType
 
 TYPES = (ElementType.FLOAT16, ElementType.FLOAT32, ElementType.INT16, ElementType.INT32)
@@ -142,7 +144,7 @@ def statements(draw: Any, name: str, output: str, guarded: bool) -> tuple[Statem
     expression = _renumbered(draw(expressions(kind, read_types)), order)
     used = [pairs[k] for k in order]
     guard = tuple(draw(st.lists(_guards(domain), max_size=2))) if guarded else ()
-    statement = Statement(
+    statement = Statement.of(
         name,
         tuple(ITERATORS[: len(domain)]),
         domain,
@@ -181,7 +183,7 @@ def _difference(of: Buffer) -> Statement:
     units = tuple(Index.unit(k, rank) for k in range(rank))
     twice = Binary(BinaryOp.SUBTRACT, Read(0, of.type), Constant(2, of.type))
     names = tuple("pqrs"[:rank])
-    return Statement("D", names, of.extents, (View(of.name, units),), View("d", units), twice)
+    return Statement.of("D", names, of.extents, (View(of.name, units),), View("d", units), twice)
 
 
 def data(program: Program, seed: int, integers: bool = False) -> dict[str, Any]:
@@ -267,7 +269,7 @@ def as_float64(program: Program, inputs: dict[str, Any]) -> tuple[Program, dict[
     """Return the program and its inputs with every float as float64, literals rounded as before."""
     wide = ElementType.FLOAT64
     tensors = tuple(replace(t, type=wide if t.type.is_float else t.type) for t in program.tensors)
-    body = tuple(replace(s, expression=_widened(s.expression)) for s in program.statements)
+    body = tuple(s.changed(expression=_widened(s.expression)) for s in program.statements)
     arrays = {n: a.astype(np.float64) if a.dtype.kind == "f" else a for n, a in inputs.items()}
     return Program(program.name, tensors, program.inputs, program.outputs, body), arrays
 

@@ -6,7 +6,7 @@ import pytest
 
 from polyloom.ir import Combine, ElementType, Index, Statement, View
 from polyloom.ir.expressions import Constant
-from polyloom.ir.order import combine_operators
+from polyloom.ir.statements import combine_operators
 
 FIRST, SECOND, SUM, NONE = Index.of((1, 0)), Index.of((0, 1)), Index.of((1, 1)), Index.of((0, 0))
 ONE = Constant(1, ElementType.INT32)
@@ -29,10 +29,10 @@ ONE = Constant(1, ElementType.INT32)
 def test_dimensions_are_kept_where_elements_tell_their_points_apart(
     indices: tuple[Index, ...], operators: str
 ) -> None:
-    statement = Statement("S", ("i", "j"), (3, 4), (), View("y", indices), ONE, Combine.ADD)
+    statement = Statement.of("S", ("i", "j"), (3, 4), (), View("y", indices), ONE, Combine.ADD)
     assert [c.value for c in combine_operators(statement)] == operators.split()
 
 
 def test_a_plain_assignment_keeps_all_dimensions() -> None:
-    statement = Statement("S", ("i", "j"), (3, 4), (), View("y", (SECOND, FIRST)), ONE)
+    statement = Statement.of("S", ("i", "j"), (3, 4), (), View("y", (SECOND, FIRST)), ONE)
     assert combine_operators(statement) == (Combine.CONCATENATE,) * 2

@@ -23,7 +23,7 @@ def program(
 ) -> Program:
     domain = (6, 4)
     access = View("x", (read,))
-    statement = Statement(
+    statement = Statement.of(
         "S", ("i", "j"), domain, (access,), View("y", (write,)), expression, reduction, tuple(guard)
     )
     tensors = (Buffer.of("x", F32, (8,)), Buffer.of("y", F32, (6,)))

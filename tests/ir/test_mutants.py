@@ -37,7 +37,7 @@ TEXTS = [
 def triangle() -> Program:
     f32 = ElementType.FLOAT32
     read, write = View("x", (Index.of((0, 1)),)), View("y", (Index.of((1, 0)),))
-    statement = Statement(
+    statement = Statement.of(
         "S", ("i", "j"), (5, 5), (read,), write, Read(0, f32), Combine.ADD, (Index.of((1, -1)),)
     )
     return Program("S", (Buffer.of("x", f32, (5,)), Buffer.of("y", f32, (5,))), ("x",), ("y",), (statement,))

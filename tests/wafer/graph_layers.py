@@ -18,8 +18,10 @@ from layers import ITERATORS
 from polyloom.frontends.lair.from_program import from_program
 from polyloom.ir.expressions import Binary, BinaryOp, Read
 from polyloom.ir.host import Buffer, Index, View
-from polyloom.ir.program import Combine, Program, Statement
+from polyloom.ir.program import Program
+from polyloom.ir.reductions import Combine
 from polyloom.ir.relations import access_relation, element_set, instance_set
+from polyloom.ir.statements import Statement
 from polyloom.ir.types import ElementType
 from polyloom.wafer.mapping.grid import Grid, Side
 
@@ -116,7 +118,7 @@ def _reader(
     write, target, reduction = layers._write(random, name, main.type, shape)
     expression = layers._expression(random, main.type, [main.type] * len(reads))
     names = tuple(ITERATORS[: len(shape)])
-    return Statement(f"P_{name}", names, shape, tuple(reads), write, expression, reduction), others, target
+    return Statement.of(f"P_{name}", names, shape, tuple(reads), write, expression, reduction), others, target
 
 
 def _shifted(random: Random, shape: Sequence[int], k: int) -> Index:
@@ -183,7 +185,7 @@ def _with_state(
     expression = Binary(BinaryOp.SUBTRACT, Read(0, old.type), Read(1, old.type))
     names = tuple(ITERATORS[:rank])
     write = View("next", units)
-    update = Statement("P_next", names, old.extents, reads, write, expression, Combine.CONCATENATE)
+    update = Statement.of("P_next", names, old.extents, reads, write, expression, Combine.CONCATENATE)
     tensors = (*program.tensors, Buffer.of("next", old.type, old.extents))
     outputs = (*program.outputs, "next")
     statements = (*program.statements, update)

@@ -29,8 +29,10 @@ from polyloom.ir.expressions import (
     UnaryOp,
 )
 from polyloom.ir.host import Buffer, Index, View
-from polyloom.ir.program import Combine, Program, Statement
+from polyloom.ir.program import Program
+from polyloom.ir.reductions import Combine
 from polyloom.ir.relations import access_relation, element_set, instance_set
+from polyloom.ir.statements import Statement
 from polyloom.ir.types import ElementType
 
 TYPES = (ElementType.FLOAT16, ElementType.FLOAT16, ElementType.INT16, ElementType.FLOAT32, ElementType.INT32)
@@ -106,7 +108,7 @@ def _two_statements(random: Random, first: Statement, tensors: list[Buffer], y: 
 
 
 def _renamed(s: Statement, name: str) -> Statement:
-    return Statement(name, s.iterators, s.domain, s.reads, s.write, s.expression, s.reduction)
+    return Statement.of(name, s.iterators, s.domain, s.reads, s.write, s.expression, s.reduction)
 
 
 def _may_be_infinite(statement: Statement, output: Buffer) -> bool:
@@ -129,7 +131,7 @@ def _statement(
     reads = tuple(access for access, _ in pairs)
     write, target, reduction = _write(random, output, kind, domain)
     expression = _expression(random, kind, [read_kind] * count)
-    statement = Statement(name, _names(domain), domain, reads, write, expression, reduction)
+    statement = Statement.of(name, _names(domain), domain, reads, write, expression, reduction)
     return statement, [tensor for _, tensor in pairs], target
 
 
@@ -147,7 +149,7 @@ def _multiply_add(
     write, target, reduction = _write(random, output, kind, domain)
     if reduction not in (Combine.ADD, Combine.CONCATENATE):
         reduction = Combine.ADD if count == 2 else Combine.MAXIMUM
-    statement = Statement(
+    statement = Statement.of(
         name, _names(domain), domain, tuple(a for a, _ in pairs), write, expression, reduction
     )
     return statement, [tensor for _, tensor in pairs], target
@@ -174,7 +176,7 @@ def _reader(
         write, target, reduction = View("z", units), Buffer.of("z", y.type, y.extents), Combine.CONCATENATE
     expression = _expression(random, y.type, [y.type] * len(reads))
     names = _names(domain)
-    statement = Statement("T", names, domain, tuple(reads), write, expression, reduction)
+    statement = Statement.of("T", names, domain, tuple(reads), write, expression, reduction)
     return statement, others, target
 
 

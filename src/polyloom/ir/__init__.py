@@ -3,8 +3,10 @@
 from polyloom.ir.evaluation.programs import evaluate
 from polyloom.ir.evaluation.random_inputs import random_inputs, terms_per_element
 from polyloom.ir.host import Buffer, Index, View
-from polyloom.ir.program import Combine, Program, Statement
+from polyloom.ir.program import Program
+from polyloom.ir.reductions import Combine
 from polyloom.ir.rounding.program_bounds import error_bound
+from polyloom.ir.statements import Statement
 from polyloom.ir.text.programs import print_program
 from polyloom.ir.types import ElementType
 from polyloom.ir.verification.programs import InvalidProgram, verify

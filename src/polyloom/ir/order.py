@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from polyloom.ir.program import Combine, Statement
-
 Vector = tuple[int, ...]
 Rows = Sequence[Vector]
 
@@ -30,23 +28,6 @@ class Loop:
     dimension: int
     backwards: bool
     before: int
-
-
-def loops_of(statement: Statement) -> tuple[Loop, ...]:
-    """Return the loops of a statement (``loops``)."""
-    return loops(statement.domain, [index.coefficients for index in statement.write.affine])
-
-
-def combine_operators(statement: Statement) -> tuple[Combine, ...]:
-    """Return one combine operator per dimension of a statement's domain.
-
-    Dimensions are concatenated as long as the elements written tell their points apart, from the first on;
-    the others are reduced, where they share an index (``dx[w + r]``: ``++``, ``+``) into overlapping places.
-    """
-    columns = list(zip(*(index.coefficients for index in statement.write.affine), strict=True))
-    columns = columns or [()] * len(statement.domain)
-    reduced = _dependent(range(len(columns))[::-1], columns[::-1])
-    return tuple(statement.reduction if k in reduced else Combine.CONCATENATE for k in range(len(columns)))
 
 
 def loops(extents: Sequence[int], rows: Rows) -> tuple[Loop, ...]:
@@ -81,7 +62,7 @@ def _loops_of(extents: Sequence[int], rows: Rows, group: Sequence[int]) -> list[
     if not lines:
         return []
     if len(lines) > 1:
-        return [Loop(k, False, k) for k in _dependent(group, columns)]
+        return [Loop(k, False, k) for k in dependent(group, columns)]
     return [_across_line(extents, group, lines[0])]
 
 
@@ -92,7 +73,7 @@ def _across_line(extents: Sequence[int], group: Sequence[int], line: Sequence[Fr
     return Loop(chosen, (step > 0) != (first_step > 0), first)
 
 
-def _dependent(group: Sequence[int], columns: Sequence[Vector]) -> list[int]:
+def dependent(group: Sequence[int], columns: Sequence[Vector]) -> list[int]:
     """Return the dimensions whose column depends on later columns that are kept."""
     kept: list[Vector] = []
     dependent = []

@@ -8,53 +8,11 @@ Source: dtg_codegen, Sec. 4.1.1; md_poly, Sec. 3.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cached_property
 from textwrap import shorten
 
-from polyloom.diagnostics import Span
-from polyloom.ir.expressions import Expression
-from polyloom.ir.host import Buffer, Index, View
-from polyloom.ir.scalar_functions.function import BINARY, BinaryFunction
-
-
-class Combine(Enum):
-    """How the points along one dimension of a domain combine.
-
-    ``CONCATENATE`` (``++``) keeps them apart; the others reduce, starting from the operator's neutral
-    element. A statement has at most one kind of reduction.
-    """
-
-    CONCATENATE = "++"
-    ADD = "+"
-    MULTIPLY = "*"
-    MAXIMUM = "max"
-    MINIMUM = "min"
-
-    @property
-    def operator(self) -> BinaryFunction | None:
-        """The reduction's binary operator; None for ``++``."""
-        return None if self is Combine.CONCATENATE else BINARY[self.value]
-
-
-@dataclass(frozen=True)
-class Statement:
-    """``write combine= expression(reads)`` for all points of a zero-based rectangle.
-
-    ``reduction`` is the operator with which instances that write the same element combine, or
-    CONCATENATE for a plain ``=``; ``order.combine_operators`` gives that of each dimension. ``guard``:
-    affine expressions that are >= 0 at the points that take part; the others contribute the neutral element.
-    """
-
-    name: str
-    iterators: tuple[str, ...]
-    domain: tuple[int, ...]
-    reads: tuple[View, ...]
-    write: View
-    expression: Expression
-    reduction: Combine = Combine.CONCATENATE
-    guard: tuple[Index, ...] = ()
-    span: Span | None = field(default=None, compare=False, repr=False)
+from polyloom.ir.host import Buffer
+from polyloom.ir.statements import Statement
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import islpy as isl
 
 from polyloom.ir.host import Buffer, Index, View
-from polyloom.ir.program import Statement
+from polyloom.ir.statements import Statement
 
 
 def instance_set(statement: Statement) -> isl.Set:
     """Return ``{ S[i, j] : 0 <= i < M and 0 <= j < N }``, restricted by the guard."""
     bounds = [f"0 <= {i} < {n}" for i, n in zip(_names(statement), statement.domain, strict=True)]
-    bounds += [f"{_text(g, statement)} >= 0" for g in statement.guard]
+    bounds += [f"{_text(g, statement)} >= 0" for g in statement.conditions]
     return isl.Set(f"{{ {_tuple(statement)} : {' and '.join(bounds) or 'true'} }}")
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from polyloom.diagnostics import Unsupported, error
 from polyloom.frontends.lair import from_program
 from polyloom.ir.host import Buffer
-from polyloom.ir.order import combine_operators
 from polyloom.ir.program import Program
+from polyloom.ir.statements import combine_operators
 from polyloom.ir.text.expressions import assignment_text
 
 

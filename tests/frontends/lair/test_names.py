@@ -90,7 +90,7 @@ def made(
     expression: object, kind: ElementType = F32, guard: tuple[Index, ...] = (), name: str = "y"
 ) -> Program:
     read, write = View("x", (Index.of((1,)),)), View(name, (Index.of((1,)),))
-    statement = Statement("S", ("i",), (4,), (read,), write, expression, guard=guard)  # type: ignore[arg-type]
+    statement = Statement.of("S", ("i",), (4,), (read,), write, expression, conditions=guard)  # type: ignore[arg-type]
     tensors = (Buffer.of("x", kind, (4,)), Buffer.of(name, kind, (4,)))
     return Program("S", tensors, ("x",), (name,), (statement,))
 

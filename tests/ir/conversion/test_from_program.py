@@ -17,7 +17,8 @@ from polyloom.ir.conversion.to_host_program import host_program
 from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.expressions import Read
 from polyloom.ir.host import Buffer, HostLoop, Index, MdHom, Order, View, walk_host
-from polyloom.ir.program import Combine, Statement
+from polyloom.ir.reductions import Combine
+from polyloom.ir.statements import Statement
 from polyloom.ir.types import ElementType
 from random_tests import tried
 from strategies import data, programs
@@ -37,7 +38,7 @@ def test_an_element_that_a_guard_leaves_out_is_the_neutral_one() -> None:
     for shape, write in (((), ()), ((3,), (Index.of((1,)),))):
         never = Index.of((0,) * len(shape), -1)
         access = View("x", write)
-        statement = Statement(
+        statement = Statement.of(
             "S",
             ("i",)[: len(shape)],
             shape,
@@ -65,8 +66,8 @@ def test_a_point_that_a_guard_leaves_out_may_have_no_element(
     units = [Index.unit(k, 3) for k in range(3)]
     access = View("x", tuple(units))
     write = View("y", (place,))
-    statement = Statement(
-        "S", ("i", "j", "r"), domain, (access,), write, Read(0, kind), Combine.ADD, guard=inside
+    statement = Statement.of(
+        "S", ("i", "j", "r"), domain, (access,), write, Read(0, kind), Combine.ADD, conditions=inside
     )
     tensors = (Buffer.of("x", kind, domain), Buffer.of("y", kind, (length,)))
     program = Program("P", tensors, ("x",), ("y",), (statement,))

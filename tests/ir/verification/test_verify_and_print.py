@@ -14,7 +14,7 @@ from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import Combine, ElementType, Index, InvalidProgram, Program, View, print_program, verify
 from polyloom.ir.expressions import Binary, BinaryOp, Compare, CompareOp, Constant, Iterator, Read, Select
-from polyloom.polyhedra.loops.tree import Number
+from polyloom.polyhedra.loops.tree import Name, Number, Operation
 
 HERE = Path(__file__).parents[1]
 GOOD = HERE.parent / "frontends" / "lair" / "good"
@@ -25,6 +25,10 @@ F16, F32 = ElementType.FLOAT16, ElementType.FLOAT32
 
 
 def with_first(**changes: Any) -> Program:
+    return replace(PROGRAM, statements=(FIRST.changed(**changes), SECOND))
+
+
+def of_other_form(**changes: Any) -> Program:
     return replace(PROGRAM, statements=(replace(FIRST, **changes), SECOND))
 
 
@@ -49,7 +53,8 @@ BROKEN: dict[str, Program] = {
     "indices for": with_first(write=View("h", (Index.of((1,)), Index.of((1,))))),
     "coefficients for": with_first(write=View("h", (Index.of((1, 0)),))),
     "out of bounds": with_first(write=View("h", (Index.of((1,), 1),))),
-    "coefficients for 1": with_first(guard=(Index.of((1, 1)),)),
+    "form of a statement": of_other_form(finish=(Constant(1, F16),)),
+    "n_h: has not the form": of_other_form(guard=Operation("<", (Name("k"), Number(1)))),
     "the expression is": with_expression(Constant(1, F32)),
     "no read number": with_expression(Read(7, F16)),
     "another type": with_expression(Binary(BinaryOp.ADD, Read(0, F32), Read(0, F32))),
@@ -77,5 +82,5 @@ def test_printed_program(name: str, golden: Callable[[Path, str], None]) -> None
 
 
 def test_guards_and_rank_zero_are_printed() -> None:
-    guarded = with_first(guard=(Index.of((-2,), 3),), reduction=Combine.MAXIMUM)
+    guarded = with_first(conditions=(Index.of((-2,), 3),), reduction=Combine.MAXIMUM)
     assert "  where 3 - 2*i >= 0\n  h[i] max= 2 * x[i]\n" in print_program(guarded)

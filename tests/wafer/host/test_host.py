@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyloom.ir.program import Combine
+from polyloom.ir.reductions import Combine
 from polyloom.ir.types import ElementType
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.dataflow.reductions import Chain

@@ -22,7 +22,7 @@ from polyloom.frontends.graph.values import (
     unsqueezed,
 )
 from polyloom.ir.expressions import BinaryOp, CompareOp, Expression, UnaryOp
-from polyloom.ir.program import Combine
+from polyloom.ir.reductions import Combine
 from polyloom.ir.scalar_functions.function import BinaryFunction, UnaryFunction
 from polyloom.ir.types import ElementType
 

@@ -27,8 +27,9 @@ from polyloom.ir.evaluation.boxes import view
 from polyloom.ir.evaluation.programs import evaluate
 from polyloom.ir.expressions import Expression, Read, walk
 from polyloom.ir.host import Buffer, View
-from polyloom.ir.program import Combine, Program, Statement
-from polyloom.ir.statements import neutral
+from polyloom.ir.program import Program
+from polyloom.ir.reductions import Combine, neutral
+from polyloom.ir.statements import Statement
 from polyloom.ir.types import ElementType
 from polyloom.ir.verification.expressions import type_faults
 from polyloom.ir.verification.programs import inside
@@ -224,7 +225,7 @@ class Builder:
     ) -> Statement:
         width = len(draft.domain)
         accesses = tuple(View(a.tensor, tuple(i.affine(width) for i in a.indices)) for a in read)
-        return Statement(
+        return Statement.of(
             self.names.new(_joined(self.layer, draft.hint)),
             tuple(f"i{k}" for k in range(width)),
             tuple(draft.domain),
@@ -381,7 +382,7 @@ def _with_tensor(statement: Statement, old: str, new: str) -> Statement:
         return replace(access, buffer=new) if access.buffer == old else access
 
     reads = tuple(renamed(a) for a in statement.reads)
-    return replace(statement, reads=reads, write=renamed(statement.write))
+    return statement.changed(reads=reads, write=renamed(statement.write))
 
 
 def check_size(shape: Sequence[int], kind: ElementType) -> None:

@@ -10,7 +10,7 @@ from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.linear import Formula
 from polyloom.frontends.graph.values import Value
 from polyloom.ir.expressions import Expression
-from polyloom.ir.program import Combine
+from polyloom.ir.reductions import Combine
 from polyloom.ir.types import ElementType
 
 Function = Callable[..., Expression]

@@ -19,7 +19,8 @@ from polyloom.frontends.graph.imported import Imported, Row
 from polyloom.frontends.graph.model import Graph, GraphTensor, Node
 from polyloom.frontends.graph.refusal import Refusal, Refused, unsupported
 from polyloom.frontends.graph.values import Anything, Shape, Value, ValueList, is_whole
-from polyloom.ir.program import Part, Program, Statement
+from polyloom.ir.program import Part, Program
+from polyloom.ir.statements import Statement
 from polyloom.ir.transform.unused_statements import without_unused
 from polyloom.ir.verification.programs import verify
 

@@ -21,7 +21,8 @@ from polyloom.ir.expressions import (
 )
 from polyloom.ir.expressions import Iterator as IteratorValue
 from polyloom.ir.host import Buffer
-from polyloom.ir.program import Program, Statement
+from polyloom.ir.program import Program
+from polyloom.ir.statements import Statement
 from polyloom.ir.text.expressions import assignment_text
 from polyloom.ir.text.host_programs import buffer_text
 
@@ -112,7 +113,7 @@ def _name_faults(name: str) -> Iterator[Diagnostic]:
 
 
 def _statement_faults(statement: Statement, program: Program) -> Iterator[Diagnostic]:
-    if statement.guard:
+    if statement.conditions:
         yield _fault(f"`{statement.name}` has a guard: its instances are no rectangle", "show the IR")
     accesses: dict[str, object] = {}
     for read in statement.reads:

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from polyloom.ir.program import Part, Program, Statement
+from polyloom.ir.program import Part, Program
+from polyloom.ir.statements import Statement
 
 
 @dataclass(frozen=True)

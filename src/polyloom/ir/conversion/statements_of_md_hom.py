@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NoReturn
 
 from polyloom.diagnostics import Span, Unsupported, error
 from polyloom.ir.expressions import Binary, Expression, Read, walk
 from polyloom.ir.host import Combiner, Index, MdHom, Order, View
+from polyloom.ir.inequalities import inequalities_of
 from polyloom.ir.integers import fold
-from polyloom.ir.program import Combine, Statement
 from polyloom.ir.rebuild import rebuilt, with_reads
+from polyloom.ir.reductions import Combine
+from polyloom.ir.statements import Statement
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
+from polyloom.polyhedra.loops.tree import IntExpression, Number
 
 
 class Parts:
@@ -26,7 +28,7 @@ class Parts:
         self.target = _access(node.outputs[0], node.outputs[0].buffer, node)
         self.kept = tuple(k for k, o in enumerate(node.combine) if o.order is Order.CONCATENATE)
         self.reduction = _reduction(node)
-        self.guard = tuple(_guard(node))
+        self.conditions = _conditions(node)
 
     def statement(self, target: str) -> Statement:
         """Return the md_hom as one statement."""
@@ -39,7 +41,7 @@ class Parts:
 
     def _statement(self, name: str, extents: tuple[int, ...], write: View) -> Statement:
         positions = _positions([self.node.terms[0]])
-        return Statement(
+        return Statement.of(
             name,
             self.node.iterators,
             extents,
@@ -47,7 +49,7 @@ class Parts:
             write,
             with_reads(self.node.terms[0], positions.index),
             self.reduction,
-            self.guard,
+            self.conditions,
             self.node.span,
         )
 
@@ -60,7 +62,7 @@ class Parts:
         units = tuple(Index.unit(k, len(self.kept)) for k in range(len(self.kept)))
         reads = (*(self._projected(a) for a in self.accesses), View(tensor, units))
         positions = _positions([value])
-        return Statement(
+        return Statement.of(
             f"{node.name}_end",
             tuple(node.iterators[k] for k in self.kept),
             tuple(self.extents[k] for k in self.kept),
@@ -144,69 +146,13 @@ def _access(view: View, tensor: str, node: MdHom) -> View:
     return View(tensor, tuple(indices), view.span)
 
 
-def _guard(node: MdHom) -> Iterator[Index]:
-    """Yield affine functions that are >= 0 where the guard holds."""
-    if node.guard is not None:
-        for condition in _conjuncts(node.guard):
-            yield from _at_least_zero(condition, node)
-
-
-def _conjuncts(condition: IntExpression) -> Iterator[IntExpression]:
-    if isinstance(condition, Operation) and condition.operator == "and":
-        for operand in condition.operands:
-            yield from _conjuncts(operand)
-    else:
-        yield condition
-
-
-_DIFFERENCES = {"<=": (-1, 1, 0), "<": (-1, 1, -1), ">=": (1, -1, 0), ">": (1, -1, -1)}
-
-
-def _at_least_zero(condition: IntExpression, node: MdHom) -> Iterator[Index]:
-    match condition:
-        case Operation(operator="==", operands=(a, b)):
-            yield _affine(sum_of([(1, a), (-1, b)]), node)
-            yield _affine(sum_of([(-1, a), (1, b)]), node)
-        case Operation(operator=sign, operands=(a, b)) if sign in _DIFFERENCES:
-            first, second, constant = _DIFFERENCES[sign]
-            yield _affine(sum_of([(first, a), (second, b), (1, Number(constant))]), node)
-        case _:
-            _refuse_guard(node)
-
-
-def _affine(expression: IntExpression, node: MdHom) -> Index:
-    """Return a sum as an affine function of the md_hom's iterators."""
-    coefficients = [0] * len(node.iterators)
-    constant = 0
-    for factor, term in _summands(1, expression):
-        match term:
-            case Number(value=value):
-                constant += factor * value
-            case Name(name=name) if name in node.iterators:
-                coefficients[node.iterators.index(name)] += factor
-            case _:
-                _refuse_guard(node)
-    return Index.of(tuple(coefficients), constant)
-
-
-def _summands(factor: int, expression: IntExpression) -> Iterator[tuple[int, IntExpression]]:
-    match expression:
-        case Operation(operator="+", operands=operands):
-            for operand in operands:
-                yield from _summands(factor, operand)
-        case Operation(operator="-", operands=(first, *rest)):
-            yield from _summands(factor if rest else -factor, first)
-            for operand in rest:
-                yield from _summands(-factor, operand)
-        case Operation(operator="*", operands=(Number(value=value), operand)):
-            yield from _summands(factor * value, operand)
-        case _:
-            yield factor, expression
-
-
-def _refuse_guard(node: MdHom) -> NoReturn:
-    message = f"the condition of `{node.name}` is no conjunction of affine inequalities"
-    refuse("guard", message, node.span, "tensor programs have guards of that form only")
+def _conditions(node: MdHom) -> tuple[Index, ...]:
+    """Return affine functions that are >= 0 where the guard holds."""
+    found = inequalities_of(node.guard, node.iterators)
+    if found is None:
+        message = f"the condition of `{node.name}` is no conjunction of affine inequalities"
+        refuse("guard", message, node.span, "tensor programs have guards of that form only")
+    return found
 
 
 def number(expression: IntExpression, what: str, span: Span | None) -> int:

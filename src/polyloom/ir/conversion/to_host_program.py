@@ -23,11 +23,12 @@ from polyloom.ir.host import (
     Role,
     View,
 )
-from polyloom.ir.order import Loop, loops_of
-from polyloom.ir.program import Combine, Program, Statement
+from polyloom.ir.order import Loop
+from polyloom.ir.program import Program
 from polyloom.ir.rebuild import rebuilt
+from polyloom.ir.reductions import KEPT, Combine, combiner, neutral
 from polyloom.ir.relations import first_unwritten, first_written_twice
-from polyloom.ir.statements import KEPT, combiner, guard_of, lost_dimensions, neutral
+from polyloom.ir.statements import Statement, loops_of, lost_dimensions
 from polyloom.ir.transform.change_of_basis import gathered, solved
 from polyloom.ir.transform.fuse_epilogues import with_finishing_maps
 from polyloom.ir.types import ElementType
@@ -63,28 +64,28 @@ def _nodes(statement: Statement, target: Buffer) -> tuple[HostNode, ...]:
     - the output filled first, then host loops around an md_hom that overlaps no more.
     """
     if _writes_apart(statement):
-        plain = _md_hom(statement, target, (), ())
+        plain = _md_hom(statement, target)
         return (plain,) if _writes_all(statement, target) else (_fill(statement, target), plain)
     gather = _gather(statement, target)
     if gather is not None:
-        return (_md_hom(gather, target, (), ()),)
+        return (_md_hom(gather, target),)
     return (_fill(statement, target), *_looped(statement, target))
 
 
 def _projected(statement: Statement) -> Statement:
     """Return the statement with one value of each lost dimension: its instances are kept points."""
     lost = () if statement.reduction is Combine.CONCATENATE else lost_dimensions(statement)
-    return replace(statement, domain=tuple(1 if k in lost else n for k, n in enumerate(statement.domain)))
+    return statement.changed(domain=tuple(1 if k in lost else n for k, n in enumerate(statement.domain)))
 
 
 def _writes_apart(statement: Statement) -> bool:
-    return first_written_twice(replace(_projected(statement), guard=())) is None
+    return first_written_twice(_projected(statement).changed(conditions=())) is None
 
 
 def _writes_all(statement: Statement, target: Buffer) -> bool:
     """Whether every element is written, given that no two kept points write the same."""
     reduces = statement.reduction is not Combine.CONCATENATE and lost_dimensions(statement)
-    if statement.guard and not reduces:
+    if statement.conditions and not reduces:
         return first_unwritten(statement, target) is None
     if _element_exists(statement, target) is not None:
         return False
@@ -160,28 +161,29 @@ class _Around:
         return rebuilt(expression, leaf)
 
 
-def _md_hom(statement: Statement, target: Buffer, around: tuple[Loop, ...], reads: tuple[View, ...]) -> MdHom:
+def _md_hom(statement: Statement, target: Buffer, around: tuple[Loop, ...] = ()) -> MdHom:
     """Return the md_hom of a statement; ``around``: dimensions that host loops walk.
 
-    ``reads``: what its reduction starts from (the element itself inside host loops; nothing otherwise).
+    Inside host loops a reduction takes up what the element holds.
     """
     host = _Around({loop.dimension: statement.iterators[loop.dimension] for loop in around})
     kept = tuple(k for k in range(len(statement.domain)) if k not in host.names)
-    start = Read(len(statement.reads), target.type) if reads else None
-    operators = _operators(statement, target.type)
-    inputs = tuple(host.view(a, kept) for a in (*statement.reads, *reads))
+    operators = tuple(_operators(statement, target.type)[k] for k in kept)
+    operator = statement.reduction.operator if around else None
+    own, meet = Read(len(statement.reads), target.type), operators != (KEPT,) * len(kept)
+    joined = None if operator is None or meet else Binary(operator, own, statement.expression)
     return MdHom(
         name=statement.name,
         iterators=tuple(statement.iterators[k] for k in kept),
         extents=tuple(Number(statement.domain[k]) for k in kept),
-        inputs=inputs,
+        inputs=tuple(host.view(a, kept) for a in (statement.inputs if operator else statement.reads)),
         outputs=(host.view(statement.write, kept),),
-        terms=(host.expression(statement.expression, kept),),
-        combine=tuple(operators[k] for k in kept),
-        initial=(start,),
+        terms=(host.expression(joined or statement.expression, kept),),
+        combine=operators,
+        initial=(own if operator and meet else None,),
         finish=(None,),
-        guard=guard_of(statement),
-        written=_element_exists(statement, target),
+        guard=statement.guard,
+        written=None if joined else _element_exists(statement, target),
         span=statement.span,
     )
 
@@ -216,31 +218,10 @@ def _fill(statement: Statement, target: Buffer) -> MdHom:
 def _looped(statement: Statement, target: Buffer) -> tuple[HostNode, ...]:
     """Return host loops over the dimensions on which points that write one element differ."""
     walked = loops_of(_projected(statement))
-    own = () if statement.reduction is Combine.CONCATENATE else (statement.write,)
-    inner: HostNode = _md_hom(_with_own(statement, target), target, walked, ())
-    if statement.reduction is not Combine.CONCATENATE and _has_lost(statement, walked):
-        inner = _md_hom(statement, target, walked, own)
+    inner: HostNode = _md_hom(statement, target, walked)
     for loop in reversed(walked):
         inner = _host_loop(statement, loop, inner)
     return (inner,)
-
-
-def _has_lost(statement: Statement, walked: tuple[Loop, ...]) -> bool:
-    return bool(set(lost_dimensions(statement)) - {loop.dimension for loop in walked})
-
-
-def _with_own(statement: Statement, target: Buffer) -> Statement:
-    """Return ``y = y op f(...)`` for ``y op= f(...)``."""
-    operator = statement.reduction.operator
-    if operator is None:
-        return statement
-    before = Read(len(statement.reads), target.type)
-    return replace(
-        statement,
-        reads=(*statement.reads, statement.write),
-        expression=Binary(operator, before, statement.expression),
-        reduction=Combine.CONCATENATE,
-    )
 
 
 def _host_loop(statement: Statement, loop: Loop, inner: HostNode) -> HostLoop:

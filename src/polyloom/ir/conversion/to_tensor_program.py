@@ -37,9 +37,10 @@ from polyloom.ir.host import (
     Role,
     View,
 )
-from polyloom.ir.program import Combine, Program, Statement
+from polyloom.ir.program import Program
+from polyloom.ir.reductions import Combine, neutral
 from polyloom.ir.relations import first_unwritten, first_written_twice
-from polyloom.ir.statements import neutral
+from polyloom.ir.statements import Statement
 from polyloom.ir.transform.unused_statements import without_unused
 from polyloom.ir.verification.passes import at_the_end
 from polyloom.ir.verification.references import Expected, NDArray, Reference
@@ -135,7 +136,7 @@ class _Writer:
         held = self.tensors[self.current[source]]
         units = tuple(Index.unit(k, len(held.extents)) for k in range(len(held.extents)))
         name = self._define(self.source.buffer(target), self._fresh(target))
-        statement = Statement(
+        statement = Statement.of(
             f"copy_{name}",
             tuple(f"i{k}" for k in range(len(held.extents))),
             held.extents,
@@ -183,7 +184,7 @@ class _Writer:
     def _add(self, statement: Statement, buffer: Buffer, before: str | None) -> None:
         """Add a statement that gives a buffer its next contents."""
         name = self._define(buffer, self._fresh(buffer.name))
-        written = replace(statement, write=replace(statement.write, buffer=name))
+        written = statement.changed(write=replace(statement.write, buffer=name))
         complete = self._complete(written, self.tensors[name], before)
         self.statements.append(complete)
         if isinstance(complete.expression, Constant) and complete.reduction is Combine.CONCATENATE:
@@ -206,7 +207,7 @@ class _Writer:
         if held is None or held.value != neutral(reduction, tensor.type):
             message = f"`{statement.name}` writes a part of an array, of which the rest is kept"
             refuse("part", message, statement.span, "write whole arrays, or into one that was set to 0")
-        return replace(statement, reduction=reduction)
+        return statement.changed(reduction=reduction)
 
     def _add_in_two(self, parts: Parts, start: Expression | None, buffer: Buffer, before: str | None) -> None:
         """Add the reduction into a tensor of its own, then the map from it."""
@@ -236,8 +237,8 @@ class _Writer:
 
 def _renamed(statement: Statement, rename: Mapping[str, str]) -> Statement:
     reads = tuple(replace(a, buffer=rename[a.buffer]) for a in statement.reads)
-    return replace(
-        statement, reads=reads, write=replace(statement.write, buffer=rename[statement.write.buffer])
+    return statement.changed(
+        reads=reads, write=replace(statement.write, buffer=rename[statement.write.buffer])
     )
 
 
@@ -247,7 +248,7 @@ def _kept_points(statement: Statement) -> Statement:
         return statement
     used = [any(i.coefficients[k] for i in statement.write.affine) for k in range(len(statement.domain))]
     domain = tuple(n if u else 1 for n, u in zip(statement.domain, used, strict=True))
-    return replace(statement, domain=domain, guard=())
+    return statement.changed(domain=domain, conditions=())
 
 
 def _free(name: str, taken: set[str]) -> str:

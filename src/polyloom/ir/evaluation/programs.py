@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from polyloom.ir.evaluation.inputs import checked_inputs
 from polyloom.ir.evaluation.md_homs import run_md_hom
-from polyloom.ir.program import Program, Statement
-from polyloom.ir.statements import md_hom_of, neutral
+from polyloom.ir.program import Program
+from polyloom.ir.reductions import neutral
+from polyloom.ir.statements import Statement
 
 NDArray = npt.NDArray[Any]
 
@@ -33,7 +34,7 @@ def evaluate(program: Program, inputs: Mapping[str, NDArray]) -> dict[str, NDArr
     with np.errstate(all="ignore"):
         for statement in program.statements:
             arrays[statement.write.buffer] = blank(program, statement)
-            run_md_hom(md_hom_of(statement), arrays, {})
+            run_md_hom(statement, arrays, {})
     return {s.write.buffer: arrays[s.write.buffer] for s in program.statements}
 
 

@@ -30,9 +30,10 @@ from polyloom.ir.expressions import (
     walk,
 )
 from polyloom.ir.host import Buffer
-from polyloom.ir.order import loops_of
-from polyloom.ir.program import Combine, Program, Statement
+from polyloom.ir.program import Program
+from polyloom.ir.reductions import Combine
 from polyloom.ir.scalar_functions.sizes import power
+from polyloom.ir.statements import Statement, loops_of
 
 NDArray = npt.NDArray[Any]
 

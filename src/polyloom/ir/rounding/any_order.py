@@ -29,7 +29,9 @@ from polyloom.ir.expressions import (
     UnaryOp,
     children,
 )
-from polyloom.ir.program import Combine, Program, Statement
+from polyloom.ir.program import Program
+from polyloom.ir.reductions import Combine
+from polyloom.ir.statements import Statement
 
 NDArray = npt.NDArray[Any]
 

@@ -18,7 +18,6 @@ from polyloom.ir.evaluation.programs import blank
 from polyloom.ir.program import Program
 from polyloom.ir.rounding.md_homs import Errors, run_with_errors
 from polyloom.ir.scalar_functions.approximate import Floats
-from polyloom.ir.statements import md_hom_of
 
 NDArray = npt.NDArray[Any]
 
@@ -38,6 +37,6 @@ def error_bound(
     with np.errstate(all="ignore"):
         for statement in program.statements:
             arrays[statement.write.buffer] = blank(program, statement)
-            run_with_errors(md_hom_of(statement), arrays, known, {})
+            run_with_errors(statement, arrays, known, {})
     written = {s.write.buffer: known[s.write.buffer] for s in program.statements}
     return {n: np.zeros(arrays[n].shape) if bound is None else bound for n, bound in written.items()}

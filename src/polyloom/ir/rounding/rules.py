@@ -18,6 +18,7 @@ import numpy as np
 from polyloom.ir.evaluation import arithmetic
 from polyloom.ir.expressions import (
     Binary,
+    BinaryOp,
     Compare,
     CompareOp,
     Constant,
@@ -215,4 +216,21 @@ def _binary(op: BinaryFunction, a: Approximate, b: Approximate, kind: ElementTyp
     form = op.form(kind)
     value = form.numpy(a.value, b.value)
     carried = None if a.error is None and b.error is None else form.error(value, a, b)
+    if op is BinaryOp.ADD and (_is_zero_everywhere(a) or _is_zero_everywhere(b)):
+        return with_known_error(value, plus(carried, _flushed(value, carried, kind)), [a, b])
     return _rounded(value, carried, op.rounding, kind, [a, b])
+
+
+def _is_zero_everywhere(a: Approximate) -> bool:
+    """Return whether an operand is exactly 0, and so rounds nothing; the first element tells it of most."""
+    values = np.asarray(a.value)
+    return a.error is None and values.size > 0 and not values.flat[0] and not values.any()
+
+
+def _flushed(value: NDArray, carried: Error, kind: ElementType) -> Error:
+    """Return the error of results that are as they came, unless a device flushes them to zero."""
+    if kind is not ElementType.FLOAT32:
+        return None
+    small = size(value) - numeric(carried) < smallest(kind)
+    kept = (value == 0) & is_zero(carried)
+    return np.where(small & ~kept, smallest(kind), 0.0)

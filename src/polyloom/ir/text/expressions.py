@@ -17,8 +17,9 @@ from polyloom.ir.expressions import (
     Unary,
 )
 from polyloom.ir.host import Index, View
-from polyloom.ir.program import Combine, Statement
+from polyloom.ir.reductions import Combine
 from polyloom.ir.scalar_functions.function import Notation
+from polyloom.ir.statements import Statement
 
 _CHOICE, _OR, _AND, _NOT, _COMPARISON, _BITS, _SUM, _PRODUCT, _SIGN, _ATOM = range(10)
 _LEVELS = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from polyloom.ir.order import combine_operators
-from polyloom.ir.program import Program, Statement
+from polyloom.ir.program import Program
+from polyloom.ir.statements import Statement, combine_operators
 from polyloom.ir.text.expressions import affine_text, assignment_text
 from polyloom.ir.text.host_programs import buffer_text
 
@@ -31,7 +31,7 @@ def _statement(statement: Statement) -> list[str]:
     ranges = zip(statement.iterators, statement.domain, strict=True)
     bounds = ", ".join(f"0 <= {name} < {n}" for name, n in ranges)
     lines = [f"{statement.name}[{', '.join(statement.iterators)}]" + (f" : {bounds}" if bounds else "")]
-    lines += [f"  where {affine_text(g, statement.iterators)} >= 0" for g in statement.guard]
+    lines += [f"  where {affine_text(g, statement.iterators)} >= 0" for g in statement.conditions]
     lines += [f"  {assignment_text(statement)}"]
     if statement.domain:
         lines += [f"  combine ({', '.join(c.value for c in combine_operators(statement))})"]

@@ -19,8 +19,8 @@ from polyloom.ir.expressions import (
 )
 from polyloom.ir.host import Index, View
 from polyloom.ir.naming import fresh
-from polyloom.ir.program import Statement
 from polyloom.ir.rebuild import rebuilt
+from polyloom.ir.statements import Statement
 from polyloom.ir.types import ElementType
 
 
@@ -98,15 +98,14 @@ def gathered(statement: Statement, shape: Sequence[int], change: Change) -> Stat
     extents = (*shape, *(statement.domain[k] for k in change.free))
     width = len(extents)
     bounds = [g for k in change.pivots for g in _bounds(change.rows[k], statement.domain[k])]
-    guard = [*(change.composed(g) for g in statement.guard), *bounds]
-    return replace(
-        statement,
+    conditions = [*(change.composed(g) for g in statement.conditions), *bounds]
+    return statement.changed(
         iterators=names,
         domain=extents,
         reads=tuple(_composed_access(a, change) for a in statement.reads),
         write=replace(statement.write, indices=tuple(Index.unit(m, width) for m in range(len(shape)))),
         expression=_with_iterators(statement.expression, change),
-        guard=tuple(g for g in guard if not _always(g, extents)),
+        conditions=tuple(g for g in conditions if not _always(g, extents)),
     )
 
 

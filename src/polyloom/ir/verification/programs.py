@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from polyloom.ir.host import Index, View
-from polyloom.ir.program import Program, Statement
+from polyloom.ir.program import Program
+from polyloom.ir.statements import Statement
 from polyloom.ir.types import ElementType
 from polyloom.ir.verification.expressions import expression_faults
 
@@ -18,6 +19,10 @@ class InvalidProgram(Exception):
 def verify(program: Program) -> None:
     """Raise ``InvalidProgram`` naming every broken rule; otherwise do nothing."""
     faults = [*_tensors(program), *_definitions(program)]
+    if not faults:
+        faults = [
+            f"{s.name}: has not the form of a statement" for s in program.statements if not s.is_in_form
+        ]
     if not faults:
         faults = [f"{s.name}: {fault}" for s in program.statements for fault in _statement(s, program)]
     if faults:
@@ -61,13 +66,7 @@ def _statement(statement: Statement, program: Program) -> Iterator[str]:
         yield "an extent of the domain is below 1"
     for access in (*statement.reads, statement.write):
         yield from _access(access, statement, program)
-    uneven = (g for g in statement.guard if len(g.coefficients) != len(statement.domain))
-    yield from (_columns(g, statement) for g in uneven)
     yield from _expression(statement, program)
-
-
-def _columns(affine: Index, statement: Statement) -> str:
-    return f"{len(affine.coefficients)} coefficients for {len(statement.domain)} iterators"
 
 
 def _access(access: View, statement: Statement, program: Program) -> Iterator[str]:
@@ -77,8 +76,8 @@ def _access(access: View, statement: Statement, program: Program) -> Iterator[st
         return
     for index, size in zip(access.affine, shape, strict=True):
         if len(index.coefficients) != len(statement.domain):
-            yield _columns(index, statement)
-        elif not statement.guard and not inside(index, statement.domain, size):
+            yield f"{len(index.coefficients)} coefficients for {len(statement.domain)} iterators"
+        elif not statement.conditions and not inside(index, statement.domain, size):
             yield f"an index of `{access.buffer}` is out of bounds"
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from polyloom.diagnostics import Diagnostic
-from polyloom.ir.program import Statement
+from polyloom.ir.statements import Statement
 from polyloom.ir.text.expressions import assignment_text
 from polyloom.ir.text.host_programs import buffer_text
 from polyloom.polyhedra.text.paper_notation import notation, placement_notation, set_notation

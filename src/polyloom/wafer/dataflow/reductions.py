@@ -16,8 +16,10 @@ from functools import cached_property
 
 import islpy as isl
 
-from polyloom.ir.program import Combine, Program, Statement
+from polyloom.ir.program import Program
+from polyloom.ir.reductions import Combine
 from polyloom.ir.relations import access_relation, element_set
+from polyloom.ir.statements import Statement
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain, parametric_point
 from polyloom.polyhedra.bounds import integer_bounds

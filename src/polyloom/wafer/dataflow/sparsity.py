@@ -19,9 +19,9 @@ from polyloom.ir.expressions import (
     Select,
     Unary,
 )
-from polyloom.ir.program import Combine, Statement
+from polyloom.ir.reductions import Combine, neutral
 from polyloom.ir.scalar_functions.known_values import Number, exact_small
-from polyloom.ir.statements import neutral
+from polyloom.ir.statements import Statement
 
 
 def initial_value(statement: Statement, sparse_read: int | None) -> Number | None:

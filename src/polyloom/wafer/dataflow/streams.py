@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
-from polyloom.ir.program import Program, Statement
+from polyloom.ir.program import Program
 from polyloom.ir.relations import access_relation
+from polyloom.ir.statements import Statement
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import PE_PARAMETERS, parametric_point
 from polyloom.polyhedra.effort import naming

@@ -17,9 +17,10 @@ import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error, remark
 from polyloom.ir.host import View
-from polyloom.ir.program import Program, Statement
+from polyloom.ir.program import Program
 from polyloom.ir.relations import access_relation
 from polyloom.ir.scalar_functions.known_values import Number
+from polyloom.ir.statements import Statement
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_range
 from polyloom.polyhedra.effort import naming
 from polyloom.polyhedra.simplify import with_explicit_divs

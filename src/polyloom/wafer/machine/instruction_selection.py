@@ -17,8 +17,8 @@ from polyloom.ir.expressions import (
     UnaryOp,
     walk,
 )
-from polyloom.ir.program import Statement
 from polyloom.ir.rebuild import rebuilt
+from polyloom.ir.statements import Statement
 from polyloom.ir.types import ElementType
 from polyloom.wafer.machine.instructions import Instruction, instructions
 

@@ -11,8 +11,9 @@ import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Span, error
 from polyloom.ir.host import Buffer
-from polyloom.ir.program import Program, Statement
+from polyloom.ir.program import Program
 from polyloom.ir.relations import element_set, instance_set
+from polyloom.ir.statements import Statement
 from polyloom.polyhedra.effort import naming
 from polyloom.polyhedra.text.points import sample_of
 from polyloom.wafer.mapping.grid import Grid, Side

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from polyloom.diagnostics import Diagnostic, Unsupported, error
 from polyloom.ir.expressions import Binary, Expression, ParameterValue, Unary, walk
 from polyloom.ir.expressions import Iterator as IteratorValue
-from polyloom.ir.program import Program, Statement
+from polyloom.ir.program import Program
+from polyloom.ir.statements import Statement
 from polyloom.ir.types import ElementType
 from polyloom.wafer.machine.scalar_c import C_TYPES
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from polyloom.ir.host import Index, View
-from polyloom.ir.program import Statement
+from polyloom.ir.statements import Statement
 from polyloom.wafer.placement.coordinates import Coordinate
 
 

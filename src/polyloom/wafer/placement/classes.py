@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polyloom.ir.host import Index, View
-from polyloom.ir.program import Program, Statement
+from polyloom.ir.program import Program
+from polyloom.ir.statements import Statement
 
 Member = tuple[int, int]
 """A statement's number and an iterator's position."""

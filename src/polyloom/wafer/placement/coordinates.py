@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polyloom.ir.host import Index
-from polyloom.ir.program import Statement
+from polyloom.ir.statements import Statement
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import islpy as isl
 
 from polyloom.ir.host import Index
-from polyloom.ir.program import Statement
+from polyloom.ir.statements import Statement
 from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile
 
 _DIM = isl.dim_type

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from polyloom.ir.host import Index
-from polyloom.ir.program import Program, Statement
+from polyloom.ir.program import Program
+from polyloom.ir.statements import Statement
 from polyloom.wafer.placement.classes import Classes, find_classes, written_iterators
 from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile, range_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from polyloom.ir.program import Statement
+from polyloom.ir.statements import Statement
 from polyloom.wafer.placement.coordinates import Place
 
 WIDTH = 110

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from polyloom.ir.host import View
-from polyloom.ir.program import Program, Statement
+from polyloom.ir.program import Program
+from polyloom.ir.statements import Statement
 from polyloom.wafer.placement.classes import plain_iterator
 
 

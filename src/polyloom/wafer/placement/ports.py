@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyloom.ir.host import Buffer, Index, View
-from polyloom.ir.program import Program, Statement
+from polyloom.ir.program import Program
 from polyloom.ir.relations import element_set
+from polyloom.ir.statements import Statement
 from polyloom.wafer.dataflow.reductions import written_of
 from polyloom.wafer.dataflow.streams import all_needed
 from polyloom.wafer.mapping.grid import Grid, Side

@@ -20,7 +20,7 @@ from math import prod
 
 import islpy as isl
 
-from polyloom.ir.program import Combine
+from polyloom.ir.reductions import Combine
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.functions import coefficients, is_linear
 from polyloom.polyhedra.loops.generate import Number

@@ -15,7 +15,7 @@ from math import prod
 
 import islpy as isl
 
-from polyloom.ir.program import Combine
+from polyloom.ir.reductions import Combine
 from polyloom.polyhedra.bounds import integer_bounds, is_independent_of
 from polyloom.polyhedra.box_hull import box_hull
 from polyloom.polyhedra.compression import Compression

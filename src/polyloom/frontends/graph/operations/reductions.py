@@ -28,7 +28,7 @@ from polyloom.frontends.graph.basis import (
     unsqueezed,
 )
 from polyloom.frontends.graph.operations.elementwise import mapped
-from polyloom.ir.statements import neutral
+from polyloom.ir.reductions import neutral
 
 
 def _same(x: Expression) -> Expression:

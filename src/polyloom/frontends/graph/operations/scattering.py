@@ -39,7 +39,7 @@ from polyloom.frontends.graph.operations.movement import (
     taken,
 )
 from polyloom.frontends.graph.operations.reductions import iota
-from polyloom.ir.statements import neutral
+from polyloom.ir.reductions import neutral
 
 REDUCTIONS = {
     "add": Combine.ADD,

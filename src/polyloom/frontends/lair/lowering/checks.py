@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from polyloom.diagnostics import Span
 from polyloom.frontends.lair.lowering.faults import fail
 from polyloom.ir.host import Buffer, Index, View
-from polyloom.ir.program import Combine, Statement
+from polyloom.ir.reductions import Combine
+from polyloom.ir.statements import Statement
 
 
 def extremes(index: Index, domain: Sequence[int]) -> tuple[int, int]:

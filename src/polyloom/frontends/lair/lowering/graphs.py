@@ -26,7 +26,8 @@ from polyloom.frontends.lair.lowering.nodes import (
 from polyloom.frontends.lair.lowering.scope import Bindings, Scope, check_names, open_scope
 from polyloom.frontends.lair.syntax.tree import Graph, Invocation, Name, Node
 from polyloom.ir.host import Buffer
-from polyloom.ir.program import Part, Program, Statement
+from polyloom.ir.program import Part, Program
+from polyloom.ir.statements import Statement
 from polyloom.ir.types import ElementType
 
 DEEPEST = 40

@@ -13,7 +13,8 @@ from typing import Any
 from polyloom.frontends.lair.syntax.tree import Invocation
 from polyloom.ir.expressions import Expression, Read
 from polyloom.ir.host import View
-from polyloom.ir.program import Program, Statement
+from polyloom.ir.program import Program
+from polyloom.ir.statements import Statement
 
 
 @dataclass
@@ -54,8 +55,7 @@ def _statement(
     first = by_output if names.calls[callee] > 1 else statement.name
     reads = [_access(read, tensors) for read in statement.reads]
     merged = list(dict.fromkeys(reads))
-    return replace(
-        statement,
+    return statement.changed(
         name=_unique((first, by_output), names.statements),
         reads=tuple(merged),
         write=_access(statement.write, tensors),

@@ -11,7 +11,7 @@ from polyloom.frontends.lair.lowering.statements import Lowered, lower_statement
 from polyloom.frontends.lair.syntax.tree import Graph, Name, Node, Statement
 from polyloom.ir.host import Buffer
 from polyloom.ir.program import Program
-from polyloom.ir.program import Statement as Statement_
+from polyloom.ir.statements import Statement as Statement_
 
 
 def lower_node(node: Node, bindings: Bindings) -> Program:

@@ -13,16 +13,17 @@ from polyloom.frontends.lair.lowering.names import check_new, counted, suggestio
 from polyloom.frontends.lair.lowering.scalar import Values, lower_expression
 from polyloom.frontends.lair.lowering.scope import Scope, check_size
 from polyloom.frontends.lair.syntax.tree import Call, Choice, Element, Expression, Name, Operation, Statement
-from polyloom.ir import program as ir
+from polyloom.ir import statements as ir
 from polyloom.ir.host import Buffer, View
+from polyloom.ir.reductions import Combine
 from polyloom.ir.types import ElementType
 
 _REDUCTIONS = {
-    "=": ir.Combine.CONCATENATE,
-    "+=": ir.Combine.ADD,
-    "*=": ir.Combine.MULTIPLY,
-    "max=": ir.Combine.MAXIMUM,
-    "min=": ir.Combine.MINIMUM,
+    "=": Combine.CONCATENATE,
+    "+=": Combine.ADD,
+    "*=": Combine.MULTIPLY,
+    "max=": Combine.MAXIMUM,
+    "min=": Combine.MINIMUM,
 }
 
 Reference = Name | Element
@@ -68,7 +69,7 @@ def lower_statement(part: Statement, scope: Scope, readable: Mapping[str, Buffer
         expression = lower_expression(part.expression, frame.declared_type(), frame.values(references))
     faults.raise_any()
     tensor = frame.written(write, expression.type)
-    lowered = ir.Statement(
+    lowered = ir.Statement.of(
         name=scope.item.name.text,
         iterators=frame.iterators,
         domain=domain,

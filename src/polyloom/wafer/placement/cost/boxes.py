@@ -13,7 +13,7 @@ from itertools import chain, combinations, pairwise
 from math import gcd, prod
 
 from polyloom.ir.host import View
-from polyloom.ir.program import Statement
+from polyloom.ir.statements import Statement
 from polyloom.wafer.machine.descriptor_nests import MAX_DIMENSIONS
 from polyloom.wafer.machine.instruction_cost import Shape, evaluation_cycles, move_cycles, store_cycles
 from polyloom.wafer.machine.instruction_selection import ACCUMULATOR, work_at_point

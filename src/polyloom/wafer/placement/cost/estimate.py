@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from polyloom.ir.program import Program, Statement
+from polyloom.ir.program import Program
+from polyloom.ir.statements import Statement
 from polyloom.wafer.dataflow.sparsity import zeros_may_be_dropped
 from polyloom.wafer.dataflow.tasks import streams_behind
 from polyloom.wafer.machine.instruction_cost import store_cycles

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from polyloom.ir.host import View
-from polyloom.ir.program import Program, Statement
+from polyloom.ir.program import Program
+from polyloom.ir.statements import Statement
 from polyloom.wafer.dataflow.transfers import MOST_PHASES
 from polyloom.wafer.machine.instruction_cost import store_cycles
 from polyloom.wafer.machine.model import Machine

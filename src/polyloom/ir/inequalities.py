@@ -1,0 +1,88 @@
+"""Conditions as conjunctions of affine inequalities: functions that are at least 0 where they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from polyloom.ir.host import Index
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
+
+
+def condition_of(inequalities: Sequence[Index], iterators: Sequence[str]) -> IntExpression | None:
+    """Return the condition that all of these are at least 0; None where there are none."""
+    conditions = tuple(_at_least_zero(affine, iterators) for affine in inequalities)
+    return conditions[0] if len(conditions) == 1 else Operation("and", conditions) if conditions else None
+
+
+def _at_least_zero(affine: Index, iterators: Sequence[str]) -> IntExpression:
+    pairs = zip(affine.coefficients, iterators, strict=True)
+    terms: list[tuple[int, IntExpression]] = [(c, Name(name)) for c, name in pairs if c]
+    return Operation(">=", (sum_of([*terms, (1, Number(affine.constant))]), Number(0)))
+
+
+def inequalities_of(condition: IntExpression | None, iterators: Sequence[str]) -> tuple[Index, ...] | None:
+    """Return affine functions that are at least 0 where a condition holds; None where it is of another form.
+
+    An equation becomes two. No condition: none.
+    """
+    parts = () if condition is None else _conjuncts(condition)
+    found = [_affine(difference, iterators) for part in parts for difference in _differences(part)]
+    known = tuple(affine for affine in found if affine is not None)
+    return known if len(known) == len(found) else None
+
+
+def _conjuncts(condition: IntExpression) -> Iterator[IntExpression]:
+    if isinstance(condition, Operation) and condition.operator == "and":
+        for operand in condition.operands:
+            yield from _conjuncts(operand)
+    else:
+        yield condition
+
+
+_DIFFERENCES = {
+    "<=": [(-1, 1, 0)],
+    "<": [(-1, 1, -1)],
+    ">=": [(1, -1, 0)],
+    ">": [(1, -1, -1)],
+    "==": [(1, -1, 0), (-1, 1, 0)],
+}
+
+
+def _differences(comparison: IntExpression) -> Iterator[IntExpression | None]:
+    """Yield what is at least 0 where a comparison holds; None where it is no such comparison."""
+    match comparison:
+        case Operation(operator=sign, operands=(a, b)) if sign in _DIFFERENCES:
+            for first, second, constant in _DIFFERENCES[sign]:
+                yield sum_of([(first, a), (second, b), (1, Number(constant))])
+        case _:
+            yield None
+
+
+def _affine(expression: IntExpression | None, iterators: Sequence[str]) -> Index | None:
+    """Return a sum as an affine function of the iterators; None where it is none."""
+    coefficients = [0] * len(iterators)
+    constant = 0
+    for factor, term in () if expression is None else _summands(1, expression):
+        match term:
+            case Number(value=value):
+                constant += factor * value
+            case Name(name=name) if name in iterators:
+                coefficients[iterators.index(name)] += factor
+            case _:
+                return None
+    return None if expression is None else Index.of(tuple(coefficients), constant)
+
+
+def _summands(factor: int, expression: IntExpression) -> Iterator[tuple[int, IntExpression]]:
+    match expression:
+        case Operation(operator="+", operands=operands):
+            for operand in operands:
+                yield from _summands(factor, operand)
+        case Operation(operator="-", operands=(first, *rest)):
+            yield from _summands(factor if rest else -factor, first)
+            for operand in rest:
+                yield from _summands(-factor, operand)
+        case Operation(operator="*", operands=(Number(value=value), operand)):
+            yield from _summands(factor * value, operand)
+        case _:
+            yield factor, expression
