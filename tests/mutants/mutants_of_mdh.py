@@ -41,6 +41,42 @@ MUTANTS = [
         "term, out = Constant(1, result.type), View(bins.name, everywhere)",
         Probe("mdh_probes.histogram"),
     ),
+    Mutant(
+        "mdh/tree/races",
+        "if not _always_after(a, k + 1) and not _always_before(b, k + 1):",
+        "if False:",
+        Probe("test_verify_tree.test_mutants_are_refused", ("no barrier before a copy",)),
+    ),
+    Mutant(
+        "mdh/tree/races",
+        "if not _barrier_between(first, second, common):",
+        "if False:",
+        Probe("test_verify_tree.test_mutants_are_refused", ("no barrier after a copy",)),
+    ),
+    Mutant(
+        "mdh/tree/races",
+        "return isinstance(step, Number) and step.value != 0",
+        "return True",
+        Probe("test_verify_tree.test_points_of_a_parallel_loop_that_share_an_element"),
+    ),
+    Mutant(
+        "mdh/tree/undefined",
+        "_is_further_up(other, access) if earlier",
+        "True if earlier",
+        Probe("test_verify_tree.test_mutants_are_refused", ("a copy that is too late",)),
+    ),
+    Mutant(
+        "mdh/tree/verify",
+        '"is carried out twice"',
+        '""',
+        Probe("test_verify_tree.test_mutants_are_refused", ("tiles done twice",)),
+    ),
+    Mutant(
+        "mdh/tree/evaluate",
+        'yield "yield" if scope.waits else "pass"',
+        'yield "pass"',
+        Probe("test_evaluate_tree.test_items_wait_at_barriers"),
+    ),
     Mutant("mdh/schedule/legality", "if facts.vector_is_reduced:", "if False:", Probe("mdh_probes.legal")),
     Mutant(
         "mdh/schedule/legality",

@@ -242,6 +242,7 @@ MUTANTS = {
     "no barrier before a copy": ("grouped", without(0, barrier), "two items meet in", "`a["),
     "no barrier after a copy": ("grouped", without(1, barrier), "two items meet in", "`b["),
     "results that nobody stores": ("tiled", without(0, stores_to("C")), "`C[0, 0]`", "is not stored"),
+    "sums that nobody stores": ("tiled", without(0, stores_to("C")), "`sum` is stored and never loaded"),
     "half of the items": ("grouped", ends("ti", Number(2)), "is not carried out"),
     "too many items": ("grouped", ends("tj", Number(5)), "`a[ti, tj]`", "does not exist"),
 }
@@ -358,3 +359,17 @@ def test_small_faults() -> None:
         "`E` is loaded, and is nothing there",
         "`D` is stored to, and is no array there",
     )
+
+
+def stored_at(place: IntExpression) -> tuple[str, ...]:
+    """Return what is wrong with a parallel loop over four points that store there."""
+    loop = counted("i", Number(4), (zero("C", ZERO, place),), kind=Kind.GROUP)
+    return problems(replace(lanes_of(), body=(loop,)))
+
+
+def test_points_of_a_parallel_loop_that_share_an_element() -> None:
+    here = Name("i")
+    assert stored_at(here) == stored_at(Operation("*", (Number(2), here))) == ()
+    for place in (ZERO, Operation("floor", (here, Number(2)))):
+        (text,) = stored_at(place)
+        assert "parallel loop over `i` `C[0, " in text

@@ -26,11 +26,14 @@ from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Name, Tree, lo
 
 def asked(program: HostProgram) -> Asked:
     """Return the instances that the tree of a program must carry out, by the names that it has for them."""
+    least, most = _AskedOf(least=True), _AskedOf(least=False)
     whole = uses(program.body).written - _unclear(program)
     return Asked(
-        least=_AskedOf(least=True).nodes(program.body),
-        most=_AskedOf(least=False).nodes(program.body),
+        least=least.nodes(program.body),
+        most=most.nodes(program.body),
         written=writes(program.body, whole),
+        terms=frozenset(most.terms),
+        whole=all(node.written is None for node in walk_host(program.body) if isinstance(node, MdHom)),
     )
 
 
@@ -65,6 +68,7 @@ class _AskedOf:
     def __init__(self, *, least: bool) -> None:
         self.least = least
         self.statements = Statements()
+        self.terms: set[str] = set()
 
     def nodes(self, nodes: tuple[HostNode, ...], host: Host = ()) -> Tree:
         return tuple(part for node in nodes for part in self._node(node, host))
@@ -86,7 +90,9 @@ class _AskedOf:
 
     def _md_hom(self, hom: MdHom, host: Host) -> Tree:
         points = tuple(map(Name, (*host, *hom.iterators)))
-        tree: Tree = tuple(Instance(name, points) for name in self.statements.at(hom).values())
+        names = self.statements.at(hom).values()
+        self.terms.update(names if hom.written is None else ())
+        tree: Tree = tuple(Instance(name, points) for name in names)
         for condition in (hom.guard, hom.written if self.least else None):
             tree = tree if condition is None else (Branch(condition, tree, ()),)
         return loops_over(hom.iterators, hom.extents, tree)

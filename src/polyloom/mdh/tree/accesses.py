@@ -70,13 +70,18 @@ class Declared:
 
 @dataclass(frozen=True, eq=False)
 class Access:
-    """A load or store; ``path`` leads from the whole function to the statement."""
+    """A load or store; ``path`` leads from the whole function to the statement.
+
+    ``statement``: of the program, of which a store carries out an instance.
+    """
 
     declared: Declared
     elements: Elements
     is_store: bool
     sure: bool
     path: tuple[Step, ...]
+    subscripts: tuple[IntExpression | None, ...]
+    statement: str | None = None
 
     @property
     def around(self) -> tuple[Around, ...]:
@@ -198,7 +203,8 @@ class _Walker:
             self.wrong(f"`{array.name}` is constant, and stored to")
         if store.value.type is not array.type:
             self.wrong(f"{store.value.type.value} is stored to `{array.name}`, of {array.type.value}")
-        self.access(Load(store.array, store.subscripts), place, is_store=True)
+        statement = store.instance.statement if store.instance else None
+        self.access(Load(store.array, store.subscripts), place, is_store=True, statement=statement)
         if store.instance is not None:
             self.instance(store, place)
 
@@ -222,7 +228,7 @@ class _Walker:
                     self.loads(subscript, chosen)
             self.access(load, chosen, is_store=False)
 
-    def access(self, load: Load, place: _Place, *, is_store: bool) -> None:
+    def access(self, load: Load, place: _Place, *, is_store: bool, statement: str | None = None) -> None:
         if load.array not in place.arrays:
             self.wrong(f"`{load.array}` is loaded, and is nothing there")
             return
@@ -242,7 +248,9 @@ class _Walker:
         except NotKnown as fault:
             self.found.unknown[str(fault)] = None
             return
-        self.found.accesses.append(Access(declared, elements, is_store, sure, place.path))
+        self.found.accesses.append(
+            Access(declared, elements, is_store, sure, place.path, tuple(subscripts), statement)
+        )
 
     def subscripts(self, load: Load, place: _Place) -> tuple[list[IntExpression | None], bool]:
         """Return the subscripts that isl has words for, None for the others, and whether these are all."""

@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, groupby
+from typing import TypeGuard
 
 from polyloom.ir.text.integers import integer_text
 from polyloom.mdh.tree.accesses import OPERATIONS, Access, Around, Declared, Found, Step
 from polyloom.mdh.tree.nodes import (
+    ONE,
     Array,
     Barrier,
     Code,
@@ -29,6 +31,7 @@ from polyloom.mdh.tree.nodes import (
     Space,
     Statement,
 )
+from polyloom.mdh.tree.rewrite import walk
 from polyloom.polyhedra.loops.accesses import (
     Apart,
     Meeting,
@@ -39,7 +42,7 @@ from polyloom.polyhedra.loops.accesses import (
     question,
     together,
 )
-from polyloom.polyhedra.loops.tree import IntExpression, Number, names_in
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, names_in, replace_name, sum_of
 
 
 def races(found: Found) -> None:
@@ -77,6 +80,8 @@ class _Races:
 
     def all(self) -> None:
         for inside in self._loops():
+            if self._have_their_own(inside):
+                continue
             match inside.around.loop.kind:
                 case Kind.GROUP:
                     self._group(inside)
@@ -97,6 +102,22 @@ class _Races:
             around = accesses[0].path[len(key) // 2 - 1].around
             if around is not None and any(a.is_store for a in accesses):
                 yield _Inside(around, len(key) // 2 - 1, tuple(accesses))
+
+    def _have_their_own(self, inside: _Inside) -> bool:
+        """Return whether a subscript alone tells that points share no element, as in ``x[2 * i + n, k]``."""
+        array = self.declared.array
+        if (
+            isinstance(array, Array)
+            and array.space is not Space.GROUP
+            and inside.around.loop.kind is Kind.GROUP
+        ):
+            return False
+        return any(
+            subscript is not None
+            and all(a.subscripts[k] == subscript for a in inside.accesses)
+            and _moves(subscript, inside.around.loop)
+            for k, subscript in enumerate(inside.accesses[0].subscripts)
+        )
 
     # -- group loops
 
@@ -199,6 +220,22 @@ class _Races:
 
     def _wrong(self, around: Around, text: str) -> None:
         self.found.wrong[f"in the {_loop(around)} {text}"] = None
+
+
+def _moves(subscript: IntExpression, loop: For) -> bool:
+    """Return whether a subscript is another one at each point of a loop, whatever happens inside."""
+    inner = {s.iterator if isinstance(s, For) else s.name for s in walk(loop.body) if _names_integer(s)}
+    if not names_in(subscript).isdisjoint(inner):
+        return False
+    here = Name(loop.iterator)
+    step = sum_of(
+        [(1, replace_name(subscript, loop.iterator, sum_of([(1, here), (1, ONE)]))), (-1, subscript)]
+    )
+    return isinstance(step, Number) and step.value != 0
+
+
+def _names_integer(statement: Statement) -> TypeGuard[For | LetInteger]:
+    return isinstance(statement, For | LetInteger)
 
 
 def _key(path: Sequence[Step]) -> tuple[int, ...]:

@@ -1,83 +1,108 @@
-"""Elements of a kernel's own arrays that are loaded before anything has stored them.
+"""Elements of a kernel's own arrays that are loaded before they are stored, and terms that are never loaded.
 
 A load is right where each of its elements was stored after the array was declared: in the same iteration of
 the loops around both, further up in the text, or in an earlier iteration of one of them. Items of a group see
-what all of them have stored; that a barrier is between them, ``races`` proves.
+what all of them have stored; that a barrier is between them, ``races`` proves. In the same way the term of
+an md_hom is loaded later, or it is lost; so is part of an array that all groups share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from polyloom.mdh.tree.accesses import OPERATIONS, Access, Around, Found
 from polyloom.mdh.tree.nodes import Array, Kind, Space
 from polyloom.mdh.tree.races import by_array, common_steps
-from polyloom.polyhedra.loops.accesses import Apart, Elements, NotKnown, Pair, not_stored, question
+from polyloom.polyhedra.loops.accesses import Apart, Elements, NotKnown, Pair, alone, question
 
 
-def undefined(found: Found) -> None:
-    """Add to what is wrong, or not known, the elements that are loaded before they are stored."""
+def undefined(found: Found, terms: Collection[str], *, shared: bool) -> None:
+    """Add to what is wrong, or not known, loads of what was never stored, and terms that are lost.
+
+    ``terms``: statements whose values are of use; others may leave what nobody loads. ``shared``: whether
+    all elements of arrays that groups share are of use.
+    """
     for accesses in by_array(found.accesses):
         if isinstance(accesses[0].declared.array, Array):
-            stores = [a for a in accesses if a.is_store]
-            for load in accesses:
-                if not load.is_store:
-                    _check(load, stores, found)
+            stores, loads = [a for a in accesses if a.is_store], [a for a in accesses if not a.is_store]
+            for load in loads:
+                _check(load, stores, found, earlier=True)
+            for store in stores:
+                if store.statement in terms or (shared and _is_shared(store)):
+                    _check(store, loads, found, earlier=False)
 
 
-def _check(load: Access, stores: Sequence[Access], found: Found) -> None:
-    name = load.declared.array.name
-    text = f"whether `{name}` is stored before it is loaded"
+def _is_shared(store: Access) -> bool:
+    """Return whether a store is to an array of all groups."""
+    inside = store.path[store.declared.depth :]
+    return any(step.around is not None and step.around.loop.kind is Kind.GROUP for step in inside)
+
+
+_QUESTIONS = {
+    True: ("stored before it is loaded", "loaded before it is stored"),
+    False: ("loaded after it is stored", "stored and never loaded after"),
+}
+"""What is asked of a load, and of a store; what is wrong with it."""
+
+
+def _check(access: Access, others: Sequence[Access], found: Found, *, earlier: bool) -> None:
+    """Look for an element without another access that is earlier, or later."""
+    name = access.declared.array.name
+    asked, wrong = _QUESTIONS[earlier]
+    text = f"whether `{name}` is {asked}"
     try:
         with question(text, OPERATIONS):
-            element = not_stored(load.elements, _before(load, [s for s in stores if s.sure]))
+            sure = [other for other in others if other.sure]
+            element = alone(access.elements, _ordered(access, sure, earlier), earlier=earlier)
     except NotKnown:
         found.unknown[text] = None
         return
     if element is None:
         return
-    if load.sure and all(s.sure for s in stores):
-        found.wrong[f"`{name}` is loaded before it is stored, at {element}"] = None
+    if access.sure and all(other.sure for other in others):
+        found.wrong[f"`{name}` is {wrong}, at {element}"] = None
     else:
         found.unknown[f"{text}: data chooses it, or it is not affine"] = None
 
 
-def _before(load: Access, stores: Sequence[Access]) -> Iterator[tuple[Elements, list[Pair]]]:
-    """Yield stores with the points of theirs that are before a point of the load, likely ones first."""
-    for store in stores:
-        if _is_further_up(store, load):
-            yield store.elements, [_equal(a) for a in _shared(load, store)]
-    for store in stores:
-        shared = _shared(load, store)
+def _ordered(
+    access: Access, others: Sequence[Access], earlier: bool
+) -> Iterator[tuple[Elements, list[Pair]]]:
+    """Yield others with the points of theirs that are before a point of an access, or after it."""
+    for other in others:
+        if _is_further_up(other, access) if earlier else _is_further_up(access, other):
+            yield other.elements, [_equal(a) for a in _shared(access, other)]
+    for other in others:
+        shared = _shared(access, other)
         for k, around in enumerate(shared):
-            if k >= _outside(load, shared) and around.loop.kind is not Kind.ITEM:
-                yield store.elements, [*map(_equal, shared[:k]), _earlier(around)]
+            if k >= _outside(access, shared) and around.loop.kind is not Kind.ITEM:
+                yield other.elements, [*map(_equal, shared[:k]), _earlier(around)]
 
 
-def _shared(load: Access, store: Access) -> list[Around]:
+def _shared(access: Access, other: Access) -> list[Around]:
     """Return the loops around both whose iterators matter: not those of items that share an array."""
-    steps = load.path[: common_steps(load, store)]
-    array = load.declared.array
+    steps = access.path[: common_steps(access, other)]
+    array = access.declared.array
     of_items = isinstance(array, Array) and array.space is Space.GROUP
     return [
         step.around
         for depth, step in enumerate(steps)
         if step.around is not None
-        and not (of_items and depth >= load.declared.depth and step.around.loop.kind is Kind.ITEM)
+        and not (of_items and depth >= access.declared.depth and step.around.loop.kind is Kind.ITEM)
     ]
 
 
-def _outside(load: Access, shared: Sequence[Around]) -> int:
+def _outside(access: Access, shared: Sequence[Around]) -> int:
     """Return how many of the loops are around the array's declaration."""
-    outer = [step.around for step in load.path[: load.declared.depth]]
+    outer = [step.around for step in access.path[: access.declared.depth]]
     return sum(around in outer for around in shared)
 
 
-def _is_further_up(store: Access, load: Access) -> bool:
-    common = common_steps(load, store)
-    if common == min(len(load.path), len(store.path)):
+def _is_further_up(first: Access, second: Access) -> bool:
+    common = common_steps(first, second)
+    if common == min(len(first.path), len(second.path)):
         return False
-    a, b = store.path[common], load.path[common]
+    a, b = first.path[common], second.path[common]
     return a.block is b.block and a.index < b.index
 
 

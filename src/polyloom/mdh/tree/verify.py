@@ -44,12 +44,15 @@ class Asked:
     """The instances that a program has, as loops over them; those of ``most`` may be carried out, too.
 
     ``least`` are those whose results are stored. ``written``: the elements of parameters that are stored to,
-    for those parameters of which this is known, as instances that are called as these.
+    for those parameters of which this is known, as instances that are called as these. ``terms``: statements
+    whose values are all of use. ``whole``: so is everything in arrays that all groups share.
     """
 
     least: Tree
     most: Tree
     written: Tree = ()
+    terms: frozenset[str] = frozenset()
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ def _verified(function: Function, asked: Asked | None, found: Found) -> None:
         found.unknown[str(fault)] = None
     accesses(function, scope, found)
     races(found)
-    undefined(found)
+    undefined(found, asked.terms if asked else (), shared=asked is not None and asked.whole)
     found.wrong.update(dict.fromkeys(uneven_barriers(function.body)))
     found.wrong.update(dict.fromkeys(_wrong_loops(function)))
     if asked is not None:

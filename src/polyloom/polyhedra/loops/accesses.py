@@ -155,25 +155,29 @@ def at_parameters(parameters: Mapping[str, int]) -> str:
     return f", with {given}" if given else ""
 
 
-def not_stored(load: Elements, stores: Iterable[tuple[Elements, Sequence[Pair]]]) -> str | None:
-    """Return an element that is loaded, and that no store has stored at a point related as its pairs say.
+def alone(
+    access: Elements, others: Iterable[tuple[Elements, Sequence[Pair]]], *, earlier: bool
+) -> str | None:
+    """Return an element of an access that no other accesses at a point that differs as its pairs say.
 
-    ``first`` of a pair is an iterator of the store.
+    ``first`` of a pair is an iterator of the other access. ``earlier``: ``BEFORE`` says that it is before the
+    access; else after it.
     """
-    rest = load
-    for store, pairs in stores:
+    rest = access
+    for other, pairs in others:
         if rest.is_empty():
             break
-        rest = rest.subtract(_related(load, store, pairs).apply_range(store))
+        rest = rest.subtract(_related(access, other, pairs, earlier).apply_range(other))
     return None if rest.is_empty() else _text(rest.range(), "[]")
 
 
-def _related(load: Elements, store: Elements, pairs: Sequence[Pair]) -> isl.Map:
-    """Return ``{ [iterators of the load] -> [iterators of the store] }``."""
-    domains = (e.get_space().domain() for e in (load, store))
+def _related(access: Elements, other: Elements, pairs: Sequence[Pair], earlier: bool) -> isl.Map:
+    """Return ``{ [iterators of the access] -> [iterators of the other] }``."""
+    domains = (e.get_space().domain() for e in (access, other))
     relation = isl.Map.universe(isl.Space.map_from_domain_and_range(*domains))
+    order = isl.Map.order_gt if earlier else isl.Map.order_lt
     for pair in pairs:
-        relate = isl.Map.equate if pair.apart is Apart.EQUAL else isl.Map.order_gt
+        relate = isl.Map.equate if pair.apart is Apart.EQUAL else order
         relation = relate(relation, _DIM.in_, pair.second, _DIM.out, pair.first)
     return relation
 
