@@ -9,7 +9,7 @@ from polyloom.ir.types import ElementType
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.schedule.addresses import Buffers
 from polyloom.mdh.schedule.copy_plan import copy_plan, local_bytes
-from polyloom.mdh.schedule.risks import risky_reads
+from polyloom.mdh.schedule.risks import exists, risky_reads
 from polyloom.mdh.schedule.schedules import Memory
 from polyloom.mdh.schedule.tiling import TileFacts
 
@@ -30,7 +30,7 @@ def problems(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> tuple[s
         *_tiles(facts),
         *_vectors(facts, buffers, device),
         *_order(facts),
-        *_copies(facts, buffers),
+        *_copies(facts, buffers, device),
         *_limits(facts, buffers, device),
     )
 
@@ -116,7 +116,7 @@ def _order(facts: TileFacts) -> Iterator[str]:
         yield f"`{combiner.name}` does not commute: points keep their order"
 
 
-def _copies(facts: TileFacts, buffers: Buffers) -> Iterator[str]:
+def _copies(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> Iterator[str]:
     follow, copied = facts.schedule.follow, any(c.memory is Memory.LOCAL for c in facts.schedule.inputs)
     if facts.schedule.streaming and (copied or facts.total_items > 1):
         yield "results that bypass the caches: of one work-item without copies only"
@@ -126,7 +126,10 @@ def _copies(facts: TileFacts, buffers: Buffers) -> Iterator[str]:
         if caching.memory is not Memory.LOCAL:
             continue
         name = facts.hom.inputs[k].buffer
-        if facts.hom.guard is not None or k in risky_reads(facts.hom, buffers):
+        guarded = facts.hom.guard is not None and not (
+            device.follows_guards and exists(facts.hom, k, buffers)
+        )
+        if guarded or k in risky_reads(facts.hom, buffers):
             yield f"`{name}`: what is read depends on a condition, so it is not copied"
         elif copy_plan(facts, k, buffers) is None:
             yield f"`{name}`: a copy needs affine indices and cache tiles of a known size"

@@ -15,17 +15,17 @@ def risky_reads(hom: MdHom, buffers: Buffers) -> frozenset[int]:
         found |= set() if e is None else set(read_positions(e)) - _certain(e)
     if hom.written is not None:
         found |= {k for e in (*hom.initial, *hom.finish) if e is not None for k in read_positions(e)}
-    return frozenset(k for k in found if k < len(hom.inputs) and not _lies_inside(hom, k, buffers))
+    return frozenset(k for k in found if k < len(hom.inputs) and not exists(hom, k, buffers))
 
 
-def _lies_inside(hom: MdHom, k: int, buffers: Buffers) -> bool:
-    """Whether all points of the rectangle are known to read elements that exist."""
+def exists(hom: MdHom, k: int, buffers: Buffers) -> bool:
+    """Return whether all points of the rectangle are known to read elements of an input that exist."""
     view = hom.inputs[k]
     pairs = zip(view.indices, buffers[view.buffer].shape, strict=True)
-    return all(_index_lies_inside(hom, index, known(extent)) for index, extent in pairs)
+    return all(_index_exists(hom, index, known(extent)) for index, extent in pairs)
 
 
-def _index_lies_inside(hom: MdHom, index: Index | Expression, extent: int | None) -> bool:
+def _index_exists(hom: MdHom, index: Index | Expression, extent: int | None) -> bool:
     if not isinstance(index, Index) or extent is None:
         return False
     offset, low, high = known(index.offset), 0, 0

@@ -15,8 +15,10 @@ from polyloom.mdh.lowering.canonical_names import emit_canonical
 from polyloom.mdh.lowering.lower import emit_md_hom, has_tiles
 from polyloom.mdh.lowering.tuning_targets import flattened, tune_targets
 from polyloom.mdh.schedule.choice import legal_schedule, one_kernel_schedule
+from polyloom.mdh.schedule.legality import problems
 from polyloom.mdh.schedule.schedules import Schedule, schedule_from_text
 from polyloom.mdh.schedule.signature import Key, key_of, options_of
+from polyloom.mdh.schedule.tiling import TileFacts
 from polyloom.mdh.tuning.adaptation import SeededScheduleSpace, seeded_space
 from polyloom.mdh.tuning.choose import Choice, Origin, choose, tuning_results
 from polyloom.mdh.tuning.database import size_distance
@@ -68,10 +70,19 @@ class TunedEmitter:
         return emit_canonical(node, program, emit) if self._shares_kernels else emit(node, program)
 
     def schedule(self, node: MdHom, program: HostProgram, device: DeviceModel) -> Schedule | None:
-        """Return the schedule of an md_hom as it stands; None where it has none. Errors: ``database-...``."""
+        """Return the schedule of an md_hom as it stands; None where it has none. Errors: ``database-...``.
+
+        Where loops follow the guard, it is chosen as if there was none.
+        """
         if not has_tiles(node):
             return None
-        return self._legal(node, self._launched(node, program), program, device)
+        launched = self._launched(node, program)
+        if device.follows_guards and node.guard is not None:
+            choice = self._choice(replace(node, guard=None), replace(launched, guard=None), program, device)
+            if not problems(TileFacts(node, choice.schedule), program.by_name, device):
+                self.choices[node.name] = choice
+                return choice.schedule
+        return self._legal(node, launched, program, device)
 
     def _legal(self, node: MdHom, launched: MdHom, program: HostProgram, device: DeviceModel) -> Schedule:
         choice = self._choice(node, launched, program, device)

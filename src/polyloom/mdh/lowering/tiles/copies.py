@@ -14,7 +14,7 @@ In panels, the last axis of a copy is cut into pieces as wide as a register tile
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from polyloom.ir.expressions import Read
 from polyloom.mdh.lowering.tiles.cache_tiles import group_low, low, tile_name
@@ -23,6 +23,7 @@ from polyloom.mdh.lowering.tiles.points import Points
 from polyloom.mdh.lowering.tiles.steps import in_steps
 from polyloom.mdh.lowering.tiles.strips import band_of, nested
 from polyloom.mdh.schedule.copy_plan import CopyPlan, copy_plan
+from polyloom.mdh.schedule.tiling import TileFacts
 from polyloom.mdh.tree.nodes import (
     Array,
     Code,
@@ -68,9 +69,19 @@ def _copies(tiles: Tiles) -> tuple[_Copy, ...]:
     found = []
     for k, view in enumerate(tiles.hom.inputs):
         plan = copy_plan(tiles.facts, k, tiles.buffers)
+        if plan is not None and plan.panel is not None and tiles.domain.is_bounded(plan.panel[0]):
+            plan = _without_panels(tiles, k)
         if plan is not None and view.buffer not in written:
             found.append(_Copy(tiles, k, plan))
     return tuple(found)
+
+
+def _without_panels(tiles: Tiles, k: int) -> CopyPlan | None:
+    """Return the plan of a copy in one piece: where a loop's bounds vary, tiles do not begin at panels."""
+    inputs = list(tiles.schedule.inputs)
+    inputs[k] = replace(inputs[k], panel=False)
+    schedule = replace(tiles.schedule, inputs=tuple(inputs))
+    return copy_plan(TileFacts(tiles.hom, schedule), k, tiles.buffers)
 
 
 def _with_copies(copies: Sequence[_Copy], body: Code) -> Code:
@@ -84,12 +95,14 @@ def _high(tiles: Tiles, d: int) -> IntExpression:
     ends = [tiles.hom.extents[d]]
     if tiles.schedule.group[d] and (d in tiles.kept or d in tiles.parts):
         ends.append(plus(group_low(tiles, d), tiles.schedule.group[d]))
-        ends = ends[1:] if tiles.facts.is_multiple(d, tiles.schedule.group[d]) else ends
+        divides = tiles.facts.is_multiple(d, tiles.schedule.group[d]) and not tiles.domain.is_bounded(d)
+        ends = ends[1:] if divides else ends
     if not tiles.facts.is_tiled(d):
         return least(ends)
     size, covered = tiles.schedule.local[d], tiles.facts.covered(d)
     end = plus(low(tiles, d), size)
     divides = tiles.facts.is_multiple(d, size) and covered is not None and covered % size == 0
+    divides = divides and not tiles.domain.is_bounded(d)
     return end if divides else least((*ends, end))
 
 
