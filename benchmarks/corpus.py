@@ -16,6 +16,7 @@ from polyloom.frontends.lair.lower import lower
 from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import Program, evaluate, random_inputs
 from polyloom.pipeline import analyse_layer
+from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.machine.model import load_machine
 from polyloom.wafer.machine.options import ALL_EXTENSIONS, Extension
 from polyloom.wafer.mapping.mapping import Mapping as LairMap
@@ -49,9 +50,13 @@ class Layer:
     def compile(
         self, mode: SimdMode, machine: str = "cs2", extensions: frozenset[Extension] = ALL_EXTENSIONS
     ) -> WaferProgram:
-        program, model = self.program(), load_machine(machine)
-        options = SimdOptions(mode, extensions=extensions, machine=model)
-        return compile_program(analyse_layer(program, self.mapping(program), options), model)
+        model = load_machine(machine)
+        return compile_program(self.analyse(SimdOptions(mode, extensions=extensions, machine=model)), model)
+
+    def analyse(self, options: SimdOptions) -> LayerAnalysis:
+        """Return what is decided before code is generated."""
+        program = self.program()
+        return analyse_layer(program, self.mapping(program), options)
 
 
 def layers() -> tuple[Layer, ...]:
@@ -63,7 +68,13 @@ def layers() -> tuple[Layer, ...]:
 @cache
 def compiled(layer: Layer, mode: SimdMode, machine: str) -> WaferProgram:
     """Return what ``compile`` gives, made once; not for whoever changes the compiler in between."""
-    return layer.compile(mode, machine)
+    return compile_program(analysed(layer, mode, machine), load_machine(machine))
+
+
+@cache
+def analysed(layer: Layer, mode: SimdMode, machine: str) -> LayerAnalysis:
+    """Return the analysis of what ``compiled`` returns, made once."""
+    return layer.analyse(SimdOptions(mode, machine=load_machine(machine)))
 
 
 def _source(name: str) -> Source:

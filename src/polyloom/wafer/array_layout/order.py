@@ -162,8 +162,10 @@ def _best(group: frozenset[str], uses: Sequence[Use], arrays: Arrays, options: S
 
     if len({len(arrays[name].extent) for name in group}) > 1:
         return Layout()
-    best = min(_layouts(arrays[min(group)], arrays, options), key=cost)
-    return best if cost(best)[0] < _GAIN * cost(Layout())[0] else Layout()
+    plain = Layout()
+    costs = {layout: cost(layout) for layout in (plain, *_layouts(arrays[min(group)], arrays, options))}
+    best = min(costs, key=lambda layout: costs[layout])
+    return best if costs[best][0] < _GAIN * costs[plain][0] else plain
 
 
 def _layouts(array: LocalArray, arrays: Arrays, options: SimdOptions) -> Iterator[Layout]:

@@ -115,7 +115,8 @@ class LocalArray:
     @property
     def strides(self) -> tuple[int, ...]:
         """Elements from one index to the next, in each dimension of the array as declared (row-major)."""
-        return tuple(prod(self.shape[k + 1 :]) for k in range(len(self.shape)))
+        shape = self.shape
+        return tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
 
     def flat_strides(self, access: isl.MultiAff) -> tuple[int, ...]:
         """Return, for each dimension of a nest, the distance of successive elements that it accesses.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from polyloom.ir.expressions import (
@@ -93,6 +94,7 @@ def literal(value: float | int, element: ElementType) -> str:
     return f"({C_TYPES[element]}){int(value)}" if element is ElementType.INT16 else str(int(value))
 
 
+@cache
 def function_names() -> frozenset[str]:
     """Return the names of all functions that scalar code may call."""
     typed = (f"{row.function}_{suffix}" for row in _defined() for suffix in _SUFFIX.values())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Literal
 
 import islpy as isl
@@ -70,7 +71,7 @@ class Grid:
 
     def pes(self) -> isl.Set:
         """Return ``{ PE[x, y] }`` of the rectangle."""
-        return isl.Set(f"{{ PE[x, y] : 0 <= x < {self.width} and 0 <= y < {self.height} }}")
+        return _set_of(f"{{ PE[x, y] : 0 <= x < {self.width} and 0 <= y < {self.height} }}")
 
     def external(self, side: Side) -> isl.Set:
         """Return the external PEs that are adjacent on one side."""
@@ -80,7 +81,7 @@ class Grid:
             Side.WEST: f"x = -1 and 0 <= y < {self.height}",
             Side.EAST: f"x = {self.width} and 0 <= y < {self.height}",
         }[side]
-        return isl.Set(f"{{ PE[x, y] : {condition} }}")
+        return _set_of(f"{{ PE[x, y] : {condition} }}")
 
     def towards(self, side: Side) -> isl.Map:
         """Return ``{ PE[x, y] -> PE[x1, y1] }``: to every PE of the same line that is nearer to the side."""
@@ -92,6 +93,12 @@ class Grid:
         }[side]
         lines = isl.Map(f"{{ PE[x, y] -> PE[x1, y1] : {condition} }}")
         return lines.intersect_domain(self.pes()).intersect_range(self.pes())
+
+
+@lru_cache(maxsize=256)
+def _set_of(text: str) -> isl.Set:
+    """Return the set that a text says; the same few are asked for all the time."""
+    return isl.Set(text)
 
 
 def pes_of(points: isl.Set) -> isl.Set:

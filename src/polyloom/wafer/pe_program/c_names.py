@@ -34,6 +34,7 @@ from polyloom.wafer.pe_program.tree import (
     SendEnd,
     SetInteger,
     Unblock,
+    all_nodes,
 )
 
 _PE_H = frozenset(
@@ -128,16 +129,11 @@ def _declared(code: RoleCode) -> Iterator[tuple[str, str]]:
     yield from (("operand", declared.name) for declared in code.operands)
 
 
-def _local_variables(value: object) -> Iterator[str]:
+def _local_variables(code: RoleCode) -> Iterator[str]:
     """Yield the integers that blocks declare: of the index, and which configuration is used."""
-    if isinstance(value, SetInteger) and value.declare and "_" in value.variable:
-        yield value.variable
-    if isinstance(value, tuple):
-        for item in value:
-            yield from _local_variables(item)
-    elif is_dataclass(value) and not isinstance(value, Expression):
-        for field in fields(value):
-            yield from _local_variables(getattr(value, field.name))
+    for node in all_nodes(code):
+        if isinstance(node, SetInteger) and node.declare and "_" in node.variable:
+            yield node.variable
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -26,6 +26,8 @@ from polyloom.wafer.pe_program.tree import (
     RoleCode,
     Scope,
     SetLength,
+    all_nodes,
+    nodes_in,
 )
 
 FILES = ("destination", "first source", "other sources")
@@ -62,7 +64,7 @@ def _held(counts: Mapping[str, int], loaded: frozenset[str]) -> int:
 def _configured_in_tasks(code: RoleCode) -> frozenset[str]:
     """Return the operands that tasks configure before they use them."""
     tasks = [c for t in code.data_tasks for c in (t.body, t.end)] + [t.body for t in code.local_tasks]
-    nodes = (node for task in tasks for node in _nodes(task))
+    nodes = (node for task in tasks for node in nodes_in(task))
     return frozenset(n.operand.name for n in nodes if isinstance(n, Configure | ConfigureFabric))
 
 
@@ -74,7 +76,7 @@ def with_reloads(code: RoleCode, capacity: int) -> RoleCode:
     again = set(descriptor_use(code, capacity).reloaded)
     if not again:
         return code
-    setup = {n.operand.name: n for n in _nodes(code.main) if isinstance(n, Configure | ConfigureFabric)}
+    setup = {n.operand.name: n for n in nodes_in(code.main) if isinstance(n, Configure | ConfigureFabric)}
     loads = {name: node for name, node in setup.items() if name in again}
     tasks = (replace(t, body=_reload(t.body, loads), end=_reload(t.end, loads)) for t in code.data_tasks)
     local = (replace(t, body=_reload(t.body, loads)) for t in code.local_tasks)
@@ -108,7 +110,7 @@ def _files(code: RoleCode) -> tuple[dict[str, int], dict[str, int], dict[str, in
     """Return the operands of each file, with the descriptors that each takes."""
     counts = {declared.name: declared.count for declared in code.operands}
     files: tuple[dict[str, int], dict[str, int], dict[str, int]] = ({}, {}, {})
-    for node in _all_nodes(code):
+    for node in all_nodes(code):
         if isinstance(node, Invoke):
             files[0][node.destination.name] = counts[node.destination.name]
             for position, source in enumerate(node.sources):
@@ -135,26 +137,9 @@ def _reloaded(
 
 def _candidates(code: RoleCode) -> list[str]:
     """Return the operands that may be loaded for each use, those of elements of a stream last."""
-    fixed = {n for node in _all_nodes(code) if isinstance(node, Invoke) and node.then for n in _names(node)}
-    fixed |= {node.operand.name for node in _all_nodes(code) if isinstance(node, SetLength)}
-    arriving = [node for task in code.data_tasks for node in _nodes((*task.body, *task.end))]
+    fixed = {n for node in all_nodes(code) if isinstance(node, Invoke) and node.then for n in _names(node)}
+    fixed |= {node.operand.name for node in all_nodes(code) if isinstance(node, SetLength)}
+    arriving = [node for task in code.data_tasks for node in nodes_in((*task.body, *task.end))]
     often = {n for node in arriving if isinstance(node, Invoke) for n in _names(node)}
     free = [(d.name in often, -k, d.name) for k, d in enumerate(code.operands) if d.count == 1]
     return [name for _, _, name in sorted(free) if name not in fixed]
-
-
-def _all_nodes(code: RoleCode) -> Iterator[Node]:
-    yield from _nodes(code.main)
-    for data in code.data_tasks:
-        yield from _nodes((*data.body, *data.end))
-    for local in code.local_tasks:
-        yield from _nodes(local.body)
-
-
-def _nodes(code: Code) -> Iterator[Node]:
-    for node in code:
-        yield node
-        if isinstance(node, If):
-            yield from _nodes((*node.body, *node.otherwise))
-        elif isinstance(node, For | Scope | CountDown | CountUp | IfNextInvocation):
-            yield from _nodes(node.body)

@@ -7,8 +7,8 @@ elements of local arrays and values in variables.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from polyloom.ir.expressions import Expression, Read
 from polyloom.ir.types import ElementType
@@ -350,6 +350,25 @@ class RoleCode:
     local_tasks: tuple[LocalTask, ...]
 
 
+def all_nodes(code: RoleCode) -> Iterator[Node]:
+    """Yield every node of a role, each before those inside it."""
+    yield from nodes_in(code.main)
+    for data in code.data_tasks:
+        yield from nodes_in((*data.body, *data.end))
+    for local in code.local_tasks:
+        yield from nodes_in(local.body)
+
+
+def nodes_in(code: Code) -> Iterator[Node]:
+    """Yield every node of some code, each before those inside it."""
+    for node in code:
+        yield node
+        if isinstance(node, _BRANCHING):
+            yield from nodes_in(node.body)
+            if isinstance(node, If):
+                yield from nodes_in(node.otherwise)
+
+
 def with_block_costs(code: Code) -> Code:
     """State what a basic block costs once, at its start: the sum of the costs inside it.
 
@@ -383,5 +402,5 @@ def _one_cost(block: list[Node]) -> list[Node]:
     rest: list[Node] = [node for node in block if not isinstance(node, Cost)]
     if not costs:
         return rest
-    total = Cost(*(sum(values) for values in zip(*(astuple(cost) for cost in costs), strict=True)))
+    total = Cost(*(sum(values) for values in zip(*(vars(cost).values() for cost in costs), strict=True)))
     return [total, *rest]
