@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "polyloom"
@@ -34,27 +35,29 @@ class Said:
     module: str
 
 
-def said(source: Path = SOURCE) -> list[Said]:
+@cache
+def said(source: Path = SOURCE) -> tuple[Said, ...]:
     """Return what every call in the source says, sorted by code."""
     found: set[Said] = set()
     for path in sorted(source.rglob("*.py")):
         module = path.relative_to(source).with_suffix("").as_posix()
         tree = ast.parse(path.read_text(encoding="utf-8"))
         found |= set(_in_module(tree, module))
-    return sorted(found)
+    return tuple(sorted(found))
 
 
 def _in_module(tree: ast.Module, module: str) -> Iterator[Said]:
     for scope in ast.walk(tree):
         if isinstance(scope, ast.FunctionDef):
-            texts = dict(_assigned(scope))
-            for call in ast.walk(scope):
+            nodes = list(ast.walk(scope))
+            texts = dict(_assigned(nodes))
+            for call in nodes:
                 if isinstance(call, ast.Call):
                     yield from _of_call(call, texts, module)
 
 
-def _assigned(scope: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
-    for node in ast.walk(scope):
+def _assigned(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
+    for node in nodes:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             yield node.targets[0].id, node.value
 

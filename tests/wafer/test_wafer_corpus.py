@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -199,10 +199,10 @@ def check(program: WaferProgram, density: float, invocations: int) -> None:
     assert 0 < result.limit.cycles <= result.cycles
 
 
-def in_every_mode() -> Iterator[Any]:
-    """Every layer in every mode, of which most are slow tests where they give what `auto` gives anyway."""
+def in_modes(modes: Sequence[SimdMode]) -> Iterator[Any]:
+    """Every layer in each mode, of which most are slow tests where they give what `auto` gives anyway."""
     for layer in layers():
-        for mode in MODES:
+        for mode in modes:
             marks = [pytest.mark.slow, pytest.mark.ci] if is_slow(layer, mode) else []
             yield pytest.param(layer, mode, marks=marks, id=f"{layer.name}-{mode.value}")
 
@@ -214,7 +214,7 @@ def is_slow(layer: Layer, mode: SimdMode) -> bool:
     return forced and (len(wanted[mode]) > 2 or wanted[mode] == wanted[SimdMode.AUTO])
 
 
-@pytest.mark.parametrize(("layer", "mode"), list(in_every_mode()))
+@pytest.mark.parametrize(("layer", "mode"), list(in_modes(MODES)))
 def test_a_layer_is_right(layer: Layer, mode: SimdMode) -> None:
     program = compiled(layer, mode, "cs2")
     assert strategies_of(program) == wanted_strategies()[layer.name][mode]

@@ -15,10 +15,11 @@ from typing import Any
 import islpy as isl
 import pytest
 from border_layers import border_layer
-from corpus import Layer, layers
+from corpus import layers
 from outcomes import MODES, REFUSED, outcome
 
 from polyloom.pipeline import analyse_layer
+from polyloom.wafer.border.adapters import Adapter
 from polyloom.wafer.border.flows import kinds_of
 from polyloom.wafer.border.peeling import peel_border
 from polyloom.wafer.explain.document import explanation
@@ -60,35 +61,33 @@ def test_the_adapters_are_a_task_of_explain() -> None:
     assert isl.Map(adapter["ports"]).is_equal(given)
 
 
-def adapted() -> list[Layer]:
-    """The layers of the examples that have adapters."""
-    return [x for x in layers() if (p := x.program()) and peel_border(p, x.mapping(p)).adapters]
+@cache
+def adapters() -> tuple[Adapter, ...]:
+    """Those of all layers of the examples."""
+    borders = (peel_border(program := layer.program(), layer.mapping(program)) for layer in layers())
+    return tuple(adapter for border in borders for adapter in border.adapters)
 
 
 def test_the_examples_have_adapters_on_all_kinds_of_lines() -> None:
     found = Counter[tuple[str, bool, bool]]()
-    for layer in adapted():
-        program = layer.program()
-        for adapter in peel_border(program, layer.mapping(program)).adapters:
-            found[adapter.side.value, adapter.inward, adapter.spread] += 1
+    for adapter in adapters():
+        found[adapter.side.value, adapter.inward, adapter.spread] += 1
     assert {side for side, _, _ in found} == {"north", "south", "east", "west"}
     assert {(inward, spread) for _, inward, spread in found} == {(True, True), (True, False), (False, False)}
 
 
 def test_every_element_goes_one_way() -> None:
     """On each PE an element is of one kind; it enters the line once and ends where it is needed."""
-    for layer in adapted():
-        program = layer.program()
-        for adapter in peel_border(program, layer.mapping(program)).adapters:
-            kinds = kinds_of(adapter)
-            for k, kind in enumerate(kinds):
-                assert all(kind.items.is_disjoint(other.items) for other in kinds[:k])
-            wanted = adapter.element_to_port.domain_factor_range().set_tuple_name(isl.dim_type.in_, "pos")
-            ends = [kind.items for kind in kinds if any(way.is_line for way in (kind.origin, *kind.targets))]
-            together = ends[0]
-            for items in ends[1:]:
-                together = together.union(items)
-            assert together.is_equal(wanted)
+    for adapter in adapters():
+        kinds = kinds_of(adapter)
+        for k, kind in enumerate(kinds):
+            assert all(kind.items.is_disjoint(other.items) for other in kinds[:k])
+        wanted = adapter.element_to_port.domain_factor_range().set_tuple_name(isl.dim_type.in_, "pos")
+        ends = [kind.items for kind in kinds if any(way.is_line for way in (kind.origin, *kind.targets))]
+        together = ends[0]
+        for items in ends[1:]:
+            together = together.union(items)
+        assert together.is_equal(wanted)
 
 
 LATER = (pytest.mark.slow, pytest.mark.ci)

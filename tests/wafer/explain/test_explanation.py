@@ -8,11 +8,11 @@ from typing import Any
 
 import islpy as isl
 import pytest
-from corpus import Layer, layers
+from corpus import Layer, analysed
+from test_wafer_corpus import in_modes
 
-from polyloom.pipeline import analyse_layer
 from polyloom.wafer.explain.document import explanation
-from polyloom.wafer.simd.decision import SimdMode, SimdOptions
+from polyloom.wafer.simd.decision import SimdMode
 
 MODES = (SimdMode.AUTO, SimdMode.EXACT, SimdMode.ENUMERATE)
 COMPUTE = {"sparse", "dense", "local"}
@@ -34,9 +34,7 @@ Document = dict[str, Any]
 
 
 def document(layer: Layer, mode: SimdMode) -> Document:
-    program = layer.program()
-    analysis = analyse_layer(program, layer.mapping(program), SimdOptions(mode))
-    return dict(json.loads(json.dumps(explanation(analysis), allow_nan=False)))
+    return dict(json.loads(json.dumps(explanation(analysed(layer, mode, "cs2")), allow_nan=False)))
 
 
 def compute_tasks(found: Document) -> list[Document]:
@@ -60,8 +58,7 @@ def read(text: str) -> isl.Set | isl.Map:
     return isl.Map(text) if "->" in text[text.index("{") :] else isl.Set(text)
 
 
-@pytest.mark.parametrize("mode", MODES, ids=lambda m: str(m.value))
-@pytest.mark.parametrize("layer", layers(), ids=lambda layer: layer.name)
+@pytest.mark.parametrize(("layer", "mode"), list(in_modes(MODES)))
 def test_a_document(layer: Layer, mode: SimdMode) -> None:
     """One test, since each document is an analysis of its own."""
     found = document(layer, mode)

@@ -44,7 +44,10 @@ CLUMSY = re.compile(
 """Needless brackets and conditions, two signs in a row, nothing added, times one."""
 
 
-@pytest.mark.parametrize("start", [0, 20, 40])
+LATER = (pytest.mark.slow, pytest.mark.ci)
+
+
+@pytest.mark.parametrize("start", [0, *(pytest.param(start, marks=LATER) for start in (20, 40))])
 def test_no_clumsy_expressions(start: int) -> None:
     for seed in range(start, start + 20):
         for line in _lines(seed):
