@@ -28,7 +28,7 @@ def check(program: HostProgram, schedule: Schedule, parameters: dict[str, int], 
     arrays = made_up(program, parameters, seed)
     inputs = {b.name: arrays[b.name] for b in program.buffers if b.role in (Role.INPUT, Role.UPDATED)}
     wanted = evaluate_host(program, parameters, inputs)
-    function = final(program_tree(program, lower_scheduled(program, lambda hom: schedule)))
+    function = final(program_tree(program, lower_scheduled(program, lambda hom: schedule, 0)))
     entry = built(function, device.compiler, device.threads)
     call = entry.call(
         [address(arrays[p.name]) for p in function.parameters], [parameters[n] for n in function.integers]

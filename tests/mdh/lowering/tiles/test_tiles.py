@@ -32,7 +32,8 @@ from polyloom.ir.host import HostProgram, Role
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.lowering.lower import distinct_iterators, has_tiles
 from polyloom.mdh.lowering.program_tree import program_tree
-from polyloom.mdh.lowering.tiles.pipeline import scheduled
+from polyloom.mdh.lowering.sequential_nest import term_names
+from polyloom.mdh.lowering.tiles.pipeline import lower_scheduled, scheduled
 from polyloom.mdh.schedule.legality import problems
 from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule, plain_schedule
 from polyloom.mdh.schedule.tiling import TileFacts
@@ -41,7 +42,18 @@ from polyloom.mdh.tree.nodes import Array, For, Function, Kind, Space
 from polyloom.mdh.tree.registers import final
 from polyloom.mdh.tree.rewrite import walk
 from polyloom.mdh.tree.text import function_text
-from polyloom.polyhedra.loops.tree import names_in
+from polyloom.mdh.tree.verify import Asked, Verdict, verify
+from polyloom.polyhedra.loops.tree import (
+    Branch,
+    Instance,
+    IntExpression,
+    Loop,
+    Name,
+    Number,
+    Operation,
+    Tree,
+    names_in,
+)
 from random_tests import tried
 
 FOLDER = Path(__file__).parent / "golden"
@@ -168,6 +180,31 @@ def test_many_random_md_homs(case: Case, triangle: bool, seed: int) -> None:
     check_md_hom(case, triangle, seed)
 
 
+def asked(program: HostProgram) -> Asked:
+    """Return the instances of an md_hom's terms: where the guard holds, at least those that are stored."""
+    hom = hom_of(program)
+    here = tuple(map(Name, hom.iterators))
+    terms: Tree = tuple(Instance(name, here) for name in term_names(hom))
+
+    def loops(*conditions: IntExpression | None) -> Tree:
+        code = terms
+        for condition in conditions:
+            code = code if condition is None else (Branch(condition, code, ()),)
+        for name, extent in reversed(list(zip(hom.iterators, hom.extents, strict=True))):
+            inside = Operation("<", (Name(name), extent))
+            code = (Loop(iterator=name, start=Number(0), condition=inside, step=Number(1), body=code),)
+        return code
+
+    return Asked(least=loops(hom.guard, hom.written), most=loops(hom.guard))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_verifier_proves_that_nothing_is_lost(name: str) -> None:
+    function = tree(*CASES[name])
+    assert verify(function, asked(CASES[name][0])) == Verdict((), ())
+    assert verify(final(function), asked(CASES[name][0])) == Verdict((), ())
+
+
 def test_registers_are_single_values_and_vectors() -> None:
     for program, schedule in CASES.values():
         function = final(tree(program, schedule))
@@ -182,3 +219,11 @@ def test_vectors_lie_along_the_rows_of_a_triangle() -> None:
     function = tree(*CASES["triangle"])
     assert "if" not in function_text(function)
     assert any(isinstance(s, For) and s.kind is Kind.VECTOR for s in walk(function.body))
+
+
+@pytest.mark.parametrize(("least", "shared"), [(17 * 37 * 24, True), (17 * 37 * 24 + 1, False)])
+def test_small_md_homs_are_done_by_one_thread(least: int, shared: bool) -> None:
+    program, schedule = CASES["matmul"]
+    lower = lower_scheduled(program, lambda hom: schedule, least)
+    loops = [s for s in walk(program_tree(program, lower).body) if isinstance(s, For)]
+    assert any(loop.kind is Kind.GROUP for loop in loops) is shared

@@ -17,6 +17,7 @@ from polyloom.mdh.lowering.tiles.groups import shared_loops
 from polyloom.mdh.lowering.tiles.jam import jammed
 from polyloom.mdh.lowering.tiles.naive import naive_loops
 from polyloom.mdh.lowering.tiles.several_totals import several_totals
+from polyloom.mdh.lowering.tiles.sharing import LEAST_SHARED, shared_if_large
 from polyloom.mdh.lowering.tiles.unrolling import unrolled_reductions
 from polyloom.mdh.lowering.tiles.vectors import vectors
 from polyloom.mdh.schedule.addresses import Buffers, kept_dimensions, names_used
@@ -52,15 +53,19 @@ def scheduled(hom: MdHom, buffers: Buffers, schedule: Schedule, taken: Iterable[
 
 
 def lower_scheduled(
-    program: HostProgram, schedule_of: Callable[[MdHom], Schedule | None]
+    program: HostProgram, schedule_of: Callable[[MdHom], Schedule | None], least: int = LEAST_SHARED
 ) -> Callable[[MdHom], Code | None]:
-    """Return what lowers the md_homs of a program under their schedules; none without a schedule."""
+    """Return what lowers the md_homs of a program under their schedules; none without a schedule.
+
+    ``least``: points of an md_hom that threads share.
+    """
 
     def lower(hom: MdHom) -> Code | None:
         schedule = schedule_of(hom)
         if schedule is None:
             return None
-        return scheduled(distinct_iterators(hom, program.by_name), program.by_name, schedule)
+        code = scheduled(distinct_iterators(hom, program.by_name), program.by_name, schedule)
+        return shared_if_large(hom, code, least)
 
     return lower
 
