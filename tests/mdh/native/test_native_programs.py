@@ -22,6 +22,8 @@ from polyloom.ir.verification.references import evaluated
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.native.device import NativeDevice, choose, opened
 from polyloom.mdh.runtime.execution import plain_launch
+from polyloom.mdh.tuning import schedule_lookup
+from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 from polyloom.pipeline import load_opencl
 from polyloom.sources import Reading
 
@@ -37,33 +39,46 @@ def device() -> NativeDevice:
     return found
 
 
-def assert_right(program: HostProgram, parameters: dict[str, int], given_: dict[str, Any]) -> None:
-    run = CompiledProgram(program, device(), plain_launch)
+@pytest.fixture(autouse=True)
+def without_tuning_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule_lookup, "tuning_results", lambda path: None)
+
+
+FORMS = pytest.mark.parametrize("form", ["plain", "model"])
+"""Without schedules, or with those of the cost model."""
+
+
+def assert_right(program: HostProgram, parameters: dict[str, int], given_: dict[str, Any], form: str) -> None:
+    run = CompiledProgram(program, device(), plain_launch if form == "plain" else TunedEmitter())
     found = run.run(**parameters, **{name: array.copy() for name, array in given_.items()}).arrays
     expected = evaluated(program)(parameters, given_)
     verdict = check_run(program, parameters, given_, expected, found, made_up=True)  # type: ignore[arg-type]
     assert verdict.passed, verdict.mismatches
 
 
+@FORMS
 @pytest.mark.parametrize("name", HOMS)
-def test_md_homs(name: str) -> None:
-    assert_right(HOMS[name], {}, inputs(HOMS[name], {}))
+def test_md_homs(name: str, form: str) -> None:
+    assert_right(HOMS[name], {}, inputs(HOMS[name], {}), form)
 
 
 @pytest.mark.parametrize("path", [pytest.param(p, marks=[] if p in EXAMPLES else SLOW) for p in C_FILES])
-def test_programs_in_c(path: Path) -> None:
+@FORMS
+def test_programs_in_c(path: Path, form: str) -> None:
     for program in c_programs(path):
         parameters = sizes(program, (7, 5, 6))
-        assert_right(program, parameters, inputs(program, parameters))
+        assert_right(program, parameters, inputs(program, parameters), form)
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=SLOW if k % 12 else []) for k, n in enumerate(ZOO)])
-def test_layers(name: str) -> None:
-    assert_right(layer(ZOO[name]), {}, inputs(layer(ZOO[name]), {}))
+@FORMS
+def test_layers(name: str, form: str) -> None:
+    assert_right(layer(ZOO[name]), {}, inputs(layer(ZOO[name]), {}), form)
 
 
 def check_md_hom(case: Case, seed: int) -> None:
-    assert_right(case.program, {}, case.data(seed))
+    for form in ("plain", "model"):
+        assert_right(case.program, {}, case.data(seed), form)
 
 
 @settings(max_examples=6, **QUIET)
@@ -87,7 +102,8 @@ def check_c(program: random_c.CProgram, parameters: dict[str, int], seed: int) -
     known = {p.name: parameters[p.name] for p in host.parameters}
     data = program.data(seed)
     needed = {b.name for b in host.buffers}
-    assert_right(host, known, {n: a for n, a in data.items() if n in needed})
+    for form in ("plain", "model"):
+        assert_right(host, known, {n: a for n, a in data.items() if n in needed}, form)
 
 
 @settings(max_examples=4, **QUIET)
