@@ -248,6 +248,24 @@ PROGRAMS: dict[str, Code] = {
             group("i", N, Store("B", (T, HERE), read("kept", Operation("-", (plus(N, -1), HERE)), ONE))),
         ),
     ),
+    "what one thread declares and all use": (
+        at_t(
+            Array(name="kept", type=I32, shape=(), space=Space.REGISTER),
+            Array(name="own", type=I32, shape=(), space=Space.REGISTER),
+            LetInteger("one", plus(T, 1)),
+            LetInteger("two", plus(Name("one"), 1)),
+            LetInteger("unused", plus(Name("two"), 1)),
+            Store("own", (), read("x", Name("unused"))),
+            Store("y", (Name("two"),), read("own")),
+            Let("first", read("y", Name("two"))),
+            Store("kept", (), Compute(Read(0, I32) + 1, (Load("first"),))),
+            Let("second", read("kept")),
+            Store("y", (Name("one"),), read("second")),
+            group("i", ALL, Store("B", (Name("two"), HERE), read("second"))),
+            Store("y", (T,), Compute(Read(0, I32) + Read(1, I32), (Load("kept"), Load("first")))),
+            Store("B", (T, Name("one")), read("own")),
+        ),
+    ),
     "scratch of each thread": (
         group(
             "i",

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from polyloom.mdh.print.c_scope import Scope, Variable
 from polyloom.mdh.print.c_statements import (
@@ -201,37 +202,25 @@ class _Entry:
 
     def block(self, code: Code, scope: Scope) -> Iterator[str]:
         """Yield the lines of a block that every thread runs."""
-        common = 0
-        known = self.integers
-        rest = list(code)
-        while rest:
-            statement = rest.pop(0)
-            if is_parallel(statement):
-                yield from self._parallel(statement, scope)
+        common, known = 0, self.integers
+        while code:
+            if is_parallel(code[0]):
+                yield from self._parallel(code[0], scope)
+                code = code[1:]
                 continue
-            if self._is_everywhere(statement, rest):
+            run = tuple(takewhile(lambda statement: not is_parallel(statement), code))
+            shared, alone = _apart(run, code[len(run) :])
+            code = code[len(shared) + len(alone) :]
+            for statement in shared:
                 yield from self._everywhere(statement, scope)
                 common += isinstance(statement, Array)
                 scope = _declared_for_all(statement, scope)
                 if isinstance(statement, LetInteger):
                     self.integers |= {statement.name}
-                continue
-            alone = [statement]
-            while rest and not is_parallel(rest[0]) and not self._is_everywhere(rest[0], rest[1:]):
-                alone.append(rest.pop(0))
-            yield from self._alone(tuple(alone), scope)
+            if alone:
+                yield from self._alone(alone, scope)
         yield from ["team->give_common(team, me);"] * common
         self.integers = known
-
-    def _is_everywhere(self, statement: Statement, rest: Sequence[Statement]) -> bool:
-        """Return whether every thread has to know of a declaration: parallel loops after it use it."""
-        match statement:
-            case LetInteger(name=name):
-                return any(is_parallel(s) and name in integers_used((s,)) for s in rest)
-            case Let(name=name) | Array(name=name):
-                return any(is_parallel(s) for s in rest) and name in _names_used(tuple(rest))
-            case _:
-                return False
 
     def _everywhere(self, statement: Statement, scope: Scope) -> Iterator[str]:
         if isinstance(statement, Array):
@@ -331,6 +320,25 @@ def _declared_for_all(statement: Statement, scope: Scope) -> Scope:
     if isinstance(statement, Array):
         return scope.with_variable(statement.name, _common(statement, scope))
     return declared(statement, scope)
+
+
+def _apart(run: Code, after: Code) -> tuple[Code, Code]:
+    """Return declarations that all threads need for what comes ``after``, and what one thread does then.
+
+    A value that all need ends what is taken of ``run``, for it is loaded after the stores before it.
+    """
+    used = _names_used(after)
+    for k, statement in enumerate(run):
+        if isinstance(statement, Let) and statement.name in used:
+            return _apart(run[:k], (*run[k:], *after)) if k else (run[:1], ())
+    needed = set(integers_used(after))
+    shared: list[Statement] = []
+    for statement in reversed(run):
+        wanted = statement.name in needed if isinstance(statement, LetInteger) else False
+        if wanted or (isinstance(statement, Array) and statement.name in used):
+            shared.insert(0, statement)
+            needed |= integers_used((statement,))
+    return tuple(shared), tuple(s for s in run if all(s is not other for other in shared))
 
 
 def is_parallel(statement: Statement) -> bool:
