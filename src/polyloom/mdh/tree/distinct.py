@@ -7,7 +7,7 @@ from functools import partial
 
 from polyloom.ir.naming import Names
 from polyloom.mdh.tree.nodes import Array, Code, Let, LetInteger, Load, Statement
-from polyloom.mdh.tree.rewrite import renamed_array, substituted, with_blocks
+from polyloom.mdh.tree.rewrite import blocks, renamed_array, substituted, with_blocks
 from polyloom.polyhedra.loops.tree import Name
 
 
@@ -31,10 +31,23 @@ def distinct(names: Names, code: Code, known: frozenset[str] = frozenset()) -> C
 
 
 def _renamed(code: Code, declared: Array | Let | LetInteger, new: str) -> Code:
-    """Rename what was declared, as far as it is known: a block may declare the name again."""
-    name = declared.name
-    again = (k for k, s in enumerate(code) if isinstance(s, Array | Let | LetInteger) and s.name == name)
-    end = next(again, len(code))
+    """Rename what was declared, as far as it is known: code, or a block in it, may declare the name again."""
+    found: list[Statement] = []
+    for k, statement in enumerate(code):
+        found.append(_renamed_in(statement, declared, new))
+        if isinstance(statement, Array | Let | LetInteger) and statement.name == declared.name:
+            return (*found, *code[k + 1 :])
+    return tuple(found)
+
+
+def _renamed_in(statement: Statement, declared: Array | Let | LetInteger, new: str) -> Statement:
+    """Rename what was declared before a statement, in it and its blocks; what it declares keeps its name."""
+    bare = (with_blocks(statement, lambda block: ()),)
     if isinstance(declared, LetInteger):
-        return (*substituted(code[:end], name, Name(new)), *code[end:])
-    return (*renamed_array(code[:end], name, Load(new)), *code[end:])
+        (changed,) = substituted(bare, declared.name, Name(new))
+    else:
+        (changed,) = renamed_array(bare, declared.name, Load(new))
+    if isinstance(statement, Array | Let) and isinstance(changed, Array | Let):
+        changed = replace(changed, name=statement.name)
+    inner = iter(blocks(statement))
+    return with_blocks(changed, lambda _: _renamed(next(inner), declared, new))
