@@ -20,6 +20,7 @@ from polyloom.mdh.native import build
 from polyloom.mdh.native.build import Unit, shared_object
 from polyloom.mdh.native.device import choose
 from polyloom.mdh.native.execution import NativeArray
+from polyloom.mdh.native.team import load_library
 
 SCALE = "void scale(int n, float s, float x[n], float y[n]) { for (int i = 0; i < n; i++) y[i] = s * x[i]; }"
 LAYER = "lair C() : float32 x[6] -> float32 y[6] { all (i) in (6) y[i] = x[i] + 1.0 }"
@@ -215,6 +216,14 @@ def test_a_compiler_that_fails(tmp_path: Path) -> None:
         shared_object(Unit(("int f;\n",)), broken(tmp_path))
     (diagnostic,) = raised.value.diagnostics
     assert diagnostic.code == "native-build" and diagnostic.notes == tuple(map(str, range(1, 9)))
+
+
+def test_an_object_that_cannot_be_loaded(tmp_path: Path) -> None:
+    (path := tmp_path / "program.so").write_bytes(b"no shared object")
+    with pytest.raises(PolyloomError) as raised:
+        load_library(path)
+    (diagnostic,) = raised.value.diagnostics
+    assert diagnostic.code == "native-load" and diagnostic.helps
 
 
 def test_objects_are_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
