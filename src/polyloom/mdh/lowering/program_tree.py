@@ -172,7 +172,8 @@ class _Lowering:
         return rewritten(code, lambda statement: (_placed(statement, host, names),))
 
     def _nest(self, node: Nest, host: Host, names: Mapping[str, str]) -> Code:
-        return _NestCode(self.arrays, node, next(self.places), host, names).code()
+        place = next(self.places)
+        return _NestCode(arrays=self.arrays, node=node, place=place, host=host, names=names).code()
 
 
 class Statements:
@@ -208,7 +209,7 @@ def _in_parallel(iterators: Sequence[str], extents: Sequence[IntExpression], cod
     return code
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _NestCode:
     """A nest at one place of a program; ``names``: of those of its assignments that are instances."""
 

@@ -68,7 +68,7 @@ class Declared:
     depth: int = 0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Access:
     """A load or store; ``path`` leads from the whole function to the statement.
 
@@ -249,7 +249,15 @@ class _Walker:
             self.found.unknown[str(fault)] = None
             return
         self.found.accesses.append(
-            Access(declared, elements, is_store, sure, place.path, tuple(subscripts), statement)
+            Access(
+                declared=declared,
+                elements=elements,
+                is_store=is_store,
+                sure=sure,
+                path=place.path,
+                subscripts=tuple(subscripts),
+                statement=statement,
+            )
         )
 
     def subscripts(self, load: Load, place: _Place) -> tuple[list[IntExpression | None], bool]:
