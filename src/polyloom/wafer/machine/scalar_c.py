@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from polyloom.ir.expressions import (
@@ -94,10 +94,14 @@ def literal(value: float | int, element: ElementType) -> str:
     return f"({C_TYPES[element]}){int(value)}" if element is ElementType.INT16 else str(int(value))
 
 
-@cache
 def function_names() -> frozenset[str]:
     """Return the names of all functions that scalar code may call."""
-    typed = (f"{row.function}_{suffix}" for row in _defined() for suffix in _SUFFIX.values())
+    return _names_of(tuple(row.function for row in _defined()))
+
+
+@lru_cache(maxsize=4)
+def _names_of(functions: tuple[str, ...]) -> frozenset[str]:
+    typed = (f"{function}_{suffix}" for function in functions for suffix in _SUFFIX.values())
     return frozenset((*typed, *_CONVERSION.values()))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
+from polyloom.polyhedra.effort import naming
 from polyloom.polyhedra.vectorized import Integers, contains, evaluate_function
 from polyloom.wafer.dataflow.local_arrays import LocalArray, resident_tensors
 from polyloom.wafer.dataflow.reductions import Results
@@ -94,16 +95,20 @@ def simulate_program(
         max_cycles=max_cycles,
         threads=threads,
     ) as fabric:
-        _load(fabric, program, inputs)
-        _feed(fabric, program, inputs, invocations)
-        ports = tuple(_ports(program))
+        with naming("what the host sends to the PEs"):
+            _load(fabric, program, inputs)
+            _feed(fabric, program, inputs, invocations)
+            ports = tuple(_ports(program))
         for port in ports:
             fabric.sink(port.order.side.port, port.order.position, port.color, _expected(port, invocations))
         result = fabric.run(progress)
         if result.error is not None:
             raise PolyloomError(_diagnostic(result))
-        outputs = _collect(fabric, program, ports, invocations)
-    return _simulation(program, outputs, result, limit_of(program, inputs, invocations))
+        with naming("what the host takes from the PEs"):
+            outputs = _collect(fabric, program, ports, invocations)
+    with naming("the cycles that no code can beat"):
+        limit = limit_of(program, inputs, invocations)
+    return _simulation(program, outputs, result, limit)
 
 
 def _simulation(
