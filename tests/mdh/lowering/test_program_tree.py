@@ -25,8 +25,20 @@ from trees import (
 import random_c
 from md_homs import Case, md_homs
 from polyloom.ir.evaluation.host_inputs import input_buffers
-from polyloom.ir.expressions import Constant
-from polyloom.ir.host import Copy, HostLoop, HostProgram, Role
+from polyloom.ir.expressions import Binary, Constant, Read
+from polyloom.ir.host import (
+    Buffer,
+    CombineOperator,
+    Combiner,
+    Copy,
+    HostLoop,
+    HostProgram,
+    MdHom,
+    Order,
+    Role,
+    View,
+)
+from polyloom.ir.scalar_functions.function import BINARY
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.types import ElementType
 from polyloom.mdh.lowering.asked import asked
@@ -176,6 +188,28 @@ def test_polybench_is_verified(name: str) -> None:
 @pytest.mark.parametrize("name", ZOO)
 def test_layers_are_verified(name: str) -> None:
     assert_verified(layer(ZOO[name]))
+
+
+def test_what_is_not_there_is_not_finished() -> None:
+    """An operator without a neutral element, of no points: its result is nothing that may be read."""
+    kind = ElementType.INT32
+    least = BINARY["min"]
+    smaller = Combiner(name="min", results=(Binary(least, Read(0, kind), Read(1, kind)),), neutral=(None,))
+    hom = MdHom(
+        name="h",
+        iterators=("i",),
+        extents=(Number(1),),
+        inputs=(View("x", ()),),
+        outputs=(View("y", ()),),
+        terms=(Read(0, kind),),
+        combine=(CombineOperator(Order.POINTWISE, smaller),),
+        initial=(None,),
+        finish=(Read(1, kind) - 1,),
+        guard=Operation("<", (Number(0), Number(0))),
+    )
+    roles = (("x", Role.INPUT), ("y", Role.UPDATED))
+    buffers = tuple(Buffer(name=name, type=kind, shape=(), role=role) for name, role in roles)
+    assert_verified(HostProgram(name="p", parameters=(), buffers=buffers, body=(hom,)))
 
 
 @tried(300)

@@ -283,12 +283,13 @@ class _Builder:
         """
         reads = (*values, *((flag,) if flag else ()))
         count = len(self.node.inputs)
+        there = _is_set(count + len(values)) if flag else None
         finals: list[View] = list(values)
         before: list[Instance] = []
         for o, finish in enumerate(self.node.finish):
             if finish is not None:
                 finals[o] = self.variable(f"finished{o}", finish.type)
-                before.append(self.assign(finals[o], finish, reads, points=self._kept()))
+                before.append(self.assign(finals[o], finish, reads, there, self._kept()))
         after = []
         for view, final in zip(self.node.outputs, finals, strict=True):
             kind = self.private[final.buffer].type
