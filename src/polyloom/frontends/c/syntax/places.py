@@ -26,6 +26,13 @@ def name_in_text(source: Source) -> str:
     return source.name if plain else "source.c"
 
 
+def _is_one_file(a: str, b: str) -> bool:
+    try:
+        return Path(a).resolve() == Path(b).resolve()
+    except (OSError, ValueError):
+        return False
+
+
 class Places:
     """Spans of nodes; other files than ``source`` are read when they are asked for."""
 
@@ -69,6 +76,8 @@ class Places:
         return before + len(text) - len(text.lstrip())
 
     def _source(self, name: str) -> Source:
+        if name not in self._sources and _is_one_file(name, self.source.name):
+            self._sources[name] = self.source  # the preprocessor writes `../f.c` as an absolute path
         if name not in self._sources:
             try:
                 text = Path(name).read_text(encoding="utf-8", errors="replace")
