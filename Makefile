@@ -35,7 +35,7 @@ test-mutants: $(VENV)/.developed
 	$(RUN)/python -m pytest -n 2 -rs -m "slow and ci" tests/mutants
 
 races: $(VENV)/.developed
-	$(RUN)/python -m pytest -rs -m slow tests/mdh/kernel/test_oclgrind.py
+	$(RUN)/python -m pytest -rs -m slow tests/mdh/lowering/test_oclgrind.py
 
 test-gpu: $(VENV)/.developed
 	$(RUN)/python -m pytest -m gpu

@@ -41,8 +41,7 @@ class Layer:
         return " ".join([self.map, *self.defines])
 
     def program(self) -> Program:
-        defines = dict(define.split("=") for define in self.defines)
-        return lower(parse(_source(f"{self.source}.lair")), None, defines)
+        return _program(self.source, self.defines)
 
     def mapping(self, program: Program) -> LairMap:
         return read_mapping(_source(f"{self.map}.map"), program)
@@ -57,6 +56,11 @@ class Layer:
         """Return what is decided before code is generated."""
         program = self.program()
         return analyse_layer(program, self.mapping(program), options)
+
+
+@cache
+def _program(source: str, defines: tuple[str, ...]) -> Program:
+    return lower(parse(_source(f"{source}.lair")), None, dict(define.split("=") for define in defines))
 
 
 def layers() -> tuple[Layer, ...]:

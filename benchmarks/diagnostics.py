@@ -41,8 +41,9 @@ def said(source: Path = SOURCE) -> tuple[Said, ...]:
     found: set[Said] = set()
     for path in sorted(source.rglob("*.py")):
         module = path.relative_to(source).with_suffix("").as_posix()
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        found |= set(_in_module(tree, module))
+        text = path.read_text(encoding="utf-8")
+        if any(f"{name}(" in text for name in MAKERS):
+            found |= set(_in_module(ast.parse(text), module))
     return tuple(sorted(found))
 
 

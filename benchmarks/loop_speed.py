@@ -1,6 +1,7 @@
 """The thirty loop programs beside the C compiler: whole calls, arrays restored before each.
 
 usage: loop_speed.py [PROGRAM]... [--size mini|small|medium|large] [--type double|float] [--rounds N]
+                     [--device DEVICE]
 
 The C compiler builds the same file with -O3 -march=native -ffast-math, sequential. Contenders take turns; the
 least time of each is printed, and how far the results of both are apart.
@@ -30,7 +31,7 @@ def main() -> None:
     )
     ratios = []
     for name in options.programs or loops.SIZES:
-        ours, theirs, difference = measured(name, options.size, options.type, options.rounds)
+        ours, theirs, difference = measured(name, options)
         ratios.append(theirs / ours)
         print(
             f"| {name} | {ours * 1e3:.3f} | {theirs * 1e3:.3f} | {theirs / ours:.2f} | {difference:.1e} |",
@@ -45,15 +46,17 @@ def _parsed() -> argparse.Namespace:
     parser.add_argument("--size", default="large", choices=loops.CLASSES)
     parser.add_argument("--type", default="double", choices=list(TYPES))
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--device", default="native")
     return parser.parse_args()
 
 
-def measured(name: str, size: str, real: str, rounds: int) -> tuple[float, float, float]:
+def measured(name: str, options: argparse.Namespace) -> tuple[float, float, float]:
     """Return the seconds of Polyloom and of the C compiler, and how far results differ.
 
     The difference is in units of the largest element of each array.
     """
-    program = polyloom.compile(str(loops.source(name)), defines={"REAL": real})
+    size, real = options.size, options.type
+    program = polyloom.compile(str(loops.source(name)), defines={"REAL": real}, device=options.device)
     given = loops.values(name, loops.SIZES[name][size], TYPES[real])
     with tempfile.TemporaryDirectory() as folder:
         library = loops.built(name, real, Path(folder), FLAGS)
@@ -63,7 +66,7 @@ def measured(name: str, size: str, real: str, rounds: int) -> tuple[float, float
             (theirs, lambda: loops.call(library, name, theirs, TYPES[real])),
         )
         least = [np.inf, np.inf]
-        for _ in range(rounds + 1):
+        for _ in range(options.rounds + 1):
             for k, (arrays, run) in enumerate(runs):
                 _restore(arrays, given)
                 least[k] = min(least[k], _seconds(run))

@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 
 from polyloom.diagnostics import PolyloomError, render
-from polyloom.ir.evaluation.host_inputs import shape_of
-from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.inputs import shape_of
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.host import HostProgram, Role
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import choose_device

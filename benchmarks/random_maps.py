@@ -77,13 +77,13 @@ def _coordinate(random: Random, statement: Statement, extent: int, free: list[in
 def _ports(random: Random, program: Program, placed: Mapping, like: Mapping) -> Iterator[str]:
     inputs = random.sample(list(like.inputs), len(like.inputs))
     texts = [
-        _with_order(random, program.tensor(n), input_lines(program, placed, n, random.choice(list(Side))))
+        _with_order(random, program.buffer(n), input_lines(program, placed, n, random.choice(list(Side))))
         for n in inputs
     ]
     if any(texts):
         yield f"iport_map: {{ {'; '.join(t for t in texts if t)} }}"
     texts = [
-        _with_order(random, program.tensor(n), output_lines(program, placed, n, random.choice(list(Side))))
+        _with_order(random, program.buffer(n), output_lines(program, placed, n, random.choice(list(Side))))
         for n in like.outputs
     ]
     if any(texts):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,10 +29,15 @@ def _section(source: Path, folder: Path) -> Iterator[str]:
         yield "\n".join(["| module | what it is for |", "|---|---|", *rows])
 
 
+def first_line(path: Path) -> str:
+    """Return the first line of the docstring that a module begins with, or nothing."""
+    found = re.match(r'"""(.*)', path.read_text(encoding="utf-8"))
+    return found[1].removesuffix('"""') if found else ""
+
+
 def _purpose(path: Path) -> str:
     """Return the first line of a module's docstring."""
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return text.partition("\n")[0].replace("``", "`").replace("|", "\\|")
+    return first_line(path).replace("``", "`").replace("|", "\\|")
 
 
 if __name__ == "__main__":

@@ -25,18 +25,19 @@ from rich.console import Console
 from rich.table import Table
 
 from polyloom.ir.conversion.to_host_program import host_program
-from polyloom.ir.evaluation.host_random_inputs import made_up_inputs
+from polyloom.ir.evaluation.random_inputs import random_inputs
 from polyloom.ir.host import HostProgram, MdHom, Nest
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import DeviceModel, choose_device, open_device
-from polyloom.mdh.kernel.launch import Launch
-from polyloom.mdh.lowering.lower import emit_md_hom, has_tiles
+from polyloom.mdh.lowering.launch import Launch
+from polyloom.mdh.lowering.lower import emit_md_hom
 from polyloom.mdh.lowering.tuning_targets import TuneTarget, tune_targets
 from polyloom.mdh.runtime.arrays import DeviceArray
 from polyloom.mdh.schedule.choice import one_kernel_schedule, preferred_schedule
 from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace, space_of
 from polyloom.mdh.schedule.signature import key_of
+from polyloom.mdh.schedule.tiling import has_tiles
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 from polyloom.sources import Reading, load_host_programs, load_model
 
@@ -104,7 +105,7 @@ def points_of(target: TuneTarget, device: DeviceModel, count: int, seed: int) ->
     """Time the schedules of an md_hom, the default first."""
     program, opened = target.program(), open_device(device)
     space = space_of(target.launched, program, device)
-    arrays = {n: DeviceArray(opened, a) for n, a in made_up_inputs(program, {}, seed).items()}
+    arrays = {n: DeviceArray(opened, a) for n, a in random_inputs(program, seed).items()}
     default, *others = schedules(space, count, Random(seed))
     chosen = [default, *(s for s in others if space.predicted(s) < LONGEST)]
     compiled = [CompiledProgram(program, opened, _Fixed(s)) for s in chosen]

@@ -56,13 +56,17 @@ class Row:
     without: dict[str, int]
 
 
-def measure(layer: Layer, machine: str) -> Row:
-    """Compile and simulate a layer; what comes out is checked as well."""
+def measure(layer: Layer, machine: str, *, gains: bool = True) -> Row:
+    """Compile and simulate a layer; what comes out is checked as well.
+
+    ``gains``: also without each extension that takes part.
+    """
     auto = compiled(layer, SimdMode.AUTO, machine)
     off = compiled(layer, SimdMode.OFF, machine)
     full, half = (_cycles(off, auto, density) for density in DENSITIES)
     tasks = tuple(_task(analysis) for analysis in auto.analysis.simd)
-    return Row(tasks, full, half if _has_zeros(auto) else None, _without(layer, machine, auto))
+    without = _without(layer, machine, auto) if gains else {}
+    return Row(tasks, full, half if _has_zeros(auto) else None, without)
 
 
 def _without(layer: Layer, machine: str, auto: WaferProgram) -> dict[str, int]:

@@ -18,7 +18,7 @@ title "Simulated, with loops only"
 $polyloom simulate "$examples/conv1d.lair" --map "$examples/conv1d.map" --simd off --check
 title "Simulated, with SIMD instructions"
 $polyloom simulate "$examples/conv1d.lair" --map "$examples/conv1d.map" --check --report "$out/conv1d.html"
-title "A matrix product in C, on the first OpenCL device"
+title "A matrix product in C, on the processor"
 $polyloom devices
 $polyloom run "$examples/c/gemm.c" --param n=640 --param m=480 --param k=320 --check
 title "Next"

@@ -6,6 +6,8 @@ it lies.
 
 from __future__ import annotations
 
+import gc
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +20,16 @@ from random_tests import make_profiles
 sys.path += sorted({str(path.parent) for path in Path(__file__).parent.rglob("*.py")} - set(sys.path))
 
 make_profiles()
+
+# Proofs of whole trees have tests of their own; of every program they would take minutes
+logging.getLogger("polyloom.mdh.lowering.asked").setLevel(logging.ERROR)
+
+
+def pytest_collection_finish() -> None:
+    """What modules and items hold is never garbage; to look through it takes a twentieth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -21,7 +21,7 @@ def naive(program: Program, inputs: Mapping[str, Any]) -> dict[str, Any]:
     arrays = dict(inputs)
     with np.errstate(all="ignore"):
         for statement in program.statements:
-            target = program.tensor(statement.write.buffer)
+            target = program.buffer(statement.write.buffer)
             arrays[target.name] = _run(statement, target.extents, target.type.value, arrays)
     return {s.write.buffer: arrays[s.write.buffer] for s in program.statements}
 

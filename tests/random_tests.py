@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-FEW = 25
+FEW = 15
 """Cases of a property in the profile `quick`."""
 
 

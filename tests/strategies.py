@@ -175,7 +175,9 @@ def programs(draw: Any, guarded: bool = False, largest: int = 3) -> Program:
     internal = targets[0].name if len(body) > len(made) and draw(st.booleans()) else None
     outputs = [t for t in targets if t.name != internal]
     tensors = (*inputs, *outputs, *(t for t in targets if t.name == internal))
-    return Program("P", tensors, tuple(t.name for t in inputs), tuple(t.name for t in outputs), tuple(body))
+    return Program.of(
+        "P", tensors, tuple(t.name for t in inputs), tuple(t.name for t in outputs), tuple(body)
+    )
 
 
 def _difference(of: Buffer) -> Statement:
@@ -189,7 +191,7 @@ def _difference(of: Buffer) -> Statement:
 def data(program: Program, seed: int, integers: bool = False) -> dict[str, Any]:
     """Real numbers of ordinary size for floats, any values for integers."""
     generator = np.random.default_rng(seed)
-    return {name: _data(program.tensor(name), generator, integers) for name in program.inputs}
+    return {name: _data(program.buffer(name), generator, integers) for name in program.inputs}
 
 
 def _data(tensor: Buffer, generator: np.random.Generator, integers: bool) -> Any:
@@ -271,7 +273,7 @@ def as_float64(program: Program, inputs: dict[str, Any]) -> tuple[Program, dict[
     tensors = tuple(replace(t, type=wide if t.type.is_float else t.type) for t in program.tensors)
     body = tuple(s.changed(expression=_widened(s.expression)) for s in program.statements)
     arrays = {n: a.astype(np.float64) if a.dtype.kind == "f" else a for n, a in inputs.items()}
-    return Program(program.name, tensors, program.inputs, program.outputs, body), arrays
+    return Program.of(program.name, tensors, program.inputs, program.outputs, body), arrays
 
 
 def _widened(e: Any) -> Any:

@@ -50,20 +50,38 @@ def test_c_of_a_text_and_of_a_file(tmp_path: Path) -> None:
         assert result.passed and result.check is not None and result.check.by.startswith("the C program")
 
 
-def test_the_weights_of_a_model_are_bound() -> None:
+def test_the_weights_of_a_model_are_bound(tmp_path: Path) -> None:
     onnx = pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
-    image = np.random.default_rng(1).normal(size=(1, 1, 28, 28)).astype(np.float32)
-    wanted = runtime.InferenceSession(CNN, providers=["CPUExecutionProvider"]).run(None, {"image": image})[0]
-    sources = (CNN, CNN.read_bytes(), onnx.load(CNN), polyloom.read_model(CNN))
+    path = tmp_path / "dense.onnx"
+    onnx.save(dense_layer(), path)
+    x = np.random.default_rng(1).normal(size=(2, 5)).astype(np.float32)
+    wanted = runtime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
+    sources = (path, path.read_bytes(), onnx.load(path), polyloom.read_model(path))
     for source in sources:
         model = polyloom.load(source)
-        assert list(model.inputs) == ["image"] and model.outputs["digit"].shape == (1, 10)
-        np.testing.assert_allclose(model(image), wanted, rtol=1e-4)
-        np.testing.assert_allclose(model(image=image), wanted, rtol=1e-4)
-        np.testing.assert_allclose(polyloom.compile(source)(image), wanted, rtol=1e-4)
+        assert list(model.inputs) == ["x"] and model.outputs["y"].shape == (2, 3)
+        np.testing.assert_allclose(model(x), wanted, rtol=1e-4)
+        np.testing.assert_allclose(model(x=x), wanted, rtol=1e-4)
+        np.testing.assert_allclose(polyloom.compile(source)(x), wanted, rtol=1e-4)
     checked = [polyloom.load(source).run(check=True) for source in sources[:3]]
     assert all(r.passed and r.check is not None and r.check.reading_checked for r in checked)
+
+
+def dense_layer() -> Any:
+    """Return an ONNX model of one matrix product, whose matrix and vector are weights."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    generator = np.random.default_rng(2)
+    weights = {"w": generator.normal(size=(5, 3)), "b": generator.normal(size=3)}
+    initializers = [numpy_helper.from_array(v.astype(np.float32), n) for n, v in weights.items()]
+    given, made = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in (("x", [2, 5]), ("y", [2, 3]))
+    )
+    nodes = [helper.make_node("Gemm", ["x", "w", "b"], ["g"]), helper.make_node("Relu", ["g"], ["y"])]
+    graph = helper.make_graph(nodes, "dense", [given], [made], initializers)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
 def test_other_weights_may_be_given() -> None:

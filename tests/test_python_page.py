@@ -31,7 +31,11 @@ cycles = polyloom.load(layer, N=4).simulate(size=(2, 1), check=True).cycles
 print(x.tolist(), cycles > 0)
 """
 
-HOMES = [{"HOME": "/"}, {"HOME": "/nonexistent"}, {"XDG_CACHE_HOME": "READ-ONLY"}]
+HOMES = [
+    {"HOME": "/"},
+    {"XDG_CACHE_HOME": "READ-ONLY"},
+    pytest.param({"HOME": "/nonexistent"}, marks=[pytest.mark.slow, pytest.mark.ci]),
+]
 
 
 def test_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from polyloom.api.loops import LoopExplanation, explain_loops
 from polyloom.api.mapping import MACHINE, choose_mapping
+from polyloom.api.processor import NativeExplanation, explain_native
 from polyloom.api.reading import Path, reading_of
 from polyloom.api.simulation import simulate
 from polyloom.api.tuning import tune
@@ -170,11 +171,11 @@ class Function:
         """What it takes, by name, in order: names, types and shapes. Weights are not among them."""
         model = self.model
         if model is not None:
-            shapes = {name: model.program.tensor(name).extents for name in model.arguments}
+            shapes = {name: model.program.buffer(name).extents for name in model.arguments}
             found = [(model.names.get(n, n), kind, shapes[n]) for n, kind in model.arguments.items()]
             return {name: Argument(name, kind.value, shape) for name, kind, shape in found}
         if isinstance(self.loaded, Loaded):
-            tensors = map(self.loaded.program.tensor, self.loaded.program.inputs)
+            tensors = map(self.loaded.program.buffer, self.loaded.program.inputs)
             return {t.name: Argument(t.name, t.type.value, t.extents) for t in tensors}
         return self._arguments(self._signature.arguments)
 
@@ -185,7 +186,7 @@ class Function:
         if model is not None:
             return {n: Argument(n, v.type.value, v.shape) for n, v in model.results.items()}
         if isinstance(self.loaded, Loaded):
-            tensors = map(self.loaded.program.tensor, self.loaded.program.outputs)
+            tensors = map(self.loaded.program.buffer, self.loaded.program.outputs)
             return {t.name: Argument(t.name, t.type.value, t.extents) for t in tensors}
         signature = self._signature
         written = [b.name for b in signature.program.buffers if b.role in (Role.OUTPUT, Role.UPDATED)]
@@ -258,14 +259,22 @@ class Function:
         return run_program(self.compiled, inputs, check=check, reals=reals)
 
     def explain(
-        self, map: Path | Choice | None = None, *, size: tuple[int, int] | None = None, **options: Any
-    ) -> Explanation | LoopExplanation:
+        self,
+        map: Path | Choice | None = None,
+        *,
+        size: tuple[int, int] | None = None,
+        native: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Explanation | LoopExplanation | NativeExplanation:
         """Say what becomes of it and why; print the result, or ask for its ``json()``.
 
+        ``native``: parameters, ``{}`` where there are none: how it runs as C on the processor.
         Of C without a map or a size: what each loop is. Else every stage of the wafer back end, where ``map``
         (chosen where there is none) places it on ``size`` columns and rows; ``options``: as of
         ``polyloom.explain``.
         """
+        if native is not None:
+            return explain_native(self.compiled, native)
         if isinstance(self.loaded, LoadedHost) and map is None and size is None:
             return explain_loops(self._source, self._reading)
         choice = self.place(map, size=size, **_of_place(options))

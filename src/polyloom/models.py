@@ -12,7 +12,7 @@ from polyloom.frontends.graph.imported import Imported
 from polyloom.ir.evaluation.inputs import elements_of
 from polyloom.ir.evaluation.programs import evaluate
 from polyloom.ir.evaluation.random_inputs import Scale, random_inputs, random_reals
-from polyloom.ir.rounding.program_bounds import error_bound
+from polyloom.ir.rounding.programs import error_bound
 from polyloom.ir.verification.comparison import Difference, first_difference
 from polyloom.sources import Loaded
 
@@ -40,14 +40,13 @@ def model_inputs(model: Imported, given: Mapping[str, NDArray] | None) -> dict[s
     return model.inputs({name: made_up[name] for name in model.arguments})
 
 
-def elements_of_loaded(loaded: Loaded, *, every: bool = False) -> int:
-    """Return how many elements a file of its inputs, or of ``every`` tensor, may hold at most.
+def elements_of_loaded(loaded: Loaded) -> int:
+    """Return how many elements a file of its tensors may hold at most.
 
     Of a model these are the elements of all tensors: weights may be given, too.
     """
-    if loaded.model is None:
-        return elements_of(loaded.program, every=every)
-    return sum(value.size for value in loaded.model.values.values()) + elements_of(loaded.program)
+    values = () if loaded.model is None else loaded.model.values.values()
+    return sum(value.size for value in values) + (elements_of(loaded.program) or 0)
 
 
 def model_reals(model: Imported, scale: Scale, seed: int) -> dict[str, NDArray] | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from polyloom.diagnostics import Source
+from polyloom.diagnostics import PolyloomError, Source, error
 from polyloom.frontends.graph.imported import Imported
 from polyloom.ir.conversion.to_host_program import host_program
 from polyloom.ir.host import HostProgram, MdHom, Role
@@ -16,11 +16,13 @@ from polyloom.ir.program import Program
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.references import Reference
 from polyloom.mdh.compiled import CompiledProgram
-from polyloom.mdh.device.devices import DeviceModel
+from polyloom.mdh.device.devices import DeviceModel, choose_device
 from polyloom.mdh.device.drivers import pip_library
-from polyloom.mdh.dropin.folder import DropIn, Maker, check_values
+from polyloom.mdh.dropin.folder import DropIn, Maker, Side, check_values
+from polyloom.mdh.dropin.loops import c_side
+from polyloom.mdh.dropin.opencl import opencl_side
 from polyloom.mdh.dropin.source import Place, Variable
-from polyloom.mdh.native.device import opened
+from polyloom.mdh.native.device import NATIVE, choose, opened
 from polyloom.mdh.running import CheckedProgram, RunResult, run_program
 from polyloom.mdh.runtime.arguments import Signature, known_parameters
 from polyloom.mdh.tuning.database import Database
@@ -132,23 +134,29 @@ def compile_layer(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
     return compile_program(analysis, machine)
 
 
-def compile_opencl(
+def drop_in(
     source: Given,
     loaded: Sequence[LoadedHost],
     reading: Reading,
-    device: DeviceModel,
+    target: str,
+    device: str | None,
     values: abc.Mapping[str, int],
     database: Path | None = None,
 ) -> DropIn:
     """Make a drop-in of a C file, or a C function of a layer; ``loaded``: what was read of it.
 
-    ``values``: of parameters for which there are kernels of their own. ``database``: of tuned schedules; None
-    is the user's own.
+    ``target``: ``c`` or ``opencl``; ``device``: as ``--device``. ``values``: of parameters for which there is
+    code of its own. ``database``: of tuned schedules; None is the user's own.
 
-    Errors: ``parameter-unknown``; ``Unsupported`` with ``drop-in-...``.
+    Errors: ``target-unknown``, ``parameter-unknown``, ``drop-in-device``, those of the choice of a device;
+    ``Unsupported`` with ``drop-in-...``.
     """
+    if target not in _SIDES:
+        helps = [f"there are {' and '.join(_SIDES)}"]
+        raise PolyloomError(error("target-unknown", f"no drop-in is for `{target}`", helps=helps))
+    side = _SIDES[target](device, TunedEmitter(database))
     check_values(values, [part.program for part in loaded])
-    maker = Maker(device, TunedEmitter(database), values, pip_library())
+    maker = Maker(side, values)
     if not is_loops(source):
         return maker.of_program(loaded[0].program)
     front = loops(source)
@@ -157,6 +165,23 @@ def compile_opencl(
     options = [f"-D{name}={value}" for name, value in reading.defines.items()]
     options += [f"-I{folder.resolve()}" for folder in reading.include]
     return maker.of_source(text, parts, options, front.macros(text, reading))
+
+
+def _c_side(device: str | None, emitter: TunedEmitter) -> Side:
+    model = choose(device or NATIVE)
+    if model.platform != NATIVE:
+        helps = ["leave `--device` out, or name a compiler: `--device native:gcc`"]
+        raise PolyloomError(
+            error("drop-in-device", f"`{model.name}` runs no C, which is for the processor", helps=helps)
+        )
+    return c_side(model, emitter.schedule)
+
+
+def _opencl_side(device: str | None, emitter: TunedEmitter) -> Side:
+    return opencl_side(choose_device(device), emitter, pip_library())
+
+
+_SIDES = {"c": _c_side, "opencl": _opencl_side}
 
 
 def load_opencl(

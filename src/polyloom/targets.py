@@ -81,14 +81,12 @@ def _wafer(job: Job) -> Compiled:
     return Compiled(partial(write_folder, found.program, chosen_map=chosen), found.remarks)
 
 
-def _opencl(job: Job) -> Compiled:
-    from polyloom.mdh.device.devices import choose_device
-    from polyloom.pipeline import compile_opencl
+def _drop_in(target: str, job: Job) -> Compiled:
+    from polyloom.pipeline import drop_in
 
     loaded = load_host_programs(job.source, job.reading)
-    device = choose_device(job.option("device"))
     values, database = job.option("parameters", {}), job.option("database")
-    made = compile_opencl(job.source, loaded, job.reading, device, values, database)
+    made = drop_in(job.source, loaded, job.reading, target, job.option("device"), values, database)
     return Compiled(made.write, tuple(remark for part in loaded for remark in part.remarks))
 
 
@@ -96,7 +94,8 @@ TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
         Target("wafer", "C for every processing element of a wafer", _wafer),
-        Target("opencl", "a C program whose loops run on OpenCL", _opencl),
+        Target("c", "a C program whose loops are functions of one more C file", partial(_drop_in, "c")),
+        Target("opencl", "a C program whose loops run on OpenCL", partial(_drop_in, "opencl")),
     )
 }
 """All targets, by name, as the command line lists them."""

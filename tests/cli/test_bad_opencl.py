@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import numpy as np
 import pytest
 from command_line import Captured, failure
+
+from polyloom.mdh.device.devices import find_devices
 
 VERBS = {
     "show": ["show", "--as", "mdh"],
@@ -71,12 +76,38 @@ def test_a_device_that_is_not_there(verb: str, folder: Path, capsys: Captured) -
 def test_no_driver_at_all(verb: str, folder: Path) -> None:
     (folder / "f.c").write_text(GOOD)
     arguments = ["devices"] if verb == "devices" else [VERBS[verb][0], "f.c", *VERBS[verb][1:]]
-    environment = {**os.environ, "OCL_ICD_VENDORS": str(folder / "none")}
-    command = [sys.executable, "-m", "polyloom", *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    device = {} if verb in ("devices", "compile") else {"POLYLOOM_DEVICE": "cpu"}
+    done = without(arguments, {"OCL_ICD_VENDORS": str(folder / "none"), **device})
     if verb != "devices":
         assert done.returncode == 1 and done.stderr.startswith("error[device-none]: ")
+        assert "--device native" in done.stderr
     assert "Traceback" not in done.stderr and not (folder / "out").exists()
+
+
+def without(arguments: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "polyloom", *arguments]
+    known = {**os.environ, **environment}
+    return subprocess.run(command, env=known, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.skipif(find_spec("ziglang") is not None, reason="a C compiler that needs no PATH is installed")
+@pytest.mark.parametrize("compiler", ["none", "broken"])
+def test_no_driver_and_no_compiler(compiler: str, folder: Path) -> None:
+    (folder / "f.c").write_text(GOOD)
+    (folder / "bin").mkdir()
+    if linker := which("ld"):  # PoCL's
+        (folder / "bin/ld").symlink_to(linker)
+    if compiler == "broken":
+        (folder / "bin/gcc").write_text("#!/bin/sh\nexit 1\n")
+        (folder / "bin/gcc").chmod(0o755)
+    nothing = {"PATH": str(folder / "bin"), "OCL_ICD_VENDORS": str(folder / "none")}
+    for arguments in (["devices"], ["run", "f.c", "--param", "n=5"]):
+        done = without(arguments, nothing)
+        assert done.returncode == 1 and done.stderr.startswith("error[device-none]: "), done.stderr
+        assert "ziglang" in done.stderr and "/etc/OpenCL" in done.stderr
+    if find_devices():
+        with_opencl = without(["run", "f.c", "--param", "n=5", "--json"], {"PATH": str(folder / "bin")})
+        assert json.loads(with_opencl.stdout)["device"] == find_devices()[0].id
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from command_line import EXAMPLES, FF, Captured, document, failure
 
 from polyloom.cli.main import run
 from polyloom.mdh.device.devices import find_devices
+from polyloom.mdh.native.device import all_devices, choose
 
 SCALE = """
 void scale(int n, float factor, float x[n], float y[n])
@@ -61,7 +62,7 @@ def test_made_up_inputs(scale: str, capsys: Captured) -> None:
     check = found["check"]
     assert (check["passed"], check["exact"], check["max_error"]) == (True, True, 0.0)
     assert found["launches"] == 1 and found["seconds"]["device"] > 0
-    assert found["device"] == find_devices()[0].id
+    assert found["device"] == all_devices()[0].id == choose().id
     assert [kernel["launches"] for kernel in found["kernels"]] == [1]
 
 
@@ -121,7 +122,7 @@ def test_wrong_use(scale: str, tmp_path: Path, capsys: Captured) -> None:
         assert f"error[{code}]" in failure(capsys, ["run", scale, "--param", f"n={n}"], 1)
     assert "argument-unknown" in failure(capsys, ["run", scale, "--param", "n=3", "--param", "q=1"], 1)
     err = failure(capsys, ["run", scale, "--param", "n=3", "--device", "tachyon"], 1)
-    assert "device-missing" in err and find_devices()[0].name in err
+    assert "device-missing" in err and all(model.name in err for model in find_devices())
     assert run(["run", scale, "--param", "n=three"]) == 2
     assert run(["run", scale, "--reductions", "some"]) == 2
     capsys.readouterr()
@@ -137,17 +138,28 @@ def test_several_scops(tmp_path: Path, capsys: Captured) -> None:
 
 def test_devices(capsys: Captured) -> None:
     found = document(capsys, ["devices"])
-    assert [d["id"] for d in found] == [m.id for m in find_devices()]
-    assert found[0]["kind"] in ("cpu", "gpu", "other")
+    assert [d["id"] for d in found] == [m.id for m in all_devices()]
+    assert found[0]["kind"] == "cpu" and found[0]["platform"] == "native"
     assert run(["devices"]) == 0
     shown = capsys.readouterr().out
-    assert all(word in shown for word in find_devices()[0].name.split())  # a long name takes several lines
+    assert all(word in shown for word in all_devices()[0].name.split())  # a long name takes several lines
+
+
+def test_the_environment_names_a_device(
+    scale: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setenv("POLYLOOM_DEVICE", "native")
+    assert document(capsys, ["run", scale, "--param", "n=3"])["device"] == choose("native").id
+    monkeypatch.setenv("POLYLOOM_DEVICE", "tachyon")
+    assert "device-missing" in failure(capsys, ["run", scale, "--param", "n=3"], 1)
+    assert document(capsys, ["run", scale, "--param", "n=3", "--device", "native"])["launches"] == 1
 
 
 def test_no_devices(monkeypatch: pytest.MonkeyPatch, capsys: Captured, scale: str) -> None:
-    from polyloom.mdh.device import devices
+    from polyloom.mdh.native import device
 
-    monkeypatch.setattr(devices, "find_devices", lambda: ())
+    monkeypatch.setattr(device, "find_devices", lambda: ())
+    monkeypatch.setattr(device, "works", lambda compiler: False)
     assert run(["devices", "--json"]) == 1
     out, err = capsys.readouterr()
     assert json.loads(out) == [] and "device-none" in err

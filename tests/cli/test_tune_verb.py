@@ -13,21 +13,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command_line import EXAMPLES, Captured, document, failure
 
+import polyloom
 from polyloom import PolyloomError
-from polyloom import compile as compile_opencl
-from polyloom import tune as tune_opencl
 from polyloom.cli.main import run
-from polyloom.mdh.device.devices import find_devices
+from polyloom.mdh.native.device import all_devices
 from polyloom.mdh.schedule.signature import Key, canonical_json
 from polyloom.mdh.tuning.choose import Origin
 from polyloom.mdh.tuning.database import Database
 from polyloom.mdh.tuning.outcome import Outcome, Status
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 
-pytestmark = pytest.mark.skipif(not find_devices(), reason="there is no OpenCL device")
+pytestmark = pytest.mark.skipif(not all_devices(), reason="there is no device")
 
 PRODUCT = """
 void product(int n, const float A[n][n], const float B[n][n], float C[n][n])
@@ -63,17 +63,14 @@ def test_what_tuning_finds_is_what_runs(product: str, database: str, capsys: Cap
     assert set(found) == {"device", "database", "interrupted", "md_homs", "checks"}
     (hom,) = found["md_homs"]
     assert hom["evaluations"] == 4 and hom["sizes"] == [20, 20, 20] and hom["seconds"] > 0
-    emitter = TunedEmitter(Path(database))
-    program = compile_opencl(product, database=database)
-    program._executable.emit = emitter
+    program = polyloom.compile(product, database=database)
     program.run(**{name: _matrix() for name in "ABC"})
-    (choice,) = emitter.choices.values()
+    assert isinstance(program.emitter, TunedEmitter)
+    (choice,) = program.emitter.choices.values()
     assert choice.origin is Origin.TUNED and choice.schedule.text() == canonical_json(hom["schedule"])
 
 
 def _matrix() -> Any:
-    import numpy as np
-
     return np.ones((20, 20), np.float32)
 
 
@@ -128,6 +125,56 @@ def test_programs_are_right_after_tuning(
     found = document(capsys, ["tune", *source, "--evaluations", "2"])
     assert len(found["md_homs"]) == homs
     assert document(capsys, ["run", *source, "--check"])["check"]["passed"]
+
+
+TRIANGLE = """
+void triangle(int n, const float A[n][n], const float x[n], float y[n])
+{
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j <= i; j++)
+      y[i] += A[i][j] * x[j];
+}
+"""
+
+MAP = """
+void map(int n, const float A[n][n], float C[n][n])
+{
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++)
+      C[i][j] = 2 * A[i][j];
+}
+"""
+
+
+@pytest.mark.parametrize("text", [PRODUCT, TRIANGLE, MAP], ids=["product", "guarded", "rows in one"])
+def test_on_the_processor(text: str, database: str, tmp_path: Path, capsys: Captured) -> None:
+    (path := tmp_path / "kernel.c").write_text(text)
+    options = ["--param", "n=40", "--database", database, "--device", "native"]
+    found = document(capsys, ["tune", str(path), *options, "--threads", "2", "--evaluations", "3"])
+    assert found["device"].startswith("native / ") and found["device"].endswith(", 2 threads")
+    assert found["md_homs"][0]["evaluations"] == 3 and found["checks"][0]["check"]["passed"]
+    used = document(capsys, ["run", str(path), *options, "--threads", "2", "--check"])
+    assert used["check"]["passed"]
+    program = polyloom.compile(path, device="native", threads=2, database=database)
+    program.run(**_arrays(text))
+    assert isinstance(program.emitter, TunedEmitter)
+    (choice,) = program.emitter.choices.values()
+    assert choice.origin is Origin.TUNED
+    assert choice.schedule.text() == canonical_json(found["md_homs"][0]["schedule"])
+    other = polyloom.compile(path, device="native", threads=1, database=database)
+    other.run(**_arrays(text))
+    assert isinstance(other.emitter, TunedEmitter)
+    (choice,) = other.emitter.choices.values()
+    assert choice.origin is not Origin.TUNED, "what is best for two threads is not for one"
+
+
+def _arrays(text: str) -> Any:
+    square, row = np.ones((40, 40), np.float32), np.ones(40, np.float32)
+    if text is PRODUCT:
+        return {"A": square, "B": square, "C": square.copy()}
+    if text is MAP:
+        return {"A": square, "C": square.copy()}
+    return {"A": square, "x": row, "y": row.copy()}
 
 
 # What may happen while it runs
@@ -228,15 +275,15 @@ def test_a_full_disk_is_one_diagnostic(product: str, database: str) -> None:
 
 
 def test_from_python(product: str, database: str) -> None:
-    program = compile_opencl(product, database=database)
+    program = polyloom.compile(product, database=database)
     arrays = {name: _matrix() for name in "ABC"}
     program(**arrays)
     seen: list[int] = []
     options = {"evaluations": 3, "database": database, "progress": lambda p: seen.append(p.evaluations)}
-    (tuned,) = tune_opencl(program, arrays, **options)  # type: ignore[arg-type]
+    (tuned,) = polyloom.tune(program, arrays, **options)  # type: ignore[arg-type]
     assert seen == [1, 2, 3] and tuned.sizes == (20, 20, 20)
     arrays["C"][:] = 0
     assert (program(**arrays) == 20).all()
     with pytest.raises(PolyloomError) as caught:
-        tune_opencl(program, arrays, budget=0)
+        polyloom.tune(program, arrays, budget=0)
     assert caught.value.diagnostics[0].code == "tuning-budget"

@@ -16,7 +16,7 @@ import numpy as np
 
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.frontends.c import read_c
-from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.host import HostProgram, Role
 from polyloom.scop.transform import host_program
 
@@ -336,14 +336,3 @@ class Broken(Evaluated):
         """Return the arrays after the program, `b` wrong where `--` stands."""
         arrays = super().computed(text, name, given)
         return arrays | ({"b": np.asarray(arrays["b"]) + 1} if "--" in text else {})
-
-
-KINDS: dict[str, Kind] = {
-    "c": Evaluated(),
-    "device": OnDevice(),
-    "lair": Layers(),
-    "models": Models(),
-    "files": BentFiles(),
-    "bent-models": BentModels(),
-    "broken": Broken(),
-}

@@ -1,7 +1,7 @@
 """Random programs, layers, models and files, for as long as one likes: ``make fuzz MINUTES=10``.
 
-usage: run.py [--minutes M | --count N] [--kinds c,device,lair,models,files,bent-models] [--from SEED]
-              [--found FOLDER] [--shrink SECONDS]
+usage: run.py [--minutes M | --count N] [--kinds c,device,native,...] [--from SEED] [--found FOLDER]
+              [--shrink SECONDS]
        run.py --again FOLDER            judge a case that was kept once more
 
 Every case follows from its seed. The first seed is new in each run, and printed; ``--from`` goes on where
@@ -36,7 +36,8 @@ PATIENCE = 10
 """How many times as long it may take by the clock: others may use the machine."""
 MEMORY = 6 * 2**30
 """Bytes of address space of a child."""
-SHRINKABLE = ("c", "device", "files", "bent-models", "broken")
+DEFAULT = ("c", "device", "native", "native-homs", "lair", "models", "files", "bent-models")
+SHRINKABLE = ("c", "device", "native", "files", "bent-models", "broken")
 """Kinds whose cases are judged by their files, which may be changed."""
 SHOWN = 5
 """Reasons of refusals that are printed."""
@@ -85,7 +86,7 @@ def _parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--count", type=int, help="seeds of each kind, in place of a time")
-    parser.add_argument("--kinds", default="c,device,lair,models,files,bent-models")
+    parser.add_argument("--kinds", default=",".join(DEFAULT))
     parser.add_argument("--from", dest="first", type=int)
     parser.add_argument("--found", default="build/fuzz")
     parser.add_argument("--shrink", type=float, help="seconds that a case is made smaller for")
@@ -186,7 +187,7 @@ def _work(kind: str, first: str, count: str) -> int:
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     _find_tests()
-    from cases import KINDS
+    from fuzz_kinds import KINDS
 
     judge, end = KINDS[kind], int(first) + int(count)
     for start in range(int(first), end, judge.batch):
@@ -199,7 +200,9 @@ def _work(kind: str, first: str, count: str) -> int:
 
 
 def _find_tests() -> None:
-    sys.path[:0] = [str(p) for p in (HERE, TESTS, TESTS / "wafer", TESTS.parent / "benchmarks")]
+    sys.path[:0] = [
+        str(p) for p in (HERE, TESTS, TESTS / "wafer", TESTS / "mdh", TESTS.parent / "benchmarks")
+    ]
 
 
 @dataclass(frozen=True)
@@ -240,7 +243,7 @@ class Keeper:
 def _judge_again(folder: Path, seconds: float) -> int:
     """Judge a case from its files; then make its one file smaller, for some seconds."""
     _find_tests()
-    from cases import KINDS
+    from fuzz_kinds import KINDS
 
     about = json.loads((folder / "case.json").read_text())
     files = {name: (folder / name).read_bytes() for name in about["files"]}

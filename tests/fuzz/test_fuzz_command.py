@@ -21,7 +21,16 @@ def fuzz(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 @pytest.mark.ci
 @pytest.mark.parametrize(
-    ("kind", "count"), [("c", 40), ("lair", 4), ("models", 20), ("files", 40), ("bent-models", 40)]
+    ("kind", "count"),
+    [
+        ("c", 40),
+        ("native", 10),
+        ("native-homs", 10),
+        ("lair", 4),
+        ("models", 20),
+        ("files", 40),
+        ("bent-models", 40),
+    ],
 )
 def test_some_seeds_of_each_kind(kind: str, count: int, tmp_path: Path) -> None:
     done = fuzz("--kinds", kind, "--count", str(count), "--from", "1", "--found", str(tmp_path))

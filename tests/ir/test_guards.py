@@ -27,7 +27,7 @@ def program(
         "S", ("i", "j"), domain, (access,), View("y", (write,)), expression, reduction, tuple(guard)
     )
     tensors = (Buffer.of("x", F32, (8,)), Buffer.of("y", F32, (6,)))
-    return Program("S", tensors, ("x",), ("y",), (statement,))
+    return Program.of("S", tensors, ("x",), ("y",), (statement,))
 
 
 ROW, COLUMN = Index.of((1, 0)), Index.of((0, 1))

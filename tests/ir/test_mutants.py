@@ -40,7 +40,9 @@ def triangle() -> Program:
     statement = Statement.of(
         "S", ("i", "j"), (5, 5), (read,), write, Read(0, f32), Combine.ADD, (Index.of((1, -1)),)
     )
-    return Program("S", (Buffer.of("x", f32, (5,)), Buffer.of("y", f32, (5,))), ("x",), ("y",), (statement,))
+    return Program.of(
+        "S", (Buffer.of("x", f32, (5,)), Buffer.of("y", f32, (5,))), ("x",), ("y",), (statement,)
+    )
 
 
 PROGRAMS = [*(lower(parse(Source("mutant", t))) for t in TEXTS), triangle()]

@@ -41,7 +41,7 @@ def test_a_statement_is_the_md_hom_that_runs(program: Program) -> None:
     (s,) = program.statements
     assert isinstance(s, MdHom)
     inputs = data(program, 3, integers=True)
-    target = program.tensor(s.write.buffer)
+    target = program.buffer(s.write.buffer)
     start = np.full(target.extents, neutral(s.reduction, target.type), target.type.dtype)
     arrays = {**inputs, target.name: start}
     with np.errstate(all="ignore"):

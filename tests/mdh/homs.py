@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 
-from polyloom.ir.evaluation.host_inputs import shape_of
-from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.inputs import shape_of
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -41,7 +41,7 @@ from polyloom.ir.host import (
 from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.devices import DeviceModel, OpenDevice, choose_device, open_device
-from polyloom.mdh.kernel.launch import Launch
+from polyloom.mdh.lowering.launch import Launch
 from polyloom.mdh.lowering.lower import emit_md_hom
 from polyloom.mdh.runtime.host_program import Prepared, prepare
 from polyloom.mdh.schedule.choice import one_kernel_schedule

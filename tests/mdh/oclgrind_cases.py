@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -21,15 +22,18 @@ import pyopencl as cl
 
 from polyloom.files import read_source
 from polyloom.frontends.c import read_c
-from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.host import HostProgram, MdHom, Nest, Role
 from polyloom.mdh.device.devices import DeviceModel, choose_device, open_device
-from polyloom.mdh.kernel import tiles
-from polyloom.mdh.kernel.launch import Launch
-from polyloom.mdh.kernel.nest import emit_nest
-from polyloom.mdh.lowering.lower import emit_md_hom, has_tiles
+from polyloom.mdh.lowering.kernels import launches
+from polyloom.mdh.lowering.kernels.nodes import nest_kernels
+from polyloom.mdh.lowering.launch import Launch
+from polyloom.mdh.lowering.lower import emit_md_hom
+from polyloom.mdh.print.dialect import OPENCL
+from polyloom.mdh.print.kernel_source import OPENCL_KERNELS, kernel_source
 from polyloom.mdh.runtime.host_program import prepare
 from polyloom.mdh.schedule.choice import default_schedule, one_kernel_schedule
+from polyloom.mdh.schedule.tiling import has_tiles
 from polyloom.scop.transform import host_program
 
 DEVICE = "oclgrind"
@@ -78,7 +82,7 @@ def _program(name: str) -> None:
 
 def _emit(node: MdHom | Nest, program: HostProgram, device: DeviceModel) -> Launch:
     if isinstance(node, Nest):
-        return emit_nest(node, program, device)
+        return nest_kernels(node, program, device)
     buffers = {b.name: b for b in program.buffers}
     schedule = default_schedule(node, buffers, device) if has_tiles(node) else None
     return emit_md_hom(node, program, device, schedule, one_kernel_schedule)
@@ -86,13 +90,16 @@ def _emit(node: MdHom | Nest, program: HostProgram, device: DeviceModel) -> Laun
 
 def _without_barrier() -> None:
     """A kernel that is wrong on purpose: Oclgrind must see it."""
-    kept, tiles.BARRIER = tiles.BARRIER, ""
+    dialect = replace(OPENCL, barrier="", barrier_everywhere="")
+    language = replace(OPENCL_KERNELS, dialect=dialect)
+    kept = launches.kernel_source
+    launches.kernel_source = lambda tree, given: kernel_source(tree, language)
     try:
         given, parameters = homs.ZOO["matmul"]
         schedule = homs.copying_schedule(given)
         homs.run_on_device(given, schedule, parameters, homs.made_up(given, parameters, 0))
     finally:
-        tiles.BARRIER = kept
+        launches.kernel_source = kept
 
 
 def _without_clamp() -> None:

@@ -59,6 +59,9 @@ class RecordedMeasure:
     def __init__(self, recorded: Mapping[str, Outcome]) -> None:
         self._recorded = dict(recorded)
 
+    def build(self, schedules: Sequence[str]) -> None:
+        """Build nothing."""
+
     def measure(self, schedule: str, stop_above: float, baseline: tuple[str, float] | None = None) -> Outcome:
         """Return what is recorded, given up where it is slower than ``stop_above``."""
         outcome = self._recorded[schedule]

@@ -15,15 +15,15 @@ from md_homs import Case, md_homs
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.frontends.c import read_c
 from polyloom.ir.evaluation.combining import Partial, combined
-from polyloom.ir.evaluation.host_programs import evaluate_host
 from polyloom.ir.evaluation.md_homs import run_md_hom
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.expressions import Binary, BinaryOp, Constant, Expression, Iterator
-from polyloom.ir.host import HostProgram, Index, MdHom, Order, View, walk_host
+from polyloom.ir.host import HostProgram, Index, MdHom, Order, View
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.text.host_programs import md_hom_text, scalar_function_text
 from polyloom.ir.transform.specialise import specialise
-from polyloom.ir.verification.host_programs import verify_host
-from polyloom.polyhedra.loops.tree import Name, Number, replace_name, sum_of
+from polyloom.ir.verification.programs import verify
+from polyloom.polyhedra.loops.tree import Name, Number, leaves_in, replace_name, sum_of
 from polyloom.report.mdh_view import document
 from polyloom.scop.model import Scop
 from polyloom.scop.transform import ReductionMode, host_program
@@ -101,7 +101,7 @@ def test_definition_3_1(case: Case, seed: int, data: Any) -> None:
     assume(extent.value > 1)
     cut = data.draw(st.integers(1, extent.value - 1))
     event(str(node.combine[dimension]))
-    verify_host(case.program)
+    verify(case.program)
     inputs = case.data(seed)
     whole = h(node, inputs)
     a, b = h(part(node, dimension, 0, cut), inputs), h(part(node, dimension, cut, extent.value - cut), inputs)
@@ -202,7 +202,7 @@ MATMUL = "out_view(C)(i, j)(C[i][j]) . md_hom(f, (++, ++, +)) . in_view(A, B)(i,
 
 def matmul(mode: ReductionMode, directive: str = "") -> MdHom:
     program = specialise(host_program(scop(directive), mode).program, {"M": 6, "N": 5, "K": 4})
-    homs = [n for n in walk_host(program.body) if isinstance(n, MdHom)]
+    homs = [n for n in leaves_in(program.body) if isinstance(n, MdHom)]
     return next(n for n in homs if len(n.iterators) == 3)
 
 

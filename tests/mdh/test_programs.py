@@ -11,10 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from polyloom.diagnostics import Source
-from polyloom.frontends.c import read_c
-from polyloom.ir.evaluation.host_inputs import input_buffers
-from polyloom.ir.evaluation.host_random_inputs import made_up_inputs
+from c_host_programs import host_programs_of
+from polyloom.ir.evaluation.random_inputs import random_inputs
 from polyloom.ir.host import HostProgram
 from polyloom.ir.verification.host_results import check_run
 from polyloom.ir.verification.references import evaluated
@@ -24,7 +22,6 @@ from polyloom.mdh.runtime.execution import Executable, plain_launch
 from polyloom.mdh.runtime.host_program import Emitter
 from polyloom.mdh.tuning import schedule_lookup
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
-from polyloom.scop.transform import ReductionMode, host_program
 from random_c import PARAMETERS, CProgram, c_programs
 
 ROOT = Path(__file__).parents[2]
@@ -48,11 +45,6 @@ def without_tuning_results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule_lookup, "tuning_results", lambda path: None)
 
 
-def host_programs(text: str, name: str) -> list[HostProgram]:
-    scops = read_c(Source(name, text), None, {}, (), None)
-    return [host_program(scop, ReductionMode.DETECT).program for scop in scops]
-
-
 def assert_right(
     program: HostProgram, parameters: dict[str, int], inputs: dict[str, Any], emit: Emitter, *, fuse: bool
 ) -> None:
@@ -65,9 +57,9 @@ def assert_right(
 
 
 def check_file(path: Path, sizes: tuple[int, ...], how: str, *, fuse: bool) -> None:
-    for program in host_programs(path.read_text(), path.name):
+    for program in host_programs_of(path.read_text()):
         parameters = {p.name: sizes[k % len(sizes)] for k, p in enumerate(program.parameters)}
-        inputs = regular(made_up_inputs(program, parameters))
+        inputs = regular(random_inputs(program, parameters=parameters))
         assert_right(program, parameters, inputs, emitter(how), fuse=fuse)
 
 
@@ -94,17 +86,17 @@ def test_nothing_fused(path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sizes", [(1, 1, 1), (17, 13, 19), (33, 2, 65)], ids=str)
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (17, 13, 19), (33, 2, 59)], ids=str)
 @PROGRAMS
 def test_schedules_of_the_cost_model(path: Path, sizes: tuple[int, ...]) -> None:
     check_file(path, sizes, "model", fuse=False)
 
 
 def check_random(program: CProgram, sizes: dict[str, int], seed: int, how: str) -> None:
-    (host,) = host_programs(program.text, "random.c")
+    (host,) = host_programs_of(program.text)
     parameters = {p.name: sizes[p.name] for p in host.parameters}
     data = program.data(seed)
-    inputs = {b.name: data[b.name] for b in input_buffers(host)}
+    inputs = {b.name: data[b.name] for b in host.given}
     assert_right(host, parameters, inputs, emitter(how), fuse=how == "plain")
 
 

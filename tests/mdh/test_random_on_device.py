@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 
 from compiled_c import call
 from md_homs import Case, md_homs
-from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.host import HostProgram, MdHom
-from polyloom.ir.verification.host_programs import verify_host
+from polyloom.ir.verification.programs import verify
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import DeviceModel, choose_device, open_device
-from polyloom.mdh.kernel.launch import Launch
-from polyloom.mdh.lowering.lower import emit_md_hom, has_tiles
+from polyloom.mdh.lowering.launch import Launch
+from polyloom.mdh.lowering.lower import emit_md_hom
 from polyloom.mdh.schedule.choice import default_schedule, one_kernel_schedule
+from polyloom.mdh.schedule.tiling import has_tiles
 from polyloom.pipeline import load_opencl
 from polyloom.sources import Reading
 from random_c import PARAMETERS, CProgram, c_programs
@@ -53,7 +54,7 @@ def emit_plain(node: MdHom, program: HostProgram, device: DeviceModel) -> Launch
 
 
 def check_md_hom(case: Case, seed: int) -> None:
-    verify_host(case.program)
+    verify(case.program)
     inputs = case.data(seed)
     expected = evaluate_host(case.program, {}, inputs)
     device = open_device(choose_device(None))

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import homs
 import numpy as np
 
+from c_host_programs import host_programs_of
 from polyloom.diagnostics import Source
-from polyloom.frontends.c import read_c
 from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir.conversion.to_host_program import host_program as host_of_program
-from polyloom.ir.evaluation.host_programs import evaluate_host
-from polyloom.ir.evaluation.host_random_inputs import made_up_inputs
+from polyloom.ir.evaluation.programs import evaluate_host
+from polyloom.ir.evaluation.random_inputs import random_inputs
 from polyloom.ir.host import HostProgram
 from polyloom.ir.transform.specialise import specialise
 from polyloom.mdh.lowering.program_tree import LowerHom, program_tree
 from polyloom.mdh.tree.evaluate import Order, evaluate, in_order
-from polyloom.scop.transform import ReductionMode, host_program
 
 ROOT = Path(__file__).parents[2]
 C_FILES = sorted([*(ROOT / "tests/scop/kernels").glob("*.c"), *(ROOT / "examples/c").glob("*.c")])
@@ -44,17 +42,11 @@ HOMS: dict[str, HostProgram] = {
 }
 
 
-def host_programs(text: str) -> tuple[HostProgram, ...]:
-    scops = read_c(Source("program.c", text))
-    return tuple(host_program(s, ReductionMode.DETECT).program for s in scops)
-
-
-@cache
 def c_programs(path: Path, change: str = "=") -> tuple[HostProgram, ...]:
     """Return the host programs of a C file; ``change``: ``old=new`` in its text."""
     old, _, new = change.partition("=")
     text = path.read_text()
-    return host_programs(text.replace(old, new) if old else text)
+    return host_programs_of(text.replace(old, new) if old else text)
 
 
 ZOO = {e["name"]: e["lair"] for e in json.loads((ROOT / "tests/data/zoo.json").read_text())}
@@ -71,7 +63,7 @@ def sizes(program: HostProgram, numbers: tuple[int, ...]) -> dict[str, int]:
 
 def inputs(program: HostProgram, parameters: Mapping[str, int]) -> dict[str, Any]:
     """Return made-up inputs; square matrices of floats have a large diagonal and can be factorised."""
-    arrays = made_up_inputs(program, parameters)
+    arrays = random_inputs(program, parameters=parameters)
     for array in arrays.values():
         if array.ndim == 2 and array.shape[0] == array.shape[1] and array.dtype.kind == "f":
             array += 30 * np.eye(len(array), dtype=array.dtype)

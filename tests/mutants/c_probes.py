@@ -17,8 +17,8 @@ from compiled_c import build
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.frontends.c import read_c
 from polyloom.frontends.c.syntax.macros import changeable_macros
-from polyloom.ir.evaluation.host_inputs import input_buffers, shape_of
-from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.inputs import shape_of
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.host import HostProgram
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.passes import verified
@@ -96,7 +96,7 @@ def evaluated(name: str, mode: str = "detect") -> None:
         arrays = data(name, n)
         for program in programs:
             special = specialise(program, {p.name: n for p in program.parameters})
-            given = {b.name: arrays[b.name].reshape(shape_of(b, {})) for b in input_buffers(special)}
+            given = {b.name: arrays[b.name].reshape(shape_of(b, {})) for b in special.given}
             arrays |= evaluate_host(special, {}, given)
         for array, wanted in meant(name, n).items():
             assert np.array_equal(arrays[array].reshape(wanted.shape), wanted, equal_nan=True), (

@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from md_homs import md_homs
-from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.expressions import Constant
-from polyloom.ir.host import HostBranch, HostProgram, MdHom, Parameter, Role, View
+from polyloom.ir.host import HostProgram, MdHom, Parameter, Role, View
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops.tree import Name, Number, Operation
+from polyloom.polyhedra.loops.tree import Branch, Name, Number, Operation
 from strategies import programs
 
 FEW = {"max_examples": 40, "derandomize": True, "database": None, "deadline": None}
@@ -98,7 +98,7 @@ def _fill(value: int) -> MdHom:
 
 def branches() -> None:
     """A host branch that is decided is the right one."""
-    branch = HostBranch(Operation("<", (Name("n"), Number(5))), (_fill(1),), (_fill(2),))
+    branch = Branch(Operation("<", (Name("n"), Number(5))), (_fill(1),), (_fill(2),))
     parameters = (Parameter("n", ElementType.INT32),)
     program = HostProgram(
         name="b",

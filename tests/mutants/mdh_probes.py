@@ -22,6 +22,7 @@ from polyloom.mdh.schedule.legality import problems
 from polyloom.mdh.schedule.schedules import Schedule, plain_schedule
 from polyloom.mdh.schedule.search_space import space_of
 from polyloom.mdh.schedule.tiling import TileFacts
+from polyloom.polyhedra.loops.tree import nodes_in
 
 
 def default(name: str) -> None:
@@ -59,7 +60,7 @@ def compiled(name: str) -> None:
     folder = Path(os.environ["MUTANTS_FOLDER"])
     path = folder / f"{name}.c"
     path.write_text(c_probes.functions()[name])
-    program = polyloom.compile(path)
+    program = polyloom.compile(path, device="cpu")
     for n in c_probes.SIZES:
         arrays = c_probes.data(name, n)
         program(n=n, **arrays)
@@ -262,20 +263,20 @@ def extents() -> None:
 
 def loops_are_fused_where_that_gains() -> None:
     """A host loop of tiny launches becomes one node; one of large launches stays."""
-    from polyloom.ir.host import HostLoop, walk_host
+    from polyloom.ir.host import Loop
     from polyloom.ir.transform.specialise import specialise
     from polyloom.mdh.lowering.loop_fusion import with_fused_loops
 
     (program,) = c_probes.hosts("in_turn", "detect")
     for n, loops in ((10, 0), (10_000_000, 1)):
         fused = with_fused_loops(specialise(program, {"n": n}), homs.device().model)
-        assert sum(isinstance(node, HostLoop) for node in walk_host(fused.body)) == loops
+        assert sum(isinstance(node, Loop) for node in nodes_in(fused.body)) == loops
 
 
 def launched_again() -> None:
     """A kernel inside a host loop gets the iterator's value each time: ``y[k] = 7``."""
     from polyloom.ir.expressions import Constant
-    from polyloom.ir.host import HostLoop, Index, MdHom, Role, View
+    from polyloom.ir.host import Index, Loop, MdHom, Role, View
     from polyloom.polyhedra.loops.tree import Name, Number, Operation
 
     kind, place = homs.ElementType.INT32, View("y", (Index((0,), Name("k")),))
@@ -291,7 +292,7 @@ def launched_again() -> None:
         initial=(None,),
         finish=(None,),
     )
-    loop = HostLoop(
+    loop = Loop(
         iterator="k",
         start=Number(0),
         condition=Operation("<", (Name("k"), Number(5))),

@@ -22,9 +22,9 @@ MUTANTS = [
         Probe("ir_probes.rows_are_one"),
     ),
     Mutant(
-        "ir/transform/specialise",
-        "return specialise_nodes(body if known.value else otherwise, values)",
-        "return specialise_nodes(body, values)",
+        "ir/integers",
+        "return fold_nodes(body if known.value else otherwise, names, leaf)",
+        "return fold_nodes(body, names, leaf)",
         Probe("ir_probes.branches"),
     ),
     Mutant(
@@ -40,19 +40,19 @@ MUTANTS = [
         Probe("c_probes.evaluated", ("last_of_a_range",)),
     ),
     Mutant(
-        "ir/verification/host_programs",
+        "ir/verification/programs",
         "if target is not None and stored is not target:",
         "if False:",
         Probe("ir_probes.broken_rules"),
     ),
     Mutant(
-        "ir/verification/host_programs",
+        "ir/verification/programs",
         'yield f"the view of `{view.buffer}` uses a dimension that is reduced"',
         "yield from ()",
         Probe("ir_probes.broken_rules"),
     ),
     Mutant(
-        "ir/verification/host_programs",
+        "ir/verification/programs",
         "unknown = sorted(names_in(expression) - known.names)",
         "unknown = []",
         Probe("ir_probes.broken_rules"),
@@ -69,9 +69,7 @@ MUTANTS = [
         "return program",
         Probe("oracle_probes.passes_are_verified"),
     ),
-    Mutant(
-        "ir/verification/passes", "verify_host(program)", "pass", Probe("oracle_probes.passes_are_verified")
-    ),
+    Mutant("ir/verification/passes", "verify(program)", "pass", Probe("oracle_probes.passes_are_verified")),
     Mutant(
         "ir/verification/comparison",
         "bound = np.broadcast_to(bounds.get(name, np.zeros(())), array.shape)",
@@ -92,7 +90,7 @@ MUTANTS = [
         Probe("oracle_probes.comparisons"),
     ),
     Mutant(
-        "ir/rounding/host_bounds",
+        "ir/rounding/programs",
         "found = {name: np.zeros(arrays[name].shape) if b is None else b for",
         "found = {name: np.full(arrays[name].shape, np.inf) for",
         Probe("mdh_probes.judged"),

@@ -6,12 +6,6 @@ from mutant import Mutant, Probe
 
 MUTANTS = [
     Mutant(
-        "mdh/kernel/tiles",
-        "state.lines.add(BARRIER_OF_ALL_MEMORY if self._copies_what_is_written() else BARRIER)",
-        "pass",
-        Probe("mdh_probes.clean", ("copying", "matmul"), driver="oclgrind"),
-    ),
-    Mutant(
         "mdh/lowering/chunked_scans",
         "views = tuple(self._at_chunk(b, rank, offset=-1) for b in before)",
         "views = tuple(self._at_chunk(b, rank) for b in before)",
@@ -40,6 +34,36 @@ MUTANTS = [
         "term, out = Constant(neutral, result.type), View(bins.name, everywhere)",
         "term, out = Constant(1, result.type), View(bins.name, everywhere)",
         Probe("mdh_probes.histogram"),
+    ),
+    Mutant(
+        "mdh/lowering/tiles/items",
+        "found += [*_leading(tiles, done, _pairs(tiles, d, apart, step)), Barrier()]",
+        "found += _leading(tiles, done, _pairs(tiles, d, apart, step))",
+        Probe("test_items.test_the_verifier_proves_that_nothing_is_lost", ("dot",)),
+    ),
+    Mutant(
+        "mdh/lowering/tiles/items",
+        "while apart < items:",
+        "while 2 * apart < items:",
+        Probe("test_items.test_the_verifier_proves_that_nothing_is_lost", ("dot",)),
+    ),
+    Mutant(
+        "mdh/lowering/tiles/copies",
+        "return (*code, Barrier()) if tiles.items else code",
+        "return code",
+        Probe("test_items.test_the_verifier_proves_that_nothing_is_lost", ("copies",)),
+    ),
+    Mutant(
+        "mdh/lowering/tiles/jam",
+        'found.append(Operation("<", (at, bound)))',
+        'found.append(Operation("<=", (at, bound)))',
+        Probe("test_items.test_the_verifier_proves_that_nothing_is_lost", ("copies",)),
+    ),
+    Mutant(
+        "mdh/lowering/tiles/whole_tiles",
+        "extreme = loop.start.value if linear[0] > 0 else loop.end.value - 1",
+        "extreme = loop.start.value",
+        Probe("test_items.test_the_verifier_proves_that_nothing_is_lost", ("copies",)),
     ),
     Mutant(
         "mdh/tree/races",
@@ -86,7 +110,7 @@ MUTANTS = [
     ),
     Mutant(
         "mdh/schedule/legality",
-        "if facts.guard_uses(d) and (d in facts.reduced or not device.follows_guards):",
+        "if facts.guard_uses(d) and d in facts.reduced:",
         "if False:",
         Probe("mdh_probes.legal"),
         fast=True,
@@ -221,65 +245,9 @@ MUTANTS = [
         Probe("mdh_probes.launched_again"),
     ),
     Mutant(
-        "mdh/kernel/tiles",
-        "self._exact(d, n % size)",
-        "self._exact(d, 1)",
-        Probe("mdh_probes.wild", ("best_record_in_order", 1)),
-    ),
-    Mutant("mdh/kernel/tiles", "before *= count", "before *= 1", Probe("mdh_probes.copying", ("turned",))),
-    Mutant(
-        "mdh/kernel/tiles",
-        'end = state.constant(state.variable(d, "end"), minimum(end, state.hom.extents[d]))',
-        "pass",
-        Probe("mdh_probes.clean", ("wild", "jacobi", 3), driver="oclgrind"),
-    ),
-    Mutant(
-        "mdh/kernel/stores",
-        "return state.hom.iterators[place.vector] in names_in(written)",
-        "return False",
-        Probe("mdh_probes.wild", ("gemm_written", 0)),
-    ),
-    Mutant(
-        "mdh/kernel/stores",
-        "whole = conditions([condition, state.condition(state.hom.written, place)])",
-        "whole = condition",
-        Probe("mdh_probes.wild", ("gemm_written", 0)),
-    ),
-    Mutant(
-        "mdh/kernel/local_memory",
-        "start = state.low[d] if step > 0 else plus(state.high[d], -1)",
-        "start = state.low[d]",
+        "mdh/lowering/kernels/items",
+        'return found if outer == Number(1) else Operation("%", (found, counts[k]))',
+        "return found",
         Probe("mdh_probes.copying", ("turned",)),
-    ),
-    Mutant(
-        "mdh/kernel/tiles",
-        "self.state.lines.add(BARRIER)",
-        "pass",
-        Probe("mdh_probes.clean", ("copying", "matmul"), driver="oclgrind"),
-    ),
-    Mutant(
-        "mdh/kernel/register_tile",
-        "return n % step < width",
-        "return True",
-        Probe("mdh_probes.wild", ("matmul", 0)),
-    ),
-    Mutant(
-        "mdh/kernel/register_tile",
-        'whole = f"({count}) / {width} * {width}"',
-        'whole = f"({count}) / {width} * {width} + 1"',
-        Probe("mdh_probes.wild", ("dot", 2)),
-    ),
-    Mutant(
-        "mdh/kernel/register_tile",
-        "if not self.finishing or self._is_plain():",
-        "if True:",
-        Probe("mdh_probes.shared", ("largest",)),
-        fast=True,
-    ),
-    Mutant(
-        "mdh/kernel/register_tile",
-        'with state.lines.block(f"if (!({first}))"):',
-        'with state.lines.block("if (0)"):',
-        Probe("mdh_probes.copying", ("matmul",)),
     ),
 ]

@@ -51,7 +51,7 @@ MUTANTS = [
     ),
     Mutant(
         "scop/dependence/reductions",
-        "if not others or any(_reads(part, mine) for _, part in others):",
+        "if not others or any(_reads(part, accumulator) for _, part in others):",
         "if not others:",
         Probe("c_probes.evaluated", ("growing",)),
     ),

@@ -11,12 +11,12 @@ import pytest
 from polyloom import PolyloomError, run, tune
 from polyloom import compile as compile_opencl
 from polyloom.mdh import running
-from polyloom.mdh.device.devices import find_devices
+from polyloom.mdh.native.device import all_devices
 from polyloom.oracle.c_compiler import find_c_compiler
 from polyloom.scop import transform
 
 pytestmark = [
-    pytest.mark.skipif(not find_devices(), reason="there is no OpenCL device"),
+    pytest.mark.skipif(not all_devices(), reason="there is no device"),
     pytest.mark.skipif(find_c_compiler() is None, reason="there is no C compiler"),
 ]
 

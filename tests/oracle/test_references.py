@@ -18,8 +18,8 @@ import numpy.typing as npt
 import pytest
 
 from polyloom.diagnostics import PolyloomError
-from polyloom.ir.evaluation.host_inputs import shape_of
-from polyloom.ir.evaluation.host_random_inputs import made_up_inputs
+from polyloom.ir.evaluation.inputs import shape_of
+from polyloom.ir.evaluation.random_inputs import random_inputs
 from polyloom.ir.evaluation.uninitialised import garbage
 from polyloom.ir.host import HostProgram, Role
 from polyloom.ir.verification.references import Expected
@@ -38,7 +38,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def arrays_of(program: HostProgram, parameters: Mapping[str, int], **given: Any) -> Arrays:
-    arrays = made_up_inputs(program, parameters)
+    arrays = random_inputs(program, parameters=parameters)
     outer = [b for b in program.buffers if b.role is not Role.LOCAL and b.name not in arrays]
     made = {b.name: garbage(shape_of(b, parameters), b.type) for b in outer}
     return {**arrays, **made, **{name: np.asarray(value) for name, value in given.items()}}

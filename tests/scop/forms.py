@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from c_host_programs import host_programs_of
 from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
-from polyloom.ir.evaluation.host_inputs import shape_of
-from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.inputs import shape_of
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.host import HostProgram, Role
 from polyloom.scop.model import Scop
-from polyloom.scop.transform import ReductionMode, host_program
+from polyloom.scop.transform import ReductionMode
 
 KERNELS = Path(__file__).parent / "kernels"
 
@@ -25,7 +26,8 @@ def read(text: str, name: str = "kernel.c") -> Scop:
 
 
 def transformed(text: str, mode: ReductionMode = ReductionMode.DETECT) -> HostProgram:
-    return host_program(read(text), mode).program
+    (program,) = host_programs_of(text, mode)
+    return program
 
 
 def run(program: HostProgram, values: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.frontends.c import read_c
-from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.scop.transform import ReductionMode, host_program
 
 ASSUMING = {

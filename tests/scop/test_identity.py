@@ -10,8 +10,9 @@ import pytest
 from forms import read, run, transformed
 
 from compiled_c import call
-from polyloom.ir.host import HostProgram, MdHom, Nest, walk_host
-from polyloom.ir.verification.host_programs import verify_host
+from polyloom.ir.host import HostProgram, MdHom, Nest
+from polyloom.ir.verification.programs import verify
+from polyloom.polyhedra.loops.tree import leaves_in
 from polyloom.scop.transform import host_program
 
 PATHS = """
@@ -47,13 +48,13 @@ def labelled(names: tuple[str, ...]) -> str:
 
 
 def nodes(program: HostProgram) -> Iterator[MdHom | Nest]:
-    return (node for node in walk_host(program.body) if isinstance(node, MdHom | Nest))
+    return (node for node in leaves_in(program.body) if isinstance(node, MdHom | Nest))
 
 
 @pytest.mark.parametrize("names", LABELS, ids="-".join)
 def test_pieces_and_statements_called_alike(names: tuple[str, ...]) -> None:
     program = transformed(labelled(names))
-    verify_host(program)
+    verify(program)
     found = [node.name for node in nodes(program)]
     assert len(set(found)) == len(found) == 11
 
@@ -94,6 +95,6 @@ A_B_C: x[0][0] = z[0];
 @pytest.mark.parametrize("label", ["A_B_C", "B_C", "A_B", "D"])
 def test_a_node_of_several_statements_called_like_a_statement(label: str) -> None:
     program = transformed(ROWS.replace("A_B_C", label))
-    verify_host(program)
+    verify(program)
     found = [node.name for node in nodes(program)]
     assert len(set(found)) == len(found)

@@ -21,7 +21,7 @@ from polyloom.scop.model import Scop
 from polyloom.scop.transform import ReductionMode, host_program, serial_program
 from seeded_c import meanings, program
 
-SEEDS = range(10)
+SEEDS = range(6)
 
 
 def part(text: str) -> Scop:
@@ -57,8 +57,12 @@ def test_where_isl_fails_the_part_runs_sequentially_and_right(
         assert differences(case, found, expected) == [], case.text
 
 
+LATER = [pytest.mark.slow, pytest.mark.ci]
+MODES = [pytest.param(mode, marks=[] if mode is ReductionMode.DETECT else LATER) for mode in ReductionMode]
+
+
 @pytest.mark.parametrize("operations", [1, 1000, 20_000])
-@pytest.mark.parametrize("mode", list(ReductionMode))
+@pytest.mark.parametrize("mode", MODES)
 def test_any_budget_gives_a_right_program(
     operations: int, mode: ReductionMode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -164,7 +168,7 @@ void kernel(int n, int m, int a[48], long b[48]) {
 
 
 @pytest.mark.parametrize("name", HARD)
-@pytest.mark.parametrize("mode", list(ReductionMode))
+@pytest.mark.parametrize("mode", MODES)
 def test_hard_parts_take_seconds_at_most(name: str, mode: ReductionMode) -> None:
     started = time.process_time()
     host_program(part(HARD[name]), mode)

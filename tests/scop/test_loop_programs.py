@@ -56,8 +56,11 @@ def test_the_forms_are_the_known_ones(golden: Callable[[Path, str], None]) -> No
     golden(FORMS, "".join(lines))
 
 
-@pytest.mark.parametrize("real", REALS)
-@pytest.mark.parametrize("name", loops.SIZES)
+LATER = [pytest.mark.slow, pytest.mark.ci]
+IN_FLOAT = [pytest.param(name, "float", marks=LATER if k % 5 else []) for k, name in enumerate(loops.SIZES)]
+
+
+@pytest.mark.parametrize(("name", "real"), [*((name, "double") for name in loops.SIZES), *IN_FLOAT])
 def test_the_host_program_computes_what_c_computes(name: str, real: str, tmp_path: Path) -> None:
     given = loops.values(name, loops.SIZES[name]["mini"], REALS[real])
     found = run(transformed(name, real), given)

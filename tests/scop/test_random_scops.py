@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from compiled_c import call
 from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
-from polyloom.ir.evaluation.host_inputs import input_buffers
-from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.host import HostProgram
 from polyloom.ir.transform.specialise import specialise
-from polyloom.ir.verification.host_programs import verify_host
+from polyloom.ir.verification.programs import verify
 from polyloom.scop.transform import ReductionMode, host_program, serial_program
 from random_c import PARAMETERS, CProgram, c_programs
 
@@ -32,11 +31,11 @@ def check(program: CProgram, sizes: dict[str, int], seed: int) -> None:
     arrays = program.data(seed)
     expected = call(program.text, "kernel", {**{name: sizes[name] for name in PARAMETERS}, **arrays})
     for name, host in host_programs(program).items():
-        verify_host(host)
+        verify(host)
         used = {p.name: sizes[p.name] for p in host.parameters}
         special = specialise(host, used)
-        verify_host(special)
-        found = evaluate_host(special, {}, {b.name: arrays[b.name] for b in input_buffers(special)})
+        verify(special)
+        found = evaluate_host(special, {}, {b.name: arrays[b.name] for b in special.given})
         for array, values in {**arrays, **found}.items():
             assert np.array_equal(values, expected[array]), f"{name}: {array}\n{program.text}"
 

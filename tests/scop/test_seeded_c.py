@@ -14,23 +14,22 @@ import pytest
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
-from polyloom.ir.evaluation.host_inputs import input_buffers
-from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.host import HostProgram
 from polyloom.ir.transform.specialise import specialise
-from polyloom.ir.verification.host_programs import verify_host
+from polyloom.ir.verification.programs import verify
 from polyloom.scop.transform import ReductionMode, Transformation, host_program, serial_program
 from seeded_c import OUTSIDE, SeededProgram, meanings, program
 
 
 def differences(case: SeededProgram, host: HostProgram, expected: dict[str, np.ndarray]) -> list[str]:
     """Return the arrays and scalars that the host program leaves with other values."""
-    verify_host(host)
+    verify(host)
     integers = {**case.sizes, **OUTSIDE}
     special = specialise(host, {p.name: integers[p.name] for p in host.parameters})
-    verify_host(special)
+    verify(special)
     given = {**case.arrays, **{name: np.array(value, "int32") for name, value in OUTSIDE.items()}}
-    found = evaluate_host(special, {}, {b.name: given[b.name] for b in input_buffers(special)})
+    found = evaluate_host(special, {}, {b.name: given[b.name] for b in special.given})
     left = {**given, **found}
     return [name for name, values in expected.items() if not np.array_equal(left[name], values)]
 

@@ -56,7 +56,7 @@ def _map(
     for key, ports in (("iport_map", inputs), ("oport_map", outputs)):
         if ports:
             lines.append(f"{key}: {{ {_NEXT.join(ports.values())} }}")
-    narrow = [n for n in (*inputs, *outputs) if program.tensor(n).type.size == 2]
+    narrow = [n for n in (*inputs, *outputs) if program.buffer(n).type.size == 2]
     sparse = [name for name in narrow if random.random() < 0.5]
     if sparse:
         lines.append(f"sparse: {', '.join(sparse)}")
@@ -65,7 +65,7 @@ def _map(
 
 def _ports(random: Random, program: Program, tensor: str, grid: Grid, sides: list[Side]) -> str:
     """Let the elements pass one port, or spread over some of one side."""
-    shape = program.tensor(tensor).extents
+    shape = program.buffer(tensor).extents
     side = random.choice(sides)
     last = grid.positions(side) - 1
     first = random.randint(0, last)
@@ -88,6 +88,6 @@ def _ports(random: Random, program: Program, tensor: str, grid: Grid, sides: lis
         Side.EAST: f"PE[{grid.width}, {position}]",
     }[side]
     lines = isl.Map(f"{{ {tensor}[{names}] -> {port} }}").intersect_domain(
-        element_set(program.tensor(tensor))
+        element_set(program.buffer(tensor))
     )
     return layers._with_index(layers._order(random, shape), lines, shape)

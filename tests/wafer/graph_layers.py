@@ -7,7 +7,7 @@ resident, come straight, or from ports anywhere beside free border lines.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 
 import border_layers
@@ -86,7 +86,7 @@ def _as_program(
     read = {a.buffer for s in statements for a in s.reads}
     outputs = [t.name for t in written if t.name not in read or random.random() < 0.3]
     tensors = (*inputs, *written)
-    return Program("P", tensors, tuple(t.name for t in inputs), tuple(outputs), tuple(statements))
+    return Program.of("P", tensors, tuple(t.name for t in inputs), tuple(outputs), tuple(statements))
 
 
 def _infinite(statement: Statement, output: Buffer) -> bool:
@@ -161,7 +161,7 @@ def _following(program: Program, statement: Statement, source: Statement, placed
     """Place a statement where the first tensor that it reads is."""
     written = placed.reverse().apply_range(access_relation(source, source.write))
     owners = written.reverse().lexmax()
-    tensor = program.tensor(source.write.buffer)
+    tensor = program.buffer(source.write.buffer)
     missing = element_set(tensor).subtract(owners.domain())
     owners = owners.union(isl.Map.from_domain_and_range(missing, written.domain().lexmax()))
     followed = access_relation(statement, statement.reads[0]).intersect_domain(instance_set(statement))
@@ -192,7 +192,7 @@ def _with_state(
     instances = access_relation(update, update.write).intersect_domain(instance_set(update))
     placed = {**placed, update.name: instances.apply_range(where.set_tuple_name(isl.dim_type.in_, "next"))}
     return (
-        replace(program, tensors=tensors, outputs=outputs, statements=statements),
+        Program.of(program.name, tensors, program.inputs, outputs, statements),
         placed,
         (old.name, "next"),
     )
@@ -203,7 +203,7 @@ def _state_of(random: Random, program: Program, placed: dict[str, isl.Map]) -> t
     if random.random() < 0.3:
         return None
     found = []
-    for tensor in (program.tensor(name) for name in program.inputs):
+    for tensor in (program.buffer(name) for name in program.inputs):
         if tensor.type not in INTEGERS or not tensor.extents or len(tensor.extents) > len(ITERATORS):
             continue
         where = _read_where(program, placed, tensor)

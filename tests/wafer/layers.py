@@ -81,7 +81,7 @@ def _program(random: Random) -> Program:
     first, tensors, output = _statement(random, "S", domain, random.choice(TYPES), "x", "y")
     if random.random() < 0.65 or _may_be_infinite(first, output):
         names = tuple(t.name for t in tensors)
-        return Program("S", (*tensors, output), names, ("y",), (first,))
+        return Program.of("S", (*tensors, output), names, ("y",), (first,))
     return _two_statements(random, first, tensors, output)
 
 
@@ -98,7 +98,7 @@ def _two_statements(random: Random, first: Statement, tensors: list[Buffer], y: 
     outputs = (y, z) if kept else (z,)
     inner = () if kept else (y,)
     first, second = (_renamed(s, f"P_{s.write.buffer}") for s in (first, second))
-    return Program(
+    return Program.of(
         "P",
         (*named.values(), *outputs, *inner),
         tuple(named),
@@ -321,7 +321,7 @@ def map_lines(
         lines.append(f"iport_map: {{ {_NEXT.join(inputs[name] for name in order)} }}")
     if outputs:
         lines.append(f"oport_map: {{ {_NEXT.join(outputs.values())} }}")
-    narrow = [n for n in (*inputs, *outputs) if program.tensor(n).type.size == 2]
+    narrow = [n for n in (*inputs, *outputs) if program.buffer(n).type.size == 2]
     sparse = [name for name in narrow if random.random() < sparse_share]
     return [*lines, f"sparse: {', '.join(sparse)}"] if sparse else lines
 
@@ -338,7 +338,7 @@ def _placements(random: Random, program: Program, grid: tuple[int, int]) -> dict
         second = program.statements[1]
         written = placed[first.name].reverse().apply_range(access_relation(first, first.write))
         owners = written.reverse().lexmax()
-        missing = element_set(program.tensor("y")).subtract(owners.domain())
+        missing = element_set(program.buffer("y")).subtract(owners.domain())
         owners = owners.union(isl.Map.from_domain_and_range(missing, written.domain().lexmax()))
         followed = access_relation(second, second.reads[0]).intersect_domain(instance_set(second))
         placed[second.name] = followed.apply_range(owners).coalesce()
@@ -393,13 +393,13 @@ def _input_ports(
     wanted = needed[0]
     for relation in needed[1:]:
         wanted = wanted.union(relation)
-    shape = program.tensor(tensor).extents
+    shape = program.buffer(tensor).extents
     if shape and random.random() < 0.12:
         sides = random.sample(SIDES, 2)
         halves = _halves(random, tensor, shape)
         pairs = list(zip(sides, halves, strict=True))
     else:
-        pairs = [(random.choice(SIDES), element_set(program.tensor(tensor)))]
+        pairs = [(random.choice(SIDES), element_set(program.buffer(tensor)))]
     everywhere = random.random() < 0.2
     order = _order(random, shape)
     texts = [_feed(order, wanted, half, side, shape, grid, everywhere) for side, half in pairs]
@@ -507,8 +507,8 @@ def _output_ports(
     sides = [s for s in SIDES if written.apply_range(_to_port(s, grid)).is_single_valued()]
     if not sides or random.random() < 0.03:
         return ""
-    shape = program.tensor(tensor).extents
-    elements = element_set(program.tensor(tensor))
+    shape = program.buffer(tensor).extents
+    elements = element_set(program.buffer(tensor))
     unwritten = elements.subtract(written.domain())
     chosen = (
         random.sample(sides, 2)

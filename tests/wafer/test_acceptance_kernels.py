@@ -25,7 +25,7 @@ Array = npt.NDArray[np.generic]
 def run(layer: Layer, invocations: int = 1, **inputs: npt.ArrayLike) -> Simulation:
     program = layer.compile(SimdMode.AUTO)
     tensors = program.analysis.program
-    arrays = {name: np.asarray(a, tensors.tensor(name).type.dtype) for name, a in inputs.items()}
+    arrays = {name: np.asarray(a, tensors.buffer(name).type.dtype) for name, a in inputs.items()}
     return simulate_program(program, arrays, invocations=invocations)
 
 

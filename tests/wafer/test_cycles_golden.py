@@ -12,21 +12,39 @@ from wafer_cycles import as_json, measure, read_golden, write_golden
 from polyloom.wafer.simd.decision import SimdMode
 from polyloom.wafer.simulation.run import simulate_program
 
+LATER = [pytest.mark.slow, pytest.mark.ci]
+
 
 def measured() -> Iterator[Any]:
     """Every layer; graphs of three statements or more are slow tests."""
     golden = read_golden()
     for layer in layers():
         long = len(golden.get(layer.name, {"tasks": ()})["tasks"]) > 2
-        yield pytest.param(layer, marks=[pytest.mark.slow, pytest.mark.ci] if long else [], id=layer.name)
+        yield pytest.param(layer, marks=LATER if long else [], id=layer.name)
+
+
+def gaining() -> Iterator[Any]:
+    """Layers with the gains of extensions; slow tests unless an extension takes part for the first time."""
+    seen: set[str] = set()
+    for layer in layers():
+        extensions = set(read_golden().get(layer.name, {"without": {}})["without"])
+        if extensions:
+            yield pytest.param(layer, marks=LATER if extensions <= seen else [], id=layer.name)
+        seen |= extensions
 
 
 @pytest.mark.parametrize("layer", list(measured()))
 def test_the_cycles_are_those_of_the_golden_file(layer: Layer, request: pytest.FixtureRequest) -> None:
-    found = as_json(measure(layer, "cs2"))
-    if request.config.getoption("--update-goldens"):
+    update = request.config.getoption("--update-goldens")
+    found = as_json(measure(layer, "cs2", gains=update))
+    if update:
         write_golden({**read_golden(), layer.name: found})
-    assert found == read_golden()[layer.name]
+    assert {**found, "without": {}} == {**read_golden()[layer.name], "without": {}}
+
+
+@pytest.mark.parametrize("layer", list(gaining()))
+def test_the_gains_of_extensions_are_those_of_the_golden_file(layer: Layer) -> None:
+    assert as_json(measure(layer, "cs2"))["without"] == read_golden()[layer.name]["without"]
 
 
 def test_the_golden_file_has_no_other_layers() -> None:

@@ -17,10 +17,13 @@ from polyloom.wafer.simulator import build
 POSSIBLE = {"right", *REFUSED, "map-trigger", "map-state"}
 
 
-@pytest.mark.parametrize("start", [0, pytest.param(12, marks=(pytest.mark.slow, pytest.mark.ci))])
+LATER = (pytest.mark.slow, pytest.mark.ci)
+
+
+@pytest.mark.parametrize("start", [0, *(pytest.param(start, marks=LATER) for start in range(6, 24, 6))])
 def test_some_graphs(start: int) -> None:
-    outcomes = Counter(outcome(graph_layer(seed), MODES[:1]) for seed in range(start, start + 12))
-    assert outcomes["right"] >= 6, outcomes
+    outcomes = Counter(outcome(graph_layer(seed), MODES[:1]) for seed in range(start, start + 6))
+    assert outcomes["right"] >= 3, outcomes
     assert set(outcomes) <= POSSIBLE, outcomes
 
 

@@ -14,6 +14,7 @@ from polyloom.wafer.simd.decision import SimdMode, Strategy
 from polyloom.wafer.simulation.run import simulate_program
 
 MODES = tuple(SimdMode)
+FORCED = (SimdMode.HULL, SimdMode.EXACT, SimdMode.ENUMERATE)
 LETTERS = {Strategy.HULL: "H", Strategy.EXACT: "X", Strategy.ENUMERATED: "E", Strategy.NONE: "-"}
 STRATEGIES = """
 adam N=8                                  | ---   ---   ---   ---
@@ -200,18 +201,21 @@ def check(program: WaferProgram, density: float, invocations: int) -> None:
 
 
 def in_modes(modes: Sequence[SimdMode]) -> Iterator[Any]:
-    """Every layer in each mode, of which most are slow tests where they give what `auto` gives anyway."""
+    """Every layer in each mode; forced ones are slow tests unless they give what no layer before gave."""
+    seen: set[tuple[str, SimdMode, str]] = set()
     for layer in layers():
         for mode in modes:
-            marks = [pytest.mark.slow, pytest.mark.ci] if is_slow(layer, mode) else []
+            gives = (layer.source, mode, wanted_strategies()[layer.name][mode])
+            later = is_slow(layer, mode) or (mode in FORCED and gives in seen)
+            seen.add(gives)
+            marks = [pytest.mark.slow, pytest.mark.ci] if later else []
             yield pytest.param(layer, mode, marks=marks, id=f"{layer.name}-{mode.value}")
 
 
 def is_slow(layer: Layer, mode: SimdMode) -> bool:
     """Forced modes of graphs of three statements or more, and those with the strategies of `auto`."""
     wanted = wanted_strategies()[layer.name]
-    forced = mode not in (SimdMode.AUTO, SimdMode.OFF)
-    return forced and (len(wanted[mode]) > 2 or wanted[mode] == wanted[SimdMode.AUTO])
+    return mode in FORCED and (len(wanted[mode]) > 2 or wanted[mode] == wanted[SimdMode.AUTO])
 
 
 @pytest.mark.parametrize(("layer", "mode"), list(in_modes(MODES)))

@@ -61,8 +61,11 @@ def without_disjointness_check(patch: pytest.MonkeyPatch) -> None:
     def mutated(analysis: Any, arrays: Any, options: Any) -> Any:
         if analysis.extra is None:
             return original(analysis, arrays, options)
-        nothing = {name: isl.Set.empty(s.get_space()) for name, s in analysis.extra.writes.items()}
-        blind = replace(analysis, extra=replace(analysis.extra, writes=nothing, reads={}))
+        writes, reads = (
+            {name: isl.Set.empty(s.get_space()) for name, s in sets.items()}
+            for sets in (analysis.extra.writes, analysis.extra.reads)
+        )
+        blind = replace(analysis, extra=replace(analysis.extra, writes=writes, reads=reads))
         return replace(original(blind, arrays, options), extra=analysis.extra)
 
     patch.setattr(paper_strategies, "_try_hull", mutated)

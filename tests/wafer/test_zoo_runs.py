@@ -13,8 +13,12 @@ from polyloom.wafer.program.wafer_program import compile_program
 from polyloom.wafer.simd.decision import SimdOptions
 from polyloom.wafer.simulation.run import simulate_program
 
+LATER = [pytest.mark.slow, pytest.mark.ci]
 
-@pytest.mark.parametrize("name", PROGRAMS)
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=LATER if k % 3 else []) for k, n in enumerate(PROGRAMS)]
+)
 def test_simulated_as_evaluated(name: str) -> None:
     found = case(name)
     analysis = analyse_layer(found.program, found.mapping, SimdOptions())

@@ -83,7 +83,7 @@ def map_text(entry: dict[str, Any], program: Program) -> str:
     ]
     tensor = entry["arrive"]
     if tensor is not None:
-        index = ", ".join(f"i{k}" for k in range(len(program.tensor(tensor).extents)))
+        index = ", ".join(f"i{k}" for k in range(len(program.buffer(tensor).extents)))
         ports = f"{tensor}[{index}] -> [PE[p, -1] -> index[{index}]] : 0 <= p < {width}"
         lines.append(f"iport_map: {{ {ports} }}")
         if zeros_may_be_dropped(statement, trigger_position(statement, tensor)):

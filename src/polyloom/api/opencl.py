@@ -1,4 +1,4 @@
-"""The OpenCL back end from Python: programs compiled, run and replaced in C."""
+"""Host programs from Python: compiled, run and replaced in C."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from collections.abc import Mapping, Sequence
 
 import numpy.typing as npt
 
+from polyloom import pipeline
 from polyloom.api.reading import Path, reading_of
 from polyloom.mdh.compiled import CompiledProgram
-from polyloom.mdh.device.devices import DeviceModel, choose_device, find_devices
+from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.dropin.folder import DropIn
-from polyloom.mdh.native.device import choose
+from polyloom.mdh.native.device import all_devices, choose
 from polyloom.mdh.running import RunResult, run_program
-from polyloom.pipeline import compile_opencl, load_opencl
+from polyloom.pipeline import load_opencl
 from polyloom.polyhedra.effort import limited
 from polyloom.sources import Given, load_host_programs
 
 
 def devices() -> tuple[DeviceModel, ...]:
-    """Return the OpenCL devices that there are, in the order of ``polyloom devices``."""
-    return find_devices()
+    """Return what programs can run on, in the order of ``polyloom devices``: the default is the first."""
+    return all_devices()
 
 
 @limited("the loops of the program")
@@ -47,7 +48,8 @@ def compile(
     ``polyloom.load`` gives one that also knows its inputs and outputs, and can be simulated. The weights of a
     model need not be given; its inputs have their names in the program here.
 
-    ``device``: as ``--device``; ``defines``: C macros or LAIR parameters; ``database``: tuned schedules, None
+    ``device``: as ``--device``; None: ``native`` where there is a C compiler.
+    ``defines``: C macros or LAIR parameters; ``database``: tuned schedules, None
     for the user's own. What the arguments are, and how arrays stay on the device: ``CompiledProgram``.
     ``check``: the first call for each set of sizes is compared with the C program, built by the C compiler
     (a layer with the evaluator); it raises ``check-mismatch`` where an element is wrong.
@@ -55,7 +57,7 @@ def compile(
     ``driver_patch``: whether PoCL's memory may be changed where it does not know the processor
     (docs/opencl_devices.md).
 
-    ``threads``: how many run the program with ``device="native"``; None: as many as this process may use.
+    ``threads``: how many run the program on ``native``; None: as many as this process may use.
 
     Errors: those of the front ends, ``device-...``, ``native-...``, ``function-several``, ``reductions``.
     """
@@ -70,6 +72,7 @@ def drop_in(
     source: Given,
     values: Mapping[str, int] | None = None,
     *,
+    target: str = "opencl",
     device: str | None = None,
     node: str | None = None,
     function: str | None = None,
@@ -79,19 +82,20 @@ def drop_in(
     fp: str = "reassociate",
     database: Path | None = None,
 ) -> DropIn:
-    """Make a C program whose loops run on OpenCL of a C file, or a C function of a LAIR layer.
+    """Make a C program whose loops are functions of another file, or a C function of a LAIR layer.
 
-    polyloom.drop_in("gemm.c", {"n": 1024}).write("out")
+    polyloom.drop_in("gemm.c", {"n": 1024}, target="c").write("out")
 
-    ``values``: of parameters for which there are kernels of their own; the others as for ``compile``.
+    ``values``: of parameters for which there is code of its own; ``target``: ``c``, for the processor, or
+    ``opencl``; the others as for ``compile``.
 
-    Errors: those of the front ends, ``device-...``, ``parameter-unknown``; ``Unsupported`` with
-    ``drop-in-...``. Source: docs/drop_in.md.
+    Errors: those of the front ends, ``device-...``, ``native-...``, ``target-unknown``,
+    ``parameter-unknown``, ``drop-in-device``; ``Unsupported`` with ``drop-in-...``. Source: docs/drop_in.md.
     """
     reading = reading_of(node, function, defines, include, reductions, fp)
     results = None if database is None else pathlib.Path(database)
     loaded = load_host_programs(source, reading)
-    return compile_opencl(source, loaded, reading, choose_device(device), values or {}, results)
+    return pipeline.drop_in(source, loaded, reading, target, device, values or {}, results)
 
 
 def run(
@@ -112,5 +116,5 @@ def run(
 
 
 def compiled_program(program: CompiledProgram | Given) -> CompiledProgram:
-    """Return a compiled program, or make one of a source for the first device."""
+    """Return a compiled program, or make one of a source for the default device."""
     return program if isinstance(program, CompiledProgram) else compile(program)

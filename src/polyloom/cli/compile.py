@@ -1,4 +1,4 @@
-"""``polyloom compile``: C code for every PE, or a C program whose loops run on OpenCL."""
+"""``polyloom compile``: C code for every PE, or a C program whose loops are parallel C or run on OpenCL."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def command(source: Path, target: str, folder: Path, **options: Any) -> None:
     For the wafer: C code for every role of PE, the layout, and manifest.json, which says which bytes lie
     where before the start, and what each port is fed and gives.
 
-    For OpenCL: the C file with a call in place of each SCoP, the host side in C, and the kernels; build.txt
-    says how to build them.
+    For C: the C file with a call in front of each SCoP, and in one more C file the functions that are called;
+    build.txt says how to build them. For OpenCL: the same, with the host side in C and the kernels.
     """
     job = Job(source, reading_of(options), options, _say)
     compiled = find_target(target).compile(job)

@@ -1,4 +1,4 @@
-"""``polyloom devices``: the OpenCL devices that there are."""
+"""``polyloom devices``: what programs can run on."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from polyloom.cli.options import json_option
 @click.option("--debug", is_flag=True, expose_value=False, hidden=True)
 @json_option
 def command(as_json: bool) -> None:
-    """List the OpenCL devices: the number, name or kind is what `--device` takes."""
-    from polyloom.mdh.device.devices import find_devices, no_device
+    """List what programs run on, the default first: `native` is C by a C compiler, the others are OpenCL's.
+
+    The number, name or kind is what `--device` takes.
+    """
+    from polyloom.mdh.native.device import all_devices, no_device_at_all
     from polyloom.report.devices_view import print_devices
 
-    found = find_devices()
+    found = all_devices()
     if as_json:
         click.echo(json.dumps([model.json() for model in found], indent=1))
     elif found:
@@ -25,4 +28,4 @@ def command(as_json: bool) -> None:
     if not found:
         from polyloom.diagnostics import PolyloomError
 
-        raise PolyloomError(no_device())
+        raise PolyloomError(no_device_at_all())

@@ -1,10 +1,10 @@
-"""``polyloom explain``: every stage of the wafer back end, with its sets; without a map, the loops of C."""
+"""``polyloom explain``: the wafer back end's stages, with sets; loops of C; loops on the processor."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,7 @@ from polyloom.cli.loading import load_chosen, reading_of
 from polyloom.cli.messages import print_remarks
 from polyloom.cli.options import (
     c_options,
+    database_option,
     fp_option,
     json_option,
     machine_option,
@@ -21,9 +22,13 @@ from polyloom.cli.options import (
     reductions_option,
     simd_option,
     source_options,
+    threads_option,
 )
 from polyloom.diagnostics import Diagnostic
 from polyloom.sources import is_loops
+
+if TYPE_CHECKING:
+    from polyloom.mdh.device.devices import DeviceModel
 
 
 @click.command()
@@ -36,9 +41,15 @@ from polyloom.sources import is_loops
 @simd_option
 @reduction_option
 @machine_option
+@click.option("--device", metavar="native", help="How it runs on the processor: schedules, and all loops.")
+@threads_option
+@database_option
 @json_option
 def command(
     source: Path,
+    device: str | None,
+    threads: int | None,
+    database: Path | None,
     map_file: Path | None,
     simd: str,
     simd_without: tuple[str, ...],
@@ -51,8 +62,13 @@ def command(
 
     The numbers at the right are the equations of `dtg_codegen` (Verdoolaege et al., IMPACT 2020). Without
     MAP and --size, a C source is printed with what each of its loops is: parallel, a reduction or serial, and
-    why.
+    why. With `--device native`, the schedule of each md_hom and the program's loops on the processor.
     """
+    if device is not None:
+        from polyloom.mdh.native.device import choose
+
+        _explain_native(source, options, choose(device, threads=threads), database, as_json=as_json)
+        return
     if map_file is None and is_loops(source) and options["size"] is None:
         _explain_loops(source, options, as_json=as_json)
         return
@@ -70,6 +86,18 @@ def command(
     print_explanation(found.analysis, found.survey)
     refused = (found.survey,) if isinstance(found.survey, Diagnostic) else ()
     print_remarks((*found.remarks, *refused), quiet=as_json)
+
+
+def _explain_native(
+    source: Path, options: dict[str, Any], device: DeviceModel, database: Path | None, *, as_json: bool
+) -> None:
+    from polyloom.api.processor import explain_native
+    from polyloom.pipeline import open_loaded
+    from polyloom.sources import load_program
+
+    program = open_loaded(load_program(source, reading_of(options)), device, database)
+    found = explain_native(program, options["parameters"])
+    click.echo(json.dumps(found.json(), indent=1) if as_json else str(found), nl=as_json)
 
 
 def _explain_loops(source: Path, options: dict[str, Any], *, as_json: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,9 @@ from polyloom.cli.messages import print_remarks
 from polyloom.files import read_shapes, write_text
 from polyloom.ir.program import Program
 from polyloom.sources import Loaded, Reading, is_model, load_tensors
-from polyloom.wafer.placement.choose import Choice
+
+if TYPE_CHECKING:  # what places layers is imported by those verbs that do
+    from polyloom.wafer.placement.choose import Choice
 
 
 def load(source: Path, options: Mapping[str, Any], *, quiet: bool) -> Program:

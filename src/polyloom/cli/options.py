@@ -43,19 +43,19 @@ def optional_source_options(function: _F) -> _F:
     return _with_source(function, required=False)
 
 
+def sources_options(function: _F) -> _F:
+    """Add SOURCES, ``-D`` and the hidden ``--debug``."""
+    sources = click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path))
+    debug = click.option("--debug", is_flag=True, expose_value=False, hidden=True)
+    return sources(_DEFINES(debug(function)))
+
+
 def _with_source(function: _F, *, required: bool) -> _F:
     for option in reversed(
         (
             click.argument("source", type=click.Path(path_type=Path), is_eager=True, required=required),
             click.option("--node", metavar="NAME", help="The LAIR node or graph, where a file has several."),
-            click.option(
-                "-D",
-                "defines",
-                metavar="NAME=VALUE",
-                multiple=True,
-                callback=_defines,
-                help="A LAIR size or type parameter (-D M=32 -D T=float32), a C macro, or a size of a model.",
-            ),
+            _DEFINES,
             click.option("--debug", is_flag=True, expose_value=False, hidden=True),
         )
     ):
@@ -174,8 +174,8 @@ def device_option(function: _F) -> _F:
 
 def any_device_option(function: _F) -> _F:
     """Add ``--device`` for OpenCL and the processor."""
-    native = "native: C on the processor, by the first C compiler or, say, native:clang. "
-    help_ = f"{native}Else an OpenCL device: {_NAMES}"
+    native = "native: C on the processor, by the first C compiler or, say, native:clang; the default."
+    help_ = f"{native} Else an OpenCL device: {_NAMES} The variable POLYLOOM_DEVICE does the same."
     return click.option("--device", metavar="D", help=help_)(function)
 
 
@@ -184,7 +184,7 @@ _NAMES = "its number in `polyloom devices`, cpu, gpu, or a part of its name."
 
 def threads_option(function: _F) -> _F:
     """Add ``--threads``."""
-    help_ = "With `--device native`: how many threads run it; default: as many as this process may use."
+    help_ = "On native: how many threads run it; default: as many as this process may use."
     return click.option("--threads", metavar="N", type=click.IntRange(min=1), help=help_)(function)
 
 
@@ -320,3 +320,13 @@ def _defines(ctx: click.Context, parameter: click.Parameter, values: tuple[str, 
             raise click.BadParameter(f"'{name.strip()}' is given twice", ctx, parameter)
         found[name.strip()] = value.strip()
     return found
+
+
+_DEFINES = click.option(
+    "-D",
+    "defines",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=_defines,
+    help="A LAIR size or type parameter (-D M=32 -D T=float32), a C macro, or a size of a model.",
+)

@@ -1,4 +1,4 @@
-"""``polyloom run``: a layer, a model or a C function on an OpenCL device, or as C on the processor."""
+"""``polyloom run``: a layer, a model or a C function as C on the processor, or on an OpenCL device."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from polyloom.diagnostics import Diagnostic, Severity
 from polyloom.sources import Loaded, Reading, is_model, load_program
 
 _FILE = click.Path(path_type=Path)
-_STATUS = "making the kernels, which the driver keeps, and running them"
+_STATUS = "building the program, which is kept, and running it"
 
 
 @click.command()
@@ -63,7 +63,7 @@ def command(
 ) -> None:
     """Run SOURCE on a device, with the best schedule that is known."""
     from polyloom.files import read_arrays, read_shapes, write_arrays
-    from polyloom.ir.evaluation.host_inputs import elements_of
+    from polyloom.ir.evaluation.inputs import elements_of
     from polyloom.mdh.native.device import choose
     from polyloom.mdh.running import RESULTS, run_program
     from polyloom.models import elements_of_loaded, model_inputs, model_reals

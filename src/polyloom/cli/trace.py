@@ -44,7 +44,7 @@ def command(
 
     loaded = load_whole(source, options, quiet=as_json, inputs=inputs)
     given = None if inputs is None else read_arrays(inputs, elements_of_loaded(loaded))
-    wanted = None if compare is None else read_arrays(compare, elements_of_loaded(loaded, every=True))
+    wanted = None if compare is None else read_arrays(compare, elements_of_loaded(loaded))
     found = trace(loaded, given, wanted)
     if output is not None:
         write_arrays(output, found.tensors)

@@ -10,9 +10,9 @@ import click
 
 from polyloom.cli.messages import print_remarks
 from polyloom.cli.options import (
+    any_device_option,
     c_options,
     database_option,
-    device_option,
     driver_patch_option,
     fp_option,
     json_option,
@@ -20,13 +20,16 @@ from polyloom.cli.options import (
     optional_source_options,
     reductions_option,
     scalar_option,
+    threads_option,
 )
-from polyloom.diagnostics import PolyloomError, warning
+from polyloom.diagnostics import PolyloomError, error, warning
+from polyloom.files import read_source, write_whole
 from polyloom.sources import Reading
 
 if TYPE_CHECKING:
     from polyloom.mdh.compiled import CompiledProgram
     from polyloom.mdh.device.devices import DeviceModel
+    from polyloom.mdh.tuning.database import Database
 
 _FILE = click.Path(path_type=Path)
 INTERRUPTED = 130
@@ -35,8 +38,9 @@ INTERRUPTED = 130
 @click.command()
 @optional_source_options
 @c_options
-@device_option
+@any_device_option
 @driver_patch_option
+@threads_option
 @scalar_option
 @reductions_option
 @fp_option
@@ -61,6 +65,7 @@ def command(
     source: Path | None,
     device: str | None,
     driver_patch: bool,
+    threads: int | None,
     parameters: dict[str, int | float],
     database: Path | None,
     budget: float,
@@ -78,8 +83,7 @@ def command(
     """
     if source is None and target is None and origin is None:
         raise click.UsageError("Missing argument 'SOURCE' (or --export, --import).")
-    from polyloom.cli.tuning import exported_to, imported_from
-    from polyloom.mdh.device.devices import choose_device
+    from polyloom.mdh.native.device import choose
     from polyloom.mdh.tuning.database import Database, default_path
 
     path = default_path() if database is None else database
@@ -87,15 +91,15 @@ def command(
     interrupted = False
     with Database(path) as results:
         if origin is not None:
-            document |= imported_from(results, origin, quiet=as_json)
+            document |= _imported_from(results, origin, quiet=as_json)
         if source is not None:
             settings = {"budget": budget, "evaluations": evaluations, "seed": seed}
-            model = choose_device(device, driver_patch=driver_patch)
+            model = choose(device, driver_patch=driver_patch, threads=threads)
             found = _tuned(source, model, parameters, results, settings, Reading(**options), as_json)
             document |= found
             interrupted = found["interrupted"]
         if target is not None:
-            document |= exported_to(results, target, quiet=as_json)
+            document |= _exported_to(results, target, quiet=as_json)
         damaged = results.damaged
     if damaged:
         message = f"{damaged} entries of `{path}` hold nothing that Polyloom writes, and were passed over"
@@ -157,3 +161,38 @@ def _checked(program: CompiledProgram, parameters: dict[str, int | float], quiet
     if not quiet:
         print_pairs(verdict_rows(found.check))
     return {"function": name, "check": found.check.json()}
+
+
+def _imported_from(database: Database, path: Path, *, quiet: bool) -> dict[str, Any]:
+    """Take over a file's results. Errors: ``file-...``, ``tuning-document``, those of the database."""
+    from polyloom.mdh.tuning.exchange import imported
+
+    text = read_source(path).text
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as fault:
+        message = f"`{path}` holds no tuning results"
+        helps = ["give a file that `polyloom tune --export FILE` wrote"]
+        diagnostic = error("tuning-document", message, notes=[f"it is no JSON: {fault}"], helps=helps)
+        raise PolyloomError(diagnostic) from fault
+    count = imported(database, document, str(path))
+    if not quiet:
+        click.echo(f"imported {count} schedules from {path}")
+    return {"imported": count}
+
+
+def _exported_to(database: Database, path: Path, *, quiet: bool) -> dict[str, Any]:
+    """Write all results to a file. Errors: ``file-unwritable``, those of the database."""
+    from polyloom.mdh.tuning.exchange import exported
+
+    document = exported(database)
+    count = sum(len(problem["measurements"]) for problem in document["problems"])
+    text = json.dumps(document, indent=1) + "\n"
+    write_whole(path, lambda part: _write(part, text))
+    if not quiet:
+        click.echo(f"exported {count} schedules of {len(document['problems'])} md_homs to {path}")
+    return {"exported": count}
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")

@@ -27,9 +27,10 @@ VERBS = {
     "explain": "Every stage of the wafer back end, with its sets, and why.",
     "compile": "C code for every PE, or a C program whose loops run on OpenCL.",
     "simulate": "Run the compiled code on a simulated wafer.",
-    "run": "Run a layer, a model or a C function on an OpenCL device.",
+    "run": "Run a layer, a model or a C function on the processor, or an OpenCL device.",
     "tune": "Search for the fastest schedules of a program on a device.",
-    "devices": "The OpenCL devices that there are.",
+    "bench": "Time C loops beside what a C compiler makes of them.",
+    "devices": "What programs can run on: the processor, OpenCL devices.",
     "trace": "Every intermediate tensor, by the evaluator.",
 }
 
@@ -63,7 +64,7 @@ class Verbs(click.Group):
 @click.version_option(package_name="polyloom", message="polyloom %(version)s")
 @click.option("--debug", is_flag=True, expose_value=False, help="Show where a fault of Polyloom happened.")
 def polyloom() -> None:
-    """A polyhedral compiler: layers, models and C loops, to SIMD code for a simulated wafer or to OpenCL."""
+    """A polyhedral compiler of layers, models and C loops: to SIMD code for a wafer, to C, to OpenCL."""
 
 
 def run(arguments: list[str]) -> int:

@@ -5,7 +5,7 @@ from polyloom.ir.evaluation.random_inputs import random_inputs, terms_per_elemen
 from polyloom.ir.host import Buffer, Index, View
 from polyloom.ir.program import Program
 from polyloom.ir.reductions import Combine
-from polyloom.ir.rounding.program_bounds import error_bound
+from polyloom.ir.rounding.programs import error_bound
 from polyloom.ir.statements import Statement
 from polyloom.ir.text.programs import print_program
 from polyloom.ir.types import ElementType

@@ -21,11 +21,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from textwrap import shorten
+from typing import TypeAlias
 
 from polyloom.diagnostics import Span
 from polyloom.ir.expressions import Expression
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops.tree import IntExpression, Number, Tree
+from polyloom.polyhedra.loops.tree import Branch, IntExpression, Loop, Number, Tree, leaves_in
 
 ZERO = Number(0)
 
@@ -93,6 +94,7 @@ class Buffer:
 
     ``rows``: the program touches no others than from the first of these numbers, in the first dimension, to
     before the second; both are in the array, or the first is not less than the second. None: not known.
+    ``start``: what all elements are before the program runs; None: what the caller gives, or nothing defined.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Buffer:
     role: Role
     span: Span | None = field(default=None, compare=False, repr=False)
     rows: tuple[IntExpression, IntExpression] | None = field(default=None, compare=False, repr=False)
+    start: float | int | None = None
 
     @classmethod
     def of(
@@ -234,26 +237,6 @@ class Nest:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, kw_only=True)
-class HostLoop:
-    """``for (iterator = start; condition; iterator += step) body``, on the host, in order."""
-
-    iterator: str
-    start: IntExpression
-    condition: IntExpression
-    step: IntExpression
-    body: tuple[HostNode, ...]
-
-
-@dataclass(frozen=True)
-class HostBranch:
-    """``if (condition) body``: a question about parameters and host iterators."""
-
-    condition: IntExpression
-    body: tuple[HostNode, ...]
-    otherwise: tuple[HostNode, ...] = ()
-
-
 @dataclass(frozen=True)
 class Copy:
     """All of ``source`` is copied to ``target``, a buffer of the same shape and type."""
@@ -262,7 +245,9 @@ class Copy:
     target: str
 
 
-HostNode = HostLoop | HostBranch | MdHom | Nest | Copy
+HostLeaf = MdHom | Nest | Copy
+HostNode: TypeAlias = "Loop[HostNode] | Branch[HostNode] | HostLeaf"
+"""Loops run on the host, in order; branches ask about parameters and host iterators."""
 
 
 @dataclass(frozen=True)
@@ -300,18 +285,15 @@ class HostProgram:
         """Return the buffer called ``name``; KeyError where there is none."""
         return self.by_name[name]
 
+    @property
+    def given(self) -> tuple[Buffer, ...]:
+        """The buffers that a caller gives: inputs, and what is updated."""
+        return tuple(b for b in self.buffers if b.role in (Role.INPUT, Role.UPDATED))
 
-def walk_host(nodes: tuple[HostNode, ...]) -> Iterator_[HostNode]:
-    """Yield the nodes and everything inside them, outside first."""
-    for node in nodes:
-        yield node
-        match node:
-            case HostLoop(body=body):
-                yield from walk_host(body)
-            case HostBranch(body=body, otherwise=otherwise):
-                yield from walk_host((*body, *otherwise))
-            case _:
-                pass
+    @property
+    def results(self) -> tuple[str, ...]:
+        """Names of the buffers that an evaluation returns: outputs, and what is updated."""
+        return tuple(b.name for b in self.buffers if b.role in (Role.OUTPUT, Role.UPDATED))
 
 
 @dataclass(frozen=True)
@@ -331,7 +313,7 @@ def uses(nodes: Sequence[HostNode]) -> Uses:
     """Return the buffers that nodes read and write."""
     read: set[str] = set()
     written: set[str] = set()
-    for node in walk_host(tuple(nodes)):
+    for node in leaves_in(nodes):
         match node:
             case MdHom(inputs=inputs, outputs=outputs):
                 read |= {v.buffer for v in inputs}
@@ -343,8 +325,6 @@ def uses(nodes: Sequence[HostNode]) -> Uses:
             case Copy(source=source, target=target):
                 read.add(source)
                 written.add(target)
-            case _:
-                pass
     return Uses(frozenset(read), frozenset(written))
 
 
@@ -365,7 +345,7 @@ def expressions_of(node: MdHom | Nest) -> Iterator_[Expression]:
 
 def all_expressions(program: HostProgram) -> Iterator_[Expression]:
     """Yield the scalar functions of all nodes of a program."""
-    for node in walk_host(program.body):
+    for node in leaves_in(program.body):
         if isinstance(node, MdHom | Nest):
             yield from expressions_of(node)
 

@@ -6,7 +6,8 @@ values come from comparisons, ``and``, ``or`` and ``not``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -21,6 +22,7 @@ from polyloom.polyhedra.loops.tree import (
     Name,
     Number,
     Operation,
+    Other,
     Tree,
     names_in,
     tidy,
@@ -148,28 +150,43 @@ def _junction(operator: str, operands: tuple[IntExpression, ...]) -> IntExpressi
 
 def fold_tree(tree: Tree, names: Mapping[str, int]) -> Tree:
     """Return loops with the values of ``names`` in them; branches that are known are decided."""
-    return tuple(node for part in tree for node in _fold_node(part, names))
+
+    def folded(instance: Instance, known: Mapping[str, int]) -> Tree:
+        return (replace(instance, arguments=tuple(fold(a, known) for a in instance.arguments)),)
+
+    return fold_nodes(tree, names, folded)
 
 
-def _fold_node(node: Loop | Branch | Instance, names: Mapping[str, int]) -> Tree:
+def fold_nodes(
+    body: Iterable[Any],
+    names: Mapping[str, int],
+    leaf: Callable[[Any, Mapping[str, int]], Iterable[Other]],
+) -> tuple[Other, ...]:
+    """Return loops with the values of ``names`` in them; ``leaf``: a leaf with values known there."""
+    return tuple(part for node in body for part in _fold_node(node, names, leaf))
+
+
+def _fold_node(
+    node: Any, names: Mapping[str, int], leaf: Callable[[Any, Mapping[str, int]], Iterable[Any]]
+) -> Iterable[Any]:
     match node:
-        case Loop(iterator=iterator, start=start, condition=condition, step=step, body=body):
+        case Loop(iterator=iterator):
             inner = {name: value for name, value in names.items() if name != iterator}
             loop = Loop(
                 iterator=iterator,
-                start=fold(start, names),
-                condition=fold(condition, inner),
-                step=fold(step, inner),
-                body=fold_tree(body, inner),
+                start=fold(node.start, names),
+                condition=fold(node.condition, inner),
+                step=fold(node.step, inner),
+                body=fold_nodes(node.body, inner, leaf),
             )
             return (loop,)
         case Branch(condition=condition, body=body, otherwise=otherwise):
             known = fold(condition, names)
             if isinstance(known, Number):
-                return fold_tree(body if known.value else otherwise, names)
-            return (Branch(known, fold_tree(body, names), fold_tree(otherwise, names)),)
-        case Instance(statement=statement, arguments=arguments):
-            return (Instance(statement, tuple(fold(a, names) for a in arguments)),)
+                return fold_nodes(body if known.value else otherwise, names, leaf)
+            return (Branch(known, fold_nodes(body, names, leaf), fold_nodes(otherwise, names, leaf)),)
+        case _:
+            return leaf(node, names)
 
 
 def names_in_tree(tree: Tree) -> frozenset[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from polyloom.ir.host import HostBranch, HostLoop, HostNode, HostProgram, MdHom, Nest, walk_host
+from polyloom.ir.host import Copy, HostLeaf, HostProgram, MdHom, Nest
 from polyloom.ir.naming import fresh
+from polyloom.polyhedra.loops.tree import leaves_in, with_leaves
 
 
 def with_unique_names(program: HostProgram) -> HostProgram:
@@ -14,8 +14,8 @@ def with_unique_names(program: HostProgram) -> HostProgram:
 
     A node that stands in two places, as in the two loops that one of the source became, has one name.
     """
-    taken = {node.name for node in walk_host(program.body) if isinstance(node, MdHom | Nest)}
-    return replace(program, body=_Renaming(taken).nodes(program.body))
+    taken = {node.name for node in leaves_in(program.body) if isinstance(node, MdHom | Nest)}
+    return replace(program, body=with_leaves(program.body, _Renaming(taken).of))
 
 
 def shared_names(program: HostProgram) -> tuple[str, ...]:
@@ -24,7 +24,7 @@ def shared_names(program: HostProgram) -> tuple[str, ...]:
     return tuple(
         dict.fromkeys(
             node.name
-            for node in walk_host(program.body)
+            for node in leaves_in(program.body)
             if isinstance(node, MdHom | Nest) and holders.setdefault(node.name, node) != node
         )
     )
@@ -37,19 +37,9 @@ class _Renaming:
     taken: set[str]
     given: dict[str, list[tuple[MdHom | Nest, str]]] = field(default_factory=dict)
 
-    def nodes(self, nodes: Sequence[HostNode]) -> tuple[HostNode, ...]:
-        return tuple(map(self._node, nodes))
-
-    def _node(self, node: HostNode) -> HostNode:
-        match node:
-            case HostLoop(body=body):
-                return replace(node, body=self.nodes(body))
-            case HostBranch(body=body, otherwise=otherwise):
-                return replace(node, body=self.nodes(body), otherwise=self.nodes(otherwise))
-            case MdHom() | Nest():
-                return self._named(node)
-            case _:
-                return node
+    def of(self, node: HostLeaf) -> tuple[HostLeaf]:
+        """Return a node by the name that it gets."""
+        return (node if isinstance(node, Copy) else self._named(node),)
 
     def _named(self, node: MdHom | Nest) -> MdHom | Nest:
         same = self.given.setdefault(node.name, [])

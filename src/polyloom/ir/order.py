@@ -19,7 +19,7 @@ Rows = Sequence[Vector]
 
 
 @dataclass(frozen=True)
-class Loop:
+class WalkedDimension:
     """A dimension that is walked value by value.
 
     ``before``: the loops are nested in the order of this number.
@@ -30,7 +30,7 @@ class Loop:
     before: int
 
 
-def loops(extents: Sequence[int], rows: Rows) -> tuple[Loop, ...]:
+def loops(extents: Sequence[int], rows: Rows) -> tuple[WalkedDimension, ...]:
     """Return the loops, the outermost first, such that walking them in this order keeps the order of terms.
 
     ``rows``: of each index of the write, the coefficients of the dimensions.
@@ -56,21 +56,21 @@ def _groups(rows: Rows, dimensions: Sequence[int]) -> list[list[int]]:
     return groups
 
 
-def _loops_of(extents: Sequence[int], rows: Rows, group: Sequence[int]) -> list[Loop]:
+def _loops_of(extents: Sequence[int], rows: Rows, group: Sequence[int]) -> list[WalkedDimension]:
     columns = [tuple(row[k] for row in rows) for k in group]
     lines = kernel(columns)
     if not lines:
         return []
     if len(lines) > 1:
-        return [Loop(k, False, k) for k in dependent(group, columns)]
+        return [WalkedDimension(k, False, k) for k in dependent(group, columns)]
     return [_across_line(extents, group, lines[0])]
 
 
-def _across_line(extents: Sequence[int], group: Sequence[int], line: Sequence[Fraction]) -> Loop:
+def _across_line(extents: Sequence[int], group: Sequence[int], line: Sequence[Fraction]) -> WalkedDimension:
     moving = [(k, step) for k, step in zip(group, line, strict=True) if step]
     first, first_step = moving[0]
     chosen, step = min(moving, key=lambda pair: extents[pair[0]])
-    return Loop(chosen, (step > 0) != (first_step > 0), first)
+    return WalkedDimension(chosen, (step > 0) != (first_step > 0), first)
 
 
 def dependent(group: Sequence[int], columns: Sequence[Vector]) -> list[int]:

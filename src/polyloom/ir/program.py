@@ -7,11 +7,11 @@ Source: dtg_codegen, Sec. 4.1.1; md_poly, Sec. 3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from textwrap import shorten
 
-from polyloom.ir.host import Buffer
+from polyloom.ir.host import Buffer, HostProgram, Role
+from polyloom.ir.reductions import neutral
 from polyloom.ir.statements import Statement
 
 
@@ -23,34 +23,69 @@ class Part:
     statements: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Program:
-    """Statements in order over named tensors; every tensor is defined by at most one statement.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Program(HostProgram):
+    """A host program of statements only; every buffer is written by at most one, which defines it.
 
     ``inputs`` are defined by none; ``outputs`` are what the program is for; every other tensor is
-    internal. What a tensor is to the caller is said by these names, not by the roles of the buffers; all
+    internal. A buffer starts from what its statement's reduction starts from. There are no parameters: all
     extents and offsets are numbers, all views affine. ``parts``: the layers that the source names, in order;
     they change nothing of the meaning.
     """
 
-    name: str
-    tensors: tuple[Buffer, ...]
+    body: tuple[Statement, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    statements: tuple[Statement, ...]
-    parts: tuple[Part, ...] = field(default=(), compare=False, repr=False)
+    parts: tuple[Part, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        tensors: tuple[Buffer, ...],
+        inputs: tuple[str, ...],
+        outputs: tuple[str, ...],
+        statements: tuple[Statement, ...],
+        parts: tuple[Part, ...] = (),
+    ) -> Program:
+        """Return the program with roles and first values of its tensors as inputs and statements say."""
+        roles = {**dict.fromkeys(outputs, Role.OUTPUT), **dict.fromkeys(inputs, Role.INPUT)}
+        reductions = {s.write.buffer: s.reduction for s in statements}
+        starts = {t.name: neutral(reductions[t.name], t.type) for t in tensors if t.name in reductions}
+        buffers = (replace(t, role=roles.get(t.name, Role.LOCAL), start=starts.get(t.name)) for t in tensors)
+        return cls(
+            name=name,
+            parameters=(),
+            buffers=tuple(buffers),
+            body=statements,
+            inputs=inputs,
+            outputs=outputs,
+            parts=parts,
+        )
 
     def __repr__(self) -> str:
         ends = f"{', '.join(self.inputs)} -> {', '.join(self.outputs)}"
-        return f"<Program {self.name}: {shorten(ends, 120)}; {len(self.statements)} statements>"
+        return f"<Program {self.name}: {shorten(ends, 120)}; {len(self.body)} statements>"
 
-    @cached_property
-    def _by_name(self) -> dict[str, Buffer]:
-        return {tensor.name: tensor for tensor in self.tensors}
+    @property
+    def tensors(self) -> tuple[Buffer, ...]:
+        """The buffers."""
+        return self.buffers
 
-    def tensor(self, name: str) -> Buffer:
-        """Return the tensor called ``name``; KeyError where there is none."""
-        return self._by_name[name]
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """The body."""
+        return self.body
+
+    @property
+    def given(self) -> tuple[Buffer, ...]:
+        """The inputs, in the order in which the source names them."""
+        return tuple(map(self.buffer, self.inputs))
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """Names of all tensors that statements write, internal ones too, in order of definition."""
+        return tuple(s.write.buffer for s in self.body)
 
     def definition(self, tensor: str) -> Statement | None:
         """Return the statement that writes ``tensor``; None for an input."""
@@ -59,5 +94,4 @@ class Program:
     @property
     def internal(self) -> tuple[str, ...]:
         """Names of the tensors that are neither inputs nor outputs, in order of definition."""
-        outside = {*self.inputs, *self.outputs}
-        return tuple(t.name for t in self.tensors if t.name not in outside)
+        return tuple(t.name for t in self.buffers if t.role is Role.LOCAL)

@@ -51,6 +51,11 @@ def with_reads(expression: Expression, positions: Callable[[int], int]) -> Expre
     return rebuilt(expression, lambda e: Read(positions(e.position), e.type) if isinstance(e, Read) else None)
 
 
+def with_value(expression: Expression, position: int, value: Expression) -> Expression:
+    """Return the expression with a value in place of one of its reads."""
+    return rebuilt(expression, lambda e: value if isinstance(e, Read) and e.position == position else None)
+
+
 Leaf = Read | Iterator | Constant | ParameterValue
 
 

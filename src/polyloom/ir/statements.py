@@ -19,7 +19,7 @@ from polyloom.diagnostics import Span
 from polyloom.ir.expressions import Binary, Expression, Read
 from polyloom.ir.host import CombineOperator, Index, MdHom, Order, View
 from polyloom.ir.inequalities import condition_of, inequalities_of
-from polyloom.ir.order import Loop, dependent, loops
+from polyloom.ir.order import WalkedDimension, dependent, loops
 from polyloom.ir.reductions import KEPT, Combine, combiner
 from polyloom.polyhedra.loops.tree import Number
 
@@ -163,7 +163,13 @@ def lost_dimensions(statement: Statement) -> tuple[int, ...]:
     return tuple(k for k in range(len(statement.domain)) if not any(i.coefficients[k] for i in indices))
 
 
-def loops_of(statement: Statement) -> tuple[Loop, ...]:
+def kept_points(statement: Statement) -> Statement:
+    """Return the statement with one value of each lost dimension of a reduction."""
+    lost = () if statement.reduction is Combine.CONCATENATE else lost_dimensions(statement)
+    return statement.changed(domain=tuple(1 if k in lost else n for k, n in enumerate(statement.domain)))
+
+
+def loops_of(statement: Statement) -> tuple[WalkedDimension, ...]:
     """Return the loops of a statement (``loops``)."""
     return loops(statement.domain, [index.coefficients for index in statement.write.affine])
 

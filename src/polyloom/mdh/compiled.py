@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.diagnostics import Diagnostic
+from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.ir.host import HostProgram, Role
 from polyloom.ir.verification.references import Reference, evaluated
 from polyloom.mdh.device.devices import DeviceModel, OpenDevice
@@ -20,6 +20,7 @@ from polyloom.mdh.runtime.arguments import Bound, Signature, bind
 from polyloom.mdh.runtime.arrays import DeviceArray
 from polyloom.mdh.runtime.execution import Executable, Execution
 from polyloom.mdh.runtime.host_program import Emitter
+from polyloom.mdh.tree.nodes import Function
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 
 NDArray = npt.NDArray[Any]
@@ -56,7 +57,8 @@ class CompiledProgram:
         self.remarks = tuple(remarks)
         self.emitter = emit
         self.reference = reference or evaluated(program)
-        self._executable = _executable(program, device, emit)
+        arrays = [n for n, a in self.constants.items() if isinstance(a, np.ndarray)]
+        self._executable = _executable(program, device, emit, arrays)
         self._last: tuple[dict[str, Any], Bound] | None = None
         self._again: Repeated | None = None
 
@@ -134,6 +136,14 @@ class CompiledProgram:
         """Copy an array to the device, where it stays; calls take it in place of the NumPy array."""
         return self._executable.resident(np.asarray(array))
 
+    def tree(self, parameters: Mapping[str, int]) -> Function:
+        """Return the loops of the whole program on the processor. Errors: ``explain-device`` elsewhere."""
+        if not isinstance(self._executable, NativeExecutable):
+            helps = ["`--device native`", "`polyloom compile --target opencl` writes kernels"]
+            message = f"the loops of a program on `{self.device.name}` are its kernels'"
+            raise PolyloomError(error("explain-device", message, helps=helps))
+        return self._executable.tree(parameters)
+
     def with_reference(self, reference: Reference) -> CompiledProgram:
         """Return the same program, compared with another reference."""
         device, emitter = self._executable.device, self.emitter
@@ -157,11 +167,11 @@ class CompiledProgram:
 
 
 def _executable(
-    program: HostProgram, device: OpenDevice | NativeDevice, emit: Emitter
+    program: HostProgram, device: OpenDevice | NativeDevice, emit: Emitter, constants: Sequence[str]
 ) -> Executable | NativeExecutable:
     if isinstance(device, NativeDevice):
         schedules = emit.schedule if isinstance(emit, TunedEmitter) else plain
-        return NativeExecutable(program, device, schedules)
+        return NativeExecutable(program, device, schedules, constants)
     return Executable(program, device, emit)
 
 

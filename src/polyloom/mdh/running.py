@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.ir.evaluation.host_inputs import input_buffers, shape_of
-from polyloom.ir.evaluation.host_random_inputs import made_up_inputs, mixed_inputs
-from polyloom.ir.evaluation.random_inputs import SCALES, Scale
+from polyloom.ir.evaluation.inputs import shape_of
+from polyloom.ir.evaluation.random_inputs import SCALES, Scale, random_inputs, random_reals
 from polyloom.ir.evaluation.uninitialised import garbage
 from polyloom.ir.host import HostProgram, Role
 from polyloom.ir.verification.comparison import MUCH, Reals, Verdict
@@ -87,9 +86,10 @@ class RunResult:
 
         ``schedule``: ``tuned``, ``tuned for other sizes``, ``cost model``, or ``plain`` without a choice.
         """
-        counts = Counter(event.node for event in self.execution.events)
+        counts: Counter[str] = Counter()
         seconds: Counter[str] = Counter()
         for event in self.execution.events:
+            counts[event.node] += event.runs
             seconds[event.node] += event.seconds  # type: ignore[assignment]
         found = [
             {
@@ -141,6 +141,24 @@ def run_program(
     )
 
 
+def inputs_for(
+    program: CompiledProgram, given: Mapping[str, Any]
+) -> tuple[dict[str, int], dict[str, NDArray]]:
+    """Return the values of parameters, and all arrays that a caller may give; real ones are made up.
+
+    Errors: those of ``run_program``.
+    """
+    signature = program.signature
+    made_up = not any(_is_array(signature.program, name) for name in given)
+    if made_up:
+        integers = _made_up(program, given)
+        parameters = bind(signature, {**integers, **given}).parameters
+        reals = _made_up_reals(program, given, parameters, SCALES[0], SEED) or {}
+        given = {**integers, **reals, **given}
+    bound = bind(signature, given)
+    return bound.parameters, {n: np.array(a) for n, a in _before(bound, signature.program).items()}
+
+
 def _compared(
     program: HostProgram,
     bound: Bound,
@@ -152,14 +170,14 @@ def _compared(
 ) -> Verdict:
     """Compare what a run left; an array that it did not write is as it was before."""
     found = {**before, **{name: _used(array, bound, name) for name, array in outputs.items()}}
-    inputs = {b.name: before[b.name] for b in input_buffers(program)}
+    inputs = {b.name: before[b.name] for b in program.given}
     return check_run(program, bound.parameters, inputs, expected, found, made_up=made_up)
 
 
 def _made_up_reals(
     program: CompiledProgram, given: Mapping[str, Any], parameters: Mapping[str, int], scale: Scale, seed: int
 ) -> dict[str, Any] | None:
-    made = mixed_inputs(program.program, parameters, scale, seed)
+    made = random_reals(program.program, scale, seed, parameters=parameters)
     return None if made is None else {**made, **given}
 
 
@@ -187,7 +205,7 @@ def _checked_with(program: CompiledProgram, inputs: Mapping[str, Any]) -> Verdic
     floats = [array for array in expected.arrays.values() if array.dtype.kind == "f"]
     if 2 * sum(np.count_nonzero(np.isfinite(a)) for a in floats) < sum(a.size for a in floats):
         return None
-    outputs = _outputs(program.run(**{name: _copied(value) for name, value in inputs.items()}))
+    outputs = _outputs(program.run(timed=True, **{name: _copied(value) for name, value in inputs.items()}))
     return _compared(program.signature.program, bound, before, expected, outputs, made_up=False)
 
 
@@ -254,7 +272,7 @@ def _made_up(program: CompiledProgram, given: Mapping[str, Any]) -> dict[str, ND
     check_names(program.signature, given)
     parameters = known_parameters(host, given)
     _check_memory(host, parameters)
-    return made_up_inputs(host, parameters)
+    return random_inputs(host, parameters=parameters)
 
 
 def _check_memory(program: HostProgram, parameters: Mapping[str, int]) -> None:

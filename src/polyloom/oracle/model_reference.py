@@ -21,7 +21,7 @@ from polyloom.caches import work_folder
 from polyloom.files import read_arrays, write_arrays
 from polyloom.frontends.graph.imported import Imported
 from polyloom.ir.types import ElementType
-from polyloom.ir.verification.references import Expected, as_read
+from polyloom.ir.verification.references import Expected, evaluated
 from polyloom.programs import ProgramFault, python_module, run_program
 
 NDArray = npt.NDArray[Any]
@@ -71,7 +71,7 @@ class ModelReference:
         return Expected({**others, **wanted}, by, True, (note,), BOUNDS)
 
     def _imported(self, inputs: Mapping[str, NDArray], why: str) -> Expected:
-        return replace(as_read(self.model.program, AS_IMPORTED)({}, inputs), notes=(why,))
+        return replace(evaluated(self.model.program, AS_IMPORTED)({}, inputs), notes=(why,))
 
     def _answer(self, inputs: Mapping[str, NDArray]) -> tuple[str, dict[str, NDArray]]:
         """Return which framework ran the model, and its results by name."""

@@ -1,4 +1,4 @@
-"""OpenCL devices for a person."""
+"""Devices for a person."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ def print_devices(models: Sequence[DeviceModel]) -> None:
             str(m.compute_units),
             f"{m.vector_bytes} bytes" if m.lanes == 1 else f"{m.lanes} lanes",
         )
-        sizes = (_size(m.local_memory), _size(m.global_memory))
-        table.add_row(str(m.index), m.kind.value, m.name, platform, units, vector, *sizes, _types(m))
+        sizes = (_size(m.local_memory), _size(m.global_memory)) if m.index >= 0 else ("", "")
+        number = str(m.index) if m.index >= 0 else "-"
+        table.add_row(number, m.kind.value, m.name, platform, units, vector, *sizes, _types(m))
     console().print(table)
     for m in models:
         if m.processor:

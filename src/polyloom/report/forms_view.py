@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from polyloom.ir.host import Copy, HostBranch, HostLoop, HostNode, HostProgram, MdHom, Nest
+from polyloom.ir.host import Copy, HostNode, HostProgram, MdHom, Nest
+from polyloom.polyhedra.loops.tree import Branch, Loop
 
 
 def form(program: HostProgram) -> str:
@@ -16,11 +17,11 @@ def _sequence(nodes: tuple[HostNode, ...]) -> str:
 
 def _node(node: HostNode) -> str:
     match node:
-        case HostLoop(iterator=iterator, body=body):
+        case Loop(iterator=iterator, body=body):
             return f"for {iterator} {{ {_sequence(body)} }}"
-        case HostBranch(body=body, otherwise=()):
+        case Branch(body=body, otherwise=()):
             return _sequence(body)
-        case HostBranch(body=body, otherwise=otherwise):
+        case Branch(body=body, otherwise=otherwise):
             return f"if {{ {_sequence(body)} }} else {{ {_sequence(otherwise)} }}"
         case MdHom():
             return _operators(node)

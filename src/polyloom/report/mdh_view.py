@@ -5,19 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from polyloom.ir.host import (
-    Copy,
-    HostBranch,
-    HostLoop,
-    HostNode,
-    HostProgram,
-    MdHom,
-    Nest,
-    View,
-)
+from polyloom.ir.host import Copy, HostNode, HostProgram, MdHom, Nest, View
 from polyloom.ir.text.host_programs import (
     assignment_text,
-    host_loop_text,
     index_text,
     kept_iterators,
     md_hom_parts,
@@ -25,8 +15,8 @@ from polyloom.ir.text.host_programs import (
     read_texts,
     scalar_function_text,
 )
-from polyloom.ir.text.integers import integer_text, tree_lines
-from polyloom.polyhedra.loops.tree import IntExpression, Number
+from polyloom.ir.text.integers import integer_text, loop_text, tree_lines
+from polyloom.polyhedra.loops.tree import Branch, IntExpression, Loop, Number
 
 
 def text(programs: Sequence[HostProgram]) -> str:
@@ -42,9 +32,9 @@ def document(programs: Sequence[HostProgram]) -> list[dict[str, Any]]:
 def _nodes(nodes: Sequence[HostNode], around: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     for node in nodes:
         match node:
-            case HostLoop(body=body):
-                yield from _nodes(body, (*around, host_loop_text(node)))
-            case HostBranch(condition=condition, body=body, otherwise=otherwise):
+            case Loop(body=body):
+                yield from _nodes(body, (*around, loop_text(node)))
+            case Branch(condition=condition, body=body, otherwise=otherwise):
                 yield from _nodes(body, (*around, f"if {integer_text(condition)}"))
                 yield from _nodes(otherwise, (*around, f"if not ({integer_text(condition)})"))
             case MdHom():

@@ -39,9 +39,9 @@ def _refuse_scop(form: str) -> None:
 def _program(program: Program) -> dict[str, Any]:
     return {
         "name": program.name,
-        "inputs": [_tensor(program.tensor(name)) for name in program.inputs],
-        "outputs": [_tensor(program.tensor(name)) for name in program.outputs],
-        "internal": [_tensor(program.tensor(name)) for name in program.internal],
+        "inputs": [_tensor(program.buffer(name)) for name in program.inputs],
+        "outputs": [_tensor(program.buffer(name)) for name in program.outputs],
+        "internal": [_tensor(program.buffer(name)) for name in program.internal],
         "statements": [
             {
                 "name": s.name,

@@ -1,4 +1,4 @@
-"""The result of a run on an OpenCL device for a person."""
+"""The result of a run on a device for a person."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _rows(result: RunResult) -> list[tuple[str, str]]:
     rows = [("device", result.device), *((("sizes", sizes),) if sizes else ())]
     rows += [
         ("time", f"{_seconds(timing.total)} with all copies, {_seconds(timing.device)} in {launches}"),
-        ("made in", f"{_seconds(timing.prepare)} (code for these sizes, and the driver's build)"),
+        ("made in", f"{_seconds(timing.prepare)} (code for these sizes, and its build)"),
     ]
     for kernel in kernels[:_MOST_KERNELS]:
         times = f"{_seconds(kernel['seconds'])}, {_launches(kernel['launches'])}"

@@ -13,7 +13,7 @@ from functools import reduce
 import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Span, Unsupported, error, remark
-from polyloom.ir.host import Buffer, Copy, HostBranch, HostNode, HostProgram, MdHom, Nest, Role, walk_host
+from polyloom.ir.host import Buffer, Copy, HostNode, HostProgram, MdHom, Nest, Role
 from polyloom.ir.naming import Names
 from polyloom.ir.node_names import with_unique_names
 from polyloom.ir.rounding.library_functions import library_functions
@@ -22,6 +22,7 @@ from polyloom.ir.verification.programs import InvalidProgram
 from polyloom.polyhedra.effort import TooHardError, at_most
 from polyloom.polyhedra.loops.generate import CodeBuilder, WrongLoops
 from polyloom.polyhedra.loops.guarded import NoBounds, Timed, guarded_loops
+from polyloom.polyhedra.loops.tree import Branch, leaves_in
 from polyloom.scop.dependence.dependences import Dependences, Kind, dependences
 from polyloom.scop.dependence.nesting import times_of
 from polyloom.scop.dependence.reductions import Update, update_of
@@ -32,6 +33,7 @@ from polyloom.scop.lowering.whole_body import automatic
 from polyloom.scop.lowering.written_elements import WrongWrites, check_written
 from polyloom.scop.model import Scop
 from polyloom.scop.schedule.arrays import buffers, parameters
+from polyloom.scop.schedule.blocking import blocked, may_have_blocks
 from polyloom.scop.schedule.contraction import Storage, contracted, private_buffers, rewriting
 from polyloom.scop.schedule.custom_combiners import ordered_updates
 from polyloom.scop.schedule.expansion import Expansion, expanded
@@ -95,15 +97,16 @@ def _in_context(program: HostProgram, scop: Scop) -> HostProgram:
 def _transformation(scop: Scop, mode: ReductionMode, *, strict: bool) -> Transformation:
     if not scop.statements:
         return Transformation(serial_program(scop))
-    try:
-        with at_most(_PARALLEL * (8 + len(scop.statements)), f"the parallel form of `{scop.name}`"):
-            return _parallel(with_parameters(scop), mode, strict=strict)
-    except TooHardError as fault:
-        notes = [f"isl was given up on a question: {fault}"]
-    except (isl.Error, WrongLoops, NoRow, WrongWrites, InvalidProgram) as fault:
-        if isinstance(fault, InvalidProgram) and is_on():
-            raise
-        notes = [str(fault).partition(" in ")[0]]
+    for in_blocks in (True, False) if may_have_blocks(scop.statements) else (False,):
+        try:
+            with at_most(_PARALLEL * (8 + len(scop.statements)), f"the parallel form of `{scop.name}`"):
+                return _parallel(with_parameters(scop), mode, strict, in_blocks)
+        except TooHardError as fault:
+            notes = [f"isl was given up on a question: {fault}"]
+        except (isl.Error, WrongLoops, NoRow, WrongWrites, InvalidProgram) as fault:
+            if isinstance(fault, InvalidProgram) and is_on():
+                raise
+            notes = [str(fault).partition(" in ")[0]]
     message = f"`{scop.name}` runs sequentially: no loops were found for its parallel form"
     return Transformation(serial_program(scop), (), (remark("scop-fallback", message, notes=notes),))
 
@@ -116,8 +119,9 @@ _CONTEXT = 50_000
 """The same for the condition on the parameters, once."""
 
 
-def _parallel(scop: Scop, mode: ReductionMode, *, strict: bool) -> Transformation:
-    found = _automatic(scop) if mode is ReductionMode.IGNORE else _transformed(scop, mode, strict)
+def _parallel(scop: Scop, mode: ReductionMode, strict: bool, in_blocks: bool) -> Transformation:
+    ignored = mode is ReductionMode.IGNORE
+    found = _automatic(scop) if ignored else _transformed(scop, mode, strict, in_blocks=in_blocks)
     check_written(scop, found.program)
     return replace(found, program=with_unique_names(found.program))
 
@@ -152,7 +156,7 @@ def _automatic(scop: Scop) -> Transformation:
     condition = CodeBuilder(scop.context, {}).condition(found.context.params())
     if condition is not None:
         rest = _transformed(replace(scop, context=scop.context.subtract(found.context)), ReductionMode.IGNORE)
-        body = (HostBranch(condition, body, rest.program.body),)
+        body = (Branch(condition, body, rest.program.body),)
         known = {b.name for b in held}
         held += tuple(b for b in rest.program.buffers if b.name not in known)
     return replace(
@@ -163,7 +167,9 @@ def _automatic(scop: Scop) -> Transformation:
     )
 
 
-def _transformed(scop: Scop, mode: ReductionMode, strict: bool = False) -> Transformation:
+def _transformed(
+    scop: Scop, mode: ReductionMode, strict: bool = False, *, in_blocks: bool = False
+) -> Transformation:
     updates = _updates(scop, mode, strict)
     before = dependences(scop, updates)
     larger, expansions = expanded(scop, before)
@@ -176,6 +182,7 @@ def _transformed(scop: Scop, mode: ReductionMode, strict: bool = False) -> Trans
     patterns = _patterns(larger, updates, ordered, mode, strict)
     edges += [edge(a, b, "", False, False, pairs) for s in patterns.selections for a, b, pairs in together(s)]
     arranged = gathered(arrange(larger.statements, edges, patterns), expansions, edges, patterns)
+    arranged = blocked(arranged, edges, patterns) if in_blocks else arranged
     plans, storages = contracted(arranged, expansions, Names({a.name for a in larger.arrays}))
     held = {b.name: b for b in _buffers(larger, before, storages)}
     emitter = Emitter(larger, updates, held, rewriting(storages), private_buffers(storages, held))
@@ -233,7 +240,7 @@ def _buffers(scop: Scop, found: Dependences, storages: Sequence[Storage]) -> Ite
 def _used(held: Sequence[Buffer], body: tuple[HostNode, ...]) -> tuple[Buffer, ...]:
     """Return the buffers without local ones that nothing uses."""
     names: set[str] = set()
-    for node in walk_host(body):
+    for node in leaves_in(body):
         match node:
             case MdHom(inputs=inputs, outputs=outputs):
                 names |= {view.buffer for view in (*inputs, *outputs)}

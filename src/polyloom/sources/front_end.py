@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, error
 from polyloom.files import read_source
 from polyloom.ir.program import Program
-from polyloom.ir.verification.references import Reference, as_read
+from polyloom.ir.verification.references import AS_READ, Reference, evaluated
 from polyloom.scop.model import Scop
 from polyloom.sources.reading import Loaded, LoadedHost, Reading, Shapes
 
@@ -103,7 +103,7 @@ def host_of(loaded: Loaded) -> LoadedHost:
     """Return a tensor program as a host program."""
     from polyloom.ir.conversion.to_host_program import host_program
 
-    return LoadedHost(host_program(loaded.program), None, loaded.warnings, as_read(loaded.program))
+    return LoadedHost(host_program(loaded.program), None, loaded.warnings, evaluated(loaded.program, AS_READ))
 
 
 def text_of(given: Given, name: str) -> Source:
@@ -163,7 +163,7 @@ def tensors_of(loaded: LoadedHost, values: Mapping[str, int]) -> Loaded:
     Errors: ``parameter-...``; ``Unsupported`` with ``tensor-...``.
     """
     from polyloom.ir.conversion.to_tensor_program import tensor_program, tensor_reference
-    from polyloom.ir.evaluation.host_inputs import check_parameters
+    from polyloom.ir.evaluation.inputs import check_parameters
     from polyloom.ir.transform.specialise import specialise
 
     check_parameters(loaded.program, values)
@@ -224,7 +224,7 @@ class ModelFrontEnd(FrontEnd):
         from polyloom.oracle.model_reference import AS_IMPORTED, ModelReference
 
         if self.framework is None:
-            return as_read(model.program, AS_IMPORTED)
+            return evaluated(model.program, AS_IMPORTED)
         return ModelReference(model, opened(given), function, self.framework)
 
     def tensors(self, given: Given, reading: Reading) -> Loaded:

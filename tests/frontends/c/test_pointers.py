@@ -11,7 +11,7 @@ import pytest
 from compiled_c import call
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.frontends.c import read_c
-from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.host import Role
 from polyloom.scop.transform import host_program
 

@@ -28,7 +28,7 @@ def seen(b: Builder, value: Value, given_arrays: dict[str, Any]) -> Any:
     read = {a.buffer for s in b.statements for a in s.reads} - {s.write.buffer for s in b.statements}
     arrays = {n: given_arrays.get(n, b.constants.get(n)) for n in sorted(read)}
     tensors = tuple(t for n, t in b.tensors.items() if n in read or b.statements)
-    program = Program("p", tensors, tuple(arrays), (result.tensor,), tuple(b.statements))
+    program = Program.of("p", tensors, tuple(arrays), (result.tensor,), tuple(b.statements))
     verify(program)
     return evaluate(program, arrays)[result.tensor]
 

@@ -67,14 +67,15 @@ def test_sizes_come_from_the_arguments() -> None:
     node = "lair f<T>(M, N): T x[M][N] -> T y[N] { all (j, i) in (N, M) y[j] += x[i][j] }\n"
     program = lowered(node + "graph g: int32 x[3][5] -> int32 y[5] { y = f(x) }")
     assert program.statements[0].domain == (5, 3)
-    assert program.tensor("y").type is ElementType.INT32
+    assert program.buffer("y").type is ElementType.INT32
 
 
 def test_internal_tensors_are_as_large_as_what_is_written() -> None:
     text = (
         "lair f(): float32 x[4] -> float32 y { all (i) in (4) h[2*i + 1] += x[i] all (k) in (8) y += h[k] }"
     )
-    assert lowered(text).tensor("h") == Buffer.of("h", ElementType.FLOAT32, (8,))
+    h = lowered(text).buffer("h")
+    assert (h.type, h.extents) == (ElementType.FLOAT32, (8,))
 
 
 @pytest.mark.parametrize("text", [ONE + NODE, "", "# nothing"])
@@ -92,7 +93,7 @@ def made(
     read, write = View("x", (Index.of((1,)),)), View(name, (Index.of((1,)),))
     statement = Statement.of("S", ("i",), (4,), (read,), write, expression, conditions=guard)  # type: ignore[arg-type]
     tensors = (Buffer.of("x", kind, (4,)), Buffer.of(name, kind, (4,)))
-    return Program("S", tensors, ("x",), (name,), (statement,))
+    return Program.of("S", tensors, ("x",), (name,), (statement,))
 
 
 @pytest.mark.parametrize(

@@ -98,8 +98,8 @@ def test_open_dimensions_are_given_by_name_or_for_an_input(tmp_path: Path) -> No
     with pytest.raises(Unsupported) as refused:
         imported(tmp_path, data)
     assert refused.value.diagnostics[0].notes == ("`x` has the shape [batch, 3]",)
-    assert imported(tmp_path, data, {"batch": 5}).program.tensor("y").extents == (5, 3)
-    assert imported(tmp_path, data, {"x": "2x3"}).program.tensor("y").extents == (2, 3)
+    assert imported(tmp_path, data, {"batch": 5}).program.buffer("y").extents == (5, 3)
+    assert imported(tmp_path, data, {"x": "2x3"}).program.buffer("y").extents == (2, 3)
     with pytest.raises(PolyloomError, match="model-size"):
         imported(tmp_path, data, {"x": "2*3"})
 
@@ -163,7 +163,7 @@ def test_truth_values_are_bytes_inside_and_truth_values_outside(tmp_path: Path) 
     result = outputs(found, x=x, y=y, m=m)
     assert result["n"].tolist() == [True, True, False]
     assert result["both"].tolist() == [False, False, False]
-    assert found.program.tensor("n").type.value == "uint8"
+    assert found.program.buffer("n").type.value == "uint8"
 
 
 def test_a_tensor_read_in_two_ways_is_copied(tmp_path: Path) -> None:

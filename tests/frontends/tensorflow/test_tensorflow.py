@@ -183,7 +183,7 @@ def test_open_dimensions_are_asked_for_and_given(tmp_path: Path) -> None:
     with pytest.raises(PolyloomError) as caught:
         import_tensorflow(path)
     assert caught.value.diagnostics[0].code == "model-shape"
-    assert import_tensorflow(path, {"x": (2, 3)}).program.tensor("x").extents == (2, 3)
+    assert import_tensorflow(path, {"x": (2, 3)}).program.buffer("x").extents == (2, 3)
 
 
 def codes_of(path: Path) -> str:

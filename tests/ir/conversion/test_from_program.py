@@ -14,12 +14,13 @@ from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import Program, evaluate
 from polyloom.ir.conversion.to_host_program import host_program
-from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.expressions import Read
-from polyloom.ir.host import Buffer, HostLoop, Index, MdHom, Order, View, walk_host
+from polyloom.ir.host import Buffer, Index, MdHom, Order, View
 from polyloom.ir.reductions import Combine
 from polyloom.ir.statements import Statement
 from polyloom.ir.types import ElementType
+from polyloom.polyhedra.loops.tree import Loop, nodes_in
 from random_tests import tried
 from strategies import data, programs
 
@@ -49,7 +50,7 @@ def test_an_element_that_a_guard_leaves_out_is_the_neutral_one() -> None:
             (never,),
         )
         tensors = (Buffer.of("x", kind, shape), Buffer.of("y", kind, shape))
-        program = Program("P", tensors, ("x",), ("y",), (statement,))
+        program = Program.of("P", tensors, ("x",), ("y",), (statement,))
         assert_same_meaning(program, {"x": np.ones(shape, np.float32)})
 
 
@@ -70,9 +71,9 @@ def test_a_point_that_a_guard_leaves_out_may_have_no_element(
         "S", ("i", "j", "r"), domain, (access,), write, Read(0, kind), Combine.ADD, conditions=inside
     )
     tensors = (Buffer.of("x", kind, domain), Buffer.of("y", kind, (length,)))
-    program = Program("P", tensors, ("x",), ("y",), (statement,))
+    program = Program.of("P", tensors, ("x",), ("y",), (statement,))
     x = np.arange(np.prod(domain), dtype=np.float32).reshape(domain)
-    assert any(isinstance(n, HostLoop) for n in walk_host(host_program(program).body)) == looped
+    assert any(isinstance(n, Loop) for n in nodes_in(host_program(program).body)) == looped
     assert_same_meaning(program, {"x": x})
 
 
@@ -122,7 +123,7 @@ def test_forms(form: str) -> None:
     program = lowered(FORMS[form])
     host = host_program(program)
     assert len(host.body) == NODES.get(form, 1)
-    assert any(isinstance(n, HostLoop) for n in walk_host(host.body)) == (form == "overlapping strides")
+    assert any(isinstance(n, Loop) for n in nodes_in(host.body)) == (form == "overlapping strides")
     assert_same_meaning(program, data(program, 1))
 
 

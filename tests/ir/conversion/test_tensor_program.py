@@ -14,10 +14,11 @@ from polyloom.frontends.c import read_c
 from polyloom.ir import Program, evaluate, verify
 from polyloom.ir.conversion.to_host_program import host_program as host_of_program
 from polyloom.ir.conversion.to_tensor_program import tensor_program
-from polyloom.ir.evaluation.host_inputs import input_buffers, shape_of
-from polyloom.ir.evaluation.host_programs import evaluate_host
-from polyloom.ir.host import HostLoop, HostProgram, walk_host
+from polyloom.ir.evaluation.inputs import shape_of
+from polyloom.ir.evaluation.programs import evaluate_host
+from polyloom.ir.host import HostProgram
 from polyloom.ir.transform.specialise import specialise
+from polyloom.polyhedra.loops.tree import Loop, nodes_in
 from polyloom.scop.transform import host_program
 from random_tests import tried
 from strategies import data, programs
@@ -30,10 +31,7 @@ def host(text: str, **values: int) -> HostProgram:
 
 def arrays(program: HostProgram, seed: int = 0) -> dict[str, Any]:
     generator = np.random.default_rng(seed)
-    return {
-        b.name: generator.integers(-5, 6, shape_of(b, {})).astype(b.type.value)
-        for b in input_buffers(program)
-    }
+    return {b.name: generator.integers(-5, 6, shape_of(b, {})).astype(b.type.value) for b in program.given}
 
 
 def assert_same_meaning(program: HostProgram) -> Program:
@@ -114,7 +112,7 @@ def test_unknown_sizes_are_named() -> None:
 @given(programs(guarded=True), st.integers(0, 2**32))
 def test_there_and_back_again(program: Program, seed: int) -> None:
     there = host_of_program(program)
-    if any(isinstance(node, HostLoop) for node in walk_host(there.body)):
+    if any(isinstance(node, Loop) for node in nodes_in(there.body)):
         return
     try:
         back = tensor_program(there)
@@ -126,7 +124,7 @@ def test_there_and_back_again(program: Program, seed: int) -> None:
     expected = evaluate(program, inputs)
     found = evaluate(back, {n: inputs[n] for n in back.inputs})
     for name in program.outputs:
-        if program.tensor(name).type.is_float:
+        if program.buffer(name).type.is_float:
             assert np.allclose(found[name], expected[name], rtol=1e-2, atol=1, equal_nan=True)
         else:
             assert np.array_equal(found[name], expected[name])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polyloom.diagnostics import PolyloomError
-from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -26,8 +26,6 @@ from polyloom.ir.host import (
     CombineOperator,
     Combiner,
     Copy,
-    HostBranch,
-    HostLoop,
     HostProgram,
     Index,
     MdHom,
@@ -366,12 +364,12 @@ def test_host_loops_branches_copies_and_parameter_values() -> None:
         finish=(None,),
     )
     odd = Operation("==", (Operation("%", (Name("t"), Number(2))), Number(1)))
-    loop = HostLoop(
+    loop = Loop(
         iterator="t",
         start=Number(0),
         condition=Operation("<", (Name("t"), Number(3))),
         step=Number(1),
-        body=(Copy("x", "old"), even, HostBranch(odd, (twice,))),
+        body=(Copy("x", "old"), even, Branch(odd, (twice,))),
     )
     buffers = (buffer("x", I32, (N,), Role.UPDATED), buffer("old", I32, (N,), Role.LOCAL))
     x = integers(9)

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from c_host_programs import host_programs_of
 from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
 from polyloom.ir import Program
 from polyloom.ir.conversion.to_host_program import host_program as of_tensors
-from polyloom.ir.evaluation.host_inputs import input_buffers
-from polyloom.ir.evaluation.host_programs import evaluate_host
-from polyloom.ir.evaluation.host_random_inputs import mixed_inputs
-from polyloom.ir.evaluation.random_inputs import Scale
+from polyloom.ir.evaluation.programs import evaluate_host
+from polyloom.ir.evaluation.random_inputs import Scale, random_reals
 from polyloom.ir.expressions import Binary, BinaryOp, Compare, CompareOp, Read, Select
 from polyloom.ir.host import (
     ZERO,
@@ -32,7 +31,7 @@ from polyloom.ir.host import (
     Role,
     View,
 )
-from polyloom.ir.rounding.host_bounds import host_error_bound
+from polyloom.ir.rounding.programs import host_error_bound
 from polyloom.ir.scalar_functions.function import BinaryFunction, ScalarFunction
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import Number
@@ -91,10 +90,10 @@ def test_tensor_programs(made: Program, seed: int) -> None:
 
 def check_file(path: Path, size: int) -> float:
     shares = []
-    for scop in read_c(Source(path.name, path.read_text()), None, {}, (), None):
-        program = of_type(host_program(scop).program, F32)
+    for host in host_programs_of(path.read_text()):
+        program = of_type(host, F32)
         parameters = {p.name: size for p in program.parameters}
-        inputs = mixed_inputs(program, parameters, Scale(1, dominant=True), 1)
+        inputs = random_reals(program, Scale(1, dominant=True), 1, parameters=parameters)
         if inputs is not None:
             shares.append(assert_covered(program, parameters, inputs))
     return min(shares, default=1.0)
@@ -210,7 +209,7 @@ def test_any_order_of_combination(combiner: Combiner, order: Order, seed: int) -
         b.name: (np.exp(rng.uniform(-spread, spread, n)) * rng.choice([-1, 1], n)).astype(np.float32)
         if b.type is F32
         else np.arange(n, dtype=np.int32)
-        for b in input_buffers(program)
+        for b in program.given
         if b.shape
     }
     inputs["s"] = np.asarray(1.1, np.float32)
@@ -247,7 +246,7 @@ def bounds_of(body: str, **given: Any) -> np.ndarray:
     n = 8
     made = {"a": np.linspace(0.1, 2, n), "b": np.linspace(1, 3, n), "k": np.arange(n, dtype=np.int32)}
     arrays = {**made, "y": np.zeros(n), **given}
-    found = host_error_bound(program, {"n": n}, {b.name: arrays[b.name] for b in input_buffers(program)})
+    found = host_error_bound(program, {"n": n}, {b.name: arrays[b.name] for b in program.given})
     assert found is not None
     return found.bounds["y"]
 

@@ -33,6 +33,7 @@ from polyloom.ir.scalar_functions.sizes import at_most_one
 from polyloom.ir.scalar_functions.spelling import Defined, Formula
 from polyloom.ir.text.programs import print_program
 from polyloom.ir.types import ElementType
+from polyloom.mdh.print.dialect import OPENCL
 from polyloom.mdh.print.helpers import helper_functions
 from polyloom.mdh.print.values import Leaves, expression_c
 from polyloom.wafer.dataflow.sparsity import value_at_zero
@@ -48,7 +49,7 @@ SOFTSIGN = UnaryFunction(
     floats=UnaryForm(
         numpy=lambda a: a / (1 + np.abs(a)),
         error=error_rules.steepest(1.0),
-        opencl=Formula("softsign", "a / ({one} + fabs(a))"),
+        opencl=Formula("softsign", "a / ({one} + {fabs}(a))"),
     ),
     integers=None,
     truths=None,
@@ -103,11 +104,11 @@ def test_kernels_compute_it() -> None:
 
 
 def test_kernels_call_its_helper() -> None:
-    text = expression_c(Unary(SOFTSIGN, Read(0, F16)), Leaves(["x"]), 4)
+    dialect = OPENCL.noting()
+    text = expression_c(Unary(SOFTSIGN, Read(0, F16)), Leaves(["x"]), 4, dialect)
     assert text == "round_half4(softsign_float4(x))"
-    assert "float4 softsign_float4(float4 a) { return a / ((float4)(1) + fabs(a)); }" in helper_functions(
-        text
-    )
+    definition = "float4 softsign_float4(float4 a) { return a / ((float4)(1) + fabs(a)); }"
+    assert definition in helper_functions(dialect.noted, OPENCL)
 
 
 def test_processing_elements_call_it() -> None:

@@ -15,8 +15,8 @@ from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir.conversion.to_host_program import host_program
-from polyloom.ir.evaluation.host_inputs import shape_of
-from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.inputs import shape_of
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.expressions import Binary, BinaryOp, Convert, Iterator
 from polyloom.ir.host import Buffer, HostProgram, MdHom, Role
 from polyloom.ir.program import Program

@@ -15,7 +15,7 @@ from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import Program, evaluate
 from polyloom.ir.conversion.to_host_program import host_program
-from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.host import MdHom
 from random_tests import tried
 from strategies import data, programs

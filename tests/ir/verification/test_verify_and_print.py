@@ -25,11 +25,11 @@ F16, F32 = ElementType.FLOAT16, ElementType.FLOAT32
 
 
 def with_first(**changes: Any) -> Program:
-    return replace(PROGRAM, statements=(FIRST.changed(**changes), SECOND))
+    return replace(PROGRAM, body=(FIRST.changed(**changes), SECOND))
 
 
 def of_other_form(**changes: Any) -> Program:
-    return replace(PROGRAM, statements=(replace(FIRST, **changes), SECOND))
+    return replace(PROGRAM, body=(replace(FIRST, **changes), SECOND))
 
 
 def with_expression(expression: Any) -> Program:
@@ -38,24 +38,27 @@ def with_expression(expression: Any) -> Program:
 
 TRUTH = Compare(CompareOp.LT, Read(0, F16), Constant(1, F16))
 BROKEN: dict[str, Program] = {
-    "two tensors": replace(PROGRAM, tensors=(*PROGRAM.tensors, PROGRAM.tensors[0])),
-    "two statements": replace(PROGRAM, statements=(FIRST, replace(SECOND, name=FIRST.name))),
+    "two buffers": replace(PROGRAM, buffers=(*PROGRAM.buffers, PROGRAM.buffers[0])),
+    "different nodes": replace(PROGRAM, body=(FIRST, replace(SECOND, name=FIRST.name))),
     "twice an input or output": replace(PROGRAM, outputs=("y", "x")),
-    "unknown tensor": replace(PROGRAM, tensors=PROGRAM.tensors[:2]),
+    "no buffer": replace(PROGRAM, buffers=PROGRAM.buffers[:2]),
+    "unknown tensor": replace(PROGRAM, outputs=("y", "z")),
     "extent below 1": replace(
-        PROGRAM, tensors=(replace(PROGRAM.tensors[0], shape=(Number(0),)), *PROGRAM.tensors[1:])
+        PROGRAM, buffers=(replace(PROGRAM.buffers[0], shape=(Number(0),)), *PROGRAM.buffers[1:])
     ),
-    "before it is defined": replace(PROGRAM, statements=(SECOND, FIRST)),
-    "defined twice": replace(PROGRAM, statements=(FIRST, SECOND, replace(SECOND, name="third"))),
-    "never written": replace(PROGRAM, statements=(FIRST,)),
-    "iterators for": with_first(iterators=("i", "j")),
+    "before it is defined": replace(PROGRAM, body=(SECOND, FIRST)),
+    "defined twice": replace(PROGRAM, body=(FIRST, SECOND, replace(SECOND, name="third"))),
+    "never written": replace(PROGRAM, body=(FIRST,)),
+    "roles or first values": replace(PROGRAM, buffers=tuple(replace(b, start=7) for b in PROGRAM.buffers)),
+    "2 iterators, 1 extents": with_first(iterators=("i", "j")),
     "extent of the domain": with_first(domain=(0,)),
     "indices for": with_first(write=View("h", (Index.of((1,)), Index.of((1,))))),
     "coefficients for": with_first(write=View("h", (Index.of((1, 0)),))),
     "out of bounds": with_first(write=View("h", (Index.of((1,), 1),))),
     "form of a statement": of_other_form(finish=(Constant(1, F16),)),
-    "n_h: has not the form": of_other_form(guard=Operation("<", (Name("k"), Number(1)))),
-    "the expression is": with_expression(Constant(1, F32)),
+    "n_h: has not the form": of_other_form(guard=Operation("<", (Number(0), Number(1)))),
+    "condition speaks of `k`": of_other_form(guard=Operation("<", (Name("k"), Number(1)))),
+    "is stored as": with_expression(Constant(1, F32)),
     "no read number": with_expression(Read(7, F16)),
     "another type": with_expression(Binary(BinaryOp.ADD, Read(0, F32), Read(0, F32))),
     "no dimension": with_expression(Iterator(3, F16)),

@@ -24,8 +24,6 @@ from polyloom.ir.host import (
     CombineOperator,
     Combiner,
     Copy,
-    HostBranch,
-    HostLoop,
     HostProgram,
     Index,
     MdHom,
@@ -37,8 +35,8 @@ from polyloom.ir.host import (
 )
 from polyloom.ir.text.host_programs import print_host
 from polyloom.ir.types import ElementType
-from polyloom.ir.verification.host_programs import verify_host
-from polyloom.polyhedra.loops.tree import Instance, Loop, Name, Number, Operation
+from polyloom.ir.verification.programs import verify
+from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Name, Number, Operation
 
 I32, F32 = ElementType.INT32, ElementType.FLOAT32
 N, T = Name("n"), Name("t")
@@ -90,9 +88,7 @@ def program(*body: Any) -> HostProgram:
         Buffer(name="y", type=I32, shape=(N,), role=Role.UPDATED),
         Buffer(name="z", type=I32, shape=(N,), role=Role.LOCAL),
     )
-    loop = HostLoop(
-        iterator="t", start=Number(0), condition=Operation("<", (T, N)), step=Number(1), body=body
-    )
+    loop = Loop(iterator="t", start=Number(0), condition=Operation("<", (T, N)), step=Number(1), body=body)
     return HostProgram(
         name="p",
         parameters=(Parameter("n", I32),),
@@ -102,7 +98,7 @@ def program(*body: Any) -> HostProgram:
     )
 
 
-GOOD = program(HOM, HostBranch(Operation("==", (T, Number(0))), (Copy("y", "z"),), (NEST,)))
+GOOD = program(HOM, Branch(Operation("==", (T, Number(0))), (Copy("y", "z"),), (NEST,)))
 
 TEXT = """\
 program p(int32 n)
@@ -134,7 +130,7 @@ for t = 0; t < n; t += 1
 
 
 def test_good_programs_have_a_text() -> None:
-    verify_host(GOOD)
+    verify(GOOD)
     assert print_host(GOOD) == TEXT
 
 
@@ -149,6 +145,7 @@ def nest(**changes: Any) -> HostProgram:
 BROKEN = {
     "two buffers `A`": replace(GOOD, buffers=(*GOOD.buffers, GOOD.buffers[0])),
     "the shape of `A` speaks of `n`": replace(GOOD, parameters=()),
+    "`A` has a first value": replace(GOOD, buffers=(replace(GOOD.buffers[0], start=1), *GOOD.buffers[1:])),
     "`A` has type bool": replace(
         GOOD, buffers=(replace(GOOD.buffers[0], type=ElementType.BOOL), *GOOD.buffers[1:])
     ),
@@ -192,7 +189,7 @@ BROKEN = {
 @pytest.mark.parametrize("fault", BROKEN)
 def test_broken_rules_are_named(fault: str) -> None:
     with pytest.raises(InvalidProgram, match=fault):
-        verify_host(BROKEN[fault])
+        verify(BROKEN[fault])
 
 
 def shifted(name: str) -> Assignment:
@@ -203,8 +200,8 @@ def shifted(name: str) -> Assignment:
 
 def test_assignments_speak_of_the_loops_around_all_of_their_instances() -> None:
     """Launches that are joined become loops of a nest, whose iterators stay in the views."""
-    verify_host(nest(assignments=(shifted("c0"),)))
+    verify(nest(assignments=(shifted("c0"),)))
     outside = (*NEST.body, Instance("S2", (Number(0),)))
     for broken in (nest(assignments=(shifted("c1"),)), nest(assignments=(shifted("c0"),), body=outside)):
         with pytest.raises(InvalidProgram, match="an index of `y` speaks of"):
-            verify_host(broken)
+            verify(broken)

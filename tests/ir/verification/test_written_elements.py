@@ -8,19 +8,7 @@ from itertools import combinations
 import pytest
 
 from polyloom.ir.expressions import BinaryOp, Read
-from polyloom.ir.host import (
-    Assignment,
-    CombineOperator,
-    Copy,
-    HostBranch,
-    HostLoop,
-    HostNode,
-    Index,
-    MdHom,
-    Nest,
-    Order,
-    View,
-)
+from polyloom.ir.host import Assignment, CombineOperator, Copy, HostNode, Index, MdHom, Nest, Order, View
 from polyloom.ir.types import ElementType
 from polyloom.ir.verification.programs import InvalidProgram
 from polyloom.ir.verification.written_elements import verify_writes, writes
@@ -104,7 +92,7 @@ def at(index: Index, extent: object = N) -> MdHom:
     return replace(the_map(extent=extent), outputs=(view(index),))
 
 
-ONE_BY_ONE = HostLoop(
+ONE_BY_ONE = Loop(
     iterator="t",
     start=Number(0),
     condition=below("t"),
@@ -119,7 +107,7 @@ SAME = {
     "in two parts": (the_map(extent=Number(1), written=below("i")), the_map(1, extent=LAST)),
     "even and odd": (the_map(written=below("i", HALF), step=2), nest(1, below("k"), 2)),
     "a host loop": (ONE_BY_ONE,),
-    "a branch": (HostBranch(below("n", Number(5)), (the_map(),), (combining(SUM),)),),
+    "a branch": (Branch(below("n", Number(5)), (the_map(),), (combining(SUM),)),),
     "downwards": (at(Index((-1,), LAST)),),
 }
 OTHERS = {
@@ -128,7 +116,7 @@ OTHERS = {
     "not the first": (nest(1, below("k"), 1),),
     "even ones": (the_map(written=below("i", HALF), step=2),),
     "a copy too": (the_map(), Copy("x", "s")),
-    "for small n": (HostBranch(below("n", Number(5)), (the_map(),)),),
+    "for small n": (Branch(below("n", Number(5)), (the_map(),)),),
 }
 """All write ``s[0..n - 1]``, and none of these does."""
 

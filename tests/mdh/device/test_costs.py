@@ -18,7 +18,7 @@ from polyloom.mdh.schedule.loop_sizes import Reads
 from polyloom.mdh.schedule.tiling import TileFacts
 
 
-@pytest.mark.parametrize("kind", ["cpu", "gpu"])
+@pytest.mark.parametrize("kind", ["cpu", "gpu", "native"])
 def test_every_number_says_where_it_comes_from(kind: str) -> None:
     found = load_costs(kind)
     assert isinstance(found.kernels, GpuCosts if kind == "gpu" else CpuCosts)

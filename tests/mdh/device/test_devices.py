@@ -32,8 +32,8 @@ from polyloom.mdh.device.pocl import (
     processor_for,
     repair,
 )
-from polyloom.mdh.kernel.launch import Kernel
-from polyloom.mdh.runtime.build import Builder, first_error
+from polyloom.mdh.lowering.launch import Kernel
+from polyloom.mdh.runtime.build import build_kernels, first_error
 from polyloom.polyhedra.loops.tree import Number
 
 
@@ -47,8 +47,8 @@ def test_there_is_a_device_that_computes() -> None:
     assert model.compute_units > 0 and model.local_memory > 0 and model.vector_bytes >= 4
     assert pickle.loads(pickle.dumps(model)) == model
     source = "__kernel void k(__global int *a) { a[0] = 1; }"
-    Builder(open_device(model)).kernel(
-        Kernel(source=source, name="k", arguments=(), global_size=(Number(1),))
+    build_kernels(
+        open_device(model), [Kernel(source=source, name="k", arguments=(), global_size=(Number(1),))]
     )
 
 
@@ -91,16 +91,14 @@ def test_no_device_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_driver_refuses_a_kernel() -> None:
-    builder = Builder(open_device(choose_device()))
+    refused = Kernel(
+        source="__kernel void k(__global int *a) { a[0] = what; }",
+        name="k",
+        arguments=(),
+        global_size=(Number(1),),
+    )
     with pytest.raises(PolyloomError) as raised:
-        builder.kernel(
-            Kernel(
-                source="__kernel void k(__global int *a) { a[0] = what; }",
-                name="k",
-                arguments=(),
-                global_size=(Number(1),),
-            )
-        )
+        build_kernels(open_device(choose_device()), [refused])
     assert code(raised) == "device-build"
     assert "what" in raised.value.diagnostics[0].notes[0]
 

@@ -48,19 +48,19 @@ def test_the_devices_say_it_and_nothing_is_changed() -> None:
     assert (shown.returncode, shown.stderr) == (0, "")
     text = " ".join(shown.stdout.split())
     assert "PoCL does not know this processor" in text and "`--no-driver-patch` forbids that" in text
-    (model,) = json.loads(unknown("devices", "--json").stdout)
+    *_, model = json.loads(unknown("devices", "--json").stdout)
     assert model["processor"]
 
 
 def test_it_is_said_once_when_it_is_done(layer: str) -> None:
-    done = unknown("run", layer, "--check")
+    done = unknown("run", layer, "--check", "--device", "cpu")
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("remark[driver-patch]: PoCL does not know this processor") == 1
 
 
 @pytest.mark.parametrize("arguments", [["run"], ["tune", "--evaluations", "1"]])
 def test_it_can_be_refused(layer: str, arguments: list[str]) -> None:
-    done = unknown(*arguments, layer, "--no-driver-patch")
+    done = unknown(*arguments, layer, "--no-driver-patch", "--device", "cpu")
     assert (done.returncode, done.stdout) == (1, "")
     assert "error[device-unpatched]" in done.stderr and "remark" not in done.stderr
 
@@ -87,4 +87,4 @@ def test_from_python(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(devices, "find_devices", lambda: models()[:1])
     with pytest.raises(PolyloomError, match="device-unpatched"):
-        polyloom.compile(LAYER, driver_patch=False)
+        polyloom.compile(LAYER, device="cpu", driver_patch=False)

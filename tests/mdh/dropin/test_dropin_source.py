@@ -9,7 +9,7 @@ import pytest
 from polyloom.diagnostics import Source, Unsupported
 from polyloom.ir.host import Buffer, HostProgram, Parameter, Role
 from polyloom.ir.types import ElementType
-from polyloom.mdh.dropin.host import signature
+from polyloom.mdh.dropin.signature import signature
 from polyloom.mdh.dropin.source import Place, Variable, replacement, with_calls
 from polyloom.polyhedra.loops.tree import Name
 
@@ -47,7 +47,7 @@ def place(text: str = TEXT) -> Place:
 def replaced(text: str, macros: dict[str, str] | None = None) -> str:
     found = place(text)
     call = signature(PROGRAM, "polyloom_f")
-    return with_calls(text, [replacement(found.source, found, call)], macros or {})
+    return with_calls(text, [replacement(found.source, found, call)], macros or {}, "polyloom_host.c")
 
 
 def test_only_the_range_changes() -> None:
@@ -55,8 +55,10 @@ def test_only_the_range_changes() -> None:
     assert replaced(TEXT) == (
         before
         + "{ /* by Polyloom, see polyloom_host.c */\n"
-        + "      extern void polyloom_f(long long, const void *, const void *, void *);\n"
-        + "      polyloom_f((long long)n, (const void *)a, (float[1]){s}, &t);\n"
+        + "      extern int polyloom_f(long long, const void *, const void *, void *);\n"
+        + "      if (!polyloom_f((long long)n, (const void *)a, (float[1]){s}, &t)) {\n"
+        + "    SCOP\n"
+        + "      }\n"
         + "    }"
         + after
     )
@@ -72,9 +74,12 @@ def test_a_range_inside_a_line() -> None:
     assert replaced(text).startswith("void f(int n, float *a, float s) { float t;  { /*")
 
 
-def test_another_number_for_a_macro_does_not_compile() -> None:
-    text = replaced(TEXT, {"N": "100"})
-    assert '#if (N) != (100)\n#error "Polyloom compiled this for N = 100"\n#endif\n' in text
+def test_with_another_number_for_a_macro_nothing_is_called() -> None:
+    text = replaced(TEXT, {"N": "100", "M": "3"})
+    assert (
+        "  int polyloom_done = 0;\n#if (N) == (100) && (M) == (3)\n      polyloom_done = polyloom_f(" in text
+    )
+    assert "#endif\n      if (!polyloom_done) {\n    SCOP\n      }\n" in text
 
 
 def test_what_a_call_cannot_say_is_refused() -> None:
@@ -97,9 +102,11 @@ def test_members_of_structures_are_brought_together() -> None:
     found = place()
     members = replace(found, variables={**VARIABLES, "a": Variable(("p", "x"), (1, 0))})
     updated = replace(PROGRAM, buffers=(replace(BUFFERS[0], role=Role.UPDATED), *BUFFERS[1:]))
-    text = with_calls(TEXT, [replacement(found.source, members, signature(updated, "polyloom_f"))], {})
+    text = with_calls(
+        TEXT, [replacement(found.source, members, signature(updated, "polyloom_f"))], {}, "side.c"
+    )
     assert "float *polyloom_a = polyloom_take((long long)sizeof(float) * (n));" in text
     loop = "for (long long polyloom_0 = 0; polyloom_0 < n; polyloom_0++)"
     assert f"{loop} polyloom_a[polyloom_0] = p[polyloom_0].x;" in text
     assert f"{loop} p[polyloom_0].x = polyloom_a[polyloom_0];" in text
-    assert "polyloom_f((long long)n, polyloom_a, (float[1]){s}, &t);" in text
+    assert "polyloom_done = polyloom_f((long long)n, polyloom_a, (float[1]){s}, &t);" in text

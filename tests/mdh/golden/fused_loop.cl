@@ -1,7 +1,8 @@
 static inline int wrap_add_int(int a, int b) { return (int)((uint)a + (uint)b); }
 
-__kernel void loop_t(__global int *b,
-                     __global int *a)
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void loop_t(__global int *b,
+            __global int *a)
 {
     for (long t = 0; t < 6; t++) {
         for (long i0 = 0; i0 < 15; i0++) {

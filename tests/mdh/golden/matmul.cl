@@ -1,38 +1,40 @@
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void matmul(__global float *restrict C,
+void matmul(__global const float *restrict B,
             __global const float *restrict A,
-            __global const float *restrict B)
+            __global float *restrict C)
 {
-    __local float B_copy[2048] __attribute__((aligned(64)));
     const int group = get_group_id(0);
-    const int j_first = group * 32;
-    // B_copy: what the tile reads of B
-    for (int at_0 = 0; at_0 < 64; at_0++) {
-        int at_1 = 0;
-        for (; at_1 + 16 <= 32; at_1 += 16) {
-            vstore16(vload16(0, B + j_first + at_0 * (64) + at_1), 0, B_copy + at_0 * 32 + at_1);
+    __local float B_copy[64][32] __attribute__((aligned(64)));
+    const int j_group = 32 * group;
+    for (int c0 = 0; c0 < 64; c0++) {
+        for (int j_first = 0; j_first < 32; j_first += 16) {
+            vstore16(vload16(0, &B[64 * c0 + j_group + j_first]), 0, &B_copy[c0][j_first]);
         }
     }
-    for (int i = 0; i < 64; i += 2) {
-        for (int j = j_first; j < j_first + 32; j += 32) {
-            float16 C_sum_0_0 = (float16)(0.0f);
-            float16 C_sum_0_1 = (float16)(0.0f);
-            float16 C_sum_1_0 = (float16)(0.0f);
-            float16 C_sum_1_1 = (float16)(0.0f);
-            for (int k = 0; k < 64; k += 1) {
-                const float A_0 = A[64 * i + k];
-                const float16 B_0 = vload16(0, B_copy + j + 32 * k - j_first);
-                C_sum_0_0 = fma((float16)(A_0), B_0, C_sum_0_0);
-                const float16 B_1 = vload16(0, B_copy + j + 32 * k - j_first + 16);
-                C_sum_0_1 = fma((float16)(A_0), B_1, C_sum_0_1);
-                const float A_1 = A[64 * i + k + 64];
-                C_sum_1_0 = fma((float16)(A_1), B_0, C_sum_1_0);
-                C_sum_1_1 = fma((float16)(A_1), B_1, C_sum_1_1);
+    for (int i_first = 0; i_first < 64; i_first += 2) {
+        float16 total_0_0 = (float16)(0.0f);
+        float16 total_0_16 = (float16)(0.0f);
+        float16 total_1_0 = (float16)(0.0f);
+        float16 total_1_16 = (float16)(0.0f);
+        total_0_0 = (float16)(0.0f);
+        total_0_16 = (float16)(0.0f);
+        total_1_0 = (float16)(0.0f);
+        total_1_16 = (float16)(0.0f);
+        for (int k = 0; k < 64; k++) {
+            {
+                const float16 A_0 = (float16)(A[64 * i_first + k]);
+                const float16 B_copy_0 = vload16(0, &B_copy[k][0]);
+                total_0_0 = total_0_0 + A_0 * B_copy_0;
+                const float16 B_copy_1 = vload16(0, &B_copy[k][16]);
+                total_0_16 = total_0_16 + A_0 * B_copy_1;
+                const float16 A_1 = (float16)(A[64 * i_first + k + 64]);
+                total_1_0 = total_1_0 + A_1 * B_copy_0;
+                total_1_16 = total_1_16 + A_1 * B_copy_1;
             }
-            vstore16(C_sum_0_0, 0, C + 64 * i + j);
-            vstore16(C_sum_0_1, 0, C + 64 * i + j + 16);
-            vstore16(C_sum_1_0, 0, C + 64 * i + j + 64);
-            vstore16(C_sum_1_1, 0, C + 64 * i + j + 80);
         }
+        vstore16(total_0_0, 0, &C[64 * i_first + j_group]);
+        vstore16(total_0_16, 0, &C[64 * i_first + j_group + 16]);
+        vstore16(total_1_0, 0, &C[64 * i_first + j_group + 64]);
+        vstore16(total_1_16, 0, &C[64 * i_first + j_group + 80]);
     }
 }

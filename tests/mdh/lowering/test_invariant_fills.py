@@ -11,7 +11,7 @@ from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir.conversion.to_host_program import host_program
-from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.host import HostProgram, Parameter, Role, uses
 from polyloom.ir.types import ElementType
 from polyloom.mdh.compiled import CompiledProgram

@@ -16,28 +16,16 @@ from trees import (
     ZOO,
     assert_computes,
     c_programs,
-    host_programs,
     inputs,
     layer,
     sizes,
 )
 
 import random_c
+from c_host_programs import host_programs_of
 from md_homs import Case, md_homs
-from polyloom.ir.evaluation.host_inputs import input_buffers
 from polyloom.ir.expressions import Binary, Constant, Read
-from polyloom.ir.host import (
-    Buffer,
-    CombineOperator,
-    Combiner,
-    Copy,
-    HostLoop,
-    HostProgram,
-    MdHom,
-    Order,
-    Role,
-    View,
-)
+from polyloom.ir.host import Buffer, CombineOperator, Combiner, Copy, HostProgram, MdHom, Order, Role, View
 from polyloom.ir.scalar_functions.function import BINARY
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.types import ElementType
@@ -47,7 +35,7 @@ from polyloom.mdh.tree.evaluate import backwards, shuffled
 from polyloom.mdh.tree.nodes import Code, Compute, Store
 from polyloom.mdh.tree.text import code_lines, function_text
 from polyloom.mdh.tree.verify import verify
-from polyloom.polyhedra.loops.tree import Instance, Name, Number, Operation
+from polyloom.polyhedra.loops.tree import Instance, Loop, Name, Number, Operation
 from random_tests import tried
 
 F32 = ElementType.FLOAT32
@@ -56,7 +44,7 @@ F32 = ElementType.FLOAT32
 def repeated() -> HostProgram:
     """``C = max(beta * C + A B, 0)`` three times, each time kept in a local array."""
     once = gemm(4, 5, 6)
-    loop = HostLoop(
+    loop = Loop(
         iterator="t",
         start=number(0),
         condition=Operation("<", (Name("t"), number(3))),
@@ -135,7 +123,7 @@ def test_polybench(name: str) -> None:
 def test_polybench_in_mini(name: str) -> None:
     (program,) = c_programs(loops.source(name))
     values = loops.values(name, loops.SIZES[name]["mini"], np.float64)
-    arrays = {b.name: np.asarray(values[b.name]) for b in input_buffers(program)}
+    arrays = {b.name: np.asarray(values[b.name]) for b in program.given}
     assert_computes(program, {p.name: int(values[p.name]) for p in program.parameters}, arrays)
 
 
@@ -159,10 +147,10 @@ def test_random_md_homs(case: Case, seed: int) -> None:
 @tried(100)
 @given(random_c.c_programs(), st.integers(0, 2**16))
 def test_random_c_programs(text: random_c.CProgram, seed: int) -> None:
-    (program,) = host_programs(text.text)
+    (program,) = host_programs_of(text.text)
     data = text.data(seed)
     parameters = {p.name: (2 + seed) % 6 + 1 for p in program.parameters}
-    given = {b.name: data[b.name] for b in input_buffers(program)}
+    given = {b.name: data[b.name] for b in program.given}
     assert_computes(program, parameters, given, order=backwards)
 
 

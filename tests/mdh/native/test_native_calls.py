@@ -138,7 +138,28 @@ def test_timings_and_verdicts() -> None:
     assert result.passed and result.execution.timing.device > 0 and result.execution.timing.launches == 1
     document = result.json()
     assert document["device"].startswith("native / ") and document["check"]["passed"]
-    assert document["kernels"][0]["name"] == "scale"
+    (kernel,) = document["kernels"]
+    assert (kernel["launches"], kernel["schedule"]) == (1, "cost model") and kernel["seconds"] > 0
+
+
+SWEEPS = """
+void sweeps(int n, int t, float x[n], float y[n]) {
+  for (int s = 0; s < t; s++) {
+    for (int i = 1; i < n - 1; i++) y[i] = x[i - 1] + x[i + 1];
+    for (int i = 1; i < n - 1; i++) x[i] = y[i];
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("n", [50, 30_000], ids=["on one thread", "shared"])
+def test_each_node_is_timed(n: int) -> None:
+    result = polyloom.run(polyloom.compile(SWEEPS, device="native", threads=2), {"n": n, "t": 7}, check=True)
+    assert result.passed
+    found = {kernel["name"]: kernel["launches"] for kernel in result.kernels()}
+    assert found == {"S1": 7, "S2": 7} and result.execution.timing.launches == 14
+    seconds = [kernel["seconds"] for kernel in result.kernels()]
+    assert all(s > 0 for s in seconds) and sum(seconds) <= result.execution.timing.total
 
 
 def test_models() -> None:
@@ -173,6 +194,22 @@ print("done")
     assert done.stdout == "done\n", done.stderr
 
 
+TABLE = """
+void table(int n, float y[n]) {
+  float t[n];
+  for (int i = 0; i < n; i++) t[i] = 3 * i;
+  for (int k = 0; k < 2; k++)
+    for (int i = 1; i < n; i++) y[i] = y[i - 1] + t[i];
+}
+"""
+
+
+def test_what_depends_on_nothing_is_done() -> None:
+    y = np.zeros(4, np.float32)
+    for _ in range(2):
+        np.testing.assert_array_equal(polyloom.compile(TABLE, device="native")(4, y), [0, 3, 9, 18])
+
+
 # -- compilers
 
 
@@ -196,7 +233,7 @@ def test_a_compiler_by_its_name() -> None:
     assert choose(f"native:{first.name}") == choose("native") == choose(f"native:{first.command[0]}")
 
 
-@pytest.mark.parametrize(("device", "threads"), [("native", 0), ("native", 10**6), (None, 2)])
+@pytest.mark.parametrize(("device", "threads"), [("native", 0), ("native", 10**6), ("cpu", 2)])
 def test_threads_that_make_no_sense(device: str | None, threads: int) -> None:
     with pytest.raises(PolyloomError) as raised:
         choose(device, threads=threads)

@@ -11,9 +11,10 @@ import pytest
 import test_floating_point as floating
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from trees import C_FILES, HOMS, ROOT, ZOO, c_programs, host_programs, inputs, layer, sizes
+from trees import C_FILES, HOMS, ROOT, ZOO, c_programs, inputs, layer, sizes
 
 import random_c
+from c_host_programs import host_programs_of
 from compiled_c import compiled
 from md_homs import Case, md_homs
 from polyloom.ir.host import HostProgram
@@ -27,9 +28,7 @@ from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 from polyloom.pipeline import load_opencl
 from polyloom.sources import Reading
 
-LONG = "life"
-"""Its C under a schedule is long: gcc takes 17 s for it."""
-EXAMPLES = [path for path in C_FILES if path.parent == ROOT / "examples/c" and path.stem != LONG]
+EXAMPLES = [path for path in C_FILES if path.parent == ROOT / "examples/c"]
 SLOW = [pytest.mark.slow, pytest.mark.ci]
 QUIET: Any = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
 
@@ -100,7 +99,7 @@ SIZES = st.fixed_dictionaries({n: st.integers(*limits) for n, limits in random_c
 
 
 def check_c(program: random_c.CProgram, parameters: dict[str, int], seed: int) -> None:
-    (host,) = host_programs(program.text)
+    (host,) = host_programs_of(program.text)
     known = {p.name: parameters[p.name] for p in host.parameters}
     data = program.data(seed)
     needed = {b.name for b in host.buffers}

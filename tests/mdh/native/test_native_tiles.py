@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from homs import ZOO, buffers_of, dot, hom_of, made_up, random_schedule
 
-from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.host import HostProgram, Role
 from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.lowering.tiles.pipeline import lower_scheduled
@@ -28,7 +28,7 @@ def check(program: HostProgram, schedule: Schedule, parameters: dict[str, int], 
     arrays = made_up(program, parameters, seed)
     inputs = {b.name: arrays[b.name] for b in program.buffers if b.role in (Role.INPUT, Role.UPDATED)}
     wanted = evaluate_host(program, parameters, inputs)
-    function = final(program_tree(program, lower_scheduled(program, lambda hom: schedule, 0)))
+    function = final(program_tree(program, lower_scheduled(program, lambda hom, around: schedule, least=0)))
     entry = built(function, device.compiler, device.threads)
     call = entry.call(
         [address(arrays[p.name]) for p in function.parameters], [parameters[n] for n in function.integers]

@@ -27,21 +27,20 @@ from polyloom.ir.expressions import (
 from polyloom.ir.scalar_functions.function import UNARY, UnaryFunction
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.devices import OpenDevice, choose_device, open_device
-from polyloom.mdh.kernel.launch import Kernel
 from polyloom.mdh.lowering.host_expressions import int_function
+from polyloom.mdh.lowering.launch import Kernel
 from polyloom.mdh.native.entry import built
+from polyloom.mdh.print.dialect import OPENCL
 from polyloom.mdh.print.helpers import helper_functions
 from polyloom.mdh.print.values import (
     Leaves,
     expression_c,
     integer_c,
     literal,
-    load,
     memory_type,
-    store,
     value_type,
 )
-from polyloom.mdh.runtime.build import Builder
+from polyloom.mdh.runtime.build import build_kernels
 from polyloom.mdh.tree.nodes import Code, Compute, Function, Kind, Load, Parameter, Store, counted
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
 
@@ -99,24 +98,26 @@ def on_device(expressions: list[Expression], operands: list[Any], width: int) ->
 
     kinds = [T(a.dtype.name) for a in operands]
     results = [np.zeros(COUNT, e.type.dtype if e.type is not T.BOOL else np.int32) for e in expressions]
-    lines = []
+    lines, dialect = [], OPENCL.noting()
     for k, kind in enumerate(kinds):
         lines.append(f"{value_type(kind, width)} a{k} = {_loaded(f'p{k}', kind, width)};")
     for k, e in enumerate(expressions):
-        text = expression_c(e, Leaves([f"a{k}" for k in range(len(operands))]), width)
+        text = expression_c(e, Leaves([f"a{k}" for k in range(len(operands))]), width, dialect)
         lines.append(_stored(f"r{k}", text, T(results[k].dtype.name), width))
     parameters = [f"__global const {memory_type(kind)} *p{k}" for k, kind in enumerate(kinds)]
     parameters += [f"__global {memory_type(T(r.dtype.name))} *r{k}" for k, r in enumerate(results)]
     body = "\n".join(["long i = get_global_id(0);", *lines])
     text = f"__kernel void k({', '.join(parameters)}) {{\n{body}\n}}\n"
-    source = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" + helper_functions(text) + text
-    built = Builder(device()).kernel(
-        Kernel(source=source, name="k", arguments=(), global_size=(Number(COUNT),))
+    source = (
+        "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" + helper_functions(dialect.noted, OPENCL) + text
+    )
+    (made,) = build_kernels(
+        device(), [Kernel(source=source, name="k", arguments=(), global_size=(Number(COUNT),))]
     )
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
     buffers = [cl.Buffer(device().context, flags, hostbuf=a) for a in (*operands, *results)]
-    built.set_args(*buffers)
-    cl.enqueue_nd_range_kernel(device().queue, built, (COUNT // width,), None)
+    made.set_args(*buffers)
+    cl.enqueue_nd_range_kernel(device().queue, made, (COUNT // width,), None)
     for buffer, result in zip(buffers[len(operands) :], results, strict=True):
         cl.enqueue_copy(device().queue, result, buffer)
     masks = [e.type is T.BOOL and width > 1 for e in expressions]
@@ -150,15 +151,15 @@ def run(request: pytest.FixtureRequest) -> Run:
 
 def _loaded(pointer: str, kind: T, width: int) -> str:
     if width == 1:
-        return load(pointer, "i", kind)
+        return f"vload_half(i, {pointer})" if kind is T.FLOAT16 else f"{pointer}[i]"
     return f"vload_half{width}(i, {pointer})" if kind is T.FLOAT16 else f"vload{width}(i, {pointer})"
 
 
 def _stored(pointer: str, text: str, kind: T, width: int) -> str:
-    if width == 1:
-        return store(pointer, "i", text, kind)
+    if width == 1 and kind is not T.FLOAT16:
+        return f"{pointer}[i] = {text};"
     if kind is T.FLOAT16:
-        return f"vstore_half{width}_rte({text}, i, {pointer});"
+        return f"vstore_half{'' if width == 1 else width}_rte({text}, i, {pointer});"
     return f"vstore{width}({text}, i, {pointer});"
 
 

@@ -10,14 +10,14 @@ import pytest
 
 from compiled_c import compiled
 from polyloom.diagnostics import Unsupported
-from polyloom.ir.evaluation.host_programs import evaluate_host
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import choose_device
 from polyloom.mdh.dropin.folder import DropIn
-from polyloom.mdh.kernel.launch import UNCONTRACTED
+from polyloom.mdh.lowering.launch import UNCONTRACTED
 from polyloom.mdh.lowering.tuning_targets import tune_targets
 from polyloom.mdh.schedule.signature import key_of, options_of
-from polyloom.pipeline import compile_opencl, load_opencl
+from polyloom.pipeline import drop_in, load_opencl
 from polyloom.sources import LoadedHost, Reading, load_host_programs
 
 ROWS, COLUMNS = 24, 70
@@ -144,13 +144,12 @@ def loaded(tmp_path: Path, fp: str) -> LoadedHost:
     return found
 
 
-def drop_in(tmp_path: Path, fp: str) -> DropIn:
-    found = loaded(tmp_path, fp)
-    return compile_opencl(None, [found], Reading(fp=fp), choose_device(None), {})
+def on_opencl(tmp_path: Path, fp: str) -> DropIn:
+    return drop_in(None, [loaded(tmp_path, fp)], Reading(fp=fp), "opencl", None, {})
 
 
 def test_what_is_kept_and_written_knows_the_option(tmp_path: Path) -> None:
-    kernels = {fp: "".join(drop_in(tmp_path, fp).files.values()) for fp in ("strict", "reassociate")}
+    kernels = {fp: "".join(on_opencl(tmp_path, fp).files.values()) for fp in ("strict", "reassociate")}
     assert UNCONTRACTED.strip() in kernels["strict"] and UNCONTRACTED.strip() not in kernels["reassociate"]
     keys = set()
     for fp in ("strict", "reassociate"):

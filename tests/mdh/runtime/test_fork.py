@@ -33,7 +33,7 @@ else:
     assert os.waitpid(pid, 0)[1] == 0
 {after}
 """
-COMPILED = "f = polyloom.compile(LAYER)"
+COMPILED = "f = polyloom.compile(LAYER, device='cpu')"
 CALLED = f"{COMPILED}; f(x)"
 
 

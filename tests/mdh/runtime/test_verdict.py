@@ -9,8 +9,7 @@ import pytest
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
-from polyloom.ir.evaluation.host_random_inputs import mixed_inputs
-from polyloom.ir.evaluation.random_inputs import SCALES
+from polyloom.ir.evaluation.random_inputs import SCALES, random_reals
 from polyloom.ir.host import HostProgram
 from polyloom.ir.verification.comparison import Verdict
 from polyloom.ir.verification.host_results import check_run
@@ -139,11 +138,11 @@ def test_too_large_for_bounds_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_reals_of_mixed_scale() -> None:
     body = "for (int i = 0; i < n; i++) y[i] = sqrtf(a[i]) * b[i];"
     made = program(body)
-    inputs = mixed_inputs(made, {"n": N}, SCALES[0], 1)
+    inputs = random_reals(made, SCALES[0], 1, parameters={"n": N})
     assert inputs is not None
     assert (inputs["a"] > 0).all() and (inputs["b"] < 0).any()
     sizes = np.abs(inputs["b"])
     assert sizes.min() < 0.01 and sizes.max() > 100
-    again = mixed_inputs(made, {"n": N}, SCALES[0], 1)
+    again = random_reals(made, SCALES[0], 1, parameters={"n": N})
     assert again is not None and all(np.array_equal(inputs[n], again[n]) for n in inputs)
-    assert mixed_inputs(program(QUOTIENTS, "int"), {"n": N}, SCALES[0], 1) is None
+    assert random_reals(program(QUOTIENTS, "int"), SCALES[0], 1, parameters={"n": N}) is None

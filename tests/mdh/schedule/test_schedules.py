@@ -23,7 +23,7 @@ from homs import (
 
 from polyloom.ir.host import HostProgram
 from polyloom.mdh.device.devices import DeviceKind
-from polyloom.mdh.lowering.lower import IllegalSchedule, emit_md_hom, has_tiles
+from polyloom.mdh.lowering.lower import IllegalSchedule, emit_md_hom
 from polyloom.mdh.schedule.choice import (
     default_schedule,
     legal_schedule,
@@ -33,9 +33,10 @@ from polyloom.mdh.schedule.choice import (
 from polyloom.mdh.schedule.legality import problems
 from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule, plain_schedule, schedule_from_text
 from polyloom.mdh.schedule.search_space import ScheduleSpace, space_of
-from polyloom.mdh.schedule.tiling import TileFacts
+from polyloom.mdh.schedule.tiling import TileFacts, has_tiles
 from polyloom.mdh.tuning.adaptation import seeded_space
 from polyloom.mdh.tuning.schedule_lookup import emit_with_text
+from polyloom.polyhedra.loops.tree import Number
 
 PLAIN = plain_schedule(3, 2)
 MODEL = device().model
@@ -81,7 +82,9 @@ def test_conditions_have_reasons() -> None:
     triangle = gemm(13, 18, 21, guard=at_most("k", "i"))
     plain = plain_schedule(3, 4)
     assert "guard" in reasons(triangle, replace(plain, vector=2, width=4))
-    assert "condition" in reasons(triangle, replace(plain, inputs=copied))
+    assert not reasons(triangle, replace(plain, inputs=copied))
+    small = tuple(replace(b, shape=(Number(13),) * 2) if b.name == "A" else b for b in triangle.buffers)
+    assert "condition" in reasons(replace(triangle, buffers=small), replace(plain, inputs=copied))
     assert "condition" in reasons(shifted(7, 33), replace(plain_schedule(2, 1), inputs=copied[:1]))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from homs import matmul
 
-from polyloom.ir.expressions import Constant, Iterator, Read, Select
+from polyloom.ir.expressions import Binary, BinaryOp, Constant, Iterator, Read, Select
 from polyloom.ir.types import ElementType
 from polyloom.mdh.lowering.asked import asked
 from polyloom.mdh.lowering.program_tree import program_tree
@@ -349,6 +349,18 @@ def test_choices_keep_loads_inside() -> None:
     assert text.startswith("`A[0, l - 1]` is accessed in all lanes where it does not exist")
 
 
+def test_what_stands_behind_and_is_loaded_only_where_it_counts() -> None:
+    """``l > 0 and x[l - 1] > 0`` loads nothing outside."""
+    load = Load("A", (ZERO, plus("l", -1)))
+    both = Binary(BinaryOp.AND, Iterator(0, ElementType.INT64) > 0, Read(0, F32) > 0)
+    store = Store(
+        "C", (ZERO, LANE), Compute(Select(both, Constant(1, F32), Constant(0, F32)), (load,), (LANE,))
+    )
+    function = lanes_of(store)
+    assert problems(mutant(function, loops("l", kind=Kind.GROUP))) == ()
+    assert problems(function) != ()
+
+
 def test_small_faults() -> None:
     store = Store("A", (ZERO,), Compute(Constant(1, ElementType.INT32)))
     nowhere = Store("D", (), value("E"))
@@ -373,3 +385,16 @@ def test_points_of_a_parallel_loop_that_share_an_element() -> None:
     for place in (ZERO, Operation("floor", (here, Number(2)))):
         (text,) = stored_at(place)
         assert "parallel loop over `i` `C[0, " in text
+
+
+def test_instances_that_isl_has_no_word_for_are_not_known_to_be_missing() -> None:
+    """Blocks whose size a parameter says: ``k = part * size + kk`` is not affine."""
+    k = Operation("+", (Operation("*", (Name("part"), Name("q"))), Name("kk")))
+    i, j = Name("i0"), Name("j0")
+    step = term(Load("C", (i, j)), Load("A", (i, k)), Load("B", (k, j)), i, j, k)
+    code: Code = (step,)
+    for name, end in (("kk", "q"), ("part", "m"), ("j0", "m"), ("i0", "n")):
+        code = (counted(name, Name(end), code),)
+    verdict = verify(replace(program_tree(PRODUCT), body=code), ASKED)
+    assert "which instances of `matmul` are carried out" in verdict.unknown
+    assert not any("carried out" in fault for fault in verdict.wrong)

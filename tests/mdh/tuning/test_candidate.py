@@ -13,30 +13,30 @@ from test_signature import matmul
 
 from polyloom.diagnostics import PolyloomError
 from polyloom.ir.host import HostProgram
-from polyloom.mdh.device.devices import choose_device, find_devices
-from polyloom.mdh.tuning.candidate import Trial
+from polyloom.mdh.native.device import choose
+from polyloom.mdh.tuning.candidates.trial import Trial
 from polyloom.mdh.tuning.outcome import Outcome, Status
 from polyloom.mdh.tuning.timing import DeviceMeasure
 from polyloom.polyhedra.loops.tree import Number
 
-pytestmark = pytest.mark.skipif(not find_devices(), reason="there is no OpenCL device")
+EMITTERS = {"cpu": "trial_emitter:emit", "native": "trial_emitter:code"}
 
 Timed = Callable[..., Outcome]
 
 
-def trial(folder: Path, m: int = 7, n: int = 9, k: int = 11) -> Trial:
+def trial(folder: Path, device: str, m: int = 7, n: int = 9, k: int = 11) -> Trial:
     hom, buffers = matmul(Number(m), n, k)
     program = HostProgram(name="mm", parameters=(), buffers=buffers, body=(hom,))
-    return Trial(program=program, device=choose_device(), emitter="trial_emitter:emit", folder=str(folder))
+    return Trial(program=program, device=choose(device), emitter=EMITTERS[device], folder=str(folder))
 
 
 def text(kind: str) -> str:
     return json.dumps({"kind": kind})
 
 
-@pytest.fixture
-def measure(tmp_path: Path) -> Iterator[DeviceMeasure[str]]:
-    made = DeviceMeasure(trial(tmp_path), text)
+@pytest.fixture(params=EMITTERS)
+def measure(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[DeviceMeasure[str]]:
+    made = DeviceMeasure(trial(tmp_path, request.param), text)
     yield made
     made.close()
 
@@ -64,6 +64,17 @@ def test_what_becomes_of_candidates(measure: DeviceMeasure[str], monkeypatch: py
     assert measure._worker.starts == 3
 
 
+def test_several_are_built_before_they_are_timed(measure: DeviceMeasure[str]) -> None:
+    measure.build(["right", "refused", "wrong", "fault"])
+    assert measure.measure("right", math.inf).status is Status.VERIFIED
+    assert measure.measure("refused", math.inf).status is Status.REFUSED
+    assert measure.measure("wrong", math.inf).status is Status.WRONG
+    measure.measure("right", math.inf)
+    assert measure.measure("right", math.inf).max_error == 0
+    measure.build(["slow", "crash"])
+    assert measure.measure("slow", math.inf).status is Status.VERIFIED
+
+
 def test_a_slow_candidate_is_given_up(measure: DeviceMeasure[str]) -> None:
     right = measure.measure("right", math.inf)
     slow = measure.measure("slow", 2 * right.cost)
@@ -84,7 +95,7 @@ def test_finalists_are_timed_in_turns(measure: DeviceMeasure[str]) -> None:
 
 
 def test_a_child_that_cannot_start_is_one_diagnostic(tmp_path: Path) -> None:
-    measure: DeviceMeasure[str] = DeviceMeasure(trial(tmp_path), text, factory="misbehaving:dies")
+    measure: DeviceMeasure[str] = DeviceMeasure(trial(tmp_path, "native"), text, factory="misbehaving:dies")
     with pytest.raises(PolyloomError) as caught:
         measure.measure("right", math.inf)
     assert [d.code for d in caught.value.diagnostics] == ["tuning-worker"]

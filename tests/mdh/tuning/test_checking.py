@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from test_signature import matmul
 
-from polyloom.ir.evaluation.host_random_inputs import trial_arrays
+from polyloom.ir.evaluation.random_inputs import trial_arrays
 from polyloom.ir.verification.comparison import Verdict
 from polyloom.mdh.tuning import check_candidate
 from polyloom.mdh.tuning.check_candidate import Checker

@@ -9,14 +9,14 @@ import pytest
 from test_signature import matmul
 
 from polyloom.diagnostics import PolyloomError
-from polyloom.ir.host import HostBranch, HostLoop, HostProgram, MdHom
+from polyloom.ir.host import HostProgram, MdHom
 from polyloom.mdh.device.devices import DeviceKind, DeviceModel
 from polyloom.mdh.lowering.tuning_targets import tune_targets
 from polyloom.mdh.schedule.signature import Key, key_of
 from polyloom.mdh.tuning.choose import Origin, choose, tuning_results
 from polyloom.mdh.tuning.database import Database
 from polyloom.mdh.tuning.outcome import Outcome, Status
-from polyloom.polyhedra.loops.tree import Name, Number, Operation
+from polyloom.polyhedra.loops.tree import Branch, Loop, Name, Number, Operation
 
 DEVICE = DeviceModel(
     index=0,
@@ -107,8 +107,8 @@ def triangular() -> HostProgram:
     """for t in 0 .. 9: if t < 5: C = A * B over t + 1 rows."""
     hom, buffers = matmul(Operation("+", (Name("t"), Number(1))), 6, 7)
     buffers = tuple(replace(b, shape=(Number(10), *b.shape[1:])) if b.name in "AC" else b for b in buffers)
-    branch = HostBranch(Operation("<", (Name("t"), Number(8))), (hom,))
-    loop = HostLoop(
+    branch = Branch(Operation("<", (Name("t"), Number(8))), (hom,))
+    loop = Loop(
         iterator="t",
         start=Number(0),
         condition=Operation("<", (Name("t"), Number(10))),
@@ -131,6 +131,6 @@ def test_an_md_hom_in_a_loop_is_tuned_at_its_middle_launch() -> None:
 def test_what_never_runs_is_not_tuned() -> None:
     program = triangular()
     (loop,) = program.body
-    assert isinstance(loop, HostLoop)
+    assert isinstance(loop, Loop)
     never = replace(loop, condition=Operation("<", (Name("t"), Number(0))))
     assert tune_targets(replace(program, body=(never,))) == ()

@@ -48,6 +48,10 @@ class Timing:
         self.each = each
         self.inner = SyntheticMeasure()
         self.compared: list[Tiles] = []
+        self.built: list[Tiles] = []
+
+    def build(self, schedules: Sequence[Tiles]) -> None:
+        self.built += schedules
 
     def measure(self, schedule: Tiles, stop_above: float, baseline: Beside = None) -> Outcome:
         self.clock.now += self.each
@@ -146,6 +150,30 @@ def test_evaluations_and_early_stopping_end_the_search(database: Database) -> No
     assert few.evaluations == 5
     (patient,) = tune([task(clock, 9)], database, TuneOptions(budget=1e9, early_stopping=30), clock=clock)
     assert patient.evaluations < 500
+
+
+class Noisy(Timing):
+    """Times all finalists alike, but for noise: a schedule may seem faster by 1 %."""
+
+    def compare(self, schedules: Sequence[Tiles], seconds: float) -> Mapping[str, Outcome]:
+        found = super().compare(schedules, seconds)
+        noise = {text: 1.0 if text == Space().text(Space().default()) else 0.99 for text in found}
+        return {text: replace(outcome, seconds=noise[text]) for text, outcome in found.items()}
+
+
+def test_the_model_s_choice_stays_where_nothing_is_faster_side_by_side(database: Database) -> None:
+    clock = Clock()
+    noisy = replace(task(clock, 8), measure=Noisy(clock))
+    (tuned,) = tune([noisy], database, TuneOptions(budget=100), clock=clock)
+    assert tuned.schedule == Space().text(Space().default()) and tuned.seconds == tuned.default == 1.0
+
+
+def test_each_candidate_is_built_once_before_it_is_timed(database: Database) -> None:
+    clock = Clock()
+    one = task(clock, 8)
+    tune([one], database, TuneOptions(budget=1e9, evaluations=10), clock=clock)
+    built = [Space().text(s) for s in one.measure.built]  # type: ignore[attr-defined]
+    assert len(built) == len(set(built)) == 10
 
 
 class Broken(Timing):

@@ -30,7 +30,7 @@ def cycles(length: int, reach: int) -> int:
     return result.cycles
 
 
-@pytest.mark.parametrize("reach", [1, 2, 4])
+@pytest.mark.parametrize("reach", [1, 2, pytest.param(4, marks=[pytest.mark.slow, pytest.mark.ci])])
 def test_a_longer_line_takes_no_longer(reach: int) -> None:
     """The way to a neighbour is as long everywhere; one order for the whole line would make all wait."""
     assert cycles(36, reach) < 1.1 * cycles(18, reach)

@@ -109,7 +109,7 @@ def outcome(seed: int) -> str:
     return "right"
 
 
-@pytest.mark.parametrize("start", [0, 20])
+@pytest.mark.parametrize("start", [0, pytest.param(20, marks=(pytest.mark.slow, pytest.mark.ci))])
 def test_a_changed_map_is_refused_or_right(start: int) -> None:
     outcomes = Counter(outcome(seed) for seed in range(start, start + 20))
     assert outcomes["refused"] >= 2

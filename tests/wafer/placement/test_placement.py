@@ -58,7 +58,11 @@ def check(program: Program, choice: Choice) -> None:
     )
 
 
-@pytest.mark.parametrize("seed", range(5000, 5008))
+LATER = [pytest.mark.slow, pytest.mark.ci]
+SEEDS = [pytest.param(seed, marks=LATER if seed % 2 else []) for seed in range(5000, 5008)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_random_layers_without_a_map(seed: int) -> None:
     layer = random_layer(seed)
     size = (1 + seed % 4, 1 + seed // 4 % 4)

@@ -80,12 +80,12 @@ def test_cyclic_tiles_need_fewer_elements() -> None:
 def test_a_strided_window_is_distributed_cyclically() -> None:
     program = next(x for x in layers() if x.name == "conv1d_strided_dilated").program()
     given = "size: { PE[1, 2] }\niport_map: auto x\nsparse: x\n"
-    choice = complete_mapping(Source("m", given), program, CS2)
+    choice = chosen(program, given)
     assert "rw mod 2" in choice.text
     result = simulate(program, choice.mapping, check=True)
     assert result.check is not None and result.check.passed
     blocks = choice.text.replace("rw mod 2", "rw//2").split("iport_map")[0] + given.split("\n", 1)[1]
-    in_blocks = complete_mapping(Source("m", blocks), program, CS2)
+    in_blocks = chosen(program, blocks)
     assert result.cycles < 0.9 * simulate(program, in_blocks.mapping).cycles
 
 
@@ -104,7 +104,7 @@ def test_dense_streams_are_stored_where_that_is_less_work(name: str, gain: float
     program = layer.program()
     hand = layer.mapping(program)
     given = f"size: {{ PE[{hand.grid.width}, {hand.grid.height}] }}\niport_map: auto {', '.join(hand.inputs)}"
-    choice = complete_mapping(Source("m", given), program, CS2)
+    choice = chosen(program, given)
     assert f"trigger: {program.statements[0].name} = none" in choice.text
     result = simulate(program, choice.mapping, check=True)
     assert result.check is not None and result.check.passed
@@ -115,7 +115,7 @@ def test_dense_streams_are_stored_where_that_is_less_work(name: str, gain: float
 def test_a_trigger_that_the_map_gives_stays() -> None:
     layer = next(x for x in layers() if x.name == "maxpool")
     given = "size: { PE[2, 2] }\niport_map: auto x\ntrigger: pool = x"
-    choice = complete_mapping(Source("m", given), layer.program(), CS2)
+    choice = chosen(layer.program(), given)
     assert "trigger: pool = x" in choice.text and "none" not in choice.text
 
 

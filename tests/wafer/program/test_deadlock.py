@@ -113,7 +113,8 @@ def test_what_the_check_lets_pass_does_not_stand_still(name: str, monkeypatch: p
     seen: Counter[tuple[bool, bool]] = Counter()
     for seed in range(6):
         program, ring, inputs = broken(monkeypatch, name, seed, wrong=(0.3, 0.8)[seed // 3])
-        seen[ring, stands_still(program, inputs)] += 1
+        if not ring or name == "mlp":
+            seen[ring, stands_still(program, inputs)] += 1
     assert not seen[False, True], seen
     assert seen[True, True] or name != "mlp", "the broken order does stand still"
 

@@ -200,3 +200,20 @@ def test_a_single_instance_is_scalar_code() -> None:
     program = made.compile()
     assert only(program).strategy is Strategy.NONE
     assert cycles(program) <= cycles(made.compile(ALL_EXTENSIONS - {Extension.SINGLE_INSTANCE}))
+
+
+FAR = Made(
+    """lair S(): float16 x0[4], float16 x1[10][8][2] -> float16 y[6][4][2]
+    { all (i, j, k) in (4, 2, 4) y[i + 2*j][k][1 - j] += x0[k] * x1[3*i][2*k + 1][1 - j] }""",
+    """size: { PE[1, 1] }
+    compute_map: { S[i, j, k] -> PE[0, 0] }
+    iport_map: { x1[i0, i1, i2] -> [PE[0, 1] -> index[158 - 16i0 - 2i1 + i2]] }""",
+)
+"""The offset of the box hull at one arrival moves with the index; extra instances write 500 rows away."""
+
+
+def test_a_hull_whose_arrays_do_not_fit_gives_way() -> None:
+    program = FAR.compile()
+    assert only(program).strategy is not Strategy.HULL
+    assert sum(array.bytes for array in program.analysis.arrays.values()) < 1000
+    assert cycles(program) > 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -22,34 +23,51 @@ from polyloom.wafer.simulator.build import BuildFailure, build_program
 from polyloom.wafer.simulator.compilers import NATIVE, choose_compiler, find_compiler, try_compiler
 
 SMALL = {"P.c": role_text("half a[1];", "static void main(void) {}"), "layout.c": ONE_PE}
+OTHER = {"Q.c": "", "layout.c": "int a;"}
 
 
-def test_what_was_built_is_found_again(tmp_path: Path) -> None:
-    first = build_program(SMALL, INSTRUCTIONS, folder=tmp_path)
-    files = {path: path.stat().st_ino for path in tmp_path.glob("*.*o")}
-    assert build_program(SMALL, INSTRUCTIONS, folder=tmp_path) == first
-    assert {path: path.stat().st_ino for path in tmp_path.glob("*.*o")} == files
-    assert len(files) == 5  # the simulator, its instructions, the role, the layout, and all of it
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that has the simulator, which takes a second to compile, and another program."""
+    folder = tmp_path_factory.mktemp("store")
+    build_program(OTHER, INSTRUCTIONS, folder=folder)
+    return folder
 
 
-def test_every_input_counts(tmp_path: Path) -> None:
-    paths = {build_program(SMALL, INSTRUCTIONS, folder=tmp_path)}
-    paths.add(build_program(SMALL | {"P.c": SMALL["P.c"] + "/* */"}, INSTRUCTIONS, folder=tmp_path))
-    paths.add(build_program(SMALL | {"size.h": "/* */"}, INSTRUCTIONS, folder=tmp_path))
-    paths.add(build_program(SMALL, INSTRUCTIONS.splitlines()[0] + "\n", folder=tmp_path))
-    other = dataclasses.replace(find_compiler(), flags=(*find_compiler().flags, "-O1"))
-    paths.add(build_program(SMALL, INSTRUCTIONS, folder=tmp_path, compiler=other))
+@pytest.fixture
+def cache(store: Path, tmp_path: Path) -> Path:
+    """A cache of one test, with what is in ``store``."""
+    return Path(shutil.copytree(store, tmp_path / "cache"))
+
+
+def test_what_was_built_is_found_again(cache: Path) -> None:
+    before = {path: path.stat().st_ino for path in cache.glob("*.*o")}
+    assert len(before) == 5  # the simulator, its instructions, the role, the layout, and all of it
+    first = build_program(SMALL, INSTRUCTIONS, folder=cache)
+    files = {path: path.stat().st_ino for path in cache.glob("*.*o")}
+    assert build_program(SMALL, INSTRUCTIONS, folder=cache) == first
+    assert {path: path.stat().st_ino for path in cache.glob("*.*o")} == files
+    assert before.items() < files.items() and len(files) == 8  # another role, another layout, all of that
+
+
+def test_every_input_counts(cache: Path) -> None:
+    paths = {build_program(SMALL, INSTRUCTIONS, folder=cache)}
+    paths.add(build_program(SMALL | {"P.c": SMALL["P.c"] + "/* */"}, INSTRUCTIONS, folder=cache))
+    paths.add(build_program(SMALL | {"size.h": "/* */"}, INSTRUCTIONS, folder=cache))
+    paths.add(build_program(SMALL, INSTRUCTIONS.splitlines()[0] + "\n", folder=cache))
+    other = dataclasses.replace(find_compiler(), flags=(*find_compiler().flags, "-O0"))
+    paths.add(build_program(SMALL, INSTRUCTIONS, folder=cache, compiler=other))
     assert len(paths) == 5
 
 
-def test_processes_that_build_the_same_do_not_disturb_each_other(tmp_path: Path) -> None:
+def test_processes_that_build_the_same_do_not_disturb_each_other(cache: Path) -> None:
     script = (
         "import sys, json; from pathlib import Path\n"
         "from polyloom.wafer.simulator.build import build_program\n"
         "texts, table, folder = json.load(sys.stdin)\n"
         "print(build_program(texts, table, folder=Path(folder)))"
     )
-    given = json.dumps([SMALL, INSTRUCTIONS, str(tmp_path)])
+    given = json.dumps([SMALL, INSTRUCTIONS, str(cache)])
     command = [sys.executable, "-c", script]
     running = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)
@@ -61,14 +79,14 @@ def test_processes_that_build_the_same_do_not_disturb_each_other(tmp_path: Path)
     printed = [process.stdout.read() for process in running if process.stdout is not None]
     assert all(process.wait() == 0 for process in running)
     assert len(set(printed)) == 1 and Path(printed[0].strip()).exists()
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith("new-")]
+    assert not [path for path in cache.iterdir() if path.name.startswith("new-")]
 
 
-def test_code_that_does_not_compile_is_an_internal_fault(tmp_path: Path) -> None:
+def test_code_that_does_not_compile_is_an_internal_fault(cache: Path) -> None:
     broken = SMALL | {"P.c": role_text("half a[1];", "static void main(void) { undeclared(1); }")}
     with pytest.raises(BuildFailure, match="undeclared"):
-        build_program(broken, INSTRUCTIONS, folder=tmp_path)
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith("new-")]
+        build_program(broken, INSTRUCTIONS, folder=cache)
+    assert not [path for path in cache.iterdir() if path.name.startswith("new-")]
 
 
 NOT_FOR_THIS_PROCESSOR = """#!/bin/sh
@@ -96,10 +114,10 @@ def test_where_code_for_this_processor_cannot_be_assembled_code_for_any_is_built
 @pytest.mark.parametrize(
     "call", ["invoke_simd(faddh, (operand){0}, (half)1)", "receive(double, 0)", "load(M.a)"]
 )
-def test_calls_of_the_wrong_form_do_not_compile(call: str, tmp_path: Path) -> None:
+def test_calls_of_the_wrong_form_do_not_compile(call: str, cache: Path) -> None:
     wrong = SMALL | {"P.c": role_text("half a[1];", f"static void main(void) {{ {call}; }}")}
     with pytest.raises(BuildFailure):
-        build_program(wrong, INSTRUCTIONS, folder=tmp_path)
+        build_program(wrong, INSTRUCTIONS, folder=cache)
 
 
 def test_without_a_compiler_the_message_says_what_to_do() -> None:

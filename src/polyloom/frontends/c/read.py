@@ -24,7 +24,7 @@ from polyloom.frontends.c.integers.sizes import size_of
 from polyloom.frontends.c.scope.drafts import FoundArray
 from polyloom.frontends.c.scope.initial_values import initial
 from polyloom.frontends.c.scope.names import Variable
-from polyloom.frontends.c.scope.state import Hooks, Mode, Spots, State
+from polyloom.frontends.c.scope.state import ConstantElements, Hooks, Mode, State
 from polyloom.frontends.c.scope.types import Scalar, is_unsigned
 from polyloom.frontends.c.syntax.faults import fail, worst
 from polyloom.frontends.c.syntax.parse import parse, parsed
@@ -147,9 +147,9 @@ def _explained(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) 
 
 
 def _part(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> Part:
-    state, spots = _walked(region, tree, places, mode, Spots()), None
-    while (spots := next_walk(state)) is not None:
-        state = _walked(region, tree, places, mode, spots)
+    state, elements = _walked(region, tree, places, mode, ConstantElements()), None
+    while (elements := next_walk(state)) is not None:
+        state = _walked(region, tree, places, mode, elements)
     if state.refused:
         raise worst(state.refused)
     check_spots(state)
@@ -159,10 +159,12 @@ def _part(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> Pa
     return Part(region, state, statements, schedule_of(statements), extent, tree, remarks)
 
 
-def _walked(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode, spots: Spots) -> State:
+def _walked(
+    region: Region, tree: c_ast.FileAST, places: Places, mode: Mode, elements: ConstantElements
+) -> State:
     hooks = Hooks(walk_all, inlined, place, size_of, staying, summarised, value)
     state = enter(region, tree, places, mode, hooks)
-    state.spots = spots
+    state.elements = elements
     walk_all(region.body, state)
     return state
 
@@ -290,8 +292,10 @@ def parameters_of(part: Part) -> tuple[ScopParameter, ...]:
 
 def _texts(part: Part) -> dict[str, str]:
     """Return what C calls integers where the part stands, by their names in the model."""
-    spots = part.state.spots.integers.items()
-    in_memory = {spot.variable.unique: path for path, spot in spots if _seen(spot.place.variable, part)}
+    elements = part.state.elements.integers.items()
+    in_memory = {
+        element.variable.unique: path for path, element in elements if _seen(element.place.variable, part)
+    }
     return {v.unique: v.name for v in _visible(part)} | in_memory
 
 
@@ -304,7 +308,7 @@ def _visible(part: Part) -> list[Variable]:
 
 def _seen(variable: Variable, part: Part) -> bool:
     """Whether a variable, or the one in which a pointer is kept, has its name where the part stands."""
-    kept = {spot.variable: spot.place.variable for spot in part.state.spots.pointers.values()}
+    kept = {element.variable: element.place.variable for element in part.state.elements.pointers.values()}
     while variable in kept:
         variable = kept[variable]
     return variable in _visible(part)

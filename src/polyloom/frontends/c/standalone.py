@@ -39,8 +39,11 @@ from polyloom.scop.model import Origin, Scop
 SLOT = """\
 struct polyloom_slot { void *memory; long long elements, extents[16]; };
 extern void *polyloom_place(int slot, long long bytes);
+extern void polyloom_before(void);
+extern void polyloom_after(void);
 """
-"""Where the caller put an array or scalar. ``polyloom_place``: fenced memory for elements of structures."""
+"""Where the caller put an array or scalar. ``polyloom_place``: memory for elements of structures.
+``polyloom_before`` and ``polyloom_after`` are called right before and behind the part."""
 
 ENTRY = "polyloom_enter"
 
@@ -153,7 +156,9 @@ def _slots(part: Part, scop: Scop) -> Iterator[Slot]:
     assert function is not None
     around = [*function.names.values(), *part.state.scope.file.names.values()]
     variables = {v.unique: v for v in around if isinstance(v, Variable)}
-    variables |= {spot.variable.unique: spot.variable for spot in part.state.spots.integers.values()}
+    variables |= {
+        element.variable.unique: element.variable for element in part.state.elements.integers.values()
+    }
     for p in scop.parameters:
         if p.name not in variables:
             raise NotAlone(f"`{p.name}` is no variable of its own")
@@ -169,8 +174,8 @@ def _slots(part: Part, scop: Scop) -> Iterator[Slot]:
 
 def _around(variable: Variable, part: Part) -> tuple[tuple[Variable, int], ...]:
     """Return the variables in whose memory one is kept, with the number of elements that this takes."""
-    spots = {**part.state.spots.integers, **part.state.spots.pointers}
-    kept = next((spot.place for spot in spots.values() if spot.variable is variable), None)
+    elements = {**part.state.elements.integers, **part.state.elements.pointers}
+    kept = next((element.place for element in elements.values() if element.variable is variable), None)
     if kept is None:
         return ()
     first = constant_of(kept.indices[0].affine) if kept.levels[0] and kept.indices[0].affine else 0
@@ -203,7 +208,7 @@ def _entry(slots: Sequence[Slot]) -> list[str]:
     shared = [(k, s) for k, s in enumerate(slots) if s.root.origin is Origin.GLOBAL]
     filled = _all_filled(shared)
     stored = [line for k, slot in shared for line in _stored(k, slot)]
-    call = "polyloom_part(polyloom_slots);"
+    call = "polyloom_before();\npolyloom_part(polyloom_slots);\npolyloom_after();"
     return [f"void {ENTRY}(struct polyloom_slot *polyloom_slots)\n{{", *filled, call, *stored, "}"]
 
 

@@ -23,7 +23,7 @@ from polyloom.frontends.graph.model import element_type
 from polyloom.frontends.graph.names import Names
 from polyloom.frontends.graph.refusal import Refused
 from polyloom.frontends.graph.values import Value
-from polyloom.ir.evaluation.boxes import view
+from polyloom.ir.evaluation.boxes import is_inside, view
 from polyloom.ir.evaluation.programs import evaluate
 from polyloom.ir.expressions import Expression, Read, walk
 from polyloom.ir.host import Buffer, View
@@ -32,7 +32,6 @@ from polyloom.ir.reductions import Combine, neutral
 from polyloom.ir.statements import Statement
 from polyloom.ir.types import ElementType
 from polyloom.ir.verification.expressions import type_faults
-from polyloom.ir.verification.programs import inside
 
 NDArray = npt.NDArray[Any]
 
@@ -216,8 +215,7 @@ class Builder:
         for access in (*made.reads, made.write):
             held = self.constants.get(access.buffer)
             shape = self.tensors[access.buffer].extents if held is None else held.shape
-            fits = (inside(i, made.domain, n) for i, n in zip(access.affine, shape, strict=True))
-            if not all(fits):
+            if not is_inside(access, shape, tuple(map(range, made.domain))):
                 raise Refused(f"places outside a tensor of shape {list(shape)}")
 
     def _statement(
@@ -319,7 +317,7 @@ class Builder:
         read = list(dict.fromkeys(a.buffer for a in statement.reads))
         arrays = {name: self.constants[name] for name in read}
         given = [Buffer.of(n, _type_of(a), a.shape) for n, a in arrays.items()]
-        program = Program("folded", (*given, target), tuple(read), (target.name,), (statement,))
+        program = Program.of("folded", (*given, target), tuple(read), (target.name,), (statement,))
         self.constants[target.name] = evaluate(program, arrays)[target.name]
         self.names.free(statement.name)
 

@@ -250,7 +250,7 @@ class Recorded(Mapping[str, Any]):
         return len(self._entries)
 
     @property
-    def unasked(self) -> dict[str, Any]:
+    def unread(self) -> dict[str, Any]:
         """The entries whose values nobody asked for, in their order."""
         return {n: v for n, v in self._entries.items() if n not in self._asked}
 

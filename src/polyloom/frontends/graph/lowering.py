@@ -409,7 +409,7 @@ def _finished(
     constants = [n for n in builder.constants if n in used]
     tensors = tuple(t for n, t in builder.tensors.items() if n in used or n in given)
     results = tuple(v.tensor for v in outputs.values())
-    whole = Program(name, tensors, (*given, *constants), results, tuple(builder.statements))
+    whole = Program.of(name, tensors, (*given, *constants), results, tuple(builder.statements))
     used_only = without_unused(whole)
     verify(used_only)
     kept = {s.name: s for s in used_only.statements}

@@ -53,14 +53,14 @@ def _fits_one_node(program: Program) -> bool:
 
 
 def _one_node(program: Program) -> str:
-    internal = [f"  {buffer_text(program.tensor(name))}" for name in program.internal]
+    internal = [f"  {buffer_text(program.buffer(name))}" for name in program.internal]
     body = [*internal, *(line for s in program.statements for line in _statement(s))]
     header = _header("lair", f"{program.name}()", *_interface(program))
     return "\n".join([*header, "{", *body, "}", ""])
 
 
 def _interface(program: Program) -> tuple[list[Buffer], list[Buffer]]:
-    return [program.tensor(n) for n in program.inputs], [program.tensor(n) for n in program.outputs]
+    return [program.buffer(n) for n in program.inputs], [program.buffer(n) for n in program.outputs]
 
 
 def _header(keyword: str, name: str, inputs: Iterable[Buffer], outputs: Iterable[Buffer]) -> list[str]:
@@ -88,8 +88,8 @@ def _reads(statement: Statement) -> list[str]:
 
 
 def _node(statement: Statement, program: Program) -> list[str]:
-    inputs = [program.tensor(name) for name in _reads(statement)]
-    output = program.tensor(statement.write.buffer)
+    inputs = [program.buffer(name) for name in _reads(statement)]
+    output = program.buffer(statement.write.buffer)
     return [*_header("lair", f"{statement.name}()", inputs, [output]), "{", *_statement(statement), "}"]
 
 

@@ -73,11 +73,11 @@ _NEUTRAL: Mapping[str, tuple[Any, ...]] = {
 """The values of an attribute that change nothing."""
 
 
-def refuse_ignored(op: str, unasked: Mapping[str, Any]) -> None:
+def refuse_ignored(op: str, unread: Mapping[str, Any]) -> None:
     """Raise ``Refused`` for attributes that a lowering did not ask for and that may change the result.
 
     A name that begins with ``_`` is no attribute of an operation: tools leave notes there.
     """
     harmless = _IRRELEVANT | {*_OF_OPERATIONS.get(op, ())}
-    names = [n for n, v in unasked.items() if n not in harmless and v not in _NEUTRAL.get(n, ())]
+    names = [n for n, v in unread.items() if n not in harmless and v not in _NEUTRAL.get(n, ())]
     refuse_unknown("attribute", [n for n in names if not n.startswith("_")], op)

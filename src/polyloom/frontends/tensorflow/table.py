@@ -54,7 +54,7 @@ def _strict(operation: Operation) -> Operation:
     def lowered(context: Context) -> Sequence[Anything]:
         attributes = Recorded(context.node.attributes)
         results = operation(replace(context, node=replace(context.node, attributes=attributes)))
-        refuse_ignored(context.node.op, attributes.unasked)
+        refuse_ignored(context.node.op, attributes.unread)
         return results
 
     return lowered

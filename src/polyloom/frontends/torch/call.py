@@ -164,7 +164,7 @@ def operation(function: Lowering) -> Operation:
         node = replace(context.node, attributes={**given, ARGUMENTS: arguments})
         results = function(Call(context.b, node, context.values, context.subgraph))
         scalars = all(isinstance(v, Value) and v.rank == 0 for v in context.values)
-        refuse_ignored(node.op, arguments.unasked, scalars=scalars)
+        refuse_ignored(node.op, arguments.unread, scalars=scalars)
         _check_types(results, given[TYPES_OF_RESULTS])
         return results
 

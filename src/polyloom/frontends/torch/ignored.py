@@ -59,13 +59,13 @@ _NEUTRAL: Mapping[str, Any] = {
 """The value of an argument that changes nothing."""
 
 
-def refuse_ignored(op: str, unasked: Mapping[str, Any], *, scalars: bool) -> None:
+def refuse_ignored(op: str, unread: Mapping[str, Any], *, scalars: bool) -> None:
     """Raise ``Refused`` for arguments that a lowering did not ask for and that may change the result.
 
     ``scalars``: all operands are scalars.
     """
     harmless = _IRRELEVANT | {*_OF_OPERATIONS.get(op.split(".")[1], ())} | {*(_AXES if scalars else ())}
-    names = [n for n, v in unasked.items() if v is not None and n not in harmless and not _is_neutral(n, v)]
+    names = [n for n, v in unread.items() if v is not None and n not in harmless and not _is_neutral(n, v)]
     refuse_unknown("argument", names, op)
 
 

@@ -50,7 +50,7 @@ def _layer(program: Program, part: Part) -> Layer:
     tensors = tuple(t for t in program.tensors if t.name in read | written)
     name = re.sub(r"\W", "_", part.name, flags=re.ASCII)
     name = name if name[:1].isalpha() else f"layer_{name}"
-    return Layer(part.name, Program(name, tensors, inputs, outputs, inside))
+    return Layer(part.name, Program.of(name, tensors, inputs, outputs, inside))
 
 
 def _wanted(program: Program, inside: tuple[Statement, ...], read: set[str]) -> set[str]:

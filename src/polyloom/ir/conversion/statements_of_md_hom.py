@@ -11,7 +11,7 @@ from polyloom.ir.expressions import Binary, Expression, Read, walk
 from polyloom.ir.host import Combiner, Index, MdHom, Order, View
 from polyloom.ir.inequalities import inequalities_of
 from polyloom.ir.integers import fold
-from polyloom.ir.rebuild import rebuilt, with_reads
+from polyloom.ir.rebuild import with_reads, with_value
 from polyloom.ir.reductions import Combine
 from polyloom.ir.statements import Statement
 from polyloom.ir.types import ElementType
@@ -58,7 +58,7 @@ class Parts:
         node, count = self.node, len(self.node.inputs)
         reduced: Expression = Read(count, node.terms[0].type)
         total = reduced if start is None else _applied(self.reduction, start, reduced)
-        value = total if node.finish[0] is None else _with_result(node.finish[0], count, total)
+        value = total if node.finish[0] is None else with_value(node.finish[0], count, total)
         units = tuple(Index.unit(k, len(self.kept)) for k in range(len(self.kept)))
         reads = (*(self._projected(a) for a in self.accesses), View(tensor, units))
         positions = _positions([value])
@@ -81,13 +81,6 @@ def _applied(reduction: Combine, left: Expression, right: Expression) -> Express
     operator = reduction.operator
     assert operator is not None
     return Binary(operator, left, right)
-
-
-def _with_result(finish: Expression, count: int, result: Expression) -> Expression:
-    def leaf(part: Expression) -> Expression | None:
-        return result if isinstance(part, Read) and part.position == count else None
-
-    return rebuilt(finish, leaf)
 
 
 def _positions(expressions: list[Expression]) -> list[int]:

@@ -11,29 +11,18 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from polyloom.ir.expressions import Binary, Constant, Expression, Iterator, ParameterValue, Read
-from polyloom.ir.host import (
-    Buffer,
-    CombineOperator,
-    HostLoop,
-    HostNode,
-    HostProgram,
-    Index,
-    MdHom,
-    Order,
-    Role,
-    View,
-)
-from polyloom.ir.order import Loop
+from polyloom.ir.host import Buffer, CombineOperator, HostNode, HostProgram, Index, MdHom, Order, View
+from polyloom.ir.order import WalkedDimension
 from polyloom.ir.program import Program
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.reductions import KEPT, Combine, combiner, neutral
 from polyloom.ir.relations import first_unwritten, first_written_twice
-from polyloom.ir.statements import Statement, loops_of, lost_dimensions
+from polyloom.ir.statements import Statement, kept_points, loops_of, lost_dimensions
 from polyloom.ir.transform.change_of_basis import gathered, solved
 from polyloom.ir.transform.fuse_epilogues import with_finishing_maps
 from polyloom.ir.types import ElementType
 from polyloom.ir.verification.passes import after_pass, at_the_end
-from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
+from polyloom.polyhedra.loops.tree import IntExpression, Loop, Name, Number, Operation, sum_of
 
 _DEAREST_GATHER = 4
 """How many times the points of a statement a gather may have, before host loops are taken instead."""
@@ -46,9 +35,8 @@ def host_program(program: Program) -> HostProgram:
     more. The order in which terms of an element are added may differ from the evaluator's where writes
     overlap.
     """
-    roles = {**dict.fromkeys(program.inputs, Role.INPUT), **dict.fromkeys(program.outputs, Role.OUTPUT)}
-    buffers = tuple(replace(t, role=roles.get(t.name, Role.LOCAL)) for t in program.tensors)
-    body = tuple(node for s in program.statements for node in _nodes(s, program.tensor(s.write.buffer)))
+    buffers = tuple(replace(b, start=None) for b in program.buffers)
+    body = tuple(node for s in program.body for node in _nodes(s, program.buffer(s.write.buffer)))
     made = after_pass(
         "making md_homs", HostProgram(name=program.name, parameters=(), buffers=buffers, body=body)
     )
@@ -72,14 +60,8 @@ def _nodes(statement: Statement, target: Buffer) -> tuple[HostNode, ...]:
     return (_fill(statement, target), *_looped(statement, target))
 
 
-def _projected(statement: Statement) -> Statement:
-    """Return the statement with one value of each lost dimension: its instances are kept points."""
-    lost = () if statement.reduction is Combine.CONCATENATE else lost_dimensions(statement)
-    return statement.changed(domain=tuple(1 if k in lost else n for k, n in enumerate(statement.domain)))
-
-
 def _writes_apart(statement: Statement) -> bool:
-    return first_written_twice(_projected(statement).changed(conditions=())) is None
+    return first_written_twice(kept_points(statement).changed(conditions=())) is None
 
 
 def _writes_all(statement: Statement, target: Buffer) -> bool:
@@ -89,7 +71,7 @@ def _writes_all(statement: Statement, target: Buffer) -> bool:
         return first_unwritten(statement, target) is None
     if _element_exists(statement, target) is not None:
         return False
-    return prod(_projected(statement).domain) == prod(target.extents)
+    return prod(kept_points(statement).domain) == prod(target.extents)
 
 
 def _element_exists(statement: Statement, target: Buffer) -> IntExpression | None:
@@ -161,7 +143,7 @@ class _Around:
         return rebuilt(expression, leaf)
 
 
-def _md_hom(statement: Statement, target: Buffer, around: tuple[Loop, ...] = ()) -> MdHom:
+def _md_hom(statement: Statement, target: Buffer, around: tuple[WalkedDimension, ...] = ()) -> MdHom:
     """Return the md_hom of a statement; ``around``: dimensions that host loops walk.
 
     Inside host loops a reduction takes up what the element holds.
@@ -217,25 +199,25 @@ def _fill(statement: Statement, target: Buffer) -> MdHom:
 
 def _looped(statement: Statement, target: Buffer) -> tuple[HostNode, ...]:
     """Return host loops over the dimensions on which points that write one element differ."""
-    walked = loops_of(_projected(statement))
+    walked = loops_of(kept_points(statement))
     inner: HostNode = _md_hom(statement, target, walked)
     for loop in reversed(walked):
         inner = _host_loop(statement, loop, inner)
     return (inner,)
 
 
-def _host_loop(statement: Statement, loop: Loop, inner: HostNode) -> HostLoop:
+def _host_loop(statement: Statement, loop: WalkedDimension, inner: HostNode) -> HostNode:
     name = statement.iterators[loop.dimension]
     last = Number(statement.domain[loop.dimension] - 1)
     if loop.backwards:
-        return HostLoop(
+        return Loop(
             iterator=name,
             start=last,
             condition=Operation(">=", (Name(name), Number(0))),
             step=Number(-1),
             body=(inner,),
         )
-    return HostLoop(
+    return Loop(
         iterator=name,
         start=Number(0),
         condition=Operation("<=", (Name(name), last)),

@@ -21,29 +21,19 @@ from dataclasses import dataclass, field, replace
 
 from polyloom.diagnostics import Span
 from polyloom.ir.conversion.statements_of_md_hom import Parts, check_form, number, refuse
-from polyloom.ir.evaluation.host_inputs import input_buffers, shape_of
+from polyloom.ir.evaluation.inputs import shape_of
 from polyloom.ir.evaluation.uninitialised import garbage
 from polyloom.ir.expressions import Constant, Expression, Read
-from polyloom.ir.host import (
-    Buffer,
-    Copy,
-    HostBranch,
-    HostLoop,
-    HostNode,
-    HostProgram,
-    Index,
-    MdHom,
-    Nest,
-    Role,
-    View,
-)
+from polyloom.ir.host import Buffer, Copy, HostNode, HostProgram, Index, MdHom, Nest, Role, View
+from polyloom.ir.naming import fresh
 from polyloom.ir.program import Program
 from polyloom.ir.reductions import Combine, neutral
 from polyloom.ir.relations import first_unwritten, first_written_twice
-from polyloom.ir.statements import Statement
+from polyloom.ir.statements import Statement, kept_points
 from polyloom.ir.transform.unused_statements import without_unused
 from polyloom.ir.verification.passes import at_the_end
 from polyloom.ir.verification.references import Expected, NDArray, Reference
+from polyloom.polyhedra.loops.tree import Branch, Loop, leaves_in
 
 
 def tensor_program(program: HostProgram) -> Program:
@@ -66,10 +56,7 @@ def tensor_program(program: HostProgram) -> Program:
 def input_tensors(program: HostProgram) -> dict[str, str]:
     """Return the buffers that a caller gives, by the names of the tensors that hold what is given."""
     names = {b.name for b in program.buffers}
-    return {
-        b.name if b.role is Role.INPUT else _free(f"{b.name}_in", names): b.name
-        for b in input_buffers(program)
-    }
+    return {b.name if b.role is Role.INPUT else fresh(f"{b.name}_in", names): b.name for b in program.given}
 
 
 def tensor_reference(
@@ -123,10 +110,10 @@ class _Writer:
                 self._md_hom(node)
             case Copy(source=source, target=target):
                 self._copy(source, target)
-            case HostLoop(iterator=iterator):
+            case Loop(iterator=iterator):
                 message = f"the loop over `{iterator}` stays sequential"
                 refuse("loop", message, _first_span(node.body), "tensor programs have no loops over time")
-            case HostBranch(body=body):
+            case Branch(body=body):
                 refuse("branch", "a condition on a host iterator", _first_span(body), "compute without it")
             case Nest(name=name, span=span):
                 message = f"`{name}` is a sequential program at each point"
@@ -149,7 +136,7 @@ class _Writer:
     def _fresh(self, buffer: str) -> str:
         taken = {*self.tensors, *(b.name for b in self.source.buffers)}
         number = sum(1 for s in self.statements if s.write.buffer.startswith(f"{buffer}_")) + 1
-        return _free(f"{buffer}_{number}", taken)
+        return fresh(f"{buffer}_{number}", taken)
 
     def _md_hom(self, node: MdHom) -> None:
         check_form(node)
@@ -195,7 +182,7 @@ class _Writer:
 
         They must all be written, or have been the value that an initializing reduction gives them.
         """
-        kept = _kept_points(statement)
+        kept = _writing(statement)
         if first_written_twice(kept) is not None:
             refuse("twice", f"`{statement.name}` writes an element twice", statement.span, "write it once")
         if first_unwritten(kept, tensor) is None:
@@ -212,7 +199,7 @@ class _Writer:
     def _add_in_two(self, parts: Parts, start: Expression | None, buffer: Buffer, before: str | None) -> None:
         """Add the reduction into a tensor of its own, then the map from it."""
         taken = {*self.tensors, *(b.name for b in self.source.buffers)}
-        middle = _free(f"{parts.node.name}_sum", taken)
+        middle = fresh(f"{parts.node.name}_sum", taken)
         reduction = parts.reduced_to(middle)
         shape = tuple(parts.extents[k] for k in parts.kept)
         self.tensors[middle] = Buffer.of(middle, reduction.expression.type, shape)
@@ -229,7 +216,7 @@ class _Writer:
         body = tuple(_renamed(s, rename) for s in self.statements)
         written = {s.write.buffer for s in body}
         inputs = tuple(t.name for t in tensors if t.name not in written)
-        return Program(self.source.name, tensors, inputs, tuple(last.values()), body)
+        return Program.of(self.source.name, tensors, inputs, tuple(last.values()), body)
 
     def _defined(self, tensor: str) -> bool:
         return any(s.write.buffer == tensor for s in self.statements)
@@ -242,28 +229,11 @@ def _renamed(statement: Statement, rename: Mapping[str, str]) -> Statement:
     )
 
 
-def _kept_points(statement: Statement) -> Statement:
+def _writing(statement: Statement) -> Statement:
     """Return the instances that write: the guard counts for a plain ``=`` only."""
-    if statement.reduction is Combine.CONCATENATE:
-        return statement
-    used = [any(i.coefficients[k] for i in statement.write.affine) for k in range(len(statement.domain))]
-    domain = tuple(n if u else 1 for n, u in zip(statement.domain, used, strict=True))
-    return statement.changed(domain=domain, conditions=())
-
-
-def _free(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
+    kept = kept_points(statement)
+    return kept if statement.reduction is Combine.CONCATENATE else kept.changed(conditions=())
 
 
 def _first_span(nodes: tuple[HostNode, ...]) -> Span | None:
-    for node in nodes:
-        match node:
-            case MdHom(span=span) | Nest(span=span):
-                return span
-            case HostLoop(body=body) | HostBranch(body=body):
-                return _first_span(body)
-            case _:
-                pass
-    return None
+    return next((n.span for n in leaves_in(nodes) if not isinstance(n, Copy)), None)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.ir.host import Index, View
-from polyloom.ir.order import Loop, Rows, loops
+from polyloom.ir.order import Rows, WalkedDimension, loops
 
 NDArray = npt.NDArray[Any]
 Box = tuple[range, ...]
@@ -74,14 +74,14 @@ def cut(whole: range, size: int) -> list[range]:
     return [whole[start : start + size] for start in range(0, len(whole), size)]
 
 
-def _run(rows: Rows, walked: Sequence[Loop]) -> int | None:
+def _run(rows: Rows, walked: Sequence[WalkedDimension]) -> int | None:
     """Return the innermost loop if no index of the write uses it."""
     if not walked or any(row[walked[-1].dimension] for row in rows):
         return None
     return walked[-1].dimension
 
 
-def _values(whole: Box, loop: Loop, length: int) -> list[range]:
+def _values(whole: Box, loop: WalkedDimension, length: int) -> list[range]:
     pieces = cut(whole[loop.dimension], length)
     return pieces[::-1] if loop.backwards else pieces
 
@@ -104,7 +104,7 @@ def iterator_values(dimension: int, box: Box) -> NDArray:
 def is_inside(access: View, shape: Sequence[int], box: Box) -> bool:
     """Tell whether every point of a box accesses an element of the tensor."""
     for index, size in zip(access.affine, shape, strict=True):
-        ends = [(c * r[0], c * r[-1]) for c, r in zip(index.coefficients, box, strict=True)]
+        ends = [(c * r.start, c * (r.stop - 1)) for c, r in zip(index.coefficients, box, strict=True)]
         if index.constant + sum(map(min, ends)) < 0 or index.constant + sum(map(max, ends)) >= size:
             return False
     return True

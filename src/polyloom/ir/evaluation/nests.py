@@ -23,7 +23,7 @@ from polyloom.ir.evaluation.uninitialised import garbage
 from polyloom.ir.expressions import Expression
 from polyloom.ir.host import Assignment, Index, Nest, View
 from polyloom.ir.integers import integer, values_of
-from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Tree
+from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Part, Tree
 
 NDArray = npt.NDArray[Any]
 Names = Mapping[str, Any]
@@ -102,7 +102,7 @@ class NestRun:
         elif chosen.any():
             self.tree(tree, {name: v[chosen] for name, v in points.items()}, lanes[chosen])
 
-    def _loop(self, loop: Loop, points: Names, lanes: NDArray) -> None:
+    def _loop(self, loop: Loop[Part], points: Names, lanes: NDArray) -> None:
         inner = {**points, loop.iterator: self._integers(loop.start, points, lanes)}
         while lanes.size:
             goes_on = self._integers(loop.condition, inner, lanes).astype(np.bool_)

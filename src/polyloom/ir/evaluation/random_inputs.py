@@ -1,22 +1,26 @@
 """Made-up inputs: small integers, all orders of summation give the same bits; reals, so that they differ.
 
-Sums of integers are exact in float16 up to 2048. The range of the values shrinks with the number of
-terms; where even -1 and 1 could add up to more, signs at random keep the sums small in all likelihood.
+Sums of integers are exact in float16 up to 2048. The range of the values of a tensor program shrinks with the
+number of terms; where even -1 and 1 could add up to more, signs at random keep the sums small in all
+likelihood. What is used as a subscript lies inside of the array that it selects from; what stands under a
+root or logarithm is positive.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Iterator as Iterator_
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.ir.evaluation.inputs import NO_PARAMETERS, shape_of
 from polyloom.ir.expressions import (
     Binary,
+    BinaryOp,
     Compare,
     Constant,
     Convert,
@@ -29,16 +33,22 @@ from polyloom.ir.expressions import (
     children,
     walk,
 )
-from polyloom.ir.host import Buffer
+from polyloom.ir.host import Buffer, HostNode, HostProgram, Index, MdHom, Nest, Role, View, uses
 from polyloom.ir.program import Program
 from polyloom.ir.reductions import Combine
 from polyloom.ir.scalar_functions.sizes import power
 from polyloom.ir.statements import Statement, loops_of
+from polyloom.polyhedra.loops.tree import leaves_in
 
 NDArray = npt.NDArray[Any]
 
 EXACT = 2048
 """Integers below this are exact in float16."""
+
+VARIED = 100
+"""The largest value where nothing adds up: so many, that a maximum of too few elements is another one."""
+
+_GROWING = frozenset({BinaryOp.ADD, BinaryOp.SUBTRACT, BinaryOp.MULTIPLY, BinaryOp.POWER})
 
 
 @dataclass(frozen=True)
@@ -56,7 +66,52 @@ SCALES = (Scale(3), Scale(1), Scale(1, dominant=True))
 """From what shows most to what keeps the results of most programs finite."""
 
 
-def of_scale(signed: NDArray, scale: Scale, seed: Sequence[int]) -> NDArray:
+def random_inputs(
+    program: HostProgram,
+    seed: int = 0,
+    density: Mapping[str, float] | float = 1.0,
+    *,
+    parameters: Mapping[str, int] = NO_PARAMETERS,
+    largest: int | None = None,
+) -> dict[str, NDArray]:
+    """Return one array per input and updated buffer: integers of -2..2, or as ``largest`` says, never 0.
+
+    ``density``: the fraction of nonzero elements, of all inputs or by name (default 1). ``largest``: None is
+    2, or 1 where results of a tensor program could be too large. The same seed gives the same arrays.
+    """
+    draw = _Draw(
+        largest=_largest(program) if largest is None else largest,
+        shapes={b.name: shape_of(b, parameters) for b in program.buffers},
+        positive=_positive(program),
+        safe=_subscripts(program, parameters),
+    )
+    arrays = {}
+    for number, buffer in enumerate(program.given):
+        kept = density if isinstance(density, int | float) else density.get(buffer.name, 1.0)
+        arrays[buffer.name] = draw.values(buffer, kept, np.random.default_rng([seed, number]))
+    return arrays
+
+
+def random_reals(
+    program: HostProgram,
+    scale: Scale,
+    seed: int = 0,
+    density: Mapping[str, float] | float = 1.0,
+    *,
+    parameters: Mapping[str, int] = NO_PARAMETERS,
+) -> dict[str, NDArray] | None:
+    """Return inputs whose floats are reals of mixed scale; None where no input has floats.
+
+    Integers, subscripts and what must be positive are as ``random_inputs`` has them.
+    """
+    arrays = random_inputs(program, seed, density, parameters=parameters)
+    kept = _subscripts(program, parameters)
+    reals = [name for name, array in arrays.items() if array.dtype.kind == "f" and name not in kept]
+    drawn = {name: _of_scale(arrays[name], scale, [seed, *name.encode()]) for name in reals}
+    return {**arrays, **drawn} if reals else None
+
+
+def _of_scale(signed: NDArray, scale: Scale, seed: Sequence[int]) -> NDArray:
     """Return real numbers of a scale with the signs of an array; zeros stay."""
     generator = np.random.default_rng(seed)
     decades = scale.decades / 2 if signed.dtype == np.float16 else scale.decades
@@ -66,73 +121,113 @@ def of_scale(signed: NDArray, scale: Scale, seed: Sequence[int]) -> NDArray:
     return np.asarray(values).astype(signed.dtype)
 
 
-def random_reals(
-    program: Program, scale: Scale, seed: int = 0, density: Mapping[str, float] | float = 1.0
-) -> dict[str, NDArray] | None:
-    """Return inputs whose floats are reals of mixed scale; None where no input has floats."""
-    arrays = random_inputs(program, seed, density)
-    return with_reals(arrays, arrays.keys(), scale, seed)
+def trial_arrays(hom: MdHom, buffers: Sequence[Buffer], seed: int = 0) -> dict[str, NDArray]:
+    """Return an array for every buffer, outputs too. The same seed gives the same arrays."""
+    given = tuple(replace(buffer, role=Role.UPDATED) for buffer in buffers)
+    program = HostProgram(name=hom.name, parameters=(), buffers=given, body=(hom,))
+    return random_inputs(program, seed, largest=None if _grows(hom) else VARIED)
 
 
-def with_reals(
-    arrays: Mapping[str, NDArray], names: Collection[str], scale: Scale, seed: int
-) -> dict[str, NDArray] | None:
-    """Return arrays, those of floats among ``names`` as reals of a scale; None where none is."""
-    reals = [name for name, array in arrays.items() if array.dtype.kind == "f" and name in names]
-    drawn = {name: of_scale(arrays[name], scale, [seed, *name.encode()]) for name in reals}
-    return {**arrays, **drawn} if reals else None
+def _grows(hom: MdHom) -> bool:
+    combined = [r for operator in hom.combine if operator.combiner for r in operator.combiner.results]
+    return any(isinstance(p, Binary) and p.op in _GROWING for e in combined for p in walk(e))
 
 
-def random_inputs(
-    program: Program, seed: int = 0, density: Mapping[str, float] | float = 1.0
-) -> dict[str, NDArray]:
-    """Return one array per input: integers of -2..2 or -1..1, never 0 but where ``density`` asks for it.
+@dataclass(frozen=True, kw_only=True)
+class _Draw:
+    """How values are drawn: ``safe``: of what selects elements, how many values it may have."""
 
-    ``density``: the fraction of nonzero elements, of all inputs or by name (default 1). Inputs under a
-    root or logarithm are positive. The same seed gives the same arrays.
-    """
-    largest = 2 if _largest_result(program, 2) < EXACT else 1
-    positive = _positive(program)
-    arrays = {}
-    for number, name in enumerate(program.inputs):
-        generator = np.random.default_rng([seed, number])
-        kept = density if isinstance(density, int | float) else density.get(name, 1.0)
-        arrays[name] = _values(program.tensor(name), largest, name in positive, kept, generator)
-    return arrays
+    largest: int
+    shapes: Mapping[str, tuple[int, ...]]
+    positive: set[str]
+    safe: Mapping[str, int]
 
-
-def _values(
-    tensor: Buffer, largest: int, positive: bool, density: float, generator: np.random.Generator
-) -> NDArray:
-    count = math.prod(tensor.extents)
-    values = integers(generator, (count,), largest, signed=not positive)
-    values[generator.permutation(count)[round(density * count) :]] = 0
-    return values.reshape(tensor.extents).astype(tensor.type.dtype)
+    def values(self, buffer: Buffer, density: float, generator: np.random.Generator) -> NDArray:
+        name, shape = buffer.name, self.shapes[buffer.name]
+        values = generator.integers(1, self.largest, shape, endpoint=True)
+        if name not in self.positive and name not in self.safe and buffer.type.dtype.kind in "fi":
+            values = values * generator.choice([-1, 1], shape)
+        if name in self.safe:
+            values = generator.integers(0, max(1, self.safe[name]), shape)
+        values = np.asarray(values).reshape(-1)
+        values[generator.permutation(values.size)[round(density * values.size) :]] = 0
+        return values.reshape(shape).astype(buffer.type.dtype)
 
 
-def integers(
-    generator: np.random.Generator, shape: tuple[int, ...], largest: int, *, signed: bool
-) -> NDArray:
-    """Return integers from 1 to ``largest``, ``signed``: half of them negative."""
-    values = generator.integers(1, largest, shape, endpoint=True)
-    return values * generator.choice([-1, 1], shape) if signed else values
+def _expressions(node: HostNode) -> Iterator_[tuple[Expression, Sequence[View]]]:
+    """Yield the scalar functions of a node, each with the views that its reads index."""
+    match node:
+        case MdHom(inputs=inputs):
+            values = (*node.terms, *node.initial, *node.finish)
+            yield from ((e, inputs) for e in values if e is not None)
+        case Nest(assignments=assignments):
+            for a in assignments:
+                yield from ((e, a.reads) for e in (a.value, a.condition) if e is not None)
 
 
-def under_roots(expression: Expression) -> Iterator_[int]:
-    """Yield the positions that are read inside of a root or logarithm."""
-    for part in walk(expression):
-        if isinstance(part, Unary) and part.op.of_positive:
-            yield from (p.position for p in walk(part.operand) if isinstance(p, Read))
+def _views(node: HostNode) -> Iterator_[tuple[View, Sequence[View]]]:
+    """Yield the views of a node, each with those that a computed index reads."""
+    match node:
+        case MdHom(inputs=inputs, outputs=outputs):
+            yield from ((view, inputs) for view in (*inputs, *outputs))
+        case Nest(assignments=assignments):
+            for a in assignments:
+                yield from ((view, a.reads) for view in (a.target, *a.reads))
 
 
-def _positive(program: Program) -> set[str]:
-    """Return the tensors that are read inside a root or logarithm, and those that they are made from."""
+def _under_roots(node: HostNode) -> Iterator_[str]:
+    """Yield the buffers that are read inside of a root or logarithm."""
+    for expression, views in _expressions(node):
+        for part in walk(expression):
+            if isinstance(part, Unary) and part.op.of_positive:
+                yield from _read(part.operand, views)
+
+
+def _positive(program: HostProgram) -> set[str]:
+    """Return the buffers that are read inside a root or logarithm, and those that they are made from."""
     found: set[str] = set()
-    for statement in reversed(program.statements):
-        if statement.write.buffer in found:
-            found |= {access.buffer for access in statement.reads}
-        found |= {statement.reads[k].buffer for k in under_roots(statement.expression)}
+    for node in reversed(list(leaves_in(program.body))):
+        if isinstance(node, MdHom | Nest):
+            touched = uses([node])
+            found |= touched.read if touched.written & found else set()
+            found.update(_under_roots(node))
     return found
+
+
+def _subscripts(program: HostProgram, parameters: Mapping[str, int]) -> dict[str, int]:
+    """Return the buffers whose elements select others, with how many values are safe for all of them.
+
+    Where a subscript is computed from an element, and not the element itself, only 0 is.
+    """
+    safe: dict[str, int] = {}
+    shapes = {b.name: shape_of(b, parameters) for b in program.buffers}
+    for view, views in (found for node in leaves_in(program.body) for found in _views(node)):
+        for index, extent in zip(view.indices, shapes.get(view.buffer, ()), strict=False):
+            if not isinstance(index, Index):
+                inner = _unconverted(index)
+                for name in _read(inner, views):
+                    most = extent if isinstance(inner, Read) else 1
+                    safe[name] = min(safe.get(name, most), most)
+    return safe
+
+
+def _unconverted(expression: Expression) -> Expression:
+    """Return an index without conversions, and without the condition under which it counts."""
+    match expression:
+        case Convert(operand=inner) | Select(then=inner, otherwise=Constant()):
+            return _unconverted(inner)
+        case _:
+            return expression
+
+
+def _read(expression: Expression, views: Sequence[View]) -> Iterator_[str]:
+    positions = (part.position for part in walk(expression) if isinstance(part, Read))
+    return (views[k].buffer for k in positions if k < len(views))
+
+
+def _largest(program: HostProgram) -> int:
+    too_large = isinstance(program, Program) and _largest_result(program, 2) >= EXACT
+    return 1 if too_large else 2
 
 
 def _largest_result(program: Program, largest: int) -> float:

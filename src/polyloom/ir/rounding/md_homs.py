@@ -145,12 +145,12 @@ class ApproximateReads(Sequence[Approximate]):
         found = None
         if error is not None:
             found = Launch(launch.node, {view.buffer: error}, launch.names).read(view, self.reads)
-        doubt = self.doubt(view)
-        if doubt is None:
+        uncertain = self.uncertain(view)
+        if uncertain is None:
             return found
-        return np.where(doubt, inf, 0.0 if found is None else found)
+        return np.where(uncertain, inf, 0.0 if found is None else found)
 
-    def doubt(self, view: View) -> Mask | None:
+    def uncertain(self, view: View) -> Mask | None:
         """Return where errors may make a view access another element; None for nowhere."""
         computed = [self.value(i).error for i in view.indices if not isinstance(i, Index)]
         masks = [e > 0 for e in computed if e is not None]
@@ -473,9 +473,9 @@ def _selected_of(combiner: Combiner, left: _Points, right: _Points, names: Mappi
     for result, a, b in zip(combiner.results, left.terms, right.terms, strict=True):
         one = approximate(result, reads, no_iterators, names)
         zero = np.zeros(both.shape)
-        ours, mine, other = (zero if x.error is None else x.error for x in (one, a, b))
-        alone = np.where(left.present, a.value, b.value), np.where(left.present, mine, other)
-        found.append(Approximate(np.where(both, one.value, alone[0]), np.where(both, ours, alone[1])))
+        joint, left_error, right_error = (zero if x.error is None else x.error for x in (one, a, b))
+        alone = np.where(left.present, a.value, b.value), np.where(left.present, left_error, right_error)
+        found.append(Approximate(np.where(both, one.value, alone[0]), np.where(both, joint, alone[1])))
     return _Points(tuple(found), left.present | right.present)
 
 
@@ -492,16 +492,16 @@ def _scatter(launch: Launch, errors: Errors, box: Box) -> None:
     where = present & launch.holds(node.written, box)
     reads = ApproximateReads(Reads(launch, box), errors)
     places = [written_places(launch, view, reads.reads, where) for view in node.outputs]
-    doubts = [reads.doubt(view) for view in node.outputs]
+    uncertain_places = [reads.uncertain(view) for view in node.outputs]
     found: list[Error] = [None] * len(terms)
     first = np.zeros(0, np.int64)
     if where.any():
         first, group = groups(places[0], launch.arrays[node.outputs[0].buffer].shape)
         found = _meeting(launch, errors, [_only(t, where) for t in terms], box, where, first, group)
     scatter(launch, box)
-    for view, place, doubt, error in zip(node.outputs, places, doubts, found, strict=True):
+    for view, place, uncertain, error in zip(node.outputs, places, uncertain_places, found, strict=True):
         array = launch.arrays[view.buffer]
-        if doubt is not None and (doubt & where).any():
+        if uncertain is not None and (uncertain & where).any():
             errors[view.buffer] = np.full(array.shape, inf)
         else:
             put_error(errors, view.buffer, array, tuple(p[first] for p in place), error)

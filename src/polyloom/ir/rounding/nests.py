@@ -78,9 +78,9 @@ class _ErrorStep(Sequence[Approximate]):
 
     def __getitem__(self, position: Any) -> Any:
         view = self.step.assignment.reads[position]
-        error, doubt = self._error(view), self._doubt(view)
-        if doubt is not None:
-            error = np.where(doubt, inf, 0.0 if error is None else error)
+        error, uncertain = self._error(view), self._uncertain(view)
+        if uncertain is not None:
+            error = np.where(uncertain, inf, 0.0 if error is None else error)
         return Approximate(self.step[position], error)
 
     def _error(self, view: View) -> Error:
@@ -90,7 +90,7 @@ class _ErrorStep(Sequence[Approximate]):
         places = zip(self.step.places(view), error.shape, strict=True)
         return np.asarray(error[tuple(np.clip(p, 0, max(0, n - 1)) for p, n in places)])
 
-    def _doubt(self, view: View) -> npt.NDArray[np.bool_] | None:
+    def _uncertain(self, view: View) -> npt.NDArray[np.bool_] | None:
         """Return the lanes where errors may make a view access another element; None for none."""
         computed = [self._value(i).error for i in view.indices if not isinstance(i, Index)]
         masks = [e > 0 for e in computed if e is not None]
@@ -113,7 +113,7 @@ class _ErrorStep(Sequence[Approximate]):
             condition = self._value(assignment.condition)
             where = condition.value.astype(np.bool_)
             doubtful = doubtful if condition.error is None else condition.error > 0
-        elsewhere = self._doubt(target)
+        elsewhere = self._uncertain(target)
         places = self.step.places(target)
         array = self.within.arrays[target.buffer]
         error = value.error

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from polyloom.ir.expressions import Binary, BinaryOp
-from polyloom.ir.host import CombineOperator, HostProgram, MdHom, walk_host
+from polyloom.ir.host import CombineOperator, HostProgram, MdHom
 from polyloom.ir.text.integers import integer_text
 from polyloom.ir.types import ElementType
+from polyloom.polyhedra.loops.tree import leaves_in
 
 _SUMS = (BinaryOp.ADD, BinaryOp.MULTIPLY)
 
@@ -29,7 +30,7 @@ def reassociated(program: HostProgram) -> Iterator[Reassociated]:
     An element of n terms is then off by at most ``n * eps`` times the sum of their sizes (of a product: times
     the product). Not in the papers.
     """
-    for node in walk_host(program.body):
+    for node in leaves_in(program.body):
         if isinstance(node, MdHom):
             for kind, product in dict.fromkeys(_kinds(node)):
                 yield Reassociated(node.name, kind, product, _terms(node))

@@ -206,9 +206,9 @@ def _selected(condition: Approximate, then: Approximate, otherwise: Approximate)
     one, other = numeric(then.error), numeric(otherwise.error)
     error = np.where(chosen, one, other)
     if condition.error is not None:
-        turned = np.abs(wide(then.value) - wide(otherwise.value)) + one + other
+        difference = np.abs(wide(then.value) - wide(otherwise.value)) + one + other
         same = (then.value == otherwise.value) & (one == 0) & (other == 0)
-        error = np.where((condition.error > 0) & ~same, np.nan_to_num(turned, nan=inf, posinf=inf), error)
+        error = np.where((condition.error > 0) & ~same, np.nan_to_num(difference, nan=inf, posinf=inf), error)
     return Approximate(value, error)
 
 

@@ -114,7 +114,7 @@ def doubtful(decides: bool) -> OfTwo:
 
     def rule(value: NDArray, a: Approximate, b: Approximate) -> Error:
         decided_by = [(x.value == decides) & is_zero(x.error) for x in (a, b)]
-        doubt = ~(is_zero(a.error) & is_zero(b.error)) & ~(decided_by[0] | decided_by[1])
-        return np.asarray(doubt, np.float64)
+        uncertain = ~(is_zero(a.error) & is_zero(b.error)) & ~(decided_by[0] | decided_by[1])
+        return np.asarray(uncertain, np.float64)
 
     return rule

@@ -27,7 +27,10 @@ class Helper:
 
 @dataclass(frozen=True)
 class Formula:
-    """A helper whose body is one expression of its argument ``a``; ``{one}`` is 1 in the type of ``a``."""
+    """A helper whose body is one expression of its argument ``a``: ``{one} / ({one} + {exp}(-a))``.
+
+    ``{one}`` is 1 in the type of ``a``; other names in braces are functions of the library.
+    """
 
     family: str
     body: str

@@ -235,7 +235,7 @@ class UnaryOp:
         of_positive=False,
         in_lair=True,
         c_names=(),
-        opencl=Formula("sigmoid", "{one} / ({one} + exp(-a))"),
+        opencl=Formula("sigmoid", "{one} / ({one} + {exp}(-a))"),
         wafer="1.0 / (1.0 + __builtin_exp(-(double)a))",
     )
     ERF = _analysis(

@@ -86,22 +86,22 @@ def _tells_type(expression: Expression) -> bool:
 
 
 class _Printer:
-    """Precedence decides on parentheses; ``told`` says whether the surroundings tell the type."""
+    """Precedence decides on parentheses; ``typed`` says whether the surroundings tell the type."""
 
     def __init__(self, reads: Sequence[str], iterators: Sequence[str]) -> None:
         self.reads = reads
         self.iterators = iterators
 
-    def text(self, expression: Expression, room: int, told: bool) -> str:
-        level, text = self._written(expression, told)
+    def text(self, expression: Expression, room: int, typed: bool) -> str:
+        level, text = self._written(expression, typed)
         return text if level >= room else f"({text})"
 
-    def _written(self, expression: Expression, told: bool) -> tuple[int, str]:
+    def _written(self, expression: Expression, typed: bool) -> tuple[int, str]:
         match expression:
             case Read(position=k):
                 return _ATOM, self.reads[k]
             case Constant():
-                return _constant(expression, told)
+                return _constant(expression, typed)
             case Iterator(dimension=k, type=kind):
                 return _ATOM, f"{kind.value}({self.iterators[k]})"
             case ParameterValue(name=name, type=kind):
@@ -109,38 +109,38 @@ class _Printer:
             case Unary(op=op, operand=a):
                 level = _LEVELS[op.notation]
                 if op.notation is Notation.CALL:
-                    return level, f"{op.name}({self.text(a, _CHOICE, told)})"
+                    return level, f"{op.name}({self.text(a, _CHOICE, typed)})"
                 sign = "not " if op.notation is Notation.NOT else op.name
-                return level, f"{sign}{self.text(a, level, told)}"
+                return level, f"{sign}{self.text(a, level, typed)}"
             case Convert(type=kind, operand=a):
                 return _ATOM, f"{kind.value}({self.text(a, _CHOICE, False)})"
             case Select():
-                return self._select(expression, told)
+                return self._select(expression, typed)
             case Compare(op=op, left=a, right=b):
                 first, second = self._pair(a, b, _SUM, _SUM, False)
                 return _COMPARISON, f"{first} {op.value} {second}"
             case Binary(op=op, left=a, right=b):
                 level = _LEVELS[op.notation]
                 if op.notation is Notation.CALL:
-                    first, second = self._pair(a, b, _CHOICE, _CHOICE, told)
+                    first, second = self._pair(a, b, _CHOICE, _CHOICE, typed)
                     return level, f"{op.name}({first}, {second})"
                 sides = (_SUM, _SUM) if op.notation is Notation.BITS else (level, level + 1)
-                first, second = self._pair(a, b, *sides, told)
+                first, second = self._pair(a, b, *sides, typed)
                 return level, f"{first} {op.name} {second}"
 
-    def _pair(self, a: Expression, b: Expression, left: int, right: int, told: bool) -> tuple[str, str]:
+    def _pair(self, a: Expression, b: Expression, left: int, right: int, typed: bool) -> tuple[str, str]:
         """Write two operands of one type: one of them tells it, or else the first literal does."""
-        known = told or _tells_type(a) or _tells_type(b)
+        known = typed or _tells_type(a) or _tells_type(b)
         return self.text(a, left, known), self.text(b, right, True)
 
-    def _select(self, expression: Select, told: bool) -> tuple[int, str]:
+    def _select(self, expression: Select, typed: bool) -> tuple[int, str]:
         condition = self.text(expression.condition, _CHOICE, True)
-        first, second = self._pair(expression.then, expression.otherwise, _CHOICE, _CHOICE, told)
+        first, second = self._pair(expression.then, expression.otherwise, _CHOICE, _CHOICE, typed)
         return _ATOM, f"select({condition}, {first}, {second})"
 
 
-def _constant(constant: Constant, told: bool) -> tuple[int, str]:
+def _constant(constant: Constant, typed: bool) -> tuple[int, str]:
     text = repr(constant.value)
-    if not told:
+    if not typed:
         return _ATOM, f"{constant.type.value}({text})"
     return (_SIGN if text.startswith("-") else _ATOM), text

@@ -11,7 +11,7 @@ Source: md_poly, Sec. 3.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from polyloom.ir.expressions import Expression, Read, walk
@@ -19,9 +19,7 @@ from polyloom.ir.host import (
     Assignment,
     Buffer,
     Copy,
-    HostBranch,
-    HostLoop,
-    HostNode,
+    HostLeaf,
     HostProgram,
     Index,
     MdHom,
@@ -30,7 +28,7 @@ from polyloom.ir.host import (
     View,
 )
 from polyloom.ir.text.expressions import expression_text
-from polyloom.ir.text.integers import integer_text, loop_text, tree_lines
+from polyloom.ir.text.integers import integer_text, loop_lines, tree_lines
 from polyloom.polyhedra.loops.tree import IntExpression, Name, sum_of
 
 
@@ -42,7 +40,7 @@ def print_host(program: HostProgram) -> str:
         lines.append(f"  where {integer_text(program.context)}")
     width = max((len(b.role.value) for b in program.buffers), default=0)
     lines += [f"  {b.role.value:{width}} {buffer_text(b)}" for b in program.buffers]
-    return "\n".join([*lines, "", *nodes_lines(program.body)]) + "\n"
+    return "\n".join([*lines, "", *loop_lines(program.body, node_lines)]) + "\n"
 
 
 def buffer_text(buffer: Buffer) -> str:
@@ -50,35 +48,15 @@ def buffer_text(buffer: Buffer) -> str:
     return f"{buffer.type.value} {buffer.name}" + "".join(f"[{integer_text(n)}]" for n in buffer.shape)
 
 
-def nodes_lines(nodes: Iterable[HostNode]) -> Iterator[str]:
-    """Yield the lines of host nodes."""
-    for node in nodes:
-        yield from node_lines(node)
-
-
-def node_lines(node: HostNode) -> Iterator[str]:
-    """Yield the lines of a host node and of what stands in it."""
+def node_lines(node: HostLeaf) -> Iterator[str]:
+    """Yield the lines of a host node that is no loop or branch."""
     match node:
-        case HostLoop():
-            yield host_loop_text(node)
-            yield from (f"  {line}" for line in nodes_lines(node.body))
-        case HostBranch(condition=condition, body=body, otherwise=otherwise):
-            yield f"if {integer_text(condition)}"
-            yield from (f"  {line}" for line in nodes_lines(body))
-            if otherwise:
-                yield "else"
-                yield from (f"  {line}" for line in nodes_lines(otherwise))
         case Copy(source=source, target=target):
             yield f"copy {source} to {target}"
         case MdHom():
             yield from md_hom_lines(node)
         case Nest():
             yield from nest_lines(node)
-
-
-def host_loop_text(loop: HostLoop) -> str:
-    """Return ``for t = 0; t < n; t += 1``."""
-    return loop_text(loop.iterator, loop.start, loop.condition, loop.step)
 
 
 def md_hom_lines(node: MdHom) -> Iterator[str]:

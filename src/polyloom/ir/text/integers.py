@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from polyloom.polyhedra.loops.tree import (
     Branch,
-    Instance,
     IntExpression,
     Loop,
     Name,
@@ -67,24 +67,29 @@ def _written(expression: IntExpression) -> tuple[int, str]:
             raise TypeError(expression)
 
 
-def loop_text(iterator: str, start: IntExpression, condition: IntExpression, step: IntExpression) -> str:
+def loop_text(loop: Loop[Any]) -> str:
     """Return ``for t = 0; t < n; t += 2``."""
-    change = f"{iterator} += {integer_text(step)}"
-    return f"for {iterator} = {integer_text(start)}; {integer_text(condition)}; {change}"
+    change = f"{loop.iterator} += {integer_text(loop.step)}"
+    return f"for {loop.iterator} = {integer_text(loop.start)}; {integer_text(loop.condition)}; {change}"
 
 
 def tree_lines(tree: Tree) -> Iterator[str]:
     """Yield the lines of loops, branches and instances."""
-    for node in tree:
+    return loop_lines(tree, lambda i: [f"{i.statement}({', '.join(map(integer_text, i.arguments))})"])
+
+
+def loop_lines(body: Iterable[Any], lines_of: Callable[[Any], Iterable[str]]) -> Iterator[str]:
+    """Yield the lines of loops and branches; ``lines_of``: those of what stands in them."""
+    for node in body:
         match node:
-            case Loop(iterator=iterator, start=start, condition=condition, step=step, body=body):
-                yield loop_text(iterator, start, condition, step)
-                yield from (f"  {line}" for line in tree_lines(body))
-            case Branch(condition=condition, body=body, otherwise=otherwise):
+            case Loop(body=inner):
+                yield loop_text(node)
+                yield from (f"  {line}" for line in loop_lines(inner, lines_of))
+            case Branch(condition=condition, body=inner, otherwise=otherwise):
                 yield f"if {integer_text(condition)}"
-                yield from (f"  {line}" for line in tree_lines(body))
+                yield from (f"  {line}" for line in loop_lines(inner, lines_of))
                 if otherwise:
                     yield "else"
-                    yield from (f"  {line}" for line in tree_lines(otherwise))
-            case Instance(statement=statement, arguments=arguments):
-                yield f"{statement}({', '.join(map(integer_text, arguments))})"
+                    yield from (f"  {line}" for line in loop_lines(otherwise, lines_of))
+            case _:
+                yield from lines_of(node)

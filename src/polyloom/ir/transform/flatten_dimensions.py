@@ -10,7 +10,7 @@ what is not stays as it is. Not in the papers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 from polyloom.ir.expressions import Expression, walk
@@ -18,14 +18,45 @@ from polyloom.ir.expressions import Iterator as IteratorValue
 from polyloom.ir.host import Buffer, Index, MdHom, Order, View, expressions_of, used_buffers
 from polyloom.ir.naming import fresh
 from polyloom.ir.rebuild import rebuilt
-from polyloom.polyhedra.loops.tree import IntExpression, Number, names_in, sum_of
+from polyloom.polyhedra.loops.tree import (
+    IntExpression,
+    Name,
+    Number,
+    Operation,
+    names_in,
+    replace_name,
+    sum_of,
+)
 
 Buffers = Mapping[str, Buffer]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Flat:
+    """An md_hom over fewer dimensions; ``buffers``: those that it uses, with their shapes for it.
+
+    ``points``: what the iterators before are, in its own.
+    """
+
+    hom: MdHom
+    buffers: dict[str, Buffer]
+    points: dict[str, IntExpression]
+
+
 def with_fewer_dimensions(hom: MdHom, buffers: Buffers) -> tuple[MdHom, dict[str, Buffer]]:
     """Return an md_hom that does the same over the fewest dimensions, and its buffers' shapes for it."""
-    return _merged(without_single_points(hom), {name: buffers[name] for name in used_buffers(hom)})
+    flat = flat_md_hom(hom, buffers)
+    return flat.hom, flat.buffers
+
+
+def flat_md_hom(hom: MdHom, buffers: Buffers) -> Flat:
+    """Return an md_hom that does the same over the fewest dimensions."""
+    without = without_single_points(hom)
+    points = dict[str, IntExpression]()
+    for name in hom.iterators:
+        points[name] = Name(name) if name in without.iterators else Number(0)
+    used = {name: buffers[name] for name in used_buffers(hom)}
+    return _merged(Flat(hom=without, buffers=used, points=points))
 
 
 def _free(hom: MdHom) -> tuple[int, ...]:
@@ -116,17 +147,23 @@ def _with_indices(
 # Dimensions that lie in one row
 
 
-def _merged(hom: MdHom, buffers: dict[str, Buffer]) -> tuple[MdHom, dict[str, Buffer]]:
+def _merged(flat: Flat) -> Flat:
     """Merge pairs of dimensions as long as there are any."""
+    hom, buffers, points = flat.hom, flat.buffers, flat.points
     while True:
         pairs = permutations(_free(hom), 2)
         possible = ((o, i, _rows(hom, buffers, o, i)) for o, i in pairs if _may_merge(hom, o, i))
         found = next(((o, i, rows) for o, i, rows in possible if rows is not None), None)
         if found is None:
-            return hom, buffers
+            return Flat(hom=hom, buffers=buffers, points=points)
         outer, inner, rows = found
         hom, buffers = _flattened(hom, buffers, rows)
+        before, length = hom, hom.extents[inner]
         hom = _with_one_for_two(hom, outer, inner)
+        (joined,) = set(hom.iterators) - set(before.iterators)
+        for sign, d in (("/", outer), ("%", inner)):
+            part = Operation(sign, (Name(joined), length))
+            points = {n: replace_name(p, before.iterators[d], part) for n, p in points.items()}
 
 
 def _may_merge(hom: MdHom, outer: int, inner: int) -> bool:

@@ -14,22 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from polyloom.ir.expressions import walk
-from polyloom.ir.host import (
-    Buffer,
-    HostBranch,
-    HostLoop,
-    HostNode,
-    HostProgram,
-    MdHom,
-    Order,
-    Role,
-    uses,
-    walk_host,
-)
+from polyloom.ir.host import Buffer, HostNode, HostProgram, MdHom, Order, Role, uses
 from polyloom.ir.transform.flatten_dimensions import with_fewer_dimensions, without_single_points
 from polyloom.ir.transform.fuse_maps import with_finish, with_term
 from polyloom.ir.types import ElementType
 from polyloom.ir.verification.written_elements import verify_writes
+from polyloom.polyhedra.loops.tree import Branch, Loop, leaves_in
 
 MOST_PARTS = 256
 """How long the scalar functions of an md_hom may get: who reads a result twice has what made it twice."""
@@ -42,7 +32,7 @@ def with_finishing_maps(program: HostProgram) -> HostProgram:
 
     Errors: ``InvalidProgram`` where a node would write other elements than those that it joins.
     """
-    leaves = [uses([n]) for n in walk_host(program.body) if not isinstance(n, HostLoop | HostBranch)]
+    leaves = [uses([n]) for n in leaves_in(program.body) if not isinstance(n, Loop | Branch)]
     reads = Counter(name for leaf in leaves for name in leaf.read)
     writes = Counter(name for leaf in leaves for name in leaf.written)
     passing = frozenset(
@@ -69,9 +59,9 @@ class _Joiner:
         writers: dict[str, int] = {}
         for place, node in enumerate(nodes):
             match node:
-                case HostLoop(body=body):
+                case Loop(body=body):
                     node = replace(node, body=self.nodes(body))
-                case HostBranch(body=body, otherwise=otherwise):
+                case Branch(body=body, otherwise=otherwise):
                     node = replace(node, body=self.nodes(body), otherwise=self.nodes(otherwise))
                 case MdHom():
                     node = self._joined(node, done, writers)

@@ -10,15 +10,16 @@ Source: md_poly, Sec. 3.2.2, footnote 1 (the initialisation that the formula lea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import permutations
 from types import MappingProxyType
 
 from polyloom.ir.expressions import Expression, Read
 from polyloom.ir.expressions import Iterator as Position
-from polyloom.ir.host import Index, MdHom, Order, View, uses
-from polyloom.ir.rebuild import Leaf, read_positions, with_leaves
+from polyloom.ir.host import Index, MdHom, Order, View, expressions_of, uses
+from polyloom.ir.rebuild import Leaf, read_positions, with_leaves, with_reads, with_value
 from polyloom.polyhedra.loops.tree import IntExpression, Name, replace_name
 
 
@@ -38,7 +39,8 @@ def with_initial(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
     if not _replaces(b, started[0], places[0], passing):
         return None
     permutation = _permutation_between(a, given, b, b.inputs[places[0]])
-    if permutation is None or _read_elsewhere(b, places[0], started[0]):
+    others = replace(b, initial=tuple(None if o == started[0] else e for o, e in enumerate(b.initial)))
+    if permutation is None or places[0] in _read_places(others):
         return None
     if _permuted_condition(a.written, a, b, permutation) != b.written:
         return None
@@ -51,12 +53,10 @@ def _with_room(node: MdHom, inputs: int) -> MdHom:
     """Let the finishing maps find the results behind so many inputs."""
     more = inputs - len(node.inputs)
 
-    def leaf(part: Leaf) -> Expression:
-        if isinstance(part, Read) and part.position >= len(node.inputs):
-            return Read(part.position + more, part.type)
-        return part
+    def place(position: int) -> int:
+        return position if position < len(node.inputs) else position + more
 
-    return replace(node, finish=tuple(None if f is None else with_leaves(f, leaf) for f in node.finish))
+    return replace(node, finish=tuple(None if f is None else with_reads(f, place) for f in node.finish))
 
 
 def _of(b: MdHom, start: Read, given: View) -> bool:
@@ -71,12 +71,9 @@ def _replaces(b: MdHom, output: int, start: int, passing: frozenset[str]) -> boo
     return b.outputs[output] == b.inputs[start] or b.inputs[start].buffer in passing
 
 
-def _read_elsewhere(b: MdHom, place: int, output: int) -> bool:
-    """Whether an input is read for more than the start of one output."""
-    others = [*b.terms, *(e for o, e in enumerate(b.initial) if o != output and e is not None)]
-    others += [f for f in b.finish if f is not None]
-    views = [i for v in (*b.outputs, *b.inputs) for i in v.indices if not isinstance(i, Index)]
-    return any(place in read_positions(e) for e in (*others, *views))
+def _read_places(b: MdHom) -> tuple[int, ...]:
+    """Return which inputs, and results behind them, anything but combine operators reads."""
+    return read_positions(*expressions_of(replace(b, combine=())))
 
 
 def with_finish(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
@@ -138,25 +135,14 @@ def with_term(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
         return None
     touched = {v.buffer for v in a.inputs} & {v.buffer for v in b.outputs}
     permutation = _permutation_between(a, given, b, b.inputs[places[0]], tuple(range(len(b.extents))))
-    if touched or permutation is None or _read_outside(b, places[0]):
+    if touched or permutation is None or places[0] in _read_places(replace(b, terms=())):
         return None
     if a.guard is not None and _permuted_condition(a.guard, a, b, permutation) != b.guard:
         return None
     inputs, moved = _with_inputs(b.inputs, a, b, permutation, {})
     term = moved(a.terms[0])
-
-    def leaf(part: Leaf) -> Expression:
-        return term if isinstance(part, Read) and part.position == places[0] else part
-
-    terms = tuple(with_leaves(t, leaf) for t in b.terms)
+    terms = tuple(with_value(t, places[0], term) for t in b.terms)
     return _tidy(replace(_with_room(b, len(inputs)), inputs=inputs, terms=terms))
-
-
-def _read_outside(b: MdHom, place: int) -> bool:
-    """Whether an input is read for more than the terms."""
-    others = [e for e in (*b.initial, *b.finish) if e is not None]
-    views = [i for v in (*b.outputs, *b.inputs) for i in v.indices if not isinstance(i, Index)]
-    return any(place in read_positions(e) for e in (*others, *views))
 
 
 def _finished(a: MdHom, b: MdHom, permutation: Mapping[int, int], reading: Sequence[int]) -> MdHom:
@@ -171,11 +157,7 @@ def _finished(a: MdHom, b: MdHom, permutation: Mapping[int, int], reading: Seque
 
 def _moved_result(value: Expression, before: int, after: int) -> Expression:
     """Give reads of one position another one."""
-
-    def leaf(part: Leaf) -> Expression:
-        return Read(after, part.type) if isinstance(part, Read) and part.position == before else part
-
-    return with_leaves(value, leaf)
+    return with_reads(value, lambda position: after if position == before else position)
 
 
 def combined_dimensions(node: MdHom) -> tuple[int, ...]:
@@ -248,15 +230,8 @@ def _permuted(value: Expression, permutation: Mapping[int, int], reads: Reads) -
     return with_leaves(value, leaf)
 
 
-class _Moved:
-    """Moves expressions of ``a`` to the iterators and inputs of ``b``."""
-
-    def __init__(self, permutation: Mapping[int, int], reads: Reads) -> None:
-        self.permutation = permutation
-        self.reads = reads
-
-    def __call__(self, value: Expression) -> Expression:
-        return _permuted(value, self.permutation, self.reads)
+Moved = Callable[[Expression], Expression]
+"""Moves expressions of one md_hom to the iterators and inputs of another."""
 
 
 def _with_inputs(
@@ -265,7 +240,7 @@ def _with_inputs(
     b: MdHom,
     permutation: Mapping[int, int],
     given: Mapping[int, Expression],
-) -> tuple[tuple[View, ...], _Moved]:
+) -> tuple[tuple[View, ...], Moved]:
     """Return the inputs with those of ``a`` added, and what moves its expressions there."""
     views: dict[View, int] = {}
     for k, view in enumerate(inputs):
@@ -286,29 +261,17 @@ def _with_inputs(
     for k in range(len(a.inputs)):
         if k not in reads:
             add(k)
-    return tuple(found), _Moved(permutation, reads)
+    return tuple(found), partial(_permuted, permutation=permutation, reads=reads)
 
 
 def _tidy(node: MdHom) -> MdHom:
     """Drop inputs that nothing reads."""
-    used: set[int] = set()
-    values = [*node.terms, *(e for e in (*node.initial, *node.finish) if e is not None)]
-    for value in values:
-        used |= set(read_positions(value))
-    for view in (*node.outputs, *node.inputs):
-        used |= {p for i in view.indices if not isinstance(i, Index) for p in read_positions(i)}
-    kept = [k for k in range(len(node.inputs)) if k in used]
+    kept = [k for k in _read_places(node) if k < len(node.inputs)]
     moved = {k: j for j, k in enumerate(kept)}
     count = len(node.inputs)
 
     def renumbered(value: Expression) -> Expression:
-        def leaf(part: Leaf) -> Expression:
-            if not isinstance(part, Read):
-                return part
-            there = moved[part.position] if part.position < count else part.position - count + len(kept)
-            return Read(there, part.type)
-
-        return with_leaves(value, leaf)
+        return with_reads(value, lambda p: moved[p] if p < count else p - count + len(kept))
 
     def view_of(view: View) -> View:
         indices = tuple(i if isinstance(i, Index) else renumbered(i) for i in view.indices)

@@ -11,8 +11,7 @@ from polyloom.ir.host import (
     Buffer,
     CombineOperator,
     Copy,
-    HostBranch,
-    HostLoop,
+    HostLeaf,
     HostNode,
     HostProgram,
     Index,
@@ -21,7 +20,7 @@ from polyloom.ir.host import (
     Order,
     View,
 )
-from polyloom.ir.integers import fold, fold_tree
+from polyloom.ir.integers import fold, fold_nodes, fold_tree
 from polyloom.ir.rebuild import rebuilt
 from polyloom.polyhedra.loops.tree import IntExpression, Number
 
@@ -46,19 +45,11 @@ def specialise(program: HostProgram, values: Values) -> HostProgram:
 
 def specialise_nodes(nodes: tuple[HostNode, ...], values: Values) -> tuple[HostNode, ...]:
     """Return host nodes with values in place of names: of parameters, or of host iterators around them."""
-    return tuple(part for node in nodes for part in _node(node, values))
+    return fold_nodes(nodes, values, _leaf)
 
 
-def _node(node: HostNode, values: Values) -> tuple[HostNode, ...]:
+def _leaf(node: HostLeaf, values: Values) -> tuple[HostNode, ...]:
     match node:
-        case HostLoop():
-            return (_loop(node, values),)
-        case HostBranch(condition=condition, body=body, otherwise=otherwise):
-            known = fold(condition, values)
-            if isinstance(known, Number):
-                return specialise_nodes(body if known.value else otherwise, values)
-            sides = specialise_nodes(body, values), specialise_nodes(otherwise, values)
-            return (HostBranch(known, *sides),)
         case MdHom():
             special = specialise_md_hom(node, values)
             return () if _is_empty(special) else (special,)
@@ -73,17 +64,6 @@ def _is_empty(node: MdHom) -> bool:
     """Whether there are no points to store; a reduction of no terms stores what it starts from."""
     pairs = zip(node.extents, node.combine, strict=True)
     return any(e == Number(0) and o.order is not Order.POINTWISE for e, o in pairs)
-
-
-def _loop(loop: HostLoop, values: Values) -> HostLoop:
-    inner = _without(values, (loop.iterator,))
-    return HostLoop(
-        iterator=loop.iterator,
-        start=fold(loop.start, values),
-        condition=fold(loop.condition, inner),
-        step=fold(loop.step, inner),
-        body=specialise_nodes(loop.body, inner),
-    )
 
 
 def specialise_md_hom(node: MdHom, values: Values) -> MdHom:

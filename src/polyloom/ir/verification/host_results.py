@@ -2,7 +2,7 @@
 
 Integers, and floats that hold integers small enough, must be equal. Where a program divides, takes roots or
 calls functions, or where the inputs are real numbers, each element may be off by its own bound
-(``ir/rounding/host_bounds``); under ``--fp strict`` only where functions of a library are called.
+(``ir/rounding/programs``); under ``--fp strict`` only where functions of a library are called.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from polyloom.ir.expressions import Binary, Unary, walk
 from polyloom.ir.host import HostProgram, all_expressions
-from polyloom.ir.rounding.host_bounds import host_error_bound
 from polyloom.ir.rounding.library_functions import library_functions
+from polyloom.ir.rounding.programs import host_error_bound
 from polyloom.ir.verification.comparison import Verdict, compared
 from polyloom.ir.verification.references import Expected
 

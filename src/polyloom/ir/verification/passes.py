@@ -13,11 +13,9 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from polyloom.ir.host import HostProgram
-from polyloom.ir.program import Program
-from polyloom.ir.verification.host_programs import verify_host
 from polyloom.ir.verification.programs import InvalidProgram, verify
 
-_Verified = TypeVar("_Verified", HostProgram, Program)
+_Verified = TypeVar("_Verified", bound=HostProgram)
 
 
 class _Switch:
@@ -53,10 +51,7 @@ def at_the_end(name: str, program: _Verified) -> _Verified:
     Raises InvalidProgram, naming the last pass.
     """
     try:
-        if isinstance(program, HostProgram):
-            verify_host(program)
-        else:
-            verify(program)
+        verify(program)
     except InvalidProgram as fault:
         raise InvalidProgram(f"after {name}: {fault}") from fault
     return program

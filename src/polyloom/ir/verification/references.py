@@ -16,11 +16,8 @@ from typing import Any
 import numpy.typing as npt
 
 from polyloom.diagnostics import PolyloomError, Span, error
-from polyloom.ir.evaluation.host_inputs import input_buffers
-from polyloom.ir.evaluation.host_programs import evaluate_host
-from polyloom.ir.evaluation.programs import evaluate
-from polyloom.ir.host import HostProgram
-from polyloom.ir.program import Program
+from polyloom.ir.evaluation.programs import evaluate_host
+from polyloom.ir.host import HostProgram, Role
 
 NDArray = npt.NDArray[Any]
 EVALUATOR = "the evaluator's results"
@@ -32,7 +29,7 @@ class Expected:
 
     ``by``: who says so, as it stands after "equal to" (``the C program, built by gcc``). ``reading_checked``:
     whether it comes from the file as it stands; else a fault in the reading of the file does not show.
-    ``bounds``: by how many error bounds of the program (``rounding/host_bounds``) a run may differ from it; 2
+    ``bounds``: by how many error bounds of the program (``rounding/programs``) a run may differ from it; 2
     where it takes other ways to the same values.
     """
 
@@ -52,29 +49,26 @@ Errors: ``access-outside`` where the program, with these arrays, accesses an ele
 """
 
 
-def as_read(program: Program, by: str = "the statements as read") -> Reference:
-    """Return the evaluator of a tensor program as the reference of all that is made of it."""
-
-    def results(parameters: Mapping[str, int], arrays: Mapping[str, NDArray]) -> Expected:
-        written = evaluate(program, {name: arrays[name] for name in program.inputs})
-        return Expected({name: written[name] for name in program.outputs if name in written}, by, False)
-
-    return results
+AS_READ = "the statements as read"
 
 
-def evaluated(program: HostProgram) -> Reference:
+def evaluated(program: HostProgram, by: str = EVALUATOR) -> Reference:
     """Return the evaluator of a program as its reference, which sees nothing of how the program was made.
+
+    Of a tensor program it is the reference of all that is made of it.
 
     Errors when it is called: ``access-outside`` where the program, with these inputs, accesses an element
     that no array has: a subscript computed from data, or an array that is smaller than it is taken for.
     """
 
     def results(parameters: Mapping[str, int], arrays: Mapping[str, NDArray]) -> Expected:
-        inputs = {b.name: arrays[b.name] for b in input_buffers(program)}
+        inputs = {b.name: arrays[b.name] for b in program.given}
         try:
-            return Expected(evaluate_host(program, parameters, inputs), EVALUATOR, False)
+            found = evaluate_host(program, parameters, inputs)
         except IndexError as fault:
             raise access_outside(program.name, fault) from fault
+        seen = {name: a for name, a in found.items() if program.buffer(name).role is not Role.LOCAL}
+        return Expected(seen, by, False)
 
     return results
 

@@ -6,24 +6,12 @@ What data decide is left out: a write under a condition on data counts, an index
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from polyloom.ir.expressions import (
     Expression,
 )
-from polyloom.ir.host import (
-    Copy,
-    HostBranch,
-    HostLoop,
-    HostNode,
-    Index,
-    MdHom,
-    Nest,
-    Order,
-    View,
-    uses,
-    walk_host,
-)
+from polyloom.ir.host import Copy, HostLeaf, HostNode, Index, MdHom, Nest, Order, View, uses
 from polyloom.ir.integer_values import integer_of
 from polyloom.ir.integers import names_in_tree
 from polyloom.ir.verification.programs import InvalidProgram
@@ -32,13 +20,14 @@ from polyloom.polyhedra.loops.tree import (
     Branch,
     Instance,
     IntExpression,
-    Loop,
     Name,
     Number,
     Tree,
+    leaves_in,
     loops_over,
     replace_name,
     sum_of,
+    with_leaves,
 )
 
 
@@ -55,7 +44,7 @@ def verify_writes(
     trees = writes(before, names, chosen), writes(after, names, chosen)
     wrong = visit_the_same(*trees, names_in_tree((*trees[0], *trees[1])))
     if wrong is not None:
-        who = ", ".join(node.name for node in walk_host(tuple(before)) if isinstance(node, MdHom | Nest))
+        who = ", ".join(node.name for node in leaves_in(tuple(before)) if isinstance(node, MdHom | Nest))
         raise InvalidProgram(f"{who}: other elements are written than before, {wrong}")
 
 
@@ -74,7 +63,7 @@ def chosen_by_data(nodes: Sequence[HostNode]) -> frozenset[tuple[str, int]]:
 
 
 def _targets(nodes: Sequence[HostNode]) -> Iterable[tuple[View, tuple[str, ...]]]:
-    for node in walk_host(tuple(nodes)):
+    for node in leaves_in(tuple(nodes)):
         match node:
             case MdHom(outputs=outputs, iterators=iterators):
                 yield from ((view, iterators) for view in outputs)
@@ -86,20 +75,11 @@ def _targets(nodes: Sequence[HostNode]) -> Iterable[tuple[View, tuple[str, ...]]
 
 def writes(nodes: Sequence[HostNode], names: Collection[str], chosen: Chosen = ()) -> Tree:
     """Return loops that visit every element of the named buffers that nodes write."""
-    return tuple(part for node in nodes for part in _node(node, names, chosen))
+    return with_leaves(nodes, lambda leaf: _leaf(leaf, names, chosen))
 
 
-def _node(node: HostNode, names: Collection[str], chosen: Chosen) -> Tree:
+def _leaf(node: HostLeaf, names: Collection[str], chosen: Chosen) -> Tree:
     match node:
-        case HostLoop(iterator=iterator, body=body):
-            inner = writes(body, names, chosen)
-            return (
-                Loop(
-                    iterator=iterator, start=node.start, condition=node.condition, step=node.step, body=inner
-                ),
-            )
-        case HostBranch(condition=condition, body=body, otherwise=otherwise):
-            return (Branch(condition, writes(body, names, chosen), writes(otherwise, names, chosen)),)
         case Copy(target=target):
             return (Instance(f"all of {target}", ()),) if target in names else ()
         case MdHom():
@@ -127,32 +107,14 @@ def _nest(node: Nest, names: Collection[str], chosen: Chosen) -> Tree:
         for a in node.assignments
         if a.target.buffer in names and a.target.buffer not in private
     }
-    return loops_over(node.iterators, node.extents, _stores(node.body, targets))
 
+    def stored(instance: Instance) -> Tree:
+        if instance.statement not in targets:
+            return ()
+        iterators, element = targets[instance.statement]
+        return (_at(element, iterators, instance.arguments),)
 
-def _stores(body: Tree, targets: Mapping[str, tuple[tuple[str, ...], Instance]]) -> Tree:
-    """Return a nest's body with the elements that its assignments write in place of these."""
-    result: list[Loop | Branch | Instance] = []
-    for node in body:
-        match node:
-            case Loop(iterator=iterator, start=start, condition=condition, step=step, body=inner):
-                result.append(
-                    Loop(
-                        iterator=iterator,
-                        start=start,
-                        condition=condition,
-                        step=step,
-                        body=_stores(inner, targets),
-                    )
-                )
-            case Branch(condition=condition, body=then, otherwise=otherwise):
-                result.append(Branch(condition, _stores(then, targets), _stores(otherwise, targets)))
-            case Instance(statement=statement, arguments=arguments) if statement in targets:
-                iterators, element = targets[statement]
-                result.append(_at(element, iterators, arguments))
-            case Instance():
-                pass
-    return tuple(result)
+    return loops_over(node.iterators, node.extents, with_leaves(node.body, stored))
 
 
 def _at(element: Instance, iterators: Sequence[str], arguments: Sequence[IntExpression]) -> Instance:

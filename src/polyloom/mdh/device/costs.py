@@ -32,6 +32,7 @@ class InstructionCosts:
     split_load: float
     split_load_of_several: float
     gathered_element: float
+    every_second_element: float
     computed_address: float
 
 
@@ -125,7 +126,10 @@ class DeviceCosts:
 
 @cache
 def load_costs(kind: str) -> DeviceCosts:
-    """Return the costs of ``cpu`` or ``gpu``. Errors: ValueError where a number lacks its origin."""
+    """Return the costs of ``cpu``, ``gpu`` or ``native``.
+
+    Errors: ValueError where a number lacks its origin.
+    """
     document = json.loads((files(__package__) / "models" / f"{kind}.json").read_text(encoding="utf-8"))
     kernels = document["kernels"]
     return DeviceCosts(

@@ -44,11 +44,11 @@ class DeviceKind(Enum):
 class DeviceModel:
     """What is known of a device before anything runs on it. Sizes are in bytes.
 
-    ``index``: its number in the list of ``find_devices``. ``vector_bytes``: the width of its registers that
-    one instruction works on (64: AVX-512); ``lanes``: work-items that run in step (a warp), 1 on CPUs.
+    ``index``: its number in the list of ``find_devices``, -1: none of OpenCL. ``vector_bytes``: the width of
+    its registers that one instruction works on (64: AVX-512); ``lanes``: work-items that run in step (a
+    warp), 1 on CPUs.
     ``caches``: from the innermost level outwards, per core on CPUs; empty where the driver does not say.
     ``processor``: LLVM's name for a CPU that PoCL does not know, given to it when it is opened; else empty.
-    ``follows_guards``: whether loops end where a guard says, so that vectors may lie along them.
     """
 
     index: int
@@ -74,7 +74,6 @@ class DeviceModel:
     shares_memory: bool
     build_options: tuple[str, ...] = ()
     processor: str = ""
-    follows_guards: bool = False
 
     def __repr__(self) -> str:
         return f"<DeviceModel {self.index}: {self.id}>"
@@ -87,6 +86,8 @@ class DeviceModel:
     @property
     def costs(self) -> DeviceCosts:
         """What instructions, memory and launches cost on a device of this kind."""
+        if self.platform == "native":
+            return load_costs("native")
         return load_costs("gpu" if self.kind is DeviceKind.GPU else "cpu")
 
     def json(self) -> dict[str, Any]:
@@ -346,7 +347,10 @@ def _missing(wanted: str, models: Sequence[DeviceModel]) -> Diagnostic:
         "device-missing",
         f"there is no OpenCL device `{wanted}`",
         notes=[f"{m.index}: {m.name} ({m.kind.value}, {m.platform})" for m in models],
-        helps=["give a number of this list, `cpu`, `gpu`, or a part of a name"],
+        helps=[
+            "give a number of this list, `cpu`, `gpu`, or a part of a name",
+            "`native` is C on the processor, by a C compiler",
+        ],
     )
 
 
@@ -355,6 +359,7 @@ def no_device() -> Diagnostic:
     drivers = installed_drivers()
     helps = [] if any("PoCL" in driver for driver in drivers) else [_HELP_POCL]
     helps.append("an OpenCL driver of the system is named in the folder /etc/OpenCL/vendors")
+    helps.append("without OpenCL: `--device native`, which takes a C compiler (or `pip install ziglang`)")
     return error("device-none", "no OpenCL device was found", notes=drivers, helps=helps)
 
 

@@ -9,23 +9,13 @@ Not in the papers: md_poly stops at the kernels.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from polyloom.ir.host import (
-    Buffer,
-    Copy,
-    HostBranch,
-    HostLoop,
-    HostNode,
-    HostProgram,
-    MdHom,
-    Nest,
-    Role,
-    walk_host,
-)
+from polyloom.ir.host import Buffer, Copy, HostNode, HostProgram, MdHom, Nest, Role
 from polyloom.ir.types import ElementType
 from polyloom.mdh.dropin.kernels import KernelTable, quoted
-from polyloom.mdh.kernel.launch import (
+from polyloom.mdh.dropin.signature import C_TYPES, TAKEN, Signature, qualifier
+from polyloom.mdh.lowering.launch import (
     Argument,
     BufferArgument,
     IntegerArgument,
@@ -37,25 +27,9 @@ from polyloom.mdh.kernel.launch import (
 )
 from polyloom.mdh.print.names import c_names
 from polyloom.mdh.print.values import integer_c
-from polyloom.polyhedra.loops.tree import IntExpression, names_in
+from polyloom.polyhedra.loops.tree import Branch, IntExpression, Loop, names_in, nodes_in
 
 Launches = Callable[[MdHom | Nest], Launch]
-
-C_TYPES = {
-    ElementType.FLOAT32: "float",
-    ElementType.FLOAT64: "double",
-    ElementType.INT8: "int8_t",
-    ElementType.INT16: "int16_t",
-    ElementType.INT32: "int32_t",
-    ElementType.INT64: "int64_t",
-    ElementType.UINT8: "uint8_t",
-    ElementType.UINT16: "uint16_t",
-    ElementType.UINT32: "uint32_t",
-    ElementType.UINT64: "uint64_t",
-}
-"""What C calls the elements; a float16 has no name that every compiler knows."""
-
-_HELPERS = ("floor_div", "lesser", "greater", "arrays", "kernel", "polyloom")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,47 +41,14 @@ class Variant:
     launches: Launches
 
 
-@dataclass(frozen=True)
-class Signature:
-    """How the function of a host program is called: integers first, then pointers.
-
-    ``parameters`` and ``buffers`` are names of the host program, in the order of the arguments.
-    """
-
-    function: str
-    parameters: tuple[str, ...]
-    buffers: tuple[Buffer, ...]
-
-    @property
-    def declaration(self) -> str:
-        """The function's type in C, without names, which a macro of the caller could change."""
-        pointers = [f"{_qualifier(b)}void *" for b in self.buffers]
-        return f"void {self.function}({', '.join(['long long'] * len(self.parameters) + pointers) or 'void'})"
-
-    @property
-    def prototype(self) -> str:
-        """The first line of the definition; it needs no header."""
-        names = c_names((*self.parameters, *(b.name for b in self.buffers)), _HELPERS)
-        integers = [f"long long {names[name]}" for name in self.parameters]
-        pointers = [f"{_qualifier(b)}void *{names[b.name]}" for b in self.buffers]
-        return f"void {self.function}({', '.join([*integers, *pointers]) or 'void'})"
-
-
-def signature(program: HostProgram, function: str) -> Signature:
-    """Return how the host program is called as a C function: all but its local buffers are arguments."""
-    buffers = tuple(b for b in program.buffers if b.role is not Role.LOCAL)
-    return Signature(function, tuple(p.name for p in program.parameters), buffers)
-
-
 def host_function(call: Signature, variants: Sequence[Variant], table: KernelTable) -> str:
     """Return the definition of the function; kernels that it launches are put into ``table``.
 
     The first variant whose values are those of the call runs; the last one must be for all values.
     """
-    general = variants[-1].program
-    names = c_names(_names(call, variants), _HELPERS)
-    lines = [call.prototype + " {", *_context(general, call.function, names)]
-    lines += [f"  polyloom_open({quoted(table.device)}, {int(table.for_gpu)});"]
+    names = c_names(_names(call, variants), TAKEN)
+    head = call.typed("static POLYLOOM_APART void", f"{call.function}_on_device")
+    lines = [f"{head} {{", f"  polyloom_open({quoted(table.device)}, {int(table.for_gpu)});"]
     lines += _entering(call, names)
     for number, variant in enumerate(variants):
         part = call.function.removeprefix("polyloom_") + ("_special" if variant.values else "")
@@ -116,7 +57,26 @@ def host_function(call: Signature, variants: Sequence[Variant], table: KernelTab
         lines += ["  }"]
     lines += ["  polyloom_finish();"]
     lines += [f"  polyloom_leave(&{names[b.name]}_device);" for b in call.buffers]
-    return "\n".join([*lines, "}", ""])
+    return "\n".join([*lines, "}", "", *_entry(call, variants[-1].program)])
+
+
+def _entry(call: Signature, general: HostProgram) -> list[str]:
+    """Return the function that is called: it runs the other one, unless something stands against it."""
+    names, conditions = call.names, ["!polyloom_begin()"]
+    if general.context is not None and names_in(general.context):
+        conditions.insert(0, f"!({integer_c(general.context, names)})")
+    arguments = ", ".join(names[name] for name in (*call.parameters, *(b.name for b in call.buffers)))
+    return [
+        f"{call.prototype} {{",
+        f"  if ({' || '.join(conditions)})",
+        "    return 0;",
+        "  if (setjmp(polyloom.begun))",
+        "    return 0;",
+        f"  {call.function}_on_device({arguments});",
+        "  return 1;",
+        "}",
+        "",
+    ]
 
 
 def _names(call: Signature, variants: Sequence[Variant]) -> Iterator[str]:
@@ -125,17 +85,9 @@ def _names(call: Signature, variants: Sequence[Variant]) -> Iterator[str]:
     yield from (buffer.name for buffer in call.buffers)
     for variant in variants:
         yield from (buffer.name for buffer in variant.program.buffers)
-        for node in walk_host(variant.program.body):
-            if isinstance(node, HostLoop):
+        for node in nodes_in(variant.program.body):
+            if isinstance(node, Loop):
                 yield node.iterator
-
-
-def _context(program: HostProgram, function: str, names: Mapping[str, str]) -> list[str]:
-    if program.context is None or not names_in(program.context):
-        return []
-    condition = integer_c(program.context, names)
-    why = quoted(f"they must satisfy {condition}")
-    return [f"  if (!({condition}))", f"    polyloom_fail({quoted(f'the arguments of {function}')}, {why});"]
 
 
 def _entering(call: Signature, names: Mapping[str, str]) -> list[str]:
@@ -143,7 +95,7 @@ def _entering(call: Signature, names: Mapping[str, str]) -> list[str]:
     lines = []
     for buffer in call.buffers:
         name = names[buffer.name]
-        host = f"(void *){name}" if _qualifier(buffer) else name
+        host = f"(void *){name}" if qualifier(buffer) else name
         reads, writes = int(buffer.role is not Role.OUTPUT), int(buffer.role is not Role.INPUT)
         sizes = _bytes(buffer, names), *_touched(buffer, names)
         lines += [f"  struct polyloom_array {name}_device = polyloom_argument({quoted(buffer.name)}, {host},"]
@@ -179,13 +131,17 @@ class _Body:
     names: Mapping[str, str]
     table: KernelTable
     part: str
+    kernels: dict[str, None] = field(default_factory=dict)
+    """What was launched so far."""
 
     def lines(self, *, first: bool) -> list[str]:
         """Return the variant as statements, behind the question whether its values are given."""
         locals_ = [b for b in self.variant.program.buffers if b.role is Role.LOCAL]
         made = [self._local(self.names[b.name], b.name, _bytes(b, self.names)) for b in locals_]
         freed = [f"polyloom_release(&{self.names[b.name]}_device);" for b in locals_]
-        body = [*made, *self._nodes(self.variant.program.body), *freed]
+        steps = self._nodes(self.variant.program.body)
+        ready = [f"polyloom_ready(&{kernel});" for kernel in self.kernels]
+        body = [*ready, *made, *steps, *freed]
         values = self.variant.values
         if not values and first:
             return _indented(body)
@@ -199,9 +155,9 @@ class _Body:
 
     def _node(self, node: HostNode) -> list[str]:
         match node:
-            case HostLoop():
+            case Loop():
                 return self._loop(node)
-            case HostBranch(condition=condition, body=body, otherwise=otherwise):
+            case Branch(condition=condition, body=body, otherwise=otherwise):
                 lines = [f"if ({self._integer(condition)}) {{", *_indented(self._nodes(body))]
                 if otherwise:
                     lines += ["} else {", *_indented(self._nodes(otherwise))]
@@ -211,7 +167,7 @@ class _Body:
             case _:
                 return self._launch(node.name, self.variant.launches(node))
 
-    def _loop(self, loop: HostLoop) -> list[str]:
+    def _loop(self, loop: Loop[HostNode]) -> list[str]:
         name = self.names[loop.iterator]
         start, condition = self._integer(loop.start), self._integer(loop.condition)
         head = f"for (int64_t {name} = {start}; {condition}; {name} += {self._integer(loop.step)}) {{"
@@ -237,6 +193,7 @@ class _Body:
 
     def _kernel(self, kernel: Kernel, temporaries: Mapping[str, str]) -> list[str]:
         name = self.table.add(kernel, self.part)
+        self.kernels[name] = None
         lines = [self._pass(name, k, a, temporaries) for k, a in enumerate(kernel.arguments)]
         sizes = self._sizes(kernel.global_size)
         groups = self._sizes(kernel.local_size) if kernel.local_size else "NULL"
@@ -259,10 +216,6 @@ class _Body:
 
     def _integer(self, expression: IntExpression) -> str:
         return integer_c(expression, self.names)
-
-
-def _qualifier(buffer: Buffer) -> str:
-    return "const " if buffer.role is Role.INPUT else ""
 
 
 def _indented(lines: Iterable[str]) -> list[str]:

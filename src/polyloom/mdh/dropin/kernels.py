@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 
-from polyloom.mdh.kernel.launch import Kernel
+from polyloom.mdh.lowering.launch import Kernel
 
 _Source = tuple[str, tuple[str, ...]]
 """The text and the options of its build."""

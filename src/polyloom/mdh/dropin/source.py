@@ -1,4 +1,4 @@
-"""The user's C file with calls in place of its SCoPs; everything else stays as it is, byte for byte."""
+"""The user's C file with calls in front of its SCoPs, which run where these decline."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from polyloom.diagnostics import Diagnostic, Source, Span, Unsupported, error
 from polyloom.ir.host import Buffer, Role
 from polyloom.ir.types import C_TYPES
-from polyloom.mdh.dropin.host import Signature
+from polyloom.mdh.dropin.signature import Signature
 from polyloom.mdh.print.values import integer_c
 
 
@@ -58,11 +58,10 @@ class Place:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Replacement:
-    """A range of characters of the source, and the call that takes its place.
+    """A range of characters of the source, and the call in front of it that may do its work.
 
     ``integers``: the C expressions of the call's parameters. ``pointers``: for each of its buffers, that of
-    its first element's address. ``before`` and ``after`` the call: statements that bring elements together
-    which do not lie side by side.
+    its first element's address. ``copies``: of elements that do not lie side by side.
     """
 
     start: int
@@ -70,12 +69,21 @@ class Replacement:
     call: Signature
     integers: tuple[str, ...]
     pointers: tuple[str, ...]
-    before: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
+    copies: tuple[GatheredArray, ...] = ()
+
+
+@dataclass(frozen=True)
+class GatheredArray:
+    """A copy of elements side by side: statements that make room, fill it, and bring back what is written."""
+
+    name: str
+    room: str
+    fill: tuple[str, ...]
+    bring: tuple[str, ...]
 
 
 def replacement(source: Source, place: Place, call: Signature) -> Replacement:
-    """Return what takes a place in ``source``; blanks at its ends stay.
+    """Return what stands in ``source`` in a place; blanks at its ends stay.
 
     Errors: ``Unsupported`` with ``drop-in-...`` where a call cannot be written.
     """
@@ -87,15 +95,14 @@ def replacement(source: Source, place: Place, call: Signature) -> Replacement:
     start, end = start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
     integers = tuple(place.parameters[name] for name in call.parameters)
     pointers = tuple(_pointer(buffer, place.variables[buffer.name]) for buffer in call.buffers)
-    before, after = _statements(place, call)
+    copies = (_copy(b, place) for b in call.buffers if not place.variables[b.name].is_dense)
     return Replacement(
         start=start,
         end=max(start, end),
         call=call,
         integers=integers,
         pointers=pointers,
-        before=before,
-        after=after,
+        copies=tuple(copies),
     )
 
 
@@ -150,24 +157,14 @@ def _gathered(buffer: Buffer) -> str:
     return f"polyloom_{buffer.name}"
 
 
-def _statements(place: Place, call: Signature) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what stands before and after the call for arrays whose elements do not lie side by side."""
-    before, after = [], []
-    for buffer in call.buffers:
-        variable = place.variables[buffer.name]
-        if variable.is_dense:
-            continue
-        copy, kind = _gathered(buffer), C_TYPES[buffer.type]
-        count = " * ".join(f"({integer_c(extent, place.parameters)})" for extent in buffer.shape)
-        before.append(f"{kind} *{copy} = polyloom_take((long long)sizeof({kind}) * {count});")
-        if buffer.role is not Role.OUTPUT:
-            before.append(_for_all(buffer, place, "{copy} = {element};"))
-        if buffer.role is not Role.INPUT:
-            after.append(_for_all(buffer, place, "{element} = {copy};"))
-        after.append(f"polyloom_give({copy});")
-    if before:
-        before[:0] = ["extern void *polyloom_take(long long);", "extern void polyloom_give(void *);"]
-    return tuple(before), tuple(after)
+def _copy(buffer: Buffer, place: Place) -> GatheredArray:
+    """Return how an array whose elements do not lie side by side is copied."""
+    name, kind = _gathered(buffer), C_TYPES[buffer.type]
+    count = " * ".join(f"({integer_c(extent, place.parameters)})" for extent in buffer.shape)
+    room = f"{kind} *{name} = polyloom_take((long long)sizeof({kind}) * {count});"
+    fill = () if buffer.role is Role.OUTPUT else (_for_all(buffer, place, "{copy} = {element};"),)
+    bring = () if buffer.role is Role.INPUT else (_for_all(buffer, place, "{element} = {copy};"),)
+    return GatheredArray(name, room, fill, bring)
 
 
 def _for_all(buffer: Buffer, place: Place, statement: str) -> str:
@@ -182,29 +179,55 @@ def _for_all(buffer: Buffer, place: Place, statement: str) -> str:
     return " ".join([*loops, statement.format(copy=f"{_gathered(buffer)}[{position}]", element=element)])
 
 
-def with_calls(text: str, replacements: Sequence[Replacement], macros: Mapping[str, str]) -> str:
-    """Return the text with each range replaced by a block that declares the function and calls it.
+def with_calls(text: str, replacements: Sequence[Replacement], macros: Mapping[str, str], file: str) -> str:
+    """Return the text with a block in place of each range: a call, and the range itself where it returns 0.
 
-    ``macros``: integers, as text, that the kernels hold; the block refuses to be compiled with others.
+    ``macros``: integers, as text, that the functions hold; nothing is called where they are others.
+    ``file``: where the functions are.
     """
     pieces, position = [], 0
     for part in sorted(replacements, key=lambda r: r.start):
         line = text[text.rfind("\n", 0, part.start) + 1 : part.start]
         margin = line if not line.strip() else ""
         end_of_line = "\r\n" if "\r\n" in text else "\n"
-        pieces += [text[position : part.start], end_of_line.join(_block(part, macros, margin))]
+        original = text[part.start : part.end]
+        lines = [f"{{ /* by Polyloom, see {file} */", *_block(part, macros, margin)]
+        lines += [f"{margin}{original}", f"{margin}  }}", f"{margin}}}"]
+        pieces += [text[position : part.start], end_of_line.join(lines)]
         position = part.end
     return "".join([*pieces, text[position:]])
 
 
-def _block(part: Replacement, macros: Mapping[str, str], margin: str) -> list[str]:
+def _block(part: Replacement, macros: Mapping[str, str], margin: str) -> Iterator[str]:
+    """Yield what stands in front of the original statements."""
     integers = [f"(long long){text}" for text in part.integers]
-    call = f"{part.call.function}({', '.join([*integers, *part.pointers])});"
-    statements = [f"extern {part.call.declaration};", *part.before, call, *part.after]
-    inside = [f"{margin}  {statement}" for statement in statements]
-    checks = [line for name, value in macros.items() for line in _same_macro(name, value)]
-    return ["{ /* by Polyloom, see polyloom_host.c */", *checks, *inside, f"{margin}}}"]
+    call = f"{part.call.function}({', '.join([*integers, *part.pointers])})"
+    yield f"{margin}  extern {part.call.declaration};"
+    if not part.copies and not macros:
+        yield f"{margin}  if (!{call}) {{"
+        return
+    checks = [f"({name}) == ({value})" for name, value in macros.items()]
+    yield f"{margin}  int polyloom_done = 0;"
+    if checks:
+        yield f"#if {' && '.join(checks)}"
+    yield from (f"{margin}  {line}" for line in _with_copies(part, call))
+    if checks:
+        yield "#endif"
+    yield f"{margin}  if (!polyloom_done) {{"
 
 
-def _same_macro(name: str, value: str) -> list[str]:
-    return [f"#if ({name}) != ({value})", f'#error "Polyloom compiled this for {name} = {value}"', "#endif"]
+def _with_copies(part: Replacement, call: str) -> Iterator[str]:
+    """Yield a call, among the copies that it needs."""
+    if not part.copies:
+        yield f"polyloom_done = {call};"
+        return
+    yield from ("extern void *polyloom_take(long long);", "extern void polyloom_give(void *);")
+    yield from (copy.room for copy in part.copies)
+    yield f"if ({' && '.join(copy.name for copy in part.copies)}) {{"
+    yield from (f"  {line}" for copy in part.copies for line in copy.fill)
+    yield f"  polyloom_done = {call};"
+    yield "}"
+    yield "if (polyloom_done) {"
+    yield from (f"  {line}" for copy in part.copies for line in copy.bring)
+    yield "}"
+    yield from (f"polyloom_give({copy.name});" for copy in part.copies)

@@ -1,27 +1,49 @@
-"""What the kernel tree of a host program must carry out and store, from the host program alone."""
+"""What the kernel tree of a host program must carry out and store, from the host program alone; its proof.
+
+Trees are proved before they are built where programs are verified between passes and warnings are heard.
+What is found wrong, and what isl does not find out in time, is said (by the logger of this module).
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
-from dataclasses import replace
 
-from polyloom.ir.host import (
-    Copy,
-    HostBranch,
-    HostLoop,
-    HostNode,
-    HostProgram,
-    Index,
-    MdHom,
-    Nest,
-    Order,
-    uses,
-    walk_host,
-)
+from polyloom.ir.host import Copy, HostNode, HostProgram, Index, MdHom, Nest, Order, uses
+from polyloom.ir.verification.passes import is_on
 from polyloom.ir.verification.written_elements import chosen_by_data, writes
 from polyloom.mdh.lowering.program_tree import Host, Statements, instance_of
-from polyloom.mdh.tree.verify import Asked
-from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Name, Tree, loops_over
+from polyloom.mdh.tree.nodes import Function
+from polyloom.mdh.tree.verify import Asked, verify
+from polyloom.polyhedra.loops.tree import (
+    Branch,
+    Instance,
+    Loop,
+    Name,
+    Tree,
+    leaves_in,
+    loops_over,
+    with_leaves,
+)
+
+EFFORT = 1_000_000
+"""What isl may spend on a tree: a few seconds at most."""
+
+_LOG = logging.getLogger(__name__)
+
+
+def proved(program: HostProgram, function: Function) -> Function:
+    """Return the tree of a program; prove it where programs are verified after each pass.
+
+    Where sizes are left open nothing is proved: for some of them the program itself may leave its arrays.
+    What is found wrong is said, and not refused: there are programs of which too much is asked.
+    """
+    if is_on() and _LOG.isEnabledFor(logging.WARNING) and not function.integers:
+        verdict = verify(function, asked(program), EFFORT)
+        for what, found in (("wrong in", verdict.wrong), ("not proved of", verdict.unknown)):
+            if found:
+                _LOG.warning("%s `%s`: %s", what, program.name, "; ".join(found))
+    return function
 
 
 def asked(program: HostProgram) -> Asked:
@@ -33,14 +55,14 @@ def asked(program: HostProgram) -> Asked:
         most=most.nodes(program.body),
         written=writes(program.body, whole),
         terms=frozenset(most.terms),
-        whole=all(node.written is None for node in walk_host(program.body) if isinstance(node, MdHom)),
+        whole=all(node.written is None for node in leaves_in(program.body) if isinstance(node, MdHom)),
     )
 
 
 def _unclear(program: HostProgram) -> set[str]:
     """Return buffers of which data, or more than their views, choose what is written."""
     found = {name for name, _ in chosen_by_data(program.body)}
-    for node in walk_host(program.body):
+    for node in leaves_in(program.body):
         match node:
             case Copy(target=target):
                 found.add(target)
@@ -75,10 +97,10 @@ class _AskedOf:
 
     def _node(self, node: HostNode, host: Host) -> Tree:
         match node:
-            case HostLoop(iterator=iterator, start=start, condition=condition, step=step, body=body):
+            case Loop(iterator=iterator, start=start, condition=condition, step=step, body=body):
                 inner = self.nodes(body, (*host, iterator))
                 return (Loop(iterator=iterator, start=start, condition=condition, step=step, body=inner),)
-            case HostBranch(condition=condition, body=body, otherwise=otherwise):
+            case Branch(condition=condition, body=body, otherwise=otherwise):
                 return (Branch(condition, self.nodes(body, host), self.nodes(otherwise, host)),)
             case MdHom():
                 return self._md_hom(node, host)
@@ -100,14 +122,9 @@ class _AskedOf:
 
 def _in_program(tree: Tree, host: Host, names: Mapping[str, str]) -> Tree:
     """Return loops with their instances as those of the program."""
-    found: list[Loop | Branch | Instance] = []
-    for node in tree:
-        match node:
-            case Loop(body=body):
-                found.append(replace(node, body=_in_program(body, host, names)))
-            case Branch(condition=condition, body=body, otherwise=otherwise):
-                sides = _in_program(body, host, names), _in_program(otherwise, host, names)
-                found.append(Branch(condition, *sides))
-            case Instance():
-                found += [done for done in [instance_of(node, host, names)] if done is not None]
-    return tuple(found)
+
+    def known(instance: Instance) -> Tree:
+        found = instance_of(instance, host, names)
+        return () if found is None else (found,)
+
+    return with_leaves(tree, known)

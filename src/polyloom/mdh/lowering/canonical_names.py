@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from polyloom.ir.host import Buffer, HostProgram, MdHom, View
-from polyloom.mdh.kernel.launch import BufferArgument, Kernel, Launch
+from polyloom.mdh.lowering.launch import BufferArgument, Kernel, Launch
 
 Emit = Callable[[MdHom, HostProgram], Launch]
 

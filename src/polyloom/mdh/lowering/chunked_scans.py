@@ -42,8 +42,8 @@ from polyloom.ir.naming import fresh
 from polyloom.ir.rebuild import read_positions, rebuilt
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.devices import DeviceKind, DeviceModel
-from polyloom.mdh.kernel.launch import BufferArgument, Kernel, Launch, Temporary, TemporaryArgument
-from polyloom.mdh.kernel.nest import emit_nest
+from polyloom.mdh.lowering.kernels.nodes import nest_kernels
+from polyloom.mdh.lowering.launch import BufferArgument, Kernel, Launch, Temporary, TemporaryArgument
 from polyloom.mdh.lowering.sequential_nest import plain_nest
 from polyloom.mdh.schedule.addresses import known, names_used
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, replace_name, sum_of
@@ -195,22 +195,19 @@ class _Cut:
         """Return the program with temporaries among its buffers."""
         return replace(self.program, buffers=(*self.program.buffers, *buffers))
 
-    def launched(
-        self, launch: Launch, buffers: tuple[Buffer, ...], alone: bool = False
-    ) -> tuple[Kernel, ...]:
-        """Return kernels that take temporaries as such; ``alone``: chunks do not share a work-group."""
+    def launched(self, launch: Launch, buffers: tuple[Buffer, ...]) -> tuple[Kernel, ...]:
+        """Return kernels that take temporaries as such."""
         names = {b.name for b in buffers}
-        found = []
-        for kernel in launch.kernels:
-            arguments = tuple(
-                TemporaryArgument(a.buffer) if isinstance(a, BufferArgument) and a.buffer in names else a
-                for a in kernel.arguments
+        return tuple(
+            replace(
+                kernel,
+                arguments=tuple(
+                    TemporaryArgument(a.buffer) if isinstance(a, BufferArgument) and a.buffer in names else a
+                    for a in kernel.arguments
+                ),
             )
-            kernel = replace(kernel, arguments=arguments)
-            if alone and self.device.kind is DeviceKind.CPU:
-                kernel = replace(kernel, local_size=tuple(Number(1) for _ in kernel.global_size))
-            found.append(kernel)
-        return tuple(found)
+            for kernel in launch.kernels
+        )
 
     # Scans
 
@@ -226,13 +223,13 @@ class _Cut:
         sums = tuple(self.buffer("sums", o, shape) for o in outputs)
         before = tuple(self.buffer("before", o, shape) for o in outputs)
         program, temporary = self.with_buffers((*sums, *before)), (*sums, *before)
-        first = emit_nest(plain_nest(self._sums(sums)), program, self.device)
+        first = nest_kernels(plain_nest(self._sums(sums)), program, self.device, alone=True)
         second = emit(self._carries(sums, before), program)
-        third = emit_nest(plain_nest(self._walks(before)), program, self.device)
+        third = nest_kernels(plain_nest(self._walks(before)), program, self.device, alone=True)
         kernels = (
-            *self.launched(first, temporary, alone=True),
+            *self.launched(first, temporary),
             *self.launched(second, temporary),
-            *self.launched(third, temporary, alone=True),
+            *self.launched(third, temporary),
         )
         return Launch(kernels, (*_temporaries(temporary), *first.temporaries, *third.temporaries))
 
@@ -317,7 +314,7 @@ class _Cut:
         program = self.with_buffers((bins,))
         kernels = (
             *self.launched(emit(self._empty(bins), program), (bins,)),
-            *self.launched(emit_nest(self._counted(bins), program, self.device), (bins,), alone=True),
+            *self.launched(nest_kernels(self._counted(bins), program, self.device, alone=True), (bins,)),
             *self.launched(emit(self._together(bins), program), (bins,)),
         )
         return Launch(kernels, _temporaries((bins,)))

@@ -13,22 +13,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from math import prod
+from typing import Any
 
 from polyloom.diagnostics import Unsupported
 from polyloom.ir.expressions import Read
-from polyloom.ir.host import (
-    Assignment,
-    Buffer,
-    Copy,
-    HostBranch,
-    HostLoop,
-    HostNode,
-    HostProgram,
-    Index,
-    MdHom,
-    Nest,
-    View,
-)
+from polyloom.ir.host import Assignment, Buffer, Copy, HostNode, HostProgram, Index, MdHom, Nest, View
 from polyloom.ir.node_names import with_unique_names
 from polyloom.mdh.device.devices import DeviceKind, DeviceModel
 from polyloom.mdh.lowering.host_expressions import Environment, int_function
@@ -44,6 +33,7 @@ from polyloom.polyhedra.loops.tree import (
     loops_over,
     replace_name,
     substitute,
+    with_leaves,
 )
 
 
@@ -80,7 +70,7 @@ class _Fuser:
 
     def _node(self, node: HostNode, names: Environment) -> HostNode:
         match node:
-            case HostLoop():
+            case Loop():
                 work = _work(node, self.program, names)
                 if work is None:
                     return node
@@ -88,7 +78,7 @@ class _Fuser:
                     return self._fused(node)
                 middle = {**names, node.iterator: _iterations(node, names)[1]}
                 return replace(node, body=self.nodes(node.body, middle))
-            case HostBranch(body=body, otherwise=otherwise):
+            case Branch(body=body, otherwise=otherwise):
                 return replace(node, body=self.nodes(body, names), otherwise=self.nodes(otherwise, names))
             case _:
                 return node
@@ -98,7 +88,7 @@ class _Fuser:
         apart = work.launches * costs.launch + work.points * costs.parallel
         return work.launches > 2 and work.points * costs.serial + costs.launch < apart
 
-    def _fused(self, node: HostLoop) -> HostNode:
+    def _fused(self, node: Loop[HostNode]) -> HostNode:
         """Return a loop as one nest; the loop itself where a node of it has no such form."""
         try:
             parts = _Parts(self.program, self.numbers)
@@ -128,9 +118,9 @@ def _work(node: HostNode, program: HostProgram, names: Environment) -> _Work | N
     """Estimate the work of a node, of a loop by its first, middle and last iteration; None: unknown."""
     try:
         match node:
-            case HostLoop():
+            case Loop():
                 return _work_of_loop(node, program, names)
-            case HostBranch(condition=condition, body=body, otherwise=otherwise):
+            case Branch(condition=condition, body=body, otherwise=otherwise):
                 taken = body if int_function(condition)(names) else otherwise
                 return _sum([_work(n, program, names) for n in taken])
             case Copy(source=source):
@@ -145,7 +135,7 @@ def _work(node: HostNode, program: HostProgram, names: Environment) -> _Work | N
         return None
 
 
-def _work_of_loop(node: HostLoop, program: HostProgram, names: Environment) -> _Work | None:
+def _work_of_loop(node: Loop[HostNode], program: HostProgram, names: Environment) -> _Work | None:
     trips, middle, last = _iterations(node, names)
     if trips == 0:
         return _Work(0, 0)
@@ -173,7 +163,7 @@ def _positive(extent: IntExpression, names: Environment) -> int:
 _MOST_TRIPS = 1 << 40
 
 
-def _iterations(loop: HostLoop | Loop, names: Environment) -> tuple[int, int, int]:
+def _iterations(loop: Loop[Any], names: Environment) -> tuple[int, int, int]:
     """Return how often a loop runs, and its iterator in the middle and at the end: by bisection."""
     start, step = int_function(loop.start)(names), int_function(loop.step)(names)
     condition, name = int_function(loop.condition), loop.iterator
@@ -225,7 +215,7 @@ class _Parts:
 
     def _node(self, node: HostNode, around: frozenset[str]) -> Tree:
         match node:
-            case HostLoop(iterator=iterator):
+            case Loop(iterator=iterator):
                 if iterator in around:
                     raise _Clash(iterator)
                 body = self.tree(node.body, around | {iterator})
@@ -238,7 +228,7 @@ class _Parts:
                         body=body,
                     ),
                 )
-            case HostBranch(condition=condition, body=body, otherwise=otherwise):
+            case Branch(condition=condition, body=body, otherwise=otherwise):
                 return (Branch(condition, self.tree(body, around), self.tree(otherwise, around)),)
             case Copy():
                 return self._copy(node)
@@ -295,15 +285,4 @@ def _renamed(view: View, names: dict[str, str]) -> View:
 
 def _numbered(tree: Tree, number: int) -> Tree:
     """Return a tree whose instances are of the assignments with that number."""
-
-    def node(part: Loop | Branch | Instance) -> Loop | Branch | Instance:
-        match part:
-            case Loop():
-                return replace(part, body=_numbered(part.body, number))
-            case Branch():
-                inner = _numbered(part.body, number), _numbered(part.otherwise, number)
-                return Branch(part.condition, *inner)
-            case Instance():
-                return replace(part, statement=f"{part.statement} {number}")
-
-    return tuple(map(node, tree))
+    return with_leaves(tree, lambda i: (replace(i, statement=f"{i.statement} {number}"),))

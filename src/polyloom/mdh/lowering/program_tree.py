@@ -30,8 +30,6 @@ from polyloom.ir.host import (
     Assignment,
     Buffer,
     Copy,
-    HostBranch,
-    HostLoop,
     HostNode,
     HostProgram,
     Index,
@@ -40,7 +38,6 @@ from polyloom.ir.host import (
     Role,
     View,
     uses,
-    walk_host,
 )
 from polyloom.ir.naming import Names
 from polyloom.ir.rebuild import Leaf, with_leaves
@@ -54,7 +51,9 @@ from polyloom.mdh.tree.nodes import (
     If,
     Kind,
     Load,
+    Mark,
     Parameter,
+    Reshaped,
     Space,
     Statement,
     Store,
@@ -69,8 +68,10 @@ from polyloom.polyhedra.loops.tree import (
     Loop,
     Name,
     Number,
+    Part,
     Tree,
     iterators_in,
+    nodes_in,
     sum_of,
 )
 
@@ -84,21 +85,37 @@ STACK_BYTES = 4096
 """A private array that is larger than this, or of unknown size, is not on a thread's stack."""
 
 
-def program_tree(program: HostProgram, lower_hom: LowerHom = lambda hom: None) -> Function:
+def program_tree(
+    program: HostProgram,
+    lower_hom: LowerHom = lambda hom: None,
+    reshaped: Sequence[Reshaped] = (),
+    *,
+    marked: bool = False,
+) -> Function:
     """Return the kernel tree of a program, whose parameters may be known or left.
 
-    Arrays are the program's buffers by their names; those of ``Role.LOCAL`` are ``scratch``. The instances of
-    stores have the iterators of host loops in front. Errors: those of ``plain_nest``.
+    Arrays are the program's buffers by their names, and by those of ``reshaped``, which ``lower_hom`` uses;
+    those of ``Role.LOCAL`` are ``scratch``. The instances of stores have the iterators of host loops in
+    front. ``marked``: with a mark behind each node.
+
+    Errors: those of ``plain_nest``.
     """
     written = uses(program.body).written
     return Function(
         name=program.name,
         parameters=tuple(_parameter(b, b.name in written) for b in program.buffers),
         integers=tuple(p.name for p in program.parameters),
-        body=_Lowering(program, lower_hom).code(program.body),
+        body=_Lowering(program, lower_hom, marked=marked).code(program.body),
         context=program.context,
         contracted=not program.strict,
+        reshaped=tuple(reshaped),
     )
+
+
+def node_code(node: HostNode, program: HostProgram) -> Code:
+    """Return the plain tree of one node of a program."""
+    around = replace(program, body=(*program.body, node))
+    return _Lowering(around, lambda hom: None).code((node,))
 
 
 def _parameter(buffer: Buffer, written: bool) -> Parameter:
@@ -111,12 +128,17 @@ def _parameter(buffer: Buffer, written: bool) -> Parameter:
     )
 
 
+def names_of(program: HostProgram) -> set[str]:
+    """Return what a program calls its buffers and integers."""
+    return {*program.by_name, *_integers(program)}
+
+
 def _integers(program: HostProgram) -> Iterator[str]:
     """Yield what a program calls its integers: parameters, and iterators of all loops."""
     yield from (p.name for p in program.parameters)
-    for node in walk_host(program.body):
+    for node in nodes_in(program.body):
         match node:
-            case HostLoop(iterator=iterator):
+            case Loop(iterator=iterator):
                 yield iterator
             case MdHom(iterators=iterators):
                 yield from iterators
@@ -134,10 +156,11 @@ Host = tuple[str, ...]
 class _Lowering:
     """Gives names to arrays and instances of the whole function while it is made."""
 
-    def __init__(self, program: HostProgram, lower_hom: LowerHom) -> None:
-        self.program = program
+    def __init__(self, program: HostProgram, lower_hom: LowerHom, *, marked: bool = False) -> None:
+        self.program, self.marked = program, marked
+        self.numbers = count()
         self.lower_hom = lower_hom
-        self.arrays = Names({*program.by_name, *_integers(program)})
+        self.arrays = Names(names_of(program))
         self.statements = Statements()
         self.places = count()
 
@@ -146,17 +169,20 @@ class _Lowering:
 
     def _node(self, node: HostNode, host: Host) -> Code:
         match node:
-            case HostLoop(iterator=iterator, start=start, condition=condition, step=step, body=body):
+            case Loop(iterator=iterator, start=start, condition=condition, step=step, body=body):
                 inner = self.code(body, (*host, iterator))
                 return (For(iterator=iterator, start=start, condition=condition, step=step, body=inner),)
-            case HostBranch(condition=condition, body=body, otherwise=otherwise):
+            case Branch(condition=condition, body=body, otherwise=otherwise):
                 return (If(condition, self.code(body, host), self.code(otherwise, host)),)
-            case MdHom():
-                return self._md_hom(node, host)
-            case Nest():
-                return self._nest(node, host, self.statements.at(node))
+            case MdHom(name=name):
+                return self._with_mark(name, self._md_hom(node, host))
+            case Nest(name=name):
+                return self._with_mark(name, self._nest(node, host, self.statements.at(node)))
             case Copy(source=source, target=target):
-                return self._copy(source, target)
+                return self._with_mark(f"copy of {source}", self._copy(source, target))
+
+    def _with_mark(self, name: str, code: Code) -> Code:
+        return (*code, Mark(next(self.numbers), name)) if self.marked else code
 
     def _copy(self, source: str, target: str) -> Code:
         buffer = self.program.buffer(source)
@@ -236,7 +262,7 @@ class _NestCode:
     def _tree(self, tree: Tree) -> Code:
         return tuple(map(self._statement, tree))
 
-    def _statement(self, node: Loop | Branch | Instance) -> Statement:
+    def _statement(self, node: Part) -> Statement:
         match node:
             case Loop(iterator=iterator, start=start, condition=condition, step=step, body=body):
                 inner = self._tree(body)

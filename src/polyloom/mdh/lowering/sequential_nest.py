@@ -32,6 +32,7 @@ from polyloom.polyhedra.loops.tree import (
     Name,
     Number,
     Operation,
+    Part,
     Tree,
     loop_over,
     replace_name,
@@ -217,7 +218,7 @@ class _Builder:
             body = (self._loop(k, body),)
         return body
 
-    def _loop(self, k: int, body: Tree) -> Loop:
+    def _loop(self, k: int, body: Tree) -> Part:
         """Return a loop over a dimension; one of a prefix that starts anew ends at the kept point."""
         iterator = self.node.iterators[k]
         if k in self.anew:

@@ -7,12 +7,13 @@ loop, and kept under the key of the md_hom as it stands, iterators symbolic: tha
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from polyloom.ir.host import Buffer, HostBranch, HostLoop, HostNode, HostProgram, MdHom, Role
+from polyloom.ir.host import Buffer, HostNode, HostProgram, MdHom, Role
 from polyloom.ir.integers import holds, integer
 from polyloom.ir.transform.flatten_dimensions import with_fewer_dimensions
 from polyloom.ir.transform.specialise import specialise_md_hom
+from polyloom.polyhedra.loops.tree import Branch, Loop
 
 MOST_STEPS = 1_000_000
 """Host iterations that are counted one by one; beyond, a loop counts as that long."""
@@ -44,8 +45,11 @@ class TuneTarget:
 
 
 def tune_targets(program: HostProgram) -> tuple[TuneTarget, ...]:
-    """Return the md_homs of a program whose parameters are folded, in its order, those that run."""
-    return tuple(_targets(program.body, {}, 1, program))
+    """Return the md_homs of a program whose parameters are folded, in its order, those that run.
+
+    They are over as few dimensions as they can have, where all launches are the same.
+    """
+    return tuple(map(_flat, _targets(program.body, {}, 1, program)))
 
 
 def _targets(
@@ -57,10 +61,10 @@ def _targets(
                 launched = specialise_md_hom(node, names)
                 if all(integer(extent, {}) > 0 for extent in launched.extents):
                     yield _target(node, launched, program, executions)
-            case HostBranch(condition=condition, body=body, otherwise=otherwise):
+            case Branch(condition=condition, body=body, otherwise=otherwise):
                 taken = body if holds(condition, names) else otherwise
                 yield from _targets(taken, names, executions, program)
-            case HostLoop(iterator=iterator, body=body):
+            case Loop(iterator=iterator, body=body):
                 values = _values(node, names)
                 if values:
                     inner = {**names, iterator: values[len(values) // 2]}
@@ -69,7 +73,7 @@ def _targets(
                 pass
 
 
-def _values(loop: HostLoop, names: Mapping[str, int]) -> list[int]:
+def _values(loop: Loop[HostNode], names: Mapping[str, int]) -> list[int]:
     """Return the iterator's values, as many as are counted."""
     values: list[int] = []
     inner = {**names, loop.iterator: integer(loop.start, names)}
@@ -79,15 +83,18 @@ def _values(loop: HostLoop, names: Mapping[str, int]) -> list[int]:
     return values
 
 
+def _flat(target: TuneTarget) -> TuneTarget:
+    if target.launched != target.node:
+        return target
+    node, buffers = flattened(target.node, target.buffers)
+    return replace(target, node=node, launched=node, buffers=buffers)
+
+
 def _target(node: MdHom, launched: MdHom, program: HostProgram, executions: int) -> TuneTarget:
-    buffers = program.buffers
-    if launched == node:
-        node, buffers = flattened(node, buffers)
-        launched = node
     used = {view.buffer for view in (*node.inputs, *node.outputs)}
     given = (
         Buffer(name=b.name, type=b.type, shape=b.shape, role=Role.UPDATED, span=b.span)
-        for b in buffers
+        for b in program.buffers
         if b.name in used
     )
     return TuneTarget(

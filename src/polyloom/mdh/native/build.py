@@ -41,8 +41,10 @@ class Unit:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def shared_object(unit: Unit, compiler: CCompiler, *, workers: int = 1) -> Path:
+def shared_object(unit: Unit, compiler: CCompiler, *, workers: int = 1, seconds: float = SECONDS) -> Path:
     """Return a shared object of C files, built unless it is kept already; up to ``workers`` at a time.
+
+    ``seconds``: that the compiler may take for each.
 
     Errors: ``native-build``, ``file-unwritable``.
     """
@@ -52,7 +54,7 @@ def shared_object(unit: Unit, compiler: CCompiler, *, workers: int = 1) -> Path:
 
     def build() -> bytes:
         with work_folder() as work:
-            return _built(unit, compiler, flags, work, workers)
+            return _built(unit, compiler, flags, work, workers, seconds)
 
     return kept(folder, f"{key}.so", build)
 
@@ -78,7 +80,9 @@ def _digest(texts: Sequence[str]) -> str:
     return digest.hexdigest()[:40]
 
 
-def _built(unit: Unit, compiler: CCompiler, flags: Sequence[str], work: Path, workers: int) -> bytes:
+def _built(
+    unit: Unit, compiler: CCompiler, flags: Sequence[str], work: Path, workers: int, seconds: float
+) -> bytes:
     for name, text in unit.headers:
         (work / name).write_text(text, encoding="utf-8")
     sources = []
@@ -88,16 +92,16 @@ def _built(unit: Unit, compiler: CCompiler, flags: Sequence[str], work: Path, wo
     if len(sources) > 1:
         commands = [(*flags, "-c", source, "-o", f"{source}.o") for source in sources]
         with ThreadPoolExecutor(max(1, workers)) as pool:
-            list(pool.map(lambda words: _run(compiler, words, work), commands))
+            list(pool.map(lambda words: _run(compiler, words, work, seconds), commands))
         sources = [f"{source}.o" for source in sources]
-    _run(compiler, (*flags, "-shared", *sources, "-o", "whole.so", "-lm", "-pthread"), work)
+    _run(compiler, (*flags, "-shared", *sources, "-o", "whole.so", "-lm", "-pthread"), work, seconds)
     return (work / "whole.so").read_bytes()
 
 
-def _run(compiler: CCompiler, words: Sequence[str], work: Path) -> None:
+def _run(compiler: CCompiler, words: Sequence[str], work: Path, seconds: float = SECONDS) -> None:
     command = (*compiler.command, *words)
     try:
-        done = run_program(command, seconds=SECONDS, folder=work)
+        done = run_program(command, seconds=seconds, folder=work)
     except ProgramFault as fault:
         raise _failure(compiler, str(fault)) from fault
     if done.status:
@@ -113,6 +117,17 @@ def _failure(compiler: CCompiler, *said: str) -> PolyloomError:
     ]
     message = f"`{' '.join(compiler.command)}` does not build the program"
     return PolyloomError(error("native-build", message, notes=said, helps=helps))
+
+
+@cache
+def works(compiler: CCompiler) -> bool:
+    """Return whether a compiler builds programs; a command may be there that only says how to get one."""
+    probe = "#include <math.h>\n#include <stdint.h>\nint64_t probe(double x) { return (int64_t)floor(x); }\n"
+    try:
+        shared_object(Unit((probe,)), compiler)
+    except PolyloomError:
+        return False
+    return True
 
 
 @cache

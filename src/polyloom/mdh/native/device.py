@@ -1,7 +1,11 @@
-"""The processor as a device: ``native``, ``native:clang``, ``native:zig``, with a number of threads."""
+"""The processor as a device: ``native``, ``native:clang``, ``native:zig``, with a number of threads.
+
+It is what programs run on where nobody names another device and there is a C compiler that works.
+"""
 
 from __future__ import annotations
 
+import os
 import platform
 from dataclasses import dataclass
 from functools import cache
@@ -14,11 +18,13 @@ from polyloom.mdh.device.devices import (
     DeviceModel,
     OpenDevice,
     choose_device,
+    find_devices,
+    no_device,
     open_device,
     processor_caches,
 )
 from polyloom.mdh.device.pocl import processor_flags
-from polyloom.mdh.native.build import version_of
+from polyloom.mdh.native.build import version_of, works
 from polyloom.mdh.native.team import MOST_THREADS, available_threads
 
 NATIVE = "native"
@@ -37,26 +43,62 @@ class NativeDevice:
         return self.model.compute_units
 
 
-def choose(wanted: str | None, *, driver_patch: bool = True, threads: int | None = None) -> DeviceModel:
+VARIABLE = "POLYLOOM_DEVICE"
+"""The variable of the environment that names the device where nobody else does."""
+
+
+def choose(
+    wanted: str | None = None, *, driver_patch: bool = True, threads: int | None = None
+) -> DeviceModel:
     """Return the device that a user means: ``native``, with a compiler or the first one, or one of OpenCL.
 
+    None: what ``POLYLOOM_DEVICE`` names, else ``native`` where a C compiler works, else the first of OpenCL.
     ``threads``: of ``native``; None: as many as this process may run at a time.
 
-    Errors: ``native-compiler``, ``native-threads``; those of ``choose_device``.
+    Errors: ``device-none``, ``native-compiler``, ``native-threads``; those of ``choose_device``.
     """
-    kind, _, name = (wanted or "").strip().partition(":")
-    if kind.lower() != NATIVE:
-        if threads is not None:
-            helps = ["leave the number of threads out, or `--device native`"]
-            raise PolyloomError(error("native-threads", "OpenCL chooses its threads", helps=helps))
-        return choose_device(wanted, driver_patch=driver_patch)
-    compiler = c_compiler(name) if name else next(c_compilers(), None)
+    named = (wanted if wanted is not None else os.environ.get(VARIABLE, "")).strip()
+    kind, _, name = named.partition(":")
+    if kind.lower() == NATIVE:
+        compiler = c_compiler(name) if name else next(c_compilers(), None)
+        if compiler is None:
+            raise PolyloomError(_no_compiler(name))
+    else:
+        compiler = None if named else next(filter(works, c_compilers()), None)
     if compiler is None:
-        raise PolyloomError(_no_compiler(name))
+        return _of_opencl(wanted if wanted is not None else named or None, driver_patch, threads)
     if threads is not None and not 1 <= threads <= MOST_THREADS:
         message = f"a program does not run on {threads} threads"
         raise PolyloomError(error("native-threads", message, helps=[f"from 1 to {MOST_THREADS}"]))
     return _model(compiler, threads or available_threads())
+
+
+def _of_opencl(wanted: str | None, driver_patch: bool, threads: int | None) -> DeviceModel:
+    if threads is not None:
+        helps = ["leave the number of threads out, or `--device native`"]
+        raise PolyloomError(error("native-threads", "OpenCL chooses its threads", helps=helps))
+    if wanted is None and not find_devices():
+        raise PolyloomError(no_device_at_all())
+    return choose_device(wanted, driver_patch=driver_patch)
+
+
+def all_devices() -> tuple[DeviceModel, ...]:
+    """Return what programs can run on, the default first: the processor by its C compiler, then OpenCL's."""
+    native = next(filter(works, c_compilers()), None)
+    own = () if native is None else (_model(native, available_threads()),)
+    return (*own, *find_devices())
+
+
+def no_device_at_all() -> Diagnostic:
+    """Return the message that there is neither a C compiler nor an OpenCL device."""
+    opencl, helps = no_device(), [*_COMPILERS]
+    helps += [text for text in opencl.helps if NATIVE not in text]
+    return error(
+        "device-none",
+        "there is no C compiler that works, and no OpenCL device",
+        notes=opencl.notes,
+        helps=helps,
+    )
 
 
 def opened(model: DeviceModel) -> OpenDevice | NativeDevice:
@@ -72,8 +114,11 @@ def opened(model: DeviceModel) -> OpenDevice | NativeDevice:
 def _no_compiler(name: str) -> Diagnostic:
     message = f"there is no C compiler `{name}`" if name else "no C compiler was found"
     notes = [f"there is {compiler.name}: {' '.join(compiler.command)}" for compiler in c_compilers()]
-    helps = ["install gcc or clang, or `pip install ziglang`", "or run on OpenCL: without `--device native`"]
+    helps = [*_COMPILERS, "or run on OpenCL: `--device cpu`, say; `polyloom devices` lists what there is"]
     return error("native-compiler", message, notes=notes, helps=helps)
+
+
+_COMPILERS = ("install gcc or clang, or `pip install ziglang`",)
 
 
 @cache
@@ -84,7 +129,7 @@ def _model(compiler: CCompiler, threads: int) -> DeviceModel:
         name=_processor(),
         platform=NATIVE,
         vendor="",
-        driver=f"{compiler.name} {version_of(compiler)}".strip(),
+        driver=f"{compiler.name} {version_of(compiler)}".strip() + f", {_threads_text(threads)}",
         version=compiler.name if c_compiler(compiler.name) == compiler else compiler.command[0],
         kind=DeviceKind.CPU,
         compute_units=threads,
@@ -101,8 +146,12 @@ def _model(compiler: CCompiler, threads: int) -> DeviceModel:
         has_double=True,
         has_half=True,
         shares_memory=True,
-        follows_guards=True,
     )
+
+
+def _threads_text(threads: int) -> str:
+    """Return how many threads there are; a schedule that is best for some is not for others."""
+    return "1 thread" if threads == 1 else f"{threads} threads"
 
 
 def _vector_bytes() -> int:

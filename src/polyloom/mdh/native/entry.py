@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from polyloom.c_compilers import CCompiler
-from polyloom.mdh.native.build import Unit, shared_object
+from polyloom.mdh.native.build import SECONDS, Unit, shared_object
 from polyloom.mdh.native.team import Call, available_threads, load_library, team
-from polyloom.mdh.print.c_source import c_text, is_parallel
+from polyloom.mdh.print.c_source import c_text
 from polyloom.mdh.tree.nodes import Function
+from polyloom.mdh.tree.trips import is_parallel
 
 CHARACTERS = 40_000
 """Of emitted C in one file; what is longer is built in several files, at the same time."""
@@ -30,13 +31,16 @@ class Entry:
         return Call(team(self.threads, self.compiler), self.address, arrays, integers)
 
 
-def built(function: Function, compiler: CCompiler, threads: int) -> Entry:
-    """Print, build and load a function. Errors: ``native-build``, ``native-load``."""
+def built(function: Function, compiler: CCompiler, threads: int, *, seconds: float = SECONDS) -> Entry:
+    """Print, build and load a function. Errors: ``native-build``, ``native-load``.
+
+    ``seconds``: that the compiler may take for each file.
+    """
     text = c_text(function)
-    number = 1 + sum(map(len, text.parts)) // CHARACTERS
+    number = 1 + sum(len(part.text) for part in text.parts) // CHARACTERS
     contraction = "fast" if function.contracted else "off"
     unit = Unit(text.files(number), (f"-ffp-contract={contraction}",))
-    library = load_library(shared_object(unit, compiler, workers=available_threads()))
+    library = load_library(shared_object(unit, compiler, workers=available_threads(), seconds=seconds))
     address = ctypes.cast(getattr(library, text.name), ctypes.c_void_p).value
     assert address is not None
     return Entry(function, address, compiler, threads if any(map(is_parallel, function.body)) else 1)

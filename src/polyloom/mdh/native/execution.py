@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
 from threading import RLock
 from typing import Any
 
@@ -12,12 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.ir.evaluation.host_inputs import shape_of
+from polyloom.ir.evaluation.inputs import shape_of
 from polyloom.ir.host import Buffer, HostProgram, MdHom, Role
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.passes import after_pass, at_the_end
 from polyloom.mdh.device.devices import DeviceModel
+from polyloom.mdh.lowering.asked import proved
+from polyloom.mdh.lowering.constants.at_load import fixed_nodes, packed
+from polyloom.mdh.lowering.constants.constant_terms import constant_terms_apart
 from polyloom.mdh.lowering.program_tree import program_tree
+from polyloom.mdh.lowering.rows import rows_of
+from polyloom.mdh.lowering.small_loops import without_small_loops
 from polyloom.mdh.lowering.tiles.pipeline import lower_scheduled
 from polyloom.mdh.native.device import NativeDevice
 from polyloom.mdh.native.entry import Entry, built
@@ -26,10 +32,16 @@ from polyloom.mdh.runtime.arguments import Bound
 from polyloom.mdh.runtime.arrays import DeviceArray, is_usable
 from polyloom.mdh.runtime.execution import Execution, Timing
 from polyloom.mdh.schedule.schedules import Schedule
+from polyloom.mdh.tree.nodes import Function, Mark
 from polyloom.mdh.tree.registers import final
+from polyloom.mdh.tree.rewrite import arrays_used, walk
+from polyloom.polyhedra.loops.tree import IntExpression, Number
 
 NDArray = npt.NDArray[Any]
 
+
+LINE = 64
+"""Bytes of a cache line."""
 
 Schedules = Callable[[MdHom, HostProgram, DeviceModel], Schedule | None]
 """Chooses the schedule of an md_hom of a program; None: it stays a plain nest."""
@@ -39,11 +51,29 @@ def plain(hom: MdHom, program: HostProgram, device: DeviceModel) -> None:
     """Leave every md_hom a plain nest."""
 
 
+def function_of(
+    program: HostProgram, schedules: Schedules, device: DeviceModel, *, marked: bool = False
+) -> Function:
+    """Return a program as it is printed for a processor. ``marked``: with places where time is taken."""
+    return final(tree_of(program, schedules, device, marked=marked))
+
+
+def tree_of(
+    program: HostProgram, schedules: Schedules, device: DeviceModel, *, marked: bool = False
+) -> Function:
+    """Return the loops of a program under its schedules, before they are written out for a printer."""
+    rows = rows_of(program)
+    lower = lower_scheduled(program, lambda hom, around: schedules(hom, around, device), rows.homs)
+    return proved(program, without_small_loops(program_tree(program, lower, rows.reshaped, marked=marked)))
+
+
 class NativeArray(DeviceArray):
-    """An array that stays in memory as programs want it; ``array`` is it."""
+    """An array that stays in memory as programs want it; ``array`` is it, ``version`` counts its changes."""
 
     def __init__(self, array: NDArray) -> None:
-        self.array = np.array(array, order="C")
+        self.array = aligned(array.shape, array.dtype)
+        self.array[...] = array
+        self.version = 0
         self.shape, self.dtype = array.shape, array.dtype
 
     def get(self) -> NDArray:
@@ -52,68 +82,154 @@ class NativeArray(DeviceArray):
 
     def _overwrite(self, array: NDArray) -> None:
         self.array[...] = array
+        self.version += 1
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a run that was timed: ``node`` is the whole program."""
+    """A node of a program that was timed: the seconds of all its ``runs``."""
 
     node: str
     seconds: float
+    runs: int
+
+
+@dataclass(eq=False)
+class Loading:
+    """What is done where constants are others than before; ``entry``: None where there is nothing to do.
+
+    ``constants``: the names of arrays that it reads. ``done``: for which ones it was done; None: never.
+    """
+
+    entry: Entry | None
+    constants: frozenset[str]
+    done: tuple[tuple[NDArray, int], ...] | None = None
+
+    def follow(
+        self, given: Mapping[str, NDArray | DeviceArray], addresses: Callable[[], Sequence[int]]
+    ) -> None:
+        """Do it, unless constants are device arrays in which nothing was changed since."""
+        if self.entry is None:
+            return
+        arrays = [given[name] for name in sorted(self.constants)]
+        now = [(a.array, a.version) for a in arrays if isinstance(a, NativeArray)]
+        before = () if self.done is None else self.done
+        is_known = self.done is not None and len(now) == len(arrays) == len(before)
+        if is_known and all(a is b and v == w for (a, v), (b, w) in zip(now, before, strict=True)):
+            return
+        self.entry.call(addresses())()
+        self.done = tuple(now)
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A program that was built for its sizes. ``kept``: its local arrays; their memory stays."""
+    """A program that was built for its sizes. ``kept``: its local arrays; their memory stays.
+
+    ``nodes``: the nodes that have marks, by their numbers.
+    """
 
     entry: Entry
     call: Call
     kept: dict[str, NDArray]
     shapes: Mapping[str, tuple[int, ...]]
+    loading: Loading
+    nodes: tuple[str, ...] = ()
+
+    def addresses(self, arrays: Mapping[str, NDArray | DeviceArray]) -> list[int]:
+        """Return the addresses that the function takes; ``arrays``: those that callers give."""
+        known = {**self.kept, **arrays}
+        return [
+            address(known[n]) if n in known else 0 for n in (p.name for p in self.entry.function.parameters)
+        ]
 
 
 class NativeExecutable:
     """A host program on the processor: built once for each set of parameter values."""
 
-    def __init__(self, program: HostProgram, device: NativeDevice, schedules: Schedules) -> None:
+    def __init__(
+        self,
+        program: HostProgram,
+        device: NativeDevice,
+        schedules: Schedules,
+        constants: Collection[str] = (),
+    ) -> None:
+        """``constants``: inputs that seldom change: what depends on them alone is done when they do."""
         self.program, self.device, self.schedules = program, device, schedules
+        self.constants = frozenset(
+            b.name for b in program.buffers if b.name in constants and b.role is Role.INPUT
+        )
         self.lock = RLock()
-        self._prepared: dict[tuple[tuple[str, int], ...], Prepared] = {}
+        self._prepared: dict[tuple[bool, tuple[tuple[str, int], ...]], Prepared] = {}
 
     def forget(self) -> None:
         """Forget what was built."""
         self._prepared.clear()
 
+    def tree(self, parameters: Mapping[str, int]) -> Function:
+        """Return the loops of the program for these parameters; all that it does, at loading too."""
+        return tree_of(specialise(self.program, parameters), self.schedules, self.device.model)
+
     def resident(self, array: NDArray) -> NativeArray:
         """Return an array that calls take where it lies."""
         return NativeArray(array)
 
-    def prepared(self, parameters: Mapping[str, int]) -> Prepared:
-        """Return the function for these parameters. Errors: ``native-build``, ``native-load``, ``memory``."""
-        key = tuple(sorted(parameters.items()))
+    def prepared(self, parameters: Mapping[str, int], *, timed: bool = False) -> Prepared:
+        """Return the function for these parameters; ``timed``: with a look at the clock after each node.
+
+        Errors: ``native-build``, ``native-load``, ``memory``.
+        """
+        key = timed, tuple(sorted(parameters.items()))
         with self.lock:
             if key not in self._prepared:
-                self._prepared[key] = self._made(parameters)
+                self._prepared[key] = self._made(parameters, timed=timed)
             return self._prepared[key]
 
-    def _made(self, parameters: Mapping[str, int]) -> Prepared:
+    def _made(self, parameters: Mapping[str, int], *, timed: bool) -> Prepared:
         special = after_pass("specialisation", specialise(self.program, parameters))
         at_the_end("specialisation", special)
-        lower = lower_scheduled(special, lambda hom: self.schedules(hom, special, self.device.model))
-        entry = built(final(program_tree(special, lower)), self.device.compiler, self.device.threads)
+        special = constant_terms_apart(special, self.constants)
+        before, constants = fixed_nodes(special, self.constants)
+        each = tuple(node for node in special.body if all(node is not other for other in before))
+        schedules, model = self.schedules, self.device.model
+        function = function_of(replace(special, body=each), schedules, model, marked=timed)
+        load = function_of(replace(special, body=tuple(before)), schedules, model)
+        split = packed(function, load, constants)
+        entry = built(split.function, self.device.compiler, self.device.threads)
         shapes = {b.name: shape_of(b, {}) for b in special.buffers}
         locals_ = [b for b in special.buffers if b.role is Role.LOCAL]
         kept = {b.name: _memory(shapes[b.name], b.type.dtype) for b in locals_}
-        call = entry.call([address(kept[b.name]) if b.name in kept else 0 for b in special.buffers])
-        return Prepared(entry, call, kept, shapes)
+        for parameter in split.function.parameters:
+            if parameter.name in split.names:
+                kept[parameter.name] = _memory(_numbers(parameter.shape), parameter.type.dtype)
+        prepared = Prepared(
+            entry=entry,
+            call=entry.call([0] * len(split.function.parameters)),
+            kept=kept,
+            shapes=shapes,
+            loading=self._loading(split.load),
+            nodes=_marked(function),
+        )
+        for k, place in enumerate(prepared.addresses({})):
+            prepared.call.arrays[k] = place
+        return prepared
+
+    def _loading(self, load: Function) -> Loading:
+        if not load.body:
+            return Loading(None, frozenset())
+        entry = built(replace(load, name=f"{load.name}_load"), self.device.compiler, self.device.threads)
+        views = {r.name: r.parameter for r in load.reshaped}
+        used = {views.get(name, name) for name in arrays_used(load.body)}
+        return Loading(entry, frozenset(used & self.constants))
 
     def run(self, bound: Bound, *, timed: bool = False) -> Execution:
         """Run once. Arrays that the program writes are changed in place; outputs not given are made.
 
+        ``timed``: a function with a clock in it, which is built for that, says how long each node took.
+
         Errors: those of ``prepared``; ``memory``.
         """
         begin = time.perf_counter()
-        prepared = self.prepared(bound.parameters)
+        prepared = self.prepared(bound.parameters, timed=timed)
         ready = time.perf_counter()
         arrays = dict(bound.arrays)
         lent: dict[str, NDArray] = {}
@@ -127,17 +243,25 @@ class NativeExecutable:
             for k, buffer in enumerate(self.program.buffers):
                 if buffer.name in lent:
                     prepared.call.arrays[k] = address(lent[buffer.name])
-            started = time.perf_counter()
-            prepared.call()
-            done = time.perf_counter()
+            prepared.loading.follow(arrays, lambda: prepared.addresses(lent))
+            spent = prepared.call.timed(len(prepared.nodes))
         results = [b.name for b in self.program.buffers if is_written(b)]
         for name in results:
             bring_back(arrays[name], lent[name], bound.beside.get(name))
         end = time.perf_counter()
-        seconds = done - started if timed else 0.0
-        timing = Timing(ready - begin, end - ready, seconds, 1)
-        events = (Part(self.program.name, seconds),) if timed else ()
-        return Execution({name: arrays[name] for name in results}, timing, events)
+        events = [Part(n, s, runs) for n, (s, runs) in zip(prepared.nodes, spent, strict=True) if runs]
+        seconds, launches = sum(e.seconds for e in events), sum(e.runs for e in events)
+        timing = Timing(ready - begin, end - ready, seconds, launches or 1)
+        return Execution({name: arrays[name] for name in results}, timing, tuple(events))
+
+
+def _numbers(shape: Sequence[IntExpression]) -> tuple[int, ...]:
+    return tuple(n.value for n in shape if isinstance(n, Number))
+
+
+def _marked(function: Function) -> tuple[str, ...]:
+    marks = {s.number: s.node for s in walk(function.body) if isinstance(s, Mark)}
+    return tuple(marks[number] for number in sorted(marks))
 
 
 def is_written(buffer: Buffer) -> bool:
@@ -148,12 +272,20 @@ def is_written(buffer: Buffer) -> bool:
 def _memory(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray:
     """Return zeros. Errors: ``memory``."""
     try:
-        return np.zeros(shape, dtype)
+        return aligned(shape, dtype)
     except (MemoryError, ValueError) as fault:
         notes = [str(fault)]
         raise PolyloomError(
             error("memory", "there is not enough memory", notes=notes, helps=["give smaller sizes"])
         ) from fault
+
+
+def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray:
+    """Return zeros that begin at a cache line: else most vectors lie across two. Errors: ValueError."""
+    count = prod(shape)
+    room = np.zeros(count * dtype.itemsize + LINE, np.uint8)
+    first = -room.__array_interface__["data"][0] % LINE
+    return room[first : first + count * dtype.itemsize].view(dtype).reshape(shape)
 
 
 def address(array: NDArray | DeviceArray) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.ir.host import Buffer
-from polyloom.mdh.native.execution import NativeArray, NativeExecutable, address, is_written
+from polyloom.mdh.native.execution import NativeArray, NativeExecutable, address, aligned, is_written
 from polyloom.mdh.native.team import Call
 from polyloom.mdh.runtime.arguments import Bound, Signature
 from polyloom.mdh.runtime.arrays import is_usable
@@ -130,7 +130,7 @@ class Repeated:
         """Run; every call has results of its own."""
         left = []
         for result in self._results:
-            array = np.zeros(result.shape, result.dtype) if result.array is None else result.array
+            array = aligned(result.shape, result.dtype) if result.array is None else result.array
             self.call.arrays[result.position] = address(array)
             left.append(array)
         self.call()
@@ -163,7 +163,9 @@ def repeated(
         position, buffer = buffers[name]
         kept = array if name in held else None
         left[name] = _Result(position, kept, prepared.shapes[name], buffer.type.dtype)
-    call = prepared.entry.call([address(held[name]) if name in held else 0 for name in buffers])
+    if not prepared.loading.constants.isdisjoint(given):
+        return None
+    call = prepared.entry.call(prepared.addresses(bound.arrays))
     return Repeated(call, tuple(named), known, left, alive=tuple(held.values()))
 
 

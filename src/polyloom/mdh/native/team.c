@@ -1,18 +1,20 @@
 /* Threads that run a function together, awake for a while after each run. Built once, loaded once.
  *
  * The thread that calls `run_together` is number 0. Whoever waits looks at one word until it changes: for
- * AWAKE nanoseconds at once, then asleep. A child that was forked has no threads; its first run makes them.
+ * AWAKE nanoseconds, then asleep; after ALONE of them it lets others have its core, one of the team maybe.
+ * A child that was forked has no threads; its first run makes them.
  */
 #include "team.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-enum { AWAKE = 200000, LINE = 64, LOOKS = 64, STACK = 8 << 20 };
+enum { AWAKE = 200000, ALONE = 5000, LINE = 64, LOOKS = 64, STACK = 8 << 20 };
 
 typedef void function(struct team *team, int64_t me, void *const *arrays, const int64_t *integers);
 
@@ -21,6 +23,7 @@ struct call { /* as Python writes it */
     function *function;
     void *const *arrays;
     const int64_t *integers;
+    int64_t *times; /* 0, or when something last ended, then nanoseconds and number of runs for each node */
 };
 
 struct piece {
@@ -85,6 +88,8 @@ static void await_change(struct crew *crew, atomic_uint *word, unsigned old)
                 end = now + AWAKE;
             else if (now > end)
                 break;
+            else if (now > end - AWAKE + ALONE)
+                sched_yield();
         }
     }
     pthread_mutex_lock(&crew->asleep);
@@ -169,6 +174,15 @@ static void give_common(struct team *team, int64_t me)
         give(team, me);
 }
 
+static void mark(struct team *team, int64_t me, int64_t node)
+{
+    int64_t *times = ((struct crew *)team)->call->times, now = nanoseconds();
+    (void)me;
+    times[1 + 2 * node] += now - times[0];
+    times[2 + 2 * node]++;
+    times[0] = now;
+}
+
 static void *work(void *argument)
 {
     struct worker worker = *(struct worker *)argument;
@@ -239,7 +253,7 @@ struct crew *new_crew(int64_t threads)
     if (posix_memalign((void **)&crew, LINE, sizeof *crew)
         || posix_memalign((void **)&scratch, LINE, (size_t)threads * sizeof *scratch))
         return 0;
-    *crew = (struct crew){.team = {threads, wait_for_all, take, give, take_common, give_common}};
+    *crew = (struct crew){.team = {threads, wait_for_all, take, give, take_common, give_common, mark}};
     for (int64_t me = 0; me < threads; me++)
         scratch[me] = (struct scratch){0};
     crew->wanted = threads;
@@ -261,6 +275,8 @@ void run_together(const struct call *call)
     if (!crew->started)
         start(crew);
     crew->call = call;
+    if (call->times)
+        call->times[0] = nanoseconds();
     if (crew->team.threads > 1)
         change(crew, &crew->runs);
     call->function(&crew->team, 0, call->arrays, call->integers);

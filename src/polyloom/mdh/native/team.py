@@ -14,7 +14,7 @@ from typing import Any
 from polyloom.c_compilers import CCompiler
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.mdh.native.build import Unit, shared_object
-from polyloom.mdh.print.c_source import TEAM
+from polyloom.mdh.print.team import TEAM
 
 MOST_THREADS = 1024
 
@@ -66,7 +66,7 @@ class Call:
     def __init__(self, team: Team, function: int, arrays: Sequence[int], integers: Sequence[int]) -> None:
         self.arrays = (ctypes.c_int64 * max(1, len(arrays)))(*arrays)
         self._integers = (ctypes.c_int64 * max(1, len(integers)))(*integers)
-        words = team.address, function, ctypes.addressof(self.arrays), ctypes.addressof(self._integers)
+        words = team.address, function, ctypes.addressof(self.arrays), ctypes.addressof(self._integers), 0
         self._words = (ctypes.c_int64 * len(words))(*words)
         self._given = ctypes.c_void_p(ctypes.addressof(self._words))
         self._run = team.run
@@ -74,6 +74,14 @@ class Call:
     def __call__(self) -> None:
         """Run once."""
         self._run(self._given)
+
+    def timed(self, nodes: int) -> list[tuple[float, int]]:
+        """Run once a function with marks; return for each node its seconds, and how often it was done."""
+        times = (ctypes.c_int64 * (1 + 2 * nodes))()
+        self._words[-1] = ctypes.addressof(times)
+        self()
+        self._words[-1] = 0
+        return [(times[1 + 2 * k] * 1e-9, times[2 + 2 * k]) for k in range(nodes)]
 
 
 def available_threads() -> int:

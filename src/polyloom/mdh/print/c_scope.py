@@ -1,4 +1,4 @@
-"""What names stand for at a point of emitted C, and how elements and integers are written there."""
+"""What names stand for at a point of emitted code, and how elements and integers are written there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from polyloom.ir.expressions import Expression
 from polyloom.ir.types import ElementType
-from polyloom.mdh.print.dialect import C
+from polyloom.mdh.print.dialect import C, Dialect
+from polyloom.mdh.print.needs import Needs
 from polyloom.mdh.print.values import Leaves, Text, expression_text, integer_text, memory_type
 from polyloom.mdh.tree.nodes import Compute, Condition, Load, Subscript
 from polyloom.polyhedra.loops.tree import (
@@ -16,6 +17,7 @@ from polyloom.polyhedra.loops.tree import (
     Number,
     Operation,
     names_in,
+    product_of,
     replace_name,
     sum_of,
 )
@@ -23,11 +25,13 @@ from polyloom.polyhedra.loops.tree import (
 
 @dataclass(frozen=True)
 class Variable:
-    """An array or a value in C.
+    """An array or a value in C, or in a dialect of it.
 
-    ``held``: of values, halves as floats; else of elements as they are in memory. ``lanes``: elements of each
-    vector, 0 where it has none; an array has them as its last dimension, a value has nothing else.
-    ``qualifiers``: of the pointer by which functions get it: ``const``, ``restrict``.
+    ``flat``: elements have one subscript, row by row. ``held``: of values, halves as floats; else of elements
+    as they are in memory. ``lanes``: elements of each vector, 0 where it has none; an array has them as its
+    last dimension, a value has nothing else. ``qualifiers``: of the pointer by which functions get it:
+    ``const``, ``restrict``. ``memory``: the array whose elements these are, where it is another one.
+    ``streams``: what is stored there may bypass the caches.
     """
 
     text: str
@@ -36,18 +40,29 @@ class Variable:
     held: bool = False
     lanes: int = 0
     qualifiers: frozenset[str] = frozenset()
+    flat: bool = False
+    streams: bool = False
+    memory: str = ""
+
+    def beside_others(self) -> Variable:
+        """Return the variable where others may have its elements, too."""
+        return replace(self, qualifiers=self.qualifiers - {"restrict"})
 
     @property
     def is_value(self) -> bool:
         """Whether it is one value, by its name alone; else a pointer or an array."""
         return self.held and not self.shape
 
-    @property
-    def element(self) -> str:
-        """The C type of an element, a vector where it has lanes."""
+    def element(self, dialect: Dialect) -> str:
+        """Return the type of an element, a vector where it has lanes."""
         if self.lanes:
-            return C.type(self.type, self.lanes)
-        return C.type(self.type) if self.held else memory_type(self.type, C)
+            return dialect.type(self.type, self.lanes)
+        return dialect.type(self.type) if self.held else memory_type(self.type, dialect)
+
+    @property
+    def is_half(self) -> bool:
+        """Whether its elements are halves as they are in memory."""
+        return self.type is ElementType.FLOAT16 and not self.held
 
     @property
     def extents(self) -> tuple[IntExpression, ...]:
@@ -57,23 +72,45 @@ class Variable:
 
 @dataclass(frozen=True)
 class Scope:
-    """``names``: identifiers of all; ``variables``: those declared; ``lane``: of a loop over lanes around."""
+    """``names``: identifiers of all; ``variables``: those declared; ``lane``: of a vector, at hand.
+
+    What is printed is noted in the ``dialect``: what it needs, and the names that it speaks of.
+    """
 
     names: Mapping[str, str]
     variables: Mapping[str, Variable] = field(default_factory=dict)
     lane: str | None = None
+    dialect: Dialect = field(default_factory=C.noting)
+
+    @property
+    def needs(self) -> Needs:
+        """What was printed needs."""
+        return self.dialect.noted
+
+    def apart(self) -> Scope:
+        """Return the scope of a text that has needs of its own."""
+        return replace(self, dialect=self.dialect.noting())
 
     def with_variable(self, name: str, variable: Variable) -> Scope:
         """Return the scope after a declaration."""
         return replace(self, variables={**self.variables, name: variable})
 
+    def variable(self, name: str) -> Variable:
+        """Return what a name stands for, which the text speaks of."""
+        self.needs.names.add(name)
+        return self.variables[name]
+
     def integer(self, expression: IntExpression) -> str:
         """Return an integer."""
-        return integer_text(expression, self.names).text
+        return self._integer(expression).text
+
+    def _integer(self, expression: IntExpression) -> Text:
+        self.needs.names.update(names_in(expression))
+        return integer_text(expression, self.names, self.dialect)
 
     def operand(self, expression: IntExpression) -> str:
         """Return an integer that can stand beside any operator."""
-        return integer_text(expression, self.names).within(_ATOM)
+        return self._integer(expression).within(_ATOM)
 
     def subscript(self, subscript: Subscript) -> str:
         """Return a subscript, of integers or of data."""
@@ -91,25 +128,71 @@ class Scope:
         self, expression: Expression, reads: list[str], iterators: Iterable[IntExpression]
     ) -> Text:
         leaves = Leaves(reads, [self.operand(i) for i in iterators])
-        return expression_text(expression, leaves, 1, C)
+        return expression_text(expression, leaves, 1, self.dialect)
 
     def load(self, load: Load) -> str:
         """Return the value of an element or of a name, as an operand of any operator."""
-        variable = self.variables[load.array]
+        variable = self.variable(load.array)
         text = self.place(load.array, load.subscripts)
         if variable.type is ElementType.BOOL and variable.lanes:
             return f"({text} != 0)"
-        is_half = variable.type is ElementType.FLOAT16 and not variable.held
-        return f"((float){text})" if is_half else text
+        return self.dialect.load_half.format(place=text) if variable.is_half else text
+
+    def stored(self, variable: Variable, place: str, value: str) -> str:
+        """Return a statement that stores a value in an element."""
+        if variable.is_half:
+            return self.dialect.store_half.format(place=place, value=value)
+        return f"{place} = {value};"
 
     def place(self, array: str, subscripts: tuple[Subscript, ...]) -> str:
         """Return an element as something that can be assigned to: ``A[i][k]``."""
-        variable = self.variables[array]
+        variable = self.variable(array)
         if not subscripts and not variable.is_value:
             return f"{variable.text}[0]"
         if not subscripts and variable.lanes:
-            return f"{variable.text}[{self.lane}]"
+            return self.element_of(variable.text)
+        if variable.flat:
+            return f"{variable.text}[{self._row_by_row(subscripts, variable.shape)}]"
+        if variable.lanes:
+            vector = self.vector(variable, subscripts)
+            return self._lane(vector, self.subscript(subscripts[-1]))
         return variable.text + "".join(f"[{self.subscript(s)}]" for s in subscripts)
+
+    def vector(self, variable: Variable, subscripts: tuple[Subscript, ...]) -> str:
+        """Return the vector that an element of an array with lanes is in."""
+        return variable.text + "".join(f"[{self.subscript(s)}]" for s in subscripts[:-1])
+
+    def element_of(self, vector: str) -> str:
+        """Return the element of a vector at the lane at hand."""
+        assert self.lane is not None
+        return self._lane(vector, self.lane)
+
+    def _lane(self, vector: str, lane: str) -> str:
+        number = f"{int(lane):x}" if lane.isdigit() else lane
+        return self.dialect.lane.format(vector=vector, lane=lane, digit=number)
+
+    def _row_by_row(self, subscripts: tuple[Subscript, ...], shape: tuple[IntExpression, ...]) -> str:
+        """Return the place of an element in memory: ``i * n + k``."""
+        if any(isinstance(s, Compute) for s in subscripts):
+            return self._of_data(subscripts, shape)
+        found: list[tuple[int, IntExpression]] = []
+        for k, subscript in enumerate(subscripts):
+            assert not isinstance(subscript, Compute)
+            found.append((1, product_of([subscript, *shape[k + 1 :]])))
+        return self.integer(sum_of(found))
+
+    def _of_data(self, subscripts: tuple[Subscript, ...], shape: tuple[IntExpression, ...]) -> str:
+        text = Text("")
+        for subscript, extent in zip(subscripts, shape, strict=True):
+            row = f"{text.within(_TIMES)} * {self.operand(extent)} + " if text.text else ""
+            text = Text(f"{row}{self._whole(subscript).within(_TIMES)}", _PLUS if row else _TIMES)
+        return text.text
+
+    def _whole(self, subscript: Subscript) -> Text:
+        """Return a subscript as wide as products with it are."""
+        if isinstance(subscript, Compute):
+            return Text(f"({self.dialect.index}){self.value(subscript).within(_PREFIX)}", _PREFIX)
+        return self._integer(subscript)
 
     def pointer(self, variable: Variable, name: str | None = None) -> str:
         """Return the declaration of a pointer to an array: ``const float (*restrict A)[n]``."""
@@ -117,10 +200,10 @@ class Scope:
         restrict = "restrict " if "restrict" in variable.qualifiers else ""
         inner = "".join(f"[{self.integer(n)}]" for n in variable.extents[1:])
         pointer = f"*{restrict}{name or variable.text}"
-        return f"{const}{variable.element} {f'({pointer}){inner}' if inner else pointer}"
+        return f"{const}{variable.element(self.dialect)} {f'({pointer}){inner}' if inner else pointer}"
 
 
-_ATOM = 11
+_ATOM, _PREFIX, _TIMES, _PLUS = 11, 10, 9, 8
 
 
 def coefficient(expression: IntExpression, name: str) -> IntExpression | None:

@@ -15,7 +15,6 @@ Not in the papers: the tree, and its C.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -28,11 +27,14 @@ from polyloom.mdh.print.c_statements import (
     indented,
     loop_head,
     memory_bytes,
+    of_team,
     statement_lines,
 )
-from polyloom.mdh.print.dialect import C
-from polyloom.mdh.print.helpers import helper_functions
+from polyloom.mdh.print.dialect import QUICK_C, C
+from polyloom.mdh.print.helpers import definitions
 from polyloom.mdh.print.names import c_names
+from polyloom.mdh.print.needs import Needs, all_needs
+from polyloom.mdh.print.team import PART, TEAM
 from polyloom.mdh.tree.nodes import (
     Array,
     Code,
@@ -43,63 +45,76 @@ from polyloom.mdh.tree.nodes import (
     Kind,
     Let,
     LetInteger,
+    Mark,
     Statement,
-    Store,
 )
-from polyloom.mdh.tree.rewrite import integers_used, loads_of, walk
-from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, names_in, product_of, sum_of
-
-TEAM = """\
-struct team { /* the threads that run a function together */
-    int64_t threads;
-    void (*wait)(struct team *team, int64_t me); /* for all others */
-    void *(*take)(struct team *team, int64_t me, int64_t bytes); /* memory of this thread, */
-    void (*give)(struct team *team, int64_t me); /* the last that it took back */
-    void *(*take_common)(struct team *team, int64_t me, int64_t bytes); /* memory of all threads */
-    void (*give_common)(struct team *team, int64_t me);
-};
-"""
-"""What emitted C knows of a team; ``mdh/native`` has it."""
-
-_PART = """\
-static inline int64_t part(int64_t points, int64_t me, const struct team *team)
-{
-    return points * me / team->threads;
-}
-"""
+from polyloom.mdh.tree.rewrite import arrays_used, declared_in, integers_used, loads_of
+from polyloom.mdh.tree.trips import is_parallel, nested_groups, trip_count
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, product_of
 
 WIDEST = 110
 """Characters of a line."""
 
 _TAKEN = ("team", "me", "arrays", "integers", "first", "end", "point", "points", "part", "lanes", "threads")
-_HEADERS = "#include <math.h>\n#include <stdint.h>\n#include <string.h>\n\n"
+
+
+@dataclass(frozen=True)
+class CFunction:
+    """A function: its head, its lines, and what it needs."""
+
+    head: str
+    lines: tuple[str, ...]
+    needs: Needs
+
+    @property
+    def text(self) -> str:
+        """The whole of it."""
+        return "\n".join([self.head, "{", *indented(self.lines), "}", ""])
 
 
 @dataclass(frozen=True)
 class CText:
-    """A function in C: ``parts`` are functions that ``entry``, the last one, calls; all with prototypes."""
+    """A function in C: ``parts`` are functions that ``entry`` calls."""
 
     name: str
-    prototypes: tuple[str, ...]
-    parts: tuple[str, ...]
-    entry: str
+    parts: tuple[CFunction, ...]
+    entry: CFunction
 
     @property
     def whole(self) -> str:
         """Everything as one file."""
-        own = re.compile(r"^void", re.MULTILINE)
-        parts = "\n".join(own.sub("static void", part, count=1) for part in self.parts)
-        return _file(f"{parts}\n{self.entry}" if parts else self.entry)
+        return _file([*map(_static, self.parts), self.entry])
 
     def files(self, number: int) -> tuple[str, ...]:
         """Return files that together are the whole, about equally long; fewer where there is little."""
-        shares: list[list[str]] = [[] for _ in range(max(1, min(number, len(self.parts))))]
-        for text in sorted(self.parts, key=len, reverse=True):
-            min(shares, key=lambda share: sum(map(len, share))).append(text)
+        shares: list[list[CFunction]] = [[] for _ in range(max(1, min(number, len(self.parts))))]
+        for part in sorted(self.parts, key=lambda part: len(part.text), reverse=True):
+            min(shares, key=lambda share: sum(len(other.text) for other in share)).append(part)
         if len(shares) == 1:
             return (self.whole,)
-        entry = "".join(f"{line};\n" for line in self.prototypes) + "\n" + self.entry
-        return (*(_file("\n".join(share)) for share in shares), _file(entry))
+        return (*map(_file, shares), _file([self.entry], [part.head for part in self.parts]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Around:
+    """What stands around functions in a file: ``head``, then headers, ``before`` and ``after`` the functions.
+
+    ``needs``: of these texts.
+    """
+
+    head: str = ""
+    before: str = ""
+    after: str = ""
+    needs: Needs = field(default_factory=Needs)
+
+
+def c_file(functions: Sequence[CText], around: Around) -> str:
+    """Return one file with functions that only what stands behind them calls."""
+    return _file([_static(f) for text in functions for f in (*text.parts, text.entry)], around=around)
+
+
+def _static(function: CFunction) -> CFunction:
+    return replace(function, head=f"static {function.head}")
 
 
 def c_source(function: Function) -> str:
@@ -115,7 +130,8 @@ def c_text(function: Function) -> CText:
     """Return a function in C, part by part."""
     names = c_names(_all_names(function), (*_TAKEN, *(f"{function.name}_{k}" for k in range(1000))))
     name = c_names([function.name], ())[function.name]
-    scope = Scope({n: text for n, text in names.items() if n != function.name})
+    language = QUICK_C if function.contracted else C
+    scope = Scope({n: text for n, text in names.items() if n != function.name}, dialect=language.noting())
     for parameter in function.parameters:
         words = {"const"} if parameter.constant else set()
         words |= {"restrict"} if parameter.alone else set()
@@ -123,40 +139,43 @@ def c_text(function: Function) -> CText:
             names[parameter.name], parameter.type, parameter.shape, qualifiers=frozenset(words)
         )
         scope = scope.with_variable(parameter.name, variable)
-    entry = _Entry(name, frozenset(function.integers))
-    body = list(entry.block(function.body, scope))
-    if body and body[-1] == _WAIT:  # whoever runs the function waits for all threads to return
-        body.pop()
-    arguments = [
-        *(f"const int64_t {names[n]} = integers[{k}];" for k, n in enumerate(function.integers)),
-        *(
-            f"{scope.pointer(scope.variables[p.name])} = arrays[{k}];"
-            for k, p in enumerate(function.parameters)
-        ),
-    ]
+    for view in function.reshaped:
+        same = scope.variables[view.parameter]
+        variable = replace(same, text=names[view.name], shape=view.shape, memory=same.text)
+        scope = scope.with_variable(view.name, variable)
+    printer = _Entry(name, frozenset(function.integers))
+    body = list(printer.block(function.body, scope, is_whole=True))
     head = f"void {name}(struct team *team, int64_t me, void *const *arrays, const int64_t *integers)"
-    text = "\n".join([head, "{", *indented([*_used(arguments, body), *body]), "}", ""])
-    return CText(name, tuple(entry.prototypes), tuple(entry.parts), text)
+    scope.needs.definitions[TEAM] = None
+    entry = CFunction(head, (*_arguments(function, scope), *body), scope.needs)
+    return CText(name, tuple(printer.parts), entry)
 
 
-def _used(declarations: Sequence[str], body: Sequence[str]) -> list[str]:
-    """Return the declarations of names that something needs: the body, or another declaration."""
-    found: list[str] = []
-    rest = "\n".join(body)
-    for line in reversed(declarations):
-        match = re.search(r"(\w+)(?:\)[^=]*)? = (?:arrays|integers)", line)
-        assert match is not None, line
-        if re.search(rf"\b{match[1]}\b", rest):
-            found.insert(0, line)
-            rest += "\n" + line.partition(" = ")[0].replace(match[1], "", 1)
-    return found
+def _arguments(function: Function, scope: Scope) -> list[str]:
+    """Return the declarations of what the text speaks of; the shapes of arrays speak of integers."""
+    places = {p.name: k for k, p in enumerate(function.parameters)}
+    places |= {view.name: places[view.parameter] for view in function.reshaped}
+    variables = {name: scope.variables[name] for name in places if name in scope.needs.names}
+    if function.reshaped:
+        variables = {name: v.beside_others() for name, v in variables.items()}
+    arrays = [f"{scope.pointer(v)} = arrays[{places[name]}];" for name, v in variables.items()]
+    integers = [
+        f"const int64_t {scope.names[n]} = integers[{k}];"
+        for k, n in enumerate(function.integers)
+        if n in scope.needs.names
+    ]
+    return [*integers, *arrays]
 
 
-def _file(text: str) -> str:
-    shared = _PART + "\n" if re.search(r"\bpart\(", text) else ""
-    helpers = helper_functions(text, C)
-    team = TEAM + "\n" if "struct team" in text else ""
-    return f"{_HEADERS}{team}{shared}{wrapped(helpers + text)}"
+def _file(functions: Sequence[CFunction], called: Sequence[str] = (), around: Around | None = None) -> str:
+    """Return a file of functions; ``called``: heads of those in other files."""
+    around = around or Around()
+    helpers, needs = definitions(all_needs([around.needs, *(f.needs for f in functions)]), C)
+    headers = "".join(f"#include <{header}>\n" for header in sorted({"stdint.h", *needs.headers}))
+    shared = "".join(f"{text}\n" for text in (TEAM, PART) if text in needs.definitions)
+    elsewhere = "".join(f"{head};\n" for head in called) + ("\n" if called else "")
+    own = "\n".join(f.text for f in functions)
+    return wrapped(f"{around.head}{headers}\n{around.before}{shared}{helpers}{elsewhere}{own}{around.after}")
 
 
 def wrapped(text: str) -> str:
@@ -177,17 +196,9 @@ def _pieces(line: str) -> Iterator[str]:
 
 
 def _all_names(function: Function) -> Iterator[str]:
-    yield from (p.name for p in function.parameters)
+    yield from function.arrays
     yield from function.integers
-    for statement in walk(function.body):
-        match statement:
-            case For(iterator=name) | Let(name=name) | LetInteger(name=name) | Array(name=name):
-                yield name
-            case _:
-                pass
-
-
-_WAIT = "team->wait(team, me);"
+    yield from declared_in(function.body)
 
 
 @dataclass
@@ -197,39 +208,49 @@ class _Entry:
     name: str
     integers: frozenset[str]
     """Integers that are known where the printer is."""
-    parts: list[str] = field(default_factory=list)
-    prototypes: list[str] = field(default_factory=list)
+    parts: list[CFunction] = field(default_factory=list)
 
-    def block(self, code: Code, scope: Scope) -> Iterator[str]:
-        """Yield the lines of a block that every thread runs."""
+    def block(self, code: Code, scope: Scope, *, is_whole: bool = False) -> Iterator[str]:
+        """Yield the lines of a block that every thread runs.
+
+        At the end of the ``whole`` they need not wait: whoever runs it waits for all threads to return.
+        """
         common, known = 0, self.integers
         while code:
             if is_parallel(code[0]):
                 yield from self._parallel(code[0], scope)
+                waits = _is_group(code[0])
                 code = code[1:]
-                continue
-            run = tuple(takewhile(lambda statement: not is_parallel(statement), code))
-            shared, alone = _apart(run, code[len(run) :])
-            code = code[len(shared) + len(alone) :]
-            for statement in shared:
-                yield from self._everywhere(statement, scope)
-                common += isinstance(statement, Array)
-                scope = _declared_for_all(statement, scope)
-                if isinstance(statement, LetInteger):
-                    self.integers |= {statement.name}
-            if alone:
-                yield from self._alone(alone, scope)
-        yield from ["team->give_common(team, me);"] * common
+            elif isinstance(code[0], Mark):
+                yield f"if (me == 0) {of_team(scope, 'mark', str(code[0].number))}"
+                waits, code = False, code[1:]
+            else:
+                run = tuple(takewhile(lambda statement: not is_parallel(statement), code))
+                shared, alone = _apart(run, code[len(run) :])
+                code = code[len(shared) + len(alone) :]
+                for statement in shared:
+                    yield from self._everywhere(statement, scope)
+                    common += isinstance(statement, Array)
+                    scope = _declared_for_all(statement, scope)
+                    if isinstance(statement, LetInteger):
+                        self.integers |= {statement.name}
+                if alone:
+                    yield from self._alone(alone, scope)
+                waits = bool(alone)
+            if waits and (code or common or not is_whole):
+                yield of_team(scope, "wait")
+        yield from (of_team(scope, "give_common") for _ in range(common))
         self.integers = known
 
     def _everywhere(self, statement: Statement, scope: Scope) -> Iterator[str]:
         if isinstance(statement, Array):
             variable = _common(statement, scope)
-            yield f"{scope.pointer(variable)} = team->take_common(team, me, {memory_bytes(variable, scope)});"
+            taken = of_team(scope, "take_common", memory_bytes(variable, scope))
+            yield f"{scope.pointer(variable)} = {taken}"
             return
         yield from statement_lines(statement, scope)
         if isinstance(statement, Let) and loads_of(statement):
-            yield _WAIT  # nobody changes what it has read before all have
+            yield of_team(scope, "wait")  # nobody changes what it has read before all have
 
     def _parallel(self, statement: Statement, scope: Scope) -> Iterator[str]:
         match statement:
@@ -253,7 +274,7 @@ class _Entry:
         if of_data:  # nobody changes what decides before all have looked
             yield "{"
             yield f"    const int is_taken = {condition};"
-            yield f"    {_WAIT}"
+            yield f"    {of_team(scope, 'wait')}"
             yield from indented(list(self._branch("is_taken", body, otherwise, scope, of_data=False)))
             yield "}"
             return
@@ -266,45 +287,55 @@ class _Entry:
 
     def _alone(self, code: Code, scope: Scope) -> Iterator[str]:
         """Yield what the first thread does while others wait."""
+        inside = scope.apart()
+        lines = list(block_lines(code, inside))
         yield "if (me == 0)"
-        yield f"    {self._part(code, list(block_lines(code, scope)), scope)};"
-        yield _WAIT
+        yield f"    {self._part(lines, inside, scope)};"
 
     def _shared(self, loop: For, scope: Scope) -> Iterator[str]:
         """Yield a parallel loop, with those right inside it, shared out."""
-        loops = nested_groups(loop)
+        inside, loops = scope.apart(), nested_groups(loop)
         counts = [trip_count(each) for each in loops]
-        body = list(block_lines(loops[-1].body, scope))
+        body = list(block_lines(loops[-1].body, inside))
         if len(loops) == 1:
-            lines = [f"{_head_of_share(loop, scope)} {{", *indented(body), "}"]
+            lines = [f"{_head_of_share(loop, inside)} {{", *indented(body), "}"]
         else:
             lines = ["for (int64_t point = first; point < end; point++) {"]
-            lines += [*indented([*_points(loops, counts, scope), *body]), "}"]
+            lines += [*indented([*_points(loops, counts, inside), *body]), "}"]
+        scope.needs.definitions[PART] = None
         yield "{"
         yield f"    const int64_t points = {scope.integer(product_of(counts))};"
-        yield f"    {self._part((loop,), lines, scope, _SHARE)};"
+        yield f"    {self._part(lines, inside, scope, _SHARE)};"
         yield "}"
-        yield _WAIT
 
-    def _part(self, code: Code, lines: list[str], scope: Scope, share: Sequence[tuple[str, str]] = ()) -> str:
-        """Make a function of a part; return a call of it. ``share``: more of its parameters, with values."""
-        name = f"{self.name}_{len(self.parts) + 1}"
-        used = _names_used(code)
-        variables = [v for n, v in scope.variables.items() if n in used]
-        extents = {n for v in variables for e in v.extents[1:] for n in names_in(e)}
-        integers = sorted(self.integers & (integers_used(code) | extents))
-        needs_team = any("team->" in line for line in lines)
-        given = [("struct team *team", "team"), ("int64_t me", "me")] if needs_team else []
-        given += [*share, *((f"int64_t {scope.names[n]}", scope.names[n]) for n in integers)]
-        given += [
-            (f"{C.type(v.type)} {v.text}" if v.is_value else scope.pointer(v), v.text) for v in variables
+    def _part(
+        self, lines: list[str], inside: Scope, scope: Scope, share: Sequence[tuple[str, str]] = ()
+    ) -> str:
+        """Make a function of a part that was printed ``inside``; return a call of it.
+
+        ``share``: more of its parameters, with values.
+        """
+        name, spoken = f"{self.name}_{len(self.parts) + 1}", inside.needs.names
+        arrays = [
+            (inside.dialect.type(v.type) + f" {v.text}" if v.is_value else inside.pointer(v), v.text)
+            for v in _apart_or_not([scope.variable(n) for n in scope.variables if n in spoken])
         ]
-        head = f"void {name}({', '.join(declaration for declaration, _ in given) or 'void'})"
-        self.prototypes.append(head)
-        self.parts.append("\n".join([head, "{", *indented(lines), "}", ""]))
-        return f"{name}({', '.join(value for _, value in given)})"
+        integers = sorted(self.integers & spoken)
+        given = _TEAM if TEAM in inside.needs.definitions else ()
+        given = (*given, *share, *((f"int64_t {scope.names[n]}", scope.integer(Name(n))) for n in integers))
+        head = f"void {name}({', '.join(text for text, _ in (*given, *arrays)) or 'void'})"
+        self.parts.append(CFunction(head, tuple(lines), inside.needs))
+        return f"{name}({', '.join(value for _, value in (*given, *arrays))})"
 
 
+def _apart_or_not(variables: Sequence[Variable]) -> list[Variable]:
+    """Return variables that functions get, not told to be apart where they share their elements."""
+    memory = [v.memory or v.text for v in variables]
+    pairs = zip(variables, memory, strict=True)
+    return [v.beside_others() if memory.count(place) > 1 else v for v, place in pairs]
+
+
+_TEAM = (("struct team *team", "team"), ("int64_t me", "me"))
 _SHARE = (
     ("int64_t first", "part(points, me, team)"),
     ("int64_t end", "part(points, me + 1, team)"),
@@ -327,7 +358,7 @@ def _apart(run: Code, after: Code) -> tuple[Code, Code]:
 
     A value that all need ends what is taken of ``run``, for it is loaded after the stores before it.
     """
-    used = _names_used(after)
+    used = arrays_used(after)
     for k, statement in enumerate(run):
         if isinstance(statement, Let) and statement.name in used:
             return _apart(run[:k], (*run[k:], *after)) if k else (run[:1], ())
@@ -341,33 +372,8 @@ def _apart(run: Code, after: Code) -> tuple[Code, Code]:
     return tuple(shared), tuple(s for s in run if all(s is not other for other in shared))
 
 
-def is_parallel(statement: Statement) -> bool:
-    """Return whether there is a parallel loop in a statement."""
-    return any(isinstance(s, For) and s.kind is Kind.GROUP for s in walk((statement,)))
-
-
-def nested_groups(loop: For) -> list[For]:
-    """Return a parallel loop with those right inside it whose bounds do not depend on outer ones."""
-    loops = [loop]
-    while len(loops[-1].body) == 1:
-        (inner,) = loops[-1].body
-        if not isinstance(inner, For) or inner.kind is not Kind.GROUP:
-            break
-        if (names_in(inner.start) | names_in(inner.end)) & {each.iterator for each in loops}:
-            break
-        loops.append(inner)
-    return loops
-
-
-def trip_count(loop: For) -> IntExpression:
-    """Return how many iterations a loop ``from start to end step number`` has."""
-    assert isinstance(loop.step, Number)
-    step = loop.step.value
-    length = sum_of([(1, loop.end), (-1, loop.start), (1, Number(step - 1))])
-    if isinstance(length, Number):
-        return Number(max(0, length.value // step))
-    steps = length if step == 1 else Operation("/", (length, Number(step)))
-    return Operation("max", (Number(0), steps))
+def _is_group(statement: Statement) -> bool:
+    return isinstance(statement, For) and statement.kind is Kind.GROUP
 
 
 def _head_of_share(loop: For, scope: Scope) -> str:
@@ -393,13 +399,3 @@ def _points(loops: Sequence[For], counts: Sequence[IntExpression], scope: Scope)
         text = text if loop.step == Number(1) else f"{text} * {scope.operand(loop.step)}"
         text = text if loop.start == Number(0) else f"{scope.operand(loop.start)} + {text}"
         yield f"const int64_t {scope.names[loop.iterator]} = {text};"
-
-
-def _names_used(code: Code) -> frozenset[str]:
-    """Return the arrays and values that code speaks of."""
-    found: set[str] = set()
-    for statement in walk(code):
-        found |= {load.array for load in loads_of(statement)}
-        if isinstance(statement, Store):
-            found.add(statement.array)
-    return frozenset(found)

@@ -8,7 +8,8 @@ from math import prod
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.c_scope import Scope, Variable
 from polyloom.mdh.print.c_vectors import VectorLoop, is_vector_width
-from polyloom.mdh.print.dialect import C
+from polyloom.mdh.print.team import TEAM
+from polyloom.mdh.print.values import literal
 from polyloom.mdh.tree.nodes import (
     Array,
     Barrier,
@@ -18,6 +19,7 @@ from polyloom.mdh.tree.nodes import (
     Kind,
     Let,
     LetInteger,
+    Mark,
     Space,
     Statement,
     Store,
@@ -36,7 +38,13 @@ def block_lines(code: Code, scope: Scope) -> Iterator[str]:
         yield from statement_lines(statement, scope)
         scope = declared(statement, scope)
         taken += isinstance(statement, Array) and not _is_on_stack(statement)
-    yield from ["team->give(team, me);"] * taken
+    yield from (of_team(scope, "give") for _ in range(taken))
+
+
+def of_team(scope: Scope, function: str, *arguments: str) -> str:
+    """Return a call of one of the team's functions."""
+    scope.needs.definitions[TEAM] = None
+    return f"team->{function}({', '.join(('team', 'me', *arguments))});"
 
 
 def declared(statement: Statement, scope: Scope) -> Scope:
@@ -54,8 +62,10 @@ def array_variable(array: Array, scope: Scope) -> Variable:
     """Return what an array is in C; lanes that are no vector of C are a dimension."""
     held = array.space is Space.REGISTER or array.lanes
     lanes = array.shape[-1].value if array.lanes and isinstance(array.shape[-1], Number) else 0
-    lanes = lanes if is_vector_width(lanes) else 0
-    return Variable(scope.names[array.name], array.type, array.shape, held=held, lanes=lanes)
+    lanes = lanes if is_vector_width(lanes, scope.dialect) else 0
+    is_float = array.type is ElementType.FLOAT16 and not scope.dialect.has_half_arrays
+    kind = ElementType.FLOAT32 if is_float else array.type
+    return Variable(scope.names[array.name], kind, array.shape, held=held, lanes=lanes)
 
 
 def statement_lines(statement: Statement, scope: Scope) -> Iterator[str]:
@@ -73,15 +83,17 @@ def statement_lines(statement: Statement, scope: Scope) -> Iterator[str]:
                 yield from indented(block_lines(otherwise, scope))
             yield "}"
         case Let(name=name, value=value):
-            yield f"const {C.type(value.type)} {scope.names[name]} = {scope.value(value).text};"
+            yield f"const {scope.dialect.type(value.type)} {scope.names[name]} = {scope.value(value).text};"
         case LetInteger(name=name, value=number):
-            yield f"const int64_t {scope.names[name]} = {scope.integer(number)};"
+            yield f"const {scope.dialect.index} {scope.names[name]} = {scope.integer(number)};"
         case Array():
             yield _declaration(statement, scope)
         case Store():
             yield _store(statement, scope)
-        case Barrier():
-            pass  # a group is one thread: it waits for nobody
+        case Barrier(everywhere=everywhere):  # in C a group is one thread, which waits for nobody
+            yield from filter(None, [_barrier(everywhere, scope)])
+        case Mark(number=number):
+            yield of_team(scope, "mark", str(number))
 
 
 def loop_lines(loop: For, scope: Scope) -> Iterator[str]:
@@ -103,7 +115,7 @@ def loop_head(loop: For, scope: Scope) -> str:
             step = f"{name} -= {-value}"
         case step_:
             step = f"{name} += {scope.integer(step_)}"
-    return f"for (int64_t {name} = {start}; {scope.integer(loop.condition)}; {step})"
+    return f"for ({scope.dialect.index} {name} = {start}; {scope.integer(loop.condition)}; {step})"
 
 
 def indented(lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
@@ -114,7 +126,7 @@ def indented(lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
 def _vector_loop(loop: For, scope: Scope) -> Iterator[str]:
     """Yield the statements of a vector loop as vectors, or a loop over lanes where C has no such form."""
     match loop.end:
-        case Number(value=width) if is_vector_width(width) and VectorLoop.can_say(loop):
+        case Number(value=width) if is_vector_width(width, scope.dialect) and VectorLoop.can_say(loop):
             yield from VectorLoop(loop.iterator, width, scope).lines(loop.body)
         case _:
             yield from loop_lines(loop, scope)
@@ -124,15 +136,19 @@ def _declaration(array: Array, scope: Scope) -> str:
     variable = array_variable(array, scope)
     if _is_on_stack(array):
         dimensions = "".join(f"[{scope.integer(n)}]" for n in variable.extents)
-        align = f"_Alignas({max(64, array.align)}) " if array.space is not Space.REGISTER else ""
-        return f"{align}{variable.element} {variable.text}{dimensions if array.shape else ''};"
-    return f"{scope.pointer(variable)} = team->take(team, me, {memory_bytes(variable, scope)});"
+        text = f"{variable.element(scope.dialect)} {variable.text}{dimensions if array.shape else ''}"
+        if array.space is not Space.REGISTER:
+            text = scope.dialect.aligned.format(array=text, align=max(64, array.align))
+        elif scope.dialect.clears_registers and not dimensions:
+            text += f" = {literal(0, variable.type, max(1, variable.lanes), scope.dialect)}"
+        return f"{text};"
+    return f"{scope.pointer(variable)} = {of_team(scope, 'take', memory_bytes(variable, scope))}"
 
 
 def memory_bytes(variable: Variable, scope: Scope) -> str:
     """Return how many bytes an array takes, as C."""
     extents = "".join(f" * {scope.operand(n)}" for n in variable.extents)
-    return f"(int64_t)sizeof({variable.element}){extents}"
+    return f"(int64_t)sizeof({variable.element(scope.dialect)}){extents}"
 
 
 def _is_on_stack(array: Array) -> bool:
@@ -143,8 +159,9 @@ def _is_on_stack(array: Array) -> bool:
 
 
 def _store(store: Store, scope: Scope) -> str:
-    variable = scope.variables[store.array]
-    value = scope.value(store.value)
-    is_half = variable.type is ElementType.FLOAT16 and not variable.held
-    text = f"(_Float16)({value.text})" if is_half else value.text
-    return f"{scope.place(store.array, store.subscripts)} = {text};"
+    place, value = scope.place(store.array, store.subscripts), scope.value(store.value)
+    return scope.stored(scope.variable(store.array), place, value.text)
+
+
+def _barrier(everywhere: bool, scope: Scope) -> str:
+    return scope.dialect.barrier_everywhere if everywhere else scope.dialect.barrier

@@ -1,4 +1,4 @@
-"""Vector loops in C: every statement for all lanes at once, with the vectors of gcc and clang.
+"""Vector loops in C and OpenCL C: every statement for all lanes at once.
 
     vector for l from 0 to 8:                       sum = sum + load_float32x8(&A[i]) * splat_float32x8(x[k]);
       sum[l] = sum[l] + A[i + l] * x[k]      ->
@@ -8,13 +8,13 @@ What vectors cannot say of a statement (``A[bin[l]]``) is said lane by lane, bes
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.c_scope import Scope, Variable, at_zero, coefficient
-from polyloom.mdh.print.dialect import C
+from polyloom.mdh.print.dialect import Dialect, held
 from polyloom.mdh.print.values import Leaves, Text, expression_text, truth_text
 from polyloom.mdh.tree.nodes import Compute, For, Let, LetInteger, Load, Statement, Store, Subscript
 from polyloom.mdh.tree.rewrite import with_integers
@@ -28,12 +28,10 @@ from polyloom.polyhedra.loops.tree import (
     sum_of,
 )
 
-WIDEST = 64
 
-
-def is_vector_width(lanes: int) -> bool:
-    """Return whether C has vectors of so many elements."""
-    return 2 <= lanes <= WIDEST and not lanes & (lanes - 1)
+def is_vector_width(lanes: int, dialect: Dialect) -> bool:
+    """Return whether a language has vectors of so many elements."""
+    return 2 <= lanes <= dialect.widest and not lanes & (lanes - 1)
 
 
 @dataclass
@@ -47,6 +45,14 @@ class VectorLoop:
     """Lines that the statement at hand needs before it."""
     gathered: int = 0
     """Vectors that were filled lane by lane."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """The language."""
+        return self.scope.dialect
+
+    def _type(self, kind: ElementType) -> str:
+        return self.dialect.type(kind, self.width)
 
     @staticmethod
     def can_say(loop: For) -> bool:
@@ -70,7 +76,8 @@ class VectorLoop:
                     yield from self._statements(rest)
                     return
                 case LetInteger(name=name, value=value):
-                    yield f"const int64_t {self.scope.names[name]} = {self.scope.integer(value)};"
+                    text = self.scope.integer(value)
+                    yield f"const {self.dialect.index} {self.scope.names[name]} = {text};"
                 case Let():
                     line = self._let(statement)
                     yield from (*self.before, line)
@@ -82,36 +89,52 @@ class VectorLoop:
         name, kind = self.scope.names[let.name], let.value.type
         value = self._value(let.value)
         self.scope = self.scope.with_variable(let.name, Variable(name, kind, held=True, lanes=self.width))
-        return f"const {C.type(kind, self.width)} {name} = {value.text};"
+        return f"const {self._type(kind)} {name} = {value.text};"
 
     def _store(self, store: Store) -> list[str]:
-        variable = self.scope.variables[store.array]
+        variable = self.scope.variable(store.array)
         if variable.lanes == self.width and self._is_whole(store.subscripts):
-            place = variable.text + "".join(f"[{self.scope.subscript(s)}]" for s in store.subscripts[:-1])
+            place = self.scope.vector(variable, store.subscripts)
             return [f"{place} = {self._value(store.value).text};"]
         step = None if variable.lanes or variable.held else self._step(variable, store.subscripts)
-        if step is None or step == Number(0):
+        streams = variable.streams and "stream" in self.dialect.moves_of(variable.is_half)
+        family = self._family(variable, step, "stream" if streams else "store", "scatter")
+        if family is None or step == Number(0):
             return self._stored_by_lanes(store)
         address, value = self._address(store.array, store.subscripts), self._value(store.value).text
-        if step == Number(1):
-            return [f"store_{self._moved(variable)}({address}, {value});"]
-        return [f"scatter_{self._moved(variable)}({address}, {self.scope.integer(step)}, {value});"]
+        return [self._moved(family, variable, address=address, step=step, value=value)]
+
+    def _family(self, variable: Variable, step: IntExpression | None, near: str, far: str) -> str | None:
+        """Return how elements with a distance are loaded or stored; None where they are one by one."""
+        family = near if step == Number(1) else far
+        return family if step is not None and family in self.dialect.moves_of(variable.is_half) else None
+
+    def _moved(self, family: str, variable: Variable, step: IntExpression | None, **texts: str) -> str:
+        distance = "" if step is None else self.scope.integer(step)
+        kind = variable.type if variable.is_half else held(variable.type)
+        return self.dialect.move(family, kind, self.width, step=distance, **texts)
 
     def _stored_by_lanes(self, store: Store) -> list[str]:
         """Return stores one by one, of a vector that was computed before."""
-        variable = self.scope.variables[store.array]
+        variable = self.scope.variable(store.array)
         name, value = "lanes", self._value(store.value).text
-        inside = self._inside()
-        text = f"{name}[{inside.lane}]"
-        if variable.type is ElementType.FLOAT16 and not variable.held:
-            text = f"(_Float16){text}"
+
+        def stored(inside: Scope) -> str:
+            place = inside.place(store.array, store.subscripts)
+            return inside.stored(variable, place, inside.element_of(name))
+
         return [
             "{",
-            f"    const {C.type(store.value.type, self.width)} {name} = {value};",
-            f"    {self._head()}",
-            f"        {inside.place(store.array, store.subscripts)} = {text};",
+            f"    const {self._type(store.value.type)} {name} = {value};",
+            *(f"    {line}" for line in self._for_each_lane(stored)),
             "}",
         ]
+
+    def _for_each_lane(self, text: Callable[[Scope], str]) -> list[str]:
+        """Return a text for each lane: in a loop where a language has variable lanes."""
+        if self.dialect.has_loops_over_lanes:
+            return [self._head(), f"    {text(self._inside())}"]
+        return [text(self._inside(str(lane))) for lane in range(self.width)]
 
     def _value(self, value: Compute) -> Text:
         """Return a vector of what a scalar function gives in each lane."""
@@ -121,56 +144,59 @@ class VectorLoop:
         reads = [self._load(load) for load in value.loads]
         leaves = Leaves(reads, [self._integers(i) for i in value.iterators])
         if kind is ElementType.BOOL:
-            return truth_text(value.expression, leaves, self.width, C)
-        return expression_text(value.expression, leaves, self.width, C)
+            return truth_text(value.expression, leaves, self.width, self.dialect)
+        return expression_text(value.expression, leaves, self.width, self.dialect)
 
     def _everywhere(self, value: Text, kind: ElementType) -> str:
         text = f"-({value.text})" if kind is ElementType.BOOL else value.text
-        return f"splat_{C.type(kind, self.width)}({text})"
+        return self.dialect.all_of(text, kind, self.width)
 
     def _load(self, load: Load) -> str:
         """Return a load of all lanes, as an operand of any operator."""
-        variable = self.scope.variables[load.array]
+        variable = self.scope.variable(load.array)
         if not load.subscripts and variable.lanes:
             return variable.text
         if variable.lanes == self.width and self._is_whole(load.subscripts):
-            return variable.text + "".join(f"[{self.scope.subscript(s)}]" for s in load.subscripts[:-1])
+            return self.scope.vector(variable, load.subscripts)
         if not self._differs(load):
             return self._everywhere(Text(self.scope.load(load)), variable.type)
         step = None if variable.lanes or variable.held else self._step(variable, load.subscripts)
-        if step is None:
-            return self._by_lanes(self._inside().load(load), variable.type)
+        family = self._family(variable, step, "load", "gather")
+        if family is None:
+            return self._by_lanes(lambda inside: inside.load(load), variable.type)
         address = self._address(load.array, load.subscripts)
-        if step == Number(1):
-            return f"load_{self._moved(variable)}({address})"
-        return f"gather_{self._moved(variable)}({address}, {self.scope.integer(step)})"
+        return self._moved(family, variable, address=address, step=step)
 
     def _integers(self, expression: IntExpression) -> str:
         """Return an integer in each lane, as an operand of any operator."""
-        kind = C.type(ElementType.INT64, self.width)
+        kind = ElementType.INT64
         factor = coefficient(expression, self.lane)
         if factor is None:
-            return self._by_lanes(self._inside().integer(expression), ElementType.INT64)
-        start, lanes = at_zero(expression, self.lane), f"lanes_{kind}()"
+            return self._by_lanes(lambda inside: inside.integer(expression), kind)
+        lanes = self.dialect.numbers(kind, self.width)
         if factor != Number(1):
-            lanes = f"splat_{kind}({self.scope.integer(factor)}) * {lanes}"
-        return f"(splat_{kind}({self.scope.integer(start)}) + {lanes})"
+            lanes = f"{self._everywhere(Text(self.scope.integer(factor)), kind)} * {lanes}"
+        start = Text(self.scope.integer(at_zero(expression, self.lane)))
+        return f"({self._everywhere(start, kind)} + {lanes})"
 
-    def _by_lanes(self, text: str, kind: ElementType) -> str:
-        """Return a vector that is filled before, lane by lane, with ``text``."""
+    def _by_lanes(self, text: Callable[[Scope], str], kind: ElementType) -> str:
+        """Return a vector with a text in each lane; where a loop is to fill it, that stands before."""
+        if not self.dialect.has_loops_over_lanes:
+            return f"({self._type(kind)})({', '.join(self._for_each_lane(text))})"
         name = f"gathered{self.gathered}"
         self.gathered += 1
-        self.before += [f"{C.type(kind, self.width)} {name};", self._head()]
-        self.before.append(f"    {name}[{self._inside().lane}] = {text};")
+        self.before += [f"{self._type(kind)} {name};"]
+        self.before += self._for_each_lane(lambda inside: f"{name}[{inside.lane}] = {text(inside)};")
         return name
 
     def _head(self) -> str:
-        name = self.scope.names[self.lane]
-        return f"for (int64_t {name} = 0; {name} < {self.width}; {name}++)"
+        name, index = self.scope.names[self.lane], self.dialect.index
+        return f"for ({index} {name} = 0; {name} < {self.width}; {name}++)"
 
-    def _inside(self) -> Scope:
-        """Return the scope inside a loop over lanes."""
-        return replace(self.scope, lane=self.scope.names[self.lane])
+    def _inside(self, lane: str | None = None) -> Scope:
+        """Return the scope at a lane: that of a loop over lanes, or a number."""
+        lane = lane or self.scope.names[self.lane]
+        return replace(self.scope, lane=lane, names={**self.scope.names, self.lane: lane})
 
     def _is_whole(self, subscripts: tuple[Subscript, ...]) -> bool:
         """Return whether subscripts name the vector of all lanes."""
@@ -210,9 +236,3 @@ class VectorLoop:
         """Return where the element of lane 0 is."""
         first = tuple(s if isinstance(s, Compute) else at_zero(s, self.lane) for s in subscripts)
         return f"&{self.scope.place(array, first)}"
-
-    def _moved(self, variable: Variable) -> str:
-        """Return what loads and stores of vectors are called for an array's elements."""
-        if variable.type is ElementType.FLOAT16:
-            return f"half{self.width}"
-        return C.type(variable.type, self.width)

@@ -8,10 +8,11 @@ comparison gives a mask of integers of the same size, 0 or -1, as in OpenCL. Wha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 from polyloom.ir.types import ElementType
+from polyloom.mdh.print.needs import Needs
+from polyloom.mdh.print.quick_functions import FUNCTIONS, PREFIX
 
 WIDTHS = (2, 3, 4, 8, 16, 32, 64, 128)
 NARROW = frozenset({ElementType.INT8, ElementType.UINT8, ElementType.INT16, ElementType.UINT16})
@@ -36,13 +37,26 @@ UNSIGNED = {
 
 @dataclass(frozen=True, eq=False)
 class Dialect:
-    """A language that values are written in.
+    """A language that values and statements are written in.
 
     ``scalars``: types of values in variables: ``float`` for a half, ``int`` for a truth value. ``vectors``:
     the type of ``{n}`` of them. ``suffixes``: of integer literals. ``half``: a half in memory.
-    ``splat``: a vector whose elements are all ``{value}``; ``convert``, ``reinterpret``: of a vector to
-    another type. ``masks_are_truths``: whether ``&&``, ``!``, ``?:`` take masks. ``own_functions``: whether
-    ``exp`` and its like take every type, and ``max`` and ``abs`` integers.
+    ``splat``: a vector whose elements are all ``{value}``, empty where a helper makes it; ``convert``,
+    ``reinterpret``: of a vector to another type. ``masks_are_truths``: whether ``&&``, ``!``, ``?:`` take
+    masks. ``own_functions``: whether ``exp`` and its like take every type, and ``max`` and ``abs`` integers.
+
+    ``index``: the type of integers of loops. ``load_half``, ``store_half``: a half at ``{place}``, as a
+    float; ``has_half_arrays``: whether one may declare them. ``aligned``: ``{array}`` at a multiple of
+    ``{align}`` bytes. ``lane``: one element of a vector, its number in decimal and hexadecimal;
+    ``has_loops_over_lanes``: whether it may be a variable. ``lanes``: 0, 1, 2, ... as a vector, empty
+    where a helper makes it. ``moves``, ``half_moves``: how a vector of ``{n}`` neighbours is loaded and
+    stored, past the caches in a ``stream``, or elements at a distance are gathered and scattered, by a
+    ``{helper}`` or without; what is not there is done lane by lane. ``widest``: elements of a vector.
+    ``clears_registers``: whether variables begin with 0: PoCL 3.0 takes what only some paths store for
+    undefined behind a barrier. ``barrier``: items of a group wait, and see memory of the group, or all.
+
+    ``quick``: whether ``exp`` and its like of vectors are polynomials (``quick_functions``).
+    ``function_head``: what helpers begin with. ``needs``: where what is asked of it is noted, if anywhere.
     """
 
     scalars: Mapping[ElementType, str]
@@ -54,21 +68,57 @@ class Dialect:
     reinterpret: str
     masks_are_truths: bool
     own_functions: bool
+    index: str
+    load_half: str
+    store_half: str
+    aligned: str
+    lane: str
+    has_loops_over_lanes: bool
+    lanes: str
+    moves: Mapping[str, str]
+    half_moves: Mapping[str, str]
+    has_half_arrays: bool
+    clears_registers: bool
+    widest: int
+    barrier: str
+    barrier_everywhere: str
+    function_head: str = "static inline"
+    quick: bool = False
+    needs: Needs | None = None
+
+    def noting(self) -> Dialect:
+        """Return the language with room of its own for what is asked of it."""
+        return replace(self, needs=Needs())
+
+    @property
+    def noted(self) -> Needs:
+        """What was asked of it. Errors: ValueError where nothing is noted."""
+        if self.needs is None:
+            raise ValueError("nobody notes what this language is asked for")
+        return self.needs
 
     def type(self, element: ElementType, width: int = 1) -> str:
         """Return the type of ``width`` values in a variable."""
-        return self.scalars[element] if width == 1 else self.vectors[element].format(n=width)
+        if width == 1:
+            return self.scalars[element]
+        of = self.scalars[held(element)]
+        return self._vector(self.vectors[element].format(n=width), of, value_bytes(element) * width)
 
-    @cached_property
-    def kinds(self) -> Mapping[str, tuple[ElementType, int]]:
-        """Element type and number of elements, by the name of a type; a ``float`` is no half."""
-        own = [e for e in self.scalars if e not in (ElementType.FLOAT16, ElementType.BOOL)]
-        return {self.type(element, width): (element, width) for width in (1, *WIDTHS) for element in own}
+    def halves(self, width: int) -> str:
+        """Return the type of a vector of halves as they are in memory."""
+        return self._vector(f"float16x{width}", self.half, 2 * width)
+
+    def _vector(self, name: str, element: str, size: int) -> str:
+        if self.needs is not None:
+            self.needs.vectors[name] = element, size
+        return name
 
     def all_of(self, value: str, element: ElementType, width: int) -> str:
         """Return ``width`` times the same value."""
         if width == 1:
             return value
+        if not self.splat:
+            return f"{self.helper('splat', element, width)}({value})"
         return self.splat.format(kind=self.type(element, width), value=value)
 
     def function(self, name: str, element: ElementType, width: int) -> str:
@@ -76,11 +126,71 @@ class Dialect:
         if self.own_functions:
             return name
         if element.is_float and width == 1 and name not in _NOT_IN_C:
-            return name if element is ElementType.FLOAT64 else f"{name}f"
-        return f"{name}_{self.type(element, width)}"
+            return self.of_header("math.h", name if element is ElementType.FLOAT64 else f"{name}f")
+        return self.helper(name, element, width)
+
+    def helper(self, family: str, element: ElementType, width: int = 1) -> str:
+        """Return what a function of ``helpers`` is called for a type.
+
+        Those that move halves (``load_half8``) are told by FLOAT16, roundings to a half by what they round.
+        """
+        if self.quick and family in FUNCTIONS and element is ElementType.FLOAT32 and width > 1:
+            family = PREFIX + family
+        if family not in MOVING or element is not ElementType.FLOAT16:
+            element = held(element)
+        if self.needs is not None:
+            self.needs.helpers[family, element, width] = None
+        if family in OF_INTEGERS:
+            return family
+        if family == ROUND_HALF:
+            return f"{family}{'_double' if element is ElementType.FLOAT64 else ''}{_suffix(width)}"
+        kind = f"half{width}" if element is ElementType.FLOAT16 else self.type(element, width)
+        return f"{family}_{kind}"
+
+    def numbers(self, element: ElementType, width: int) -> str:
+        """Return 0, 1, 2, ... as a vector."""
+        if not self.lanes:
+            return f"{self.helper('lanes', element, width)}()"
+        return self.lanes.format(kind=self.type(element, width), numbers=", ".join(map(str, range(width))))
+
+    def moves_of(self, is_half: bool) -> Mapping[str, str]:
+        """Return how vectors of elements, or of halves, are loaded and stored, by families of helpers."""
+        return self.half_moves if is_half else self.moves
+
+    def move(self, family: str, element: ElementType, width: int, **texts: str) -> str:
+        """Return a load or store of a vector at an ``address``; ``step``: between elements."""
+        form = self.moves_of(element is ElementType.FLOAT16)[family]
+        helper = self.helper(family, element, width) if "{helper}" in form else ""
+        return form.format(helper=helper, n=width, **texts)
+
+    def of_header(self, header: str, name: str) -> str:
+        """Return a name that a header of the library has."""
+        if self.needs is not None:
+            self.needs.headers.add(header)
+        return name
+
+
+OF_INTEGERS = ("floor_div", "lesser", "greater")
+"""Helpers for integers of loops: they have one type."""
+
+MOVING = ("load", "store", "gather", "scatter")
+"""Helpers that load and store vectors."""
+
+ROUND_HALF = "round_half"
+
+
+def held(element: ElementType) -> ElementType:
+    """Return the type that stands for values of a type in variables."""
+    return {ElementType.FLOAT16: ElementType.FLOAT32, ElementType.BOOL: ElementType.INT32}.get(
+        element, element
+    )
 
 
 _NOT_IN_C = frozenset({"rsqrt"})
+
+
+def _suffix(width: int) -> str:
+    return "" if width == 1 else str(width)
 
 
 def value_bytes(element: ElementType) -> int:
@@ -113,9 +223,33 @@ OPENCL = Dialect(
     reinterpret="as_{kind}({value})",
     masks_are_truths=True,
     own_functions=True,
+    index="long",
+    load_half="vload_half(0, &{place})",
+    store_half="vstore_half_rte({value}, 0, &{place});",
+    aligned="{array} __attribute__((aligned({align})))",
+    lane="{vector}.s{digit}",
+    has_loops_over_lanes=False,
+    lanes="({kind})({numbers})",
+    moves={
+        "load": "vload{n}(0, {address})",
+        "store": "vstore{n}({value}, 0, {address});",
+        "stream": "{helper}({value}, {address});",
+    },
+    half_moves={"load": "{helper}({address})", "store": "{helper}({value}, {address});"},
+    has_half_arrays=False,
+    clears_registers=True,
+    widest=16,
+    barrier="barrier(CLK_LOCAL_MEM_FENCE);",
+    barrier_everywhere="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
 )
 
 _INTEGERS = tuple(e for e in ElementType if not e.is_float and e is not ElementType.BOOL)
+_C_MOVES = {
+    "load": "{helper}({address})",
+    "store": "{helper}({address}, {value});",
+    "gather": "{helper}({address}, {step})",
+    "scatter": "{helper}({address}, {step}, {value});",
+}
 
 C = Dialect(
     scalars={
@@ -134,9 +268,43 @@ C = Dialect(
     },
     suffixes={ElementType.UINT32: "u", ElementType.INT64: "LL", ElementType.UINT64: "ULL"},
     half="_Float16",
-    splat="splat_{kind}({value})",
+    splat="",
     convert="__builtin_convertvector({value}, {kind})",
     reinterpret="(({kind})({value}))",
     masks_are_truths=False,
     own_functions=False,
+    index="int64_t",
+    load_half="((float){place})",
+    store_half="{place} = (_Float16)({value});",
+    aligned="_Alignas({align}) {array}",
+    lane="{vector}[{lane}]",
+    has_loops_over_lanes=True,
+    lanes="",
+    moves=_C_MOVES,
+    half_moves=_C_MOVES,
+    has_half_arrays=True,
+    clears_registers=False,
+    widest=64,
+    barrier="",
+    barrier_everywhere="",
 )
+
+CUDA = replace(
+    C,
+    half="__half",
+    load_half="__half2float({place})",
+    store_half="{place} = __float2half_rn({value});",
+    aligned="__align__({align}) {array}",
+    moves={},
+    half_moves={},
+    has_half_arrays=False,
+    clears_registers=True,
+    widest=1,
+    barrier="__syncthreads();",
+    barrier_everywhere="__syncthreads();",
+    function_head="static __device__ inline",
+)
+"""CUDA C, whose vectors are loops over lanes: short ones, which its compilers write out in registers."""
+
+QUICK_C = replace(C, quick=True)
+"""C where functions of vectors may differ from the library's in the last places."""

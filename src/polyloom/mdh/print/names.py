@@ -39,7 +39,7 @@ _PATTERNS = re.compile(
     r"|(as|convert)_\w+|v(load|store)(a?_half)?(2|3|4|8|16)?(_\w+)?|atom(ic)?_\w+|(native|half)_\w+"
     r"|work_group_\w+|sub_group_\w+|(read|write)_image\w*|get_image_\w+"
     r"|M_[A-Z0-9_]+|(FLT|DBL|HALF|U?INT|[SU]?CHAR|U?SHRT|U?LONG)_[A-Z0-9_]+|CL[KA]?_\w+|cl_\w+"
-    r"|(wrap|safe|nan|integer)_\w+|(round|load|store)_half\w*|sigmoid_\w+"  # of helpers
+    r"|(wrap|safe|nan|integer|stream)_\w+|(round|load|store)_half\w*|sigmoid_\w+"  # of helpers
     r"|(splat|select|lanes|abs|load|store|gather|scatter|max|min)_(u?int|float|half)\d\w*"  # of helpers in C
     r"|(float|u?int)\d+(x\d+|_t)|memcpy|errno"  # of C
     r"|floor_div|lesser|greater"  # of helpers, too

@@ -5,7 +5,7 @@ The same text serves scalars and vectors (``width`` elements at once). Semantics
 held as a float and rounded after each operation, so that no device needs ``cl_khr_fp16``. Functions such as
 ``exp`` are the device's own: a few units in the last place. How the languages differ is in ``dialect``.
 
-What a text calls of ``helpers`` must be defined before it: ``helper_functions(text, dialect)``.
+What a text calls of ``helpers`` must be defined before it: a dialect that is ``noting`` knows what it was.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from polyloom.ir.scalar_functions.spelling import (
     Wrapping,
 )
 from polyloom.ir.types import ElementType
-from polyloom.mdh.print.dialect import NARROW, OPENCL, SIGNED, Dialect, value_bytes
+from polyloom.mdh.print.dialect import NARROW, OPENCL, ROUND_HALF, SIGNED, Dialect, value_bytes
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
 _ATOM, _PREFIX, _TIMES, _PLUS, _SHIFT, _LESS, _EQUAL, _BIT, _AND, _OR, _CHOICE = range(11, 0, -1)
@@ -86,29 +86,6 @@ def memory_type(element: ElementType, dialect: Dialect = OPENCL) -> str:
     return dialect.half if element is ElementType.FLOAT16 else dialect.scalars[element]
 
 
-def load_vector_of(pointer: str, address: str, element: ElementType, width: int) -> str:
-    """Return the value of neighbouring elements, from ``address`` on; halves as floats.
-
-    Not by ``vload_half16``: PoCL's reads from addresses that are multiples of 32 only.
-    """
-    start = f"{pointer} + {address}" if address != "0" else pointer
-    if width == 1:
-        return load(pointer, address, element)
-    return f"load_half{width}({start})" if element is ElementType.FLOAT16 else f"vload{width}(0, {start})"
-
-
-def load(pointer: str, index: str, element: ElementType) -> str:
-    """Return the value of an element: ``A[i]``, or ``vload_half(i, A)``."""
-    return f"vload_half({index}, {pointer})" if element is ElementType.FLOAT16 else f"{pointer}[{index}]"
-
-
-def store(pointer: str, index: str, value: str, element: ElementType) -> str:
-    """Return a statement that writes an element."""
-    if element is ElementType.FLOAT16:
-        return f"vstore_half_rte({value}, {index}, {pointer});"
-    return f"{pointer}[{index}] = {value};"
-
-
 def expression_c(expression: Expression, leaves: Leaves, width: int = 1, dialect: Dialect = OPENCL) -> str:
     """Return a scalar function in C, of the value type of ``expression`` with ``width`` elements."""
     return expression_text(expression, leaves, width, dialect).text
@@ -127,16 +104,16 @@ def truth_text(condition: Expression, leaves: Leaves, width: int, dialect: Diale
 def literal(value: float | int, element: ElementType, width: int = 1, dialect: Dialect = OPENCL) -> str:
     """Return a constant, rounded or wrapped to its type, as C."""
     if element.is_float:
-        return dialect.all_of(_float_literal(value, element), element, width)
+        return dialect.all_of(_float_literal(value, element, dialect), element, width)
     return dialect.all_of(_integer_literal(int(value), element, dialect), element, width)
 
 
-def _float_literal(value: float | int, element: ElementType) -> str:
+def _float_literal(value: float | int, element: ElementType, dialect: Dialect) -> str:
     with np.errstate(over="ignore"):
         rounded = np.float64(value).astype(element.dtype)
     double = element is ElementType.FLOAT64
     if not np.isfinite(rounded):
-        name = "NAN" if np.isnan(rounded) else "INFINITY"
+        name = dialect.of_header("math.h", "NAN" if np.isnan(rounded) else "INFINITY")
         sign = "-" if rounded < 0 else ""
         return f"({'(double)' if double else ''}{sign}{name})" if sign or double else name
     shortest = np.float64(rounded) if double else np.float32(rounded)
@@ -192,7 +169,7 @@ class _Printer:
 
     def _typed(self, family: str, *operands: Expression) -> Text:
         """Call a helper that is named after its type."""
-        return self._call(f"{family}_{self._type(operands[0].type)}", *operands)
+        return self._call(self.dialect.helper(family, operands[0].type, self.width), *operands)
 
     def _type(self, kind: ElementType) -> str:
         return self.dialect.type(kind, self.width)
@@ -202,17 +179,17 @@ class _Printer:
         return self._as_half(text) if kind is ElementType.FLOAT16 else self._narrowed(text, kind)
 
     def _as_half(self, text: Text) -> Text:
-        return Text(f"round_half{self._suffix}({text.text})")
+        return self._halved(text, ElementType.FLOAT32)
+
+    def _halved(self, text: Text, source: ElementType) -> Text:
+        """Round a float, or a double, to a half."""
+        return Text(f"{self.dialect.helper(ROUND_HALF, source, self.width)}({text.text})")
 
     def _narrowed(self, text: Text, kind: ElementType) -> Text:
         """Undo C's promotion of ``char`` and ``short`` to ``int``."""
         if kind in NARROW and self.width == 1:
             return Text(f"({self._type(kind)}){text.within(_PREFIX)}", _PREFIX)
         return text
-
-    @property
-    def _suffix(self) -> str:
-        return "" if self.width == 1 else str(self.width)
 
     def _infix(self, sign: str, level: int, a: Text, b: Text) -> Text:
         return Text(f"{a.within(level)} {sign} {b.within(level + 1)}", level)
@@ -243,7 +220,7 @@ class _Printer:
             return Text(a, _CHOICE)
         name = self._type(kind)
         if not self.dialect.own_functions:
-            return Text(f"abs_{name}({a})")
+            return Text(f"{self.dialect.helper('abs', kind, self.width)}({a})")
         return Text(f"as_{name}(abs({a}))" if self.width > 1 else f"({name})abs({a})", _PREFIX)
 
     def _binary(self, e: Binary) -> Text:
@@ -315,7 +292,8 @@ class _Printer:
 
     def _chosen(self, condition: Text, then: Text, otherwise: Text, kind: ElementType) -> Text:
         if self._is_of_masks:
-            return Text(f"select_{self._type(kind)}({condition.text}, {then.text}, {otherwise.text})")
+            select = self.dialect.helper("select", kind, self.width)
+            return Text(f"{select}({condition.text}, {then.text}, {otherwise.text})")
         parts = condition.within(_OR), then.within(_OR), otherwise.within(_OR)
         return Text("{} ? {} : {}".format(*parts), _CHOICE)
 
@@ -346,7 +324,7 @@ class _Printer:
         if source.is_float and not kind.is_float:
             text = self._cast(ElementType.INT64, text)
         if kind is ElementType.FLOAT16 and source is ElementType.FLOAT64:
-            return Text(f"round_half_double{self._suffix}({text.text})")
+            return self._halved(text, source)
         if self._type(source) == self._type(kind) and operand is not None:
             return self._rounded(text, kind)
         cast = self._cast(kind, text)
@@ -385,15 +363,17 @@ def _mask_bytes(e: Expression) -> int:
             return 4
 
 
-def integer_c(expression: IntExpression, names: Mapping[str, str] | None = None) -> str:
+def integer_c(
+    expression: IntExpression, names: Mapping[str, str] | None = None, dialect: Dialect = OPENCL
+) -> str:
     """Return an integer expression or condition of loops in C; ``names`` replaces variables.
 
     Operands are integers of any kind; helpers (``floor_div``, ``lesser``, ``greater``) work on ``long``.
     """
-    return integer_text(expression, names or {}).text
+    return integer_text(expression, names or {}, dialect).text
 
 
-def integer_text(expression: IntExpression, names: Mapping[str, str]) -> Text:
+def integer_text(expression: IntExpression, names: Mapping[str, str], dialect: Dialect = OPENCL) -> Text:
     """Return an integer expression with how tightly it binds."""
     match expression:
         case Number(value=value):
@@ -401,15 +381,16 @@ def integer_text(expression: IntExpression, names: Mapping[str, str]) -> Text:
         case Name(name=name):
             return Text(names.get(name, name))
         case Operation(operator="?", operands=(c, a, b)):
-            parts = (integer_text(part, names).within(_OR) for part in (c, a, b))
+            parts = (integer_text(part, names, dialect).within(_OR) for part in (c, a, b))
             return Text("{} ? {} : {}".format(*parts), _CHOICE)
         case Operation(operator="-" | "not" as operator, operands=(a,)):
             sign = "-" if operator == "-" else "!"
-            return Text(f"{sign}{integer_text(a, names).within(_ATOM)}", _PREFIX)
+            return Text(f"{sign}{integer_text(a, names, dialect).within(_ATOM)}", _PREFIX)
         case Operation(operator=operator, operands=operands):
-            texts = [integer_text(o, names) for o in operands]
+            texts = [integer_text(o, names, dialect) for o in operands]
             if operator in _CALLS:
-                return reduce(lambda a, b: Text(f"{_CALLS[operator]}({a.text}, {b.text})"), texts)
+                call = dialect.helper(_CALLS[operator], ElementType.INT64)
+                return reduce(lambda a, b: Text(f"{call}({a.text}, {b.text})"), texts)
             sign = _WORDS.get(operator, operator)
             level = _LEVELS[sign]
             if operator == "or":

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
-from polyloom.ir.evaluation.host_inputs import shape_of
-from polyloom.ir.evaluation.inputs import shape_text
+from polyloom.ir.evaluation.inputs import shape_of, shape_text
 from polyloom.ir.host import Buffer, HostProgram, Role
 from polyloom.ir.integers import holds, integer
 from polyloom.mdh.runtime.arrays import DeviceArray

@@ -2,52 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.mdh.device.devices import OpenDevice
-from polyloom.mdh.kernel.launch import Kernel
+from polyloom.mdh.lowering.launch import Kernel
+from polyloom.mdh.runtime.joint_source import joint_sources
 from polyloom.programs import first_error
 
 if TYPE_CHECKING:
     import pyopencl as cl
 
 
-class Builder:
-    """Builds each source once for a device, and makes kernel objects from it."""
+def build_kernels(device: OpenDevice, kernels: Sequence[Kernel]) -> list[cl.Kernel]:
+    """Return a kernel object with arguments of its own for each, in order, from as few programs as can be.
 
-    def __init__(self, device: OpenDevice) -> None:
-        self.device = device
-        self._programs: dict[tuple[str, tuple[str, ...]], cl.Program] = {}
+    Errors: ``device-build``, which names the kernel that the driver refuses.
+    """
+    import pyopencl as cl
 
-    def kernel(self, kernel: Kernel) -> cl.Kernel:
-        """Return a kernel object with arguments of its own. Errors: ``device-build``."""
-        import pyopencl as cl
-
-        program = self._program(kernel)
-        with device_errors(self.device):
-            return cl.Kernel(program, kernel.name)
-
-    def _program(self, kernel: Kernel) -> cl.Program:
-        key = (kernel.source, kernel.options)
-        if key not in self._programs:
-            self._programs[key] = _built(self.device, kernel)
-        return self._programs[key]
+    found: dict[int, tuple[cl.Program, str]] = {}
+    for joint in joint_sources(kernels):
+        try:
+            program = _program(device, joint.source, joint.options)
+            found |= {at: (program, name) for at, name in joint.names.items()}
+        except cl.Error:  # a kernel is refused, or what belongs to one clashes with another
+            found |= {at: (_alone(device, kernels[at]), kernels[at].name) for at in joint.names}
+    with device_errors(device):
+        return [cl.Kernel(*found[at]) for at in range(len(kernels))]
 
 
-def _built(device: OpenDevice, kernel: Kernel) -> cl.Program:
+def _program(device: OpenDevice, source: str, options: Sequence[str]) -> cl.Program:
     import warnings
 
     import pyopencl as cl
 
-    options = [*device.model.build_options, *kernel.options]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a compiler's remarks are no concern of the user
+        program: cl.Program = cl.Program(device.context, source).build(
+            [*device.model.build_options, *options]
+        )
+        return program
+
+
+def _alone(device: OpenDevice, kernel: Kernel) -> cl.Program:
+    """Return a program of this kernel. Errors: ``device-build``."""
+    import pyopencl as cl
+
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a compiler's remarks are no concern of the user
-            program: cl.Program = cl.Program(device.context, kernel.source).build(options)
-            return program
+        return _program(device, kernel.source, kernel.options)
     except cl.Error as fault:
         raise PolyloomError(
             error(

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from polyloom.ir.host import Buffer, HostProgram, MdHom, Nest, Role
 from polyloom.mdh.device.devices import DeviceModel, OpenDevice
-from polyloom.mdh.kernel.launch import Launch
-from polyloom.mdh.kernel.nest import emit_nest
+from polyloom.mdh.lowering.kernels.nodes import nest_kernels
+from polyloom.mdh.lowering.launch import Launch
 from polyloom.mdh.lowering.sequential_nest import plain_nest
 from polyloom.mdh.runtime.arguments import Bound
 from polyloom.mdh.runtime.arrays import Borrowed, DeviceArray, allocated
@@ -49,7 +49,11 @@ class Timed(Protocol):
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """How long all its runs took."""
+
+    @property
+    def runs(self) -> int:
+        """How often it was done."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +67,7 @@ class Execution:
 
 def plain_launch(node: MdHom | Nest, program: HostProgram, device: DeviceModel) -> Launch:
     """Return kernels without any decision about a schedule: an ``Emitter``."""
-    return emit_nest(node if isinstance(node, Nest) else plain_nest(node), program, device)
+    return nest_kernels(node if isinstance(node, Nest) else plain_nest(node), program, device)
 
 
 class Executable:

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
-from polyloom.ir.evaluation.host_inputs import shape_of
-from polyloom.ir.host import Copy, HostBranch, HostLoop, HostNode, HostProgram, MdHom, Nest
+from polyloom.ir.evaluation.inputs import shape_of
+from polyloom.ir.host import Copy, HostNode, HostProgram, MdHom, Nest
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.types import ElementType
 from polyloom.ir.verification.passes import after_pass, at_the_end
 from polyloom.mdh.device.devices import DeviceModel, OpenDevice
-from polyloom.mdh.kernel.launch import (
+from polyloom.mdh.lowering.host_expressions import Environment, IntFunction, int_function
+from polyloom.mdh.lowering.invariant_fills import hoisted_fills
+from polyloom.mdh.lowering.launch import (
     Argument,
     BufferArgument,
     IntegerArgument,
@@ -31,11 +33,9 @@ from polyloom.mdh.kernel.launch import (
     TemporaryArgument,
     uncontracted,
 )
-from polyloom.mdh.lowering.host_expressions import Environment, IntFunction, int_function
-from polyloom.mdh.lowering.invariant_fills import hoisted_fills
 from polyloom.mdh.lowering.loop_fusion import with_fused_loops
-from polyloom.mdh.runtime.build import Builder, device_errors
-from polyloom.polyhedra.loops.tree import IntExpression, Name, Number
+from polyloom.mdh.runtime.build import build_kernels, device_errors
+from polyloom.polyhedra.loops.tree import Branch, IntExpression, Loop, Name, Number
 
 if TYPE_CHECKING:
     import pyopencl as cl
@@ -64,10 +64,14 @@ def prepare(
     special = after_pass("specialisation", specialise(program, parameters))
     special = with_fused_loops(special, device.model) if fuse else special
     at_the_end("joining launches", special)
-    builder = Builder(device)
     run = _Run(device=device)
     fills = hoisted_fills(special) if not program.parameters else frozenset()
-    step = _Steps(program=special, builder=builder, emit=emit, run=run, invariant=fills).all_of(special.body)
+    steps = _Steps(program=special, emit=emit, run=run, invariant=fills)
+    step = steps.all_of(special.body)
+    for launched, kernel in zip(
+        steps.launched, build_kernels(device, [each.kernel for each in steps.launched]), strict=True
+    ):
+        launched.built = kernel
     return Prepared(program=special, device=device, step=step, state=run, parameters=dict(parameters))
 
 
@@ -77,6 +81,7 @@ class Event:
 
     node: str
     event: cl.Event
+    runs: int = 1
 
     @property
     def seconds(self) -> float:
@@ -141,9 +146,10 @@ class _Steps:
     """Makes a Python function of each host node."""
 
     program: HostProgram
-    builder: Builder
     emit: Emitter
     run: _Run
+    launched: list[_PreparedKernel] = field(default_factory=list)
+    """All kernels of the steps that were made. They are built when all are there."""
     invariant: frozenset[MdHom] = frozenset()
     """Fills that a run needs only where their buffer is another than in the run before."""
 
@@ -160,20 +166,20 @@ class _Steps:
 
     def _step(self, node: HostNode) -> Step:
         match node:
-            case HostLoop():
+            case Loop():
                 return self._loop(node)
-            case HostBranch():
+            case Branch():
                 return self._branch(node)
             case Copy():
                 return self._copy(node)
             case MdHom() | Nest():
-                made = self.emit(node, self.program, self.builder.device.model)
+                made = self.emit(node, self.program, self.run.device.model)
                 launch = self._launch(node.name, uncontracted(made) if self.program.strict else made)
                 if isinstance(node, MdHom) and node in self.invariant:
                     return self._once(node.outputs[0].buffer, launch)
                 return launch
 
-    def _loop(self, node: HostLoop) -> Step:
+    def _loop(self, node: Loop[HostNode]) -> Step:
         start, condition, step = (int_function(e) for e in (node.start, node.condition, node.step))
         body, iterator = self.all_of(node.body), node.iterator
 
@@ -186,7 +192,7 @@ class _Steps:
 
         return loop
 
-    def _branch(self, node: HostBranch) -> Step:
+    def _branch(self, node: Branch[HostNode]) -> Step:
         condition = int_function(node.condition)
         body, otherwise = self.all_of(node.body), self.all_of(node.otherwise)
 
@@ -211,7 +217,7 @@ class _Steps:
     def _copy(self, node: Copy) -> Step:
         import pyopencl as cl
 
-        run, queue = self.run, self.builder.device.queue
+        run, queue = self.run, self.run.device.queue
         count = int(np.prod(shape_of(self.program.buffer(node.source), {}), dtype=np.int64))
         size = count * self.program.buffer(node.source).type.size
 
@@ -225,11 +231,9 @@ class _Steps:
 
     def _launch(self, node: str, launch: Launch) -> Step:
         sizes = {t.name: (int_function(t.count), t.type.size) for t in launch.temporaries}
-        temporaries = _Temporaries(self.builder.device, sizes)
-        prepared = [
-            _PreparedKernel(kernel, self.builder.kernel(kernel), node, self.run, temporaries)
-            for kernel in launch.kernels
-        ]
+        temporaries = _Temporaries(self.run.device, sizes)
+        prepared = [_PreparedKernel(kernel, node, self.run, temporaries) for kernel in launch.kernels]
+        self.launched.extend(prepared)
 
         def start(names: dict[str, int]) -> None:
             for kernel in prepared:
@@ -266,17 +270,13 @@ class _Temporaries:
 
 
 class _PreparedKernel:
-    """A kernel object whose arguments are set when they change."""
+    """A kernel whose arguments are set when they change."""
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        built: cl.Kernel,
-        node: str,
-        run: _Run,
-        temporaries: _Temporaries,
-    ) -> None:
-        self.kernel, self.built, self.node, self.run = kernel, built, node, run
+    built: cl.Kernel
+    """Set before the first launch."""
+
+    def __init__(self, kernel: Kernel, node: str, run: _Run, temporaries: _Temporaries) -> None:
+        self.kernel, self.node, self.run = kernel, node, run
         self.temporaries = temporaries
         self.global_size = tuple(int_function(e) for e in kernel.global_size)
         local = kernel.local_size

@@ -19,6 +19,7 @@ from polyloom.mdh.device.costs import CpuCosts, InstructionCosts
 from polyloom.mdh.schedule.addresses import Access
 from polyloom.mdh.schedule.copy_plan import CopyPlan, is_turned
 from polyloom.mdh.schedule.loop_sizes import LoopSizes
+from polyloom.polyhedra.loops.tree import Number
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,9 @@ class StepModel:
         unit = self._copy_is_unit(plan, vector) if plan is not None else access.is_unit(vector)
         aligned = sum(1 for step in access.steps[-1] if step) == 1
         if not unit:
-            return self.costs.gathered_element * count * width
+            is_second = plan is None and access.strides[vector] == Number(2)
+            each = self.costs.every_second_element if is_second else self.costs.gathered_element
+            return each * count * width
         is_single = self.sizes.private(vector) == 1
         split = self.costs.split_load if is_single else self.costs.split_load_of_several
         return count * self.registers_per_value * (self.costs.aligned_load if aligned else split)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
+from polyloom.ir.host import Index, MdHom
+from polyloom.ir.rebuild import read_positions
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.schedule.addresses import Buffers
@@ -70,7 +72,7 @@ def _vectors(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> Iterato
     if d is None:
         return
     name = facts.hom.iterators[d]
-    if facts.guard_uses(d) and (d in facts.reduced or not device.follows_guards):
+    if facts.guard_uses(d) and d in facts.reduced:
         yield f"`{name}`: the guard tells points of a vector apart"
     if schedule.strided[d]:
         yield f"`{name}`: points of a vector do not lie apart"
@@ -87,6 +89,12 @@ def _has_halves(facts: TileFacts, buffers: Buffers) -> bool:
     return any(buffers[view.buffer].type is ElementType.FLOAT16 for view in views)
 
 
+def _ends_with_data(hom: MdHom) -> bool:
+    """Return whether data chooses what results start or end with, or where they are stored."""
+    used = (hom.inputs[k] for k in read_positions(*hom.initial, *hom.finish) if k < len(hom.inputs))
+    return any(not isinstance(index, Index) for view in (*used, *hom.outputs) for index in view.indices)
+
+
 def _order(facts: TileFacts) -> Iterator[str]:
     """Yield what the operator does not allow."""
     combiner, schedule, reduced = facts.combiner, facts.schedule, facts.reduced
@@ -100,6 +108,8 @@ def _order(facts: TileFacts) -> Iterator[str]:
     no_neutral = any(n is None for n in combiner.neutral)
     if no_neutral and facts.hom.guard is not None and (facts.split or facts.waits):
         yield f"`{combiner.name}` has no neutral element for parts without points"
+    if facts.split and _ends_with_data(facts.hom):
+        yield "data chooses what results start or end with, which whoever combines parts does not know"
     if combiner.commutative:
         return
     divided = [d for d in reduced if facts.is_tiled(d) or d in facts.split or d in shared]
@@ -126,9 +136,7 @@ def _copies(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> Iterator
         if caching.memory is not Memory.LOCAL:
             continue
         name = facts.hom.inputs[k].buffer
-        guarded = facts.hom.guard is not None and not (
-            device.follows_guards and exists(facts.hom, k, buffers)
-        )
+        guarded = facts.hom.guard is not None and not exists(facts.hom, k, buffers)
         if guarded or k in risky_reads(facts.hom, buffers):
             yield f"`{name}`: what is read depends on a condition, so it is not copied"
         elif copy_plan(facts, k, buffers) is None:

@@ -136,7 +136,7 @@ def _modules(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
     for entry in sorted(folder.iterdir(), key=lambda e: e.name):
         if entry.is_dir() and entry.name != "__pycache__":
             yield from _modules(entry, f"{path}/{entry.name}")
-        elif entry.name.endswith((".py", ".json")):
+        elif entry.name.endswith((".py", ".json", ".c")):
             yield f"{path}/{entry.name}", entry.read_bytes()
 
 

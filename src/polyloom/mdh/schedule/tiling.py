@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from polyloom.ir.host import Combiner, MdHom
+from polyloom.ir.host import Combiner, Index, MdHom, Order
 from polyloom.mdh.schedule.addresses import kept_dimensions, known, reduced_dimensions
 from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, names_in, sum_of
@@ -139,3 +139,15 @@ def ceiling(extent: IntExpression, size: int) -> IntExpression:
     if size == 1:
         return extent
     return Operation("/", (sum_of([(1, extent), (1, Number(size - 1))]), Number(size)))
+
+
+def has_tiles(hom: MdHom) -> bool:
+    """Whether an md_hom has schedules: ``++`` and one point-wise operator, its outputs where ``++`` says."""
+    if any(o.order not in (Order.CONCATENATE, Order.POINTWISE) for o in hom.combine):
+        return False
+    reduced = reduced_dimensions(hom)
+    combiners = {operator for d in reduced if (operator := hom.combine[d].combiner) is not None}
+    if len(combiners) > 1 or not all(c.associative for c in combiners) or not hom.extents:
+        return False
+    indices = [index for view in hom.outputs for index in view.indices]
+    return all(isinstance(i, Index) and not any(i.coefficients[d] for d in reduced) for i in indices)

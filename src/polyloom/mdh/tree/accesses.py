@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 
-from polyloom.ir.expressions import Expression, Read, Select, children, walk
+from polyloom.ir.expressions import Binary, BinaryOp, Expression, Read, Select, children, walk
 from polyloom.ir.integer_values import integer_of
 from polyloom.ir.types import ElementType
 from polyloom.mdh.tree.nodes import (
@@ -33,7 +34,7 @@ from polyloom.mdh.tree.nodes import (
 from polyloom.mdh.tree.text import load_text
 from polyloom.polyhedra.loops.accesses import Elements, NotKnown, outside, question
 from polyloom.polyhedra.loops.scope import Scope
-from polyloom.polyhedra.loops.tree import IntExpression
+from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation
 
 OPERATIONS = 4_000_000
 """What isl may spend on one question about a tree: a second."""
@@ -72,7 +73,8 @@ class Declared:
 class Access:
     """A load or store; ``path`` leads from the whole function to the statement.
 
-    ``statement``: of the program, of which a store carries out an instance.
+    ``statement``: of the program, of which a store carries out an instance. ``is_copy``: what is stored is
+    in a constant array, too.
     """
 
     declared: Declared
@@ -82,6 +84,7 @@ class Access:
     path: tuple[Step, ...]
     subscripts: tuple[IntExpression | None, ...]
     statement: str | None = None
+    is_copy: bool = False
 
     @property
     def around(self) -> tuple[Around, ...]:
@@ -91,10 +94,14 @@ class Access:
 
 @dataclass(eq=False)
 class Found:
-    """What a function accesses and carries out, and what is wrong, or not known, about single accesses."""
+    """What a function accesses and carries out, and what is wrong, or not known, about single accesses.
+
+    ``vague``: the statements of which it is not known which instances are carried out.
+    """
 
     accesses: list[Access] = field(default_factory=list)
     instances: dict[str, list[Elements]] = field(default_factory=dict)
+    vague: set[str] = field(default_factory=set)
     wrong: dict[str, None] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
 
@@ -102,7 +109,9 @@ class Found:
 def accesses(function: Function, scope: Scope, found: Found) -> None:
     """Add to ``found`` everything that a function accesses; ``scope`` has its integers."""
     arrays = {p.name: Declared(p) for p in function.parameters}
-    _Walker(found).code(function.body, _Place(scope, arrays))
+    arrays |= {r.name: arrays[r.parameter] for r in function.reshaped}
+    shapes = {r.name: r.shape for r in function.reshaped}
+    _Walker(found, shapes).code(function.body, _Place(scope, arrays))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +136,10 @@ class _Place:
 
 
 class _Walker:
-    def __init__(self, found: Found) -> None:
-        self.found = found
+    """``shapes``: of other names for parameters."""
+
+    def __init__(self, found: Found, shapes: Mapping[str, tuple[Number, ...]]) -> None:
+        self.found, self.shapes = found, shapes
 
     def code(self, code: Code, place: _Place) -> None:
         for index, statement in enumerate(code):
@@ -203,8 +214,7 @@ class _Walker:
             self.wrong(f"`{array.name}` is constant, and stored to")
         if store.value.type is not array.type:
             self.wrong(f"{store.value.type.value} is stored to `{array.name}`, of {array.type.value}")
-        statement = store.instance.statement if store.instance else None
-        self.access(Load(store.array, store.subscripts), place, is_store=True, statement=statement)
+        self.access(Load(store.array, store.subscripts), place, store=store)
         if store.instance is not None:
             self.instance(store, place)
 
@@ -219,6 +229,7 @@ class _Walker:
                 return
         except NotKnown:
             pass
+        self.found.vague.add(name)
         self.found.unknown[f"which instances of `{name}` are carried out"] = None
 
     def loads(self, value: Compute, place: _Place) -> None:
@@ -226,9 +237,10 @@ class _Walker:
             for subscript in load.subscripts:
                 if isinstance(subscript, Compute):
                     self.loads(subscript, chosen)
-            self.access(load, chosen, is_store=False)
+            self.access(load, chosen)
 
-    def access(self, load: Load, place: _Place, *, is_store: bool, statement: str | None = None) -> None:
+    def access(self, load: Load, place: _Place, store: Store | None = None) -> None:
+        """Note an element that is loaded, or stored by a statement."""
         if load.array not in place.arrays:
             self.wrong(f"`{load.array}` is loaded, and is nothing there")
             return
@@ -236,15 +248,19 @@ class _Walker:
         if declared is None:
             return
         text = load_text(load)
-        if len(load.subscripts) != len(declared.array.shape):
-            self.wrong(f"`{text}`: the array has {len(declared.array.shape)} dimensions")
+        shape = self.shapes.get(load.array, declared.array.shape)
+        if len(load.subscripts) != len(shape):
+            self.wrong(f"`{text}`: the array has {len(shape)} dimensions")
             return
         subscripts, known = self.subscripts(load, place)
         sure = known and place.exact and place.certain
         try:
             with question(f"the elements `{text}`", OPERATIONS):
-                elements = place.scope.tuples(load.array, subscripts)
-            self.bounds(text, subscripts, declared, place)
+                if load.array in self.shapes:
+                    self.bounds(text, subscripts, replace(declared.array, shape=shape), place)
+                    subscripts = _unshaped(subscripts, self.shapes[load.array], declared.array)
+                elements = place.scope.tuples(declared.array.name, subscripts)
+            self.bounds(text, subscripts, declared.array, place)
         except NotKnown as fault:
             self.found.unknown[str(fault)] = None
             return
@@ -252,11 +268,12 @@ class _Walker:
             Access(
                 declared=declared,
                 elements=elements,
-                is_store=is_store,
+                is_store=store is not None,
                 sure=sure,
                 path=place.path,
                 subscripts=tuple(subscripts),
-                statement=statement,
+                statement=store.instance.statement if store and store.instance else None,
+                is_copy=store is not None and _is_copy(store, place),
             )
         )
 
@@ -281,10 +298,10 @@ class _Walker:
             return None
 
     def bounds(
-        self, text: str, subscripts: Sequence[IntExpression | None], declared: Declared, place: _Place
+        self, text: str, subscripts: Sequence[IntExpression | None], array: Array | Parameter, place: _Place
     ) -> None:
         with question(f"whether `{text}` exists", OPERATIONS):
-            element = outside(place.scope, declared.array.name, subscripts, declared.array.shape)
+            element = outside(place.scope, array.name, subscripts, array.shape)
         if element is None:
             return
         where = " in all lanes" if place.in_lanes else ""
@@ -298,6 +315,35 @@ class _Walker:
         self.found.wrong[message] = None
 
 
+def _unshaped(
+    subscripts: Sequence[IntExpression | None], shape: Sequence[Number], array: Array | Parameter
+) -> list[IntExpression | None]:
+    """Return the subscripts in an array's own shape of an element under another ``shape``."""
+    found: list[IntExpression | None] = []
+    extents = [extent.value for extent in array.shape if isinstance(extent, Number)]
+    for k, (subscript, whole) in enumerate(zip(subscripts, shape, strict=True)):
+        axes = [extents.pop(0)]
+        while prod(axes) < whole.value or (k == len(shape) - 1 and extents):
+            axes.append(extents.pop(0))
+        for axis, extent in enumerate(axes):
+            inner = prod(axes[axis + 1 :])
+            part = subscript
+            if part is not None and inner > 1:
+                part = Operation("/", (part, Number(inner)))
+            if part is not None and axis:
+                part = Operation("%", (part, Number(extent)))
+            found.append(part)
+    return found
+
+
+def _is_copy(store: Store, place: _Place) -> bool:
+    """Return whether a store puts an element of a constant array somewhere else."""
+    if not isinstance(store.value.expression, Read):
+        return False
+    source = place.arrays.get(store.value.loads[store.value.expression.position].array)
+    return source is not None and isinstance(source.array, Parameter) and source.array.constant
+
+
 def _loads(expression: Expression, value: Compute, place: _Place) -> Iterator[tuple[Load, _Place]]:
     """Yield what a scalar function loads, each where choices take it; lanes of a vector load it anyway."""
     match expression:
@@ -307,6 +353,9 @@ def _loads(expression: Expression, value: Compute, place: _Place) -> Iterator[tu
             yield from _loads(c, value, place)
             yield from _loads(a, value, _chosen(c, value, place, holds=True))
             yield from _loads(b, value, _chosen(c, value, place, holds=False))
+        case Binary(op=BinaryOp.AND | BinaryOp.OR as op, left=a, right=b) if not place.in_lanes:
+            yield from _loads(a, value, place)
+            yield from _loads(b, value, _chosen(a, value, place, holds=op is BinaryOp.AND))
         case _:
             for child in children(expression):
                 yield from _loads(child, value, place)

@@ -41,6 +41,7 @@ from polyloom.mdh.tree.nodes import (
     Let,
     LetInteger,
     Load,
+    Mark,
     Statement,
     Store,
     Subscript,
@@ -92,6 +93,8 @@ def evaluate(
     Errors: IndexError where an element does not exist; BadBarrier.
     """
     found = {p.name: _given(arrays, p.name, _shape(p.shape, integers), p.type) for p in function.parameters}
+    for r in function.reshaped:
+        found[r.name] = found[r.parameter].reshape(_shape(r.shape, integers))
     with np.errstate(all="ignore"):
         compiled(function, together)(found, integers, order)
     return {p.name: found[p.name] for p in function.parameters if not p.constant and not p.scratch}
@@ -201,9 +204,9 @@ class _Writer:
         for name in function.integers:
             scope = scope.with_integer(name, self.variable())
             yield f" {scope.integers[name]} = integers[{name!r}]"
-        for parameter in function.parameters:
-            scope = scope.with_array(parameter.name, self.variable())
-            yield from _indented(self.opened(parameter.name, f"arrays[{parameter.name!r}]", scope))
+        for name in function.arrays:
+            scope = scope.with_array(name, self.variable())
+            yield from _indented(self.opened(name, f"arrays[{name!r}]", scope))
         yield from _indented(self.code(function.body, scope))
 
     def opened(self, name: str, value: str, scope: _Scope) -> Iterator[str]:
@@ -239,6 +242,8 @@ class _Writer:
                 yield from self.store(statement, scope)
             case Barrier():
                 yield "yield" if scope.waits else "pass"
+            case Mark():
+                yield "pass"
         return scope
 
     def scalar(self, name: str, value: str, scope: _Scope) -> Text:

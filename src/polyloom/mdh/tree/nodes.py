@@ -150,12 +150,25 @@ class LetInteger:
     value: IntExpression
 
 
+@dataclass(frozen=True)
+class Totals:
+    """What elements of an array are: totals of what a reduction combines.
+
+    ``result``: of the left total, ``Read(0)``, and the right one, ``Read(1)``; None: of several values.
+    ``neutral``: the total of nothing. ``parts``: whether they are totals of parts, each combined once.
+    """
+
+    result: Expression | None
+    neutral: float | int | None
+    parts: bool = True
+
+
 @dataclass(frozen=True, kw_only=True)
 class Array:
     """An array from here to the end of the block; its elements are undefined until they are stored.
 
     ``lanes``: its last dimension is the lanes of vectors: subscripts there are the iterator of a vector loop,
-    or numbers. ``align``: bytes.
+    or numbers. ``align``: bytes. ``totals``: that its elements are such.
     """
 
     name: str
@@ -164,6 +177,7 @@ class Array:
     space: Space
     lanes: bool = False
     align: int = 0
+    totals: Totals | None = None
 
 
 @dataclass(frozen=True)
@@ -187,7 +201,18 @@ class Barrier:
     everywhere: bool = False
 
 
-Statement = For | If | Let | LetInteger | Array | Store | Barrier
+@dataclass(frozen=True)
+class Mark:
+    """The work of a node of the program ends here: who times programs looks at the clock.
+
+    ``number``: which of the nodes it is, from 0; ``node``: its name.
+    """
+
+    number: int
+    node: str
+
+
+Statement = For | If | Let | LetInteger | Array | Store | Barrier | Mark
 Code = tuple[Statement, ...]
 
 
@@ -207,12 +232,24 @@ class Parameter:
     scratch: bool = False
 
 
+@dataclass(frozen=True)
+class Reshaped:
+    """The elements of a parameter, row by row, under another shape and by a name of its own.
+
+    Both shapes consist of numbers, and differ in that neighbouring axes of the parameter are one.
+    """
+
+    name: str
+    parameter: str
+    shape: tuple[Number, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Function:
     """A kernel, or a whole program: ``body`` over arrays and integers that the caller gives.
 
-    ``integers``: 64-bit parameters. ``context``: what holds of them.
-    ``contracted``: whether a product and a sum may become one operation with one rounding.
+    ``integers``: 64-bit parameters. ``context``: what holds of them. ``contracted``: whether a product and a
+    sum may become one operation with one rounding. ``reshaped``: other names for parameters.
     """
 
     name: str
@@ -221,3 +258,9 @@ class Function:
     body: Code
     context: IntExpression | None = None
     contracted: bool = True
+    reshaped: tuple[Reshaped, ...] = ()
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """All names of parameters."""
+        return (*(p.name for p in self.parameters), *(r.name for r in self.reshaped))

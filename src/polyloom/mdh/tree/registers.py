@@ -21,56 +21,25 @@ from polyloom.mdh.tree.nodes import (
     For,
     Function,
     Kind,
-    Let,
-    LetInteger,
     Load,
     Space,
     Statement,
-    Store,
 )
 from polyloom.mdh.tree.ranges import plus
 from polyloom.mdh.tree.rewrite import (
     blocks,
-    loads_of,
-    rewritten,
-    substituted,
-    walk,
+    declared_in,
     with_blocks,
     with_places,
 )
+from polyloom.mdh.tree.unroll import places, unrolled
 from polyloom.polyhedra.loops.tree import Number, linear_terms
 
 
 def final(function: Function) -> Function:
     """Return a kernel as it is printed: no unrolled loops; registers are single values and vectors."""
-    names = Names({*(p.name for p in function.parameters), *function.integers, *_names(function.body)})
-    return replace(function, body=registers(names, distinct(names, unrolled(function.body))))
-
-
-def _names(code: Code) -> Iterator[str]:
-    for statement in walk(code):
-        match statement:
-            case For(iterator=name) | Let(name=name) | LetInteger(name=name) | Array(name=name):
-                yield name
-            case _:
-                pass
-
-
-def unrolled(code: Code) -> Code:
-    """Write out loops that are to be, point by point.
-
-    Keeps true: the same statements in the same order.
-    """
-    return rewritten(code, _written_out)
-
-
-def _written_out(statement: Statement) -> Code:
-    if not isinstance(statement, For) or statement.kind is not Kind.UNROLLED:
-        return (statement,)
-    start, end, step = statement.start, statement.end, statement.step
-    assert isinstance(start, Number) and isinstance(end, Number) and isinstance(step, Number)
-    points = range(start.value, end.value, step.value)
-    return tuple(s for k in points for s in substituted(statement.body, statement.iterator, Number(k)))
+    names = Names({*function.arrays, *function.integers, *declared_in(function.body)})
+    return replace(function, body=registers(names, distinct(names, unrolled(names, function.body))))
 
 
 def registers(names: Names, code: Code) -> Code:
@@ -138,10 +107,7 @@ def _elements(piece: _Piece) -> list[tuple[int, ...]]:
 def _accesses(name: str, code: Code, lanes: int) -> Iterator[tuple[Load, int]]:
     """Yield what is loaded and stored of an array, and how many points do that at once."""
     for statement in code:
-        places = [*loads_of(statement)]
-        if isinstance(statement, Store):
-            places.append(Load(statement.array, statement.subscripts))
-        yield from ((place, lanes) for place in places if place.array == name)
+        yield from ((place, lanes) for place in places(statement) if place.array == name)
         inner = lanes
         if isinstance(statement, For) and statement.kind is Kind.VECTOR:
             assert isinstance(statement.end, Number)

@@ -16,6 +16,7 @@ from polyloom.mdh.tree.nodes import (
     Let,
     LetInteger,
     Load,
+    Mark,
     Statement,
     Store,
     Subscript,
@@ -106,7 +107,7 @@ def with_integers(statement: Statement, change: Integers) -> Statement:
         case Store(array=array, subscripts=subscripts, value=value, instance=instance):
             places = tuple(_subscript(s, change) for s in subscripts)
             return Store(array, places, _compute(value, change), _instance(instance, change))
-        case Barrier():
+        case Barrier() | Mark():
             return statement
 
 
@@ -169,6 +170,26 @@ def integers_used(code: Code) -> frozenset[str]:
         found |= (own | inner) - bound
         if isinstance(statement, LetInteger):
             bound.add(statement.name)
+    return frozenset(found)
+
+
+def declared_in(code: Code) -> Iterator[str]:
+    """Yield the names that code declares: iterators, values, integers, arrays."""
+    for statement in walk(code):
+        match statement:
+            case For(iterator=name) | Let(name=name) | LetInteger(name=name) | Array(name=name):
+                yield name
+            case _:
+                pass
+
+
+def arrays_used(code: Code) -> frozenset[str]:
+    """Return the arrays and values that code speaks of."""
+    found: set[str] = set()
+    for statement in walk(code):
+        found |= {load.array for load in loads_of(statement)}
+        if isinstance(statement, Store):
+            found.add(statement.array)
     return frozenset(found)
 
 

@@ -8,7 +8,7 @@ from polyloom.ir.integers import fold
 from polyloom.mdh.tree.nodes import Code, For, If, LetInteger, Statement
 from polyloom.mdh.tree.ranges import greatest, least
 from polyloom.mdh.tree.rewrite import substituted, with_blocks, with_integers
-from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation
+from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, linear_terms, sum_of
 
 
 def simplified(code: Code) -> Code:
@@ -49,6 +49,30 @@ def simple(expression: IntExpression) -> IntExpression:
         case Operation(operator="max", operands=operands):
             return greatest(map(simple, operands))
         case Operation(operator=operator, operands=operands):
-            return fold(Operation(operator, tuple(map(simple, operands))), {})
+            return _quotient(fold(Operation(operator, tuple(map(simple, operands))), {}))
         case _:
             return expression
+
+
+def _quotient(expression: IntExpression) -> IntExpression:
+    """Return a quotient or rest by a number, as far as it is known: ``4 * i / 4``, ``i % 16 % 4``."""
+    match expression:
+        case Operation(operator="/" | "%" as operator, operands=(a, Number(value=n))) if n > 0:
+            terms, constant = linear_terms([(1, a)])
+            if all(c % n == 0 for c in (constant, *(c for c, _ in terms))):
+                exact = [*((c // n, term) for c, term in terms), (constant // n, Number(1))]
+                return sum_of(exact) if operator == "/" else Number(0)
+            return _of_rest(operator, a, n) or expression
+        case _:
+            return expression
+
+
+def _of_rest(operator: str, rest: IntExpression, n: int) -> IntExpression | None:
+    """Return the quotient or rest by a number of what is itself a rest; None where it is not known."""
+    match rest:
+        case Operation(operator="%", operands=(_, Number(value=m))) if operator == "/" and 0 < m <= n:
+            return Number(0)
+        case Operation(operator="%", operands=(a, Number(value=m))) if operator == "%" and m and m % n == 0:
+            return Operation("%", (a, Number(n)))
+        case _:
+            return None

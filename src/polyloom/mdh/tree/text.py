@@ -19,6 +19,7 @@ from polyloom.mdh.tree.nodes import (
     Let,
     LetInteger,
     Load,
+    Mark,
     Statement,
     Store,
     Subscript,
@@ -30,7 +31,8 @@ def function_text(function: Function) -> str:
     """Return a whole kernel."""
     arrays = (f"{p.type.value} {p.name}{_shape(p.shape)}" for p in function.parameters)
     head = f"{function.name}({', '.join([*arrays, *(f'integer {name}' for name in function.integers)])}):"
-    return "\n".join([head, *(f"  {line}" for line in code_lines(function.body))]) + "\n"
+    views = (f"  {r.name}{_shape(r.shape)} is {r.parameter}" for r in function.reshaped)
+    return "\n".join([head, *views, *(f"  {line}" for line in code_lines(function.body))]) + "\n"
 
 
 def code_lines(code: Code) -> Iterator[str]:
@@ -61,6 +63,8 @@ def _lines(statement: Statement) -> Iterator[str]:
             yield f"{load_text(Load(array, subscripts))} = {compute_text(value)}{done}"
         case Barrier(everywhere=everywhere):
             yield "barrier everywhere" if everywhere else "barrier"
+        case Mark(node=node):
+            yield f"end of {node}"
 
 
 def _inside(code: Code) -> Iterator[str]:

@@ -3,7 +3,8 @@
 A load is right where each of its elements was stored after the array was declared: in the same iteration of
 the loops around both, further up in the text, or in an earlier iteration of one of them. Items of a group see
 what all of them have stored; that a barrier is between them, ``races`` proves. In the same way the term of
-an md_hom is loaded later, or it is lost; so is part of an array that all groups share.
+an md_hom is loaded later, or it is lost; so is part of an array that groups share, and what an item leaves
+to others.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def undefined(found: Found, terms: Collection[str], *, shared: bool) -> None:
     """Add to what is wrong, or not known, loads of what was never stored, and terms that are lost.
 
     ``terms``: statements whose values are of use; others may leave what nobody loads. ``shared``: whether
-    all elements of arrays that groups share are of use.
+    all elements of arrays that groups share are of use, and what items store for each other, but for copies.
     """
     for accesses in by_array(found.accesses):
         if isinstance(accesses[0].declared.array, Array):
@@ -33,9 +34,11 @@ def undefined(found: Found, terms: Collection[str], *, shared: bool) -> None:
 
 
 def _is_shared(store: Access) -> bool:
-    """Return whether a store is to an array of all groups."""
-    inside = store.path[store.declared.depth :]
-    return any(step.around is not None and step.around.loop.kind is Kind.GROUP for step in inside)
+    """Return whether a store is to an array of all groups, or of all items of one and no copy."""
+    inside = {step.around.loop.kind for step in store.path[store.declared.depth :] if step.around is not None}
+    array = store.declared.array
+    of_items = isinstance(array, Array) and array.space is Space.GROUP and Kind.ITEM in inside
+    return Kind.GROUP in inside or (of_items and not store.is_copy)
 
 
 _QUESTIONS = {

@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from polyloom.mdh.tree.accesses import OPERATIONS, Found, accesses
 from polyloom.mdh.tree.nodes import For, Function, Kind
+from polyloom.mdh.tree.partials import partials
 from polyloom.mdh.tree.races import races, uneven_barriers
 from polyloom.mdh.tree.rewrite import walk
 from polyloom.mdh.tree.undefined import undefined
@@ -63,11 +64,14 @@ class Verdict:
     unknown: tuple[str, ...]
 
 
-def verify(function: Function, asked: Asked | None = None) -> Verdict:
-    """Return what is wrong with a tree. ``asked``: the instances that its stores must carry out."""
+def verify(function: Function, asked: Asked | None = None, effort: int = WHOLE) -> Verdict:
+    """Return what is wrong with a tree. ``asked``: the instances that its stores must carry out.
+
+    ``effort``: operations of isl on all of it.
+    """
     found = Found()
     try:
-        with at_most(WHOLE, "whether the tree is right"):
+        with at_most(effort, "whether the tree is right"):
             _verified(function, asked, found)
     except TooHardError as fault:
         found.unknown[str(fault)] = None
@@ -83,7 +87,9 @@ def _verified(function: Function, asked: Asked | None, found: Found) -> None:
         found.unknown[str(fault)] = None
     accesses(function, scope, found)
     races(found)
-    undefined(found, asked.terms if asked else (), shared=asked is not None and asked.whole)
+    whole = asked is not None and asked.whole
+    partials(found, whole=whole)
+    undefined(found, asked.terms if asked else (), shared=whole)
     found.wrong.update(dict.fromkeys(uneven_barriers(function.body)))
     found.wrong.update(dict.fromkeys(_wrong_loops(function)))
     if asked is not None:
@@ -134,7 +140,7 @@ class _Instances:
         most = self._visited(self.asked.most)
         if least is None or most is None:
             return
-        for name in sorted(most.keys() | self.found.instances):
+        for name in sorted((most.keys() | self.found.instances.keys()) - self.found.vague):
             self._statement(name, least.get(name), most.get(name))
         for name, elements in (self._visited(self.asked.written) or {}).items():
             self._elements(name, elements)

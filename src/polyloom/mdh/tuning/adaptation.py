@@ -13,22 +13,41 @@ from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.schedule.choice import preferred_schedule
 from polyloom.mdh.schedule.schedules import Caching, Schedule, schedule_from_text
 from polyloom.mdh.schedule.search_space import ScheduleSpace, space_of
+from polyloom.mdh.schedule.signature import Key
+from polyloom.mdh.tuning.kept_choices import kept_choice
+
+DRAWN = 4
+"""Schedules that are drawn as if there was no guard, until the guard allows one."""
 
 
 @dataclass(frozen=True, eq=False)
 class SeededScheduleSpace:
     """A ``ScheduleSpace`` that can read schedules from elsewhere; its default is worked out once.
 
+    ``space``: of the md_hom without its guard, which loops follow: schedules are drawn, and judged by the
+    cost model, as if there was none. ``legal``: of the md_hom as it stands, which must have them all.
     ``seeds``: JSON texts of schedules for similar md_homs, from which the default starts.
+    ``kept_as``: what the default is kept under for other processes.
     """
 
     space: ScheduleSpace
+    legal: ScheduleSpace
     seeds: tuple[str, ...] = ()
+    kept_as: Key | None = None
 
     @cached_property
     def _default(self) -> Schedule:
-        found = (self.adapted(text) for text in self.seeds)
-        return preferred_schedule(self.space, [schedule for schedule in found if schedule is not None])
+        if self.kept_as is None:
+            return self._preferred()
+        return kept_choice(self.kept_as, self.space.device, self.adapted, self._preferred)
+
+    def _preferred(self) -> Schedule:
+        found = [s for s in map(self.adapted, self.seeds) if s is not None]
+        preferred = preferred_schedule(self.space, found)
+        return preferred if self._is_valid(preferred) else preferred_schedule(self.legal, found)
+
+    def _is_valid(self, schedule: Schedule) -> bool:
+        return self.space is self.legal or self.legal.is_valid(schedule)
 
     def default(self) -> Schedule:
         """Return the schedule that the cost model prefers."""
@@ -36,11 +55,12 @@ class SeededScheduleSpace:
 
     def sample(self, rng: Random) -> Schedule:
         """Return a random schedule."""
-        return self.space.sample(rng)
+        drawn = (self.space.sample(rng) for _ in range(DRAWN))
+        return next(filter(self._is_valid, drawn), None) or self.legal.sample(rng)
 
     def neighbours(self, schedule: Schedule, rng: Random) -> Sequence[Schedule]:
         """Return some schedules that differ a little from one."""
-        return self.space.neighbours(schedule, rng)
+        return list(filter(self._is_valid, self.space.neighbours(schedule, rng)))
 
     def predicted(self, schedule: Schedule) -> float:
         """Return the seconds that the static cost model expects."""
@@ -58,7 +78,7 @@ class SeededScheduleSpace:
         """
         try:
             schedule = schedule_from_text(text)
-            return next((s for s in self._relaxed(schedule) if self.space.is_valid(s)), None)
+            return next((s for s in self._relaxed(schedule) if self.legal.is_valid(s)), None)
         except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError):
             return None
 
@@ -96,7 +116,13 @@ class SeededScheduleSpace:
 
 
 def seeded_space(
-    hom: MdHom, program: HostProgram, device: DeviceModel, seeds: Sequence[str] = ()
+    hom: MdHom,
+    program: HostProgram,
+    device: DeviceModel,
+    seeds: Sequence[str] = (),
+    kept_as: Key | None = None,
 ) -> SeededScheduleSpace:
     """Return the schedules of an md_hom of ``program``; ``seeds``: of similar md_homs, as JSON texts."""
-    return SeededScheduleSpace(space_of(hom, program, device), tuple(seeds))
+    legal = space_of(hom, program, device)
+    space = legal if hom.guard is None else space_of(replace(hom, guard=None), program, device)
+    return SeededScheduleSpace(space, legal, tuple(seeds), kept_as)

@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from importlib import import_module
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from statistics import median
-from typing import TYPE_CHECKING
 
 from polyloom.diagnostics import PolyloomError
-from polyloom.ir.evaluation.host_random_inputs import trial_arrays
-from polyloom.ir.host import HostProgram, MdHom, Nest
-from polyloom.mdh.device.devices import DeviceModel, open_device
-from polyloom.mdh.kernel.launch import Launch
-from polyloom.mdh.runtime.host_program import Prepared, prepare
+from polyloom.ir.evaluation.random_inputs import trial_arrays
+from polyloom.mdh.native.device import NativeDevice, opened
+from polyloom.mdh.tuning.candidates.native import NativeCandidates
+from polyloom.mdh.tuning.candidates.opencl import OpenCLCandidates
+from polyloom.mdh.tuning.candidates.trial import Candidates, NDArray, Run, Trial
 from polyloom.mdh.tuning.check_candidate import Checker
 from polyloom.mdh.tuning.outcome import Outcome, Status
 
-if TYPE_CHECKING:
-    import pyopencl as cl
-
-    from polyloom.ir.evaluation.host_random_inputs import NDArray
-
 Stage = Callable[[str], None]
-Emit = Callable[[MdHom, HostProgram, DeviceModel, str], Launch]
 
 LONG = 0.06
 """Seconds after which a candidate has been repeated enough."""
@@ -38,30 +29,13 @@ COLD = 1e-3
 TURNS, MOST = 4, 60
 """How often candidate and baseline take turns; how often each is repeated at most in one."""
 
-KEPT = 8
-"""Built candidates that a child keeps, so that the finalists are not built again for each round."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class Trial:
-    """What a child needs: one md_hom as a program without parameters, the device, and an emitter.
-
-    ``emitter``: ``module:function``, called with the md_hom, the program, the device and a schedule's text.
-    ``folder``: where the reference results lie.
-    """
-
-    program: HostProgram
-    device: DeviceModel
-    emitter: str
-    folder: str
-    seed: int = 0
-
-    @property
-    def hom(self) -> MdHom:
-        """The md_hom."""
-        (node,) = self.program.body
-        assert isinstance(node, MdHom)
-        return node
+def candidates_of(trial: Trial, arrays: Mapping[str, NDArray]) -> Candidates:
+    """Return what builds and runs the candidates of a trial on its device, which is opened."""
+    device = opened(trial.device)
+    if isinstance(device, NativeDevice):
+        return NativeCandidates(trial, device, arrays)
+    return OpenCLCandidates(trial, device, arrays)
 
 
 class Bench:
@@ -69,13 +43,16 @@ class Bench:
 
     def __init__(self, trial: Trial) -> None:
         self._trial = trial
-        self._device = open_device(trial.device)
-        self._arrays = trial_arrays(trial.hom, trial.program.buffers, trial.seed)
-        self._checker = Checker(trial.hom, self._arrays, Path(trial.folder), trial.seed)
-        self._buffers = {name: self._buffer(array) for name, array in self._arrays.items()}
-        self._outputs = tuple(dict.fromkeys(view.buffer for view in trial.hom.outputs))
-        self._emit = _named(trial.emitter)
-        self._built: dict[str, Prepared] = {}
+        arrays = trial_arrays(trial.hom, trial.program.buffers, trial.seed)
+        self._candidates = candidates_of(trial, arrays)
+        self._checker = Checker(trial.hom, arrays, Path(trial.folder), trial.seed)
+        self._built: dict[str, Run] = {}
+
+    def build(self, stage: Stage, texts: Sequence[str]) -> None:
+        """Build schedules that are measured next, where it is faster to build them together."""
+        stage("build")
+        for text, run in self._candidates.built_ahead([t for t in texts if t not in self._built]).items():
+            self._keep(text, run)
 
     def measure(
         self, stage: Stage, text: str, stop_above: float, baseline: tuple[str, float] | None = None
@@ -88,11 +65,11 @@ class Bench:
         try:
             stage("build")
             prepared = self._prepared(text)
-            self._reset()
+            self._candidates.reset()
             stage("first")
-            first = self._run(prepared)
+            first = prepared.once()
             stage("check")
-            verdict = self._checker.check(self._results())
+            verdict = self._checker.check(self._candidates.results())
         except PolyloomError as fault:
             return Outcome(status=Status.REFUSED, reason=_reason(fault))
         except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as fault:
@@ -129,7 +106,7 @@ class Bench:
 
     def _timed(
         self,
-        prepared: Prepared,
+        prepared: Run,
         first: float,
         stop_above: float,
         max_error: float | None,
@@ -163,72 +140,28 @@ class Bench:
             max_error=max_error,
         )
 
-    def _repeated(self, prepared: Prepared, seconds: float, fewest: int) -> list[float]:
+    def _repeated(self, prepared: Run, seconds: float, fewest: int) -> list[float]:
         times: list[float] = []
         end = time.perf_counter() + seconds
         while len(times) < fewest or (time.perf_counter() < end and len(times) < MOST):
-            times.append(self._run(prepared))
+            times.append(prepared.again())
         return times
 
-    def _run(self, prepared: Prepared) -> float:
-        """Return the seconds from the start of the first kernel to the end of the last."""
-        events = [event.event.profile for event in prepared.run(self._buffers, timed=True)]
-        if not events:
-            return 1e-9
-        span = max(profile.end for profile in events) - min(profile.start for profile in events)
-        return max(float(span) * 1e-9, 1e-9)
-
-    def _prepared(self, text: str) -> Prepared:
-        if text in self._built:  # last used, last to go
-            self._built[text] = self._built.pop(text)
-        else:
-            for old in list(self._built)[: max(0, len(self._built) - KEPT + 1)]:
-                del self._built[old]
-            self._built[text] = prepare(self._trial.program, {}, self._device, self._emitter(text))
+    def _prepared(self, text: str) -> Run:
+        found = self._built.pop(text) if text in self._built else self._candidates.built(text)
+        self._keep(text, found)
         return self._built[text]
 
-    def _emitter(self, text: str) -> Callable[[MdHom | Nest, HostProgram, DeviceModel], Launch]:
-        def emit(node: MdHom | Nest, program: HostProgram, device: DeviceModel) -> Launch:
-            assert isinstance(node, MdHom)
-            return self._emit(node, program, device, text)
-
-        return emit
-
-    def _buffer(self, array: NDArray) -> cl.Buffer:
-        import pyopencl as cl
-
-        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-        if array.nbytes == 0:
-            return cl.Buffer(self._device.context, cl.mem_flags.READ_WRITE, 16)
-        return cl.Buffer(self._device.context, flags, hostbuf=array)
-
-    def _reset(self) -> None:
-        """Give the outputs the values that the checker starts from."""
-        import pyopencl as cl
-
-        for name in self._outputs:
-            if self._arrays[name].nbytes:
-                cl.enqueue_copy(self._device.queue, self._buffers[name], self._arrays[name])
-
-    def _results(self) -> dict[str, NDArray]:
-        import pyopencl as cl
-
-        results = {name: self._arrays[name].copy() for name in self._outputs}
-        for name, array in results.items():
-            if array.nbytes:
-                cl.enqueue_copy(self._device.queue, array, self._buffers[name])
-        return results
+    def _keep(self, text: str, run: Run) -> None:
+        """Keep a candidate; last used, last to go."""
+        for old in list(self._built)[: max(0, len(self._built) - self._candidates.most_kept + 1)]:
+            del self._built[old]
+        self._built[text] = run
 
 
 def typical(times: Sequence[float]) -> float:
     """Return the time that one in ten stays below: near the least, without a clock's outliers."""
     return sorted(times)[len(times) // 10]
-
-
-def _named(path: str) -> Emit:
-    module, _, name = path.partition(":")
-    found: Emit = getattr(import_module(module), name)
-    return found
 
 
 def _reason(fault: PolyloomError) -> str:

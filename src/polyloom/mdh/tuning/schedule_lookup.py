@@ -9,16 +9,18 @@ from pathlib import Path
 from polyloom.diagnostics import PolyloomError
 from polyloom.ir.host import HostProgram, MdHom, Nest
 from polyloom.mdh.device.devices import DeviceModel
-from polyloom.mdh.kernel.launch import Launch
-from polyloom.mdh.kernel.nest import emit_nest
 from polyloom.mdh.lowering.canonical_names import emit_canonical
-from polyloom.mdh.lowering.lower import emit_md_hom, has_tiles
+from polyloom.mdh.lowering.kernels.nodes import nest_kernels
+from polyloom.mdh.lowering.launch import Launch
+from polyloom.mdh.lowering.lower import emit_md_hom
+from polyloom.mdh.lowering.tiles.pipeline import lower_scheduled
 from polyloom.mdh.lowering.tuning_targets import flattened, tune_targets
+from polyloom.mdh.schedule.addresses import names_used
 from polyloom.mdh.schedule.choice import legal_schedule, one_kernel_schedule
-from polyloom.mdh.schedule.legality import problems
 from polyloom.mdh.schedule.schedules import Schedule, schedule_from_text
 from polyloom.mdh.schedule.signature import Key, key_of, options_of
-from polyloom.mdh.schedule.tiling import TileFacts
+from polyloom.mdh.schedule.tiling import has_tiles
+from polyloom.mdh.tree.nodes import Code
 from polyloom.mdh.tuning.adaptation import SeededScheduleSpace, seeded_space
 from polyloom.mdh.tuning.choose import Choice, Origin, choose, tuning_results
 from polyloom.mdh.tuning.database import size_distance
@@ -30,6 +32,11 @@ SEEDS = 2
 def emit_with_text(hom: MdHom, program: HostProgram, device: DeviceModel, schedule: str) -> Launch:
     """Return the kernels under the schedule of a JSON text. Errors: ValueError."""
     return emit_md_hom(hom, program, device, schedule_from_text(schedule), one_kernel_schedule)
+
+
+def code_with_text(hom: MdHom, program: HostProgram, device: DeviceModel, schedule: str) -> Code | None:
+    """Return the kernel tree under the schedule of a JSON text. Errors: ValueError."""
+    return lower_scheduled(program, lambda _, around: schedule_from_text(schedule))(hom)
 
 
 class TunedEmitter:
@@ -55,7 +62,7 @@ class TunedEmitter:
         Errors: ``database-...`` where ``path`` is no database.
         """
         if isinstance(node, Nest):
-            return emit_nest(node, program, device)
+            return nest_kernels(node, program, device)
         if not has_tiles(node):
             return emit_md_hom(node, program, device, None, one_kernel_schedule)
         launched = self._launched(node, program)
@@ -70,19 +77,10 @@ class TunedEmitter:
         return emit_canonical(node, program, emit) if self._shares_kernels else emit(node, program)
 
     def schedule(self, node: MdHom, program: HostProgram, device: DeviceModel) -> Schedule | None:
-        """Return the schedule of an md_hom as it stands; None where it has none. Errors: ``database-...``.
-
-        Where loops follow the guard, it is chosen as if there was none.
-        """
+        """Return the schedule of an md_hom as it stands; None where it has none. Errors: ``database-...``."""
         if not has_tiles(node):
             return None
-        launched = self._launched(node, program)
-        if device.follows_guards and node.guard is not None:
-            choice = self._choice(replace(node, guard=None), replace(launched, guard=None), program, device)
-            if not problems(TileFacts(node, choice.schedule), program.by_name, device):
-                self.choices[node.name] = choice
-                return choice.schedule
-        return self._legal(node, launched, program, device)
+        return self._legal(node, self._launched(node, program), program, device)
 
     def _legal(self, node: MdHom, launched: MdHom, program: HostProgram, device: DeviceModel) -> Schedule:
         choice = self._choice(node, launched, program, device)
@@ -103,7 +101,7 @@ class TunedEmitter:
             key_of(launched, program.buffers, device.id, options),
         )
         if key not in self._known:
-            space = seeded_space(launched, program, device, self._seeds(key[1]))
+            space = seeded_space(launched, program, device, self._seeds(key[1]), kept_as=key[1])
             self._known[key] = self._chosen(node, program, device, space)
         return self._known[key]
 
@@ -133,6 +131,8 @@ class TunedEmitter:
 
     def _launched(self, node: MdHom, program: HostProgram) -> MdHom:
         """Return an md_hom with the sizes of a middle launch, where host iterators decide them."""
+        if not names_used(node, program.by_name):
+            return node
         if self._program is not program:
             self._program = program
             known = () if program.parameters else tune_targets(program)

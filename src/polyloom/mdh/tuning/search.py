@@ -95,6 +95,11 @@ class Search(Generic[S]):
             self._refill()
         return self._queue.popleft() if self._queue else None
 
+    @property
+    def waiting(self) -> tuple[S, ...]:
+        """The schedules that ``ask`` returns next, as far as that is known."""
+        return tuple(self._queue)
+
     def tell(self, schedule: S, outcome: Outcome) -> None:
         """Record the outcome of a schedule."""
         text = self._space.text(schedule)

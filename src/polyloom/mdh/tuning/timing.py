@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Generic, TypeVar
 
-from polyloom.mdh.tuning.candidate import Trial
+from polyloom.mdh.tuning.candidates.trial import Trial
 from polyloom.mdh.tuning.outcome import Outcome, Status
 from polyloom.mdh.tuning.worker import Died, Job, Overdue, Worker, start_failed
 
@@ -33,6 +34,13 @@ class DeviceMeasure(Generic[S]):
         self._worker = Worker(Job(factory, trial), {**LIMITS, "build": build_limit})
         self._build_limit = build_limit
         self._text = text
+
+    def build(self, schedules: Sequence[S]) -> None:
+        """Build schedules that are measured next; a child that dies of it or hangs is replaced."""
+        texts = [self._text(schedule) for schedule in schedules]
+        limits = {"build": self._build_limit * len(texts)}
+        with suppress(Died, Overdue):  # the one that is at fault dies again where it is measured
+            self._worker.call("build", texts, limits=limits)
 
     def measure(self, schedule: S, stop_above: float, baseline: tuple[S, float] | None = None) -> Outcome:
         """Time one schedule; a child that dies of it or hangs is replaced.

@@ -12,17 +12,19 @@ from polyloom.ir.host import HostProgram
 from polyloom.ir.integers import integer
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.lowering.flops import operation_count
-from polyloom.mdh.lowering.lower import has_tiles
 from polyloom.mdh.lowering.tuning_targets import TuneTarget, tune_targets
+from polyloom.mdh.native.device import NATIVE
 from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.signature import Key, key_of, options_of
+from polyloom.mdh.schedule.tiling import has_tiles
 from polyloom.mdh.tuning.adaptation import seeded_space
-from polyloom.mdh.tuning.candidate import Trial
+from polyloom.mdh.tuning.candidates.trial import Trial
 from polyloom.mdh.tuning.database import Database
 from polyloom.mdh.tuning.timing import DeviceMeasure
 from polyloom.mdh.tuning.tune import Observer, Tuned, TuneOptions, TuningTask, tune
 
 EMITTER = "polyloom.mdh.tuning.schedule_lookup:emit_with_text"
+NATIVE_EMITTER = "polyloom.mdh.tuning.schedule_lookup:code_with_text"
 LEAST_SHARE = 0.02
 """No md_hom gets less of the budget than this, times its share of their number."""
 
@@ -40,7 +42,8 @@ def tune_programs(
 
     Errors: those of ``tune.tune``.
     """
-    targets = _distinct([target for program in programs for target in tune_targets(program)], device)
+    found = [target for program in programs for target in tune_targets(program)]
+    targets = _distinct(found, device)
     with ExitStack() as stack:
         tasks = [_task(key, target, device, options, stack) for key, target in targets]
         return tune(_weighted(tasks), database, options, observer)
@@ -62,7 +65,11 @@ def _task(
     folder = stack.enter_context(TemporaryDirectory(prefix="polyloom-", ignore_cleanup_errors=True))
     space = seeded_space(target.launched, target.program(), device)
     trial = Trial(
-        program=target.program(), device=device, emitter=EMITTER, folder=str(Path(folder)), seed=options.seed
+        program=target.program(),
+        device=device,
+        emitter=NATIVE_EMITTER if device.platform == NATIVE else EMITTER,
+        folder=str(Path(folder)),
+        seed=options.seed,
     )
     measure: DeviceMeasure[Schedule] = DeviceMeasure(trial, Schedule.text)
     stack.callback(measure.close)

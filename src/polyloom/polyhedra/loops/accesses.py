@@ -182,6 +182,17 @@ def _related(access: Elements, other: Elements, pairs: Sequence[Pair], earlier: 
     return relation
 
 
+def inside(elements: Elements, outer: Sequence[int]) -> Elements:
+    """Return elements with some of the iterators before them: ``{ [i, k] -> [i, place] }``."""
+    domain = elements.get_space().domain()
+    at = isl.Map.identity(domain.map_from_set())
+    for position in reversed(range(at.dim(_DIM.out))):
+        if position not in outer:
+            at = at.project_out(_DIM.out, position, 1)
+    name = elements.get_tuple_name(_DIM.out)
+    return at.range_product(elements).flatten_range().set_tuple_name(_DIM.out, name)
+
+
 def repeated(done: Sequence[Elements]) -> str | None:
     """Return an instance that is carried out twice, at two points or at two places."""
     seen: Instances | None = None

@@ -19,8 +19,8 @@ from polyloom.polyhedra.loops.tree import (
     Name,
     Number,
     Operation,
+    Part,
     Tree,
-    instances_in,
     names_in,
     operation_count,
     product_of,
@@ -41,7 +41,6 @@ __all__ = [
     "Number",
     "Operation",
     "Tree",
-    "instances_in",
     "names_in",
     "operation_count",
     "product_of",
@@ -135,7 +134,7 @@ class CodeBuilder:
             tree = (Loop(iterator=name, start=Number(low), condition=condition, step=Number(1), body=tree),)
         return tree
 
-    def _at_point(self, relation: isl.Map, names: Sequence[str]) -> Branch | Instance:
+    def _at_point(self, relation: isl.Map, names: Sequence[str]) -> Part:
         """Return the instance that a schedule maps to the point ``names``, if there is one."""
         here = bind_range(relation, names)
         inner = CodeBuilder(self.context.align_params(here.get_space().params()), self.names)
@@ -200,7 +199,7 @@ class CodeBuilder:
         constant = isl.PwAff.from_aff(rest.drop_dims(_DIM.in_, 0, len(arguments)))
         return sum_of([*terms, (1, self.value(_on_parameters(constant)))])
 
-    def _tree(self, node: isl.AstNode) -> Iterator[Loop | Branch | Instance]:
+    def _tree(self, node: isl.AstNode) -> Iterator[Part]:
         kind = _kind(node.get_type())
         if kind == "block":
             children = node.block_get_children()
@@ -217,7 +216,7 @@ class CodeBuilder:
             arguments = (self._expression(call.get_op_arg(k)) for k in range(1, call.get_op_n_arg()))
             yield Instance(call.get_op_arg(0).get_id().get_name(), tuple(arguments))
 
-    def _for(self, node: isl.AstNode) -> Iterator[Loop | Branch | Instance]:
+    def _for(self, node: isl.AstNode) -> Iterator[Part]:
         iterator = node.for_get_iterator().get_id().get_name()
         start = self._expression(node.for_get_init())
         body = tuple(self._tree(node.for_get_body()))

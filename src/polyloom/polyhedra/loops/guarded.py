@@ -27,6 +27,7 @@ from polyloom.polyhedra.loops.tree import (
     Name,
     Number,
     Operation,
+    Part,
     Tree,
     sum_of,
 )
@@ -66,7 +67,7 @@ _Here = tuple[Timed, dict[int, IntExpression]]
 """A statement, with the values of the iterators whose loops are around."""
 
 
-def _level(here: Sequence[_Here], place: int, names: Iterator[str]) -> Iterator[Loop | Branch | Instance]:
+def _level(here: Sequence[_Here], place: int, names: Iterator[str]) -> Iterator[Part]:
     """Yield what runs the statements from one dimension of the schedule on."""
     if not here:
         return
@@ -84,7 +85,7 @@ def _level(here: Sequence[_Here], place: int, names: Iterator[str]) -> Iterator[
         yield _loop(moving, place, names)
 
 
-def _loop(here: Sequence[_Here], place: int, names: Iterator[str]) -> Loop:
+def _loop(here: Sequence[_Here], place: int, names: Iterator[str]) -> Loop[Part]:
     name = next(names)
     lows: list[IntExpression] = []
     highs: list[IntExpression] = []
@@ -155,7 +156,7 @@ def _divided(terms: Sequence[tuple[int, IntExpression]], by: int) -> IntExpressi
     return total if by == 1 else Operation("floor", (total, Number(by)))
 
 
-def _guarded(domain: isl.Set, values: dict[int, IntExpression]) -> Branch | Instance:
+def _guarded(domain: isl.Set, values: dict[int, IntExpression]) -> Part:
     """Return an instance under the condition that the domain has it."""
     count = domain.dim(_DIM.set)
     arguments = tuple(values[k] for k in range(count))

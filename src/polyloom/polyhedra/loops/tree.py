@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeAlias, TypeVar
 
 
 @dataclass(frozen=True)
@@ -31,24 +32,28 @@ class Operation:
 IntExpression = Number | Name | Operation
 
 
+Node = TypeVar("Node", covariant=True)
+Other = TypeVar("Other")
+
+
 @dataclass(frozen=True, kw_only=True)
-class Loop:
-    """``for (iterator = start; condition; iterator += step) body``."""
+class Loop(Generic[Node]):
+    """``for (iterator = start; condition; iterator += step) body``; nodes are loops, branches and leaves."""
 
     iterator: str
     start: IntExpression
     condition: IntExpression
     step: IntExpression
-    body: Tree
+    body: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
-class Branch:
+class Branch(Generic[Node]):
     """``if (condition) body else otherwise``."""
 
     condition: IntExpression
-    body: Tree
-    otherwise: Tree
+    body: tuple[Node, ...]
+    otherwise: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,10 +64,40 @@ class Instance:
     arguments: tuple[IntExpression, ...]
 
 
-Tree = tuple[Loop | Branch | Instance, ...]
+Part: TypeAlias = "Loop[Part] | Branch[Part] | Instance"
+Tree = tuple[Part, ...]
 
 
-def loop_over(iterator: str, extent: IntExpression, body: Tree) -> Loop:
+def nodes_in(body: Iterable[Node]) -> Iterator[Node]:
+    """Yield loops, branches, leaves and everything inside them, outside first."""
+    for node in body:
+        yield node
+        if isinstance(node, Loop):
+            yield from nodes_in(node.body)
+        elif isinstance(node, Branch):
+            yield from nodes_in((*node.body, *node.otherwise))
+
+
+def leaves_in(body: Iterable[Any]) -> Iterator[Any]:
+    """Yield what stands in loops and branches, in order."""
+    return (node for node in nodes_in(body) if not isinstance(node, Loop | Branch))
+
+
+def with_leaves(body: Iterable[Any], change: Callable[[Any], Iterable[Other]]) -> tuple[Other, ...]:
+    """Return the same loops and branches with what ``change`` gives in place of each leaf."""
+    found: list[Any] = []
+    for node in body:
+        match node:
+            case Loop():
+                found.append(replace(node, body=with_leaves(node.body, change)))
+            case Branch(condition=condition, body=then, otherwise=otherwise):
+                found.append(Branch(condition, with_leaves(then, change), with_leaves(otherwise, change)))
+            case _:
+                found += change(node)
+    return tuple(found)
+
+
+def loop_over(iterator: str, extent: IntExpression, body: Tree) -> Loop[Part]:
     """Return ``for (iterator = 0; iterator < extent; iterator += 1) body``."""
     condition = Operation("<", (Name(iterator), extent))
     return Loop(iterator=iterator, start=Number(0), condition=condition, step=Number(1), body=body)
@@ -160,25 +195,18 @@ def substitute(tree: Tree, name: str, value: IntExpression) -> Tree:
     return tuple(_substitute_node(node, name, value) for node in tree)
 
 
-def _substitute_node(
-    node: Loop | Branch | Instance, name: str, value: IntExpression
-) -> Loop | Branch | Instance:
+def _substitute_node(node: Part, name: str, value: IntExpression) -> Part:
     def inside(expression: IntExpression) -> IntExpression:
         return replace_name(expression, name, value)
 
     match node:
-        case Loop(iterator=iterator, start=start, condition=condition, step=step, body=body):
-            return Loop(
-                iterator=iterator,
-                start=inside(start),
-                condition=inside(condition),
-                step=inside(step),
-                body=substitute(body, name, value),
-            )
+        case Loop(start=start, condition=condition, step=step, body=body):
+            body = substitute(body, name, value)
+            start, condition, step = map(inside, (start, condition, step))
+            return replace(node, start=start, condition=condition, step=step, body=body)
         case Branch(condition=condition, body=body, otherwise=otherwise):
-            return Branch(
-                inside(condition), substitute(body, name, value), substitute(otherwise, name, value)
-            )
+            sides = substitute(body, name, value), substitute(otherwise, name, value)
+            return Branch(inside(condition), *sides)
         case Instance(statement=statement, arguments=arguments):
             return Instance(statement, tuple(inside(argument) for argument in arguments))
 
@@ -186,20 +214,15 @@ def _substitute_node(
 def rename_iterator(tree: Tree, iterator: str, name: str) -> Tree:
     """Call the loops over ``iterator``, and what stands in them, by another name."""
 
-    def renamed(node: Loop | Branch | Instance) -> Loop | Branch | Instance:
+    def renamed(node: Part) -> Part:
         match node:
-            case Loop(iterator=found, start=start, condition=condition, step=step):
+            case Loop(iterator=found, condition=condition):
                 body = rename_iterator(node.body, iterator, name)
                 if found != iterator:
-                    return Loop(iterator=found, start=start, condition=condition, step=step, body=body)
+                    return replace(node, body=body)
                 condition = replace_name(condition, iterator, Name(name))
-                return Loop(
-                    iterator=name,
-                    start=start,
-                    condition=condition,
-                    step=step,
-                    body=substitute(body, iterator, Name(name)),
-                )
+                body = substitute(body, iterator, Name(name))
+                return replace(node, iterator=name, condition=condition, body=body)
             case Branch(condition=condition):
                 body = rename_iterator(node.body, iterator, name)
                 return Branch(condition, body, rename_iterator(node.otherwise, iterator, name))
@@ -209,29 +232,9 @@ def rename_iterator(tree: Tree, iterator: str, name: str) -> Tree:
     return tuple(renamed(node) for node in tree)
 
 
-def instances_in(tree: Tree) -> Iterator[Instance]:
-    """Yield the statement instances of a tree."""
-    for node in tree:
-        match node:
-            case Loop(body=body):
-                yield from instances_in(body)
-            case Branch(body=body, otherwise=otherwise):
-                yield from instances_in((*body, *otherwise))
-            case Instance():
-                yield node
-
-
 def iterators_in(tree: Tree) -> Iterator[str]:
     """Yield the iterators of a tree's loops, outer ones first; a name once for each loop."""
-    for node in tree:
-        match node:
-            case Loop(iterator=iterator, body=body):
-                yield iterator
-                yield from iterators_in(body)
-            case Branch(body=body, otherwise=otherwise):
-                yield from iterators_in((*body, *otherwise))
-            case Instance():
-                pass
+    return (node.iterator for node in nodes_in(tree) if isinstance(node, Loop))
 
 
 def replace_name(expression: IntExpression, name: str, value: IntExpression) -> IntExpression:

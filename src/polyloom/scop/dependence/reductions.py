@@ -58,10 +58,12 @@ def update_of(statement: ScopStatement, *, strict: bool = False) -> Update | Non
     accumulators = frozenset(k for k in places if same_element(statement, statement.reads[k]))
     if not accumulators:
         return None
-    mine = frozenset(places[k] for k in accumulators)
+    accumulator = frozenset(places[k] for k in accumulators)
     value = moved_reads(statement.value, places)
     condition = None if statement.condition is None else moved_reads(statement.condition, places)
-    found = _match(value, condition, mine, _as_written if strict and value.type.is_float else _of_value)
+    found = _match(
+        value, condition, accumulator, _as_written if strict and value.type.is_float else _of_value
+    )
     return None if found is None else _update(found, accumulators, strict=strict)
 
 
@@ -127,65 +129,65 @@ Matcher = Callable[[Expression, frozenset[int]], _Found | None]
 
 
 def _match(
-    value: Expression, condition: Expression | None, mine: frozenset[int], of_value: Matcher
+    value: Expression, condition: Expression | None, accumulator: frozenset[int], of_value: Matcher
 ) -> _Found | None:
     if condition is None:
-        return of_value(value, mine)
-    if _reads(condition, mine):
-        return None if _reads(value, mine) else _guarded(value, condition, mine)
-    found = of_value(value, mine)
+        return of_value(value, accumulator)
+    if _reads(condition, accumulator):
+        return None if _reads(value, accumulator) else _guarded(value, condition, accumulator)
+    found = of_value(value, accumulator)
     if found is None or found.keeps:
         return None
     nothing = Constant(neutral(found.op, found.term.type), found.term.type)
     return replace(found, term=Select(condition, found.term, nothing))
 
 
-def _guarded(value: Expression, condition: Expression, mine: frozenset[int]) -> _Found | None:
+def _guarded(value: Expression, condition: Expression, accumulator: frozenset[int]) -> _Found | None:
     """``if (e > m) m = e``, and ``if (!(m >= e)) m = e``."""
     match condition:
         case Compare():
-            return _extremum(condition, value, mine, kept=False)
+            return _extremum(condition, value, accumulator, kept=False)
         case Unary(op=UnaryOp.NOT, operand=Compare() as compare):
-            return _extremum(compare, value, mine, kept=True)
+            return _extremum(compare, value, accumulator, kept=True)
         case _:
             return None
 
 
-def combined(value: Expression, mine: frozenset[int]) -> tuple[Operator, Expression] | None:
+def combined(value: Expression, accumulator: frozenset[int]) -> tuple[Operator, Expression] | None:
     """Return the operator and the term where a value is ``accumulator op term``, in any order.
 
-    ``mine``: the positions that read the accumulator; the term does not.
+    ``accumulator``: the positions that read the accumulator; the term does not.
     """
-    found = _of_value(value, mine)
+    found = _of_value(value, accumulator)
     return None if found is None or found.keeps else (found.op, found.term)
 
 
-def _of_value(value: Expression, mine: frozenset[int]) -> _Found | None:
+def _of_value(value: Expression, accumulator: frozenset[int]) -> _Found | None:
     match value:
         case Convert(type=type_, operand=inner):
-            return _narrowed(type_, _of_value(inner, mine), inner)
+            return _narrowed(type_, _of_value(inner, accumulator), inner)
         case Select(condition=condition, then=then, otherwise=otherwise):
-            return _selected(condition, then, otherwise, mine)
+            return _selected(condition, then, otherwise, accumulator)
         case Binary(op=BinaryOp.SUBTRACT | BinaryOp.ADD):
-            return _sum(value, mine)
+            return _sum(value, accumulator)
         case Binary(op=op) if op in ASSOCIATIVE:
-            return _product(value, op, mine)
+            return _product(value, op, accumulator)
         case _:
             return None
 
 
-def _as_written(value: Expression, mine: frozenset[int]) -> _Found | None:
+def _as_written(value: Expression, accumulator: frozenset[int]) -> _Found | None:
     """Return an update of floats whose term is, as it stands, the other operand of one operation."""
     match value:
         case Binary(op=BinaryOp.ADD | BinaryOp.MULTIPLY as op, left=a, right=b):
-            own, term = (a, b) if _is_mine(a, mine) else (b, a)
+            own, term = (a, b) if _is_accumulator(a, accumulator) else (b, a)
         case Binary(op=BinaryOp.SUBTRACT, left=own, right=b):
             op, term = BinaryOp.ADD, Unary(UnaryOp.NEGATE, b)
         case Convert():
             return None
         case _:
-            return _of_value(value, mine)
-    return _Found(op, term) if _is_mine(own, mine) and not _reads(term, mine) else None
+            return _of_value(value, accumulator)
+    return _Found(op, term) if _is_accumulator(own, accumulator) and not _reads(term, accumulator) else None
 
 
 def _narrowed(type_: ElementType, found: _Found | None, inner: Expression) -> _Found | None:
@@ -204,30 +206,32 @@ def _narrowed(type_: ElementType, found: _Found | None, inner: Expression) -> _F
 
 
 def _selected(
-    condition: Expression, then: Expression, otherwise: Expression, mine: frozenset[int]
+    condition: Expression, then: Expression, otherwise: Expression, accumulator: frozenset[int]
 ) -> _Found | None:
     """``e > m ? e : m`` and ``m > e ? m : e``."""
     if isinstance(condition, Unary) and condition.op is UnaryOp.NOT:
-        return _selected(condition.operand, otherwise, then, mine)
+        return _selected(condition.operand, otherwise, then, accumulator)
     if not isinstance(condition, Compare):
         return None
-    if _is_mine(otherwise, mine) and not _reads(then, mine):
-        return _extremum(condition, then, mine, kept=False)
-    if _is_mine(then, mine) and not _reads(otherwise, mine):
-        return _extremum(condition, otherwise, mine, kept=True)
+    if _is_accumulator(otherwise, accumulator) and not _reads(then, accumulator):
+        return _extremum(condition, then, accumulator, kept=False)
+    if _is_accumulator(then, accumulator) and not _reads(otherwise, accumulator):
+        return _extremum(condition, otherwise, accumulator, kept=True)
     return None
 
 
-def _extremum(compare: Compare, term: Expression, mine: frozenset[int], *, kept: bool) -> _Found | None:
+def _extremum(
+    compare: Compare, term: Expression, accumulator: frozenset[int], *, kept: bool
+) -> _Found | None:
     """Return the update by a comparison of ``term`` with the accumulator.
 
     ``kept``: where it holds the accumulator is kept, else the term is taken. For integers that is the
     opposite comparison; for floats it is none, as a NaN compares with nothing.
     """
     left, right = peeled(compare.left), peeled(compare.right)
-    if left == peeled(term) and _is_mine(right, mine):
+    if left == peeled(term) and _is_accumulator(right, accumulator):
         op = compare.op
-    elif right == peeled(term) and _is_mine(left, mine):
+    elif right == peeled(term) and _is_accumulator(left, accumulator):
         op = _TURNED.get(compare.op, compare.op)
     else:
         return None
@@ -247,13 +251,13 @@ _TURNED = {
 }
 
 
-def _sum(value: Expression, mine: frozenset[int]) -> _Found | None:
+def _sum(value: Expression, accumulator: frozenset[int]) -> _Found | None:
     parts = _signed_terms(value, 1)
-    own = [(sign, part) for sign, part in parts if _is_mine(part, mine)]
-    others = [(sign, part) for sign, part in parts if not _is_mine(part, mine)]
+    own = [(sign, part) for sign, part in parts if _is_accumulator(part, accumulator)]
+    others = [(sign, part) for sign, part in parts if not _is_accumulator(part, accumulator)]
     if own != [(1, own[0][1])] if own else True:
         return None
-    if not others or any(_reads(part, mine) for _, part in others):
+    if not others or any(_reads(part, accumulator) for _, part in others):
         return None
     return _Found(BinaryOp.ADD, _sum_of(others))
 
@@ -278,10 +282,10 @@ def _sum_of(parts: Sequence[tuple[int, Expression]]) -> Expression:
     return result
 
 
-def _product(value: Binary, op: BinaryFunction, mine: frozenset[int]) -> _Found | None:
+def _product(value: Binary, op: BinaryFunction, accumulator: frozenset[int]) -> _Found | None:
     parts = _operands(value, op)
-    others = [part for part in parts if not _is_mine(part, mine)]
-    if len(others) != len(parts) - 1 or any(_reads(part, mine) for part in others):
+    others = [part for part in parts if not _is_accumulator(part, accumulator)]
+    if len(others) != len(parts) - 1 or any(_reads(part, accumulator) for part in others):
         return None
     result = others[0]
     for part in others[1:]:
@@ -295,14 +299,14 @@ def _operands(value: Expression, op: BinaryFunction) -> list[Expression]:
     return [value]
 
 
-def _reads(expression: Expression, mine: frozenset[int]) -> bool:
-    return not mine.isdisjoint(read_positions(expression))
+def _reads(expression: Expression, accumulator: frozenset[int]) -> bool:
+    return not accumulator.isdisjoint(read_positions(expression))
 
 
-def _is_mine(expression: Expression, mine: frozenset[int]) -> bool:
+def _is_accumulator(expression: Expression, accumulator: frozenset[int]) -> bool:
     """Whether an expression is the accumulator itself, perhaps in a wider type."""
     inner = peeled(expression)
-    return isinstance(inner, Read) and inner.position in mine
+    return isinstance(inner, Read) and inner.position in accumulator
 
 
 def peeled(expression: Expression) -> Expression:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from polyloom.ir.host import HostBranch, HostLoop, HostNode, MdHom, uses, walk_host
+from polyloom.ir.host import HostNode, MdHom, uses
 from polyloom.ir.transform.fuse_maps import with_finish, with_initial, with_term
 from polyloom.ir.verification.written_elements import verify_writes
+from polyloom.polyhedra.loops.tree import Branch, Loop, leaves_in, with_leaves
 
 
 def fused(body: tuple[HostNode, ...], passing: frozenset[str]) -> tuple[HostNode, ...]:
@@ -32,7 +33,7 @@ def without_dead(body: tuple[HostNode, ...], local: frozenset[str]) -> tuple[Hos
     before: tuple[HostNode, ...] = ()
     while body != before:
         before = body
-        dead = [n for n in walk_host(body) if isinstance(n, MdHom) and _is_dead(n, body, local)]
+        dead = [n for n in leaves_in(body) if isinstance(n, MdHom) and _is_dead(n, body, local)]
         body = _without(body, dead)
     return body
 
@@ -42,28 +43,17 @@ def _is_dead(node: MdHom, body: tuple[HostNode, ...], local: frozenset[str]) -> 
     written = uses([node]).written
     place = next((k for k, other in enumerate(body) if other is node), None)
     later = body if place is None else body[place + 1 :]
-    others = [n for n in walk_host(later) if n is not node and not isinstance(n, (HostLoop, HostBranch))]
+    others = [n for n in leaves_in(later) if n is not node and not isinstance(n, (Loop, Branch))]
     return written <= local and not any(uses([o]).read & written for o in others)
 
 
 def _without(body: tuple[HostNode, ...], dead: Sequence[HostNode]) -> tuple[HostNode, ...]:
-    result: list[HostNode] = []
-    for node in body:
-        match node:
-            case HostLoop(body=inner):
-                result.append(replace(node, body=_without(inner, dead)))
-            case HostBranch(body=inner, otherwise=other):
-                result.append(replace(node, body=_without(inner, dead), otherwise=_without(other, dead)))
-            case _ if not any(node is gone for gone in dead):
-                result.append(node)
-            case _:
-                pass
-    return tuple(result)
+    return with_leaves(body, lambda node: () if any(node is gone for gone in dead) else (node,))
 
 
 def _uses_of(body: tuple[HostNode, ...], buffer: str) -> int:
     """Return how many nodes touch a buffer."""
-    leaves = (n for n in walk_host(body) if not isinstance(n, (HostLoop, HostBranch)))
+    leaves = (n for n in leaves_in(body) if not isinstance(n, (Loop, Branch)))
     return sum(buffer in uses([n]).all for n in leaves)
 
 
@@ -88,9 +78,9 @@ def _fused(body: tuple[HostNode, ...], passing: frozenset[str]) -> tuple[HostNod
 
 def _inside(node: HostNode, passing: frozenset[str]) -> HostNode:
     match node:
-        case HostLoop(body=body):
+        case Loop(body=body):
             return replace(node, body=_fused(body, passing))
-        case HostBranch(body=body, otherwise=otherwise):
+        case Branch(body=body, otherwise=otherwise):
             return replace(node, body=_fused(body, passing), otherwise=_fused(otherwise, passing))
         case _:
             return node

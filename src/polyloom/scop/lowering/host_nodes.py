@@ -6,13 +6,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import groupby
+from typing import Any
 
 import islpy as isl
 
-from polyloom.ir.host import Buffer, Copy, HostBranch, HostLoop, HostNode, Index, MdHom, Order, Role, View
+from polyloom.ir.host import Buffer, Copy, HostNode, Index, MdHom, Order, Role, View
 from polyloom.ir.naming import fresh
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.binding import bind_range, parameter_names
+from polyloom.polyhedra.binding import (
+    bind_range,
+    parameter_names,
+    parametric_point,
+    project_out_parameters,
+)
 from polyloom.polyhedra.bounds import box_between, elementwise_maximum, elementwise_minimum
 from polyloom.polyhedra.elimination import eliminate
 from polyloom.polyhedra.loops.generate import CodeBuilder
@@ -23,8 +29,9 @@ from polyloom.polyhedra.loops.tree import (
     Name,
     Number,
     Operation,
+    Part,
     Tree,
-    instances_in,
+    leaves_in,
     rename_iterator,
 )
 from polyloom.polyhedra.rectangularise import NoBox, straighten
@@ -45,6 +52,7 @@ from polyloom.scop.model import Scop, ScopStatement
 from polyloom.scop.schedule.hyperplanes import rows_map
 from polyloom.scop.schedule.plan import (
     Block,
+    Blocks,
     Group,
     Hyperplane,
     Leaf,
@@ -52,6 +60,7 @@ from polyloom.scop.schedule.plan import (
     Sequential,
     row_of,
     statements_of,
+    walk_plans,
 )
 from polyloom.scop.schedule.statement_groups import OrderedUpdate, Recurrence, RunningUpdate, Selection
 
@@ -156,6 +165,8 @@ class Emitter:
                 return (self._block(statements, parallel, place),)
             case Sequential():
                 return self._sequential(plan, place)
+            case Blocks():
+                return self._blocks(plan, place)
             case Group():
                 return self._group(plan, place)
 
@@ -291,20 +302,42 @@ class Emitter:
             for s in statements
         ]
         line = reduce(isl.Set.union, (v.range() for v in values)).coalesce()
+        name = fresh(_time_name(statements, plan.time), parameter_names(place.context))
+        return self._loop(line, name, plan.body, (*place.times, (plan.time, name)), place)
+
+    def _blocks(self, plan: Blocks, place: Place) -> tuple[HostNode, ...]:
+        inner = [p.iterator for p in walk_plans(plan.body) if isinstance(p, Blocks)]
+        points = (project_out_parameters(place.domain(s).params(), inner) for s in statements_of(plan))
+        line = _numbers_of(reduce(isl.Set.union, points), plan.iterator).coalesce()
+        return self._loop(line, plan.iterator, plan.body, place.times, place)
+
+    def _loop(
+        self,
+        line: isl.Set,
+        name: str,
+        body: tuple[Plan, ...],
+        times: tuple[tuple[Hyperplane, str], ...],
+        place: Place,
+    ) -> tuple[HostNode, ...]:
+        """Return the plans for each point of a line, in increasing order."""
         if line.is_empty():
             return ()
         if line.n_basic_set() > 1:
             line = box_between(elementwise_minimum(line), elementwise_maximum(line)).coalesce()
         steps = line
-        name = fresh(_time_name(statements, plan.time), parameter_names(place.context))
         point = isl.Map.identity(steps.get_space().map_from_set()).set_tuple_name(_DIM.in_, "P")
         tree = CodeBuilder(place.context, {}).loops(
             isl.UnionMap.from_map(point.intersect_range(steps).intersect_params(place.context))
         )
         inside = bind_range(isl.Map.from_range(steps), [name])
         context = isl.Set.params(inside).intersect_params(place.context)
-        body = self.nodes(plan.body, Place((*place.times, (plan.time, name)), context))
-        return _host_nodes(tree, name, body)
+        return _host_nodes(tree, name, self.nodes(body, Place(times, context)))
+
+
+def _numbers_of(points: isl.Set, parameter: str) -> isl.Set:
+    """Return ``{ [t] }``, the values of a parameter at ``points``."""
+    line = parametric_point("", (parameter,)).intersect_params(points)
+    return project_out_parameters(line, (parameter,))
 
 
 def _scatters(node: HostNode) -> bool:
@@ -320,30 +353,24 @@ def _host_nodes(tree: Tree, name: str, body: tuple[HostNode, ...]) -> tuple[Host
     for node in tree:
         match node:
             case Loop():
-                result.append(_host_loop(_named(node, name), name, body))
+                loop = _named(node, name)
+                result.append(replace(loop, body=_host_nodes(loop.body, name, body)))
             case Branch(condition=condition, body=then, otherwise=otherwise):
                 inner = _host_nodes(then, name, body)
-                result.append(HostBranch(condition, inner, _host_nodes(otherwise, name, body)))
+                result.append(Branch(condition, inner, _host_nodes(otherwise, name, body)))
             case Instance(arguments=(Name(name=known),)) if known == name:
                 result += body
             case Instance(arguments=(value,)):
                 once = Operation("<=", (Name(name), value))
-                result.append(HostLoop(iterator=name, start=value, condition=once, step=Number(1), body=body))
+                result.append(Loop(iterator=name, start=value, condition=once, step=Number(1), body=body))
             case _:
                 raise AssertionError(node)
     return tuple(result)
 
 
-def _host_loop(loop: Loop, name: str, body: tuple[HostNode, ...]) -> HostLoop:
-    inner = _host_nodes(loop.body, name, body)
-    return HostLoop(
-        iterator=loop.iterator, start=loop.start, condition=loop.condition, step=loop.step, body=inner
-    )
-
-
-def _named(loop: Loop, name: str) -> Loop:
+def _named(loop: Loop[Part], name: str) -> Loop[Any]:
     """Call the iterator by ``name`` where it is itself the point."""
-    if any(i.arguments != (Name(loop.iterator),) for i in instances_in(loop.body)):
+    if any(i.arguments != (Name(loop.iterator),) for i in leaves_in(loop.body)):
         return loop
     (renamed,) = rename_iterator((loop,), loop.iterator, name)
     assert isinstance(renamed, Loop)

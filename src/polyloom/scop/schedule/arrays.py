@@ -112,7 +112,8 @@ def _rows(scop: Scop, array: ScopArray, extent: IntExpression) -> tuple[IntExpre
     except (isl.Error, TooHardError, WrongLoops):
         return None
     end = sum_of([(1, last), (1, Number(1))])
-    return fold(Operation("max", (first, Number(0))), {}), fold(Operation("min", (end, extent)), {})
+    last = end if end == extent else Operation("min", (end, extent))
+    return fold(Operation("max", (first, Number(0))), {}), fold(last, {})
 
 
 def _limit(scop: Scop, array: ScopArray) -> int:

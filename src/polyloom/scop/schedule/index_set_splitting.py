@@ -6,7 +6,7 @@ and j before, at and after k; within each, no instance reads what another one wr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -14,6 +14,7 @@ import islpy as isl
 
 from polyloom.ir.naming import Names
 from polyloom.scop.model import ScopAccess, ScopStatement
+from polyloom.scop.schedule.access_order import subscripts
 from polyloom.scop.schedule.hyperplanes import Edge, edge
 
 _DIM = isl.dim_type
@@ -30,47 +31,42 @@ def split(
     if not differences or 3 ** len(differences) > MAXIMUM_PIECES:
         return None
     pieces = [
-        _piece(statement, domain, names.of((statement.name, k), f"{statement.name}_{k}"))
+        piece(statement, domain, names.of((statement.name, k), f"{statement.name}_{k}"))
         for k, domain in enumerate(_parts(statement, differences), 1)
     ]
     if len(pieces) < 2:
         return None
-    found = []
+    return pieces, list(edges_between(pieces, edges))
+
+
+def edges_between(pieces: Sequence[ScopStatement], edges: Iterable[Edge]) -> Iterator[Edge]:
+    """Yield the edges between the instances that pieces of statements have."""
+    of: dict[str, list[ScopStatement]] = {}
+    for found in pieces:
+        of.setdefault(found.origins[0], []).append(found)
     for old in edges:
-        for a, b in product(pieces, pieces):
+        for a, b in product(of.get(old.source, ()), of.get(old.sink, ())):
             relation = old.relation.set_tuple_name(_DIM.in_, a.name).set_tuple_name(_DIM.out, b.name)
             relation = relation.intersect_domain(a.domain).intersect_range(b.domain)
             if not relation.is_empty():
-                found.append(edge(a.name, b.name, old.array, old.anti, old.relaxed, relation))
-    return pieces, found
+                yield edge(a.name, b.name, old.array, old.anti, old.relaxed, relation)
 
 
 def _differences(statement: ScopStatement) -> list[isl.PwAff]:
     """Return read subscript minus written subscript, where it depends on the iterators."""
-    written = _subscripts(statement, statement.target)
+    written = subscripts(statement, statement.target)
     result: list[isl.PwAff] = []
     for read in statement.reads:
         if read.array != statement.target.array:
             continue
-        subscripts = _subscripts(statement, read)
-        for a, b in zip(subscripts, written, strict=True) if subscripts and written else ():
+        places = subscripts(statement, read)
+        for a, b in zip(places, written, strict=True) if places and written else ():
             difference = isl.PwAff.from_aff(a).sub(isl.PwAff.from_aff(b))
             varies = difference.involves_dims(_DIM.in_, 0, difference.dim(_DIM.in_))
             known = any(difference.plain_is_equal(o) for o in result)
             if varies and not known:
                 result.append(difference)
     return result
-
-
-def _subscripts(statement: ScopStatement, access: ScopAccess) -> list[isl.Aff]:
-    if access.computed:
-        return []
-    functions = access.relation.intersect_domain(statement.domain).as_pw_multi_aff().coalesce()
-    functions = functions.gist(statement.domain)
-    if not functions.isa_multi_aff():
-        return []
-    function = functions.as_multi_aff()
-    return [function.get_at(k) for k in range(function.dim(_DIM.out))]
 
 
 def _parts(statement: ScopStatement, differences: Sequence[isl.PwAff]) -> Iterator[isl.Set]:
@@ -82,7 +78,9 @@ def _parts(statement: ScopStatement, differences: Sequence[isl.PwAff]) -> Iterat
             yield domain.coalesce()
 
 
-def _piece(statement: ScopStatement, domain: isl.Set, name: str) -> ScopStatement:
+def piece(statement: ScopStatement, domain: isl.Set, name: str) -> ScopStatement:
+    """Return some instances of a statement as a statement of their own."""
+
     def moved(access: ScopAccess) -> ScopAccess:
         return replace(access, relation=access.relation.set_tuple_name(_DIM.in_, name))
 

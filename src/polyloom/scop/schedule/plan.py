@@ -58,7 +58,20 @@ class Sequential:
     body: tuple[Plan, ...]
 
 
-Plan = Leaf | Group | Block | Sequential
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """``body`` for each block of ``size`` values of the hyperplane, in increasing order, on the host.
+
+    ``iterator``: the number of the block, a parameter of the domains of the body's statements.
+    """
+
+    time: Hyperplane
+    iterator: str
+    size: int
+    body: tuple[Plan, ...]
+
+
+Plan = Leaf | Group | Block | Sequential | Blocks
 
 
 def statements_of(plan: Plan) -> tuple[ScopStatement, ...]:
@@ -68,7 +81,7 @@ def statements_of(plan: Plan) -> tuple[ScopStatement, ...]:
             return (statement,)
         case Group(otherwise=Block(statements=statements)) | Block(statements=statements):
             return statements
-        case Sequential(body=body):
+        case Sequential(body=body) | Blocks(body=body):
             return tuple(s for inner in body for s in statements_of(inner))
 
 
@@ -76,7 +89,7 @@ def walk_plans(plans: Iterable[Plan]) -> Iterator[Plan]:
     """Yield the plans and everything inside them, outside first."""
     for plan in plans:
         yield plan
-        if isinstance(plan, Sequential):
+        if isinstance(plan, Sequential | Blocks):
             yield from walk_plans(plan.body)
 
 
@@ -99,7 +112,7 @@ def parts(plans: Iterable[Plan]) -> dict[str, tuple[Part, ...]]:
 
 
 def _add_parts(plan: Plan, times: tuple[Hyperplane, ...], result: dict[str, tuple[Part, ...]]) -> None:
-    if isinstance(plan, Sequential):
+    if isinstance(plan, Sequential | Blocks):
         for inner in plan.body:
             _add_parts(inner, (*times, plan.time), result)
         return
@@ -153,6 +166,6 @@ def _score(plan: Plan) -> Score:
             return 0, 0
         case Block(statements=statements, parallel=parallel, around=around):
             return max(0, max(len(s.iterators) for s in statements) - len(parallel) - around), 0
-        case Sequential(body=body):
+        case Sequential(body=body) | Blocks(body=body):
             steps, launches = score(body)
             return steps + 1, launches + 1

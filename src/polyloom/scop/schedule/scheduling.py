@@ -12,6 +12,7 @@ from itertools import chain, islice
 import islpy as isl
 
 from polyloom.scop.model import ScopStatement
+from polyloom.scop.schedule.access_order import strided
 from polyloom.scop.schedule.components import components
 from polyloom.scop.schedule.hyperplanes import Edge, hyperplanes, parallel_planes
 from polyloom.scop.schedule.index_set_splitting import split
@@ -59,14 +60,16 @@ def _component(
     form = patterns.group(statements, edges)
     if form is not None:
         return (Group(form, block),)
+    least = (*score(best), strided(best, around))
     if score(best) <= (1, 0):
         return best
     for plans in chain(
         [_divided(statements, edges, patterns)], _sequential(statements, edges, patterns, around)
     ):
-        if plans is not None and score(plans) < score(best):
-            best = plans
-        if score(best) <= (1, 1):
+        found = least if plans is None else (*score(plans), strided(plans, around))
+        if plans is not None and found < least:
+            best, least = plans, found
+        if least <= (1, 1, 0):
             break
     return best
 

@@ -210,7 +210,7 @@ def layout_remarks(program: Program, arrays: Mapping[str, LocalArray]) -> Iterat
             yield remark(
                 f"simd-{effect.extension.value}",
                 f"`{array.tensor}`: {effect.extension.meaning}",
-                program.tensor(array.tensor).span or written,
+                program.buffer(array.tensor).span or written,
                 notes=[effect.detail],
                 helps=[f"`--simd-without {effect.extension.value}` switches this off"],
             )

@@ -84,7 +84,7 @@ def adapter_of(program: Program, given: Mapping, demand: Demand) -> Adapter:
     spread = demand.inward and _is_disjoint(element_to_port, line)
     least, one_port = _least(element_to_port)
     inner = _inner_index(element_to_port, least, one_port=one_port)
-    element, sparse = program.tensor(tensor).type, tensor in given.sparse
+    element, sparse = program.buffer(tensor).type, tensor in given.sparse
     return Adapter(
         tensor=tensor,
         type=element,

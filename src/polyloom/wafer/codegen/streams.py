@@ -9,7 +9,8 @@ import islpy as isl
 from polyloom.ir.expressions import Read
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain
 from polyloom.polyhedra.functions import compose
-from polyloom.polyhedra.loops.generate import IntExpression, Name, instances_in, operation_count
+from polyloom.polyhedra.loops.generate import IntExpression, Name, operation_count
+from polyloom.polyhedra.loops.tree import leaves_in
 from polyloom.polyhedra.simplify import with_explicit_divs
 from polyloom.wafer.codegen.chains import chunk_extents
 from polyloom.wafer.codegen.compute import compute_code
@@ -110,7 +111,7 @@ def receive_all(builder: RoleBuilder, here: StreamOnRole, body: Code) -> Code:
         code = (*bind, SetValue(DATA, here.stream.type, received), *body)
         return (Scope(code),) if several else code
 
-    several = len(list(instances_in(tree))) > 1
+    several = len(list(leaves_in(tree))) > 1
     return tree_code(tree, {"index": instance})
 
 

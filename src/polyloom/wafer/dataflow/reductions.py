@@ -251,7 +251,7 @@ def _found_results(program: Program, mapping: Mapping, here: Written) -> Results
     if ports is not None:
         leave = _leaving(program, mapping, here.statement, here.written.range(), owners, ports)
     moves = moves_of(
-        tensor, program.tensor(tensor).type, mapping.grid, complete, needed.subtract(started).coalesce()
+        tensor, program.buffer(tensor).type, mapping.grid, complete, needed.subtract(started).coalesce()
     )
     return Results(
         tensor=tensor,
@@ -334,7 +334,7 @@ def _reduce_along(
     parts: isl.Map,
     contributors: isl.Set,
 ) -> Chain:
-    tensor = program.tensor(statement.write.buffer)
+    tensor = program.buffer(statement.write.buffer)
     order = _tensor_order(parts, tensor.extents, _SAME_LINE[side])
     return _chain(mapping, statement, tensor.type, side, order, parts, contributors, leaves=False)
 
@@ -358,7 +358,7 @@ def _leaving(
     owners: isl.Map,
     ports: isl.Map,
 ) -> tuple[Chain, ...]:
-    element = program.tensor(statement.write.buffer).type
+    element = program.buffer(statement.write.buffer).type
     chains: list[Chain] = []
     for side in Side:
         here = on_side(ports, mapping.grid, side)
@@ -378,7 +378,7 @@ def _with_unwritten(
     program: Program, mapping: Mapping, tensor: str, owners: isl.Map, resident: bool
 ) -> isl.Map:
     """Give elements that no instance writes to the PE next to their port (docs/semantics.md)."""
-    unwritten = element_set(program.tensor(tensor)).subtract(owners.range())
+    unwritten = element_set(program.buffer(tensor)).subtract(owners.range())
     if unwritten.is_empty():
         return owners
     if resident:

@@ -133,7 +133,7 @@ def all_needed(program: Program, mapping: Mapping, tensor: str) -> isl.Map:
         needed = needed_elements(mapping, statement, tensor)
         result = needed if result is None else result.union(needed)
     if result is None:
-        rank = len(program.tensor(tensor).extents)
+        rank = len(program.buffer(tensor).extents)
         indices = ", ".join(f"i{k}" for k in range(rank))
         return isl.Map(f"{{ PE[x, y] -> {tensor}[{indices}] : false }}")
     return result.coalesce()
@@ -151,7 +151,7 @@ def _stream(
     receivers = delivered.domain().coalesce()
     nearer = grid.towards(side)
     passes = receivers.union(receivers.apply(nearer)).coalesce()
-    element = program.tensor(tensor).type
+    element = program.buffer(tensor).type
     sparse = tensor in mapping.sparse
     return Stream(
         tensor=tensor,

@@ -161,7 +161,7 @@ def _port(program: WaferProgram, group: PortGroup) -> dict[str, Any]:
     element = _element_at(side, ports, names)
     code = CodeBuilder(element.params(), {})
     extents = [_extent(side, ports, k, rank) for k in range(rank)]
-    ir_tensor = program.analysis.program.tensor(tensor)
+    ir_tensor = program.analysis.program.buffer(tensor)
     return {
         "tensor": tensor,
         "type": ir_tensor.type.value,

@@ -96,7 +96,7 @@ def _port_faults(mapping: Mapping, program: Program) -> Iterator[Diagnostic]:
             with naming(f"the ports of `{name}`", mapping.span(key)):
                 yield from _adjacency_faults(mapping, key, name, schedule)
                 yield from _order_faults(mapping, key, name, schedule)
-                yield from _missing_faults(mapping, key, program.tensor(name), schedule)
+                yield from _missing_faults(mapping, key, program.buffer(name), schedule)
 
 
 def _missing_faults(mapping: Mapping, key: str, tensor: Buffer, schedule: isl.Map) -> Iterator[Diagnostic]:
@@ -204,10 +204,10 @@ def _choice_faults(mapping: Mapping, program: Program) -> Iterator[Diagnostic]:
             yield error(
                 "map-sparse", message, mapping.span("sparse"), helps=["give it a port, or leave it out"]
             )
-        elif program.tensor(name).type.size != 2:
+        elif program.buffer(name).type.size != 2:
             yield error(
                 "map-sparse",
-                f"`{name}` cannot be sparse: {program.tensor(name).type.value} has more than 16 bits",
+                f"`{name}` cannot be sparse: {program.buffer(name).type.value} has more than 16 bits",
                 mapping.span("sparse"),
                 notes=["a value-position pair is a 16-bit value with a 16-bit index in one wavelet"],
                 helps=["leave it out of `sparse`, or make it float16 or int16"],

@@ -224,7 +224,7 @@ def _read_ports(
         name = relation.get_tuple_name(isl.dim_type.in_) or ""
         if name not in allowed:
             raise PolyloomError(_unknown(entry, name, role, list(allowed)))
-        tensor = program.tensor(name)
+        tensor = program.buffer(name)
         _check_arity(entry, name, relation.dim(isl.dim_type.in_), len(tensor.extents), ())
         if not _is_port_range(relation):
             raise PolyloomError(_not_a_port(entry, name))
@@ -291,7 +291,7 @@ def _read_state(entry: Entry | None, program: Program) -> tuple[tuple[str, str],
             raise PolyloomError(_unknown(entry, old, "input", list(program.inputs), span))
         if new not in program.outputs:
             raise PolyloomError(_unknown(entry, new, "output", list(program.outputs), span))
-        before, after = program.tensor(old), program.tensor(new)
+        before, after = program.buffer(old), program.buffer(new)
         if (before.extents, before.type) != (after.extents, after.type):
             message = f"`{new}` cannot take the place of `{old}`: shape or element type differ"
             helps = [f"declare both as {described(before)}"]

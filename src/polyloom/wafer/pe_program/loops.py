@@ -11,10 +11,10 @@ from polyloom.polyhedra.loops.generate import (
     Loop,
     Name,
     Tree,
-    instances_in,
     operation_count,
     rename_iterator,
 )
+from polyloom.polyhedra.loops.tree import leaves_in
 from polyloom.wafer.pe_program.tree import Code, Cost, For, If, Node
 
 InstanceCode = Callable[[Sequence[IntExpression]], Code]
@@ -46,7 +46,7 @@ def tree_code(tree: Tree, instance: Mapping[str, InstanceCode]) -> Code:
 def named_loops(tree: Tree, names: Sequence[str]) -> Tree:
     """Give loops over a dimension of the instances its name, where they are loops over nothing else."""
     for k, name in enumerate(names):
-        found = {instance.arguments[k] for instance in instances_in(tree)}
+        found = {instance.arguments[k] for instance in leaves_in(tree)}
         match list(found):
             case [Name(name=iterator)]:
                 tree = rename_iterator(tree, iterator, name)

@@ -50,7 +50,7 @@ def _votes(program: Program, statement: Statement) -> dict[str, bool]:
     windows = {a.buffer for a in inputs if _is_window(a)}
     if windows:
         return {name: name in windows for name in names}
-    ranks = {name: len(program.tensor(name).extents) for name in names}
+    ranks = {name: len(program.buffer(name).extents) for name in names}
     if len(set(ranks.values())) > 1:
         return {name: rank < max(ranks.values()) for name, rank in ranks.items()}
     if len({a.affine for a in inputs}) == 1 or all(rank == 1 for rank in ranks.values()):

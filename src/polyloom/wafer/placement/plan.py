@@ -77,7 +77,7 @@ def _first_port(problem: Problem, places: Sequence[Place], name: str, *, inward:
         side = Side.NORTH if traffic[0] <= traffic[1] else Side.WEST
     else:
         side = Side.SOUTH if traffic[0] < traffic[1] else Side.EAST
-    port = Port(side, tuple(range(len(problem.program.tensor(name).extents))))
+    port = Port(side, tuple(range(len(problem.program.buffer(name).extents))))
     return _ordered(port, _line_extents(problem, places, name, port)) if inward else port
 
 

@@ -63,7 +63,7 @@ Places = Sequence[Place | None]
 
 def input_text(program: Program, placed: Mapping, places: Places, name: str, port: Port) -> str:
     """Return ``x[...] -> [PE[...] -> index[...]]``; empty where no instance reads the tensor."""
-    tensor = program.tensor(name)
+    tensor = program.buffer(name)
     need = _joint_need(program, places, name, port.axis)
     if need is None:
         return _input_by_isl(program, placed, tensor, port)
@@ -72,7 +72,7 @@ def input_text(program: Program, placed: Mapping, places: Places, name: str, por
 
 def output_text(program: Program, placed: Mapping, places: Places, name: str, port: Port) -> str:
     """Return ``y[...] -> [PE[...] -> index[...]]`` for a tensor that a statement writes."""
-    tensor = program.tensor(name)
+    tensor = program.buffer(name)
     for statement, place in zip(program.statements, places, strict=True):
         if statement.write.buffer == name:
             text = None if place is None else _plain_output(tensor, statement, place, port, placed.grid)
@@ -282,7 +282,7 @@ def _line(tensor: Buffer, statement: Statement, tile: Tile, d: int) -> str:
 
 
 def _output_by_isl(program: Program, placed: Mapping, statement: Statement, port: Port) -> str:
-    tensor = program.tensor(statement.write.buffer)
+    tensor = program.buffer(statement.write.buffer)
     return _with_index(tensor, output_lines(program, placed, tensor.name, port.side), port.order)
 
 
@@ -295,7 +295,7 @@ def output_lines(program: Program, placed: Mapping, name: str, side: Side) -> is
     assert statement is not None
     owners = written_of(program, placed, statement).owners.reverse()
     lines = owners.apply_range(_to_port(side, placed.grid)).lexmax()
-    unwritten = element_set(program.tensor(name)).subtract(lines.domain())
+    unwritten = element_set(program.buffer(name)).subtract(lines.domain())
     if not unwritten.is_empty():
         lines = lines.union(isl.Map.from_domain_and_range(unwritten, lines.range().lexmin()))
     return lines.coalesce()

@@ -198,7 +198,17 @@ def _try_hull(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options:
                 f"for example {sample_of(outside)}",
             )
     effects = (*analysis.effects, *floor_effect(hull), *_coalescing(sizes))
-    return replace(analysis, strategy=Strategy.HULL, sizes=sizes, effects=effects)
+    found = replace(analysis, strategy=Strategy.HULL, sizes=sizes, effects=effects)
+    needed, memory = _enlarged_bytes(found, arrays), options.machine.memory_bytes
+    if needed > memory:
+        return _fail(analysis, f"arrays with room for extra instances take {needed} bytes, a PE has {memory}")
+    return found
+
+
+def _enlarged_bytes(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray]) -> int:
+    """Return the bytes of a task's arrays on its PE once they are enlarged."""
+    enlarged = enlarge(arrays, (analysis,))
+    return sum(enlarged[tensor].bytes for tensor in {o.tensor for o in analysis.operands})
 
 
 def protected_cells(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray]) -> isl.Set:

@@ -18,7 +18,7 @@ from polyloom.ir.evaluation.random_inputs import SCALES, Scale, random_inputs, r
 from polyloom.ir.host import Buffer
 from polyloom.ir.program import Program
 from polyloom.ir.rounding.any_order import Digits, digits_of
-from polyloom.ir.rounding.program_bounds import error_bound
+from polyloom.ir.rounding.programs import error_bound
 from polyloom.ir.verification.comparison import Verdict, compared
 from polyloom.ir.verification.references import EVALUATOR, Expected, Reference
 from polyloom.polyhedra.loops.tree import Number
@@ -89,8 +89,8 @@ def checked_batch(
     """
     if invocations == 1:
         return checked_inputs(program, inputs)
-    tensors = tuple(_batched(t, invocations) if t.name in mapping.inputs else t for t in program.tensors)
-    return checked_inputs(replace(program, tensors=tensors), inputs)
+    buffers = tuple(_batched(t, invocations) if t.name in mapping.inputs else t for t in program.buffers)
+    return checked_inputs(replace(program, buffers=buffers), inputs)
 
 
 def check_outputs(

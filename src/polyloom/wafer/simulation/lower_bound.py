@@ -117,7 +117,7 @@ def _times_sent(
     """Return how often each element of the stream that drives a task is sent; None without one."""
     if task.stream is None:
         return None
-    shape = program.analysis.program.tensor(task.stream.tensor).extents
+    shape = program.analysis.program.buffer(task.stream.tensor).extents
     if not task.stream.sparse:
         return np.full(shape, invocations, dtype=np.int64)
     batch = inputs[task.stream.tensor].reshape(invocations, *shape)

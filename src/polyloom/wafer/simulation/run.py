@@ -191,7 +191,7 @@ def _collect(
     tensors = program.analysis.program
     outputs: dict[str, AnyArray] = {}
     for name in tensors.outputs:
-        tensor = tensors.tensor(name)
+        tensor = tensors.buffer(name)
         here = [port for port in ports if port.group.tensor == name]
         if not here:
             outputs[name] = _read_resident(fabric, program, program.analysis.graph.result(name))
@@ -220,7 +220,7 @@ def _collect_port(fabric: Fabric, port: _Port, collected: AnyArray) -> None:
 
 def _read_resident(fabric: Fabric, program: WaferProgram, result: Results) -> AnyArray:
     """Gather an output that stays in PE memory from the PEs that hold it."""
-    tensor = program.analysis.program.tensor(result.tensor)
+    tensor = program.analysis.program.buffer(result.tensor)
     array = program.analysis.arrays[result.tensor]
     gathered = np.zeros(tensor.extents, dtype=tensor.type.dtype)
     for role in program.roles:

@@ -15,7 +15,7 @@ from polyloom.diagnostics import Diagnostic, Unsupported, error
 from polyloom.frontends.c.integers.affine import constant_of
 from polyloom.frontends.c.scope.names import Known, Place, Variable
 from polyloom.frontends.c.scope.parameters import new_parameter
-from polyloom.frontends.c.scope.state import Spot, Spots, State
+from polyloom.frontends.c.scope.state import ConstantElement, ConstantElements, State
 from polyloom.frontends.c.scope.types import Pointer, Scalar
 from polyloom.scop.model import Origin
 
@@ -28,13 +28,13 @@ def integer_at(place: Place, state: State, *, wanted: bool = False) -> Known | N
     path = _path(place, state)
     if path is None:
         return None
-    if path not in state.spots.integers:
-        if not wanted and path not in state.spots.wanted:
+    if path not in state.elements.integers:
+        if not wanted and path not in state.elements.wanted:
             return None
         variable = _variable(place, path, state)
         known = new_parameter(variable.unique, kind.element, state)
-        state.spots.integers[path] = Spot(place, variable, known)
-    return state.spots.integers[path].known
+        state.elements.integers[path] = ConstantElement(place, variable, known)
+    return state.elements.integers[path].known
 
 
 def pointer_at(place: Place, state: State) -> Variable | None:
@@ -42,9 +42,9 @@ def pointer_at(place: Place, state: State) -> Variable | None:
     path = _path(place, state)
     if path is None or not isinstance(place.type, Pointer):
         return None
-    if path not in state.spots.pointers:
-        state.spots.pointers[path] = Spot(place, _variable(place, path, state))
-    return state.spots.pointers[path].variable
+    if path not in state.elements.pointers:
+        state.elements.pointers[path] = ConstantElement(place, _variable(place, path, state))
+    return state.elements.pointers[path].variable
 
 
 def _path(place: Place, state: State) -> str | None:
@@ -59,7 +59,7 @@ def _path(place: Place, state: State) -> str | None:
         subscripts = "".join(f"[{n}]" for n in numbers[used : used + count])
         text += f".{name}{subscripts}" if text else f"{name}{subscripts}"
         used += count
-    return None if text in state.spots.refused else text
+    return None if text in state.elements.refused else text
 
 
 def _variable(place: Place, path: str, state: State) -> Variable:
@@ -74,21 +74,21 @@ def broken(state: State) -> frozenset[str]:
     """Return the paths of places that were taken to stay as they are, and that a statement writes."""
     targets = [p for d in state.drafts for p in (d.target, *d.writes) if p is not None]
     written = {_array(state.arrays[state.pool[p].array].place) for p in targets}
-    spots = {**state.spots.integers, **state.spots.pointers}
-    return frozenset(path for path, spot in spots.items() if _array(spot.place) in written)
+    elements = {**state.elements.integers, **state.elements.pointers}
+    return frozenset(path for path, element in elements.items() if _array(element.place) in written)
 
 
 def _array(place: Place) -> tuple[Variable, tuple[str, ...]]:
     return place.variable, place.members
 
 
-def next_walk(state: State) -> Spots | None:
+def next_walk(state: State) -> ConstantElements | None:
     """Return what another walk has to begin with; None where this one was right."""
-    before, bad = state.spots, broken(state)
+    before, bad = state.elements, broken(state)
     found = frozenset(before.integers) - bad
     if not bad and found <= before.wanted:
         return None
-    return Spots(wanted=(before.wanted | found) - bad, refused=before.refused | bad)
+    return ConstantElements(wanted=(before.wanted | found) - bad, refused=before.refused | bad)
 
 
 def check_spots(state: State) -> None:
@@ -102,8 +102,8 @@ def check_spots(state: State) -> None:
 
 
 def _mixed(state: State) -> Iterator[Diagnostic]:
-    for path, spot in state.spots.integers.items():
-        name = state.array_names.get(_array(spot.place))
+    for path, element in state.elements.integers.items():
+        name = state.array_names.get(_array(element.place))
         access = next((a for a in state.pool if a.array == name), None)
         if access is not None:
             yield error(

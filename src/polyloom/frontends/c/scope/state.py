@@ -70,7 +70,7 @@ class Hooks:
 
 
 @dataclass
-class Spots:
+class ConstantElements:
     """Places in memory whose values are taken to stay as they are while the part runs, by their paths.
 
     ``integers``: those that are parameters. ``pointers``: those that are arrays of their own. ``wanted``: of
@@ -79,12 +79,12 @@ class Spots:
 
     wanted: frozenset[str] = frozenset()
     refused: frozenset[str] = frozenset()
-    integers: dict[str, Spot] = field(default_factory=dict)
-    pointers: dict[str, Spot] = field(default_factory=dict)
+    integers: dict[str, ConstantElement] = field(default_factory=dict)
+    pointers: dict[str, ConstantElement] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
-class Spot:
+class ConstantElement:
     """A place whose value stays; ``variable``: what it is in the model. ``known``: an integer's value."""
 
     place: Place
@@ -136,7 +136,7 @@ class State:
     """Whether the parameters may be taken to have values for which unsigned arithmetic does not wrap."""
     calls: list[str] = field(default_factory=list)
     """The functions that are being inlined."""
-    spots: Spots = field(default_factory=lambda: Spots())
+    elements: ConstantElements = field(default_factory=lambda: ConstantElements())
     heading: bool = False
     """Whether a loop's head is being read."""
     fused: list[Span | None] = field(default_factory=list)
@@ -209,8 +209,10 @@ class State:
     def trial(self) -> Iterator[None]:
         """Look at what comes; nothing of what is found out meanwhile is kept."""
         kept = {f.name: copy(getattr(self, f.name)) for f in fields(self) if f.name != "scope"}
-        kept["spots"] = replace(
-            self.spots, integers=dict(self.spots.integers), pointers=dict(self.spots.pointers)
+        kept["elements"] = replace(
+            self.elements,
+            integers=dict(self.elements.integers),
+            pointers=dict(self.elements.pointers),
         )
         try:
             yield

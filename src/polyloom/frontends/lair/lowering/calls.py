@@ -110,7 +110,7 @@ def check_outputs(call: Invocation, callee: Program, scope: Scope) -> None:
             call.outputs[0].span,
             help=f"its outputs: {', '.join(callee.outputs)}",
         )
-    for name, formal in zip(call.outputs, map(callee.tensor, callee.outputs), strict=True):
+    for name, formal in zip(call.outputs, map(callee.buffer, callee.outputs), strict=True):
         _check_output(name, formal, scope.declared.get(name.text))
 
 

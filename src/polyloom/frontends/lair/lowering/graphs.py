@@ -183,7 +183,7 @@ def _add(call: Invocation, callee: Program, arguments: Sequence[Buffer], assembl
         if tensor.name not in outer:
             assembly.tensors[tensor.name] = tensor
     for name in call.outputs:
-        assembly.readable[name.text] = program.tensor(name.text)
+        assembly.readable[name.text] = program.buffer(name.text)
     assembly.statements += program.statements
     assembly.parts.append(_part(call, program, assembly))
 

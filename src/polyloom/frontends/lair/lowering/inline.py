@@ -39,7 +39,7 @@ def renamed_program(call: Invocation, callee: Program, actual: Mapping[str, str]
     tensors = dict(actual)
     for internal in callee.internal:
         tensors[internal] = _unique((internal, f"{call.outputs[0].text}_{internal}"), names.tensors)
-    return Program(
+    return Program.of(
         callee.name,
         tuple(replace(t, name=tensors[t.name]) for t in callee.tensors),
         tuple(tensors[name] for name in callee.inputs),

@@ -111,4 +111,4 @@ def assemble(scope: Scope, written: Mapping[str, Buffer], statements: tuple[Stat
     order = [statement.write.buffer for statement in statements]
     internal = tuple(written[name] for name in order if name not in outside)
     declared = tuple(scope.declared[name] for name in (*scope.inputs, *scope.outputs))
-    return Program(scope.item.name.text, (*declared, *internal), scope.inputs, scope.outputs, statements)
+    return Program.of(scope.item.name.text, (*declared, *internal), scope.inputs, scope.outputs, statements)

@@ -84,8 +84,8 @@ def _layer(
     c: Context, step: Step, order: tuple[int, ...], states: int, defaults: Sequence[str]
 ) -> Sequence[Value]:
     """Lower a kind of cell, whose weights have its gates in an ``order``, with so many ``states``."""
-    turned = c.integer("layout", 0)
-    x = transposed(c.input(0), (1, 0, 2)) if turned else c.input(0)
+    batch_first = c.integer("layout", 0)
+    x = transposed(c.input(0), (1, 0, 2)) if batch_first else c.input(0)
     ways = _WAYS.get(c.text("direction", "forward"))
     if ways is None or x.rank != 3:
         raise Refused(f"direction {c.text('direction')} of data of rank {x.rank}")
@@ -95,7 +95,7 @@ def _layer(
         runs.append(run(c.b, step, cell, x, c.optional(4)))
     sequence = concatenated(c.b, [unsqueezed(way, [1]) for way, _ in runs], 1)
     last = last_states(c.b, runs)
-    if not turned:
+    if not batch_first:
         return sequence, *last
     return transposed(sequence, (2, 0, 1, 3)), *(transposed(v, (1, 0, 2)) for v in last)
 
@@ -109,7 +109,7 @@ def _cell(
     *,
     backwards: bool,
 ) -> Cell:
-    turned, gates = c.integer("layout", 0), len(order)
+    batch_first, gates = c.integer("layout", 0), len(order)
     w, r = selected(c.input(1), 0, number), selected(c.input(2), 0, number)
     hidden = r.shape[1]
     refuse_if(w.shape[0] != gates * hidden, f"weights of {w.shape[0]} rows for {gates} gates of {hidden}")
@@ -119,8 +119,8 @@ def _cell(
     )
     i, o, f = [None] * 3 if holes is None else split_parts(selected(holes, 0, number), 0, [hidden] * 3)
     given = map(c.optional, range(5, 5 + states))
-    zero = filled(c.b, (c.input().shape[0 if turned else 1], hidden), 0, w.type)
-    start = (zero if v is None else selected(v, 1 if turned else 0, number) for v in given)
+    zero = filled(c.b, (c.input().shape[0 if batch_first else 1], hidden), 0, w.type)
+    start = (zero if v is None else selected(v, 1 if batch_first else 0, number) for v in given)
     return Cell(
         w,
         r,

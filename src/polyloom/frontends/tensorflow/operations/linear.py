@@ -232,9 +232,9 @@ def _depthwise_filter_gradient(c: Context) -> Sequence[Value]:
 # -- matrices
 
 
-def _matrix(value: Value, *, turned: bool) -> Value:
+def _matrix(value: Value, *, transpose: bool) -> Value:
     refuse_if(value.rank < 2, f"a matrix of rank {value.rank}")
-    return matrix_turned(value) if turned else value
+    return matrix_turned(value) if transpose else value
 
 
 def _product(c: Context, left: str, right: str) -> Sequence[Value]:
@@ -243,7 +243,7 @@ def _product(c: Context, left: str, right: str) -> Sequence[Value]:
         c.attribute("Tout", c.input(0).type) is not c.input(0).type,
         "a product of another type than its factors",
     )
-    one, two = (_matrix(c.input(k), turned=c.flag(name)) for k, name in enumerate((left, right)))
+    one, two = (_matrix(c.input(k), transpose=c.flag(name)) for k, name in enumerate((left, right)))
     return only(matrix_product(c.b, one, two))
 
 

@@ -153,15 +153,15 @@ def _gradients(c: Call) -> Sequence[Value]:
     wanted = c.attribute("output_mask", (True, True, True))
     refuse_if(x.rank != w.rank or dy.rank != w.rank, f"data of rank {x.rank} and filters of rank {w.rank}")
     window, groups = _window(c, w.shape[2:]), c.integer("groups", 1)
-    turned = c.flag("transposed")
+    swapped = c.flag("transposed")
     results = []
     if wanted[0]:
-        if turned:
+        if swapped:
             results.append(convolution(c.b, dy, w, window, groups, hint="input"))
         else:
             results.append(transposed_convolution(c.b, dy, w, window, groups, x.shape[2:]))
     if wanted[1]:
-        data, back = (dy, x) if turned else (x, dy)
+        data, back = (dy, x) if swapped else (x, dy)
         results.append(filter_gradient(c.b, data, back, window, groups, w.shape))
     if wanted[2]:
         rest = [k for k in range(dy.rank) if k != 1]

@@ -63,9 +63,9 @@ def _layers(c: Call, kind: str) -> Sequence[Value]:
     if x.rank == 2:
         wide = [unsqueezed(v, [1]) for v in (x, *start)]
         return [squeezed(v, [1]) for v in _all_layers(c, kind, wide[0], wide[1:])]
-    turned = c.flag("batch_first")
-    found = _all_layers(c, kind, transposed(x, [1, 0, 2]) if turned else x, start)
-    return [transposed(found[0], [1, 0, 2]) if turned else found[0], *found[1:]]
+    batch_first = c.flag("batch_first")
+    found = _all_layers(c, kind, transposed(x, [1, 0, 2]) if batch_first else x, start)
+    return [transposed(found[0], [1, 0, 2]) if batch_first else found[0], *found[1:]]
 
 
 def _all_layers(c: Call, kind: str, x: Value, start: Sequence[Value]) -> Sequence[Value]:

@@ -9,11 +9,13 @@
  *   POLYLOOM_KERNELS         a folder, "out" say: kernels are read from its .cl files in place of the built-in text
  *   POLYLOOM_ALIGNMENT       arrays at multiples of so many bytes are used in place by devices that are CPUs
  * The variable POLYLOOM_DEVICE of the environment chooses a device by a part of its name or its platform's.
- * Every fault ends the program with one message on stderr and exit status 1.
+ * What cannot be done here is declined before anything has changed: functions return 0. A fault of OpenCL is one
+ * message on stderr; after it nothing runs on OpenCL. A fault once kernels run ends the program, with exit status 1.
  */
 #ifndef POLYLOOM_OPENCL_H
 #define POLYLOOM_OPENCL_H
 
+#include <setjmp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,7 +147,21 @@ static struct {
   cl_command_queue queue;
   int is_cpu;
   unsigned launches;
+  jmp_buf begun; /* where a call began that may still be declined */
+  int may_decline, is_broken;
 } polyloom;
+
+#ifdef __GNUC__
+#define POLYLOOM_APART __attribute__((noinline))
+#else
+#define POLYLOOM_APART
+#endif
+
+/* Whether OpenCL can be tried. */
+static int polyloom_begin(void) {
+  polyloom.may_decline = !polyloom.is_broken;
+  return polyloom.may_decline;
+}
 
 /* An array of the caller on the device. */
 struct polyloom_array {
@@ -155,13 +171,24 @@ struct polyloom_array {
   size_t bytes;
   size_t first, end; /* the kernels touch no other bytes than from `first` to before `end` */
   int read, written; /* whether its values matter, whether it changes */
-  int shared;        /* the device works in the caller's memory */
+  int shared;        /* the device works in the caller's memory, */
+  int beside;        /* which is that of another one in part */
 };
 
 static void polyloom_fail(const char *what, const char *why) {
   fflush(stdout);
   fprintf(stderr, "polyloom: %s: %s\n", what, why);
-  exit(1);
+  if (!polyloom.may_decline)
+    exit(1);
+  polyloom.is_broken = 1;
+  longjmp(polyloom.begun, 1);
+}
+
+/* Decline a call whose arguments are not those that the kernels were made for. */
+static void polyloom_decline(const char *what, const char *why) {
+  if (polyloom.may_decline)
+    longjmp(polyloom.begun, 1);
+  polyloom_fail(what, why);
 }
 
 static const char *polyloom_error_name(cl_int code) {
@@ -517,7 +544,7 @@ static inline cl_kernel polyloom_ready(struct polyloom_kernel *kernel) {
 /* Return memory on the device that the host never sees. */
 static inline struct polyloom_array polyloom_local(const char *name, size_t bytes) {
   cl_int code;
-  struct polyloom_array array = {NULL, name, NULL, bytes, 0, bytes, 0, 0, 0};
+  struct polyloom_array array = {NULL, name, NULL, bytes, 0, bytes, 0, 0, 0, 0};
   array.memory =
       POLYLOOM_CL(clCreateBuffer)(polyloom.context, CL_MEM_READ_WRITE, bytes ? bytes : 1, NULL, &code);
   polyloom_check(code, name);
@@ -530,21 +557,21 @@ static inline struct polyloom_array polyloom_argument(const char *name, void *ho
   if (first >= end)
     first = end = 0;
   if (end && !host)
-    polyloom_fail(name, "the pointer is NULL");
-  struct polyloom_array array = {NULL, name, host, bytes, first, end, read, written, 0};
+    polyloom_decline(name, "the pointer is NULL");
+  struct polyloom_array array = {NULL, name, host, bytes, first, end, read, written, 0, 0};
   return array;
 }
 
 /* Whether any byte from `p` to before `q` is one from `r` to before `s`. */
 static inline int polyloom_meet(const char *p, const char *q, const char *r, const char *s) {
-  return p < s && r < q;
+  return p < q && r < s && p < s && r < q;
 }
 
-/* Bring an array to the device; `beside`: whether its memory is that of another one in part. */
-static inline void polyloom_bring(struct polyloom_array *array, int beside) {
+/* Bring an array to the device. */
+static inline void polyloom_bring(struct polyloom_array *array) {
   cl_int code = CL_SUCCESS;
   char *host = array->host;
-  array->shared = polyloom.is_cpu && array->end && !beside && (uintptr_t)host % POLYLOOM_ALIGNMENT == 0;
+  array->shared = polyloom.is_cpu && array->end && !array->beside && (uintptr_t)host % POLYLOOM_ALIGNMENT == 0;
   array->memory = POLYLOOM_CL(clCreateBuffer)(
       polyloom.context, array->shared ? CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR : CL_MEM_READ_WRITE,
       array->bytes ? array->bytes : 1, array->shared ? host : NULL, &code);
@@ -556,24 +583,22 @@ static inline void polyloom_bring(struct polyloom_array *array, int beside) {
 }
 
 /* Bring arrays to the device. Kernels may run at the same time as others only on memory of their own: arrays whose
-   bytes that are touched overlap are refused; others may be parts of one array of the caller. */
+   bytes that are touched overlap are declined; others may be parts of one array of the caller. */
 static inline void polyloom_enter(struct polyloom_array *const *arrays, int count) {
   for (int a = 0; a < count; a++) {
-    int beside = 0;
     for (int b = 0; b < count; b++) {
-      const struct polyloom_array *one = arrays[a], *other = arrays[b];
+      struct polyloom_array *one = arrays[a];
+      const struct polyloom_array *other = arrays[b];
       const char *p = one->host, *q = other->host;
       if (a == b || !(one->written || other->written) || !p || !q)
         continue;
-      if (polyloom_meet(p + one->first, p + one->end, q + other->first, q + other->end)) {
-        char what[512];
-        snprintf(what, sizeof what, "`%s` and `%s` share memory", arrays[a < b ? a : b]->name, arrays[a < b ? b : a]->name);
-        polyloom_fail(what, "the code was compiled for arrays that lie apart");
-      }
-      beside |= polyloom_meet(p, p + one->bytes, q, q + other->bytes);
+      if (polyloom_meet(p + one->first, p + one->end, q + other->first, q + other->end))
+        polyloom_decline(one->name, "it shares memory with another array");
+      one->beside |= polyloom_meet(p, p + one->bytes, q, q + other->bytes);
     }
-    polyloom_bring(arrays[a], beside);
   }
+  for (int a = 0; a < count; a++)
+    polyloom_bring(arrays[a]);
 }
 
 /* Give memory on the device free, once the kernels in the queue are done with it. */
@@ -610,6 +635,7 @@ static inline void polyloom_leave(struct polyloom_array *array) {
 }
 
 static inline void polyloom_copy(const struct polyloom_array *from, const struct polyloom_array *to) {
+  polyloom.may_decline = 0;
   if (from->bytes)
     polyloom_check(POLYLOOM_CL(clEnqueueCopyBuffer)(polyloom.queue, from->memory, to->memory, 0, 0, from->bytes, 0,
                                                     NULL, NULL),
@@ -632,7 +658,7 @@ static inline void polyloom_pass_long(struct polyloom_kernel *kernel, cl_uint po
 static inline void polyloom_pass_int(struct polyloom_kernel *kernel, cl_uint position, int64_t value) {
   int32_t narrow = (int32_t)value;
   if (narrow != value)
-    polyloom_fail(kernel->name, "a size or iterator does not fit into 32 bits");
+    polyloom_decline(kernel->name, "a size or iterator does not fit into 32 bits");
   polyloom_set(kernel, position, sizeof narrow, &narrow);
 }
 
@@ -651,6 +677,7 @@ static inline void polyloom_launch(struct polyloom_kernel *kernel, cl_uint dimen
     items[d] = (size_t)global[d];
     group[d] = local ? (size_t)local[d] : 0;
   }
+  polyloom.may_decline = 0;
   polyloom_check(POLYLOOM_CL(clEnqueueNDRangeKernel)(polyloom.queue, polyloom_ready(kernel), dimensions, NULL,
                                                      items, local ? group : NULL, 0, NULL, NULL),
                  kernel->name);
@@ -677,7 +704,7 @@ static inline size_t polyloom_bytes(size_t element, int dimensions, const int64_
   for (int d = 0; d < dimensions; d++) {
     size_t extent = extents[d] > 0 ? (size_t)extents[d] : 0;
     if (extent && bytes > SIZE_MAX / extent)
-      polyloom_fail("an array", "it has more bytes than an address counts");
+      polyloom_decline("an array", "it has more bytes than an address counts");
     bytes *= extent;
   }
   return bytes;

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from polyloom.mdh.lowering.tiles.context import Tiles
+from polyloom.mdh.lowering.tiles.context import Tiles, whole
 from polyloom.mdh.lowering.tiles.naive import total_types, totals
 from polyloom.mdh.lowering.tiles.points import loaded
 from polyloom.mdh.lowering.tiles.strips import Band, band_of, nested, with_strips
@@ -31,10 +31,11 @@ from polyloom.mdh.tree.nodes import (
     Space,
     Statement,
     Store,
+    counted,
 )
-from polyloom.mdh.tree.ranges import plus
+from polyloom.mdh.tree.ranges import bounded, limited, linear_in, not_negative, plus, spread
 from polyloom.mdh.tree.rewrite import renamed_array, walk
-from polyloom.polyhedra.loops.tree import IntExpression, Name, Number
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, names_in
 
 
 def cache_tiles(tiles: Tiles, code: Code) -> Code:
@@ -91,22 +92,64 @@ def _cut(tiles: Tiles, dimensions: Sequence[int], loops: Band) -> Band:
 
 
 def _reduction_cut(tiles: Tiles, dimensions: Sequence[int], body: Code) -> Code:
-    if not dimensions:
+    if not dimensions and not tiles.meets:
         return body
     found: list[Statement] = []
     for statement in body:
         match statement:
-            case If(condition=condition, body=inner) if _is_reduction(tiles, inner):
+            case If(condition=condition, body=inner) if is_reduction(tiles, inner):
                 found.append(If(condition, _reduction_cut(tiles, dimensions, inner)))
             case For():
                 loops, inner = band_of((statement,))
-                found += nested(_cut(tiles, dimensions, loops), inner)
+                if tiles.meets:
+                    found += _needed(tiles, dimensions, loops, inner)
+                else:
+                    found += nested(_cut(tiles, dimensions, loops), inner)
             case _:
                 found.append(statement)
     return tuple(found)
 
 
-def _is_reduction(tiles: Tiles, body: Code) -> bool:
+def _needed(tiles: Tiles, dimensions: Sequence[int], loops: Band, body: Code) -> Code:
+    """Return as much of a reduction as any point of a cache tile needs: all items go through the same."""
+    ranges = [_range(tiles, d) for d in tiles.kept]
+    bounds = [e for c in (*tiles.domain.guard, *tiles.domain.written) for e in not_negative(c) or ()]
+    reduced = {loop.iterator for loop in loops}
+    somewhere: list[IntExpression] = []
+    for bound in bounds:
+        spoken = names_in(bound) & reduced
+        if not spoken:
+            _, most = spread(counted("", plus(bound, 1), ()), ranges)
+            somewhere += (Operation("<", (ZERO, end)) for end in most)
+        elif len(spoken) == 1:
+            loops = tuple(
+                _limited(loop, bound, ranges) if loop.iterator in spoken else loop for loop in loops
+            )
+    condition = whole(tuple(dict.fromkeys(somewhere)))
+    code = nested(_cut(tiles, dimensions, loops), body)
+    return code if condition is None else (If(condition, code),)
+
+
+def _limited(loop: For, bound: IntExpression, ranges: Sequence[For]) -> For:
+    """Return the part of a loop where an expression is not negative at some point of other loops."""
+    found = linear_in(bound, loop.iterator)
+    if found is None or abs(found[0]) != 1:
+        return loop
+    return bounded(loop, *spread(limited(loop, bound), ranges))
+
+
+def _range(tiles: Tiles, d: int) -> For:
+    """Return the loop over the points of a kept dimension in the cache tile at hand."""
+    ends = [tiles.hom.extents[d]]
+    if tiles.schedule.group[d]:
+        ends.append(plus(group_low(tiles, d), tiles.schedule.group[d]))
+    if tiles.facts.is_tiled(d):
+        ends.append(plus(low(tiles, d), tiles.schedule.local[d]))
+    return bounded(counted(tiles.point(d), ZERO, ()), (low(tiles, d),), ends)
+
+
+def is_reduction(tiles: Tiles, body: Code) -> bool:
+    """Whether code has a loop over a reduced dimension in it."""
     names = {tiles.point(d) for d in tiles.reduced}
     return any(isinstance(s, For) and s.iterator in names for s in walk(body))
 
@@ -122,7 +165,7 @@ class _Parts:
 
 
 def _parts_of(tiles: Tiles, body: Code) -> _Parts:
-    at = next(k for k, s in enumerate(body) if _is_reduction(tiles, (s,)))
+    at = next(k for k, s in enumerate(body) if is_reduction(tiles, (s,)))
     reduction, conditions = body[at], []
     while isinstance(reduction, If):
         conditions.append(reduction.condition)
@@ -161,7 +204,14 @@ def _waiting(tiles: Tiles, tiled: Sequence[int], points: Band, body: Code) -> Co
 
 
 def _room(tiles: Tiles) -> tuple[tuple[IntExpression, ...], tuple[IntExpression, ...]]:
-    """Return the shape of the array in which totals wait, and where in it that of a point is."""
+    """Return the shape of the array in which totals wait, and where in it that of a point is.
+
+    For work-items it is as large as the result: they have no memory of their own that would hold it.
+    """
+    if tiles.items:
+        points = (*map(tiles.part, tiles.parts), *(tiles.point(d) for d in tiles.facts.kept))
+        extents = (*map(tiles.facts.groups, tiles.parts), *(tiles.hom.extents[d] for d in tiles.facts.kept))
+        return extents, tuple(map(Name, points))
     shape, place = [], []
     first = next(k for k, d in enumerate(tiles.facts.tiled_order) if d in tiles.reduced)
     outside = tiles.facts.tiled_order[:first]

@@ -10,10 +10,10 @@ from polyloom.ir.host import Combiner, MdHom
 from polyloom.ir.integers import TRUE
 from polyloom.ir.naming import Names
 from polyloom.mdh.schedule.addresses import Buffers
-from polyloom.mdh.schedule.schedules import Schedule
+from polyloom.mdh.schedule.schedules import Memory, Schedule
 from polyloom.mdh.schedule.tiling import TileFacts
 from polyloom.mdh.tree.ranges import conjuncts, linear_in, not_negative
-from polyloom.polyhedra.loops.tree import IntExpression, Name, Operation, names_in
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Operation, names_in, sum_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +73,53 @@ class Tiles:
         single = len(self.hom.outputs) == 1
         return self.names.of((key, o), key if single else f"{key}_{o}")
 
+    # Work-items
+
+    @cached_property
+    def items(self) -> tuple[int, ...]:
+        """The dimensions that work-items of a group share, that of neighbouring items last."""
+        return tuple(d for d in self.schedule.item_order if self.schedule.items[d] > 1)
+
+    @cached_property
+    def shared(self) -> tuple[int, ...]:
+        """The reduced dimensions that work-items share."""
+        return tuple(d for d in self.facts.reduced if d in self.items)
+
+    @cached_property
+    def meets(self) -> bool:
+        """Whether items meet at barriers while each is at its own points.
+
+        They do where they combine what they reduced, and where copies change while totals stay.
+        """
+        copies = any(c.memory is Memory.LOCAL for c in self.schedule.inputs)
+        return bool(self.items) and (bool(self.shared) or (self.facts.persistent and copies))
+
+    @cached_property
+    def turned(self) -> tuple[int, ...]:
+        """The kept dimensions of which an item has at most a register tile in each step of its group."""
+        return self.kept if self.meets else tuple(d for d in self.kept if d in self.items)
+
+    def is_strided(self, d: int) -> bool:
+        """Whether an item's points of a dimension lie apart."""
+        return self.schedule.strided[d] and d in self.items
+
+    def item(self, d: int) -> str:
+        """Return the iterator over the work-items along a dimension."""
+        return self.name("item", d, "item")
+
+    def turn(self, d: int) -> str:
+        """Return the iterator over an item's own points of a dimension: the number of each."""
+        return self.name("turn", d, "turn")
+
+    @cached_property
+    def item_number(self) -> IntExpression:
+        """The number of the item at hand among those of its group."""
+        terms, count = [], 1
+        for d in reversed(self.items):
+            terms.append((count, Name(self.item(d))))
+            count *= self.schedule.items[d]
+        return sum_of(terms[::-1])
+
     # The domain
 
     @cached_property
@@ -110,6 +157,8 @@ class Domain:
 
 
 def _domain(tiles: Tiles) -> Domain:
+    if tiles.meets or (tiles.items and tiles.facts.waits):
+        return _everywhere(tiles)
     order = (*tiles.kept, *tiles.reduced)
     bounds: dict[int, tuple[IntExpression, ...]] = {}
     written = tuple(dict.fromkeys(c for c in conjuncts(tiles.hom.written) if c != TRUE))
@@ -136,6 +185,18 @@ def _domain(tiles: Tiles) -> Domain:
         else:
             at_terms.append(condition)
     return Domain(bounds, tuple(empty), tuple(at_terms), tuple(at_stores))
+
+
+def _everywhere(tiles: Tiles) -> Domain:
+    """Return conditions none of which is a bound.
+
+    All items go through the same loops then, and an item has the same points in each cache tile.
+    """
+    guard, written = (
+        tuple(dict.fromkeys(c for c in conjuncts(condition) if c != TRUE))
+        for condition in (tiles.hom.guard, tiles.hom.written)
+    )
+    return Domain({}, (), guard, written)
 
 
 def _bound(

@@ -13,23 +13,29 @@ In panels, the last axis of a copy is cut into pieces as wide as a register tile
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
+from math import prod
 
 from polyloom.ir.expressions import Read
 from polyloom.mdh.lowering.tiles.cache_tiles import group_low, low, tile_name
-from polyloom.mdh.lowering.tiles.context import Tiles, here
+from polyloom.mdh.lowering.tiles.context import Tiles, here, whole
+from polyloom.mdh.lowering.tiles.items import outside_items
 from polyloom.mdh.lowering.tiles.points import Points
 from polyloom.mdh.lowering.tiles.steps import in_steps
-from polyloom.mdh.lowering.tiles.strips import band_of, nested
+from polyloom.mdh.lowering.tiles.strips import nested
 from polyloom.mdh.schedule.copy_plan import CopyPlan, copy_plan
 from polyloom.mdh.schedule.tiling import TileFacts
 from polyloom.mdh.tree.nodes import (
     Array,
+    Barrier,
     Code,
     Compute,
     For,
+    If,
     Kind,
+    LetInteger,
     Load,
     Space,
     Statement,
@@ -50,18 +56,33 @@ def copied(tiles: Tiles, code: Code) -> Code:
     if not copies:
         return code
     tiled = tiles.facts.tiled_order
+    if tiles.items:
+        code = outside_items(code, [copy.declared() for copy in copies])
     if not tiled:
-        loops, body = band_of(code)
-        count = sum(loop.kind is Kind.GROUP for loop in loops)
-        return nested(loops[:count], _with_copies(copies, nested(loops[count:], body)))
+        return _inside(code, lambda body: _with_copies(copies, body))
     last = tile_name(tiles, tiled[-1])
 
     def inside(statement: Statement) -> Code:
         if isinstance(statement, For) and statement.iterator == last:
-            return (with_blocks(statement, lambda body: _with_copies(copies, body)),)
+            return (with_blocks(statement, lambda body: _again(tiles, _with_copies(copies, body))),)
         return (statement,)
 
     return rewritten(code, inside)
+
+
+def _inside(code: Code, change: Callable[[Code], Code]) -> Code:
+    """Return code with a change of what a group, or each of its items, does."""
+    loops = [s for s in code if isinstance(s, For) and s.kind in (Kind.GROUP, Kind.ITEM)]
+    if not loops:
+        return change(code)
+    (loop,) = loops
+    inner = replace(loop, body=_inside(loop.body, change))
+    return tuple(inner if s is loop else s for s in code)
+
+
+def _again(tiles: Tiles, code: Code) -> Code:
+    """Return what is done again and again: copies change when all items are done with them."""
+    return (*code, Barrier()) if tiles.items else code
 
 
 def _copies(tiles: Tiles) -> tuple[_Copy, ...]:
@@ -87,23 +108,24 @@ def _without_panels(tiles: Tiles, k: int) -> CopyPlan | None:
 def _with_copies(copies: Sequence[_Copy], body: Code) -> Code:
     for copy in copies:
         body = copy.read_in(body)
+    if copies[0].tiles.items:
+        return (*(s for copy in copies for s in copy.filled_together()), Barrier(), *body)
     return (*(s for copy in copies for s in copy.filled()), *body)
 
 
 def _high(tiles: Tiles, d: int) -> IntExpression:
     """Return where the cache tile at hand ends."""
-    ends = [tiles.hom.extents[d]]
-    if tiles.schedule.group[d] and (d in tiles.kept or d in tiles.parts):
-        ends.append(plus(group_low(tiles, d), tiles.schedule.group[d]))
-        divides = tiles.facts.is_multiple(d, tiles.schedule.group[d]) and not tiles.domain.is_bounded(d)
-        ends = ends[1:] if divides else ends
-    if not tiles.facts.is_tiled(d):
+    facts, size, group = tiles.facts, tiles.schedule.local[d], tiles.schedule.group[d]
+    ends, aligned = [tiles.hom.extents[d]], not tiles.domain.is_bounded(d)
+    if group and (d in tiles.kept or d in tiles.parts):
+        ends.append(plus(group_low(tiles, d), group))
+        ends = ends[1:] if aligned and facts.is_multiple(d, group) else ends
+    if not facts.is_tiled(d):
         return least(ends)
-    size, covered = tiles.schedule.local[d], tiles.facts.covered(d)
-    end = plus(low(tiles, d), size)
-    divides = tiles.facts.is_multiple(d, size) and covered is not None and covered % size == 0
-    divides = divides and not tiles.domain.is_bounded(d)
-    return end if divides else least((*ends, end))
+    end, covered = plus(low(tiles, d), size), facts.covered(d)
+    if aligned and facts.is_multiple(d, size) and covered is not None and covered % size == 0:
+        return end
+    return least((*(ends[:1] if aligned and group % size == 0 else ends), end))
 
 
 @dataclass(frozen=True)
@@ -124,7 +146,8 @@ class _Copy:
         """The name of the copy."""
         return self.tiles.names.of(("copy", self.position), f"{self.buffer}_copy")
 
-    def _declared(self) -> Array:
+    def declared(self) -> Array:
+        """Return the copy's declaration."""
         shape = [self.plan.extents[axis] for axis in self.plan.axes]
         if self.plan.panel is None:
             shape[-1] += self.tiles.schedule.inputs[self.position].padding
@@ -150,10 +173,11 @@ class _Copy:
 
         if tiles.combiner is None:
             return moved(code)
-        innermost = tiles.point(tiles.reduced[-1])
+        innermost = tiles.reduced[-1]
+        loops = (tiles.point(innermost), tiles.turn(innermost))
 
         def in_terms(statement: Statement) -> Code:
-            is_last = isinstance(statement, For) and statement.iterator == innermost
+            is_last = isinstance(statement, For) and statement.iterator in loops
             return (with_blocks(statement, moved) if is_last else statement,)
 
         return rewritten(code, in_terms)
@@ -179,7 +203,25 @@ class _Copy:
 
     def filled(self) -> Code:
         """Return the copy's declaration and the loops that fill it."""
-        return self._declared(), *self._loops()
+        return self.declared(), *self._loops()
+
+    def filled_together(self) -> Code:
+        """Return the loop in which items fill the copy, neighbours loading neighbours."""
+        tiles, extents = self.tiles, self.plan.extents
+        turn = Name(tiles.names.of(("turn of copy", self.position), "copy_turn"))
+        element = Name(tiles.names.of(("element", self.position), f"{self.buffer}_element"))
+        items, total = tiles.facts.total_items, prod(extents)
+        value = times(items, turn, tiles.item_number)
+        at = [_digit(element, prod(extents[axis + 1 :]), n, axis > 0) for axis, n in enumerate(extents)]
+        limits = [self._length(axis) for axis in range(len(at))]
+        cut = [Number(extent) != limit for extent, limit in zip(extents, limits, strict=True)]
+        inside = [Operation("<", pair) for pair in compress(zip(at, limits, strict=True), cut)]
+        if total % items:
+            inside.insert(0, Operation("<", (element, Number(total))))
+        condition = whole(tuple(inside))
+        body: Code = (Store(self.array, self._place(at), self._source(at)),)
+        body = body if condition is None else (If(condition, body),)
+        return (counted(turn.name, Number(-(-total // items)), (LetInteger(element.name, value), *body)),)
 
     def _length(self, axis: int) -> IntExpression:
         terms: list[tuple[int, IntExpression]] = [(1, Number(1))]
@@ -236,3 +278,11 @@ class _Copy:
 
         along = next((d for d, step in enumerate(self.plan.access.steps[last]) if step), 0)
         return in_steps(tiles, along, loop, (tiles.schedule.width, 1), once)
+
+
+def _digit(number: IntExpression, below: int, extent: int, wraps: bool) -> IntExpression:
+    """Return the place along an axis, below which there are so many elements, of one with a number."""
+    if extent == 1:
+        return Number(0)
+    digit = number if below == 1 else Operation("/", (number, Number(below)))
+    return Operation("%", (digit, Number(extent))) if wraps else digit

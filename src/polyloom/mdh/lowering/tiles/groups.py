@@ -9,10 +9,14 @@ S(i, j)
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
+from polyloom.ir.host import MdHom
 from polyloom.mdh.lowering.tiles.context import Tiles
 from polyloom.mdh.lowering.tiles.strips import Band, band_of, nested, with_strips
-from polyloom.mdh.tree.nodes import Code, For, Kind
+from polyloom.mdh.schedule.addresses import known
+from polyloom.mdh.tree.nodes import Code, For, Kind, Statement
+from polyloom.mdh.tree.rewrite import rewritten
 
 
 def shared_loops(tiles: Tiles, code: Code) -> Code:
@@ -40,3 +44,25 @@ def _cut(tiles: Tiles, d: int, points: Band) -> tuple[For, For]:
     whole = not tiles.domain.is_bounded(d) and tiles.facts.is_multiple(d, size)
     cut = with_strips(tiles, points, tiles.point(d), name, size, place=0, kind=Kind.GROUP, whole=whole)
     return cut[0], next(loop for loop in cut[1:] if loop.iterator == tiles.point(d))
+
+
+LEAST_SHARED = 16_384
+"""Points of an md_hom that threads share, at least: fewer take one thread about half a microsecond, which
+is what it takes two to meet. Estimate: two cores of a Xeon, 16 points in a vector, two vectors in a cycle."""
+
+
+def shared_if_large(hom: MdHom, code: Code, least: int = LEAST_SHARED) -> Code:
+    """Make the group loops of an md_hom sequential that is known to have less than ``least`` points.
+
+    Keeps true: the same statements; all kinds of loops mean the same as sequential ones.
+    """
+    extents = [known(extent) for extent in hom.extents]
+    if None in extents or prod(n for n in extents if n is not None) >= least:
+        return code
+    return rewritten(code, _alone)
+
+
+def _alone(statement: Statement) -> Code:
+    if isinstance(statement, For) and statement.kind is Kind.GROUP:
+        return (replace(statement, kind=Kind.SEQUENTIAL),)
+    return (statement,)

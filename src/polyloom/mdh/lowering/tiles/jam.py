@@ -19,7 +19,8 @@ from functools import partial
 from typing import Any
 
 from polyloom.mdh.lowering.tiles.cache_tiles import low
-from polyloom.mdh.lowering.tiles.context import Tiles
+from polyloom.mdh.lowering.tiles.context import Tiles, whole
+from polyloom.mdh.lowering.tiles.items import named_in_place
 from polyloom.mdh.lowering.tiles.steps import in_steps, whole_steps
 from polyloom.mdh.tree.nodes import (
     ONE,
@@ -30,12 +31,13 @@ from polyloom.mdh.tree.nodes import (
     If,
     Kind,
     Let,
+    LetInteger,
     Load,
     Statement,
     Store,
     counted,
 )
-from polyloom.mdh.tree.ranges import bounded, ends, greatest, inner_range, plus, spread, starts
+from polyloom.mdh.tree.ranges import bounded, ends, greatest, inner_range, plus, spread, starts, times
 from polyloom.mdh.tree.rewrite import (
     blocks,
     integers_of,
@@ -47,7 +49,14 @@ from polyloom.mdh.tree.rewrite import (
     with_places,
 )
 from polyloom.mdh.tree.simplify import simplified
-from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, names_in
+from polyloom.polyhedra.loops.tree import (
+    IntExpression,
+    Name,
+    Number,
+    Operation,
+    names_in,
+    replace_name,
+)
 
 
 @dataclass(frozen=True)
@@ -56,11 +65,13 @@ class Jam:
 
     ``at``: the iterator over a few points; ``own``: what loops over one point's own range are called;
     ``last``: whether the points are the last dimension of arrays (lanes of vectors), not the first.
+    ``there``: the condition under which a point exists; without one there are all of them.
     """
 
     at: str
     last: bool
     own: Callable[[str], str]
+    there: IntExpression | None = None
 
     def together(self, count: int, code: Code) -> Code:
         """Return code, in which ``at`` is a point, for ``count`` points.
@@ -68,14 +79,15 @@ class Jam:
         Keeps true: each statement is carried out for each point, in the point's own order. Points do not
         depend on each other; what they keep in arrays that are declared inside lies apart.
         """
-        if count == 1:
+        if count == 1 and self.there is None:
             return substituted(code, self.at, ZERO)
         point = counted(self.at, Number(count), (), kind=Kind.UNROLLED)
-        return self._through(code, point, _varying(code, self.at))
+        together = self._through(code, point, _varying(code, self.at))
+        return substituted(together, self.at, ZERO) if count == 1 else together
 
     def _expanded(self, code: Code, varying: Collection[str], count: IntExpression) -> Code:
         """Give each point its own elements of a block's arrays that differ from point to point."""
-        own = {s.name for s in code if isinstance(s, Array) and s.name in varying}
+        own = {s.name for s in code if isinstance(s, Array) and s.name in varying and count != ONE}
 
         def place(load: Load) -> Load:
             inside = self._at(load.subscripts, Name(self.at))
@@ -101,9 +113,16 @@ class Jam:
             elif self._goes_along(statement, varying):
                 run.append(statement)
             else:
-                found += _over(point, run) + self._passed(statement, point, varying)
+                found += self._over(point, run) + self._passed(statement, point, varying)
                 run = []
-        return tuple(found + _over(point, run))
+        return tuple(found + self._over(point, run))
+
+    def _over(self, point: For, run: Sequence[Statement]) -> list[Statement]:
+        """Return statements for all points that there are."""
+        if not run:
+            return []
+        body = tuple(run) if self.there is None else (If(self.there, tuple(run)),)
+        return list(body) if point.end == ONE else [replace(point, body=body)]
 
     def _goes_along(self, statement: Statement, varying: Collection[str]) -> bool:
         """Whether a statement is carried out for each point as it is, whatever is inside it."""
@@ -161,10 +180,6 @@ class Jam:
         own = replace(loop, iterator=name, body=body)
         own = bounded(own, starts(loop), ends(loop))
         return replace(point, kind=Kind.UNROLLED if in_registers else Kind.SEQUENTIAL, body=(own,))
-
-
-def _over(point: For, run: list[Statement]) -> list[Statement]:
-    return [replace(point, body=tuple(run))] if run else []
 
 
 def _mention(expressions: Iterable[IntExpression], name: str) -> bool:
@@ -226,7 +241,7 @@ def jammed(tiles: Tiles, code: Code) -> Code:
     and those that one point has alone, come in narrower tiles.
     """
     for d in tiles.kept:
-        if tiles.facts.tile(d) > 1:
+        if tiles.facts.tile(d) > 1 or d in tiles.turned:
             code = simplified(rewritten(code, partial(_cut, tiles, d)))
     return code
 
@@ -237,10 +252,11 @@ def own_name(tiles: Tiles, iterator: str) -> str:
 
 
 def _cut(tiles: Tiles, d: int, statement: Statement) -> Code:
+    loops = (tiles.point(d), tiles.turn(d))
     match statement:
-        case For(iterator=iterator) if iterator == tiles.point(d):
+        case For(iterator=iterator) if iterator in loops:
             return _Cut(tiles, d, statement).code()
-        case For(iterator=iterator) if iterator == own_name(tiles, tiles.point(d)):
+        case For(iterator=iterator) if iterator in [own_name(tiles, loop) for loop in loops]:
             cut = _Cut(tiles, d, statement)
             return cut.narrower(cut.widths()[1:] or (1,))
         case _:
@@ -261,6 +277,8 @@ class _Cut:
         length, n = plus(self.loop.end, self.loop.start, -1), tiles.facts.extent(d)
         if isinstance(length, Number):
             return self.narrower(tuple(filter(None, (size, max(length.value, 0) % size))))
+        if d in tiles.turned:
+            return self._single(length)
         if n is None or tiles.domain.is_bounded(d):
             return self.narrower(self.widths())
         if tiles.facts.divides(d, size):
@@ -269,6 +287,19 @@ class _Cut:
         main = whole_steps(tiles, d, start, end, size, self.once) if n >= size else ()
         rest = self.once(Number(n - n % size), n % size)
         return (*main, If(Operation("==", (self.loop.end, Number(n))), rest)) if n % size else main
+
+    def _single(self, length: IntExpression) -> Code:
+        """Return what an item does for a tile, or less, which it has by itself; or together with others."""
+        tiles, d, size = self.tiles, self.d, self.tiles.facts.tile(self.d)
+        if tiles.meets:
+            return self.once(ZERO, size, _before(Name(tiles.name("at", d, "at")), ends(self.loop)))
+        n, bounds = tiles.facts.extent(d), tiles.domain.is_bounded(d)
+        rests = self.widths()[1:] if n is None or bounds or tiles.is_strided(d) else (n % size,)
+        rest = self.narrower(rests) if any(rests) else ()
+        filled: IntExpression = Operation("<=", (Number(size), length))
+        if self.loop.start == ZERO:
+            filled = _before(Number(size - 1), ends(self.loop)) or filled
+        return (If(filled, self.once(self.loop.start, size), rest),)
 
     def widths(self) -> tuple[int, ...]:
         """Return the lengths of tiles where it is not known how many points there are."""
@@ -280,19 +311,31 @@ class _Cut:
         """Return tiles of some points as long as there are enough, then smaller ones."""
         return in_steps(self.tiles, self.d, self.loop, sizes, self.once)
 
-    def once(self, first: IntExpression, count: int) -> Code:
-        """Return what is done for ``count`` points together."""
+    def once(self, first: IntExpression, count: int, there: IntExpression | None = None) -> Code:
+        """Return what is done for ``count`` points together, those that are there."""
         tiles, d = self.tiles, self.d
         at = tiles.name("at", d, "at")
-        jam = Jam(at, d == tiles.vector, partial(own_name, tiles))
+        jam = Jam(at, d == tiles.vector, partial(own_name, tiles), there)
         body = self._in_panels(first, Name(at), count)
-        return jam.together(count, substituted(body, self.loop.iterator, plus(first, Name(at))))
+        body = substituted(named_in_place((tiles.point(d),), body), self.loop.iterator, plus(first, Name(at)))
+        return jam.together(count, body)
+
+    def _point(self, first: IntExpression) -> IntExpression:
+        """Return the point at which the loop is where its iterator is ``first``."""
+        point = self.tiles.point(self.d)
+        for statement in self.loop.body:
+            if isinstance(statement, LetInteger) and statement.name == point:
+                return replace_name(statement.value, self.loop.iterator, first)
+        return first
 
     def _in_panels(self, first: IntExpression, at: IntExpression, count: int) -> Code:
         """Return the body with what is known of places in panels of copies: a tile lies in one of them."""
         tiles, width = self.tiles, Number(self.tiles.facts.tile(self.d))
-        distance = plus(Name(self.loop.iterator), low(tiles, self.d), -1)
-        begin = plus(first, low(tiles, self.d), -1)
+        if tiles.is_strided(self.d):
+            return self.loop.body
+        name = tiles.point(self.d) if self.d in tiles.turned else self.loop.iterator
+        distance = plus(Name(name), low(tiles, self.d), -1)
+        begin = plus(self._point(first), low(tiles, self.d), -1)
         known = tiles.facts.extent(self.d) is not None and not tiles.domain.is_bounded(self.d)
         aligned = known or count == width.value
         places = {
@@ -307,3 +350,17 @@ class _Cut:
             return expression
 
         return tuple(with_integers(s, place) for s in self.loop.body)
+
+
+def _before(at: IntExpression, bounds: Sequence[IntExpression]) -> IntExpression | None:
+    """Return the condition that a number is less than some others; None where it is known to be."""
+    found: list[IntExpression] = []
+    for bound in bounds:
+        match bound:
+            case Number():
+                continue
+            case Operation(operator="/", operands=(above, Number(value=size))):
+                found.append(Operation("<=", (times(size, at, size), above)))
+            case _:
+                found.append(Operation("<", (at, bound)))
+    return whole(tuple(found))

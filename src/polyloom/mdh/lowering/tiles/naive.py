@@ -14,6 +14,7 @@ Conditions that are linear are bounds of loops; others stand around what they ho
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from polyloom.ir.expressions import Compare, CompareOp, Constant, Select
 from polyloom.ir.host import Combiner
@@ -33,6 +34,7 @@ from polyloom.mdh.tree.nodes import (
     Space,
     Statement,
     Store,
+    Totals,
     counted,
 )
 from polyloom.mdh.tree.ranges import limited, times
@@ -138,9 +140,23 @@ def nothing(tiles: Tiles) -> tuple[Compute, ...]:
     return tuple(Compute(Constant(0 if value is None else value, kind)) for value, kind in pairs)
 
 
+def partial_totals(tiles: Tiles) -> tuple[Totals, ...]:
+    """Return what elements of arrays of totals are, the flag last where there is one."""
+    assert tiles.combiner is not None
+    alone = len(tiles.combiner.results) == 1 and not tiles.has_flags
+    values = [
+        Totals(result if alone else None, neutral)
+        for result, neutral in zip(tiles.combiner.results, tiles.combiner.neutral, strict=True)
+    ]
+    return (*values, Totals(None, 0)) if tiles.has_flags else tuple(values)
+
+
 def _reduced(tiles: Tiles, points: Points, combiner: Combiner) -> Code:
     names, kinds = totals(tiles), total_types(tiles)
-    declared = tuple(map(_register, names, kinds))
+    declared = tuple(
+        replace(_register(name, kind), totals=replace(totals, parts=False))
+        for name, kind, totals in zip(names, kinds, partial_totals(tiles), strict=True)
+    )
     empty = tuple(Store(name, (), value) for name, value in zip(names, nothing(tiles), strict=True))
     loops = _where(tiles.domain.guard, _step(tiles, points, combiner))
     for d in reversed(tiles.reduced):

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from polyloom.ir.host import Buffer, HostProgram, Index, MdHom, Role, View
 from polyloom.ir.naming import Names
-from polyloom.mdh.lowering.lower import distinct_iterators
+from polyloom.mdh.lowering.iterator_names import distinct_iterators
 from polyloom.mdh.lowering.partial_results import combination, parts_only
+from polyloom.mdh.lowering.rows import Rows
 from polyloom.mdh.lowering.sequential_nest import term_names
 from polyloom.mdh.lowering.tiles.cache_tiles import cache_tiles
 from polyloom.mdh.lowering.tiles.context import Tiles
 from polyloom.mdh.lowering.tiles.copies import copied
-from polyloom.mdh.lowering.tiles.groups import shared_loops
+from polyloom.mdh.lowering.tiles.following import following
+from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED, shared_if_large, shared_loops
+from polyloom.mdh.lowering.tiles.items import in_place, work_items
 from polyloom.mdh.lowering.tiles.jam import jammed
-from polyloom.mdh.lowering.tiles.naive import naive_loops
+from polyloom.mdh.lowering.tiles.naive import naive_loops, partial_totals
 from polyloom.mdh.lowering.tiles.several_totals import several_totals
-from polyloom.mdh.lowering.tiles.sharing import LEAST_SHARED, shared_if_large
 from polyloom.mdh.lowering.tiles.unrolling import unrolled_reductions
 from polyloom.mdh.lowering.tiles.vectors import vectors
+from polyloom.mdh.lowering.tiles.whole_tiles import whole_tiles
 from polyloom.mdh.schedule.addresses import Buffers, kept_dimensions, names_used
 from polyloom.mdh.schedule.schedules import Schedule, plain_schedule
 from polyloom.mdh.tree.distinct import distinct
 from polyloom.mdh.tree.nodes import Array, Code, Space
+from polyloom.mdh.tree.rewrite import rewritten
 from polyloom.polyhedra.loops.tree import Name
 
 Pass = Callable[[Tiles, Code], Code]
@@ -31,40 +35,67 @@ Pass = Callable[[Tiles, Code], Code]
 PASSES: tuple[Pass, ...] = (
     shared_loops,
     cache_tiles,
+    work_items,
     copied,
+    in_place,
     several_totals,
     jammed,
     unrolled_reductions,
+    whole_tiles,
     vectors,
+    following,
 )
 """What makes a schedule's loops of the naive ones; each keeps what its docstring says."""
 
 
-def scheduled(hom: MdHom, buffers: Buffers, schedule: Schedule, taken: Iterable[str] = ()) -> Code:
-    """Return the kernel tree of an md_hom under a schedule, for one work-item in each group.
+Second = Callable[[MdHom, Buffers], Schedule]
+"""Chooses how partial results of groups are combined: a schedule whose groups leave none."""
 
+
+def scheduled(
+    hom: MdHom,
+    buffers: Buffers,
+    schedule: Schedule,
+    taken: Iterable[str] = (),
+    second: Second | None = None,
+) -> Code:
+    """Return the kernel tree of an md_hom under a schedule.
+
+    Each group loop at the top, with what is inside, is one kernel. Where a group has several work-items,
+    the arrays that they share are declared in front of the item loops, which are around everything else.
     ``hom`` has tiles, and no iterator called as a buffer or parameter is; ``schedule`` is legal for it.
     ``taken``: names that the code may not use, besides those of buffers and the md_hom's own.
     Arrays outside of group loops are shared by all groups.
+    ``second``: how partial results are combined, unless by vectors along the results.
     """
     names = Names({*taken, *names_used(hom, buffers), *buffers, *hom.iterators})
     tiles = Tiles(hom, buffers, schedule, names, statements=term_names(hom))
-    return _in_parts(tiles) if tiles.facts.split else _lowered(tiles)
+    return _in_parts(tiles, second) if tiles.facts.split else _lowered(tiles)
 
 
 def lower_scheduled(
-    program: HostProgram, schedule_of: Callable[[MdHom], Schedule | None], least: int = LEAST_SHARED
+    program: HostProgram,
+    schedule_of: Callable[[MdHom, HostProgram], Schedule | None],
+    rows: Mapping[MdHom, Rows] | None = None,
+    least: int = LEAST_SHARED,
 ) -> Callable[[MdHom], Code | None]:
     """Return what lowers the md_homs of a program under their schedules; none without a schedule.
 
-    ``least``: points of an md_hom that threads share.
+    ``rows``: what some md_homs become before they get a schedule. ``least``: points of an md_hom that threads
+    share.
     """
 
     def lower(hom: MdHom) -> Code | None:
-        schedule = schedule_of(hom)
+        found = (rows or {}).get(hom)
+        around = program if found is None else found.program
+        code = _scheduled(hom if found is None else found.hom, around)
+        return code if code is None or found is None else rewritten(code, found.placed)
+
+    def _scheduled(hom: MdHom, around: HostProgram) -> Code | None:
+        schedule = schedule_of(hom, around)
         if schedule is None:
             return None
-        code = scheduled(distinct_iterators(hom, program.by_name), program.by_name, schedule)
+        code = scheduled(distinct_iterators(hom, around.by_name), around.by_name, schedule)
         return shared_if_large(hom, code, least)
 
     return lower
@@ -77,7 +108,7 @@ def _lowered(tiles: Tiles) -> Code:
     return distinct(tiles.names, code)
 
 
-def _in_parts(tiles: Tiles) -> Code:
+def _in_parts(tiles: Tiles, choose: Second | None) -> Code:
     """Return loops whose groups leave partial results, and loops that combine them."""
     hom, facts, names = tiles.hom, tiles.facts, tiles.names
     shape = (*map(facts.groups, facts.split), *(hom.extents[d] for d in facts.kept))
@@ -93,8 +124,12 @@ def _in_parts(tiles: Tiles) -> Code:
     known = {**tiles.buffers, **{buffer.name: buffer for buffer in partial}}
     first = replace(tiles, hom=parts_only(hom, views), buffers=known, parts=facts.split)
     second = combination(facts, parts, partial)
-    arrays = (Array(name=b.name, type=b.type, shape=b.shape, space=Space.GROUP, align=64) for b in partial)
-    last = Tiles(second, known, combining_schedule(second, tiles.schedule.width), names)
+    arrays = (
+        Array(name=b.name, type=b.type, shape=b.shape, space=Space.GROUP, align=64, totals=totals)
+        for b, totals in zip(partial, partial_totals(first), strict=False)
+    )
+    chosen = combining_schedule(second, tiles.schedule.width) if choose is None else choose(second, known)
+    last = Tiles(second, known, chosen, names)
     return (*arrays, *_lowered(first), *_lowered(last))
 
 

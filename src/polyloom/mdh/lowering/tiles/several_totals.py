@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from polyloom.mdh.lowering.tiles.context import Tiles
 from polyloom.mdh.lowering.tiles.jam import Jam, own_name
-from polyloom.mdh.lowering.tiles.naive import nothing, taken_up, total_types, totals
+from polyloom.mdh.lowering.tiles.naive import nothing, partial_totals, taken_up, total_types, totals
 from polyloom.mdh.lowering.tiles.steps import in_steps
 from polyloom.mdh.tree.nodes import (
     Array,
@@ -62,8 +62,10 @@ class _Several:
     def _split(self, statement: Statement) -> Code:
         tiles, at, size = self.tiles, Name(self._at), self.tiles.facts.tile(self.d)
         arrays = tuple(
-            Array(name=part, type=kind, shape=(Number(size),), space=Space.REGISTER)
-            for part, kind in zip(self._parts(), total_types(tiles), strict=True)
+            Array(name=part, type=kind, shape=(Number(size),), space=Space.REGISTER, totals=totals_)
+            for part, kind, totals_ in zip(
+                self._parts(), total_types(tiles), partial_totals(tiles), strict=True
+            )
         )
         empty = tuple(Store(p, (at,), value) for p, value in zip(self._parts(), nothing(tiles), strict=True))
         first = counted(self._at, Number(size), empty, kind=Kind.UNROLLED)

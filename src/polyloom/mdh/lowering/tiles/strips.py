@@ -67,8 +67,16 @@ def with_strips(
     crossed = loops[place:at]
     lower, upper = spread(loop, crossed)
     strips = bounded(counted(outer, Number(0), (), kind=kind, step=size), lower, upper)
-    inner = bounded(loop, *_inside(tiles, loop, outer, size, whole))
+    kept = bounded(loop, starts(loop), _cutting(loop, strips, size))
+    inner = bounded(loop, *_inside(tiles, kept, outer, size, whole))
     return (*loops[:place], strips, *loops[place:at], inner, *loops[at + 1 :])
+
+
+def _cutting(loop: For, strips: For, size: int) -> Bounds:
+    """Return the ends of a loop but for those at which a strip ends, too: some there may be."""
+    lengths = ((end, plus(end, strips.start, -1)) for end in ends(loop))
+    kept = [e for e, n in lengths if not (isinstance(n, Number) and n.value > 0 == n.value % size)]
+    return tuple(kept) or ends(loop)
 
 
 def _inside(tiles: Tiles, loop: For, outer: str, size: int, whole: bool) -> tuple[Bounds, Bounds]:

@@ -29,7 +29,7 @@ def unrolled_reductions(tiles: Tiles, code: Code) -> Code:
 
 
 def _steps(tiles: Tiles, d: int, statement: Statement) -> Code:
-    if not isinstance(statement, For) or statement.iterator != tiles.point(d):
+    if not isinstance(statement, For) or statement.iterator not in (tiles.point(d), tiles.turn(d)):
         return (statement,)
     at, loop = tiles.name("at", d, "at"), statement
 

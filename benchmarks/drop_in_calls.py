@@ -1,0 +1,128 @@
+"""Calls from C: drop-ins in C beside gcc's code for the same loops.
+
+    python benchmarks/drop_in_calls.py [--seconds 1]
+
+Prints microseconds of a call, the median over the given seconds, for the program with its own loops and for
+drop-ins under several commands, one after another on the same arrays. Needs gcc.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import tempfile
+from pathlib import Path
+
+import polyloom
+
+GEMM = """\
+void work(int n, int m, int k, float C[n][m], float A[n][k], float B[k][m])
+{
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++) {
+      C[i][j] *= 0.5f;
+      for (int l = 0; l < k; l++)
+        C[i][j] += A[i][l] * B[l][j];
+    }
+}
+"""
+GAUSSIAN = """\
+void work(int n, int m, int k, float C[n][m], float A[n + 4][m + 4], float B[5][5])
+{
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++) {
+      C[i][j] = 0;
+      for (int p = 0; p < 5; p++)
+        for (int q = 0; q < 5; q++)
+          C[i][j] += B[p][q] * A[i + p][j + q];
+    }
+}
+"""
+CASES = (
+    ("gemm", GEMM, (10, 64, 500)),
+    ("gemm", GEMM, (256, 256, 256)),
+    ("gemm", GEMM, (1024, 1024, 1024)),
+    ("gaussian 5 x 5", GAUSSIAN, (224, 224, 0)),
+    ("gaussian 5 x 5", GAUSSIAN, (4096, 4096, 0)),
+)
+MAIN = """\
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+void work(int n, int m, int k, float *C, float *A, float *B);
+static double now(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec + t.tv_nsec * 1e-9;
+}
+static int order(const void *a, const void *b)
+{
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+int main(int count, char **words)
+{
+  const int n = atoi(words[1]), m = atoi(words[2]), k = atoi(words[3]);
+  const double end = now() + atof(words[count - 1]);
+  const long cells = (n + 4L) * (m + 4) + (n + m) * (long)k + 25;
+  float *C = calloc(cells, 4), *A = calloc(cells, 4), *B = calloc(cells, 4);
+  static double times[10000];
+  int runs = 0;
+  for (long c = 0; c < cells; c++) { A[c] = c % 5; B[c] = c % 3; }
+  do {
+    const double start = now();
+    work(n, m, k, C, A, B);
+    times[runs++] = now() - start;
+  } while (runs < 10000 && (now() < end || runs < 3));
+  qsort(times, runs, sizeof *times, order);
+  printf("%.1f\\n", times[runs / 2] * 1e6);
+  return 0;
+}
+"""
+WAYS = {
+    "its loops, -O3 -march=native": ("original", "-O3 -march=native"),
+    "drop-in, -O2 -fopenmp": ("any", "-O2 -fopenmp"),
+    "drop-in, --param": ("special", "-O2 -fopenmp"),
+    "drop-in, -O2, one thread": ("any", "-O2"),
+    "any processor": ("any", "-O2 -fopenmp -DPOLYLOOM_ANY_PROCESSOR"),
+    "-march=native": ("any", "-O2 -fopenmp -march=native"),
+}
+
+
+def measured(text: str, sizes: tuple[int, int, int], seconds: float, work: Path) -> list[float]:
+    """Return microseconds for each of ``WAYS``."""
+    source = work / "work.c"
+    source.write_text(text)
+    values = {name: size for name, size in zip("nmk", sizes, strict=True) if name != "k" or size}
+    (work / "original").mkdir()
+    (work / "original" / "work.c").write_text(text)
+    polyloom.drop_in(source, target="c").write(work / "any")
+    polyloom.drop_in(source, values, target="c").write(work / "special")
+    found = []
+    for number, (folder, flags) in enumerate(WAYS.values()):
+        (work / folder / "main.c").write_text(MAIN)
+        program = work / folder / f"program{number}"
+        files = sorted(path.name for path in (work / folder).glob("*.c"))
+        subprocess.run(
+            ["gcc", "-w", *flags.split(), *files, "-o", program, "-lm"], cwd=work / folder, check=True
+        )
+        words = [program, *map(str, sizes), str(seconds)]
+        found.append(float(subprocess.run(words, capture_output=True, text=True, check=True).stdout))
+    return found
+
+
+def main() -> None:
+    """Print a row for each case."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=1.0)
+    seconds = parser.parse_args().seconds
+    print(f"{'':36}", *(f"{way:>30}" for way in WAYS))
+    for name, text, sizes in CASES:
+        with tempfile.TemporaryDirectory() as work:
+            row = measured(text, sizes, seconds, Path(work))
+        print(f"{name + ' ' + ' x '.join(map(str, sizes)):36}", *(f"{time:30,.1f}" for time in row))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,307 @@
+"""The loops of a C program as functions of one more C file; any C compiler builds it, with OpenMP or without.
+
+    int polyloom_gemm(long long n, long long m, long long k, const void *beta, void *C, ...)
+    {
+        const struct touched touched[] = {
+            {beta, 0, 4, 0},
+            {C, 0, bytes_of(4, 2, (int64_t[]){n, m}), 1},
+            ...
+        };
+        if (!are_apart(touched, 5))
+            return 0; /* the caller runs the original loops */
+        run(gemm_loops, 1, (void *const[]){(void *)beta, C, ...}, (const int64_t[]){n, m, k});
+        return 1;
+    }
+
+Not in the papers: md_poly stops at the kernels. Pluto writes C with OpenMP, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.resources import files
+from math import prod
+
+from polyloom.ir.host import Buffer, Copy, HostProgram, MdHom, Nest, Role
+from polyloom.ir.integers import TRUE
+from polyloom.mdh.device.devices import DeviceModel
+from polyloom.mdh.dropin.folder import Side, Versions
+from polyloom.mdh.dropin.signature import TAKEN, Signature, header, qualifier
+from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED
+from polyloom.mdh.native.execution import Schedules, function_of
+from polyloom.mdh.print.c_source import Around, CText, c_file, c_text
+from polyloom.mdh.print.dialect import C, Dialect
+from polyloom.mdh.print.names import c_names
+from polyloom.mdh.print.values import integer_c
+from polyloom.mdh.tree.nodes import Function
+from polyloom.mdh.tree.trips import is_parallel
+from polyloom.polyhedra.loops.tree import Number, names_in, nodes_in, product_of
+
+FILE, HEADER, TEAM = "polyloom_loops.c", "polyloom_loops.h", "loops_team.c"
+
+
+@dataclass(frozen=True, eq=False)
+class Version:
+    """A host program, and its kernel tree, where parameters have these values (none: for all values)."""
+
+    values: Mapping[str, int]
+    program: HostProgram
+    function: Function
+
+    @cached_property
+    def is_parallel(self) -> bool:
+        """Whether threads share any of its loops."""
+        return any(map(is_parallel, self.function.body))
+
+
+def c_side(device: DeviceModel, schedules: Schedules) -> Side:
+    """Return what makes functions in C for a processor. ``schedules``: of md_homs."""
+
+    def version(values: Mapping[str, int], program: HostProgram) -> Version:
+        return Version(values, program, function_of(program, schedules, device))
+
+    def made(functions: Sequence[tuple[Signature, Versions]]) -> dict[str, str]:
+        calls = [call for call, _ in functions]
+        found = [(call, [version(*given) for given in versions]) for call, versions in functions]
+        strict = any(program.strict for _, versions in functions for _, program in versions)
+        text = loops_file(found, device.vector_bytes, strict=strict)
+        return {FILE: text, HEADER: header(HEADER, calls)}
+
+    return Side(
+        target="c",
+        device=device.id,
+        file=FILE,
+        flags=("-O2", "-fopenmp", "-Wno-psabi"),
+        libraries=("-lm",),
+        note=_NOTE,
+        files=made,
+    )
+
+
+def loops_file(
+    functions: Sequence[tuple[Signature, Sequence[Version]]], vector_bytes: int, *, strict: bool
+) -> str:
+    """Return a C file with functions; the last version of each is for all values.
+
+    ``vector_bytes``: of the processor; ``strict``: no product and sum become one operation.
+    """
+    features = _FEATURES.get(vector_bytes)
+    texts: list[CText] = []
+    definitions = [(files("polyloom.mdh.dropin") / "native" / TEAM).read_text(encoding="utf-8")]
+    dialect = C.noting()
+    for call, versions in functions:
+        made = [
+            c_text(replace(v.function, name=name))
+            for v, name in zip(versions, _names(call, versions), strict=True)
+        ]
+        texts += made
+        pairs = list(zip(versions, made, strict=True))
+        definitions.append(_definition(call, pairs, dialect, special=features is not None))
+    head = f" for processors with {features.name}" if features else ""
+    around = Around(
+        head=_HEAD.format(header=HEADER, processors=head),
+        before=_pragmas(features, strict=strict),
+        after=f"{_POP}\n" + "\n".join(definitions),
+        needs=dialect.noted,
+    )
+    return c_file(texts, around)
+
+
+def _pragmas(features: _Features | None, *, strict: bool) -> str:
+    """Return what is said to compilers."""
+    text = _GCC.format(more=', "fp-contract=off"' if strict else "")
+    if strict:
+        text += _CLANG_STRICT
+    if features:
+        supported = " && ".join(f'__builtin_cpu_supports("{word}")' for word in features.words)
+        text += _TARGET.format(target=",".join((*features.words, *features.more)), supported=supported)
+    return f"{text}\n"
+
+
+def _names(call: Signature, versions: Sequence[Version]) -> list[str]:
+    """Return what the versions are called; no function of another call is called so, nor a part of one."""
+    name = f"{call.function.removeprefix('polyloom_')}_loops"
+    return [f"{name}_special" if version.values else name for version in versions]
+
+
+def _definition(
+    call: Signature, versions: Sequence[tuple[Version, CText]], dialect: Dialect, *, special: bool
+) -> str:
+    """Return the definition of a function: checks, then the first version whose values are given.
+
+    ``special``: whether not every processor runs it.
+    """
+    general, _ = versions[-1]
+    lines, conditions = [], ["!IS_THE_PROCESSOR"] if special else []
+    context = general.program.context
+    if context is not None and context != TRUE:
+        conditions.append(f"!({integer_c(context, call.names, dialect)})")
+    if call.buffers:
+        rows = (_touched(buffer, call.names, dialect) for buffer in call.buffers)
+        lines += ["const struct touched touched[] = {", *(f"    {{{row}}}," for row in rows), "};"]
+        conditions.append(f"!are_apart(touched, {len(call.buffers)})")
+    if conditions:
+        lines += [f"if ({' || '.join(conditions)})", "    return 0;"]
+    for version, text in versions:
+        lines += _Run(call, version, text.name, dialect).lines()
+    return "\n".join([call.prototype, "{", *(f"    {line}" for line in lines), "}", ""])
+
+
+def _touched(buffer: Buffer, names: Mapping[str, str], dialect: Dialect) -> str:
+    """Return a buffer, from which byte to before which one the program touches it, and whether it writes."""
+    name, written = names[buffer.name], int(buffer.role is not Role.INPUT)
+    whole = _bytes(buffer, names, dialect)
+    if buffer.rows is None or buffer.rows == (Number(0), buffer.shape[0]):
+        return f"{name}, 0, {whole}, {written}"
+    row = _bytes(replace(buffer, shape=buffer.shape[1:]), names, dialect)
+    first, end = (_times(row, integer_c(number, names, dialect)) for number in buffer.rows)
+    return f"{name}, {first}, {end}, {written}"
+
+
+def _times(row: str, number: str) -> str:
+    return "0" if number == "0" else f"{row} * ({number})"
+
+
+def _bytes(buffer: Buffer, names: Mapping[str, str], dialect: Dialect) -> str:
+    """Return the bytes of a buffer in C, negative where it has no elements."""
+    known = [n.value for n in buffer.shape if isinstance(n, Number)]
+    if len(known) == len(buffer.shape):
+        return str(buffer.type.size * prod(known))
+    extents = ", ".join(integer_c(n, names, dialect) for n in buffer.shape)
+    return f"bytes_of({buffer.type.size}, {len(buffer.shape)}, (int64_t[]){{{extents}}})"
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """Prints the run of one version."""
+
+    call: Signature
+    version: Version
+    function: str
+    dialect: Dialect
+
+    def lines(self) -> Iterator[str]:
+        """Yield the run, behind the question whether the version's values are given."""
+        names, values = self.call.names, self.version.values
+        if not values:
+            yield from self._body()
+            return
+        yield f"if ({' && '.join(f'{names[name]} == {value}' for name, value in values.items())}) {{"
+        yield from (f"    {line}" for line in self._body())
+        yield "}"
+
+    def _body(self) -> Iterator[str]:
+        """Yield the run; memory for the program's own arrays is taken before it."""
+        program, names = self.version.program, self.call.names
+        own = [b for b in program.buffers if b.role is Role.LOCAL]
+        rooms = c_names([b.name for b in own], (*TAKEN, *names.values()))
+        pointers = {**names, **rooms}
+        arrays = _array("void *const", [_unqualified(b, pointers[b.name]) for b in program.buffers])
+        integers = _array("const int64_t", [names[name] for name in self.version.function.integers])
+        run = f"run({self.function}, {self._is_shared()}, {arrays}, {integers});"
+        for buffer in own:
+            yield f"void *const {rooms[buffer.name]} = room({_bytes(buffer, names, self.dialect)});"
+        if not own:
+            yield from (run, "return 1;")
+            return
+        yield f"const int is_there = {' && '.join(f'{room} != NULL' for room in rooms.values())};"
+        yield from ("if (is_there)", f"    {run}")
+        yield from (f"free({room});" for room in rooms.values())
+        yield "return is_there;"
+
+    def _is_shared(self) -> str:
+        """Return whether threads share the loops: not where all that they would share has few points."""
+        if not self.version.is_parallel:
+            return "0"
+        program, large = self.version.program, []
+        parameters = {parameter.name for parameter in program.parameters}
+        for node in nodes_in(program.body):
+            match node:
+                case MdHom(extents=extents):
+                    points = product_of(extents)
+                case Copy(source=source):
+                    points = product_of(program.buffer(source).shape)
+                case Nest(extents=extents) if extents:
+                    return "1"
+                case _:
+                    continue
+            if isinstance(points, Number) and points.value < LEAST_SHARED:
+                continue
+            if isinstance(points, Number) or not names_in(points) <= parameters:
+                return "1"
+            large.append(f"{integer_c(points, self.call.names, self.dialect)} >= {LEAST_SHARED}")
+        return " || ".join(dict.fromkeys(large)) or "1"
+
+
+def _array(kind: str, values: Sequence[str]) -> str:
+    return f"({kind}[]){{{', '.join(values)}}}" if values else "NULL"
+
+
+def _unqualified(buffer: Buffer, name: str) -> str:
+    return f"(void *){name}" if qualifier(buffer) else name
+
+
+_NOTE = """\
+# Without -fopenmp one thread runs the loops. With -DPOLYLOOM_ANY_PROCESSOR they use what -march says alone.
+"""
+_HEAD = """\
+/* Loops of a C program as functions, made by Polyloom{processors}. */
+#include "{header}"
+
+#include <stdio.h>
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+"""
+_GCC = """\
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpsabi" /* vectors are passed among functions of this file alone */
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* all parts are called alike */
+#pragma GCC diagnostic ignored "-Warray-bounds" /* in loops that have no iterations */
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* vectors are filled lane by lane */
+#pragma GCC push_options
+#pragma GCC optimize("no-math-errno", "no-trapping-math"{more})
+#endif
+"""
+_CLANG_STRICT = """\
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#endif
+"""
+_TARGET = """\
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(POLYLOOM_ANY_PROCESSOR)
+#pragma GCC target("{target}")
+#define IS_THE_PROCESSOR ({supported})
+#else
+#define IS_THE_PROCESSOR 1
+#endif
+"""
+_POP = """\
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
+"""
+
+
+@dataclass(frozen=True)
+class _Features:
+    """What processors have that code is made for; ``words``, and ``more`` options, are those of gcc."""
+
+    name: str
+    words: tuple[str, ...]
+    more: tuple[str, ...] = ()
+
+
+_FEATURES = {
+    64: _Features(
+        "AVX-512",
+        ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma"),
+        ("prefer-vector-width=512",),
+    ),
+    32: _Features("AVX2", ("avx2", "fma")),
+}
+"""By the bytes of a vector."""

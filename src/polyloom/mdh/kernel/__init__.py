@@ -1,1 +1,0 @@
-"""A scheduled md_hom, or a nest, as the text of an OpenCL kernel."""

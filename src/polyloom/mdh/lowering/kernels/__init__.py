@@ -1,0 +1,1 @@
+"""Kernel trees of one node as OpenCL kernels and their launches."""

@@ -1,0 +1,175 @@
+"""Partial results of a reduction, each combined once into the whole, by the reduction's operator.
+
+    float32 part[8] in group, totals under a + b from 0
+    parallel for p from 0 to 8:
+      part[p] = 0
+      for k from 64 * p to 64 * p + 64: part[p] = part[p] + x[k]
+    total = 0
+    for p from 0 to 8: total = total + part[p]
+
+An array says of itself that its elements are totals (``Array.totals``). Then a store to it is a start, with
+the neutral element, a step, or brings what another total is. Where they are totals of parts, each element
+that is stored is loaded once, to be combined into another total; not so where nothing but starts is stored.
+In which order, and that nothing is added after, ``undefined`` proves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import fields
+from math import isnan
+
+from polyloom.ir.expressions import Constant, Expression, Read
+from polyloom.mdh.tree.accesses import OPERATIONS, Access, Found
+from polyloom.mdh.tree.nodes import Array, Compute, Load, Statement, Store, Totals
+from polyloom.mdh.tree.races import by_array
+from polyloom.mdh.tree.text import compute_text
+from polyloom.polyhedra.loops.accesses import NotKnown, carried_out, inside, only_in, question, repeated
+
+
+def partials(found: Found, *, whole: bool) -> None:
+    """Add to what is wrong, or not known, what is not so of arrays of totals.
+
+    ``whole``: whether all results are of use; else some parts may be of none.
+    """
+    marked = [(a, accesses) for accesses in by_array(found.accesses) if (a := _marked(accesses)) is not None]
+    filled = _filled({array.name for array, _ in marked}, [a for _, accesses in marked for a in accesses])
+    for array, accesses in marked:
+        _check(array, accesses, found, whole=whole, filled=array.name in filled)
+
+
+def _marked(accesses: Sequence[Access]) -> Array | None:
+    array = accesses[0].declared.array
+    return array if isinstance(array, Array) and array.totals is not None else None
+
+
+def _filled(names: Collection[str], accesses: Sequence[Access]) -> frozenset[str]:
+    """Return the arrays of totals into which something was combined, from elsewhere or out of another one."""
+    statements = (_statement(access) for access in accesses)
+    stores = [s for s in statements if isinstance(s, Store) and s.array in names]
+    found = frozenset(s.array for s in stores if _brings(s, names))
+    while more := {s.array for s in stores if _loads_of(s, found)} - found:
+        found |= more
+    return found
+
+
+def _brings(store: Store, totals: Collection[str]) -> bool:
+    """Return whether a store has something in it besides totals."""
+    others = any(load.array not in totals for load in store.value.loads)
+    return store.instance is not None or others or bool(store.value.iterators)
+
+
+def _loads_of(store: Store, arrays: Collection[str]) -> bool:
+    return any(load.array in arrays for load in store.value.loads)
+
+
+def _check(array: Array, accesses: Sequence[Access], found: Found, *, whole: bool, filled: bool) -> None:
+    totals = array.totals
+    assert totals is not None
+    text = f"whether each `{array.name}` is combined once"
+    if totals.result is None:
+        if not totals.parts:
+            return
+        found.unknown[f"{text}: they are of several values"] = None
+        return
+    stores = [a for a in accesses if a.is_store]
+    for access in stores:
+        if not _may_be_stored(_statement(access), totals):
+            found.wrong[f"`{array.name}` is stored, but not as a total: {_value(access)}"] = None
+    if not totals.parts or not filled:
+        return
+    takings = [a for a in accesses if not a.is_store and not _is_own(a)]
+    for access in takings:
+        if not _takes(_statement(access), access, totals.result):
+            found.wrong[f"`{array.name}` is loaded, but not combined: {_value(access)}"] = None
+    if not all(a.sure for a in (*stores, *takings)):
+        found.unknown[f"{text}: data chooses, or a bound is not affine"] = None
+        return
+    _once(array.name, stores, takings, text, found, whole)
+
+
+def _once(
+    name: str, stores: Sequence[Access], takings: Sequence[Access], text: str, found: Found, whole: bool
+) -> None:
+    """Compare the elements that are stored with those that are taken, wherever the array is declared."""
+    try:
+        with question(text, OPERATIONS):
+            taken = [inside(a.elements, _outer(a)) for a in takings]
+            stored = carried_out([inside(a.elements, _outer(a)) for a in stores])
+            twice = repeated(taken)
+            lost = None if stored is None else only_in(stored, carried_out(taken), "[]")
+    except NotKnown:
+        found.unknown[text] = None
+        return
+    if twice is not None:
+        found.wrong[f"`{name}` is combined twice, at {twice}"] = None
+    if lost is not None and not whole:
+        found.unknown[f"{text}: not all results are stored"] = None
+    elif lost is not None:
+        found.wrong[f"`{name}` is never combined, at {lost}"] = None
+
+
+def _outer(access: Access) -> list[int]:
+    """Return which of an access's integers are iterators around the declaration of its array."""
+    steps = access.path[: access.declared.depth]
+    return [step.around.position for step in steps if step.around is not None]
+
+
+def _statement(access: Access) -> Statement:
+    step = access.path[-1]
+    return step.block[step.index]
+
+
+def _value(access: Access) -> str:
+    statement = _statement(access)
+    return compute_text(statement.value) if isinstance(statement, Store) else "outside of a store"
+
+
+def _is_own(access: Access) -> bool:
+    """Return whether a load is of the element that its statement stores."""
+    statement = _statement(access)
+    name = access.declared.array.name
+    return isinstance(statement, Store) and (statement.array, statement.subscripts) == (
+        name,
+        access.subscripts,
+    )
+
+
+def _may_be_stored(statement: Statement, totals: Totals) -> bool:
+    assert isinstance(statement, Store) and totals.result is not None
+    match statement.value.expression:
+        case Constant(value=value):
+            return value == totals.neutral or (isnan(value) and isnan(totals.neutral or 0))
+        case Read():
+            return True  # what another total is
+        case _:
+            own = Load(statement.array, statement.subscripts)
+            return any(a == own or b == own for a, b in _operands(statement.value, totals.result))
+
+
+def _takes(statement: Statement, access: Access, result: Expression) -> bool:
+    """Return whether a statement combines an element with the total that it stores."""
+    if not isinstance(statement, Store):
+        return False
+    own = Load(statement.array, statement.subscripts)
+    other = Load(access.declared.array.name, tuple(s for s in access.subscripts if s is not None))
+    return any((own, other) in ((a, b), (b, a)) for a, b in _operands(statement.value, result))
+
+
+def _operands(value: Compute, result: Expression) -> Iterable[tuple[Load | None, Load | None]]:
+    """Yield what an operator combines in a value: loads, None for others; nothing for another operator."""
+    bound: dict[int, Expression] = {}
+    if _matches(result, value.expression, bound):
+        sides = (bound.get(k) for k in (0, 1))
+        left, right = (value.loads[e.position] if isinstance(e, Read) else None for e in sides)
+        yield left, right
+
+
+def _matches(pattern: Expression, expression: Expression, bound: dict[int, Expression]) -> bool:
+    """Return whether an expression is a pattern with other expressions in place of its reads."""
+    if isinstance(pattern, Read):
+        return bound.setdefault(pattern.position, expression) == expression
+    if type(pattern) is not type(expression):
+        return False
+    pairs = ((getattr(pattern, f.name), getattr(expression, f.name)) for f in fields(pattern))
+    return all(_matches(a, b, bound) if isinstance(a, Expression) else a == b for a, b in pairs)

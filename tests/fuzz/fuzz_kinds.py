@@ -1,0 +1,18 @@
+"""The kinds of fuzzing by their names."""
+
+from __future__ import annotations
+
+from cases import BentFiles, BentModels, Broken, Evaluated, Kind, Layers, Models, OnDevice
+from native_cases import OnNative, Scheduled
+
+KINDS: dict[str, Kind] = {
+    "c": Evaluated(),
+    "device": OnDevice(),
+    "native": OnNative(),
+    "native-homs": Scheduled(),
+    "lair": Layers(),
+    "models": Models(),
+    "files": BentFiles(),
+    "bent-models": BentModels(),
+    "broken": Broken(),
+}

@@ -1,0 +1,320 @@
+"""Drop-ins in C: built with gcc, with OpenMP and without, equal to the program with its own loops."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from drop_in_programs import STRICT
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compiled_c import compiled as built_function
+from polyloom import drop_in, load
+from polyloom.cli.main import run as polyloom
+from polyloom.diagnostics import PolyloomError
+from polyloom.sources import Reading, load_tensors
+from random_c import CProgram, c_programs
+from random_tests import tried
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "c"
+CORPUS = Path(__file__).parents[1] / "drop_ins"
+PROGRAMS = [path for path in (*EXAMPLES.glob("*.c"), *CORPUS.glob("*.c")) if "int main(" in path.read_text()]
+QUICK = ("gemm.c", "running_sum.c", "boxes.c", "elimination.c")
+"""Those that show threads, work of one thread among them, structures, arrays of their own."""
+GCC = shutil.which("gcc") or "cc"
+FUNCTIONS = "polyloom_loops.c"
+
+
+def made(source: Path, folder: Path, *options: str) -> Path:
+    assert polyloom(["compile", str(source), "--target", "c", "-o", str(folder), *options]) == 0
+    return folder
+
+
+def built(folder: Path, *options: str, files: tuple[str, ...] = ("*.c",), compiler: str = GCC) -> Path:
+    sources = [path.name for pattern in files for path in sorted(folder.glob(pattern))]
+    command = [compiler, *STRICT, "-Wno-psabi", *options, *sources, "-o", "program", "-lm"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
+    return folder / "program"
+
+
+def printed(program: Path, **variables: object) -> str:
+    environment = {**os.environ, **{name: str(value) for name, value in variables.items()}}
+    done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def expected(source: Path, folder: Path, *options: str) -> str:
+    folder.mkdir()
+    shutil.copy(source, folder)
+    return printed(built(folder, *options))
+
+
+def assert_equal(source: Path, folder: Path) -> None:
+    wanted = expected(source, folder / "sequential")
+    made(source, folder / "out")
+    program = built(folder / "out", "-fopenmp")
+    for threads in (1, 2, 5):
+        assert printed(program, OMP_NUM_THREADS=threads) == wanted
+    assert printed(built(folder / "out")) == wanted
+    text = (folder / "out" / FUNCTIONS).read_text()
+    (folder / "out" / FUNCTIONS).write_text(
+        text.replace("    function(&member", "    if (0) function(&member")
+    )
+    assert printed(built(folder / "out")) != wanted, "it is the original loops that run"
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_program(name: str, tmp_path: Path) -> None:
+    source = next(path for path in PROGRAMS if path.name == name)
+    assert_equal(source, tmp_path)
+    file = tmp_path / "out" / FUNCTIONS
+    file.write_text(file.read_text().replace("    function(&member", "    if (0) function(&member"))
+    wanted = printed(tmp_path / "sequential" / "program")
+    assert printed(built(tmp_path / "out")) != wanted, "it is the original loops that ran"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [p for p in PROGRAMS if p.name not in QUICK], ids=lambda path: path.name)
+def test_more_programs(path: Path, tmp_path: Path) -> None:
+    assert_equal(path, tmp_path)
+
+
+@pytest.mark.parametrize("compiler", ["address", "undefined"])
+def test_under_sanitizers(compiler: str, tmp_path: Path) -> None:
+    made(CORPUS / "elimination.c", tmp_path / "out")
+    flags = [f"-fsanitize={compiler}", "-fno-sanitize-recover=all", "-g1"]
+    program = built(tmp_path / "out", *flags, "-fopenmp")
+    assert printed(program, OMP_NUM_THREADS=3) == expected(CORPUS / "elimination.c", tmp_path / "sequential")
+
+
+SMOOTH = """\
+#include <stdio.h>
+#include <string.h>
+#ifndef N
+#define N 50
+#endif
+void smooth(int n, float *y, float *x) {
+#pragma scop
+  for (int t = 0; t < 3; t++) {
+    for (int i = 1; i < n - 1; i++) y[i] = x[i - 1] + 2 * x[i + 1] + N;
+    for (int i = 1; i < n - 1; i++) x[i] = y[i] * 0.25f;
+  }
+#pragma endscop
+}
+static float data[400];
+int main(void) {
+  for (int k = 0; k < 400; k++) data[k] = k % 17;
+  smooth(100, data, data + 100); /* apart */
+  smooth(100, data, data + 99);
+  smooth(100, data + 1, data + 98); /* touching in what is read */
+  smooth(50, data + 3, data);
+  smooth(50, data, data);
+  smooth(0, data, data + 100);
+  smooth(-5, data, data + 100);
+  smooth(2, data, data + 100);
+  smooth(3, data, data + 100);
+  for (int k = 0; k < 400; k++) printf("%a\\n", data[k]);
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--param", "n=50")], ids=["any", "special"])
+def test_arguments_that_overlap_and_other_sizes_run_the_original_loops(
+    options: tuple[str, ...], tmp_path: Path
+) -> None:
+    source = tmp_path / "smooth.c"
+    source.write_text(SMOOTH)
+    wanted = expected(source, tmp_path / "sequential")
+    folder = made(source, tmp_path / "out", *options)
+    assert printed(built(folder, "-fopenmp"), OMP_NUM_THREADS=3) == wanted
+    assert ("n == 50" in (folder / FUNCTIONS).read_text()) == bool(options)
+    text = (folder / FUNCTIONS).read_text()
+    (folder / FUNCTIONS).write_text(text.replace("is_used && (one", "!is_used && (one"))
+    assert printed(built(folder, "-fopenmp"), OMP_NUM_THREADS=3) != wanted, "nothing depends on the check"
+
+
+def test_another_value_of_a_macro_runs_the_original_loops(tmp_path: Path) -> None:
+    source = tmp_path / "smooth.c"
+    source.write_text(SMOOTH)
+    folder = made(source, tmp_path / "out")
+    for value in (50, 51):
+        wanted = expected(source, tmp_path / f"sequential{value}", f"-DN={value}")
+        assert printed(built(folder, "-fopenmp", f"-DN={value}")) == wanted
+
+
+THREADS = """\
+#include <stdio.h>
+enum { N = 300 };
+void add(int n, double A[n][n], double B[n][n]) {
+  double x[N];
+#pragma scop
+  for (int t = 0; t < 4; t++) {
+    for (int i = 0; i < n; i++) { x[i] = 0; for (int j = 0; j < n; j++) x[i] += A[i][j] * B[j][i]; }
+    for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) A[i][j] += x[j] - x[i] + B[i][j];
+  }
+#pragma endscop
+}
+static double A[5][N][N], B[N][N];
+int main(void) {
+  for (int i = 0; i < N; i++) for (int j = 0; j < N; j++) B[i][j] = (3 * i + j) % 5;
+#pragma omp parallel for num_threads(3)
+  for (int k = 0; k < 5; k++) add(N - k, A[k], B);
+  for (int k = 0; k < 5; k++) for (int i = 0; i < N; i++) printf("%g %g\\n", A[k][i / 7][i], A[k][i][0]);
+  return 0;
+}
+"""
+
+
+def test_calls_from_parallel_regions_and_fewer_threads_than_asked_for(tmp_path: Path) -> None:
+    source = tmp_path / "threads.c"
+    source.write_text(THREADS)
+    wanted = expected(source, tmp_path / "sequential")
+    program = built(made(source, tmp_path / "out"), "-fopenmp")
+    assert printed(program) == wanted
+    assert printed(program, OMP_MAX_ACTIVE_LEVELS=2, OMP_NUM_THREADS=2) == wanted
+    assert printed(program, OMP_DYNAMIC="true", OMP_THREAD_LIMIT=2, OMP_NUM_THREADS=4) == wanted
+
+
+LAYER = """\
+lair fc(M, N): float32 new[M][N], float32 x[N] -> float32 y[M]
+{
+  all (i, j) in (M, N)
+    y[i] += new[i][j] * x[j]
+}
+"""
+CALLER = """\
+#include <cstdio>
+#include "polyloom_loops.h"
+int main() {
+  static float W[113][70], x[70], y[113];
+  for (int i = 0; i < 113; i++) for (int j = 0; j < 70; j++) W[i][j] = i - 3 * j;
+  for (int j = 0; j < 70; j++) x[j] = j % 9;
+  if (!polyloom_fc(W, x, y) || polyloom_fc(W, x, x) || polyloom_fc(W, x, W[112])) return 1;
+  for (float value : y) std::printf("%g ", value);
+}
+"""
+
+
+def test_a_layer_is_a_function_for_c_plus_plus(tmp_path: Path) -> None:
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("there is no g++")
+    layer = tmp_path / "fc.lair"
+    layer.write_text(LAYER)
+    folder = made(layer, tmp_path / "out", "-D", "M=113", "-D", "N=70")
+    assert "restrict" not in (folder / "polyloom_loops.h").read_text()
+    (folder / "caller.cpp").write_text(CALLER)
+    subprocess.run([GCC, *STRICT, "-fopenmp", "-c", FUNCTIONS], cwd=folder, check=True)
+    command = [compiler, "-Wall", "-Wextra", "-Werror", "caller.cpp", "polyloom_loops.o", "-fopenmp", "-lm"]
+    subprocess.run(command, cwd=folder, check=True)
+    W, x = np.arange(113)[:, None] - 3 * np.arange(70), np.arange(70) % 9
+    assert [float(word) for word in printed(folder / "a.out").split()] == (W @ x).tolist()
+
+
+def test_a_model_is_a_function_of_its_weights(tmp_path: Path) -> None:
+    source = EXAMPLES.parent / "models" / "cnn.onnx"
+    folder = made(source, tmp_path / "out")
+    subprocess.run([GCC, "-O2", "-shared", "-fPIC", FUNCTIONS, "-o", "cnn.so", "-lm"], cwd=folder, check=True)
+    model = load_tensors(source, Reading()).model
+    assert model is not None
+    image = np.random.default_rng(0).normal(size=(1, 1, 28, 28)).astype(np.float32)
+    arrays = {**model.constants, "image": image, "digit": np.zeros((1, 10), np.float32)}
+    head = (folder / "polyloom_loops.h").read_text().partition("int polyloom_cnn(")[2].partition(")")[0]
+    pointers = [arrays[word.split("*")[1]].ctypes.data_as(ctypes.c_void_p) for word in head.split(",")]
+    assert ctypes.CDLL(str(folder / "cnn.so")).polyloom_cnn(*pointers) == 1
+    np.testing.assert_allclose(arrays["digit"], load(source)(image), rtol=1e-5)
+
+
+def test_for_any_processor(tmp_path: Path) -> None:
+    folder = made(EXAMPLES / "gemm.c", tmp_path / "out")
+    program = built(folder, "-DPOLYLOOM_ANY_PROCESSOR")
+    assert printed(program) == expected(EXAMPLES / "gemm.c", tmp_path / "sequential")
+    text = (folder / FUNCTIONS).read_text()
+    assert "#define IS_THE_PROCESSOR 1" in text
+    (folder / FUNCTIONS).write_text(text.replace("#define IS_THE_PROCESSOR 1", "#define IS_THE_PROCESSOR 0"))
+    program = built(folder, "-DPOLYLOOM_ANY_PROCESSOR")
+    assert printed(program) == expected(EXAMPLES / "gemm.c", tmp_path / "again")
+
+
+def test_the_command_of_the_manifest_builds_it(tmp_path: Path) -> None:
+    folder = made(EXAMPLES / "gemm.c", tmp_path / "out")
+    command = (folder / "build.txt").read_text().splitlines()[0]
+    assert command == "cc -O2 -fopenmp -Wno-psabi gemm.c polyloom_loops.c -lm"
+    done = subprocess.run(["sh", "build.txt"], cwd=folder, check=True, capture_output=True, text=True)
+    assert done.stderr.count("warning") == done.stderr.count("ignoring ‘#pragma")
+    assert printed(folder / "a.out") == expected(EXAMPLES / "gemm.c", tmp_path / "sequential")
+
+
+def test_threads_share_what_is_large(tmp_path: Path) -> None:
+    folder = made(EXAMPLES / "gemm.c", tmp_path / "out", "--param", "n=4", "--param", "m=4", "--param", "k=4")
+    text = (folder / FUNCTIONS).read_text()
+    assert "run(gemm_loops_special, 0," in text and "run(gemm_loops, n * m * k >= 16384," in text
+
+
+def test_strict_programs_do_not_contract(tmp_path: Path) -> None:
+    text = "void f(double *y, double *x) { for (int i = 0; i < 64; i++) y[i] = x[i] * x[i] + y[i]; }\n"
+    source = tmp_path / "f.c"
+    source.write_text(text)
+    folder = made(source, tmp_path / "out", "--fp", "strict")
+    command = [GCC, "-O2", "-shared", "-fPIC", FUNCTIONS, "-o", "loops.so"]
+    subprocess.run(command, cwd=folder, check=True)
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=64), rng.normal(size=64)
+    wanted = y + x * x
+    function = ctypes.CDLL(str(folder / "loops.so")).polyloom_f
+    pointers = (array.ctypes.data_as(ctypes.c_void_p) for array in (x, y))
+    first, second = pointers
+    names = (folder / "polyloom_loops.h").read_text()
+    order = (first, second) if names.index("x[") < names.index("y[") else (second, first)
+    assert function(*order) == 1
+    assert y.tolist() == wanted.tolist()
+
+
+@tried(6)
+@given(program=c_programs(), seed=st.integers(0, 99), n=st.integers(1, 7), m=st.integers(2, 6))
+def test_random_programs(program: CProgram, seed: int, n: int, m: int) -> None:
+    arguments = {"n": n, "m": m, **program.data(seed)}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "original").mkdir()
+        wanted = built_function(program.text, "kernel", folder / "original")(arguments)
+        (folder / "kernel.c").write_text(program.text)
+        drop_in(folder / "kernel.c", target="c").write(folder / "out")
+        sources = ["kernel.c", FUNCTIONS]
+        flags = ["-O1", "-fwrapv", "-ffp-contract=off", "-w", "-fopenmp", "-shared", "-fPIC"]
+        subprocess.run([GCC, *flags, *sources, "-o", "k.so", "-lm"], cwd=folder / "out", check=True)
+        arrays = {k: v.copy() for k, v in arguments.items() if isinstance(v, np.ndarray)}
+        passed = [
+            arrays[k].ctypes.data_as(ctypes.c_void_p) if k in arrays else v for k, v in arguments.items()
+        ]
+        ctypes.CDLL(str(folder / "out" / "k.so")).kernel(*passed)
+    for key, array in wanted.items():
+        np.testing.assert_array_equal(arrays[key], array)
+
+
+def test_what_is_no_drop_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(PolyloomError) as caught:
+        drop_in(EXAMPLES / "gemm.c", target="fortran")
+    assert [d.code for d in caught.value.diagnostics] == ["target-unknown"]
+    arguments = [
+        "compile",
+        str(EXAMPLES / "gemm.c"),
+        "--target",
+        "c",
+        "--device",
+        "0",
+        "-o",
+        str(tmp_path / "o"),
+    ]
+    assert polyloom(arguments) == 1
+    assert "error[drop-in-device]" in capsys.readouterr().err and not (tmp_path / "o").exists()

@@ -1,0 +1,108 @@
+"""Partial results: each is combined once, by the right operator, and begins right; mutants are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+from homs import dot, row_maximum, stencil
+
+from polyloom.ir.expressions import BinaryOp, Constant, Expression
+from polyloom.ir.host import HostProgram
+from polyloom.ir.rebuild import rebuilt
+from polyloom.ir.types import ElementType
+from polyloom.mdh.lowering.asked import asked
+from polyloom.mdh.lowering.iterator_names import distinct_iterators
+from polyloom.mdh.lowering.program_tree import program_tree
+from polyloom.mdh.lowering.tiles.pipeline import scheduled
+from polyloom.mdh.schedule.schedules import Schedule, plain_schedule
+from polyloom.mdh.tree.nodes import Array, Code, Compute, For, Function, Statement, Store
+from polyloom.mdh.tree.rewrite import loads_of, rewritten, walk
+from polyloom.mdh.tree.verify import Verdict, verify
+from polyloom.polyhedra.loops.tree import Number
+
+SPLIT: dict[str, tuple[HostProgram, Schedule]] = {
+    "groups": (dot(1000), replace(plain_schedule(1, 2), group=(256,))),
+    "vectors": (dot(1001), replace(plain_schedule(1, 2), private=(2,), vector=0, width=8)),
+    "both": (dot(1001), replace(plain_schedule(1, 2), group=(256,), private=(2,), vector=0, width=8)),
+    "kept and reduced": (
+        row_maximum(5, 60, ElementType.FLOAT32, float("-inf")),
+        replace(plain_schedule(2, 1), group=(0, 16)),
+    ),
+    "nothing to combine": (stencil(6, 7), plain_schedule(4, 2)),
+}
+
+
+def tree(name: str) -> Function:
+    program, schedule = SPLIT[name]
+    buffers = program.by_name
+    return program_tree(program, lambda hom: scheduled(distinct_iterators(hom, buffers), buffers, schedule))
+
+
+def partial_arrays(code: Code) -> Iterator[str]:
+    return (s.name for s in walk(code) if isinstance(s, Array) and s.totals is not None)
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_right_ones_are_proved(name: str) -> None:
+    assert verify(tree(name), asked(SPLIT[name][0])) == Verdict((), ())
+
+
+def takes(statement: Statement, arrays: set[str]) -> bool:
+    """Whether a partial result is combined into something else."""
+    found = {a.array for a in loads_of(statement)} & arrays
+    return isinstance(statement, Store) and bool(found - {statement.array})
+
+
+def twice(statement: Statement, arrays: set[str]) -> Code:
+    return (statement, statement) if takes(statement, arrays) else (statement,)
+
+
+def dropped(statement: Statement, arrays: set[str]) -> Code:
+    if isinstance(statement, For) and any(takes(s, arrays) for s in statement.body):
+        return (replace(statement, start=Number(1)),)
+    return (statement,)
+
+
+def wrong_start(statement: Statement, arrays: set[str]) -> Code:
+    if isinstance(statement, Store) and isinstance(one := statement.value.expression, Constant):
+        return (replace(statement, value=Compute(replace(one, value=1))),)
+    return (statement,)
+
+
+def other_operator(statement: Statement, arrays: set[str]) -> Code:
+    def times(e: Expression) -> Expression | None:
+        return replace(e, op=BinaryOp.MULTIPLY) if getattr(e, "op", None) is BinaryOp.ADD else None
+
+    if isinstance(statement, Store) and takes(statement, arrays):
+        value = replace(statement.value, expression=rebuilt(statement.value.expression, times))
+        return (replace(statement, value=value),)
+    return (statement,)
+
+
+Mutant = Callable[[Statement, set[str]], Code]
+
+
+@pytest.mark.parametrize("mutant", [twice, dropped, wrong_start, other_operator])
+@pytest.mark.parametrize("name", ["groups", "vectors", "both"])
+def test_mutants_are_refused(name: str, mutant: Mutant) -> None:
+    function = tree(name)
+    arrays = set(partial_arrays(function.body))
+    body = rewritten(function.body, lambda statement: mutant(statement, arrays))
+    assert body != function.body
+    verdict = verify(replace(function, body=body), asked(SPLIT[name][0]))
+    assert verdict.wrong
+
+
+def test_a_sum_of_several_values_is_not_decided() -> None:
+    function = tree("groups")
+
+    def of_several(statement: Statement) -> Code:
+        if isinstance(statement, Array) and statement.totals is not None:
+            return (replace(statement, totals=replace(statement.totals, result=None)),)
+        return (statement,)
+
+    verdict = verify(replace(function, body=rewritten(function.body, of_several)))
+    assert not verdict.wrong
+    assert any("of several values" in text for text in verdict.unknown)

@@ -1,0 +1,100 @@
+"""Points are written out only where they choose registers, and not where that would be long."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polyloom.ir.expressions import Binary, BinaryOp, Constant, Read
+from polyloom.ir.types import ElementType
+from polyloom.mdh.tree.evaluate import evaluate
+from polyloom.mdh.tree.nodes import (
+    Array,
+    Code,
+    Compute,
+    For,
+    Function,
+    Kind,
+    Load,
+    Parameter,
+    Space,
+    Store,
+    counted,
+)
+from polyloom.mdh.tree.registers import final
+from polyloom.mdh.tree.rewrite import walk
+from polyloom.mdh.tree.verify import verify
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
+
+I32 = ElementType.INT32
+ROWS, COLUMNS = 12, 6
+AT, LANE, K = map(Name, ("at", "lane", "k"))
+
+
+def read(array: str, *subscripts: IntExpression) -> Compute:
+    return Compute(Read(0, I32), (Load(array, subscripts),))
+
+
+def plus(first: Load, second: Load) -> Compute:
+    return Compute(Binary(BinaryOp.ADD, Read(0, I32), Read(1, I32)), (first, second))
+
+
+def points(iterator: str, count: int, *body: For | Store) -> For:
+    return counted(iterator, Number(count), body, kind=Kind.UNROLLED)
+
+
+def columns(array: str, value: Compute | None = None) -> Code:
+    """Store to a row of totals, or to y, by vectors of four and two."""
+    found: list[For] = []
+    for first, width in ((0, 4), (4, 2)):
+        place = sum_of([(1, Number(first)), (1, LANE)])
+        store = Store(array, (AT, place), value or read("total", AT, place))
+        found.append(counted("lane", Number(width), (store,), kind=Kind.VECTOR))
+    return (points("at", ROWS, *found),)
+
+
+def sums(rows: int = ROWS) -> Function:
+    """Return totals of x[at .. n], each row with a loop of its own."""
+    total = Load("total", (AT, Name("column")))
+    here = (AT, K)
+    step = Store("total", total.subscripts, plus(total, Load("x", here)))
+    own = counted(
+        "k", Number(20), (points("column", COLUMNS, step),), start=sum_of([(1, Name("n")), (1, AT)])
+    )
+    shape = (Number(ROWS), Number(COLUMNS))
+    body = (
+        Array(name="total", type=I32, shape=shape, space=Space.REGISTER),
+        *columns("total", Compute(Constant(0, I32))),
+        points("at", rows, own),
+        *columns("y"),
+    )
+    x = Parameter(name="x", type=I32, shape=(Number(ROWS), Number(20)), constant=True)
+    y = Parameter(name="y", type=I32, shape=shape)
+    context = Operation(">=", (Name("n"), Number(0)))
+    return Function(name="sums", parameters=(x, y), integers=("n",), body=body, context=context)
+
+
+def test_single_points_work_in_memory() -> None:
+    function = sums()
+    printed = final(function)
+    added = [s for s in walk(printed.body) if isinstance(s, Store) and len(s.value.loads) == 2]
+    assert len(added) == 1, "written out there are 72 sums, each in a loop"
+    assert [s.space for s in walk(printed.body) if isinstance(s, Array)].count(Space.PRIVATE) == 1
+    assert not verify(printed).wrong
+    x = np.arange(ROWS * 20, dtype=np.int32).reshape(ROWS, 20)
+    for n in (0, 5, 12, 25):
+        arrays = {"x": x, "y": np.full((ROWS, COLUMNS), -1, np.int32)}
+        wanted = [[x[row, min(20, n + row) :].sum()] * COLUMNS for row in range(ROWS)]
+        for each in (function, printed):
+            np.testing.assert_array_equal(evaluate(each, arrays, {"n": n})["y"], wanted)
+
+
+def test_a_few_points_are_written_out() -> None:
+    printed = final(sums(rows=2))
+    assert all(s.space is Space.REGISTER for s in walk(printed.body) if isinstance(s, Array))
+
+
+def test_points_that_choose_no_registers_stay_a_loop() -> None:
+    x = Parameter(name="x", type=I32, shape=(Number(8),))
+    body = (points("at", 8, Store("x", (AT,), Compute(Constant(1, I32)))),)
+    printed = final(Function(name="ones", parameters=(x,), integers=(), body=body))
+    assert [s.kind for s in walk(printed.body) if isinstance(s, For)] == [Kind.SEQUENTIAL]
