@@ -350,12 +350,10 @@ class _Cut:
         inner = self._of_chunk(cut)
         rank = len(inner.extents)
         (out,) = (self._without(self.view(view)) for view in hom.outputs)
-        mine = View(bins.name, (Index((0,) * rank, Name(chunk)), *out.indices))
+        own = View(bins.name, (Index((0,) * rank, Name(chunk)), *out.indices))
         (result,) = self.combiner.results
         start = Read(len(inner.inputs), result.type)
-        inner = replace(
-            inner, inputs=(*inner.inputs, mine), outputs=(mine,), initial=(start,), finish=(None,)
-        )
+        inner = replace(inner, inputs=(*inner.inputs, own), outputs=(own,), initial=(start,), finish=(None,))
         nest = plain_nest(replace(inner, name=f"{hom.name}_chunks"))
         return replace(nest, iterators=(chunk,), extents=(Number(self.count),))
 

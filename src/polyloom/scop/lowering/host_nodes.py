@@ -140,8 +140,8 @@ class Emitter:
         """Return the elements of maps that write at least what the statement writes."""
         if statement.target.computed:
             return None
-        mine = statement.target.relation.intersect_domain(domain).range()
-        around = [e for e in place.neighbours.get(statement.target.array, ()) if mine.is_subset(e)]
+        written = statement.target.relation.intersect_domain(domain).range()
+        around = [e for e in place.neighbours.get(statement.target.array, ()) if written.is_subset(e)]
         return reduce(isl.Set.union, around) if around else None
 
     def _is_point(self, plan: Plan, place: Place) -> bool:
@@ -226,8 +226,8 @@ class Emitter:
 
         The host loops may visit an iteration of two statements at different times, where no value passes.
         """
-        mine = place.domain(update)
-        if not all(place.domain(r).set_tuple_name(update.name).is_equal(mine) for r in readers):
+        domain = place.domain(update)
+        if not all(place.domain(r).set_tuple_name(update.name).is_equal(domain) for r in readers):
             raise NoHom("what a scan stores is stored at another time")
 
     def _snapshot(self, array: str) -> str:

@@ -110,7 +110,7 @@ def _sunk(
 
 
 def _leaving(edges: Sequence[Edge]) -> dict[str, list[Edge]]:
-    """Return the edges by the statement that they leave, without those that may be turned round."""
+    """Return the edges by the statement that they leave, without those that may be reversed."""
     result: dict[str, list[Edge]] = {}
     for edge in edges:
         if not edge.relaxed:

@@ -128,12 +128,12 @@ def _reads_any(move: ScopStatement, arrays: set[str]) -> bool:
 
 def _comparison(decision: ScopStatement, compare: Compare, move: ScopStatement) -> CompareOp | None:
     """Return the strict comparison under which the move's value takes the place of its target."""
-    turned = {CompareOp.LT: CompareOp.GT, CompareOp.GT: CompareOp.LT}
+    mirrored = {CompareOp.LT: CompareOp.GT, CompareOp.GT: CompareOp.LT}
     left, right = compare.left, compare.right
     if _is_target(decision, right, move) and _is_value(decision, left, move):
-        return compare.op if compare.op in turned else None
+        return compare.op if compare.op in mirrored else None
     if _is_target(decision, left, move) and _is_value(decision, right, move):
-        return turned.get(compare.op)
+        return mirrored.get(compare.op)
     return None
 
 
@@ -177,10 +177,10 @@ def running_update(
     statements: Sequence[ScopStatement], edges: Sequence[Edge], updates: Mapping[str, Update]
 ) -> RunningUpdate | None:
     """Return the scan that a component is; None where it is something else."""
-    mine = [s for s in statements if s.name in updates]
-    if len(mine) != 1 or len(statements) < 2 or statements[0] is not mine[0]:
+    found = [s for s in statements if s.name in updates]
+    if len(found) != 1 or len(statements) < 2 or statements[0] is not found[0]:
         return None
-    update, readers = mine[0], tuple(statements[1:])
+    update, readers = found[0], tuple(statements[1:])
     array = update.target.array
     if any(e.array != array for e in edges) or update.target.computed:
         return None
@@ -195,8 +195,8 @@ def _stores(update: ScopStatement, reader: ScopStatement, array: str) -> bool:
         return False
     if not same_instances(update, reader):
         return False
-    mine = [read for read in reader.reads if read.array == array]
-    return bool(mine) and all(same_element(update, update.target, reader, read) for read in mine)
+    reads = [read for read in reader.reads if read.array == array]
+    return bool(reads) and all(same_element(update, update.target, reader, read) for read in reads)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

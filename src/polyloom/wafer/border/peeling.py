@@ -147,11 +147,11 @@ def _inner_ports(
 ) -> dict[str, isl.Map]:
     result: dict[str, isl.Map] = {}
     for tensor, schedule in schedules.items():
-        mine = [a for a in adapters if a.tensor == tensor]
-        turned = {a.side for a in mine}
-        parts = [_inner_of(a, grid, origin) for a in mine]
+        own = [a for a in adapters if a.tensor == tensor]
+        adapted = {a.side for a in own}
+        parts = [_inner_of(a, grid, origin) for a in own]
         for side in Side:
-            if side not in turned:
+            if side not in adapted:
                 parts.append(_shifted(on_side(schedule, given.grid, side), grid, origin, side))
         result[tensor] = _one_rank([part for part in parts if not part.is_empty()] or parts[:1])
     return result

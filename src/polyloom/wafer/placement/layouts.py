@@ -101,8 +101,8 @@ class Directions:
         expression = self.given[number][axis]
         k = self._iterator(expression)
         wanted = set() if k is None else {self.classes.of[number, k]}
-        mine = {c for (s, _), c in self.classes.of.items() if s == number}
-        return {c for c, t in layout.tilings if t.axis == axis and c in mine} <= wanted
+        own = {c for (s, _), c in self.classes.of.items() if s == number}
+        return {c for c, t in layout.tilings if t.axis == axis and c in own} <= wanted
 
     @staticmethod
     def _iterator(expression: Index) -> int | None:

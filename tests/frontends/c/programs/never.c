@@ -1,6 +1,6 @@
 // n=7 m=3 a[40] b[40] c[40]
 /* Code that is never reached: loops without iterations, conditions that contradict those around. What integers
-   evolve to there is asked all the same. */
+   would become there is asked all the same. */
 void never(int n, int m, int a[], int b[], int c[])
 {
 #pragma scop

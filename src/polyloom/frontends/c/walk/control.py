@@ -18,7 +18,7 @@ from polyloom.frontends.c.scope.writes import contains, first_change, names_in, 
 from polyloom.frontends.c.syntax.faults import refuse, worst
 from polyloom.frontends.c.walk.branches import walk_branch, walk_if
 from polyloom.frontends.c.walk.effects import declare, effect, jump, leave
-from polyloom.frontends.c.walk.evolution import evolutions
+from polyloom.frontends.c.walk.induction import induction_variables
 from polyloom.frontends.c.walk.loops import Header, declare_iterator, gone_after, loop_header
 from polyloom.frontends.c.walk.pragmas import check_followed, stated_parallel
 
@@ -121,7 +121,7 @@ def _for(node: c_ast.For, state: State) -> Stops:
             _leave(header, Stops(), state)
             return Stops()
         state.stated += stated
-        inside, after = evolutions(node, header, changed, state)
+        inside, after = induction_variables(node, header, changed, state)
         _forget(changed, state)
         before = dict(state.known)
         state.known.update(inside)

@@ -93,8 +93,8 @@ def _ranks(b: Builder, x: Value, axis: int, *, largest: bool) -> Value:
     other = tuple(j if k == axis else own[k] for k in range(x.rank))
     numbers = iota(b, x.shape[axis], ElementType.INT32)
 
-    def before(mine: Expression, theirs: Expression, i: Expression, j: Expression) -> Expression:
-        low, high = (mine, theirs) if largest else (theirs, mine)
+    def before(x: Expression, y: Expression, i: Expression, j: Expression) -> Expression:
+        low, high = (x, y) if largest else (y, x)
         tied = scalar.logical(BinaryOp.AND, _as_large(low, high), scalar.compare(CompareOp.LT, j, i))
         smaller = scalar.negation(_as_large(high, low))
         first = scalar.logical(BinaryOp.OR, smaller, tied)

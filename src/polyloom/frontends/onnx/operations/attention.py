@@ -255,7 +255,7 @@ def _modified(c: Context, name: str, value: Value) -> Value:
 
 
 def _rotary(c: Context) -> Sequence[Value]:
-    """RotaryEmbedding: pairs of elements turned by angles that caches give."""
+    """RotaryEmbedding: pairs of elements rotated by angles that caches give."""
     b, x = c.b, c.input(0)
     shape = x.shape
     if x.rank == 4:
@@ -265,14 +265,14 @@ def _rotary(c: Context) -> Sequence[Value]:
         if count < 1 or shape[2] % count:
             raise Refused(f"{count} heads of the shape {list(shape)}")
         wide = split(x, 2, (count, shape[2] // count))
-    turned = _rotated(c, wide)
+    rotated = _rotated(c, wide)
     if len(shape) == 4:
-        return only(transposed(turned, (0, 2, 1, 3)))
-    return only(reshaped(b, turned, shape))
+        return only(transposed(rotated, (0, 2, 1, 3)))
+    return only(reshaped(b, rotated, shape))
 
 
 def _rotated(c: Context, wide: Value) -> Value:
-    """Turn ``[batch][step][head][size]``; elements behind the rotary dimensions stay."""
+    """Rotate ``[batch][step][head][size]``; elements behind the rotary dimensions stay."""
     b = c.b
     size = c.integer("rotary_embedding_dim", 0) or wide.shape[3]
     pairs = bool(c.integer("interleaved", 0))
@@ -283,12 +283,12 @@ def _rotated(c: Context, wide: Value) -> Value:
     re = mapped(b, lambda x, y, p, q: p * x - q * y, first, second, *angles, hint="real")
     im = mapped(b, lambda x, y, p, q: q * x + p * y, first, second, *angles, hint="imaginary")
     if pairs:
-        turned = reshaped(b, stacked(b, [re, im], 4), (*wide.shape[:3], size), "turned")
+        rotated = reshaped(b, stacked(b, [re, im], 4), (*wide.shape[:3], size), "rotated")
     else:
-        turned = concatenated(b, [re, im], 3)
+        rotated = concatenated(b, [re, im], 3)
     if size == wide.shape[3]:
-        return turned
-    return concatenated(b, [turned, sliced(wide, 3, size, 1, wide.shape[3] - size)], 3)
+        return rotated
+    return concatenated(b, [rotated, sliced(wide, 3, size, 1, wide.shape[3] - size)], 3)
 
 
 def _angles(c: Context, cache: Value) -> Value:

@@ -141,7 +141,7 @@ def _resized_nearest(c: Context) -> Sequence[Value]:
 
 
 def _gradient(c: Context, weights: Weights, shape: Callable[[Context], Sequence[int]]) -> Sequence[Value]:
-    """The gradient: the product with the matrices turned round."""
+    """The gradient: the product with the transposed matrices."""
     dy = _image(c)
     for k, size in enumerate(shape(c), start=1):
         check_constant([size, dy.shape[k]], 8)

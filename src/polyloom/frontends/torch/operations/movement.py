@@ -372,8 +372,8 @@ def _shuffled(c: Call) -> Sequence[Value]:
     refuse_if(r < 1 or channels % (r * r), f"{channels} channels by {r}")
     n = len(lead)
     parts = reshaped(c.b, x, (*lead, channels // (r * r), r, r, h, w))
-    turned = transposed(parts, [*range(n), n, n + 3, n + 1, n + 4, n + 2])
-    return only(reshaped(c.b, turned, (*lead, channels // (r * r), h * r, w * r)))
+    permuted = transposed(parts, [*range(n), n, n + 3, n + 1, n + 4, n + 2])
+    return only(reshaped(c.b, permuted, (*lead, channels // (r * r), h * r, w * r)))
 
 
 def _unshuffled(c: Call) -> Sequence[Value]:
@@ -382,8 +382,8 @@ def _unshuffled(c: Call) -> Sequence[Value]:
     refuse_if(r < 1 or h % r or w % r, f"{h} x {w} by {r}")
     n = len(lead)
     parts = reshaped(c.b, x, (*lead, channels, h // r, r, w // r, r))
-    turned = transposed(parts, [*range(n), n, n + 2, n + 4, n + 1, n + 3])
-    return only(reshaped(c.b, turned, (*lead, channels * r * r, h // r, w // r)))
+    permuted = transposed(parts, [*range(n), n, n + 2, n + 4, n + 1, n + 3])
+    return only(reshaped(c.b, permuted, (*lead, channels * r * r, h // r, w // r)))
 
 
 # -- gradients of views

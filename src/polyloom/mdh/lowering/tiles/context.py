@@ -95,7 +95,7 @@ class Tiles:
         return bool(self.items) and (bool(self.shared) or (self.facts.persistent and copies))
 
     @cached_property
-    def turned(self) -> tuple[int, ...]:
+    def register_tiled(self) -> tuple[int, ...]:
         """The kept dimensions of which an item has at most a register tile in each step of its group."""
         return self.kept if self.meets else tuple(d for d in self.kept if d in self.items)
 

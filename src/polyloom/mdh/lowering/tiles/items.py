@@ -129,7 +129,7 @@ def _turned(tiles: Tiles, loops: Band, body: Code, around: Collection[str]) -> C
     inner: list[tuple[For, Code]] = []
     for at, loop in enumerate(loops):
         d = dimensions[loop.iterator]
-        if d not in tiles.turned:
+        if d not in tiles.register_tiled:
             inner.append((loop, ()))
             continue
         lowest = low(tiles, d) if tile_name(tiles, d) in around else group_low(tiles, d)

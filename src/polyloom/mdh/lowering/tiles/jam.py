@@ -241,7 +241,7 @@ def jammed(tiles: Tiles, code: Code) -> Code:
     and those that one point has alone, come in narrower tiles.
     """
     for d in tiles.kept:
-        if tiles.facts.tile(d) > 1 or d in tiles.turned:
+        if tiles.facts.tile(d) > 1 or d in tiles.register_tiled:
             code = simplified(rewritten(code, partial(_cut, tiles, d)))
     return code
 
@@ -277,7 +277,7 @@ class _Cut:
         length, n = plus(self.loop.end, self.loop.start, -1), tiles.facts.extent(d)
         if isinstance(length, Number):
             return self.narrower(tuple(filter(None, (size, max(length.value, 0) % size))))
-        if d in tiles.turned:
+        if d in tiles.register_tiled:
             return self._single(length)
         if n is None or tiles.domain.is_bounded(d):
             return self.narrower(self.widths())
@@ -333,7 +333,7 @@ class _Cut:
         tiles, width = self.tiles, Number(self.tiles.facts.tile(self.d))
         if tiles.is_strided(self.d):
             return self.loop.body
-        name = tiles.point(self.d) if self.d in tiles.turned else self.loop.iterator
+        name = tiles.point(self.d) if self.d in tiles.register_tiled else self.loop.iterator
         distance = plus(Name(name), low(tiles, self.d), -1)
         begin = plus(self._point(first), low(tiles, self.d), -1)
         known = tiles.facts.extent(self.d) is not None and not tiles.domain.is_bounded(self.d)

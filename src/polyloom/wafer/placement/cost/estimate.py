@@ -143,12 +143,12 @@ class LayoutEstimator:
                 arriving = max(arriving, min(lines))
                 if by is None or by.tensor != name:
                     stored = max(stored, elements(access, local_box(statement, place.x, place.y)))
-        mine = [by for by in driven if by is not None and by.tensor == name]
+        steps = [by for by in driven if by is not None and by.tensor == name]
         if name in self.movement.sparse:
             each = machine.data_task_dispatch
-        elif all(by.whole for by in mine) and len(mine) + bool(stored) < 2 and stored in (0, arriving):
+        elif all(by.whole for by in steps) and len(steps) + bool(stored) < 2 and stored in (0, arriving):
             return machine.simd_launch + arriving
-        elif not mine:
+        elif not steps:
             return _SEGMENTS * machine.simd_launch + arriving
         else:
             each = machine.loop_iteration + machine.receive

@@ -111,12 +111,12 @@ def _moves(
     """Yield the cycles of moving what one read needs, along each axis."""
     own = elements(statement.write, local_box(statement, place.x, place.y))
     needed = elements(access, local_box(reader, other.x, other.y))
-    for mine, theirs in ((place.x, other.x), (place.y, other.y)):
-        here = set(_slices(statement, statement.write, mine))
-        there = set(_slices(reader, access, theirs))
-        last = max(mine.last, theirs.last)
+    for own_line, line in ((place.x, other.x), (place.y, other.y)):
+        here = set(_slices(statement, statement.write, own_line))
+        there = set(_slices(reader, access, line))
+        last = max(own_line.last, line.last)
         way = float(_stage(machine) * last)
-        everywhere = any(t.count > 1 for t in theirs.tiles) and not there
+        everywhere = any(t.count > 1 for t in line.tiles) and not there
         if {(s.dim, s.step, s.apart) for s in here} != {(s.dim, s.step, s.apart) for s in there}:
             yield way + (max(own, needed) if not here else max(own, needed) * _each(machine))
         elif here != there:
@@ -124,7 +124,7 @@ def _moves(
             if phases <= min(last, MOST_PHASES):
                 way = phases_latency(phases, machine)
             yield way + 2 * max(0, needed - own) * _each(machine)
-        elif everywhere or (not here and mine.constant != theirs.constant):
+        elif everywhere or (not here and own_line.constant != line.constant):
             yield way + max(own, needed)
 
 

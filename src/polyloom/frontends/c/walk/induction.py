@@ -1,7 +1,7 @@
-"""How integers evolve from one iteration of a loop to the next: ``k++``, ``k += c``, also in loops inside.
+"""Induction variables: integers that every iteration of a loop changes by the same: ``k++``, ``k += c``.
 
-Where a variable grows by the same amount in every iteration, its value at the start of one is a function of
-the iterator, and its value after the loop is known:
+Also where a loop inside makes up that amount: the value at the start of an iteration is a function of the
+iterator, and the value after the loop is known:
 
     k = -1;                                     k = -1;
     for (int i = 0; i < n; i++)                 for (int i = 0; i < n; i++)     k is m * i - 1
@@ -40,7 +40,9 @@ Facts = dict[Variable, Fact]
 _WIDE = ElementType.INT64
 
 
-def evolutions(node: c_ast.For, header: Header, changed: frozenset[str], state: State) -> tuple[Facts, Facts]:
+def induction_variables(
+    node: c_ast.For, header: Header, changed: frozenset[str], state: State
+) -> tuple[Facts, Facts]:
     """Return what is known of variables that a loop changes: at the start of an iteration, and after it."""
     inside: Facts = {}
     after: Facts = {}
@@ -107,8 +109,8 @@ def _advance(node: c_ast.Node | None, name: str, fixed: frozenset[str], state: S
         ):
             if isinstance(left, c_ast.ID) and left.name == name:
                 return _amount(op, right, name, fixed, state)
-            turned = op == "+" and isinstance(right, c_ast.ID) and right.name == name
-            return _amount("+", left, name, fixed, state) if turned else None
+            swapped = op == "+" and isinstance(right, c_ast.ID) and right.name == name
+            return _amount("+", left, name, fixed, state) if swapped else None
         case c_ast.For():
             return _loop(node, name, fixed, state)
         case _:
