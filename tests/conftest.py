@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from cpu_seconds import CpuSeconds
 from polyloom.ir.verification.passes import verified
 from random_tests import make_profiles
 
@@ -34,6 +35,14 @@ def pytest_collection_finish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-goldens", action="store_true", help="rewrite golden files with what comes out")
+    parser.addoption(
+        "--cpu-seconds", type=int, metavar="N", help="print the N files and tests that take most"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if rows := config.getoption("--cpu-seconds"):
+        config.pluginmanager.register(CpuSeconds(rows))
 
 
 @pytest.fixture(autouse=True)
