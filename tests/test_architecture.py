@@ -107,6 +107,10 @@ MOST_FILES = 16
 
 UNDIVIDED = {"frontends/graph/operations": "one module per group of operations"}
 
+LONGEST_FUNCTION = 80
+LONGEST_FILE = 700
+"""Lines, at most, without exceptions; docstrings count."""
+
 ISL = ("polyhedra/", "ir/relations.py", "wafer/", "scop/", "frontends/c/", "oracle/interpreter.py")
 
 
@@ -213,6 +217,30 @@ def test_no_room_holds_more_than_one_can_overlook() -> None:
     files = Counter(path.parent for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
     folders = {path.relative_to(SOURCE / "polyloom").as_posix(): n for path, n in files.items()}
     assert {name: n for name, n in folders.items() if n > MOST_FILES and name not in UNDIVIDED} == {}
+
+
+def too_long(files: Iterable[Path], function: int = LONGEST_FUNCTION, file: int = LONGEST_FILE) -> list[str]:
+    """Return the files and functions of more lines."""
+    found = []
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        found += [path.name] if len(text.splitlines()) > file else []
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or 0) - node.lineno + 1
+                found += [f"{path.name}: {node.name}, {lines} lines"] if lines > function else []
+    return found
+
+
+def test_functions_and_files_are_short() -> None:
+    assert too_long(FILES) == []
+
+
+def test_what_is_too_long_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("def f():\n    def g():\n        pass\n    return g\n")
+    assert too_long([path], 4, 4) == []
+    assert too_long([path], 1, 3) == ["a.py", "a.py: f, 4 lines", "a.py: g, 2 lines"]
 
 
 def test_every_file_says_what_it_is_for() -> None:
