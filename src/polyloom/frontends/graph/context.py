@@ -197,7 +197,6 @@ Key = int | str
 """Which of a node's inputs: its position, or the name that its schema has for it."""
 
 Operation = Callable[[Context], Sequence[Anything]]
-TensorOperation = Callable[[Context], Sequence[Value]]
 Table = Mapping[str, Operation]
 
 

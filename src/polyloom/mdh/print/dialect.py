@@ -14,7 +14,6 @@ from polyloom.ir.types import ElementType
 from polyloom.mdh.print.needs import Needs
 from polyloom.mdh.print.quick_functions import FUNCTIONS, PREFIX
 
-WIDTHS = (2, 3, 4, 8, 16, 32, 64, 128)
 NARROW = frozenset({ElementType.INT8, ElementType.UINT8, ElementType.INT16, ElementType.UINT16})
 """C computes with them as ``int``."""
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from polyloom.ir.expressions import Expression, ParameterValue, walk
-from polyloom.ir.expressions import Iterator as IteratorValue
+from polyloom.ir.expressions import ParameterValue, walk
 from polyloom.ir.host import Buffer, Index, MdHom, Order, View, expressions_of
 from polyloom.ir.rebuild import read_positions
 from polyloom.polyhedra.loops.tree import IntExpression, Number, names_in, product_of, sum_of
@@ -123,8 +122,3 @@ def _integers(hom: MdHom, buffers: Buffers) -> Iterator[IntExpression]:
 def inner_reads(hom: MdHom) -> frozenset[int]:
     """Return the inputs that the scalar function reads: at every point, not at kept points alone."""
     return frozenset(read_positions(*hom.terms))
-
-
-def iterators_in(expression: Expression) -> frozenset[int]:
-    """Return the dimensions whose iterators an expression uses."""
-    return frozenset(part.dimension for part in walk(expression) if isinstance(part, IteratorValue))

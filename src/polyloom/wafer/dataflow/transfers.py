@@ -22,8 +22,6 @@ from polyloom.polyhedra.simplify import with_explicit_divs
 from polyloom.wafer.dataflow.line_traffic import neighbour_queue, passing, split_by_targets
 from polyloom.wafer.mapping.grid import Grid, Side
 
-_DIM = isl.dim_type
-
 
 @dataclass(frozen=True)
 class Step:

@@ -38,10 +38,6 @@ class Match:
     instruction: Instruction
     operands: tuple[Expression, ...]
 
-    def is_memory(self, source: int, scalars: frozenset[int]) -> bool:
-        """Whether source number ``source`` is an operand in memory."""
-        return is_memory(self.operands[source], scalars)
-
 
 def work_at_point(statement: Statement) -> Expression:
     """Return what is assigned to the written element, in terms of the reads and its old value."""

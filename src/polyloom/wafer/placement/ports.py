@@ -22,8 +22,6 @@ from polyloom.wafer.mapping.mapping import Mapping
 from polyloom.wafer.placement.classes import plain_iterator
 from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile, affine_text
 
-_DIM = isl.dim_type
-
 
 @dataclass(frozen=True)
 class Port:

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import islpy as isl
 import numpy as np
 import numpy.typing as npt
 
@@ -22,7 +21,6 @@ from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.program.wafer_program import WaferProgram
 from polyloom.wafer.simd.decision import SimdAnalysis
 
-_DIM = isl.dim_type
 AnyArray = npt.NDArray[np.generic]
 
 

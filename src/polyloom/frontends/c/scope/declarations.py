@@ -16,7 +16,6 @@ from polyloom.frontends.c.scope.types import (
     Function,
     Pointer,
     Record,
-    Scalar,
     Void,
     scalar_named,
 )
@@ -94,8 +93,3 @@ def _record(node: c_ast.Struct | c_ast.Union, state: State, extents: Extents | N
     if name:
         state.scope.records[name] = record
     return record
-
-
-def is_scalar(ctype: CType) -> bool:
-    """Whether the type is arithmetic."""
-    return isinstance(ctype, Scalar)

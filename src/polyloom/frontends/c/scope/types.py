@@ -75,7 +75,6 @@ CType = Scalar | Pointer | Array | Record | Void | Function
 
 _E = ElementType
 INT = Scalar(_E.INT32, "int")
-LONG = Scalar(_E.INT64, "long")
 FLOAT = Scalar(_E.FLOAT32, "float")
 DOUBLE = Scalar(_E.FLOAT64, "double")
 _BOOL = Scalar(_E.UINT8, "_Bool", boolean=True)
