@@ -31,6 +31,7 @@ from polyloom.mdh.device.pocl import (
     processor_flags,
     processor_for,
     repair,
+    widest_vector,
 )
 from polyloom.mdh.lowering.launch import Kernel
 from polyloom.mdh.runtime.build import build_kernels, first_error
@@ -220,6 +221,13 @@ def test_when_a_repair_is_needed() -> None:
     assert needs_repair(known + "generic")
     assert not needs_repair(known + "skylake")
     assert not needs_repair("OpenCL 3.1 (Build 0)")
+
+
+def test_no_wider_vectors_than_the_processor_that_pocl_takes_this_one_for() -> None:
+    known = "OpenCL 3.0 PoCL HSTR: pthread-x86_64-unknown-linux-gnu-"
+    assert [widest_vector(known + name, 64) for name in ("znver3", "skylake-avx512")] == [32, 64]
+    assert widest_vector(known + "znver2", 16) == 16
+    assert widest_vector("OpenCL 3.0 Another: znver3", 64) == 64
 
 
 class Memory:

@@ -26,6 +26,7 @@ from polyloom.mdh.device.pocl import (
     processor_flags,
     processor_for,
     repair,
+    widest_vector,
 )
 
 if TYPE_CHECKING:
@@ -286,7 +287,9 @@ def _name_for_unknown(device: cl.Device) -> str:
 
 
 def _vector_bytes(device: cl.Device, kind: DeviceKind) -> int:
-    return 16 if kind is DeviceKind.GPU else max(4 * device.native_vector_width_float, 4)
+    if kind is DeviceKind.GPU:
+        return 16
+    return widest_vector(device.version, max(4 * device.native_vector_width_float, 4))
 
 
 def _lanes(device: cl.Device, kind: DeviceKind) -> int:

@@ -25,6 +25,9 @@ _UNKNOWN = b"generic"
 _STRUCTURE = 4096
 """How many bytes of the device structure are looked at."""
 
+_AVX2 = 32
+"""Bytes of its vectors."""
+
 _PROCESSORS = (
     (
         "skylake-avx512",
@@ -80,6 +83,16 @@ def needs_repair(device_version: str) -> bool:
     return "PoCL HSTR" in device_version and device_version.rstrip().endswith(
         "x86_64-unknown-linux-gnu-generic"
     )
+
+
+def widest_vector(device_version: str, bytes_: int) -> int:
+    """Return the bytes of the widest vectors that PoCL builds, of the ``bytes_`` that its device states.
+
+    Its LLVM takes a Zen 4 for a Zen 3, which has no AVX-512, and PoCL states vectors of AVX-512 all the same:
+    kernels with such vectors end the process ("do not know how to scalarize this operator's operand").
+    """
+    name = device_version.rstrip().rpartition("-")[2]
+    return min(bytes_, _AVX2) if "PoCL HSTR" in device_version and name.startswith("znver") else bytes_
 
 
 def repair(device_address: int, name: str) -> bool:
