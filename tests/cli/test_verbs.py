@@ -158,8 +158,9 @@ def test_simulate_json(capsys: Captured) -> None:
     shown = document(capsys, ["simulate", *MAPPED, "--check"])
     told = {"reference": "the evaluator's results", "reading_checked": False}
     reals = shown["check"].pop("reals")
-    equal = {"passed": True, "exact": True, "max_error": 0.0, "tight": 1.0, "unknown": 0, "coarse": False}
-    assert shown["check"] == {**equal, **told}
+    equal = {"passed": True, "exact": True, "max_error": 0.0, "tight": 1.0, "unknown": 0}
+    bounds = {"no_numbers": 0, "coarse": False, "redirected": False}
+    assert shown["check"] == {**equal, **bounds, **told}
     assert reals["passed"] and reals["max_error"] <= 1 and (reals["decades"], reals["seed"]) == (3, 1)
     assert shown["outputs"] == {"y": {"shape": [2, 14], "dtype": "float16"}}
     assert 0 < shown["limit"]["cycles"] <= shown["cycles"]

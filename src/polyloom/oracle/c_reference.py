@@ -5,7 +5,7 @@ Nothing of ``scop/`` but its model is used: no dependences, no plan, no loops. N
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ from polyloom.ir.evaluation.uninitialised import garbage
 from polyloom.ir.integers import integer
 from polyloom.ir.verification.references import Expected
 from polyloom.oracle.c_compiler import CannotBuild, find_c_compiler
-from polyloom.oracle.compiled_c import SECONDS, CProgram
+from polyloom.oracle.compiled_c import ELSEWHERE, SECONDS, CProgram
 from polyloom.oracle.interpreter import run_in_order
 from polyloom.scop.model import Origin, Scop
 
@@ -60,8 +60,16 @@ class CReference:
         """Run the part as the compiler understands it. Errors: ``NotAlone``, ``CannotBuild``."""
         types = {p.name: p.type.dtype for p in self.scop.parameters}
         scalars = {name: np.array(parameters[name], dtype) for name, dtype in types.items()}
-        found = self._program(compiler).run({**arrays, **scalars})
-        return Expected(self._written(arrays, found), f"the C program, built by {compiler.name}", True)
+        program = self._program(compiler)
+        found = self._written(arrays, program.run({**arrays, **scalars}))
+
+        def rounded_elsewhere() -> Iterator[dict[str, NDArray]]:
+            for rounding in ELSEWHERE:
+                again = program.run({**arrays, **scalars}, rounding)
+                yield {name: again[name] for name in found}
+
+        by = f"the C program, built by {compiler.name}"
+        return Expected(found, by, True, rounded_elsewhere=rounded_elsewhere)
 
     def _program(self, compiler: CCompiler) -> CProgram:
         """Return the part as a program, which is built once."""

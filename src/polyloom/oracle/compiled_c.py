@@ -34,6 +34,10 @@ SECONDS = 600.0
 SHORT = 2.0
 """Seconds up to which it is run again, with forbidden pages right before the arrays."""
 
+NEAREST = "nearest"
+ELSEWHERE = ("up", "down", "zero")
+"""Where operations on floats round to: what C starts with, and the other directions that IEEE 754 has."""
+
 EXTENTS = 16
 ALIGNMENT = 64
 FAULT = 3
@@ -54,8 +58,10 @@ class CProgram:
     options: tuple[str, ...]
     seconds: float = SECONDS
 
-    def run(self, arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
+    def run(self, arrays: Mapping[str, NDArray], rounding: str = NEAREST) -> dict[str, NDArray]:
         """Return all arrays and scalars as the part leaves them; ``arrays`` has one for every slot.
+
+        ``rounding``: where to, ``NEAREST`` or one of ``ELSEWHERE``.
 
         Errors: ``CannotBuild``; ``access-outside``, ``memory``, ``file-unwritable``, ``reference-time``,
         ``reference-died``.
@@ -64,10 +70,10 @@ class CProgram:
         with work_folder() as folder:
             offsets = _write(folder / "input", given)
             started = time.monotonic()
-            self._run(folder, "end")
+            self._run(folder, "end", rounding)
             found = [_read(folder / "output", a, at) for a, at in zip(given, offsets, strict=True)]
-            if time.monotonic() - started < SHORT:
-                self._run(folder, "start")
+            if rounding == NEAREST and time.monotonic() - started < SHORT:
+                self._run(folder, "start", rounding)
         return {slot.name: array for slot, array in zip(self.alone.slots, found, strict=True)}
 
     @cached_property
@@ -80,9 +86,9 @@ class CProgram:
         build(self.compiler, text, options, target)
         return target
 
-    def _run(self, folder: Path, place: str) -> None:
+    def _run(self, folder: Path, place: str, rounding: str) -> None:
         names = [str(folder / name) for name in ("input", "output", "report")]
-        command = [str(self._program), *names, place, str(1 + int(self.seconds))]
+        command = [str(self._program), *names, place, str(1 + int(self.seconds)), rounding]
         try:
             status = run_program(command, seconds=2 * self.seconds, folder=folder).status
         except ProgramFault as fault:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polyloom.ir.verification.comparison import Reals, Verdict
+from polyloom.ir.verification.comparison import MUCH, Reals, Verdict
 
 
 def verdict_rows(verdict: Verdict | None) -> list[tuple[str, str]]:
@@ -23,7 +23,7 @@ def verdict_text(verdict: Verdict) -> str:
     if not verdict.passed:
         return f"FAILED: not equal to {verdict.by}"
     if verdict.max_error == 0 and not verdict.unknown:
-        return f"passed: equal to {verdict.by}"
+        return f"passed: equal to {verdict.by}{f'; {verdict.says}' if verdict.tight < MUCH else ''}"
     error = f"error at most {verdict.max_error:.2g} of each element's bound"
     return f"passed: {error}, compared with {verdict.by}; {verdict.says}"
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
+from polyloom.ir.rounding.redirected import FACTOR
 from polyloom.ir.scalar_functions.approximate import Floats
 from polyloom.ir.verification.references import Expected
 
@@ -31,19 +32,23 @@ class Verdict:
     """What comparing results with expected ones found.
 
     ``max_error``: in units of the bound of an element, infinite where nothing may differ. ``mismatches``: a
-    line for each array that is wrong. ``tight``: the share of elements that must be equal, or whose bound is
-    below ``TIGHT`` of their value. ``unknown``: how many elements differ and have no bound. ``exact``:
-    whether nothing may differ at all. ``coarse``: whether the program was too large for bounds of its
-    elements, so that the largest element of each array gave one. ``by``, ``reading_checked``, ``notes``:
-    those of ``Expected``. ``reals``: the check with made-up reals, of which ``mismatches`` speak as well.
+    line for each array that is wrong. ``tight``: the share of elements that are numbers and must be equal, or
+    whose bound is below ``TIGHT`` of their value. ``unknown``: how many elements differ and have no bound.
+    ``no_numbers``: how many should be infinite or NaN. ``exact``: whether nothing may differ at all.
+    ``coarse``: whether the program was too large for bounds of its elements, so that the largest element of
+    each array gave one. ``redirected``: whether the reference then rounded up, down and towards zero as well,
+    which gave each element a wider one. ``by``, ``reading_checked``, ``notes``: those of ``Expected``.
+    ``reals``: the check with made-up reals, of which ``mismatches`` speak as well.
     """
 
     max_error: float = 0.0
     mismatches: tuple[str, ...] = ()
     tight: float = 1.0
     unknown: int = 0
+    no_numbers: int = 0
     exact: bool = False
     coarse: bool = False
+    redirected: bool = False
     by: str = ""
     reading_checked: bool = False
     notes: tuple[str, ...] = ()
@@ -56,14 +61,18 @@ class Verdict:
 
     @property
     def says(self) -> str:
-        """What the bounds say: the share of elements with a tight one, and how many have none."""
-        coarse = (
-            "too large for a bound of each element, n eps max|element| in its place; " if self.coarse else ""
-        )
+        """What the bounds say: for how many elements they are tight, none, or of no number."""
+        coarse = ""
+        if self.coarse:
+            more = (
+                f" and {FACTOR:g} times what the reference moves with its rounding" if self.redirected else ""
+            )
+            coarse = f"too large for a bound of each element, n eps max|element|{more} in its place; "
         little = "the bound says little: " if self.tight < MUCH else ""
         share = f"for {self.tight:.0%} of the elements the bound is below {TIGHT:.0%} of the value"
         unjudged = f", {self.unknown:,} differ that have none" if self.unknown else ""
-        return f"{coarse}{little}{share}{unjudged}"
+        strange = f", {self.no_numbers:,} should be no numbers" if self.no_numbers else ""
+        return f"{coarse}{little}{share}{unjudged}{strange}"
 
     def against(self, expected: Expected) -> Verdict:
         """Return this verdict with what it was compared with."""
@@ -89,7 +98,9 @@ class Verdict:
             "max_error": self.max_error if isfinite(self.max_error) else None,
             "tight": self.tight,
             "unknown": self.unknown,
+            "no_numbers": self.no_numbers,
             "coarse": self.coarse,
+            "redirected": self.redirected,
             "reference": self.by,
             "reading_checked": self.reading_checked,
             "reals": None if self.reals is None else self.reals.json(),
@@ -116,7 +127,7 @@ def compared(
 
     NaN must meet NaN, and an infinity the same one. An infinite bound judges nothing.
     """
-    worst, mismatches, tight, unknown = 0.0, [], 0, 0
+    worst, mismatches, tight, unknown, strange = 0.0, [], 0, 0, 0
     for name, array in wanted.items():
         if found[name].shape != array.shape:
             mismatches.append(f"{name} is {list(found[name].shape)}, not {list(array.shape)}")
@@ -126,6 +137,7 @@ def compared(
         known = np.isfinite(bound)
         units = _in_units(found[name], array, bound)
         tight += int(np.count_nonzero(_is_tight(bound, array)))
+        strange += _no_numbers(array)
         unknown += int(np.count_nonzero(~known & (_in_units(found[name], array, 1.0) > 0)))
         units = np.where(known, units, 0.0)
         worst = max(worst, float(units.max(initial=0.0)))
@@ -133,15 +145,21 @@ def compared(
             mismatches.append(_mismatch_text(name, found[name], array, units > 1))
     count = sum(array.size for array in wanted.values())
     share = tight / count if count else 1.0
-    return Verdict(max_error=worst, mismatches=tuple(mismatches), tight=share, unknown=unknown)
+    return Verdict(
+        max_error=worst, mismatches=tuple(mismatches), tight=share, unknown=unknown, no_numbers=strange
+    )
+
+
+def _no_numbers(array: NDArray) -> int:
+    return int(np.count_nonzero(~np.isfinite(array))) if array.dtype.kind == "f" else 0
 
 
 def _is_tight(bound: Floats, wanted: NDArray) -> npt.NDArray[np.bool_]:
-    """Return where a bound says much of an element: it is none, or small beside the value."""
+    """Return where a bound says much of an element: a number, and it is none, or small beside the value."""
     with np.errstate(all="ignore"):
         sizes = np.abs(wanted.astype(np.float64))
     least = float(np.finfo(wanted.dtype).smallest_normal) if wanted.dtype.kind == "f" else 0.0
-    return np.isfinite(bound) & (bound <= np.maximum(TIGHT * np.where(np.isfinite(sizes), sizes, 0.0), least))
+    return np.isfinite(bound) & np.isfinite(sizes) & (bound <= np.maximum(TIGHT * sizes, least))
 
 
 def _mismatch_text(name: str, found: NDArray, wanted: NDArray, wrong: npt.NDArray[np.bool_]) -> str:

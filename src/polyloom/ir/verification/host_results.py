@@ -2,7 +2,9 @@
 
 Integers, and floats that hold integers small enough, must be equal. Where a program divides, takes roots or
 calls functions, or where the inputs are real numbers, each element may be off by its own bound
-(``ir/rounding/programs``); under ``--fp strict`` only where functions of a library are called.
+(``ir/rounding/programs``); under ``--fp strict`` only where functions of a library are called. Programs too
+large for that have a bound for each array, and where this is exceeded a C program says by how much it reacts
+to other roundings itself (``ir/rounding/redirected``).
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.diagnostics import PolyloomError
 from polyloom.ir.expressions import Binary, Unary, walk
 from polyloom.ir.host import HostProgram, all_expressions
 from polyloom.ir.rounding.library_functions import library_functions
 from polyloom.ir.rounding.programs import host_error_bound
+from polyloom.ir.rounding.redirected import spread
 from polyloom.ir.verification.comparison import Verdict, compared
 from polyloom.ir.verification.references import Expected
 
@@ -48,9 +52,25 @@ def check_run(
         bounded = host_error_bound(program, parameters, inputs)
     except IndexError:
         return verdict
-    bounds = _coarse_bounds(wanted) if bounded is None else bounded.bounds
-    widened = {name: expected.bounds * bound for name, bound in bounds.items()}
-    return replace(compared(found, wanted, widened).against(expected), coarse=bounded is None)
+    if bounded is None:
+        return _coarse_verdict(expected, found)
+    widened = {name: expected.bounds * bound for name, bound in bounded.bounds.items()}
+    return compared(found, wanted, widened).against(expected)
+
+
+def _coarse_verdict(expected: Expected, found: Mapping[str, NDArray]) -> Verdict:
+    """Compare within a bound for each array; beyond it, within that and what rounding moves elements by."""
+    wanted = expected.arrays
+    bounds = {name: expected.bounds * bound for name, bound in _coarse_bounds(wanted).items()}
+    verdict = replace(compared(found, wanted, bounds).against(expected), coarse=True)
+    if verdict.passed or expected.rounded_elsewhere is None:
+        return verdict
+    try:
+        moved = spread(wanted, expected.rounded_elsewhere())
+    except PolyloomError:  # other roundings may lead where there is no element
+        return verdict
+    wider = {name: bound + moved[name] for name, bound in bounds.items()}
+    return replace(compared(found, wanted, wider).against(expected), coarse=True, redirected=True)
 
 
 def _coarse_bounds(wanted: Mapping[str, NDArray]) -> dict[str, npt.NDArray[np.float64]]:

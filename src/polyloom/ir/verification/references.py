@@ -9,7 +9,7 @@ Not in the papers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,9 @@ class Expected:
     notes: tuple[str, ...] = ()
     """Why no better reference was used."""
     bounds: float = 1.0
+    rounded_elsewhere: Callable[[], Iterator[Mapping[str, NDArray]]] | None = None
+    """Gives what the reference leaves where each operation on floats rounds up, down, towards zero; the
+    arrays that it started from must be as they were. None where it cannot. Errors: those of the reference."""
 
 
 Reference = Callable[[Mapping[str, int], Mapping[str, NDArray]], Expected]

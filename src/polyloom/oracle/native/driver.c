@@ -1,6 +1,6 @@
 /* Runs a part of a C program on arrays from a file, each between pages that nothing may touch.
  *
- *   driver INPUT OUTPUT REPORT start|end SECONDS      (three files)
+ *   driver INPUT OUTPUT REPORT start|end SECONDS nearest|up|down|zero      (three files)
  *
  * INPUT: the number of slots, then for each: bytes, elements, the offset of its data, 16 extents (all int64).
  * OUTPUT gets the data as the part leaves it, at the same offsets. REPORT gets one line where something is wrong:
@@ -8,8 +8,10 @@
  *   written SLOT before|behind   an array's surroundings were changed
  *   index LINE:COLUMN VALUE TYPE    a subscript outside of a dimension
  * `start` puts each array's start at the end of a forbidden page, `end` its end before the next one.
+ * The last word says where the part's operations on floats round to.
  */
 #define _GNU_SOURCE
+#include <fenv.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -35,7 +37,7 @@ extern void polyloom_enter(struct polyloom_slot *slots);
 
 static struct polyloom_slot *slots;
 static struct fence fences[MOST_FENCES];
-static int fence_count, report, at_end;
+static int fence_count, report, at_end, rounding = FE_TONEAREST;
 static size_t page;
 
 static void say(const char *text)
@@ -140,8 +142,27 @@ static void *run(void *unused)
   static char memory[1 << 16];
   stack_t other = {.ss_sp = memory, .ss_size = sizeof memory};
   sigaltstack(&other, NULL);
+  fesetround(rounding);
   polyloom_enter(slots);
   return NULL;
+}
+
+/* Returns a direction by its name, -1 where the processor does not have it. */
+static int direction(const char *name)
+{
+#ifdef FE_UPWARD
+  if (!strcmp(name, "up"))
+    return FE_UPWARD;
+#endif
+#ifdef FE_DOWNWARD
+  if (!strcmp(name, "down"))
+    return FE_DOWNWARD;
+#endif
+#ifdef FE_TOWARDZERO
+  if (!strcmp(name, "zero"))
+    return FE_TOWARDZERO;
+#endif
+  return strcmp(name, "nearest") ? -1 : FE_TONEAREST;
 }
 
 static void put(int file, const char *data, size_t bytes, off_t offset)
@@ -158,7 +179,7 @@ static void put(int file, const char *data, size_t bytes, off_t offset)
 
 int main(int count, char **arguments)
 {
-  if (count != 6)
+  if (count != 7 || (rounding = direction(arguments[6])) < 0)
     return 2;
 #ifdef __linux__
   prctl(PR_SET_PDEATHSIG, SIGKILL);
