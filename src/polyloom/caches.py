@@ -25,6 +25,9 @@ _POCL = "POCL_CACHE_DIR"
 
 _MAKE_ROOM = "make room, or name another folder by the variable TMPDIR"
 
+_REMOVALS = 10
+"""How often a folder is removed where others write to it."""
+
 _replaced: dict[str, str] = {}
 """What ``XDG_CACHE_HOME`` said, by what it says now for the sake of libraries."""
 
@@ -105,10 +108,18 @@ def temporary_folder() -> Path:
 
     def remove() -> None:
         if os.getpid() == owner:  # a child that was forked leaves it alone
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_folder(folder)
 
     atexit.register(remove)
     return folder
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder, also where a program that is about to end still makes files in it."""
+    for _ in range(_REMOVALS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
 
 
 @contextmanager

@@ -193,6 +193,9 @@ def test_at_any_moment(delay: float, tmp_path: Path) -> None:
     assert [*(tmp_path / "tmp").iterdir()] == []
 
 
+SIZES = ("--param", "n=1000", "--param", "m=1000", "--param", "k=1000")
+
+
 @pytest.mark.slow
 @pytest.mark.ci
 @pytest.mark.parametrize("delay", [0.5, 1.5, 3.0, 6.0])
@@ -200,20 +203,8 @@ def test_at_any_moment(delay: float, tmp_path: Path) -> None:
     "verb",
     [
         ("run", "c/gemm.c", "--param", "n=4000", "--param", "m=4000", "--param", "k=4000", "--check"),
-        (
-            "tune",
-            "c/gemm.c",
-            "--device",
-            "cpu",
-            "--param",
-            "n=1000",
-            "--param",
-            "m=1000",
-            "--param",
-            "k=1000",
-            "--budget",
-            "60",
-        ),
+        ("tune", "c/gemm.c", *SIZES, "--budget", "60"),
+        ("tune", "c/gemm.c", "--device", "cpu", *SIZES, "--budget", "60"),
         ("simulate", "ff.lair", "-D", "M=320", "-D", "N=160", "--size", "40x40", "--invocations", "2000"),
     ],
     ids=lambda verb: verb[0],

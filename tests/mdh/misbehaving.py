@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from polyloom.caches import temporary_folder
 from polyloom.diagnostics import PolyloomError, error
 
 Stage = Callable[[str], None]
@@ -38,6 +39,10 @@ class Job:
 
     def fail(self, stage: Stage) -> None:
         raise ValueError("a fault of ours")
+
+    def litter(self, stage: Stage) -> str:
+        """Make a temporary folder, which nobody removes where the process is killed."""
+        return str(temporary_folder())
 
     def pid(self, stage: Stage) -> int:
         return os.getpid()

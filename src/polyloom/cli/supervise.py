@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -226,9 +225,11 @@ class _Parent:
 
 def _remove(paths: Iterable[str]) -> None:
     """Remove temporary files and folders that are still there under their first names."""
+    from polyloom.caches import remove_folder
+
     for path in map(Path, paths):
         if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
+            remove_folder(path)
         else:
             with suppress(OSError):
                 path.unlink()

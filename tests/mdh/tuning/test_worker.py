@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from polyloom.caches import temporary_folder
 from polyloom.diagnostics import PolyloomError
 from polyloom.mdh.tuning.worker import Died, Job, Overdue, Worker
 
@@ -72,6 +73,15 @@ def test_a_child_that_dies_at_once() -> None:
         with pytest.raises(Died, match="exit status 3"):
             worker.call("double", 1)
     worker.close()
+
+
+def test_temporary_files_of_a_killed_child_go_with_it(worker: Worker) -> None:
+    folder = Path(worker.call("litter"))
+    assert folder.is_dir()
+    with pytest.raises(Overdue):
+        worker.call("hang", limits={"run": 0.05})
+    assert not folder.exists() and not folder.parent.exists()
+    assert folder.parents[1] == temporary_folder(), "where they go, too, if this process is killed"
 
 
 def test_close_ends_the_child(worker: Worker) -> None:

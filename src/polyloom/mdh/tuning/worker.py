@@ -3,7 +3,7 @@
 The parent sends pickled calls over the child's stdin and reads pickled answers from its stdout. Between them
 the child names the stage that it enters (``start``, ``build``, ``run``, ...), for each of which the parent
 has a limit in seconds; a child that oversteps it is killed. The next call starts a new one. A child does not
-outlive its parent (``worker_main``).
+outlive its parent (``worker_main``), nor do its temporary files, which lie in a folder of the parent's.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import polyloom
+from polyloom.caches import remove_folder, temporary_folder
 from polyloom.diagnostics import Diagnostic, PolyloomError, Unsupported, error
 from polyloom.programs import python_module, signal_name
 
@@ -114,6 +115,7 @@ class _Child:
     """The process, and a thread that reads what it answers."""
 
     def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(dir=temporary_folder()))
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
         command = [*python_module("polyloom.mdh.tuning.worker_main"), str(os.getpid())]
         own_group = {"process_group": 0} if os.name == "posix" else {}
@@ -122,7 +124,11 @@ class _Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(_search_path())},
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(_search_path()),
+                "TMPDIR": str(self._folder),
+            },
             **own_group,  # type: ignore[call-overload]
         )
         self._answers: queue.SimpleQueue[tuple[str, Any] | None] = queue.SimpleQueue()
@@ -163,6 +169,7 @@ class _Child:
             with suppress(OSError):
                 if pipe is not None:
                     pipe.close()
+        remove_folder(self._folder)
 
     def _read(self) -> None:
         with suppress(Exception):  # half a message, and then the end
