@@ -25,13 +25,14 @@ from polyloom.mdh.device.devices import (
 )
 from polyloom.mdh.device.drivers import Surroundings, missing_drivers, show_drivers_to_loader
 from polyloom.mdh.device.pocl import (
+    _PROCESSORS,
     keep_threads_apart,
     name_field,
     needs_repair,
     processor_flags,
     processor_for,
     repair,
-    widest_vector,
+    stored_name,
 )
 from polyloom.mdh.lowering.launch import Kernel
 from polyloom.mdh.runtime.build import build_kernels, first_error
@@ -218,16 +219,13 @@ def test_threads_stay_apart_where_all_cores_are_ours(
 
 def test_when_a_repair_is_needed() -> None:
     known = "OpenCL 3.0 PoCL HSTR: pthread-x86_64-unknown-linux-gnu-"
-    assert needs_repair(known + "generic")
-    assert not needs_repair(known + "skylake")
-    assert not needs_repair("OpenCL 3.1 (Build 0)")
-
-
-def test_no_wider_vectors_than_the_processor_that_pocl_takes_this_one_for() -> None:
-    known = "OpenCL 3.0 PoCL HSTR: pthread-x86_64-unknown-linux-gnu-"
-    assert [widest_vector(known + name, 64) for name in ("znver3", "skylake-avx512")] == [32, 64]
-    assert widest_vector(known + "znver2", 16) == 16
-    assert widest_vector("OpenCL 3.0 Another: znver3", 64) == 64
+    wide = frozenset(_PROCESSORS[0][1].split())
+    assert stored_name(known + "skylake \n") == "skylake"
+    assert needs_repair(known + "generic", frozenset())
+    assert needs_repair(known + "znver3", wide)
+    assert not needs_repair(known + "znver3", wide - {"avx512f"})
+    assert not needs_repair(known + "skylake", wide)
+    assert not needs_repair("OpenCL 3.1 (Build 0)", wide)
 
 
 class Memory:
@@ -252,7 +250,7 @@ def test_the_field_is_found_behind_the_triple() -> None:
     memory = Memory()
     triple, name = memory.text(0x9000, b"x86_64-unknown-linux-gnu"), memory.text(0xA000, b"generic")
     structure = memory.structure(0x8000, 1, 2**63, 0xDEAD0, triple, name, 0)
-    assert name_field(structure, memory.read) == structure + 4 * 8
+    assert name_field(structure, "generic", memory.read) == structure + 4 * 8
 
 
 @pytest.mark.parametrize("order", ["no triple", "twice", "other name", "unreadable"])
@@ -266,9 +264,9 @@ def test_nothing_is_found_in_another_structure(order: str) -> None:
         "other name": (triple, zen),
         "unreadable": (),
     }
-    assert name_field(memory.structure(0x8000, *pointers[order]), memory.read) is None
+    assert name_field(memory.structure(0x8000, *pointers[order]), "generic", memory.read) is None
 
 
 def test_a_wrong_address_is_no_crash() -> None:
-    assert not repair(0, "haswell")
-    assert not repair(2**64 - 8, "haswell")
+    assert not repair(0, "generic", "haswell")
+    assert not repair(2**64 - 8, "generic", "haswell")

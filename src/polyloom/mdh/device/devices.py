@@ -26,7 +26,7 @@ from polyloom.mdh.device.pocl import (
     processor_flags,
     processor_for,
     repair,
-    widest_vector,
+    stored_name,
 )
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def announce_patch(model: DeviceModel) -> None:
 
 def patch_note(model: DeviceModel) -> str:
     """Return what is done to the driver of a device with a ``processor``."""
-    what = "PoCL does not know this processor and would build nothing"
+    what = "PoCL does not know this processor and would build nothing, or wrong code"
     return f"{what}; in its memory it is called `{model.processor}`"
 
 
@@ -188,7 +188,7 @@ def _opened(wanted: str) -> OpenDevice:
 
     for model, device in _found():
         if model.id == wanted:
-            if model.processor and repair(device.int_ptr, model.processor):
+            if model.processor and repair(device.int_ptr, stored_name(device.version), model.processor):
                 announce_patch(model)
             try:
                 context = cl.Context([device])
@@ -276,20 +276,19 @@ def _model(index: int, device: cl.Device) -> DeviceModel:
         has_half="cl_khr_fp16" in extensions,
         shares_memory=kind is DeviceKind.CPU or bool(device.host_unified_memory),
         build_options=_build_options(device),
-        processor=_name_for_unknown(device),
+        processor=_right_name(device),
     )
 
 
-def _name_for_unknown(device: cl.Device) -> str:
-    """Return the name that a processor gets which PoCL does not know, if it can be given one."""
-    unknown = _is_pocl(device) and needs_repair(device.version) and is_repairable(device.int_ptr)
-    return processor_for(processor_flags()) if unknown else ""
+def _right_name(device: cl.Device) -> str:
+    """Return the name that a processor gets which PoCL does not know, or takes for another; "" for none."""
+    version, flags = device.version, processor_flags()
+    wrong = _is_pocl(device) and needs_repair(version, flags)
+    return processor_for(flags) if wrong and is_repairable(device.int_ptr, stored_name(version)) else ""
 
 
 def _vector_bytes(device: cl.Device, kind: DeviceKind) -> int:
-    if kind is DeviceKind.GPU:
-        return 16
-    return widest_vector(device.version, max(4 * device.native_vector_width_float, 4))
+    return 16 if kind is DeviceKind.GPU else max(4 * device.native_vector_width_float, 4)
 
 
 def _lanes(device: cl.Device, kind: DeviceKind) -> int:

@@ -1,12 +1,14 @@
 """PoCL as it runs best: on processors that its LLVM does not know, its threads each on a core of its own.
 
 The PoCL wheel brings LLVM 14. On a newer processor it asks LLVM for the name, is told ``generic``, and then
-every build fails ("unknown target CPU"), although the processor runs code for older ones. There is no setting
-for the name, so the one that PoCL has stored is replaced in its device structure: the pointer to the text
-``generic`` that stands right behind the pointer to the target triple. The memory is read through
+every build fails ("unknown target CPU"), although the processor runs code for older ones. A Zen 4 is told to
+be a Zen 3, which has no AVX-512, while PoCL links its library for AVX-512: vectors are passed differently on
+the two sides, results are wrong or LLVM ends the process. There is no setting for the name, so the one that
+PoCL has stored is replaced in its device structure: the pointer to that text which stands right behind the
+pointer to the target triple. The memory is read through
 ``/proc/self/mem``, where a wrong address is an error and no crash. That happens when the device is opened, is
-said on stderr, and can be refused (``--no-driver-patch``). Nothing is touched where PoCL knows the
-processor, or where the structure does not look exactly so.
+said on stderr, and can be refused (``--no-driver-patch``). Nothing is touched where PoCL names the
+processor rightly, or where the structure does not look exactly so.
 
 Short kernels end before the system has spread PoCL's threads over the cores: some launches then run on one
 core, and take twice as long.
@@ -21,12 +23,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 _AFFINITY = "POCL_AFFINITY"
-_UNKNOWN = b"generic"
+_UNKNOWN = "generic"
+_VERSION = "x86_64-unknown-linux-gnu-"
 _STRUCTURE = 4096
 """How many bytes of the device structure are looked at."""
-
-_AVX2 = 32
-"""Bytes of its vectors."""
 
 _PROCESSORS = (
     (
@@ -78,40 +78,35 @@ def _cores() -> frozenset[int]:
     return frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else frozenset()
 
 
-def needs_repair(device_version: str) -> bool:
-    """Return whether PoCL found no name for the processor; its version text ends in triple and name."""
-    return "PoCL HSTR" in device_version and device_version.rstrip().endswith(
-        "x86_64-unknown-linux-gnu-generic"
-    )
+def stored_name(device_version: str) -> str:
+    """Return what PoCL calls the processor, the end of its version text; "" for other drivers."""
+    _, is_so, name = device_version.rstrip().rpartition(_VERSION)
+    return name if is_so and "PoCL HSTR" in device_version else ""
 
 
-def widest_vector(device_version: str, bytes_: int) -> int:
-    """Return the bytes of the widest vectors that PoCL builds, of the ``bytes_`` that its device states.
-
-    Its LLVM takes a Zen 4 for a Zen 3, which has no AVX-512, and PoCL states vectors of AVX-512 all the same:
-    kernels with such vectors end the process ("do not know how to scalarize this operator's operand").
-    """
-    name = device_version.rstrip().rpartition("-")[2]
-    return min(bytes_, _AVX2) if "PoCL HSTR" in device_version and name.startswith("znver") else bytes_
+def needs_repair(device_version: str, flags: frozenset[str]) -> bool:
+    """Return whether PoCL's name for a processor with these ``flags`` is none, or one without AVX-512."""
+    name = stored_name(device_version)
+    return name == _UNKNOWN or (name.startswith("znver") and processor_for(flags) == _PROCESSORS[0][0])
 
 
-def repair(device_address: int, name: str) -> bool:
+def repair(device_address: int, old: str, new: str) -> bool:
     """Give PoCL's device at ``device_address`` another processor name; return whether that was possible."""
-    field = _field(device_address)
+    field = _field(device_address, old)
     if field is None:
         return False
-    text = ctypes.create_string_buffer(name.encode())
+    text = ctypes.create_string_buffer(new.encode())
     _kept.append(text)
     ctypes.c_uint64.from_address(field).value = ctypes.addressof(text)
     return True
 
 
-def is_repairable(device_address: int) -> bool:
+def is_repairable(device_address: int, old: str) -> bool:
     """Return whether ``repair`` would find what it changes."""
-    return _field(device_address) is not None
+    return _field(device_address, old) is not None
 
 
-def _field(device_address: int) -> int | None:
+def _field(device_address: int, old: str) -> int | None:
     try:
         with Path("/proc/self/mem").open("rb", buffering=0) as memory:
 
@@ -122,19 +117,19 @@ def _field(device_address: int) -> int | None:
                 except (OSError, OverflowError, ValueError):
                     return b""
 
-            return name_field(device_address, read)
+            return name_field(device_address, old, read)
     except OSError:
         return None
 
 
-def name_field(structure: int, read: ReadMemory) -> int | None:
-    """Return the address of the one pointer to ``generic`` that follows a pointer to a target triple."""
+def name_field(structure: int, name: str, read: ReadMemory) -> int | None:
+    """Return the address of the one pointer to a text ``name`` that follows a pointer to a target triple."""
     data = read(structure, _STRUCTURE)
     pointers = struct.unpack(f"<{len(data) // 8}Q", data[: len(data) // 8 * 8])
     found = [
         structure + 8 * k
         for k in range(1, len(pointers))
-        if _text(pointers[k], read) == _UNKNOWN and b"-linux" in _text(pointers[k - 1], read)
+        if _text(pointers[k], read) == name.encode() and b"-linux" in _text(pointers[k - 1], read)
     ]
     return found[0] if len(found) == 1 else None
 

@@ -60,6 +60,7 @@ typedef struct _cl_event *cl_event;
 #define CL_DEVICE_TYPE_ALL 0xFFFFFFFF
 #define CL_DEVICE_TYPE 0x1000
 #define CL_DEVICE_NAME 0x102B
+#define CL_DEVICE_VERSION 0x102F
 #define CL_MEM_READ_WRITE (1 << 0)
 #define CL_MEM_USE_HOST_PTR (1 << 3)
 #define CL_MAP_READ (1 << 0)
@@ -376,12 +377,13 @@ static int polyloom_points_to(int memory, uint64_t address, const char *word, in
 }
 
 /* PoCL asks its copy of LLVM for the name of the CPU. A CPU that is younger than that LLVM is called
- * `generic`, which its compiler then refuses ("unknown target CPU 'generic'"): nothing can be built.
+ * `generic`, which its compiler then refuses ("unknown target CPU 'generic'"): nothing can be built. A Zen 4
+ * is called `znver3`, which has no AVX-512, although PoCL's library for AVX-512 is used: results are wrong.
  * In PoCL's structure for the device, the pointer to that name stands behind the pointer to the target
  * triple. This finds it and lets it name an older CPU with the same vector instructions. Memory is read
  * through /proc/self/mem, where a wrong address is an error and no crash. Returns whether there was exactly
  * one such pointer. */
-static int polyloom_repair_pocl(cl_device_id device) {
+static int polyloom_repair_pocl(cl_device_id device, const char *old) {
   static char name[32];
   uint64_t words[512];
   char **place = NULL;
@@ -390,7 +392,7 @@ static int polyloom_repair_pocl(cl_device_id device) {
     return 0;
   int64_t found = polyloom_peek(memory, (uint64_t)(uintptr_t)device, words, sizeof words);
   for (int64_t k = 1; k < found / 8; k++)
-    if (polyloom_points_to(memory, words[k], "generic", 1) && polyloom_points_to(memory, words[k - 1], "-linux", 0)) {
+    if (polyloom_points_to(memory, words[k], old, 1) && polyloom_points_to(memory, words[k - 1], "-linux", 0)) {
       place = (char **)device + k;
       places++;
     }
@@ -405,9 +407,24 @@ static int polyloom_repair_pocl(cl_device_id device) {
           name);
   return 1;
 }
+
+/* Give a Zen 4 a name with AVX-512, see above. */
+static void polyloom_repair_zen(cl_device_id device) {
+  static const char before[] = "-linux-gnu-znver";
+  char version[256] = "", *found;
+  POLYLOOM_CL(clGetDeviceInfo)(device, CL_DEVICE_VERSION, sizeof version - 1, version, NULL);
+  found = strstr(version, "PoCL HSTR") ? strstr(version, before) : NULL;
+  if (!found || strcmp(polyloom_llvm_cpu(), "skylake-avx512") != 0)
+    return;
+  found += strlen("-linux-gnu-");
+  found[strcspn(found, " ")] = 0;
+  polyloom_repair_pocl(device, found);
+}
 #else
-static int polyloom_repair_pocl(cl_device_id device) {
+static void polyloom_repair_zen(cl_device_id device) { (void)device; }
+static int polyloom_repair_pocl(cl_device_id device, const char *old) {
   (void)device;
+  (void)old;
   return 0;
 }
 #endif
@@ -459,7 +476,7 @@ static cl_program polyloom_build(const struct polyloom_source *source) {
   cl_program program = polyloom_try_build(count, lines, source->options, &code);
   if (code != CL_SUCCESS) {
     char *log = polyloom_log(program);
-    if (log && strstr(log, "unknown target CPU") && polyloom_repair_pocl(polyloom.device)) {
+    if (log && strstr(log, "unknown target CPU") && polyloom_repair_pocl(polyloom.device, "generic")) {
       free(log);
       POLYLOOM_CL(clReleaseProgram)(program);
       program = polyloom_try_build(count, lines, source->options, &code);
@@ -523,6 +540,7 @@ static inline void polyloom_open(const char *made_for, int for_gpu) {
   polyloom.device = polyloom_choose(made_for, for_gpu);
   POLYLOOM_CL(clGetDeviceInfo)(polyloom.device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
   polyloom.is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
+  polyloom_repair_zen(polyloom.device);
   polyloom.context = POLYLOOM_CL(clCreateContext)(NULL, 1, &polyloom.device, NULL, NULL, &code);
   polyloom_check(code, "the device");
   polyloom.queue = POLYLOOM_CL(clCreateCommandQueue)(polyloom.context, polyloom.device, 0, &code);
