@@ -65,6 +65,7 @@ FLOORS = {
         ("compiled",),
         ("dropin", "tuning"),
         ("native",),
+        ("cuda",),
         ("runtime",),
         ("lowering",),
         ("print",),

@@ -16,8 +16,10 @@ from polyloom.ir.program import Program
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.references import Reference
 from polyloom.mdh.compiled import CompiledProgram
+from polyloom.mdh.cuda.targets import target_device
 from polyloom.mdh.device.devices import DeviceModel, choose_device
 from polyloom.mdh.device.drivers import pip_library
+from polyloom.mdh.dropin.cuda import cuda_side
 from polyloom.mdh.dropin.folder import DropIn, Maker, Side, check_values
 from polyloom.mdh.dropin.loops import c_side
 from polyloom.mdh.dropin.opencl import opencl_side
@@ -145,16 +147,17 @@ def drop_in(
 ) -> DropIn:
     """Make a drop-in of a C file, or a C function of a layer; ``loaded``: what was read of it.
 
-    ``target``: ``c`` or ``opencl``; ``device``: as ``--device``. ``values``: of parameters for which there is
+    ``target``: ``c``, ``opencl`` or ``cuda``; ``device``: as ``--device``. ``values``: of parameters for which there is
     code of its own. ``database``: of tuned schedules; None is the user's own.
 
     Errors: ``target-unknown``, ``parameter-unknown``, ``drop-in-device``, those of the choice of a device;
     ``Unsupported`` with ``drop-in-...``.
     """
     if target not in _SIDES:
-        helps = [f"there are {' and '.join(_SIDES)}"]
+        helps = [f"there are {', '.join(_SIDES)}"]
         raise PolyloomError(error("target-unknown", f"no drop-in is for `{target}`", helps=helps))
-    side = _SIDES[target](device, TunedEmitter(database))
+    strict = any(part.program.strict for part in loaded)
+    side = _SIDES[target](device, TunedEmitter(database), strict)
     check_values(values, [part.program for part in loaded])
     maker = Maker(side, values)
     if not is_loops(source):
@@ -167,7 +170,7 @@ def drop_in(
     return maker.of_source(text, parts, options, front.macros(text, reading))
 
 
-def _c_side(device: str | None, emitter: TunedEmitter) -> Side:
+def _c_side(device: str | None, emitter: TunedEmitter, strict: bool) -> Side:
     model = choose(device or NATIVE)
     if model.platform != NATIVE:
         helps = ["leave `--device` out, or name a compiler: `--device native:gcc`"]
@@ -177,11 +180,15 @@ def _c_side(device: str | None, emitter: TunedEmitter) -> Side:
     return c_side(model, emitter.schedule)
 
 
-def _opencl_side(device: str | None, emitter: TunedEmitter) -> Side:
+def _opencl_side(device: str | None, emitter: TunedEmitter, strict: bool) -> Side:
     return opencl_side(choose_device(device), emitter, pip_library())
 
 
-_SIDES = {"c": _c_side, "opencl": _opencl_side}
+def _cuda_side(device: str | None, emitter: TunedEmitter, strict: bool) -> Side:
+    return cuda_side(target_device(device), emitter, strict=strict)
+
+
+_SIDES = {"c": _c_side, "opencl": _opencl_side, "cuda": _cuda_side}
 
 
 def load_opencl(

@@ -96,6 +96,7 @@ TARGETS: dict[str, Target] = {
         Target("wafer", "C for every processing element of a wafer", _wafer),
         Target("c", "a C program whose loops are functions of one more C file", partial(_drop_in, "c")),
         Target("opencl", "a C program whose loops run on OpenCL", partial(_drop_in, "opencl")),
+        Target("cuda", "a C program whose loops run on CUDA", partial(_drop_in, "cuda")),
     )
 }
 """All targets, by name, as the command line lists them."""

@@ -1,4 +1,4 @@
-"""``polyloom compile``: C code for every PE, or a C program whose loops are parallel C or run on OpenCL."""
+"""``polyloom compile``: C code for every PE, or a C program whose loops are parallel C, or run on OpenCL or CUDA."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def command(source: Path, target: str, folder: Path, **options: Any) -> None:
     where before the start, and what each port is fed and gives.
 
     For C: the C file with a call in front of each SCoP, and in one more C file the functions that are called;
-    build.txt says how to build them. For OpenCL: the same, with the host side in C and the kernels.
+    build.txt says how to build them. For OpenCL: the same, with the host side in C and the kernels. For
+    CUDA: with both in one file for nvcc; --device sm_90 says for which GPUs.
     """
     job = Job(source, reading_of(options), options, _say)
     compiled = find_target(target).compile(job)

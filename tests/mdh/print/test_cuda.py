@@ -15,10 +15,10 @@ import pytest
 from homs import ZOO, device, hom_of, matmul, wild_schedule
 
 from polyloom.ir.transform.specialise import specialise
+from polyloom.mdh.device.devices import CUDA
 from polyloom.mdh.lowering.kernels.nodes import nest_kernels, tiled_kernels
 from polyloom.mdh.lowering.launch import Launch
 from polyloom.mdh.lowering.sequential_nest import plain_nest
-from polyloom.mdh.print.kernel_source import CUDA_KERNELS
 from polyloom.mdh.schedule.choice import one_kernel_schedule
 from polyloom.mdh.schedule.schedules import Schedule, plain_schedule
 
@@ -28,10 +28,10 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "matmul.cu"
 def in_cuda(name: str, schedule: Schedule | None) -> Launch:
     given, parameters = ZOO[name]
     program = specialise(given, parameters)
-    hom, model = hom_of(program), device().model
+    hom, model = hom_of(program), replace(device().model, platform=CUDA)
     if schedule is None:
-        return nest_kernels(plain_nest(hom), program, model, language=CUDA_KERNELS)
-    return tiled_kernels(hom, program, model, schedule, one_kernel_schedule, CUDA_KERNELS)
+        return nest_kernels(plain_nest(hom), program, model)
+    return tiled_kernels(hom, program, model, schedule, one_kernel_schedule)
 
 
 def test_a_product_reads_well(golden: Callable[[Path, str], None]) -> None:
@@ -39,7 +39,7 @@ def test_a_product_reads_well(golden: Callable[[Path, str], None]) -> None:
     plain = plain_schedule(3, 2)
     schedule = replace(plain, group=(16, 32, 0), items=(4, 8, 1), private=(4, 1, 1), vector=1, width=4)
     launch = tiled_kernels(
-        hom_of(program), program, device().model, schedule, one_kernel_schedule, CUDA_KERNELS
+        hom_of(program), program, replace(device().model, platform=CUDA), schedule, one_kernel_schedule
     )
     golden(GOLDEN, launch.kernels[0].source)
 

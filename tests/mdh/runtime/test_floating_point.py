@@ -14,8 +14,8 @@ from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import choose_device
 from polyloom.mdh.dropin.folder import DropIn
-from polyloom.mdh.lowering.launch import UNCONTRACTED
 from polyloom.mdh.lowering.tuning_targets import tune_targets
+from polyloom.mdh.print.kernel_source import UNCONTRACTED
 from polyloom.mdh.schedule.signature import key_of, options_of
 from polyloom.pipeline import drop_in, load_opencl
 from polyloom.sources import LoadedHost, Reading, load_host_programs

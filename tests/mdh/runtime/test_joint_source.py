@@ -10,7 +10,8 @@ import pytest
 
 from polyloom.diagnostics import PolyloomError
 from polyloom.mdh.device.devices import OpenDevice, choose_device, open_device
-from polyloom.mdh.lowering.launch import UNCONTRACTED, Kernel
+from polyloom.mdh.lowering.launch import Kernel
+from polyloom.mdh.print.kernel_source import UNCONTRACTED
 from polyloom.mdh.runtime import build
 from polyloom.mdh.runtime.build import build_kernels
 from polyloom.mdh.runtime.joint_source import joint_sources

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     import pyopencl as cl
 
 
+CUDA = "CUDA"
+"""The platform of devices that run CUDA C; OpenCL on the same card is another platform."""
+
+
 class DeviceKind(Enum):
     """What sort of device it is."""
 

@@ -34,15 +34,14 @@ Versions = Sequence[tuple[Mapping[str, int], HostProgram]]
 class Side:
     """What makes the functions of a drop-in for a device, whose name in the manifest is ``device``.
 
-    ``files``: of functions, name to text; they are in ``file``. ``flags`` and ``libraries``: of the command
-    that builds it; ``note``: what else people may say there.
+    ``files``: of functions, name to text; they are in ``file``. ``command``: what builds it, where
+    ``{program}`` stands for the file around, with its options; ``note``: what else people may say there.
     """
 
     target: str
     device: str
     file: str
-    flags: tuple[str, ...]
-    libraries: tuple[str, ...]
+    command: str
     note: str
     files: Callable[[Sequence[tuple[Signature, Versions]]], dict[str, str]]
 
@@ -119,7 +118,7 @@ class Maker:
         """Return the command for a shell; a name that begins with a dash is no option."""
         file = f"./{name}" if name.startswith("-") else name
         given = map(shlex.quote, (*options, file))
-        return " ".join(["cc", *self.side.flags, *given, self.side.file, *self.side.libraries])
+        return self.side.command.format(program=" ".join(given))
 
     def _complete(self, texts: dict[str, str], command: str, calls: Sequence[Signature]) -> DropIn:
         document = {
@@ -154,8 +153,14 @@ def _functions(parts: Sequence[tuple[Place, HostProgram]]) -> list[str]:
 
 
 _MEMORY = """
+#ifdef __cplusplus
+extern "C" {
+#endif
 /* Memory for elements that are members of structures, side by side; NULL where there is none. */
 void *polyloom_take(long long bytes) { return bytes < 0 ? NULL : malloc(bytes ? (size_t)bytes : 1); }
 
 void polyloom_give(void *memory) { free(memory); }
+#ifdef __cplusplus
+}
+#endif
 """

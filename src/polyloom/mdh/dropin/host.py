@@ -1,7 +1,8 @@
 """Host programs in C: what a drop-in calls in place of a SCoP.
 
 A function per host program: its arrays go to the device, host loops run as C loops, each MdHom or Nest is a
-launch of its kernels, and what was written comes back. The C is C11 over ``native/polyloom_opencl.h``.
+launch of its kernels, and what was written comes back. The C is C11 over ``native/polyloom_opencl.h``, or C++
+over ``native/polyloom_cuda.h``: they differ in how kernels are started (``Kernels``).
 
 Not in the papers: md_poly stops at the kernels.
 """
@@ -12,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from polyloom.ir.host import Buffer, Copy, HostNode, HostProgram, MdHom, Nest, Role
-from polyloom.ir.types import ElementType
-from polyloom.mdh.dropin.kernels import KernelTable, quoted
+from polyloom.mdh.dropin.kernels import Kernels, quoted
 from polyloom.mdh.dropin.signature import C_TYPES, TAKEN, Signature, qualifier
 from polyloom.mdh.lowering.launch import (
     Argument,
@@ -41,15 +41,15 @@ class Variant:
     launches: Launches
 
 
-def host_function(call: Signature, variants: Sequence[Variant], table: KernelTable) -> str:
+def host_function(call: Signature, variants: Sequence[Variant], table: Kernels) -> str:
     """Return the definition of the function; kernels that it launches are put into ``table``.
 
     The first variant whose values are those of the call runs; the last one must be for all values.
     """
     names = c_names(_names(call, variants), TAKEN)
     head = call.typed("static POLYLOOM_APART void", f"{call.function}_on_device")
-    lines = [f"{head} {{", f"  polyloom_open({quoted(table.device)}, {int(table.for_gpu)});"]
-    lines += _entering(call, names)
+    lines = [f"{head} {{", f"  {table.opening}"]
+    lines += _entering(call, names, table)
     for number, variant in enumerate(variants):
         part = call.function.removeprefix("polyloom_") + ("_special" if variant.values else "")
         lines += _Body(variant, names, table, part).lines(first=number == 0)
@@ -90,37 +90,38 @@ def _names(call: Signature, variants: Sequence[Variant]) -> Iterator[str]:
                 yield node.iterator
 
 
-def _entering(call: Signature, names: Mapping[str, str]) -> list[str]:
+def _entering(call: Signature, names: Mapping[str, str], table: Kernels) -> list[str]:
     """Bring the arguments to the device, unless what is touched of two of them overlaps."""
     lines = []
     for buffer in call.buffers:
         name = names[buffer.name]
         host = f"(void *){name}" if qualifier(buffer) else name
         reads, writes = int(buffer.role is not Role.OUTPUT), int(buffer.role is not Role.INPUT)
-        sizes = _bytes(buffer, names), *_touched(buffer, names)
+        sizes = _bytes(buffer, names, table), *_touched(buffer, names, table)
         lines += [f"  struct polyloom_array {name}_device = polyloom_argument({quoted(buffer.name)}, {host},"]
         lines += [*(f"      {size}," for size in sizes), f"      {reads}, {writes});"]
     if call.buffers:
         arrays = ", ".join(f"&{names[b.name]}_device" for b in call.buffers)
-        lines.append(f"  polyloom_enter((struct polyloom_array *[]){{{arrays}}}, {len(call.buffers)});")
+        pointers = table.pointers.format(values=arrays)
+        lines.append(f"  polyloom_enter({pointers}, {len(call.buffers)});")
     return lines
 
 
-def _touched(array: Buffer, names: Mapping[str, str]) -> tuple[str, str]:
+def _touched(array: Buffer, names: Mapping[str, str], table: Kernels) -> tuple[str, str]:
     """Return from which byte of a buffer to before which one the program touches it, in C."""
     if array.rows is None:
-        return "0", _bytes(array, names)
+        return "0", _bytes(array, names, table)
     first, end = (replace(array, shape=(row, *array.shape[1:])) for row in array.rows)
-    return _bytes(first, names), _bytes(end, names)
+    return _bytes(first, names, table), _bytes(end, names, table)
 
 
-def _bytes(array: Buffer, names: Mapping[str, str]) -> str:
+def _bytes(array: Buffer, names: Mapping[str, str], table: Kernels) -> str:
     """Return the number of bytes of a buffer in C."""
     size = f"sizeof({C_TYPES[array.type]})" if array.type in C_TYPES else str(array.type.size)
     if not array.shape:
         return size
     extents = ", ".join(integer_c(extent, names) for extent in array.shape)
-    return f"polyloom_bytes({size}, {len(array.shape)}, (int64_t[]){{{extents}}})"
+    return f"polyloom_bytes({size}, {len(array.shape)}, {table.integers.format(values=extents)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,19 +130,18 @@ class _Body:
 
     variant: Variant
     names: Mapping[str, str]
-    table: KernelTable
+    table: Kernels
     part: str
-    kernels: dict[str, None] = field(default_factory=dict)
-    """What was launched so far."""
+    ready: dict[str, None] = field(default_factory=dict)
+    """What comes before the first launch."""
 
     def lines(self, *, first: bool) -> list[str]:
         """Return the variant as statements, behind the question whether its values are given."""
         locals_ = [b for b in self.variant.program.buffers if b.role is Role.LOCAL]
-        made = [self._local(self.names[b.name], b.name, _bytes(b, self.names)) for b in locals_]
+        made = [self._local(self.names[b.name], b.name, _bytes(b, self.names, self.table)) for b in locals_]
         freed = [f"polyloom_release(&{self.names[b.name]}_device);" for b in locals_]
         steps = self._nodes(self.variant.program.body)
-        ready = [f"polyloom_ready(&{kernel});" for kernel in self.kernels]
-        body = [*ready, *made, *steps, *freed]
+        body = [*self.ready, *made, *steps, *freed]
         values = self.variant.values
         if not values and first:
             return _indented(body)
@@ -184,35 +184,30 @@ class _Body:
         return [*lines, "}"]
 
     def _temporary(self, temporary: Temporary, name: str) -> list[str]:
-        count = f"polyloom_bytes({temporary.type.size}, 1, (int64_t[]){{{self._integer(temporary.count)}}})"
+        count = self.table.integers.format(values=self._integer(temporary.count))
+        count = f"polyloom_bytes({temporary.type.size}, 1, {count})"
         declared = f"static struct polyloom_array {name}_device;"
         return [declared, f"polyloom_temporary(&{name}_device, {quoted(temporary.name)}, {count});"]
 
     def _local(self, name: str, said: str, count: str) -> str:
         return f"struct polyloom_array {name}_device = polyloom_local({quoted(said)}, {count});"
 
-    def _kernel(self, kernel: Kernel, temporaries: Mapping[str, str]) -> list[str]:
-        name = self.table.add(kernel, self.part)
-        self.kernels[name] = None
-        lines = [self._pass(name, k, a, temporaries) for k, a in enumerate(kernel.arguments)]
-        sizes = self._sizes(kernel.global_size)
-        groups = self._sizes(kernel.local_size) if kernel.local_size else "NULL"
-        return [*lines, f"polyloom_launch(&{name}, {len(kernel.global_size)}, {sizes}, {groups});"]
+    def _kernel(self, kernel: Kernel, temporaries: Mapping[str, str]) -> tuple[str, ...]:
+        arguments = [self._argument(argument, temporaries) for argument in kernel.arguments]
+        items = [self._integer(size) for size in kernel.global_size]
+        groups = None if kernel.local_size is None else [self._integer(size) for size in kernel.local_size]
+        start = self.table.start(kernel, self.part, arguments, (items, groups))
+        self.ready[start.ready] = None
+        return start.lines
 
-    def _pass(self, kernel: str, position: int, argument: Argument, temporaries: Mapping[str, str]) -> str:
+    def _argument(self, argument: Argument, temporaries: Mapping[str, str]) -> str:
         match argument:
             case BufferArgument(buffer=buffer):
-                return f"polyloom_pass(&{kernel}, {position}, &{self.names[buffer]}_device);"
+                return f"{self.names[buffer]}_device"
             case TemporaryArgument(temporary=temporary):
-                return f"polyloom_pass(&{kernel}, {position}, &{temporaries[temporary]}_device);"
-            case LocalArgument(bytes=count):
-                return f"polyloom_pass_local(&{kernel}, {position}, {self._integer(count)});"
-            case IntegerArgument(value=value, type=kind):
-                width = "int" if kind is ElementType.INT32 else "long"
-                return f"polyloom_pass_{width}(&{kernel}, {position}, {self._integer(value)});"
-
-    def _sizes(self, sizes: Sequence[IntExpression]) -> str:
-        return f"(int64_t[]){{{', '.join(self._integer(size) for size in sizes)}}}"
+                return f"{temporaries[temporary]}_device"
+            case LocalArgument(bytes=value) | IntegerArgument(value=value):
+                return self._integer(value)
 
     def _integer(self, expression: IntExpression) -> str:
         return integer_c(expression, self.names)

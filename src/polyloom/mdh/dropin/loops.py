@@ -73,8 +73,7 @@ def c_side(device: DeviceModel, schedules: Schedules) -> Side:
         target="c",
         device=device.id,
         file=FILE,
-        flags=("-O2", "-fopenmp", "-Wno-psabi"),
-        libraries=("-lm",),
+        command=f"cc -O2 -fopenmp -Wno-psabi {{program}} {FILE} -lm",
         note=_NOTE,
         files=made,
     )

@@ -18,6 +18,7 @@ from polyloom.mdh.dropin.kernels import KernelTable, quoted
 from polyloom.mdh.dropin.signature import Signature, header
 from polyloom.mdh.lowering.launch import Launch, uncontracted
 from polyloom.mdh.lowering.loop_fusion import with_fused_loops
+from polyloom.mdh.print.kernel_source import OPENCL_KERNELS
 
 HOST, HEADER, OPENCL = "polyloom_host.c", "polyloom_host.h", "polyloom_opencl.h"
 
@@ -44,8 +45,7 @@ def opencl_side(device: DeviceModel, emit: Emitter, library: Path | None = None)
         target="opencl",
         device=device.id,
         file=HOST,
-        flags=("-O2",),
-        libraries=("-ldl", "-lm"),
+        command=f"cc -O2 {{program}} {HOST} -ldl -lm",
         note=_NOTE,
         files=made,
     )
@@ -56,7 +56,7 @@ def _variant(values: Mapping[str, int], program: HostProgram, device: DeviceMode
 
     def launches(node: MdHom | Nest) -> Launch:
         made = emit(node, fused, device)
-        return uncontracted(made) if program.strict else made
+        return uncontracted(made, OPENCL_KERNELS) if program.strict else made
 
     return Variant(values, fused, launches)
 

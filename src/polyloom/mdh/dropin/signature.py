@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from polyloom.ir.host import Buffer, HostProgram, Role
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.c_source import wrapped
-from polyloom.mdh.print.names import c_names
+from polyloom.mdh.print.names import CPP_WORDS, c_names
 from polyloom.mdh.print.values import integer_c
 
 C_TYPES = {
@@ -26,17 +26,10 @@ C_TYPES = {
 """What C calls the elements; a float16 has no name that every compiler knows."""
 
 
-_OF_CPP = """
-alignas alignof and and_eq bitand bitor catch char8_t char16_t char32_t class co_await co_return co_yield
-compl concept const_cast consteval constexpr constinit decltype delete dynamic_cast explicit export friend
-mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public reinterpret_cast
-requires static_assert static_cast template this thread_local throw try typeid typename using virtual wchar_t
-xor xor_eq
-"""
 _OF_DEFINITIONS = """
 floor_div lesser greater arrays kernel polyloom touched run room bytes_of are_apart is_there free
 """
-TAKEN = (*_OF_DEFINITIONS.split(), *_OF_CPP.split())
+TAKEN = (*_OF_DEFINITIONS.split(), *CPP_WORDS)
 """What no argument is called: functions and variables of the definitions, and words of C++."""
 
 

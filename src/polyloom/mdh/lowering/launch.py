@@ -1,4 +1,4 @@
-"""What becomes of one node of a host program: OpenCL kernels, and how they are launched.
+"""What becomes of one node of a host program: kernels, and how they are launched.
 
 Every integer expression here is over the parameters and the host iterators around the node; whoever launches
 (``runtime``, or C of ``dropin``) evaluates it for each launch.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from polyloom.ir.types import ElementType
+from polyloom.mdh.print.kernel_source import KernelLanguage
 from polyloom.polyhedra.loops.tree import IntExpression
 
 
@@ -57,10 +58,10 @@ class Temporary:
 class Kernel:
     """One kernel and its launch.
 
-    ``source``: a whole OpenCL C program that holds the kernel ``name``; kernels with equal source and options
-    are built once. ``global_size``: 1 to 3 dimensions; nothing is launched where one of them is 0 or less.
-    ``local_size``: of the same length; None leaves it to the driver. ``local_bytes``: what ``__local`` arrays
-    inside the kernel take. ``options``: of the build, beside those of the device.
+    ``source``: a whole program of OpenCL C or CUDA C that holds the kernel ``name``; kernels with equal
+    source and options are built once. ``global_size``: 1 to 3 dimensions; nothing is launched where one of
+    them is 0 or less. ``local_size``: of the same length; None leaves it to the driver. ``local_bytes``: what
+    ``__local`` arrays inside the kernel take. ``options``: of the build, beside those of the device.
     """
 
     source: str = field(repr=False)
@@ -80,10 +81,8 @@ class Launch:
     temporaries: tuple[Temporary, ...] = ()
 
 
-UNCONTRACTED = "#pragma OPENCL FP_CONTRACT OFF\n"
-
-
-def uncontracted(launch: Launch) -> Launch:
+def uncontracted(launch: Launch, language: KernelLanguage) -> Launch:
     """Return the kernels for which no product and sum become one operation with one rounding."""
-    kernels = (replace(k, source=UNCONTRACTED + k.source) for k in launch.kernels)
+    before, options = language.uncontracted, language.uncontracted_options
+    kernels = (replace(k, source=before + k.source, options=(*k.options, *options)) for k in launch.kernels)
     return replace(launch, kernels=tuple(kernels))

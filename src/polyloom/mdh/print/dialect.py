@@ -291,8 +291,8 @@ C = Dialect(
 CUDA = replace(
     C,
     half="__half",
-    load_half="__half2float({place})",
-    store_half="{place} = __float2half_rn({value});",
+    load_half="((float){place})",
+    store_half="{place} = (__half){value};",
     aligned="__align__({align}) {array}",
     moves={},
     half_moves={},

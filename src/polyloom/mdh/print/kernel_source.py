@@ -19,11 +19,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from polyloom.ir.types import ElementType
+from polyloom.mdh.device.devices import CUDA as CUDA_PLATFORM
+from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.print.c_scope import Scope, Variable
 from polyloom.mdh.print.c_statements import array_variable, block_lines, indented
 from polyloom.mdh.print.dialect import CUDA, OPENCL, Dialect
 from polyloom.mdh.print.helpers import helper_functions
-from polyloom.mdh.print.names import c_names
+from polyloom.mdh.print.names import CPP_WORDS, CUDA_WORDS, c_names
 from polyloom.mdh.tree.nodes import Array, Function, Parameter
 from polyloom.mdh.tree.rewrite import declared_in, values_of, walk
 
@@ -35,6 +37,8 @@ class KernelLanguage:
     ``head``: of a kernel with so many ``{items}``; ``pointer``: a parameter; ``group``, ``item``: where the
     numbers are; ``of_group``: an array that the items of a group share; ``doubles``: what asks for them;
     ``prelude``, ``halves``: what kernels begin with, and those that have halves.
+    ``uncontracted``: what a kernel begins with, or an option, where no product and sum are one operation.
+    ``words``: that mean something in it, beside those of OpenCL C.
     """
 
     dialect: Dialect
@@ -47,7 +51,12 @@ class KernelLanguage:
     doubles: str = ""
     prelude: str = ""
     halves: str = ""
+    uncontracted: str = ""
+    uncontracted_options: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()
 
+
+UNCONTRACTED = "#pragma OPENCL FP_CONTRACT OFF\n"
 
 OPENCL_KERNELS = KernelLanguage(
     dialect=OPENCL,
@@ -58,6 +67,7 @@ OPENCL_KERNELS = KernelLanguage(
     item="get_local_id(0)",
     of_group="__local {array}",
     doubles="#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n\n",
+    uncontracted=UNCONTRACTED,
 )
 
 CUDA_KERNELS = KernelLanguage(
@@ -86,8 +96,42 @@ typedef unsigned long long uint64_t;
 #endif
 
 """,
-    halves="#include <cuda_fp16.h>\n\n",
+    halves="""\
+#ifdef __CUDACC_RTC__
+struct __half {
+    unsigned short bits;
+    explicit __device__ __half(float a) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(a)); }
+    explicit __device__ __half(double a) { asm("cvt.rn.f16.f64 %0, %1;" : "=h"(bits) : "d"(a)); }
+    explicit __device__ operator float() const
+    {
+        float a;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(a) : "h"(bits));
+        return a;
+    }
+};
+#else
+#include <cuda_fp16.h>
+#endif
+
+""",
+    uncontracted_options=("-fmad=false",),
+    words=CPP_WORDS | CUDA_WORDS,
 )
+
+
+def kernel_language(device: DeviceModel) -> KernelLanguage:
+    """Return the language of a device's kernels."""
+    return CUDA_KERNELS if device.platform == CUDA_PLATFORM else OPENCL_KERNELS
+
+
+def kernel_body(source: str) -> str:
+    """Return a kernel in CUDA C for a namespace of C++: what it begins with stands before that."""
+    for text in (CUDA_KERNELS.prelude, CUDA_KERNELS.halves):
+        source = source.removeprefix(text)
+    return source.replace(_EXTERN, "__global__ ", 1)
+
+
+_EXTERN = 'extern "C" __global__ '
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,14 +149,19 @@ class KernelTree:
     streamed: frozenset[str] = frozenset()
 
 
+def kernel_name(name: str, language: KernelLanguage) -> str:
+    """Return what a kernel is called in its source."""
+    return c_names([name], language.words)[name]
+
+
 def kernel_source(kernel: KernelTree, language: KernelLanguage = OPENCL_KERNELS) -> str:
     """Return a kernel with what it calls; its arguments are the arrays in order, then the integers."""
     function = kernel.function
     wide = language.dialect.index
     dialect = replace(language.dialect, index="int") if kernel.narrow else language.dialect
-    name = c_names([function.name])[function.name]
+    name = kernel_name(function.name, language)
     own_names = (*(p.name for p in function.parameters), *function.integers, *(a.name for a in kernel.arrays))
-    names = c_names((*own_names, *declared_in(function.body)), (name, "lanes"))
+    names = c_names((*own_names, *declared_in(function.body)), (name, "lanes", *language.words))
     scope = Scope(names, dialect=dialect.noting())
     for parameter in function.parameters:
         scope = scope.with_variable(parameter.name, _given(parameter, names, kernel))

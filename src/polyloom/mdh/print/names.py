@@ -34,6 +34,19 @@ get_work_dim get_global_size get_global_id get_local_size get_local_id get_num_g
 get_global_offset INFINITY NAN MAXFLOAT HUGE_VAL HUGE_VALF CHAR_BIT
 """)
 
+CPP_WORDS = _words("""
+alignas alignof and and_eq bitand bitor catch char8_t char16_t char32_t class co_await co_return co_yield
+compl concept const_cast consteval constexpr constinit decltype delete dynamic_cast explicit export friend
+mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public reinterpret_cast
+requires static_assert static_cast template this thread_local throw try typeid typename using virtual wchar_t
+xor xor_eq
+""")
+CUDA_WORDS = _words("""
+threadIdx blockIdx blockDim gridDim warpSize dim3 clock clock64 assert malloc free printf cudaError_t
+j0 j1 jn y0 y1 yn j0f j1f jnf y0f y1f ynf saturate gamma normcdf erfcx erfinv erfcinv rcbrt rhypot
+""")
+"""Names that CUDA C has in every file, beside those of C++ and of OpenCL C."""
+
 _PATTERNS = re.compile(
     r"((u?(char|short|int|long)|float|double|half)(2|3|4|8|16)"  # vector types
     r"|(as|convert)_\w+|v(load|store)(a?_half)?(2|3|4|8|16)?(_\w+)?|atom(ic)?_\w+|(native|half)_\w+"

@@ -34,6 +34,7 @@ from polyloom.mdh.lowering.launch import (
     uncontracted,
 )
 from polyloom.mdh.lowering.loop_fusion import with_fused_loops
+from polyloom.mdh.print.kernel_source import kernel_language
 from polyloom.mdh.runtime.build import build_kernels, device_errors
 from polyloom.polyhedra.loops.tree import Branch, IntExpression, Loop, Name, Number
 
@@ -174,7 +175,12 @@ class _Steps:
                 return self._copy(node)
             case MdHom() | Nest():
                 made = self.emit(node, self.program, self.run.device.model)
-                launch = self._launch(node.name, uncontracted(made) if self.program.strict else made)
+                launch = self._launch(
+                    node.name,
+                    uncontracted(made, kernel_language(self.run.device.model))
+                    if self.program.strict
+                    else made,
+                )
                 if isinstance(node, MdHom) and node in self.invariant:
                     return self._once(node.outputs[0].buffer, launch)
                 return launch

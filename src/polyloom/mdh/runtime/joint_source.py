@@ -9,7 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from polyloom.mdh.lowering.launch import UNCONTRACTED, Kernel
+from polyloom.mdh.lowering.launch import Kernel
+from polyloom.mdh.print.kernel_source import UNCONTRACTED
 
 _HELPER = re.compile(r"^static inline\b[^(]*?\b(\w+)\(", re.MULTILINE)
 

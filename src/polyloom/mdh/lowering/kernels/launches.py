@@ -21,8 +21,13 @@ from polyloom.mdh.lowering.launch import (
     TemporaryArgument,
 )
 from polyloom.mdh.print.dialect import value_bytes
-from polyloom.mdh.print.kernel_source import OPENCL_KERNELS, KernelLanguage, KernelTree, kernel_source
-from polyloom.mdh.print.names import c_names
+from polyloom.mdh.print.kernel_source import (
+    OPENCL_KERNELS,
+    KernelLanguage,
+    KernelTree,
+    kernel_name,
+    kernel_source,
+)
 from polyloom.mdh.tree.distinct import distinct
 from polyloom.mdh.tree.nodes import (
     Array,
@@ -126,7 +131,7 @@ class _Making:
         arguments += [IntegerArgument(Name(n)) for n in sorted(integers)]
         kernel = Kernel(
             source=kernel_source(tree, self.maker.language),
-            name=c_names([name])[name],
+            name=kernel_name(name, self.maker.language),
             arguments=tuple(arguments),
             global_size=(product_of((share.groups, Number(share.items))),),
             local_size=(Number(share.items),),

@@ -14,7 +14,7 @@ from polyloom.mdh.lowering.kernels.launches import KernelMaker
 from polyloom.mdh.lowering.launch import Launch
 from polyloom.mdh.lowering.program_tree import node_code
 from polyloom.mdh.lowering.tiles.pipeline import scheduled
-from polyloom.mdh.print.kernel_source import OPENCL_KERNELS, KernelLanguage
+from polyloom.mdh.print.kernel_source import kernel_language
 from polyloom.mdh.schedule.addresses import Buffers, known
 from polyloom.mdh.schedule.schedules import Schedule
 
@@ -31,7 +31,6 @@ def nest_kernels(
     device: DeviceModel,
     *,
     alone: bool = False,
-    language: KernelLanguage = OPENCL_KERNELS,
 ) -> Launch:
     """Return the kernel of a nest: a work-item for each point.
 
@@ -44,7 +43,7 @@ def nest_kernels(
         name=node.name,
         buffers=program.by_name,
         local_memory=device.local_memory,
-        language=language,
+        language=kernel_language(device),
         points=lambda loop, names: points(loop, names=names),
     )
     return maker.launch(node_code(node, program))
@@ -56,7 +55,6 @@ def tiled_kernels(
     device: DeviceModel,
     schedule: Schedule,
     scheduler: Scheduler,
-    language: KernelLanguage = OPENCL_KERNELS,
 ) -> Launch:
     """Return the kernels of an md_hom that has tiles, under a legal schedule.
 
@@ -67,7 +65,7 @@ def tiled_kernels(
         name=hom.name,
         buffers=buffers,
         local_memory=device.local_memory,
-        language=language,
+        language=kernel_language(device),
         narrow=_is_narrow(hom, buffers),
         streamed=frozenset(view.buffer for view in hom.outputs if schedule.streaming),
     )

@@ -1,0 +1,1 @@
+"""CUDA devices: found by their driver or named by architecture, compiled for, and run on."""
