@@ -83,6 +83,36 @@ SIZES: dict[str, dict[str, dict[str, int]]] = {
 }
 """For each program and class of sizes, the values of its integer arguments."""
 
+TIMED: dict[str, dict[str, int]] = {
+    "adi": {"steps": 20, "n": 1000},
+    "cholesky": {"n": 1000},
+    "correlation": {"n": 700, "m": 600},
+    "covariance": {"n": 700, "m": 600},
+    "durbin": {"n": 10000},
+    "fdtd-2d": {"steps": 50, "n": 1000, "m": 1200},
+    "floyd-warshall": {"n": 800},
+    "gemver": {"n": 4000},
+    "gesummv": {"n": 2600},
+    "gramschmidt": {"n": 500, "m": 600},
+    "heat-3d": {"steps": 50, "n": 120},
+    "jacobi-1d": {"steps": 2000, "n": 20000},
+    "jacobi-2d": {"steps": 50, "n": 1300},
+    "lu": {"n": 1000},
+    "ludcmp": {"n": 1000},
+    "nussinov": {"n": 1000},
+    "seidel-2d": {"steps": 20, "n": 2000},
+    "symm": {"n": 700, "m": 800},
+    "syr2k": {"k": 700, "n": 800},
+    "trisolv": {"n": 4000},
+    "trmm": {"n": 700, "m": 800},
+}
+"""Sizes for which a C compiler's code takes 0.02 to 1 s, where those of ``large`` take more or less."""
+
+
+def sizes(name: str, size: str) -> dict[str, int]:
+    """Return the integer arguments of a program for a class of sizes, or for ``timed``."""
+    return SIZES[name][size] if size in CLASSES else TIMED.get(name, SIZES[name]["large"])
+
 
 @dataclass(frozen=True)
 class Argument:

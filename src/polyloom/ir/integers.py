@@ -6,9 +6,11 @@ values come from comparisons, ``and``, ``or`` and ``not``.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -50,9 +52,13 @@ def values_of(expression: IntExpression, names: Mapping[str, Any]) -> Integers:
 
 def integer(expression: IntExpression, names: Mapping[str, int]) -> int:
     """Return an expression's value as an integer. Errors: those of ``values_of``."""
-    if isinstance(expression, Number):
-        return expression.value
-    return int(values_of(expression, names))
+    match expression:
+        case Number(value=value):
+            return value
+        case Name(name=name):
+            return int(names[name])
+        case Operation(operator=operator, operands=operands):
+            return int(_OF_NUMBERS[operator](*(integer(operand, names) for operand in operands)))
 
 
 def holds(condition: IntExpression, names: Mapping[str, int]) -> bool:
@@ -102,6 +108,36 @@ _OPERATORS: dict[str, Callable[..., Integers]] = {
     ">=": np.greater_equal,
     "==": np.equal,
     "!=": np.not_equal,
+}
+
+
+def _down(a: int, b: int) -> int:
+    return a // b
+
+
+def _towards_zero(a: int, b: int) -> int:
+    return -(-a // b) if (a < 0) != (b < 0) else a // b
+
+
+_OF_NUMBERS: dict[str, Callable[..., int]] = {
+    "+": lambda *numbers: sum(numbers),
+    "-": lambda first, *rest: first - sum(rest) if rest else -first,
+    "*": lambda *numbers: prod(numbers),
+    "/": _towards_zero,
+    "%": lambda a, b: a - b * _towards_zero(a, b),
+    "floor": _down,
+    "min": min,
+    "max": max,
+    "?": lambda condition, a, b: a if condition else b,
+    "and": lambda *truths: all(truths),
+    "or": lambda *truths: any(truths),
+    "not": lambda truth: not truth,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
 }
 OPERATORS = frozenset(_OPERATORS)
 """The operators that an integer expression may have."""

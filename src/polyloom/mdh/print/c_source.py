@@ -34,7 +34,8 @@ from polyloom.mdh.print.dialect import QUICK_C, C
 from polyloom.mdh.print.helpers import definitions
 from polyloom.mdh.print.names import c_names
 from polyloom.mdh.print.needs import Needs, all_needs
-from polyloom.mdh.print.team import PART, TEAM
+from polyloom.mdh.print.team import PART, TEAM, WORK
+from polyloom.mdh.print.work import point_lines, share_lines, work_lines
 from polyloom.mdh.tree.nodes import (
     Array,
     Code,
@@ -50,12 +51,27 @@ from polyloom.mdh.tree.nodes import (
 )
 from polyloom.mdh.tree.rewrite import arrays_used, declared_in, integers_used, loads_of
 from polyloom.mdh.tree.trips import is_parallel, nested_groups, trip_count
-from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, product_of
+from polyloom.polyhedra.loops.tree import Name, Number, product_of
 
 WIDEST = 110
 """Characters of a line."""
 
-_TAKEN = ("team", "me", "arrays", "integers", "first", "end", "point", "points", "part", "lanes", "threads")
+_TAKEN = (
+    "team",
+    "me",
+    "arrays",
+    "integers",
+    "first",
+    "end",
+    "point",
+    "points",
+    "part",
+    "lanes",
+    "threads",
+    "shares",
+    "work",
+)
+_COUNTS = tuple(f"{word}_{k}" for word in ("work", "trips") for k in range(64))
 
 
 @dataclass(frozen=True)
@@ -128,7 +144,7 @@ def c_source(function: Function) -> str:
 
 def c_text(function: Function) -> CText:
     """Return a function in C, part by part."""
-    names = c_names(_all_names(function), (*_TAKEN, *(f"{function.name}_{k}" for k in range(1000))))
+    names = c_names(_all_names(function), (*_TAKEN, *_COUNTS, *(f"{function.name}_{k}" for k in range(1000))))
     name = c_names([function.name], ())[function.name]
     language = QUICK_C if function.contracted else C
     scope = Scope({n: text for n, text in names.items() if n != function.name}, dialect=language.noting())
@@ -172,7 +188,7 @@ def _file(functions: Sequence[CFunction], called: Sequence[str] = (), around: Ar
     around = around or Around()
     helpers, needs = definitions(all_needs([around.needs, *(f.needs for f in functions)]), C)
     headers = "".join(f"#include <{header}>\n" for header in sorted({"stdint.h", *needs.headers}))
-    shared = "".join(f"{text}\n" for text in (TEAM, PART) if text in needs.definitions)
+    shared = "".join(f"{text}\n" for text in (TEAM, PART, WORK) if text in needs.definitions)
     elsewhere = "".join(f"{head};\n" for head in called) + ("\n" if called else "")
     own = "\n".join(f.text for f in functions)
     return wrapped(f"{around.head}{headers}\n{around.before}{shared}{helpers}{elsewhere}{own}{around.after}")
@@ -301,12 +317,26 @@ class _Entry:
             lines = [f"{_head_of_share(loop, inside)} {{", *indented(body), "}"]
         else:
             lines = ["for (int64_t point = first; point < end; point++) {"]
-            lines += [*indented([*_points(loops, counts, inside), *body]), "}"]
-        scope.needs.definitions[PART] = None
+            lines += [*indented([*point_lines(loops, inside), *body]), "}"]
         yield "{"
         yield f"    const int64_t points = {scope.integer(product_of(counts))};"
-        yield f"    {self._part(lines, inside, scope, _SHARE)};"
+        if loop.by_work:
+            yield from indented(self._shares(loops, scope))
+            scope.needs.definitions[WORK] = None
+            yield f"    {self._part(lines, inside, scope, _SHARE_BY_WORK)};"
+        else:
+            scope.needs.definitions[PART] = None
+            yield f"    {self._part(lines, inside, scope, _SHARE)};"
         yield "}"
+
+    def _shares(self, loops: Sequence[For], scope: Scope) -> list[str]:
+        """Return lines that count the work before pieces of parallel loops."""
+        name, inside = f"{self.name}_{len(self.parts) + 1}_work", scope.apart()
+        lines = work_lines(loops, inside)
+        integers = sorted(self.integers & inside.needs.names)
+        given = "".join(f", int64_t {scope.names[n]}" for n in integers)
+        self.parts.append(CFunction(f"int64_t {name}(int64_t point{given})", tuple(lines), inside.needs))
+        return share_lines(loops, f"{name}(point{''.join(f', {scope.names[n]}' for n in integers)})", scope)
 
     def _part(
         self, lines: list[str], inside: Scope, scope: Scope, share: Sequence[tuple[str, str]] = ()
@@ -339,6 +369,10 @@ _TEAM = (("struct team *team", "team"), ("int64_t me", "me"))
 _SHARE = (
     ("int64_t first", "part(points, me, team)"),
     ("int64_t end", "part(points, me + 1, team)"),
+)
+_SHARE_BY_WORK = (
+    ("int64_t first", "part_by_work(&shares, points, me, team)"),
+    ("int64_t end", "part_by_work(&shares, points, me + 1, team)"),
 )
 
 
@@ -385,17 +419,3 @@ def _head_of_share(loop: For, scope: Scope) -> str:
     if start != Number(0):
         begin, stop = (f"{scope.operand(start)} + {text}" for text in (begin, stop))
     return f"for (int64_t {name} = {begin}; {name} < {stop}; {name} += {step})"
-
-
-def _points(loops: Sequence[For], counts: Sequence[IntExpression], scope: Scope) -> Iterator[str]:
-    """Yield the iterators of nested loops at ``point``."""
-    for k, loop in enumerate(loops):
-        inner = product_of(counts[k + 1 :])
-        text = "point" if inner == Number(1) else f"point / {scope.operand(inner)}"
-        if k and counts[k] != Number(1):
-            text = f"{text} % {scope.operand(counts[k])}"
-        elif k:
-            text = "0"
-        text = text if loop.step == Number(1) else f"{text} * {scope.operand(loop.step)}"
-        text = text if loop.start == Number(0) else f"{scope.operand(loop.start)} + {text}"
-        yield f"const int64_t {scope.names[loop.iterator]} = {text};"

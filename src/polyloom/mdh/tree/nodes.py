@@ -93,6 +93,7 @@ class For:
     """``for (iterator = start; condition; iterator += step) body``.
 
     All kinds but sequential ones have the condition ``iterator < end`` and a positive number as step.
+    ``by_work``: iterations of a group loop differ in work, so threads share that, not their number.
     """
 
     iterator: str
@@ -100,6 +101,7 @@ class For:
     condition: IntExpression
     step: IntExpression = ONE
     kind: Kind = Kind.SEQUENTIAL
+    by_work: bool = False
     body: Code
 
     @property

@@ -26,8 +26,9 @@ def nested_groups(loop: For) -> list[For]:
 
 
 def trip_count(loop: For) -> IntExpression:
-    """Return how many iterations a loop ``from start to end step number`` has."""
-    assert isinstance(loop.step, Number)
+    """Return how many iterations a loop ``from start to end step number`` has. Errors: ValueError."""
+    if not isinstance(loop.step, Number) or loop.step.value < 1:
+        raise ValueError(f"the loop over {loop.iterator} has no such step")
     step = loop.step.value
     length = sum_of([(1, loop.end), (-1, loop.start), (1, Number(step - 1))])
     if isinstance(length, Number):

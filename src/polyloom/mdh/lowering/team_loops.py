@@ -1,32 +1,42 @@
-"""Parallel loops that are too small for a team of threads: one thread does them before others hear of them.
+"""Parallel loops that suit a team of threads: not too small, and shared by work where iterations differ.
 
     for k from 1 to 300:                          for k from 1 to 300:
       parallel for i from 0 to k: ...      ->       for i from 0 to k: ...
 
-How much is inside is counted with every loop around at the middle of its range. Not in the papers.
+    parallel for i from 0 to n:                   parallel by work for i from 0 to n:
+      for j from 0 to i: C[i, j] = ...     ->       for j from 0 to i: C[i, j] = ...
+
+How much is inside is counted with every loop around at the middle of its range. Of two threads
+that get as many rows of a triangle, the last would have three quarters of it. Not in the papers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from polyloom.ir.integers import integer
 from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED
-from polyloom.mdh.tree.nodes import Code, For, Function, If, Kind, Let, LetInteger, Statement, Store
-from polyloom.mdh.tree.rewrite import with_blocks
-from polyloom.polyhedra.loops.tree import Name, Operation
+from polyloom.mdh.tree.nodes import Code, Compute, For, Function, If, Kind, Let, LetInteger, Statement, Store
+from polyloom.mdh.tree.rewrite import walk, with_blocks
+from polyloom.mdh.tree.trips import nested_groups, trip_count
+from polyloom.polyhedra.loops.tree import Name, Operation, names_in
 
 Middles = Mapping[str, int]
 """What integers are taken for: iterators are in the middle of their loops."""
 
 
-def without_small_loops(function: Function, least: int = LEAST_SHARED) -> Function:
+UNEVEN = 1.25
+"""How many times as much one iteration has to do as another one where threads share by work. Estimate."""
+
+
+def for_a_team(function: Function, least: int = LEAST_SHARED) -> Function:
     """Make group loops sequential in which less than ``least`` values are computed, by all loops inside.
 
-    Keeps true: everything, since all kinds of loops mean the same as sequential ones. Loops whose bounds are
-    not known before the program runs stay as they are.
+    Of others those are marked whose iterations differ in work. Keeps true: everything, since all kinds of
+    loops mean the same as sequential ones. Loops whose bounds are not known before the program runs stay as
+    they are.
     """
     return replace(function, body=_code(function.body, {}, least))
 
@@ -52,10 +62,11 @@ def _statement(statement: Statement, middles: Middles, least: int) -> Statement:
         return with_blocks(statement, lambda block: _code(block, middles, least))
     if statement.kind is Kind.GROUP:
         try:
-            small = values_inside((statement,), middles) < least
+            if values_inside((statement,), middles) < least:
+                return _alone(statement)
+            return replace(statement, by_work=_is_uneven(nested_groups(statement), middles))
         except (KeyError, ValueError, ZeroDivisionError):
             return statement
-        return _alone(statement) if small else statement
     with suppress(KeyError, ValueError, ZeroDivisionError):
         middles = {**middles, statement.iterator: _middle(statement, middles)[0]}
     return replace(statement, body=_code(statement.body, middles, least))
@@ -71,6 +82,29 @@ def _alone(loop: For) -> For:
     found = alone(loop)
     assert isinstance(found, For)
     return found
+
+
+def _is_uneven(loops: Sequence[For], middles: Middles) -> bool:
+    """Return whether work differs along one of the loops, the others in the middle.
+
+    Errors: KeyError, ValueError where work is not known.
+    """
+    inside = loops[-1].body
+    for loop in (*loops, *(s for s in walk(inside) if isinstance(s, For))):
+        trip_count(loop)  # ValueError: threads cannot count it
+    half = {**middles, **{loop.iterator: _middle(loop, middles)[0] for loop in loops}}
+    for loop in loops:
+        counts = [values_inside(inside, {**half, loop.iterator: at}) for at in _places(loop, middles)]
+        if max(counts) > UNEVEN * min(counts):
+            return True
+    return False
+
+
+def _places(loop: For, middles: Middles) -> Iterator[int]:
+    """Yield an iterator's values at an eighth, a half and seven eighths of its loop."""
+    start, step = integer(loop.start, middles), integer(loop.step, middles)
+    trips = _middle(loop, middles)[1]
+    yield from (start + step * (trips * eighths // 8) for eighths in (1, 4, 7))
 
 
 def values_inside(code: Code, middles: Middles) -> int:
@@ -89,7 +123,9 @@ def _values(statement: Statement, middles: Middles) -> int:
             return (
                 trips * values_inside(statement.body, {**middles, statement.iterator: middle}) if trips else 0
             )
-        case If(body=body, otherwise=otherwise):
+        case If(condition=condition, body=body, otherwise=otherwise):
+            if not isinstance(condition, Compute) and names_in(condition) <= middles.keys():
+                return values_inside(body if integer(condition, middles) else otherwise, middles)
             return max(values_inside(body, middles), values_inside(otherwise, middles))
         case Store() | Let():
             return 1

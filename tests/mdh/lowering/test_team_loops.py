@@ -6,7 +6,7 @@ import pytest
 
 from polyloom.ir.expressions import Constant
 from polyloom.ir.types import ElementType
-from polyloom.mdh.lowering.small_loops import without_small_loops
+from polyloom.mdh.lowering.team_loops import for_a_team
 from polyloom.mdh.tree.nodes import Code, Compute, For, Function, Kind, LetInteger, Store, counted
 from polyloom.mdh.tree.rewrite import walk
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
@@ -22,7 +22,7 @@ def group(end: IntExpression, body: Code) -> For:
 
 def kinds(*code: For, integers: tuple[str, ...] = ()) -> list[Kind]:
     function = Function(name="f", parameters=(), integers=integers, body=code)
-    body = without_small_loops(function, 100).body
+    body = for_a_team(function, 100).body
     return [s.kind for s in walk(body) if isinstance(s, For)]
 
 
@@ -57,3 +57,32 @@ def test_integers_with_names_are_followed() -> None:
 
 def test_what_is_not_known_stays() -> None:
     assert kinds(group(Name("n"), store()), integers=("n",)) == [Kind.GROUP]
+
+
+def shares(*code: For) -> list[bool]:
+    function = Function(name="f", parameters=(), integers=(), body=code)
+    return [s.by_work for s in walk(for_a_team(function, 100).body) if isinstance(s, For)]
+
+
+def test_a_triangle_is_shared_by_work_and_a_box_is_not() -> None:
+    triangle = counted("j", Name("i"), store())
+    box = counted("j", Number(200), store())
+    assert shares(group(Number(200), (triangle,))) == [True, False]
+    assert shares(group(Number(200), (box,))) == [False, False]
+
+
+def test_tiles_that_stick_out_at_the_end_are_even() -> None:
+    end = Operation("min", (Number(195), Operation("+", (Name("i"), Number(8)))))
+    tile = counted("j", end, store(), start=Name("i"))
+    assert shares(counted("i", Number(195), (tile,), kind=Kind.GROUP, step=8)) == [False, False]
+
+
+def test_loops_without_a_count_are_shared_by_number() -> None:
+    down = For(
+        iterator="j",
+        start=Name("i"),
+        condition=Operation(">=", (Name("j"), Number(0))),
+        step=Number(-1),
+        body=store(),
+    )
+    assert shares(group(Number(200), (down,))) == [False, False]
