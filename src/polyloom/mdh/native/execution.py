@@ -23,6 +23,7 @@ from polyloom.mdh.lowering.constants.at_load import fixed_nodes, packed
 from polyloom.mdh.lowering.constants.constant_terms import constant_terms_apart
 from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.lowering.rows import rows_of
+from polyloom.mdh.lowering.sweeps.fusion import fused_sweeps
 from polyloom.mdh.lowering.team_loops import for_a_team
 from polyloom.mdh.lowering.tiles.pipeline import lower_scheduled
 from polyloom.mdh.native.device import NativeDevice
@@ -62,6 +63,7 @@ def tree_of(
     program: HostProgram, schedules: Schedules, device: DeviceModel, *, marked: bool = False
 ) -> Function:
     """Return the loops of a program under its schedules, before they are written out for a printer."""
+    program = after_pass("the fusion of sweeps", fused_sweeps(program, device))
     rows = rows_of(program)
     lower = lower_scheduled(program, lambda hom, around: schedules(hom, around, device), rows.homs)
     return proved(program, for_a_team(program_tree(program, lower, rows.reshaped, marked=marked)))
