@@ -9,10 +9,11 @@ from __future__ import annotations
 import gc
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from corpus import Layer
 
 from cpu_seconds import CpuSeconds
 from polyloom.ir.verification.passes import verified
@@ -24,6 +25,23 @@ make_profiles()
 
 # Proofs of whole trees have tests of their own; of every program they would take minutes
 logging.getLogger("polyloom.mdh.lowering.asked").setLevel(logging.ERROR)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let tests of one layer of the corpus stand together, so that one worker analyses it, once."""
+    keys = {item: layer.name for item in items if isinstance(layer := _parameters(item).get("layer"), Layer)}
+    groups: dict[str, list[pytest.Item]] = {}
+    for item, name in keys.items():
+        groups.setdefault(name, []).append(item)
+    items[:] = [
+        other for item in items for other in ([item] if item not in keys else groups.pop(keys[item], ()))
+    ]
+
+
+def _parameters(item: pytest.Item) -> Mapping[str, object]:
+    callspec = getattr(item, "callspec", None)
+    return callspec.params if callspec else {}
 
 
 def pytest_collection_finish() -> None:

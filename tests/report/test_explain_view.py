@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from polyloom.report.wafer.explain_view import View
 from polyloom.wafer.machine.options import ALL_EXTENSIONS, Extension, without
 from polyloom.wafer.mapping.reader import read_mapping
 from polyloom.wafer.simd.decision import SimdMode, SimdOptions
+from samples import first_of_each
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LAYERS = ["conv1d", "conv2d", "conv1x1", "ff44"]
@@ -46,9 +48,10 @@ def printed(program: Program, map_text: str, options: SimdOptions, encoding: str
     return raw.getvalue().decode(encoding)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
-@pytest.mark.parametrize("mode", SimdMode, ids=lambda m: str(m.value))
-@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize(
+    ("layer", "mode", "encoding"),
+    first_of_each(product(LAYERS, SimdMode, ("utf-8", "ascii")), lambda case: case[:2]),
+)
 def test_lines_fit_100_columns_and_have_no_colour_codes(layer: str, mode: SimdMode, encoding: str) -> None:
     text = shown(layer, mode, encoding)
     assert "\x1b" not in text

@@ -11,23 +11,24 @@ from wafer_cycles import as_json, measure, read_golden, write_golden
 
 from polyloom.wafer.simd.decision import SimdMode
 from polyloom.wafer.simulation.run import simulate_program
-
-LATER = [pytest.mark.slow, pytest.mark.ci]
+from samples import LATER, first_of_each
 
 
 def measured() -> Iterator[Any]:
-    """Every layer; graphs of three statements or more are slow tests."""
+    """Every layer; slow tests are graphs of three statements or more, and all but the first of a source."""
     golden = read_golden()
-    for layer in layers():
-        long = len(golden.get(layer.name, {"tasks": ()})["tasks"]) > 2
-        yield pytest.param(layer, marks=LATER if long else [], id=layer.name)
+    long = {layer for layer in layers() if len(golden.get(layer.name, {"tasks": ()})["tasks"]) > 2}
+    marked = (pytest.param(layer, marks=LATER if layer in long else (), id=layer.name) for layer in layers())
+    yield from first_of_each(marked, lambda layer: layer.source)
 
 
 def gaining() -> Iterator[Any]:
-    """Layers with the gains of extensions; slow tests unless an extension takes part for the first time."""
+    """Layers with the gains of extensions, short ones first; slow tests where no extension is a new one."""
     seen: set[str] = set()
-    for layer in layers():
-        extensions = set(read_golden().get(layer.name, {"without": {}})["without"])
+    golden = read_golden()
+    known = [layer for layer in layers() if layer.name in golden]
+    for layer in sorted(known, key=lambda layer: len(golden[layer.name]["tasks"])):
+        extensions = set(golden[layer.name]["without"])
         if extensions:
             yield pytest.param(layer, marks=LATER if extensions <= seen else [], id=layer.name)
         seen |= extensions

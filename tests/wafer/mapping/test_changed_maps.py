@@ -21,6 +21,7 @@ from polyloom.wafer.mapping.reader import read_mapping
 from polyloom.wafer.program.wafer_program import compile_program
 from polyloom.wafer.simd.decision import SimdOptions
 from polyloom.wafer.simulation.run import simulate_program
+from samples import one_in
 
 SMALL = (
     *("axpy", "bias_streams", "conv1d", "conv1d_training", "dot_grid", "extremes_columns", "fc_batched"),
@@ -109,11 +110,11 @@ def outcome(seed: int) -> str:
     return "right"
 
 
-@pytest.mark.parametrize("start", [0, pytest.param(20, marks=(pytest.mark.slow, pytest.mark.ci))])
+@pytest.mark.parametrize("start", one_in(5, range(0, 40, 8)))
 def test_a_changed_map_is_refused_or_right(start: int) -> None:
-    outcomes = Counter(outcome(seed) for seed in range(start, start + 20))
-    assert outcomes["refused"] >= 2
-    assert outcomes["right"] >= 2
+    outcomes = Counter(outcome(seed) for seed in range(start, start + 8))
+    assert outcomes["refused"] >= 1
+    assert outcomes["right"] >= 1
 
 
 @pytest.mark.slow

@@ -1,0 +1,43 @@
+"""Samples of many cases that are alike: `make test` takes some of each kind, CI all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+import pytest
+
+ParameterSet = type(pytest.param())
+
+LATER = (pytest.mark.slow, pytest.mark.ci)
+"""Not in `make test`, but in CI."""
+
+
+def first_of_each(
+    cases: Iterable[Any], kind: Callable[[Any], Hashable], *, name: Callable[[Any], str] | None = None
+) -> list[Any]:
+    """Return cases as parameters: those that are not the first of their kind are for later.
+
+    Cases are parameters or tuples of values. Parameters keep their marks: where these put one off, another is
+    the first.
+    """
+    seen: set[Hashable] = set()
+    found = []
+    for case in cases:
+        given = case if isinstance(case, ParameterSet) else pytest.param(*case)
+        what = kind(given.values[0] if len(given.values) == 1 else given.values)
+        marks = given.marks or (LATER if what in seen else ())
+        if not marks:
+            seen.add(what)
+        found.append(pytest.param(*given.values, marks=marks, id=name(case) if name else given.id))
+    return found
+
+
+def one_in(
+    step: int, cases: Iterable[Any], *, start: int = 0, name: Callable[[Any], str] | None = None
+) -> list[Any]:
+    """Return cases as parameters, all but each so many-th for later."""
+    return [
+        pytest.param(case, marks=() if k % step == start else LATER, id=name(case) if name else None)
+        for k, case in enumerate(cases)
+    ]
