@@ -93,7 +93,7 @@ MUTANTS = [
     ),
     Mutant(
         "scop/lowering/host_nodes",
-        "if not all(place.domain(r).set_tuple_name(update.name).is_equal(mine) for r in readers):",
+        "if not all(place.domain(r).set_tuple_name(update.name).is_equal(domain) for r in readers):",
         "if False:",
         Probe("c_probes.evaluated", ("sum_stored_later",)),
     ),
@@ -196,13 +196,13 @@ MUTANTS = [
     ),
     Mutant(
         "scop/schedule/statement_groups",
-        "return turned.get(compare.op)",
+        "return mirrored.get(compare.op)",
         "return compare.op",
         Probe("c_probes.evaluated", ("first_of_equal",)),
     ),
     Mutant(
         "scop/schedule/statement_groups",
-        "return compare.op if compare.op in turned else None",
+        "return compare.op if compare.op in mirrored else None",
         "return {CompareOp.GE: CompareOp.GT}.get(compare.op, compare.op)",
         Probe("c_probes.evaluated", ("later_of_equal",)),
     ),

@@ -13,12 +13,14 @@ from polyloom.mdh.lowering.canonical_names import emit_canonical
 from polyloom.mdh.lowering.kernels.nodes import nest_kernels
 from polyloom.mdh.lowering.launch import Launch
 from polyloom.mdh.lowering.lower import emit_md_hom
+from polyloom.mdh.lowering.tiles.pipeline import lower_scheduled
 from polyloom.mdh.lowering.tuning_targets import flattened, tune_targets
 from polyloom.mdh.schedule.addresses import names_used
 from polyloom.mdh.schedule.choice import legal_schedule, one_kernel_schedule
 from polyloom.mdh.schedule.schedules import Schedule, schedule_from_text
 from polyloom.mdh.schedule.signature import Key, key_of, options_of
 from polyloom.mdh.schedule.tiling import has_tiles
+from polyloom.mdh.tree.nodes import Code
 from polyloom.mdh.tuning.adaptation import SeededScheduleSpace, seeded_space
 from polyloom.mdh.tuning.choose import Choice, Origin, choose, tuning_results
 from polyloom.mdh.tuning.database import size_distance
@@ -30,6 +32,11 @@ SEEDS = 2
 def emit_with_text(hom: MdHom, program: HostProgram, device: DeviceModel, schedule: str) -> Launch:
     """Return the kernels under the schedule of a JSON text. Errors: ValueError."""
     return emit_md_hom(hom, program, device, schedule_from_text(schedule), one_kernel_schedule)
+
+
+def code_with_text(hom: MdHom, program: HostProgram, device: DeviceModel, schedule: str) -> Code | None:
+    """Return the kernel tree under the schedule of a JSON text. Errors: ValueError."""
+    return lower_scheduled(program, lambda _, around: schedule_from_text(schedule))(hom)
 
 
 class TunedEmitter:
