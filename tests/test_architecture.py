@@ -133,6 +133,12 @@ class Import:
 
 
 @cache
+def parsed(path: Path) -> ast.Module:
+    """Return the syntax tree of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imports(root: Path = SOURCE) -> tuple[Import, ...]:
     """Return every import, also those inside functions and for type checking."""
     return tuple(_imports(root))
@@ -141,7 +147,7 @@ def imports(root: Path = SOURCE) -> tuple[Import, ...]:
 def _imports(root: Path) -> Iterator[Import]:
     for path in sorted((root / "polyloom").rglob("*.py")):
         file = path.relative_to(root / "polyloom").as_posix()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             yield from (Import(file, line, module) for line, module in _modules(node, path, root))
 
 
@@ -226,7 +232,7 @@ def too_long(files: Iterable[Path], function: int = LONGEST_FUNCTION, file: int 
     for path in files:
         text = path.read_text(encoding="utf-8")
         found += [path.name] if len(text.splitlines()) > file else []
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or 0) - node.lineno + 1
                 found += [f"{path.name}: {node.name}, {lines} lines"] if lines > function else []

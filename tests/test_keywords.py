@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from test_architecture import SOURCE
+from test_architecture import SOURCE, parsed
 
 MOST = 4
 """Positional arguments of a dataclass, at most."""
@@ -19,7 +19,7 @@ FOLDERS = ("wafer", "mdh", "scop", "report/wafer", "pipeline.py")
 
 def trees(root: Path) -> dict[Path, ast.Module]:
     """Every file below a folder, parsed."""
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in root.rglob("*.py")}
+    return {path: parsed(path) for path in root.rglob("*.py")}
 
 
 def dataclasses_of(files: dict[Path, ast.Module], root: Path) -> set[tuple[str, str]]:
@@ -51,13 +51,13 @@ def without_keywords(path: Path, tree: ast.Module, root: Path, known: set[tuple[
 
 
 def test_values_of_many_fields_are_made_with_keywords() -> None:
-    parsed = trees(SOURCE)
-    known = dataclasses_of(parsed, SOURCE)
+    files = trees(SOURCE)
+    known = dataclasses_of(files, SOURCE)
     assert len(known) > 400
     places = [SOURCE / "polyloom" / folder for folder in FOLDERS]
-    files = [path for path in parsed if any(path == place or place in path.parents for place in places)]
-    assert len(files) > 300
-    assert [call for path in files for call in without_keywords(path, parsed[path], SOURCE, known)] == []
+    asked = [path for path in files if any(path == place or place in path.parents for place in places)]
+    assert len(asked) > 300
+    assert [call for path in asked for call in without_keywords(path, files[path], SOURCE, known)] == []
 
 
 @pytest.mark.parametrize("inside", [True, False], ids=["defined", "imported"])

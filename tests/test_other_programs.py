@@ -16,6 +16,7 @@ from polyloom.oracle.c_compiler import CCompiler, build
 from polyloom.programs import MOST_OUTPUT, Ended, ProgramFault, find_program, run_program
 from polyloom.wafer.simulator.build import BuildFailure, build_program
 from polyloom.wafer.simulator.compilers import choose_compiler, find_compiler
+from samples import LATER
 
 SOURCE = Path(__file__).parents[1] / "src"
 EXAMPLES = SOURCE.parent / "examples"
@@ -95,7 +96,6 @@ def test_a_compiler_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         choose_compiler([(script(tmp_path, "cc", "sleep 600"),)])
 
 
-LATER = [pytest.mark.slow, pytest.mark.ci]
 BLOCKS = [0, 8, *(pytest.param(blocks, marks=LATER) for blocks in (1, 60))]
 
 
@@ -131,15 +131,19 @@ PLANTED = ("copy", "inspect", "typing", "click", "numpy", "sqlite3", "pickle", "
 """Modules that Polyloom imports, in this process or in a child."""
 
 
+MODULE = [sys.executable, "-m", "polyloom"]
+SCRIPT = [sys.executable, "-P", "-c", "from polyloom.__main__ import main; main()"]
+PATHS = [str(SOURCE), f"{os.pathsep}{SOURCE}", f"{SOURCE}{os.pathsep}."]
+
+
 @pytest.mark.parametrize(
-    "command",
+    ("path", "command"),
     [
-        [sys.executable, "-m", "polyloom"],
-        [sys.executable, "-P", "-c", "from polyloom.__main__ import main; main()"],
+        pytest.param(path, command, marks=LATER if (k + i) % 2 else (), id=f"{path}-{('-m', 'script')[i]}")
+        for k, path in enumerate(PATHS)
+        for i, command in enumerate((MODULE, SCRIPT))
     ],
-    ids=["python -m", "the script"],
 )
-@pytest.mark.parametrize("path", [str(SOURCE), f"{os.pathsep}{SOURCE}", f"{SOURCE}{os.pathsep}."])
 def test_no_module_comes_from_the_current_folder(tmp_path: Path, command: list[str], path: str) -> None:
     for name in PLANTED:
         (tmp_path / f"{name}.py").write_text("open('PLANTED', 'w'); raise ImportError('planted')")

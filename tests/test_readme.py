@@ -11,6 +11,7 @@ import pytest
 import transcripts
 
 from markdown_links import is_there, links
+from samples import LATER
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
@@ -30,7 +31,18 @@ def test_it_fits_on_a_few_screens() -> None:
     assert len(TEXT.splitlines()) <= 150
 
 
-@pytest.mark.parametrize("number", range(len(STEPS)), ids=[step.command[:60] for step in STEPS])
+LONG = ("--target c", "simulate examples/c")
+"""Parts of commands that build for seconds."""
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(k, marks=LATER if any(part in step.command for part in LONG) else ())
+        for k, step in enumerate(STEPS)
+    ],
+    ids=[step.command[:60] for step in STEPS],
+)
 def test_commands_print_what_it_says(number: int, tmp_path: Path) -> None:
     step = STEPS[number]
     assert step.printed.replace("...", "").strip(), "nothing of the output is shown"

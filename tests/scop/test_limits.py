@@ -19,6 +19,7 @@ from polyloom.polyhedra.loops.generate import WrongLoops
 from polyloom.scop import transform
 from polyloom.scop.model import Scop
 from polyloom.scop.transform import ReductionMode, host_program, serial_program
+from samples import LATER
 from seeded_c import meanings, program
 
 SEEDS = range(6)
@@ -40,8 +41,8 @@ def raising(fault: Exception) -> Any:
     ("name", "fault"),
     [
         ("dependences", isl.Error("isl_domain_factor")),
-        ("dependences", TooHardError("the dependences")),
-        ("arrange", isl.Error("no schedule")),
+        pytest.param("dependences", TooHardError("the dependences"), marks=LATER),
+        pytest.param("arrange", isl.Error("no schedule"), marks=LATER),
         ("nest", WrongLoops("the loops")),
     ],
 )
@@ -57,7 +58,6 @@ def test_where_isl_fails_the_part_runs_sequentially_and_right(
         assert differences(case, found, expected) == [], case.text
 
 
-LATER = [pytest.mark.slow, pytest.mark.ci]
 MODES = [pytest.param(mode, marks=[] if mode is ReductionMode.DETECT else LATER) for mode in ReductionMode]
 
 

@@ -15,6 +15,7 @@ import polyloom
 from polyloom.ir.host import HostProgram
 from polyloom.report.forms_view import form
 from polyloom.scop.transform import host_program
+from samples import LATER
 
 FORMS = Path(__file__).parent / "loop_programs.txt"
 REALS = {"double": np.float64, "float": np.float32}
@@ -56,11 +57,14 @@ def test_the_forms_are_the_known_ones(golden: Callable[[Path, str], None]) -> No
     golden(FORMS, "".join(lines))
 
 
-LATER = [pytest.mark.slow, pytest.mark.ci]
-IN_FLOAT = [pytest.param(name, "float", marks=LATER if k % 5 else []) for k, name in enumerate(loops.SIZES)]
+BOTH = [
+    pytest.param(name, real, marks=LATER if k % step else ())
+    for real, step in (("double", 2), ("float", 5))
+    for k, name in enumerate(loops.SIZES)
+]
 
 
-@pytest.mark.parametrize(("name", "real"), [*((name, "double") for name in loops.SIZES), *IN_FLOAT])
+@pytest.mark.parametrize(("name", "real"), BOTH)
 def test_the_host_program_computes_what_c_computes(name: str, real: str, tmp_path: Path) -> None:
     given = loops.values(name, loops.SIZES[name]["mini"], REALS[real])
     found = run(transformed(name, real), given)
