@@ -71,6 +71,7 @@ from polyloom.polyhedra.loops.tree import (
     Part,
     Tree,
     iterators_in,
+    leaves_in,
     nodes_in,
     sum_of,
 )
@@ -159,6 +160,7 @@ class _Lowering:
     def __init__(self, program: HostProgram, lower_hom: LowerHom, *, marked: bool = False) -> None:
         self.program, self.marked = program, marked
         self.numbers = count()
+        self.is_shared = False
         self.lower_hom = lower_hom
         self.arrays = Names(names_of(program))
         self.statements = Statements()
@@ -169,6 +171,8 @@ class _Lowering:
 
     def _node(self, node: HostNode, host: Host) -> Code:
         match node:
+            case Loop(parallel=True) if not self.is_shared:
+                return self._shared(node, host)
             case Loop(iterator=iterator, start=start, condition=condition, step=step, body=body):
                 inner = self.code(body, (*host, iterator))
                 return (For(iterator=iterator, start=start, condition=condition, step=step, body=inner),)
@@ -181,8 +185,20 @@ class _Lowering:
             case Copy(source=source, target=target):
                 return self._with_mark(f"copy of {source}", self._copy(source, target))
 
+    def _shared(self, loop: Loop[HostNode], host: Host) -> Code:
+        """Return a loop whose iterations threads share, with those right inside it; each does all in its own.
+
+        Time is taken behind the whole loop.
+        """
+        self.is_shared = True
+        (found,) = self._node(replace(loop, parallel=False), host)
+        self.is_shared = False
+        names = dict.fromkeys(node.name for node in leaves_in((loop,)) if isinstance(node, MdHom | Nest))
+        assert isinstance(found, For)
+        return self._with_mark(", ".join(names), (_shared_loops(found, loop),))
+
     def _with_mark(self, name: str, code: Code) -> Code:
-        return (*code, Mark(next(self.numbers), name)) if self.marked else code
+        return (*code, Mark(next(self.numbers), name)) if self.marked and not self.is_shared else code
 
     def _copy(self, source: str, target: str) -> Code:
         buffer = self.program.buffer(source)
@@ -227,6 +243,21 @@ def _placed(statement: Statement, host: Host, names: Mapping[str, str]) -> State
     if not isinstance(statement, Store):
         return statement
     return replace(statement, instance=instance_of(statement.instance, host, names))
+
+
+def _shared_loops(found: For, loop: Loop[HostNode]) -> For:
+    """Return the loops at the top that are parallel as group loops, all others of that kind as sequential."""
+    (inner,) = found.body if len(found.body) == 1 else (None,)
+    match loop.body:
+        case (Loop(parallel=True) as below,) if isinstance(inner, For):
+            return replace(found, kind=Kind.GROUP, body=(_shared_loops(inner, below),))
+    return replace(found, kind=Kind.GROUP, body=rewritten(found.body, _in_one_thread))
+
+
+def _in_one_thread(statement: Statement) -> Code:
+    if isinstance(statement, For) and statement.kind is Kind.GROUP:
+        return (replace(statement, kind=Kind.SEQUENTIAL),)
+    return (statement,)
 
 
 def _in_parallel(iterators: Sequence[str], extents: Sequence[IntExpression], code: Code) -> Code:

@@ -26,6 +26,7 @@ from polyloom.mdh.lowering.rows import rows_of
 from polyloom.mdh.lowering.sweeps.fusion import fused_sweeps
 from polyloom.mdh.lowering.team_loops import for_a_team
 from polyloom.mdh.lowering.tiles.pipeline import lower_scheduled
+from polyloom.mdh.lowering.time_tiles.choose import in_tiles, with_time_tiles
 from polyloom.mdh.native.device import NativeDevice
 from polyloom.mdh.native.entry import Entry, built
 from polyloom.mdh.native.team import Call
@@ -63,9 +64,11 @@ def tree_of(
     program: HostProgram, schedules: Schedules, device: DeviceModel, *, marked: bool = False
 ) -> Function:
     """Return the loops of a program under its schedules, before they are written out for a printer."""
-    program = after_pass("the fusion of sweeps", fused_sweeps(program, device))
+    tiled = with_time_tiles(program, device)
+    choose = in_tiles(tiled, schedules)
+    program = after_pass("the fusion of sweeps", fused_sweeps(tiled.program, device))
     rows = rows_of(program)
-    lower = lower_scheduled(program, lambda hom, around: schedules(hom, around, device), rows.homs)
+    lower = lower_scheduled(program, lambda hom, around: choose(hom, around, device), rows.homs)
     return proved(program, for_a_team(program_tree(program, lower, rows.reshaped, marked=marked)))
 
 

@@ -38,13 +38,17 @@ Other = TypeVar("Other")
 
 @dataclass(frozen=True, kw_only=True)
 class Loop(Generic[Node]):
-    """``for (iterator = start; condition; iterator += step) body``; nodes are loops, branches and leaves."""
+    """``for (iterator = start; condition; iterator += step) body``; nodes are loops, branches and leaves.
+
+    ``parallel``: its iterations are independent of each other, which whoever says so has proved.
+    """
 
     iterator: str
     start: IntExpression
     condition: IntExpression
     step: IntExpression
     body: tuple[Node, ...]
+    parallel: bool = False
 
 
 @dataclass(frozen=True)

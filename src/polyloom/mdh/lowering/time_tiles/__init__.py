@@ -1,0 +1,1 @@
+"""Host loops over time in tiles: blocks of steps, in which trapezoids of rows run at once."""

@@ -1,0 +1,209 @@
+"""How wide and high trapezoids are, and whether they are worth it: seconds of a host loop with and without.
+
+Without tiles each sweep streams its arrays from where all of them fit; with tiles, from where one trapezoid's
+rows fit, and all arrays once for a block of steps. The rates are the cost model's (``mdh/device/models``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, combinations, product
+from math import ceil, prod
+
+from polyloom.ir.expressions import Constant, Expression, ParameterValue, Read, walk
+from polyloom.ir.expressions import Iterator as IteratorValue
+from polyloom.ir.host import Buffer, MdHom, expressions_of
+from polyloom.mdh.device.costs import CpuCosts
+from polyloom.mdh.device.devices import DeviceModel
+from polyloom.mdh.lowering.time_tiles.sweeps import TimeLoop
+from polyloom.polyhedra.loops.tree import Number
+from polyloom.polyhedra.time_tiles import Side, highest
+
+LARGEST_SHARE = 0.8
+"""Of the time without tiles that tiles may be expected to take; the expectation is no better than that."""
+MOST_AXES = 2
+"""Axes that are cut; each doubles the phases, and what is read again at their borders."""
+CYCLES_OF_ROW, CYCLES_OF_PART = 16.0, 100.0
+"""What a row of a trapezoid costs besides its points, and what a sweep in it does. Estimates: the rest of a
+row is done in smaller vectors; bounds are computed anew."""
+LEAST_WIDTH = 4
+WIDTHS = tuple(sorted({*(1 << k for k in range(2, 21)), *(3 << k for k in range(1, 19))}))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The widths along some axes, by number, the steps of a block, and the seconds of all steps."""
+
+    widths: Mapping[int, int]
+    height: int
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TimeCost:
+    """Seconds of a time loop on a processor.
+
+    ``spans``: along each axis the first row and how many there are. ``sides``: of the axes that may be cut.
+    """
+
+    loop: TimeLoop
+    buffers: Mapping[str, Buffer]
+    device: DeviceModel
+    spans: Sequence[tuple[int, int]]
+    sides: Mapping[int, tuple[Side, Side]]
+
+    def best(self) -> Shape | None:
+        """Return the shape that takes least; None where none is much better than no tiles."""
+        if not self._may_gain():
+            return None
+        shapes = (s for axes in self.choices() for s in self._shapes(axes))
+        found = min(shapes, key=lambda shape: shape.seconds, default=None)
+        return found if found is not None and found.seconds < LARGEST_SHARE * self.untiled else None
+
+    def _may_gain(self) -> bool:
+        """Whether what the loop touches is more than the threads' own caches hold."""
+        own = self._caches[:-1] or self._caches
+        return self._footprint(()) / self.threads > max(own)
+
+    def choices(self) -> Iterator[tuple[int, ...]]:
+        """Yield the axes that may be cut, one or several."""
+        numbers = [k for k in range(len(self.loop.axes)) if k in self.sides]
+        return chain.from_iterable(combinations(numbers, n) for n in range(1, MOST_AXES + 1))
+
+    def _shapes(self, axes: tuple[int, ...]) -> Iterator[Shape]:
+        for widths in product(*(self._widths(axis) for axis in axes)):
+            cut = tuple(zip(axes, widths, strict=True))
+            most = min(self.highest(axis, width) for axis, width in cut)
+            for height in dict.fromkeys((most, most * 3 // 4, most // 2, most // 4)):
+                if height > 1:
+                    yield Shape(dict(cut), height, self.tiled(cut, height))
+
+    def highest(self, axis: int, width: int) -> int:
+        """Return the most steps that there are, and that a width has room for."""
+        return min(highest(*self.sides[axis], width), self.loop.steps.count)
+
+    def _widths(self, axis: int) -> list[int]:
+        rows, least = self.spans[axis][1], LEAST_WIDTH
+        if self._is_innermost(axis):
+            least = 8 * self.lanes
+        return [w for w in WIDTHS if least <= w <= max(least, rows // self.threads)]
+
+    def _is_innermost(self, axis: int) -> bool:
+        return self.loop.from_end[axis] == 0
+
+    @cached_property
+    def costs(self) -> CpuCosts:
+        """What kernels cost on the processor."""
+        found = self.device.costs.kernels
+        assert isinstance(found, CpuCosts)
+        return found
+
+    @property
+    def threads(self) -> int:
+        """How many threads share the loops."""
+        return max(1, self.device.compute_units)
+
+    @cached_property
+    def lanes(self) -> int:
+        """Elements of a vector, of the largest type."""
+        return max(1, self.device.vector_bytes // max(b.type.size for b in self._touched))
+
+    @cached_property
+    def _touched(self) -> list[Buffer]:
+        names = {view.buffer for hom in self.loop.homs for view in (*hom.inputs, *hom.outputs)}
+        return [self.buffers[name] for name in sorted(names)]
+
+    @cached_property
+    def _hertz(self) -> float:
+        return max(self.device.clock_mhz, self.costs.least_clock_mhz) * 1e6
+
+    @cached_property
+    def _caches(self) -> list[float]:
+        """Bytes of each cache for one thread: the last one is shared."""
+        caches = [
+            self.device.costs.memory.usable_share * size
+            for size in self.device.caches or self.costs.default_caches
+        ]
+        return [*caches[:-1], caches[-1] / self.threads]
+
+    def _footprint(self, widths: Sequence[tuple[int, int]]) -> float:
+        """Return the bytes of the arrays within so many rows along axes, counted from the last axis."""
+        total = 0.0
+        for buffer in self._touched:
+            extents = list(reversed(buffer.extents))
+            for axis, width in widths:
+                if axis < len(extents):
+                    extents[axis] = min(extents[axis], width)
+            total += prod(extents) * buffer.type.size
+        return total
+
+    def _cycles(self, compute: float, moved: float, held: float) -> float:
+        """Return the cycles of a thread that computes, and moves bytes from the cache that holds so much."""
+        rates = (*self.costs.bytes_per_cycle[: len(self._caches) - 1], self.costs.bytes_per_cycle[-1])
+        behind = sum(held > cache for cache in self._caches)
+        levels = [compute, *(moved / rate for rate in rates[:behind])]
+        return max(levels) + self.costs.unhidden_share * (sum(levels) - max(levels))
+
+    def _points(self, hom: MdHom) -> int:
+        return prod(_numbers(hom))
+
+    def _compute(self, hom: MdHom) -> float:
+        """Return the cycles of all points of an md_hom in one thread."""
+        operations = sum(_operations(e) for e in expressions_of(hom))
+        accesses = len(hom.inputs) + len(hom.outputs)
+        each = max(operations / self.costs.fma_per_cycle, accesses / self.costs.loads_per_cycle)
+        return self._points(hom) * each / self.lanes
+
+    def _moved(self, hom: MdHom) -> float:
+        """Return the bytes that all points of an md_hom move, each element once; what is stored twice."""
+        stored = {view.buffer for view in hom.outputs}
+        sizes = {v.buffer: self.buffers[v.buffer].type.size for v in (*hom.inputs, *hom.outputs)}
+        return self._points(hom) * sum(size * (2 if name in stored else 1) for name, size in sizes.items())
+
+    @cached_property
+    def untiled(self) -> float:
+        """Seconds of all steps where each sweep is shared by the threads, one after another."""
+        held, cycles = self._footprint(()) / self.threads, 0.0
+        for hom in self.loop.homs:
+            cycles += self._cycles(self._compute(hom), self._moved(hom), held) / self.threads
+        each = cycles / self._hertz + len(self.loop.homs) * self.costs.launch_seconds
+        return self.loop.steps.count * each
+
+    def tiled(self, pairs: Sequence[tuple[int, int]], height: int) -> float:
+        """Return the seconds of all steps in trapezoids; ``pairs``: axes and widths."""
+        count, phases = self.loop.steps.count, 2 ** len(pairs)
+        blocks = ceil(count / height)
+        tiles = prod(ceil(self.spans[axis][1] / width) for axis, width in pairs)
+        held = self._footprint([(self.loop.from_end[axis], width) for axis, width in pairs])
+        per_step = 0.0
+        for hom in self.loop.homs:
+            rows = self._rows(hom, pairs) * phases
+            parts = CYCLES_OF_PART * tiles * phases + CYCLES_OF_ROW * rows
+            per_step += self._cycles(self._compute(hom) + parts, self._moved(hom), held)
+        whole = self._footprint(())
+        again = prod(1 + self._overlap(axis, height) / width for axis, width in pairs)
+        streamed = self._cycles(0.0, 2 * whole * again, whole / self.threads) if held < whole else 0.0
+        uneven = ceil(tiles / self.threads) * self.threads / tiles
+        cycles = (count * per_step + blocks * streamed) * uneven / self.threads
+        return float(cycles / self._hertz + blocks * phases * self.costs.launch_seconds)
+
+    def _overlap(self, axis: int, height: int) -> int:
+        lower, upper = self.sides[axis]
+        return (lower.rise + upper.rise) * height
+
+    def _rows(self, hom: MdHom, pairs: Sequence[tuple[int, int]]) -> float:
+        """Return how many rows of memory there are in the parts of an md_hom, for each phase."""
+        inner = _numbers(hom)[-1] if hom.extents else 1
+        cut = next((width for axis, width in pairs if self._is_innermost(axis)), inner)
+        return self._points(hom) / max(1, min(inner, cut))
+
+
+def _numbers(hom: MdHom) -> list[int]:
+    return [extent.value for extent in hom.extents if isinstance(extent, Number)]
+
+
+def _operations(expression: Expression) -> int:
+    leaves = Read | Constant | ParameterValue | IteratorValue
+    return sum(not isinstance(part, leaves) for part in walk(expression))

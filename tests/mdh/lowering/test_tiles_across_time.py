@@ -1,0 +1,179 @@
+"""Host loops in trapezoids: whatever order threads take, the program leaves what it did before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+import polyloom
+from compiled_c import compiled
+from polyloom.diagnostics import Source
+from polyloom.frontends.c import read_c
+from polyloom.ir.evaluation.programs import evaluate_host
+from polyloom.ir.host import HostNode, HostProgram
+from polyloom.ir.integers import holds, integer
+from polyloom.ir.transform.specialise import specialise, specialise_nodes
+from polyloom.mdh.lowering.time_tiles.choose import with_time_tiles
+from polyloom.mdh.lowering.time_tiles.sizes import Shape, TimeCost
+from polyloom.mdh.native import execution
+from polyloom.mdh.native.device import choose
+from polyloom.polyhedra.loops.tree import Loop, nodes_in
+from polyloom.scop.transform import host_program
+
+
+def text_of(rng: Random) -> str:
+    """Return a stencil in C on unsigned numbers: radius, arrays, statements and borders at random."""
+    arrays = ["A", "B", "C"][: rng.randint(2, 3)]
+    lines = []
+    for target in arrays:
+        low = [rng.randint(1, 3) for _ in range(4)]
+        far = rng.randint(0, min(low))
+        others = [a for a in arrays if a != target]
+        reads = []
+        for _ in range(3):
+            i, j = (f"{rng.randint(-far, far):+}" for _ in "ij")
+            reads.append(f"{rng.randint(2, 9)} * {rng.choice(others)}[i{i}][j{j}]")
+        own = f" + {rng.randint(2, 9)} * {target}[i][j]" if rng.random() < 0.5 else ""
+        lines.append(f"for (int i = {low[0]}; i < n - {low[1]}; i++)")
+        lines.append(f"  for (int j = {low[2]}; j < m - {low[3]}; j++)")
+        lines.append(f"    {target}[i][j] = {' + '.join(reads)}{own};")
+        if rng.random() < 0.3:
+            lines.append(f"for (int j = 0; j < m; j++) {target}[0][j] = f[t];")
+    given = ", ".join(f"unsigned {a}[n][m]" for a in arrays)
+    body = "\n    ".join(lines)
+    return f"""void stencil(int T, int n, int m, {given}, unsigned f[T]) {{
+#pragma scop
+  for (int t = 0; t < T; t++) {{
+    {body}
+  }}
+#pragma endscop
+}}
+"""
+
+
+WAVE = """void stencil(int T, int n, int m, unsigned u[3][n][m]) {
+#pragma scop
+  for (int t = 0; t < T; t++)
+    for (int i = 2; i < n - 1; i++)
+      for (int j = 1; j < m - 2; j++)
+        u[(t+2)%3][i][j] = 2 * u[(t+1)%3][i][j] - u[t%3][i][j] + 3 * u[(t+1)%3][i-2][j]
+                         + 5 * u[(t+1)%3][i][j+2] + 7 * u[(t+1)%3][i+1][j-1];
+#pragma endscop
+}
+"""
+LINE = """void stencil(int T, int n, int m, unsigned a[n], unsigned b[n]) {
+#pragma scop
+  for (int t = 0; t < T; t++) {
+    for (int i = 1; i < n - 1; i++) b[i] = a[i-1] + 3 * a[i] + 5 * a[i+1];
+    for (int i = 1; i < n - 1; i++) a[i] = b[i];
+  }
+#pragma endscop
+}
+"""
+
+
+def shape(rng: Random, cost: TimeCost) -> Shape | None:
+    """Return any shape that there is room for."""
+    axes = rng.choice(list(cost.choices()))
+    widths = {axis: rng.randint(2, 24) for axis in axes}
+    most = min(cost.highest(axis, width) for axis, width in widths.items())
+    return Shape(widths, rng.randint(2, most), 0.0) if most > 1 else None
+
+
+def in_any_order(nodes: Sequence[HostNode], rng: Random) -> Iterator[HostNode]:
+    """Yield the leaves as they run, iterations of parallel loops in any order."""
+    for node in nodes:
+        if not isinstance(node, Loop):
+            yield from specialise_nodes((node,), {})
+            continue
+        values, at = [], integer(node.start, {})
+        while holds(node.condition, {node.iterator: at}):
+            values.append(at)
+            at += integer(node.step, {})
+        if node.parallel:
+            rng.shuffle(values)
+        for value in values:
+            yield from in_any_order(specialise_nodes(node.body, {node.iterator: value}), rng)
+
+
+def made(text: str, sizes: dict[str, int]) -> HostProgram:
+    program = host_program(next(iter(read_c(Source("stencil.c", text))))).program
+    return specialise(program, {p.name: sizes[p.name] for p in program.parameters})
+
+
+def arrays_of(text: str, sizes: dict[str, int], seed: int) -> dict[str, np.ndarray]:
+    """Return numbers for the arrays of the C function, in the order of its parameters."""
+    numbers = np.random.default_rng(seed)
+    head = text[: text.index("{")]
+    shapes = {
+        name: [int(e) if e.isdigit() else sizes[e] for e in re.findall(r"\w+", extents)]
+        for name, extents in re.findall(r"unsigned (\w+)((?:\[\w+\])+)", head)
+    }
+    return {n: numbers.integers(0, 2**32, extents, dtype=np.uint32) for n, extents in shapes.items()}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_order_of_trapezoids_leaves_the_same(seed: int) -> None:
+    rng = Random(seed)
+    text = (WAVE, LINE)[seed] if seed < 2 else text_of(rng)
+    sizes = {"T": rng.randint(2, 9), "n": rng.randint(8, 30), "m": rng.randint(8, 30)}
+    program = made(text, sizes)
+    tiled = next(
+        found
+        for _ in range(100)
+        if (found := with_time_tiles(program, choose("native", threads=2), lambda c: shape(rng, c)).program)
+        != program
+    )
+    assert any(isinstance(node, Loop) and node.parallel for node in nodes_in(tiled.body))
+    given = arrays_of(text, sizes, seed)
+    given = {b.name: given[b.name] for b in program.given}
+    wanted = evaluate_host(program, {}, given)
+    flat = replace(tiled, body=tuple(in_any_order(tiled.body, rng)))
+    for name, found in evaluate_host(flat, {}, given).items():
+        np.testing.assert_array_equal(found, wanted[name])
+
+
+def test_a_choice_that_does_not_fit_is_refused() -> None:
+    """Steps that trapezoids have no room for: the loop stays as it is."""
+    program = made(LINE, {"T": 9, "n": 60, "m": 1})
+    found = with_time_tiles(program, choose("native", threads=2), lambda cost: Shape({0: 4}, 5, 0.0))
+    assert found.program == program
+
+
+def test_only_what_caches_do_not_hold_is_tiled() -> None:
+    device = choose("native", threads=2)
+    device = replace(device, caches=(32 << 10, 1 << 20, 16 << 20))
+    small, large = (made(LINE, {"T": 100, "n": n, "m": 1}) for n in (20_000, 20_000_000))
+    assert with_time_tiles(small, device).program == small
+    assert with_time_tiles(large, device).program != large
+
+
+NATIVE = [(WAVE, {0: 9, 1: 12}, 3), (LINE, {0: 40}, 9), (text_of(Random(3)), {1: 24}, 2)]
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+@pytest.mark.parametrize("number", range(len(NATIVE)))
+def test_threads_leave_what_gcc_leaves(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, widths, height = NATIVE[number]
+
+    def forced(program: HostProgram, device: object) -> object:
+        return with_time_tiles(program, choose("native", threads=2), lambda cost: Shape(widths, height, 0.0))
+
+    monkeypatch.setattr(execution, "with_time_tiles", forced)
+    (tmp_path / "stencil.c").write_text(text)
+    found = polyloom.compile(str(tmp_path / "stencil.c"), device="native", threads=2)
+    wanted = compiled(text, "stencil", tmp_path)
+    for n, m in ((8, 9), (23, 33), (64, 70)):
+        sizes = {"T": 11, "n": n, "m": m}
+        given = arrays_of(text, sizes, n)
+        left = {name: array.copy() for name, array in given.items()}
+        found(**sizes, **left)
+        for name, array in wanted({**sizes, **given}).items():
+            np.testing.assert_array_equal(left[name], array)
