@@ -147,8 +147,8 @@ def drop_in(
 ) -> DropIn:
     """Make a drop-in of a C file, or a C function of a layer; ``loaded``: what was read of it.
 
-    ``target``: ``c``, ``opencl`` or ``cuda``; ``device``: as ``--device``. ``values``: of parameters for which there is
-    code of its own. ``database``: of tuned schedules; None is the user's own.
+    ``target``: ``c``, ``opencl`` or ``cuda``; ``device``: as ``--device``; ``values``: of parameters with
+    code of their own; ``database``: of tuned schedules, None: the user's own.
 
     Errors: ``target-unknown``, ``parameter-unknown``, ``drop-in-device``, those of the choice of a device;
     ``Unsupported`` with ``drop-in-...``.

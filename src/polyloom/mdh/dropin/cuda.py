@@ -110,8 +110,9 @@ _STRICT = """\
 #endif
 """
 _COMMENT = """\
-/* Loops of a C program on CUDA, made by Polyloom: kernels, and functions that move arrays to the device, run the
- * loops that stay sequential, launch kernels and bring back what they wrote. Pointers are to the first element.
+/* Loops of a C program on CUDA, made by Polyloom: kernels, and functions that move arrays to the device, run
+ * the loops that stay sequential, launch kernels and bring back what they wrote. Pointers are to the first
+ * element.
  */
 """
 _NOTE = """\
