@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyopencl as cl
 
 from polyloom.ir.evaluation.inputs import shape_of
 from polyloom.ir.evaluation.programs import evaluate_host
@@ -43,6 +42,7 @@ from polyloom.ir.types import ElementType
 from polyloom.mdh.device.devices import DeviceModel, OpenDevice, choose_device, open_device
 from polyloom.mdh.lowering.launch import Launch
 from polyloom.mdh.lowering.lower import emit_md_hom
+from polyloom.mdh.runtime.driver import Driver
 from polyloom.mdh.runtime.host_program import Prepared, prepare
 from polyloom.mdh.schedule.choice import one_kernel_schedule
 from polyloom.mdh.schedule.legality import problems
@@ -432,41 +432,44 @@ def run_on_device(
     schedule: Schedule | None,
     parameters: Mapping[str, int],
     arrays: Mapping[str, NDArray],
+    on: OpenDevice | Driver | None = None,
 ) -> dict[str, NDArray]:
     """Return what is in the buffers that the program writes, after a run on the device."""
 
     def emit(node: MdHom, whole: HostProgram, model: DeviceModel) -> Launch:
         return emit_md_hom(node, whole, model, schedule, one_kernel_schedule)
 
-    prepared = prepare(given, parameters, device(), emit)
+    prepared = prepare(given, parameters, on or device(), emit)
     return run_program(prepared, given, arrays)
 
 
 def run_program(prepared: Prepared, given: HostProgram, arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
     """Return what is in the buffers that a prepared program writes, after a run."""
-    opened = device()
-    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-    one = np.zeros(1)  # no buffer of OpenCL is empty
-    held = {name: array if array.size else one for name, array in arrays.items()}
-    memory = {name: cl.Buffer(opened.context, flags, hostbuf=array) for name, array in held.items()}
+    driver = prepared.driver
+    memory = {name: driver.allocate(array.nbytes) for name, array in arrays.items()}
+    for name, array in arrays.items():
+        driver.upload(memory[name], np.ascontiguousarray(array))
     prepared.run(memory)
     found = {}
     for each in given.buffers:
         if each.role is not Role.INPUT:
             found[each.name] = np.empty_like(arrays[each.name])
-            if found[each.name].size:
-                cl.enqueue_copy(opened.queue, found[each.name], memory[each.name])
+            driver.download(memory[each.name], found[each.name])
     return found
 
 
 def check(
-    given: HostProgram, schedule: Schedule | None, parameters: Mapping[str, int], seed: int = 0
+    given: HostProgram,
+    schedule: Schedule | None,
+    parameters: Mapping[str, int],
+    seed: int = 0,
+    on: OpenDevice | Driver | None = None,
 ) -> None:
     """Compare a run under a schedule with the evaluator, exactly."""
     arrays = made_up(given, parameters, seed)
     inputs = {b.name: arrays[b.name] for b in given.buffers if b.role in (Role.INPUT, Role.UPDATED)}
     wanted = evaluate_host(given, parameters, inputs)
-    found = run_on_device(given, schedule, parameters, arrays)
+    found = run_on_device(given, schedule, parameters, arrays, on)
     for name, value in wanted.items():
         np.testing.assert_array_equal(found[name], value, err_msg=f"{name} under {schedule}")
 

@@ -1,4 +1,4 @@
-"""``polyloom compile``: C code for every PE, or a C program whose loops run in parallel, on OpenCL or on CUDA."""
+"""``polyloom compile``: C for every PE, or a C program whose loops run in parallel, on OpenCL or on CUDA."""
 
 from __future__ import annotations
 

@@ -13,9 +13,9 @@ from polyloom.cli.options import json_option
 @click.option("--debug", is_flag=True, expose_value=False, hidden=True)
 @json_option
 def command(as_json: bool) -> None:
-    """List what programs run on, the default first: `native` is C by a C compiler, the others are OpenCL's.
+    """List what programs run on, the default first: `native` is C by a C compiler; then CUDA's GPUs, OpenCL's.
 
-    The number, name or kind is what `--device` takes.
+    The number, name or kind is what `--device` takes; of CUDA `cuda:` and a part of the name.
     """
     from polyloom.mdh.native.device import all_devices, no_device_at_all
     from polyloom.report.devices_view import print_devices

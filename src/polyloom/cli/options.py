@@ -175,6 +175,7 @@ def device_option(function: _F) -> _F:
 def any_device_option(function: _F) -> _F:
     """Add ``--device`` for OpenCL and the processor."""
     native = "native: C on the processor, by the first C compiler or, say, native:clang; the default."
+    native += " cuda: a GPU of NVIDIA, by its number or a part of its name: cuda:0."
     help_ = f"{native} Else an OpenCL device: {_NAMES} The variable POLYLOOM_DEVICE does the same."
     return click.option("--device", metavar="D", help=help_)(function)
 

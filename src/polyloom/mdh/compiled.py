@@ -18,6 +18,7 @@ from polyloom.mdh.native.execution import NativeExecutable, plain
 from polyloom.mdh.native.repeated import Repeated, repeated
 from polyloom.mdh.runtime.arguments import Bound, Signature, bind
 from polyloom.mdh.runtime.arrays import DeviceArray
+from polyloom.mdh.runtime.driver import Driver
 from polyloom.mdh.runtime.execution import Executable, Execution
 from polyloom.mdh.runtime.host_program import Emitter
 from polyloom.mdh.tree.nodes import Function
@@ -40,7 +41,7 @@ class CompiledProgram:
     def __init__(
         self,
         program: HostProgram,
-        device: OpenDevice | NativeDevice,
+        device: OpenDevice | Driver | NativeDevice,
         emit: Emitter,
         signature: Signature | None = None,
         remarks: Sequence[Diagnostic] = (),
@@ -167,7 +168,7 @@ class CompiledProgram:
 
 
 def _executable(
-    program: HostProgram, device: OpenDevice | NativeDevice, emit: Emitter, constants: Sequence[str]
+    program: HostProgram, device: OpenDevice | Driver | NativeDevice, emit: Emitter, constants: Sequence[str]
 ) -> Executable | NativeExecutable:
     if isinstance(device, NativeDevice):
         schedules = emit.schedule if isinstance(emit, TunedEmitter) else plain

@@ -115,20 +115,20 @@ class OpenDevice:
     @property
     def context(self) -> cl.Context:
         """The context of this device alone."""
-        _refuse_fork(self._process)
+        refuse_fork(self._process)
         return self._context
 
     @property
     def queue(self) -> cl.CommandQueue:
         """The queue."""
-        _refuse_fork(self._process)
+        refuse_fork(self._process)
         return self._queue
 
 
-def _refuse_fork(process: int) -> None:
+def refuse_fork(process: int, what: str = "OpenCL") -> None:
     """Refuse what another process has opened: the driver's threads are not in a child that was forked."""
     if process != os.getpid():
-        message = "OpenCL was started before this process was forked, and does not work in it"
+        message = f"{what} was started before this process was forked, and does not work in it"
         helps = [
             "start processes by `spawn`: `multiprocessing.get_context('spawn')`",
             "or fork before Polyloom is used first",
@@ -182,7 +182,7 @@ def open_device(model: DeviceModel) -> OpenDevice:
     Errors: ``device-missing`` where this process does not see it; ``device-broken`` where it cannot be used.
     """
     _found()
-    _refuse_fork(_loaded[0])
+    refuse_fork(_loaded[0])
     return _opened(model.id)
 
 

@@ -13,7 +13,9 @@ from pathlib import Path
 
 from polyloom.c_compilers import CCompiler, c_compiler, c_compilers
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
+from polyloom.mdh.cuda.device import CudaDevice, choose_gpu, gpus, open_gpu
 from polyloom.mdh.device.devices import (
+    CUDA,
     DeviceKind,
     DeviceModel,
     OpenDevice,
@@ -50,15 +52,19 @@ VARIABLE = "POLYLOOM_DEVICE"
 def choose(
     wanted: str | None = None, *, driver_patch: bool = True, threads: int | None = None
 ) -> DeviceModel:
-    """Return the device that a user means: ``native``, with a compiler or the first one, or one of OpenCL.
+    """Return the device that a user means: ``native``, ``native:clang``, ``cuda``, or one of OpenCL.
 
     None: what ``POLYLOOM_DEVICE`` names, else ``native`` where a C compiler works, else the first of OpenCL.
     ``threads``: of ``native``; None: as many as this process may run at a time.
 
-    Errors: ``device-none``, ``native-compiler``, ``native-threads``; those of ``choose_device``.
+    Errors: ``device-none``, ``native-compiler``, ``native-threads``; those of ``choose_gpu``, and of
+    ``choose_device``.
     """
     named = (wanted if wanted is not None else os.environ.get(VARIABLE, "")).strip()
     kind, _, name = named.partition(":")
+    if kind.lower() == CUDA.lower():
+        _refuse_threads(threads, CUDA)
+        return choose_gpu(name)
     if kind.lower() == NATIVE:
         compiler = c_compiler(name) if name else next(c_compilers(), None)
         if compiler is None:
@@ -74,19 +80,23 @@ def choose(
 
 
 def _of_opencl(wanted: str | None, driver_patch: bool, threads: int | None) -> DeviceModel:
-    if threads is not None:
-        helps = ["leave the number of threads out, or `--device native`"]
-        raise PolyloomError(error("native-threads", "OpenCL chooses its threads", helps=helps))
+    _refuse_threads(threads, "OpenCL")
     if wanted is None and not find_devices():
         raise PolyloomError(no_device_at_all())
     return choose_device(wanted, driver_patch=driver_patch)
 
 
+def _refuse_threads(threads: int | None, what: str) -> None:
+    if threads is not None:
+        helps = ["leave the number of threads out, or `--device native`"]
+        raise PolyloomError(error("native-threads", f"{what} chooses its threads", helps=helps))
+
+
 def all_devices() -> tuple[DeviceModel, ...]:
-    """Return what programs can run on, the default first: the processor by its C compiler, then OpenCL's."""
+    """Return what programs can run on: the processor, which is the default, CUDA's GPUs, OpenCL's."""
     native = next(filter(works, c_compilers()), None)
     own = () if native is None else (_model(native, available_threads()),)
-    return (*own, *find_devices())
+    return (*own, *gpus(), *find_devices())
 
 
 def no_device_at_all() -> Diagnostic:
@@ -101,8 +111,10 @@ def no_device_at_all() -> Diagnostic:
     )
 
 
-def opened(model: DeviceModel) -> OpenDevice | NativeDevice:
-    """Return a device to run on. Errors: ``native-compiler``; those of ``open_device``."""
+def opened(model: DeviceModel) -> OpenDevice | CudaDevice | NativeDevice:
+    """Return a device to run on. Errors: ``native-compiler``; those of ``open_gpu`` and ``open_device``."""
+    if model.platform == CUDA:
+        return open_gpu(model)
     if model.platform != NATIVE:
         return open_device(model)
     compiler = c_compiler(model.version)

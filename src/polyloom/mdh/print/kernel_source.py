@@ -15,7 +15,7 @@ extents are variables. Statements, vectors and values are printed as C's are, in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from polyloom.ir.types import ElementType
@@ -124,11 +124,20 @@ def kernel_language(device: DeviceModel) -> KernelLanguage:
     return CUDA_KERNELS if device.platform == CUDA_PLATFORM else OPENCL_KERNELS
 
 
+def prelude_of(sources: Iterable[str]) -> str:
+    """Return what several kernels in CUDA C begin with."""
+    has_halves = any(CUDA_KERNELS.halves in source for source in sources)
+    return CUDA_KERNELS.prelude + (CUDA_KERNELS.halves if has_halves else "")
+
+
+def without_prelude(source: str) -> str:
+    """Return a kernel in CUDA C without what all of them begin with."""
+    return source.removeprefix(CUDA_KERNELS.prelude).removeprefix(CUDA_KERNELS.halves)
+
+
 def kernel_body(source: str) -> str:
     """Return a kernel in CUDA C for a namespace of C++: what it begins with stands before that."""
-    for text in (CUDA_KERNELS.prelude, CUDA_KERNELS.halves):
-        source = source.removeprefix(text)
-    return source.replace(_EXTERN, "__global__ ", 1)
+    return without_prelude(source).replace(_EXTERN, "__global__ ", 1)
 
 
 _EXTERN = 'extern "C" __global__ '

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +16,10 @@ from polyloom.mdh.lowering.kernels.nodes import nest_kernels
 from polyloom.mdh.lowering.launch import Launch
 from polyloom.mdh.lowering.sequential_nest import plain_nest
 from polyloom.mdh.runtime.arguments import Bound
-from polyloom.mdh.runtime.arrays import Borrowed, DeviceArray, allocated
-from polyloom.mdh.runtime.build import device_errors
+from polyloom.mdh.runtime.arrays import Borrowed, DeviceArray
+from polyloom.mdh.runtime.driver import Driver, Memory
 from polyloom.mdh.runtime.host_program import Emitter, Prepared, prepare
-
-if TYPE_CHECKING:
-    import pyopencl as cl
+from polyloom.mdh.runtime.opencl import driver_of
 
 NDArray = npt.NDArray[Any]
 
@@ -74,11 +72,17 @@ class Executable:
     """A host program on a device; kernels are made once for each set of parameter values."""
 
     def __init__(
-        self, program: HostProgram, device: OpenDevice, emit: Emitter = plain_launch, *, fuse: bool = True
+        self,
+        program: HostProgram,
+        device: OpenDevice | Driver,
+        emit: Emitter = plain_launch,
+        *,
+        fuse: bool = True,
     ) -> None:
         self.program, self.device, self.emit, self.fuse = program, device, emit, fuse
+        self._driver = driver_of(device)
         self._prepared: dict[tuple[tuple[str, int], ...], Prepared] = {}
-        self._scratch: dict[str, cl.Buffer] = {}
+        self._scratch: dict[str, Memory] = {}
 
     def forget(self) -> None:
         """Forget the kernels that were made."""
@@ -88,13 +92,13 @@ class Executable:
         """Return the kernels for these parameters. Errors: those of ``prepare``."""
         key = tuple(sorted(parameters.items()))
         if key not in self._prepared:
-            made = prepare(self.program, parameters, self.device, self.emit, fuse=self.fuse)
+            made = prepare(self.program, parameters, self._driver, self.emit, fuse=self.fuse)
             self._prepared[key] = made
         return self._prepared[key]
 
     def resident(self, array: NDArray) -> DeviceArray:
         """Return a copy of an array on the device."""
-        return DeviceArray(self.device, array)
+        return DeviceArray(self._driver, array)
 
     def run(self, bound: Bound, *, timed: bool = False) -> Execution:
         """Run once. Arrays that the program writes are changed in place; outputs not given are made.
@@ -105,7 +109,7 @@ class Executable:
         prepared = self.prepared(bound.parameters)
         ready = time.perf_counter()
         arrays = dict(bound.arrays)
-        with device_errors(self.device):
+        with self._driver.errors():
             for buffer in self.program.buffers:
                 if buffer.role is Role.OUTPUT and buffer.name not in arrays:
                     arrays[buffer.name] = np.zeros(prepared.shape(buffer.name), buffer.type.dtype)
@@ -125,7 +129,7 @@ class Executable:
         return Execution(written, timing, tuple(events))
 
     def _lent(self, name: str, array: NDArray, rows: slice | None) -> Borrowed:
-        return Borrowed(self.device, array, written=_written(self.program.buffer(name)), rows=rows)
+        return Borrowed(self._driver, array, written=_written(self.program.buffer(name)), rows=rows)
 
     def _memory(
         self,
@@ -133,7 +137,7 @@ class Executable:
         arrays: Mapping[str, NDArray | DeviceArray],
         lent: Mapping[str, Borrowed],
         prepared: Prepared,
-    ) -> cl.Buffer:
+    ) -> Memory:
         """Return the device memory of a buffer; that of local buffers is kept from run to run."""
         if buffer.name in lent:
             return lent[buffer.name].buffer
@@ -143,7 +147,7 @@ class Executable:
         size = prepared.sizes[buffer.name]
         kept = self._scratch.get(buffer.name)
         if kept is None or kept.size < size:
-            kept = self._scratch[buffer.name] = allocated(self.device, size)
+            kept = self._scratch[buffer.name] = self._driver.allocate(size)
         return kept
 
 

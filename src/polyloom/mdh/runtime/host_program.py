@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,11 +34,10 @@ from polyloom.mdh.lowering.launch import (
 )
 from polyloom.mdh.lowering.loop_fusion import with_fused_loops
 from polyloom.mdh.print.kernel_source import kernel_language
-from polyloom.mdh.runtime.build import build_kernels, device_errors
+from polyloom.mdh.runtime.driver import BuiltKernel, Driver, Memory
+from polyloom.mdh.runtime.driver import Event as DeviceEvent
+from polyloom.mdh.runtime.opencl import driver_of
 from polyloom.polyhedra.loops.tree import Branch, IntExpression, Loop, Name, Number
-
-if TYPE_CHECKING:
-    import pyopencl as cl
 
 Emitter = Callable[[MdHom | Nest, HostProgram, DeviceModel], Launch]
 """Makes the kernels of a node of a host program for a device."""
@@ -51,7 +49,7 @@ FLUSH_EVERY = 256
 def prepare(
     program: HostProgram,
     parameters: Mapping[str, int],
-    device: OpenDevice,
+    device: OpenDevice | Driver,
     emit: Emitter,
     *,
     fuse: bool = True,
@@ -65,15 +63,15 @@ def prepare(
     special = after_pass("specialisation", specialise(program, parameters))
     special = with_fused_loops(special, device.model) if fuse else special
     at_the_end("joining launches", special)
-    run = _Run(device=device)
+    driver = driver_of(device)
+    run = _Run(driver=driver)
     fills = hoisted_fills(special) if not program.parameters else frozenset()
     steps = _Steps(program=special, emit=emit, run=run, invariant=fills)
     step = steps.all_of(special.body)
-    for launched, kernel in zip(
-        steps.launched, build_kernels(device, [each.kernel for each in steps.launched]), strict=True
-    ):
+    made = driver.build([each.kernel for each in steps.launched])
+    for launched, kernel in zip(steps.launched, made, strict=True):
         launched.built = kernel
-    return Prepared(program=special, device=device, step=step, state=run, parameters=dict(parameters))
+    return Prepared(program=special, driver=driver, step=step, state=run, parameters=dict(parameters))
 
 
 @dataclass
@@ -81,21 +79,21 @@ class Event:
     """One launch that was timed: which node, and its seconds on the device."""
 
     node: str
-    event: cl.Event
+    event: DeviceEvent
     runs: int = 1
 
     @property
     def seconds(self) -> float:
         """The time between start and end on the device."""
-        return float(self.event.profile.end - self.event.profile.start) * 1e-9
+        return self.event.seconds
 
 
 @dataclass(kw_only=True)
 class _Run:
     """What changes during a run: the buffers, and what was launched."""
 
-    device: OpenDevice
-    buffers: dict[str, cl.Buffer] = field(default_factory=dict)
+    driver: Driver
+    buffers: dict[str, Memory] = field(default_factory=dict)
     launches: int = 0
     events: list[Event] | None = None
     generation: int = 0
@@ -111,12 +109,12 @@ class Prepared:
     """A program with its kernels, ready to run on buffers of the device."""
 
     program: HostProgram
-    device: OpenDevice
+    driver: Driver
     step: Step
     state: _Run
     parameters: Mapping[str, int]
 
-    def run(self, buffers: Mapping[str, cl.Buffer], *, timed: bool = False) -> list[Event]:
+    def run(self, buffers: Mapping[str, Memory], *, timed: bool = False) -> list[Event]:
         """Run on device buffers (one for every buffer of the program) and wait for the end.
 
         ``timed``: return an event for every launch. Errors: ``device-resources``, ``device-failure``.
@@ -127,9 +125,9 @@ class Prepared:
             state.generation += 1
         state.launches = 0
         state.events = [] if timed else None
-        with device_errors(self.device):
+        with self.driver.errors():
             self.step(dict(self.parameters))
-            self.device.queue.finish()
+            self.driver.wait()
         return state.events or []
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -174,10 +172,10 @@ class _Steps:
             case Copy():
                 return self._copy(node)
             case MdHom() | Nest():
-                made = self.emit(node, self.program, self.run.device.model)
+                made = self.emit(node, self.program, self.run.driver.model)
                 launch = self._launch(
                     node.name,
-                    uncontracted(made, kernel_language(self.run.device.model))
+                    uncontracted(made, kernel_language(self.run.driver.model))
                     if self.program.strict
                     else made,
                 )
@@ -210,7 +208,7 @@ class _Steps:
     def _once(self, buffer: str, launch: Step) -> Step:
         """Return a step that happens once for a buffer's memory."""
         run = self.run
-        done: list[cl.Buffer] = []
+        done: list[Memory] = []
 
         def start(names: dict[str, int]) -> None:
             memory = run.buffers[buffer]
@@ -221,23 +219,21 @@ class _Steps:
         return start
 
     def _copy(self, node: Copy) -> Step:
-        import pyopencl as cl
-
-        run, queue = self.run, self.run.device.queue
+        run = self.run
         count = int(np.prod(shape_of(self.program.buffer(node.source), {}), dtype=np.int64))
         size = count * self.program.buffer(node.source).type.size
 
         def copy(names: dict[str, int]) -> None:
             if size:
                 source, target = run.buffers[node.source], run.buffers[node.target]
-                event = cl.enqueue_copy(queue, target, source, byte_count=size)
+                event = run.driver.copy(source, target, size, timed=run.events is not None)
                 _count(run, f"copy of {node.source}", event)
 
         return copy
 
     def _launch(self, node: str, launch: Launch) -> Step:
         sizes = {t.name: (int_function(t.count), t.type.size) for t in launch.temporaries}
-        temporaries = _Temporaries(self.run.device, sizes)
+        temporaries = _Temporaries(self.run.driver, sizes)
         prepared = [_PreparedKernel(kernel, node, self.run, temporaries) for kernel in launch.kernels]
         self.launched.extend(prepared)
 
@@ -248,37 +244,35 @@ class _Steps:
         return start
 
 
-def _count(run: _Run, node: str, event: cl.Event) -> None:
+def _count(run: _Run, node: str, event: DeviceEvent | None) -> None:
     run.launches += 1
-    if run.events is not None:
+    if run.events is not None and event is not None:
         run.events.append(Event(node, event))
     if run.launches % FLUSH_EVERY == 0:
-        event.wait()
+        run.driver.wait()
 
 
 @dataclass(frozen=True, eq=False)
 class _Temporaries:
     """Memory that kernels of one launch hand to each other; ``sizes``: elements, and bytes of each."""
 
-    device: OpenDevice
+    driver: Driver
     sizes: Mapping[str, tuple[IntFunction, int]]
-    memory: dict[str, cl.Buffer] = field(default_factory=dict)
+    memory: dict[str, Memory] = field(default_factory=dict)
 
-    def buffer(self, name: str, names: Environment) -> cl.Buffer:
+    def buffer(self, name: str, names: Environment) -> Memory:
         """Return memory that is large enough; what an earlier launch had is used again."""
-        import pyopencl as cl
-
         count, bytes_ = self.sizes[name]
         size = max(1, count(names)) * bytes_
         if name not in self.memory or self.memory[name].size < size:
-            self.memory[name] = cl.Buffer(self.device.context, cl.mem_flags.READ_WRITE, size)
+            self.memory[name] = self.driver.allocate(size)
         return self.memory[name]
 
 
 class _PreparedKernel:
     """A kernel whose arguments are set when they change."""
 
-    built: cl.Kernel
+    built: BuiltKernel
     """Set before the first launch."""
 
     def __init__(self, kernel: Kernel, node: str, run: _Run, temporaries: _Temporaries) -> None:
@@ -297,8 +291,6 @@ class _PreparedKernel:
 
     def enqueue(self, names: Environment) -> None:
         """Launch once, unless there is nothing to do."""
-        import pyopencl as cl
-
         size = tuple(function(names) for function in self.global_size)
         if any(n <= 0 for n in size):
             return
@@ -310,24 +302,22 @@ class _PreparedKernel:
             if self.last.get(position) != value:
                 if not limits.min <= value <= limits.max:
                     raise PolyloomError(_too_large(text, value))
-                self.built.set_arg(position, kind(value))
+                self.built.set_integer(position, kind(value))
                 self.last[position] = value
         local = None if self.local_size is None else tuple(function(names) for function in self.local_size)
-        event = cl.enqueue_nd_range_kernel(self.run.device.queue, self.built, size, local)
-        _count(self.run, self.node, event)
+        run = self.run
+        event = run.driver.launch(self.built, size, local, timed=run.events is not None)
+        _count(run, self.node, event)
 
     def _set_memory(self, names: Environment) -> None:
-        import pyopencl as cl
-
         for position, argument in enumerate(self.kernel.arguments):
             match argument:
                 case BufferArgument(buffer=name):
-                    self.built.set_arg(position, self.run.buffers[name])
+                    self.built.set_memory(position, self.run.buffers[name])
                 case TemporaryArgument(temporary=name):
-                    self.built.set_arg(position, self.temporaries.buffer(name, names))
+                    self.built.set_memory(position, self.temporaries.buffer(name, names))
                 case LocalArgument(bytes=count):
-                    size = max(1, int_function(count)(names))
-                    self.built.set_arg(position, cl.LocalMemory(size))  # type: ignore[arg-type]
+                    self.built.set_local(position, max(1, int_function(count)(names)))
                 case IntegerArgument():
                     pass
 

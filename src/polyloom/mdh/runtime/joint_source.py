@@ -1,4 +1,4 @@
-"""Several kernels as one OpenCL program: a driver reads its own headers for each, however short it is.
+"""Several kernels as one program: a driver reads its own headers for each, however short it is.
 
 PoCL takes a tenth of a second for a program of one kernel, and little more for one of thirty.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from polyloom.mdh.lowering.launch import Kernel
 from polyloom.mdh.print.kernel_source import UNCONTRACTED
 
-_HELPER = re.compile(r"^static inline\b[^(]*?\b(\w+)\(", re.MULTILINE)
+_HELPER = re.compile(r"^static (?:__device__ )?inline\b[^(]*?\b(\w+)\(", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from polyloom.diagnostics import PolyloomError
 from polyloom.ir.evaluation.random_inputs import trial_arrays
 from polyloom.mdh.native.device import NativeDevice, opened
 from polyloom.mdh.tuning.candidates.native import NativeCandidates
-from polyloom.mdh.tuning.candidates.opencl import OpenCLCandidates
+from polyloom.mdh.tuning.candidates.on_device import DeviceCandidates
 from polyloom.mdh.tuning.candidates.trial import Candidates, NDArray, Run, Trial
 from polyloom.mdh.tuning.check_candidate import Checker
 from polyloom.mdh.tuning.outcome import Outcome, Status
@@ -35,7 +35,7 @@ def candidates_of(trial: Trial, arrays: Mapping[str, NDArray]) -> Candidates:
     device = opened(trial.device)
     if isinstance(device, NativeDevice):
         return NativeCandidates(trial, device, arrays)
-    return OpenCLCandidates(trial, device, arrays)
+    return DeviceCandidates(trial, device, arrays)
 
 
 class Bench:
