@@ -13,7 +13,7 @@ from polyloom.cli.options import json_option
 @click.option("--debug", is_flag=True, expose_value=False, hidden=True)
 @json_option
 def command(as_json: bool) -> None:
-    """List what programs run on: `native`, the default, is C by a C compiler; then CUDA's GPUs, then OpenCL's.
+    """List what programs run on: `native`, the default, is C by a C compiler; then come CUDA's and OpenCL's.
 
     The number, name or kind is what `--device` takes; of CUDA `cuda:` and a part of the name.
     """
