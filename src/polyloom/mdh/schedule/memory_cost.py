@@ -146,7 +146,7 @@ class MemoryModel:
         ]
         outputs = zip((v.buffer for v in hom.outputs), self.sizes.reads.outputs, strict=True)
         every = [*reads, *((name, access, None, True) for name, access in outputs)]
-        single = {(n, a.steps): (a, plan, written) for n, a, plan, written in every if a is not None}
+        single = {(n, a.steps, plan): (a, plan, written) for n, a, plan, written in every if a is not None}
         by_form: dict[object, list[Traffic]] = {}
         for access, plan, written in single.values():
             form = access.steps, access.buffer.shape, access.buffer.type, plan, written
