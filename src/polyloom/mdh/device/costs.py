@@ -71,6 +71,7 @@ class CpuCosts:
     loop_step: float
     spill_start: float
     spill_per_register: float
+    vector_of_several: float
     guard_factor: float
     copied_element: float
     transposed_element: float

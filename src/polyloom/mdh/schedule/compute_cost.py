@@ -167,7 +167,8 @@ class CycleModel:
         latency = latency if self.sizes.facts.combiner is not None else 0.0
         loading = loads / self.costs.loads_per_cycle
         cycles = max(compute, loading, latency) + self.costs.load_overlap * min(compute, loading)
-        return (cycles + self.costs.loop_step) * self._spill_factor() * self._guard_factor()
+        wide = self.costs.vector_of_several if regs > 1 else 1.0
+        return (cycles + self.costs.loop_step) * wide * self._spill_factor() * self._guard_factor()
 
     def _spill_factor(self) -> float:
         """Return how much slower a step is for values that do not fit into registers."""
