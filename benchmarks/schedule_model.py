@@ -2,24 +2,28 @@
 
     python benchmarks/schedule_model.py                       ResNet-50 and the workloads of benchmarks/opencl
     python benchmarks/schedule_model.py --every 4 matmul_pp   every fourth kernel of ResNet-50, a workload
+    python benchmarks/schedule_model.py --device native       loop programs in C, one thread: LOOPS
 
 For each md_hom: its default schedule, random ones, and small changes of the best of these in the model's
 opinion. Printed: how many; Spearman's rank correlation of expected and measured times; how much slower the
-default is than the best one measured. Nothing may run beside it: a busy core doubles a kernel's time.
-md_homs that take less than 20 us are left out of the last line: of them, PoCL's start is measured.
+default is than the best one measured. Nothing may run beside OpenCL kernels: a busy core doubles their time.
+Of C the time is that of the processor, which others change less. md_homs that take less than 20 us are left
+out of the last line: of them, PoCL's start is measured.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from random import Random
 
 import click
+import loop_programs as loops
 import numpy as np
-from model_speed import resnet
 from ranks import rank_correlation
 from rich.console import Console
 from rich.table import Table
@@ -27,17 +31,26 @@ from rich.table import Table
 from polyloom.ir.conversion.to_host_program import host_program
 from polyloom.ir.evaluation.random_inputs import random_inputs
 from polyloom.ir.host import HostProgram, MdHom, Nest
+from polyloom.ir.integers import integer
+from polyloom.ir.transform.specialise import specialise
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import DeviceModel, choose_device, open_device
 from polyloom.mdh.lowering.launch import Launch
 from polyloom.mdh.lowering.lower import emit_md_hom
+from polyloom.mdh.lowering.program_tree import program_tree
+from polyloom.mdh.lowering.tiles.pipeline import lower_scheduled
 from polyloom.mdh.lowering.tuning_targets import TuneTarget, tune_targets
+from polyloom.mdh.native.device import NATIVE, NativeDevice, choose, opened
+from polyloom.mdh.native.entry import built
+from polyloom.mdh.native.execution import address
+from polyloom.mdh.native.team import Call
 from polyloom.mdh.runtime.arrays import DeviceArray
 from polyloom.mdh.schedule.choice import one_kernel_schedule, preferred_schedule
 from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace, space_of
 from polyloom.mdh.schedule.signature import key_of
 from polyloom.mdh.schedule.tiling import has_tiles
+from polyloom.mdh.tree.registers import final
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 from polyloom.sources import Reading, load_host_programs, load_model
 
@@ -50,6 +63,10 @@ ROUNDS, RUNS, SECONDS = 2, 5, 0.02
 SHORT = 2e-5
 LONGEST = 0.1
 """Schedules that are expected to take longer than so many seconds are not timed."""
+
+
+LOOPS = ("gemm", "covariance", "trmm", "syrk", "heat-3d", "jacobi-2d", "gesummv", "doitgen")
+"""Loop programs in double and float: products, triangles, stencils, sums of rows."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +91,11 @@ class _Fixed(TunedEmitter):
 
 def targets(chosen: Sequence[str], every: int, device: DeviceModel) -> Iterator[tuple[str, TuneTarget]]:
     """Yield the md_homs, those that differ in names alone once."""
+    if device.platform == NATIVE:
+        yield from _of_loops(chosen or LOOPS)
+        return
+    from model_speed import resnet
+
     found = {}
     if not chosen or every > 1:
         for target in tune_targets(host_program(load_model(resnet(), {}).program)):
@@ -83,6 +105,20 @@ def targets(chosen: Sequence[str], every: int, device: DeviceModel) -> Iterator[
     for workload in WORKLOADS:
         if workload.name in chosen or not chosen:
             yield from ((workload.title, t) for t in tune_targets(_program(workload)))
+
+
+def _of_loops(names: Sequence[str]) -> Iterator[tuple[str, TuneTarget]]:
+    """Yield the md_hom of each program that has the most points, in both types."""
+    for name in names:
+        for real in ("double", "float"):
+            reading = Reading(function="kernel", defines={"REAL": real})
+            program = load_host_programs(loops.source(name), reading)[0].program
+            known = specialise(program, loops.sizes(name, "medium"))
+            yield f"{name}, {real}", max(tune_targets(known), key=_points)
+
+
+def _points(target: TuneTarget) -> int:
+    return prod(integer(extent, {}) for extent in target.launched.extents)
 
 
 def _program(workload: Workload) -> HostProgram:
@@ -103,16 +139,50 @@ def schedules(space: ScheduleSpace, count: int, rng: Random) -> list[Schedule]:
 
 def points_of(target: TuneTarget, device: DeviceModel, count: int, seed: int) -> list[Point]:
     """Time the schedules of an md_hom, the default first."""
-    program, opened = target.program(), open_device(device)
+    program = target.program()
     space = space_of(target.launched, program, device)
-    arrays = {n: DeviceArray(opened, a) for n, a in random_inputs(program, seed).items()}
+    if device.platform == NATIVE:
+        return _in_c(target, space, opened(device), count, seed)
+    opened_device = open_device(device)
+    arrays = {n: DeviceArray(opened_device, a) for n, a in random_inputs(program, seed).items()}
     default, *others = schedules(space, count, Random(seed))
     chosen = [default, *(s for s in others if space.predicted(s) < LONGEST)]
-    compiled = [CompiledProgram(program, opened, _Fixed(s)) for s in chosen]
+    compiled = [CompiledProgram(program, opened_device, _Fixed(s)) for s in chosen]
     best = [float("inf")] * len(chosen)
     for _ in range(ROUNDS):
         best = [min(b, seconds(c, arrays)) for b, c in zip(best, compiled, strict=True)]
     return [Point(space.predicted(s), b) for s, b in zip(chosen, best, strict=True)]
+
+
+def _in_c(
+    target: TuneTarget, space: ScheduleSpace, native: NativeDevice, count: int, seed: int
+) -> list[Point]:
+    """Time schedules as C on this thread, by the time that the processor spends."""
+    program = target.program()
+    arrays = random_inputs(program, seed)
+    default, *others = schedules(space, count, Random(seed))
+    chosen = [default, *(s for s in others if space.predicted(s) < LONGEST)]
+    calls = []
+    for schedule in chosen:
+        lower = lower_scheduled(program, lambda hom, around, found=schedule: found)
+        function = final(program_tree(program, lower))
+        entry = built(function, native.compiler, 1)
+        calls.append(entry.call([address(arrays[p.name]) for p in function.parameters]))
+    best = [float("inf")] * len(chosen)
+    for _ in range(ROUNDS):
+        best = [min(b, _spent(call)) for b, call in zip(best, calls, strict=True)]
+    return [Point(space.predicted(s), b) for s, b in zip(chosen, best, strict=True)]
+
+
+def _spent(call: Call) -> float:
+    """Return the least time of some runs, the first one not counted."""
+    call()
+    times: list[float] = []
+    while len(times) < RUNS or (sum(times) < SECONDS and len(times) < 100 * RUNS):
+        begin = time.thread_time()
+        call()
+        times.append(time.thread_time() - begin)
+    return min(times)
 
 
 def seconds(compiled: CompiledProgram, arrays: Mapping[str, DeviceArray]) -> float:
@@ -139,7 +209,8 @@ def loss(points: Sequence[Point]) -> float:
 @click.argument("chosen", nargs=-1)
 def main(count: int, every: int, seed: int, wanted: str, chosen: tuple[str, ...]) -> None:
     """Print a table of the md_homs."""
-    device = choose_device(wanted)
+    native = wanted.partition(":")[0] == "native"
+    device = choose(wanted, threads=1) if native else choose_device(wanted)
     table = Table(
         "md_hom", "sizes", "schedules", "rank correlation", "default, us", "best, us", "loss", box=None
     )
