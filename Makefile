@@ -4,6 +4,7 @@
 # make races   kernels in GPU form on Oclgrind (apt-get install oclgrind): races and accesses out of bounds
 # make fuzz MINUTES=10   random programs, layers, models and files, with a new seed (docs/reliability.md)
 # make bench   the benchmarks behind the figures in the documents
+# make bench-gpu   a GPU of NVIDIA through CUDA beside cuBLAS, cuDNN, CuPy and Triton where installed: ten minutes
 # make bench-opencl   OpenCL beside those libraries of requirements/benchmarks.txt that are installed
 
 PYTHON := $(shell command -v python3.11 || command -v python3)
@@ -16,7 +17,7 @@ SEED := $(shell date +%s)
 # Tests start hundreds of interpreters, each of which would compile every module
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow test-ci test-mutants test-gpu races fuzz lint bench bench-opencl clean
+.PHONY: demo test test-slow test-ci test-mutants test-gpu races fuzz lint bench bench-opencl bench-gpu clean
 
 demo: $(VENV)/.installed
 	mkdir -p build
@@ -55,6 +56,9 @@ bench: $(VENV)/.installed
 
 bench-opencl: $(VENV)/.installed
 	$(RUN)/python benchmarks/opencl/run.py
+
+bench-gpu: $(VENV)/.installed
+	$(RUN)/python benchmarks/gpu.py
 
 $(VENV)/.installed: requirements/run.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Polyloom needs Python 3.11 or later") if sys.version_info < (3, 11) else None'

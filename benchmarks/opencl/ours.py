@@ -49,8 +49,7 @@ class Ours(Contender):
 
 def span(events: Any) -> float:
     """Return the seconds from the start of the first launch to the end of the last."""
-    profiles = [event.event.profile for event in events]
-    return (max(p.end for p in profiles) - min(p.start for p in profiles)) * 1e-9
+    return float(events[0].event.until(events[-1].event))
 
 
 def compiled(chosen: Workload, device: str | None, database: Path) -> Any:
