@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from corpus import Layer
+from hypothesis import settings
 
 from cpu_seconds import CpuSeconds
 from polyloom.ir.verification.passes import verified
@@ -81,6 +82,15 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
         assert text == path.read_text()
 
     return compare
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _native_code_is_built_quickly() -> None:
+    """What runs for moments is not worth the half second of ``-O3``; CI's slow tests build as users do."""
+    from polyloom.mdh.native import build
+
+    if settings().derandomize:
+        build.FLAGS = tuple("-O1" if flag == "-O3" else flag for flag in build.FLAGS)
 
 
 @pytest.fixture(scope="session", autouse=True)
