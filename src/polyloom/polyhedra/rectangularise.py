@@ -96,7 +96,7 @@ def _lower_bound(points: isl.Set, k: int, context: isl.Set) -> isl.Aff:
     found = [c for c in _bounds(lifted, k) if not _involves_dims(c)]
     if not found:
         raise NoBox(str(points))
-    return _over(_tightest(found, lifted, k, context), points)
+    return _over(_tightest(found, lifted, context), points)
 
 
 def _insert(line: isl.Set, k: int) -> isl.Set:
@@ -140,7 +140,7 @@ def _constant_width(points: isl.Set, k: int, lower: isl.Aff) -> bool:
     return bool(straight.is_equal(moved))
 
 
-def _tightest(bounds: list[isl.Aff], points: isl.Set, k: int, context: isl.Set) -> isl.Aff:
+def _tightest(bounds: list[isl.Aff], points: isl.Set, context: isl.Set) -> isl.Aff:
     """Return the bound that is never below another one, if there is one, else the first."""
     plain = [b for b in bounds if not b.dim(_DIM.div)] or bounds
     for bound in plain:

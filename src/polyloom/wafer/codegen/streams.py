@@ -15,7 +15,6 @@ from polyloom.polyhedra.simplify import with_explicit_divs
 from polyloom.wafer.codegen.chains import chunk_extents
 from polyloom.wafer.codegen.compute import compute_code
 from polyloom.wafer.codegen.passing import Passed, pass_instructions
-from polyloom.wafer.dataflow.tasks import StoreTask
 from polyloom.wafer.machine.instruction_selection import ACCUMULATOR
 from polyloom.wafer.machine.instructions import move_instruction
 from polyloom.wafer.pe_program.addresses import (
@@ -58,13 +57,13 @@ def element_body(builder: RoleBuilder, here: StreamOnRole) -> Code:
     code = builder.code(arriving, here.names())
     nodes: Code = ()
     if here.store is not None:
-        nodes += _store_element(builder, here, here.store, arriving)
+        nodes += _store_element(builder, here, arriving)
     for analysis in here.drives:
         nodes += compute_code(builder, analysis, code)
     return nodes
 
 
-def _store_element(builder: RoleBuilder, here: StreamOnRole, store: StoreTask, arriving: isl.Set) -> Code:
+def _store_element(builder: RoleBuilder, here: StreamOnRole, arriving: isl.Set) -> Code:
     """Keep the element if the PE needs it. The element is a function of the PE and the index."""
     array = builder.array(here.stream.tensor)
     code = builder.code(arriving, here.names())

@@ -160,7 +160,7 @@ def _port(program: WaferProgram, group: PortGroup) -> dict[str, Any]:
     names = index_names(rank)
     element = _element_at(side, ports, names)
     code = CodeBuilder(element.params(), {})
-    extents = [_extent(side, ports, k, rank) for k in range(rank)]
+    extents = [_extent(side, ports, k) for k in range(rank)]
     ir_tensor = program.analysis.program.buffer(tensor)
     return {
         "tensor": tensor,
@@ -199,7 +199,7 @@ def _element_at(side: Side, ports: isl.Map, names: tuple[str, ...]) -> isl.Set:
     return bind_range(_at_port(side, ports), names)
 
 
-def _extent(side: Side, ports: isl.Map, k: int, rank: int) -> str:
+def _extent(side: Side, ports: isl.Map, k: int) -> str:
     """Return one more than the largest value of an index dimension at a port."""
     indices = _at_port(side, ports).range()
     largest = indices.dim_max(k)

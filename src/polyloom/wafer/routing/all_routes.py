@@ -15,7 +15,7 @@ from polyloom.diagnostics import Unsupported, error
 from polyloom.polyhedra.effort import naming
 from polyloom.wafer.border.peeling import Border
 from polyloom.wafer.dataflow.tasks import TaskGraph
-from polyloom.wafer.mapping.grid import Grid, Side
+from polyloom.wafer.mapping.grid import Side
 from polyloom.wafer.routing.border_routes import (
     ColoredAdapter,
     adapter_routes,
@@ -137,7 +137,7 @@ def _numbered(graph: TaskGraph, border: Border) -> Routing:
     crossing: list[Route] = []
     for colored in streams:
         with naming(f"the routes of `{colored.stream.tensor}`"):
-            inside += _stream_routes(graph.mapping.grid, colored)
+            inside += _stream_routes(colored)
             crossing += stream_crossing(border, colored)
     for chain_ in chains:
         with naming(f"the routes of the sums of `{chain_.chain.tensor}`"):
@@ -184,7 +184,7 @@ def _too_many(graph: TaskGraph, uses: Sequence[Use], colors: int) -> Unsupported
     return Unsupported(error("wafer-colors", message, span, notes=notes, helps=helps))
 
 
-def _stream_routes(grid: Grid, colored: ColoredStream) -> Iterator[Route]:
+def _stream_routes(colored: ColoredStream) -> Iterator[Route]:
     """From the port's side straight on, and down the ramp of every receiver."""
     stream, source = colored.stream, colored.stream.side
     forward = source.opposite

@@ -102,7 +102,7 @@ def array_of(place: Place, state: State) -> FoundArray:
     """
     full = whole(place)
     if not isinstance(full.type, Scalar):
-        refuse_type(full, state)
+        refuse_type(full)
     return found_array(full, state)
 
 
@@ -117,7 +117,7 @@ def found_array(full: Place, state: State) -> FoundArray:
     return state.arrays[state.array_names[key]]
 
 
-def refuse_type(place: Place, state: State) -> None:
+def refuse_type(place: Place) -> None:
     """Refuse what is no element."""
     what = "a structure" if isinstance(place.type, Record) else "a pointer"
     refuse(

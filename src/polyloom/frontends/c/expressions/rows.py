@@ -45,7 +45,7 @@ def _carried(
     """Return the index of a row, and one inside of it."""
     if index.affine is None:
         if _is_origin(row) and not any(isinstance(part, Read) for part in walk(index.value)):
-            _refuse(place, state, span)
+            _refuse(place, span)
         return row, index
     if extent.affine is None:
         return row, index
@@ -59,7 +59,7 @@ def _carried(
         carry = index.affine.sub(left).scale_down_val(isl.Val(length))
         return _index(row.affine.add(carry), state), _index(left, state)
     if not state.assume(inside):
-        _refuse(place, state, span)
+        _refuse(place, span)
     state.assumed[f"pointers into rows of `{place.variable.name}` stay in them"] = None
     return row, index
 
@@ -73,7 +73,7 @@ def _index(found: isl.PwAff, state: State) -> Index:
     return Index(found, expression_of(found, state.type_of, ElementType.INT64))
 
 
-def _refuse(place: Place, state: State, span: Span | None) -> None:
+def _refuse(place: Place, span: Span | None) -> None:
     name = place.variable.name
     refuse(
         "c-row",

@@ -24,7 +24,7 @@ def parse(text: str, places: Places) -> c_ast.FileAST:
     if found is None:
         fail("c-syntax", f"syntax error: {message.partition(': ')[2] or message}", None, helps=[_HELP])
     span = places.at(found["file"], int(found["line"]), int(found["column"] or 1))
-    return fail("c-syntax", f"syntax error, {_said(found['message'], span)}", span, helps=[_HELP])
+    return fail("c-syntax", f"syntax error, {_said(found['message'])}", span, helps=[_HELP])
 
 
 def parsed(text: str, places: Places) -> c_ast.FileAST | None:
@@ -47,7 +47,7 @@ def _fault(text: str, places: Places) -> c_ast.FileAST | str:
         fail("c-syntax", "the text is nested too deeply", None, helps=["take expressions apart"])
 
 
-def _said(message: str, span: Span | None) -> str:
+def _said(message: str) -> str:
     """Return the parser's message in words."""
     before = re.match(r"before: (.*)", message.strip())
     if before:
