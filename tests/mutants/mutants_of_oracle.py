@@ -7,7 +7,7 @@ from mutant import Mutant, Probe
 MUTANTS = [
     Mutant(
         "oracle/c_reference",
-        "found = self._program(compiler).run({**arrays, **scalars})",
+        "found = self._written(arrays, program.run({**arrays, **scalars}))",
         "found = {n: a.copy() for n, a in arrays.items()}",
         Probe("oracle_probes.references", ("recurrence", "compiled")),
     ),
