@@ -27,16 +27,18 @@ from polyloom.wafer.mapping.reader import read_mapping
 from polyloom.wafer.program.wafer_program import compile_program
 from polyloom.wafer.simd.decision import SimdAnalysis, SimdOptions, Strategy
 from polyloom.wafer.simulator import build
-from samples import one_in
+from samples import LATER
 
 
-@pytest.mark.parametrize("start", one_in(20, range(0, 160, 8)))
-def test_some_layers(start: int) -> None:
+@pytest.mark.parametrize(
+    ("start", "count"), [(0, 8), *(pytest.param(start, 16, marks=LATER) for start in range(0, 160, 16))]
+)
+def test_some_layers(start: int, count: int) -> None:
     outcomes = Counter(
         outcome(random_layer(seed), (MODES[0], MODES[1 + seed % 4]), _check_sets)
-        for seed in range(start, start + 8)
+        for seed in range(start, start + count)
     )
-    assert outcomes["right"] >= 5, outcomes
+    assert outcomes["right"] >= 5 * count // 8, outcomes
     assert set(outcomes) <= {"right", *REFUSED}, outcomes
 
 

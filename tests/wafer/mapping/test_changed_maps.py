@@ -21,7 +21,7 @@ from polyloom.wafer.mapping.reader import read_mapping
 from polyloom.wafer.program.wafer_program import compile_program
 from polyloom.wafer.simd.decision import SimdOptions
 from polyloom.wafer.simulation.run import simulate_program
-from samples import one_in
+from samples import LATER
 
 SMALL = (
     *("axpy", "bias_streams", "conv1d", "conv1d_training", "dot_grid", "extremes_columns", "fc_batched"),
@@ -110,11 +110,13 @@ def outcome(seed: int) -> str:
     return "right"
 
 
-@pytest.mark.parametrize("start", one_in(5, range(0, 40, 8)))
-def test_a_changed_map_is_refused_or_right(start: int) -> None:
-    outcomes = Counter(outcome(seed) for seed in range(start, start + 8))
-    assert outcomes["refused"] >= 1
-    assert outcomes["right"] >= 1
+@pytest.mark.parametrize(
+    ("start", "count"), [(0, 8), *(pytest.param(start, 20, marks=LATER) for start in (0, 20))]
+)
+def test_a_changed_map_is_refused_or_right(start: int, count: int) -> None:
+    outcomes = Counter(outcome(seed) for seed in range(start, start + count))
+    assert outcomes["refused"] >= count // 8
+    assert outcomes["right"] >= count // 8
 
 
 @pytest.mark.slow
