@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,7 @@ from polyloom.mdh.tree.text import function_text
 from polyloom.mdh.tree.verify import Verdict, problems, verify
 from polyloom.polyhedra.loops.tree import Number, Operation
 from random_tests import tried
+from samples import LATER, first_of_each, one_in
 
 FOLDER = Path(__file__).parent / "golden"
 TRIANGLE = gemm(13, 18, 21, guard=at_most("k", "i"), written=at_most("j", "i"))
@@ -162,7 +164,15 @@ def refused(program: HostProgram, function: Function, body: Code) -> bool:
     return bool(problems(replace(function, body=body), asked(program)))
 
 
-@pytest.mark.parametrize(("name", "needed"), [("copies", 2), ("waits", 2), ("dot", 4), ("row_maximum", 3)])
+LOOPS_WITH_BARRIERS = [
+    ("copies", 2),
+    pytest.param("waits", 2, marks=LATER),
+    ("dot", 4),
+    pytest.param("row_maximum", 3, marks=LATER),
+]
+
+
+@pytest.mark.parametrize(("name", "needed"), LOOPS_WITH_BARRIERS)
 def test_a_missing_barrier_is_refused(name: str, needed: int) -> None:
     """All barriers of a loop that is carried out again are needed; the last one of ``dot`` is not."""
     program, schedule = CASES[name]
@@ -172,7 +182,7 @@ def test_a_missing_barrier_is_refused(name: str, needed: int) -> None:
     assert len(found) == needed and len(kept) == (name == "dot")
 
 
-@pytest.mark.parametrize("name", ["rests", "copies", "triangle"])
+@pytest.mark.parametrize("name", one_in(3, ["copies", "rests", "triangle"]))
 def test_overlapping_tiles_are_refused(name: str) -> None:
     program, schedule = CASES[name]
     function = tree(program, schedule)
@@ -186,7 +196,7 @@ def test_overlapping_tiles_are_refused(name: str) -> None:
     assert found and all(refused(program, function, body) for body in found)
 
 
-@pytest.mark.parametrize("name", ["rests", "strided", "triangle"])
+@pytest.mark.parametrize("name", one_in(3, ["triangle", "rests", "strided"]))
 def test_a_wrong_rest_is_refused(name: str) -> None:
     """A whole tile where one point is not there, and a point that is there and is left out."""
     program, schedule = CASES[name]
@@ -232,13 +242,12 @@ def wild(program: HostProgram, seed: int) -> Schedule | None:
     return legal(program, seed, device().model, items, lambda facts: facts.total_items > 1)
 
 
-@pytest.mark.parametrize("name", ZOO)
-def test_wild_schedules(name: str) -> None:
+@pytest.mark.parametrize(("name", "seed"), first_of_each(product(ZOO, range(3)), lambda case: case[0]))
+def test_wild_schedules(name: str, seed: int) -> None:
     program, parameters = ZOO[name]
-    for seed in range(3):
-        schedule = wild(program, seed)
-        assert schedule is not None
-        compare(program, schedule, parameters, seed)
+    schedule = wild(program, seed)
+    assert schedule is not None
+    compare(program, schedule, parameters, seed)
 
 
 @pytest.mark.slow

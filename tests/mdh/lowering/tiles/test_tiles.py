@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,7 @@ from polyloom.polyhedra.loops.tree import (
     names_in,
 )
 from random_tests import tried
+from samples import first_of_each
 
 FOLDER = Path(__file__).parent / "golden"
 
@@ -92,13 +94,12 @@ def wild(program: HostProgram, seed: int) -> Schedule | None:
     return legal(program, seed, native(), alone)
 
 
-@pytest.mark.parametrize("name", ZOO)
-def test_wild_schedules(name: str) -> None:
+@pytest.mark.parametrize(("name", "seed"), first_of_each(product(ZOO, range(2)), lambda case: case[0]))
+def test_wild_schedules(name: str, seed: int) -> None:
     program, parameters = ZOO[name]
-    for seed in range(2):
-        schedule = wild(program, seed)
-        assert schedule is not None
-        compare(program, schedule, parameters, seed)
+    schedule = wild(program, seed)
+    assert schedule is not None
+    compare(program, schedule, parameters, seed)
 
 
 @pytest.mark.slow
