@@ -27,6 +27,7 @@ from polyloom.mdh.tuning import schedule_lookup
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 from polyloom.pipeline import load_opencl
 from polyloom.sources import Reading
+from samples import one_in
 
 EXAMPLES = [path for path in C_FILES if path.parent == ROOT / "examples/c"]
 SLOW = [pytest.mark.slow, pytest.mark.ci]
@@ -63,8 +64,14 @@ def test_md_homs(name: str, form: str) -> None:
     assert_right(HOMS[name], {}, inputs(HOMS[name], {}), form)
 
 
-@pytest.mark.parametrize("path", [pytest.param(p, marks=[] if p in EXAMPLES else SLOW) for p in C_FILES])
-@FORMS
+@pytest.mark.parametrize(
+    ("path", "form"),
+    [
+        pytest.param(p, form, marks=() if p in EXAMPLES[k::2] else SLOW)
+        for k, form in enumerate(("plain", "model"))
+        for p in C_FILES
+    ],
+)
 def test_programs_in_c(path: Path, form: str) -> None:
     for program in c_programs(path):
         parameters = sizes(program, (7, 5, 6))
@@ -126,7 +133,7 @@ def loaded(text: str, folder: Path, fp: str) -> CompiledProgram:
     return load_opencl(source, Reading(fp=fp), choose("native", threads=2))
 
 
-@pytest.mark.parametrize("name", floating.SPELLINGS)
+@pytest.mark.parametrize("name", one_in(4, floating.SPELLINGS))
 def test_a_nan_does_what_it_does_in_c(name: str, tmp_path: Path) -> None:
     text = floating.HEAD + floating.function(floating.SPELLINGS[name])
     arguments = floating.special(7)

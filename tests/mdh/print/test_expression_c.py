@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, cast
 
@@ -43,6 +43,7 @@ from polyloom.mdh.print.values import (
 from polyloom.mdh.runtime.build import build_kernels
 from polyloom.mdh.tree.nodes import Code, Compute, Function, Kind, Load, Parameter, Store, counted
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
+from samples import LATER
 
 T = ElementType
 FLOATS = (T.FLOAT16, T.FLOAT32, T.FLOAT64)
@@ -196,11 +197,17 @@ def check(run: Run, expressions: list[Expression], operands: list[Any], width: i
         assert_equal(e, result, numpy_value(e, operands), operands)
 
 
-WIDTHS = pytest.mark.parametrize("width", [1, 8])
+def in_widths(kinds: Sequence[T], wide: int = 8) -> pytest.MarkDecorator:
+    """Each type as a scalar or as a vector, in turns, and the other way round for later."""
+    pairs = [(kind, width, (k + i) % 2) for k, kind in enumerate(kinds) for i, width in enumerate((1, wide))]
+    cases = [
+        pytest.param(kind, width, marks=LATER if later else (), id=f"{kind.value}-{width}")
+        for kind, width, later in pairs
+    ]
+    return pytest.mark.parametrize(("kind", "width"), cases)
 
 
-@WIDTHS
-@pytest.mark.parametrize("kind", INTEGERS, ids=lambda k: k.value)
+@in_widths(INTEGERS)
 def test_integers_wrap_and_divide_as_stated(kind: T, width: int, run: Run) -> None:
     a, b = Read(0, kind), Read(1, kind)
     expressions: list[Expression] = [Binary(op, a, b) for op in OF_INTEGERS]
@@ -211,8 +218,7 @@ def test_integers_wrap_and_divide_as_stated(kind: T, width: int, run: Run) -> No
     check(run, expressions, [interesting(kind, 1), interesting(kind, 2)], width)
 
 
-@WIDTHS
-@pytest.mark.parametrize("kind", FLOATS, ids=lambda k: k.value)
+@in_widths(FLOATS)
 def test_floats_are_rounded_once(kind: T, width: int, run: Run) -> None:
     a, b = Read(0, kind), Read(1, kind)
     expressions: list[Expression] = [Binary(op, a, b) for op in OF_FLOATS]
@@ -221,8 +227,7 @@ def test_floats_are_rounded_once(kind: T, width: int, run: Run) -> None:
     check(run, expressions, [interesting(kind, 3), interesting(kind, 4)], width)
 
 
-@WIDTHS
-@pytest.mark.parametrize("kind", [T.INT16, T.UINT32, T.INT64, *FLOATS], ids=lambda k: k.value)
+@in_widths([T.INT16, T.UINT32, T.INT64, *FLOATS])
 def test_comparisons_choices_and_truth(kind: T, width: int, run: Run) -> None:
     a, b = Read(0, kind), Read(1, kind)
     less, same = Compare(CompareOp.LT, a, b), Compare(CompareOp.EQ, a, b)
@@ -237,17 +242,15 @@ def test_comparisons_choices_and_truth(kind: T, width: int, run: Run) -> None:
     check(run, expressions, operands, width)
 
 
-@WIDTHS
-@pytest.mark.parametrize("source", [*INTEGERS, *FLOATS], ids=lambda k: k.value)
-def test_conversions(source: T, width: int, run: Run) -> None:
-    operand = interesting(source, 7)
-    if source.is_float:  # what lies outside of 64 bits is left open
-        operand = np.where(np.abs(operand) < 2**15, operand, 1).astype(source.dtype)
-    check(run, [Convert(kind, Read(0, source)) for kind in (*INTEGERS, *FLOATS)], [operand], width)
+@in_widths([*INTEGERS, *FLOATS])
+def test_conversions(kind: T, width: int, run: Run) -> None:
+    operand = interesting(kind, 7)
+    if kind.is_float:  # what lies outside of 64 bits is left open
+        operand = np.where(np.abs(operand) < 2**15, operand, 1).astype(kind.dtype)
+    check(run, [Convert(other, Read(0, kind)) for other in (*INTEGERS, *FLOATS)], [operand], width)
 
 
-@pytest.mark.parametrize("kind", FLOATS, ids=lambda k: k.value)
-@pytest.mark.parametrize("width", [1, 4])
+@in_widths(FLOATS, 4)
 def test_functions_are_close(kind: T, width: int, run: Run) -> None:
     """A device's functions may differ from the evaluator's in the last places."""
     rng = np.random.default_rng(8)

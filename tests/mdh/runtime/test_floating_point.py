@@ -19,6 +19,7 @@ from polyloom.mdh.print.kernel_source import UNCONTRACTED
 from polyloom.mdh.schedule.signature import key_of, options_of
 from polyloom.pipeline import drop_in, load_opencl
 from polyloom.sources import LoadedHost, Reading, load_host_programs
+from samples import LATER
 
 ROWS, COLUMNS = 24, 70
 MACROS = "#define MAX(a, b) ((a) > (b) ? (a) : (b))\n#define MIN(a, b) ((a) < (b) ? (a) : (b))\n"
@@ -74,8 +75,14 @@ def c_results(folder: Path, name: str, arguments: dict[str, Any]) -> dict[str, A
     return compiled(HEAD + function(SPELLINGS[name]), "kernel", folder)(arguments)
 
 
-@pytest.mark.parametrize("name", SPELLINGS)
-@pytest.mark.parametrize("fp", ["reassociate", "strict"])
+@pytest.mark.parametrize(
+    ("fp", "name"),
+    [
+        pytest.param(fp, name, marks=LATER if (k + i) % 2 else ())
+        for i, fp in enumerate(("reassociate", "strict"))
+        for k, name in enumerate(SPELLINGS)
+    ],
+)
 def test_a_nan_does_what_it_does_in_c(name: str, fp: str, tmp_path: Path) -> None:
     source = tmp_path / "kernel.c"
     source.write_text(HEAD + function(SPELLINGS[name]))
