@@ -1,6 +1,6 @@
 """A static control part as a host program of MDHs.
 
-updates -> dependences -> expansion -> plan -> contraction -> host nodes
+branches and named values -> updates -> dependences -> expansion -> plan -> contraction -> host nodes
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from polyloom.scop.lowering.sequential import nest, nest_of
 from polyloom.scop.lowering.whole_body import automatic
 from polyloom.scop.lowering.written_elements import WrongWrites, check_written
 from polyloom.scop.model import Scop
+from polyloom.scop.preparation.branches import joined
+from polyloom.scop.preparation.forward_substitution import substituted
 from polyloom.scop.schedule.arrays import buffers, parameters
 from polyloom.scop.schedule.blocking import blocked, may_have_blocks
 from polyloom.scop.schedule.contraction import Storage, contracted, private_buffers, rewriting
@@ -120,6 +122,7 @@ _CONTEXT = 50_000
 
 
 def _parallel(scop: Scop, mode: ReductionMode, strict: bool, in_blocks: bool) -> Transformation:
+    scop = substituted(joined(scop))
     ignored = mode is ReductionMode.IGNORE
     found = _automatic(scop) if ignored else _transformed(scop, mode, strict, in_blocks=in_blocks)
     check_written(scop, found.program)

@@ -167,7 +167,7 @@ def _of_value(value: Expression, accumulator: frozenset[int]) -> _Found | None:
         case Convert(type=type_, operand=inner):
             return _narrowed(type_, _of_value(inner, accumulator), inner)
         case Select(condition=condition, then=then, otherwise=otherwise):
-            return _selected(condition, then, otherwise, accumulator)
+            return _selected(condition, then, otherwise, accumulator, _of_value)
         case Binary(op=BinaryOp.SUBTRACT | BinaryOp.ADD):
             return _sum(value, accumulator)
         case Binary(op=op) if op in ASSOCIATIVE:
@@ -185,6 +185,8 @@ def _as_written(value: Expression, accumulator: frozenset[int]) -> _Found | None
             op, term = BinaryOp.ADD, Unary(UnaryOp.NEGATE, b)
         case Convert():
             return None
+        case Select(condition=condition, then=then, otherwise=otherwise):
+            return _selected(condition, then, otherwise, accumulator, _as_written)
         case _:
             return _of_value(value, accumulator)
     return _Found(op, term) if _is_accumulator(own, accumulator) and not _reads(term, accumulator) else None
@@ -206,11 +208,17 @@ def _narrowed(type_: ElementType, found: _Found | None, inner: Expression) -> _F
 
 
 def _selected(
-    condition: Expression, then: Expression, otherwise: Expression, accumulator: frozenset[int]
+    condition: Expression,
+    then: Expression,
+    otherwise: Expression,
+    accumulator: frozenset[int],
+    of_value: Matcher,
 ) -> _Found | None:
-    """``e > m ? e : m`` and ``m > e ? m : e``."""
+    """``e > m ? e : m`` and ``m > e ? m : e``; ``c ? m + e : m - f`` where ``c`` does not read ``m``."""
     if isinstance(condition, Unary) and condition.op is UnaryOp.NOT:
-        return _selected(condition.operand, otherwise, then, accumulator)
+        return _selected(condition.operand, otherwise, then, accumulator, of_value)
+    if not _reads(condition, accumulator):
+        return _either(condition, then, otherwise, accumulator, of_value)
     if not isinstance(condition, Compare):
         return None
     if _is_accumulator(otherwise, accumulator) and not _reads(then, accumulator):
@@ -218,6 +226,31 @@ def _selected(
     if _is_accumulator(then, accumulator) and not _reads(otherwise, accumulator):
         return _extremum(condition, otherwise, accumulator, kept=True)
     return None
+
+
+def _either(
+    condition: Expression,
+    then: Expression,
+    otherwise: Expression,
+    accumulator: frozenset[int],
+    of_value: Matcher,
+) -> _Found | None:
+    """Return one update for two with the same operator, or for one and none, of which a condition chooses."""
+    sides = [of_value(side, accumulator) for side in (then, otherwise)]
+    found = next((side for side in sides if side is not None), None)
+    if found is None:
+        return None
+    nothing = Constant(neutral(found.op, found.term.type), found.term.type)
+    terms: list[Expression] = []
+    for side, value in zip(sides, (then, otherwise), strict=True):
+        if side is None and not _is_accumulator(value, accumulator):
+            return None
+        if side is not None and (side.op is not found.op or side.keeps):
+            return None
+        terms.append(nothing if side is None else side.term)
+    if terms[0].type is not terms[1].type:
+        return None
+    return replace(found, term=Select(condition, *terms))
 
 
 def _extremum(

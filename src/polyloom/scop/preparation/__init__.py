@@ -1,0 +1,1 @@
+"""Static control parts made simpler before their dependences are asked for."""

@@ -1,0 +1,160 @@
+"""Values that an iteration gives a name and then uses are computed where they are used.
+
+Before: ``d = u[i][j] - u[i][j - 1]; s += d * d;``. After: ``s += (u[i][j] - u[i][j - 1]) * (...)``, and
+there is no ``d``: without it an array of its values, for all iterations, would be written and read again.
+
+The value must be cheap where it is used more than once, and nothing it reads is written in the part.
+
+Source: forward substitution (Allen and Kennedy 2001, Sec. 4.5). Not in the papers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import islpy as isl
+
+from polyloom.ir.expressions import Convert, Expression, Read, walk
+from polyloom.ir.rebuild import rebuilt
+from polyloom.scop.dependence.nesting import Entries, schedules
+from polyloom.scop.model import Origin, Scop, ScopAccess, ScopStatement
+from polyloom.scop.preparation.statements import appended_reads, without
+
+_DIM = isl.dim_type
+
+MAXIMUM_OPERATIONS = 4
+"""How many operations more than once are cheaper than a store and a load of their value."""
+
+
+def substituted(scop: Scop) -> Scop:
+    """Return the part without named values that can stand where they are used."""
+    entries = schedules(scop)
+    for name in [s.name for s in scop.statements]:
+        scop = _without_value_of(scop, next(s for s in scop.statements if s.name == name), entries)
+    return scop
+
+
+def _without_value_of(scop: Scop, giving: ScopStatement, entries: dict[str, Entries]) -> Scop:
+    array = next(a for a in scop.arrays if a.name == giving.target.array)
+    users = [s for s in scop.statements if s is not giving and _uses(s, array.name)]
+    if array.origin is not Origin.INNER or not users or not _is_value(scop, giving):
+        return scop
+    count = sum(_count(s, array.name) for s in users)
+    if (count - 1) * _operations(giving.value) > MAXIMUM_OPERATIONS:
+        return scop
+    if not all(_is_given(giving, user, entries) for user in users):
+        return scop
+    value = giving.value if giving.value.type is array.type else Convert(array.type, giving.value)
+    made = {s.name: _with_value(s, replace(giving, value=value)) for s in users}
+    statements = tuple(made.get(s.name, s) for s in scop.statements)
+    return without(replace(scop, statements=statements), {giving.name})
+
+
+def _uses(statement: ScopStatement, array: str) -> bool:
+    return any(access.array == array for access in (statement.target, *statement.reads))
+
+
+def _is_value(scop: Scop, giving: ScopStatement) -> bool:
+    """Whether a statement always computes its target, from what the part does not change."""
+    written = {s.target.array for s in scop.statements}
+    return (
+        giving.condition is None
+        and not giving.target.computed
+        and all(read.array not in written for read in giving.reads)
+    )
+
+
+def _count(statement: ScopStatement, array: str) -> int:
+    """Return how often a statement's expressions use an array."""
+    places = {k for k, read in enumerate(statement.reads) if read.array == array}
+    return sum(
+        isinstance(part, Read) and part.position in places
+        for value in _expressions(statement)
+        for part in walk(value)
+    )
+
+
+def _expressions(statement: ScopStatement) -> list[Expression]:
+    indices = (
+        v for a in (statement.target, *statement.reads) for v in (*a.indices, *dict(a.computed).values())
+    )
+    condition = () if statement.condition is None else (statement.condition,)
+    return [statement.value, *condition, *indices]
+
+
+def _operations(value: Expression) -> int:
+    return sum(not isinstance(part, Read) for part in walk(value))
+
+
+def _is_given(giving: ScopStatement, user: ScopStatement, entries: dict[str, Entries]) -> bool:
+    """Whether a statement reads, in each iteration, just what the other one gave in the same one.
+
+    The other one is the only one that writes the array, else ``user`` would be among those that write it.
+    """
+    a, b = entries[giving.name], entries[user.name]
+    if user.target.array == giving.target.array or not _shares_all_loops(a, b) or _order(a) >= _order(b):
+        return False
+    target = giving.target.relation.set_tuple_name(_DIM.in_, user.name)
+    reads = [read for read in user.reads if read.array == giving.target.array]
+    return all(
+        not read.computed
+        and read.relation.is_equal(target.intersect_domain(read.relation.domain()))
+        and read.relation.domain().is_subset(giving.domain.set_tuple_name(user.name))
+        for read in reads
+    )
+
+
+def _shares_all_loops(a: Entries, b: Entries) -> bool:
+    """Whether two statements stand in the same loops, one of them after the other in the innermost."""
+    loops = [[k for k, entry in enumerate(entries) if entry is None] for entries in (a, b)]
+    last = max(loops[0], default=-1)
+    return loops[0] == loops[1] and a[: last + 1] == b[: last + 1]
+
+
+def _order(entries: Entries) -> tuple[int, ...]:
+    return tuple(-1 if entry is None else entry for entry in entries)
+
+
+def _with_value(user: ScopStatement, giving: ScopStatement) -> ScopStatement:
+    """Return a statement with the value in place of what it reads of the other's target."""
+    places = {k for k, read in enumerate(user.reads) if read.array == giving.target.array}
+    both, shift = appended_reads(user, giving)
+    inside = [read.relation.domain() for k, read in enumerate(user.reads) if k in places]
+    domain = inside[0]
+    for other in inside[1:]:
+        domain = domain.union(other)
+    kept = [k for k in range(len(both.reads)) if k not in places]
+    moved = {k: at for at, k in enumerate(kept)}
+    value = _renumbered(giving.value, {k: moved[k + shift] for k in range(len(giving.reads))}, {})
+    replacements = dict.fromkeys(places, value)
+
+    def changed(expression: Expression) -> Expression:
+        return _renumbered(expression, moved, replacements)
+
+    def access(given: ScopAccess, where: isl.Set | None) -> ScopAccess:
+        relation = given.relation if where is None else given.relation.intersect_domain(where)
+        computed = tuple((place, changed(index)) for place, index in given.computed)
+        return replace(
+            given, relation=relation, computed=computed, indices=tuple(map(changed, given.indices))
+        )
+
+    return replace(
+        both,
+        target=access(both.target, None),
+        reads=tuple(access(both.reads[k], domain if k >= shift else None) for k in kept),
+        value=changed(both.value),
+        condition=None if both.condition is None else changed(both.condition),
+    )
+
+
+def _renumbered(
+    expression: Expression, moved: dict[int, int], replacements: dict[int, Expression]
+) -> Expression:
+    def change(part: Expression) -> Expression | None:
+        if not isinstance(part, Read):
+            return None
+        if part.position in replacements:
+            return replacements[part.position]
+        return Read(moved[part.position], part.type)
+
+    return rebuilt(expression, change)

@@ -1,0 +1,164 @@
+"""Statements joined and substituted before dependences are asked for: what they become, and C's numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from forms import read, transformed
+
+from compiled_c import call
+from polyloom.ir.evaluation.programs import evaluate_host
+from polyloom.ir.host import MdHom, Role
+from polyloom.polyhedra.loops.tree import leaves_in
+from polyloom.scop.preparation.branches import joined
+from polyloom.scop.preparation.forward_substitution import substituted
+
+SIGNS = """
+void kernel(int n, const unsigned x[n][n], const unsigned w[n], unsigned y[n]) {
+  for (int i = 0; i < n; i++) {
+    unsigned s = 7;
+    for (int j = 1; j < i; j++) {
+      unsigned d = x[i][j] - x[i][j - 1];
+      if (d > 5) s += d * w[j]; else s -= d * w[i];
+    }
+    y[i] = s;
+  }
+}"""
+
+NO_ELSE = """
+void kernel(int n, const unsigned x[n][n], const unsigned w[n], unsigned y[n]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) {
+      if (x[i][j] == w[j]) y[i] += 1; else y[i] = y[i];
+    }
+}"""
+
+NESTED = """
+void kernel(int n, const unsigned x[n][n], const unsigned w[n], unsigned y[n]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) {
+      if (x[i][j] > w[j]) y[i] += 3;
+      else if (x[i][j] > w[i]) y[i] += x[j][i];
+      else y[i] += w[j] * 5;
+    }
+}"""
+
+CHAIN = """
+void kernel(int n, const unsigned x[n][n], const unsigned w[n], unsigned y[n]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j <= i; j++) {
+      unsigned a = x[i][j] ^ w[j];
+      unsigned b = a * 3 + w[i];
+      y[i] += b * x[j][i];
+    }
+}"""
+
+TARGET_IN_THE_CONDITION = """
+void kernel(int n, const unsigned x[n][n], const unsigned w[n], unsigned y[n]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) {
+      if (y[i] > x[i][j]) y[i] -= w[j]; else y[i] += w[j] + 1;
+    }
+}"""
+
+OVERWRITTEN_IN_BETWEEN = """
+void kernel(int n, const unsigned x[n][n], unsigned w[n], unsigned y[n]) {
+  for (int i = 0; i < n; i++) {
+    unsigned old = w[i];
+    w[i] = x[i][0] + 1;
+    y[i] += old * w[i];
+  }
+}"""
+
+OF_THE_ITERATION_BEFORE = """
+void kernel(int n, const unsigned x[n][n], const unsigned w[n], unsigned y[n]) {
+  for (int z = 0; z < 1; z++) {
+    unsigned old;
+    for (int i = 0; i < n; i++) {
+      if (i > 0) y[i] += old;
+      old = x[i][i] * w[i];
+    }
+  }
+}"""
+
+SOMETIMES = """
+void kernel(int n, const unsigned x[n][n], const unsigned w[n], unsigned y[n]) {
+  for (int z = 0; z < 1; z++) {
+    unsigned d;
+    for (int i = 0; i < n; i++) {
+      if (i == 0 || w[i] > 3) d = x[i][i];
+      y[i] = d * d;
+    }
+  }
+}"""
+
+TWO_IFS = """
+void kernel(int n, const unsigned x[n][n], const unsigned w[n], unsigned y[n]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) {
+      if (y[i] > x[i][j]) y[i] -= w[j];
+      if (y[i] <= x[i][j]) y[i] += w[j] + 1;
+    }
+}"""
+
+BOTH_OR_NONE = """
+void kernel(int n, const unsigned x[n][n], const unsigned w[n], unsigned y[n]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) {
+      if (x[i][j] > 2) y[i] += 5;
+      if (x[i][j] <= 6) y[i] -= w[j];
+      if (!(x[i][j] && w[j])) y[i] += 3;
+      if (x[j][i] && w[j]) y[i] += 4;
+    }
+}"""
+
+AS_AN_INDEX = """
+void kernel(int n, const unsigned x[n][n], const unsigned w[n], unsigned y[n]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) {
+      unsigned bin = (x[i][j] + w[j]) % n;
+      y[bin] += w[bin];
+    }
+}"""
+
+PROGRAMS = {
+    "signs": SIGNS,
+    "no else": NO_ELSE,
+    "nested": NESTED,
+    "chain": CHAIN,
+    "target in the condition": TARGET_IN_THE_CONDITION,
+    "overwritten in between": OVERWRITTEN_IN_BETWEEN,
+    "of the iteration before": OF_THE_ITERATION_BEFORE,
+    "sometimes": SOMETIMES,
+    "two ifs": TWO_IFS,
+    "both or none": BOTH_OR_NONE,
+    "as an index": AS_AN_INDEX,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("n", [1, 6])
+def test_the_numbers_are_those_of_c(name: str, n: int) -> None:
+    source = PROGRAMS[name]
+    numbers = np.random.default_rng(n)
+    shapes = {"x": (n, n), "w": (n,), "y": (n,)}
+    arrays = {array: numbers.integers(0, 9, shape, np.uint32) for array, shape in shapes.items()}
+    expected = call(source, "kernel", {"n": n, **arrays})
+    program = transformed(source)
+    given = {b.name: arrays[b.name] for b in program.buffers if b.role in (Role.INPUT, Role.UPDATED)}
+    for array, values in {**arrays, **evaluate_host(program, {"n": n}, given)}.items():
+        np.testing.assert_array_equal(values, expected[array])
+
+
+@pytest.mark.parametrize("name", ["signs", "nested", "chain"])
+def test_one_sum_and_no_array_of_its_values(name: str) -> None:
+    program = transformed(PROGRAMS[name])
+    (node,) = leaves_in(program.body)
+    assert isinstance(node, MdHom)
+    assert all(buffer.name in "xwy" for buffer in program.buffers)
+
+
+def test_a_value_that_costs_much_is_computed_once() -> None:
+    source = CHAIN.replace("b * x[j][i]", "b * x[j][i] + b")
+    dear = source.replace("a * 3 + w[i]", "(a / 3 + w[i] / 5) / 7 % 11")
+    assert [len(substituted(joined(read(text))).statements) for text in (source, dear)] == [1, 2]
