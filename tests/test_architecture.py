@@ -89,7 +89,7 @@ FLOORS = {
         ("scalar_functions",),
         ("integers", "naming", "types"),
     ),
-    "scop": (("transform",), ("lowering",), ("schedule",), ("dependence",), ("model", "rewrite")),
+    "scop": (("transform",), ("lowering",), ("preparation", "schedule"), ("dependence",), ("model", "rewrite")),
     "frontends.c": (
         ("document", "standalone"),
         ("read",),

@@ -1,4 +1,4 @@
-"""The cost model of C on the processor against the clock: how it ranks schedules, and what its choice loses."""
+"""The cost model of C on the processor against the clock: how it ranks schedules, what choices lose."""
 
 from __future__ import annotations
 
