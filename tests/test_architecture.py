@@ -89,7 +89,13 @@ FLOORS = {
         ("scalar_functions",),
         ("integers", "naming", "types"),
     ),
-    "scop": (("transform",), ("lowering",), ("preparation", "schedule"), ("dependence",), ("model", "rewrite")),
+    "scop": (
+        ("transform",),
+        ("lowering",),
+        ("preparation", "schedule"),
+        ("dependence",),
+        ("model", "rewrite"),
+    ),
     "frontends.c": (
         ("document", "standalone"),
         ("read",),

@@ -1,4 +1,4 @@
-"""The cost model of C on the processor against the clock: how it ranks schedules, what choices lose."""
+"""The cost model of C on the processor against the clock: how it ranks schedules, what its choice loses."""
 
 from __future__ import annotations
 
