@@ -7,7 +7,7 @@ from typing import Any
 
 from polyloom.polyhedra.effort import limited
 from polyloom.scop.model import Scop
-from polyloom.scop.transform import ReductionMode, Transformation, host_program
+from polyloom.scop.transform import ReductionMode, Transformation, host_program, schedule_tree
 from polyloom.sources import Given, Reading, load_scops
 
 
@@ -26,6 +26,11 @@ class LoopExplanation:
 
         return "\n".join(text(scop, found) for scop, found in self.parts)
 
+    @limited("the schedule tree")
+    def schedule_trees(self) -> str:
+        """Return what ``explain --schedule-tree`` prints: one tree for each static control part."""
+        return "\n".join(schedule_tree(scop, found) for scop, found in self.parts)
+
     def json(self) -> dict[str, Any] | list[dict[str, Any]]:
         """Return the document of ``explain --json``: one object, or a list of several."""
         from polyloom.report.loops_view import document
@@ -42,4 +47,5 @@ def explain_loops(source: Given, reading: Reading) -> LoopExplanation:
     """
     mode, strict = ReductionMode(reading.reductions), reading.fp == "strict"
     scops = load_scops(source, reading)
-    return LoopExplanation(tuple((scop, host_program(scop, mode, strict=strict)) for scop in scops))
+    found = (host_program(scop, mode, strict=strict, schedule=reading.schedule) for scop in scops)
+    return LoopExplanation(tuple(zip(scops, found, strict=True)))

@@ -21,6 +21,7 @@ from polyloom.cli.options import (
     parameter_option,
     reduction_option,
     reductions_option,
+    schedule_option,
     simd_option,
     source_options,
 )
@@ -59,6 +60,7 @@ def _option(option: Option) -> click.Option:
 @parameter_option
 @reductions_option
 @fp_option
+@schedule_option
 @database_option
 def command(source: Path, target: str, folder: Path, **options: Any) -> None:
     """Write compiled files into DIR.

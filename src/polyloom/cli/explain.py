@@ -20,6 +20,7 @@ from polyloom.cli.options import (
     parameter_option,
     reduction_option,
     reductions_option,
+    schedule_option,
     simd_option,
     source_options,
     threads_option,
@@ -38,12 +39,14 @@ if TYPE_CHECKING:
 @map_option
 @reductions_option
 @fp_option
+@schedule_option
 @simd_option
 @reduction_option
 @machine_option
 @click.option("--device", metavar="native", help="How it runs on the processor: schedules, and all loops.")
 @threads_option
 @database_option
+@click.option("--schedule-tree", is_flag=True, help="Of C: print the schedule as a tree, for --schedule.")
 @json_option
 def command(
     source: Path,
@@ -55,6 +58,7 @@ def command(
     simd_without: tuple[str, ...],
     reduction: str,
     machine: str,
+    schedule_tree: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -70,7 +74,7 @@ def command(
         _explain_native(source, options, choose(device, threads=threads), database, as_json=as_json)
         return
     if map_file is None and is_loops(source) and options["size"] is None:
-        _explain_loops(source, options, as_json=as_json)
+        _explain_loops(source, options, tree=schedule_tree, as_json=as_json)
         return
     from polyloom.api.wafer import explain
 
@@ -100,9 +104,12 @@ def _explain_native(
     click.echo(json.dumps(found.json(), indent=1) if as_json else str(found), nl=as_json)
 
 
-def _explain_loops(source: Path, options: dict[str, Any], *, as_json: bool) -> None:
+def _explain_loops(source: Path, options: dict[str, Any], *, tree: bool, as_json: bool) -> None:
     """Print the verdicts on the loops of a C file; as JSON one object, or a list of several."""
     from polyloom.api.loops import explain_loops
 
     found = explain_loops(source, reading_of(options))
+    if tree:
+        click.echo(found.schedule_trees(), nl=False)
+        return
     click.echo(json.dumps(found.json(), indent=1) if as_json else str(found), nl=as_json)

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
+from polyloom.diagnostics import Source
+from polyloom.files import read_source
 from polyloom.sources import is_loops, is_model
 from polyloom.wafer.machine.model import machines
 from polyloom.wafer.machine.options import Extension
@@ -271,6 +273,24 @@ def reductions_option(function: _F) -> _F:
         help="Combine operators: found in the source, only from `#pragma mdh`, or none.",
     )
     return option(function)
+
+
+def schedule_option(function: _F) -> _F:
+    """Add ``--schedule``."""
+    help_ = "Of C: a schedule tree in isl's text, in place of ours; `explain --schedule-tree` prints one."
+    option = click.option(
+        "--schedule", metavar="FILE", type=click.Path(path_type=Path), callback=_schedule, help=help_
+    )
+    return option(function)
+
+
+def _schedule(ctx: click.Context, parameter: click.Parameter, path: Path | None) -> Source | None:
+    """Read the file; whatever the source is, there must be one."""
+    if path is None:
+        return None
+    if ctx.params.get("source") is not None and not _is_c(ctx):
+        raise click.BadParameter("it is of C", ctx, parameter)
+    return read_source(path)
 
 
 def fp_option(function: _F) -> _F:

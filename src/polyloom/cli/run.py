@@ -20,6 +20,7 @@ from polyloom.cli.options import (
     json_option,
     reductions_option,
     scalar_option,
+    schedule_option,
     source_options,
     threads_option,
 )
@@ -39,6 +40,7 @@ _STATUS = "building the program, which is kept, and running it"
 @scalar_option
 @reductions_option
 @fp_option
+@schedule_option
 @database_option
 @click.option("--inputs", metavar="I.npz", type=_FILE, help="One array per input; without: small integers.")
 @click.option("--outputs", metavar="O.npz", type=_FILE, help="Where everything goes that was written.")

@@ -12,7 +12,7 @@ from functools import reduce
 
 import islpy as isl
 
-from polyloom.diagnostics import Diagnostic, PolyloomError, Span, Unsupported, error, remark
+from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Span, Unsupported, error, remark
 from polyloom.ir.host import Buffer, Copy, HostNode, HostProgram, MdHom, Nest, Role
 from polyloom.ir.naming import Names
 from polyloom.ir.node_names import with_unique_names
@@ -42,10 +42,12 @@ from polyloom.scop.schedule.expansion import Expansion, expanded
 from polyloom.scop.schedule.grouping import gathered
 from polyloom.scop.schedule.hyperplanes import Edge, edge
 from polyloom.scop.schedule.loop_verdicts import LoopVerdict, Verdict, verdicts
-from polyloom.scop.schedule.plan import NoRow
+from polyloom.scop.schedule.plan import Block, NoRow, Plan, walk_plans
 from polyloom.scop.schedule.scheduling import arrange
 from polyloom.scop.schedule.stated_reductions import stated_errors, stated_updates
 from polyloom.scop.schedule.statement_groups import Patterns, selections, together
+from polyloom.scop.schedule.trees.given import START, check_tree, plans_of, read_tree, runs_all
+from polyloom.scop.schedule.trees.written import schedule_text
 
 
 class ReductionMode(Enum):
@@ -61,27 +63,39 @@ class ReductionMode(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Transformation:
-    """The host program, what each loop of the source is, and remarks on those that are serial."""
+    """The host program, what each loop of the source is, and remarks on those that are serial.
+
+    ``planned``: the statements with those that expansion adds, and their plans; None: in the source's order.
+    """
 
     program: HostProgram
     loops: tuple[LoopVerdict, ...] = ()
     remarks: tuple[Diagnostic, ...] = ()
+    planned: tuple[Scop, tuple[Plan, ...]] | None = None
 
 
 def host_program(
-    scop: Scop, mode: ReductionMode = ReductionMode.DETECT, *, strict: bool = False
+    scop: Scop,
+    mode: ReductionMode = ReductionMode.DETECT,
+    *,
+    strict: bool = False,
+    schedule: Source | None = None,
 ) -> Transformation:
     """Return the host program of a static control part; every one has one.
 
-    ``strict``: sums and products of floats keep the order of the source.
+    ``strict``: sums and products of floats keep the order of the source. ``schedule``: a schedule tree in
+    isl's text, which is taken in place of ours.
 
     Errors: ``PolyloomError`` where a stated reduction contradicts the dependences; ``Unsupported`` with
-    ``fp-fma`` for what has no exact form.
+    ``fp-fma`` for what has no exact form; ``schedule-...``.
     Source: md_poly, Sec. 3.2.2. Not in the papers: the transformation of arbitrary parts.
     """
     if strict and scop.fused:
         raise Unsupported(*(_rounded_twice(span) for span in scop.fused))
-    found = _transformation(scop, mode, strict=strict)
+    if schedule is None:
+        found = _transformation(scop, mode, strict=strict)
+    else:
+        found = _scheduled(with_parameters(scop), mode, strict, schedule)
     found = replace(found, program=_in_context(found.program, scop))
     found = _marked(found) if strict else found
     at_the_end(f"the transformation of `{scop.name}`", found.program)
@@ -113,8 +127,24 @@ def _transformation(scop: Scop, mode: ReductionMode, *, strict: bool) -> Transfo
     return Transformation(serial_program(scop), (), (remark("scop-fallback", message, notes=notes),))
 
 
+def _scheduled(scop: Scop, mode: ReductionMode, strict: bool, text: Source) -> Transformation:
+    """Return the host program under a user's schedule. Errors: ``schedule-...``."""
+    try:
+        with at_most(_GIVEN * (8 + len(scop.statements)), f"the schedule of `{scop.name}`"):
+            tree = read_tree(text)
+            found = _transformed(scop, mode, strict, tree=tree)
+            check_written(scop, found.program)
+            return replace(found, program=with_unique_names(found.program))
+    except (TooHardError, isl.Error, WrongLoops, NoRow, WrongWrites) as fault:
+        message = f"`{scop.name}` cannot be run under the schedule in `{text.name}`"
+        notes = [str(fault).partition(" in ")[0]]
+        raise PolyloomError(error("schedule-hard", message, notes=notes, helps=[START])) from fault
+
+
 _PARALLEL = 250_000
 """What isl may spend on one statement of the parallel form; most take a fifth."""
+_GIVEN = 4_000_000
+"""The same for a schedule that a user wrote, who would rather wait than not get it."""
 _SERIAL = 100_000
 """The same for the sequential form."""
 _CONTEXT = 50_000
@@ -171,11 +201,18 @@ def _automatic(scop: Scop) -> Transformation:
 
 
 def _transformed(
-    scop: Scop, mode: ReductionMode, strict: bool = False, *, in_blocks: bool = False
+    scop: Scop,
+    mode: ReductionMode,
+    strict: bool = False,
+    *,
+    in_blocks: bool = False,
+    tree: isl.Schedule | None = None,
 ) -> Transformation:
     updates = _updates(scop, mode, strict)
     before = dependences(scop, updates)
     larger, expansions = expanded(scop, before)
+    if tree is not None and not runs_all(tree, larger) and runs_all(tree, scop):
+        larger, expansions = scop, ()
     after = _again(before, larger, updates, expansions)
     ordered = {**_ordered(larger, mode, strict), **_by_functions(larger, mode)}
     wrong = tuple(stated_errors(scop, after, ordered))
@@ -183,10 +220,15 @@ def _transformed(
         raise PolyloomError(*wrong)
     edges = edges_of(after)
     patterns = _patterns(larger, updates, ordered, mode, strict)
-    edges += [edge(a, b, "", False, False, pairs) for s in patterns.selections for a, b, pairs in together(s)]
-    arranged = gathered(arrange(larger.statements, edges, patterns), expansions, edges, patterns)
-    arranged = blocked(arranged, edges, patterns) if in_blocks else arranged
-    plans, storages = contracted(arranged, expansions, Names({a.name for a in larger.arrays}))
+    if tree is None:
+        kept = (edge(a, b, "", False, False, p) for s in patterns.selections for a, b, p in together(s))
+        edges += kept
+        arranged = gathered(arrange(larger.statements, edges, patterns), expansions, edges, patterns)
+        arranged = blocked(arranged, edges, patterns) if in_blocks else arranged
+    else:
+        check_tree(tree, larger, after)
+        arranged = plans_of(tree, larger.statements, edges, patterns)
+    plans, storages = _stored(arranged, expansions, Names({a.name for a in larger.arrays}))
     held = {b.name: b for b in _buffers(larger, before, storages)}
     emitter = Emitter(larger, updates, held, rewriting(storages), private_buffers(storages, held))
     passing = frozenset(b.name for b in held.values() if b.role is Role.LOCAL)
@@ -202,7 +244,31 @@ def _transformed(
     alive = without_dead(made("emission", nodes).body, passing)
     program = made("fusion", fused(made("the removal of dead nodes", alive).body, passing))
     loops = verdicts(larger, after, expansions, updates, arranged, ordered)
-    return Transformation(program, loops, tuple(_remarks(loops)))
+    return Transformation(program, loops, tuple(_remarks(loops)), (larger, arranged))
+
+
+def _stored(
+    plans: tuple[Plan, ...], expansions: Sequence[Expansion], names: Names
+) -> tuple[tuple[Plan, ...], tuple[Storage, ...]]:
+    """Return plans, and where expanded arrays lie: whole, where nodes have an order that a user wrote."""
+    if any(isinstance(plan, Block) and plan.order is not None for plan in walk_plans(plans)):
+        return plans, tuple(Storage(e, e.name, tuple(e.axes), private=False) for e in expansions)
+    return contracted(plans, expansions, names)
+
+
+def schedule_tree(scop: Scop, found: Transformation) -> str:
+    """Return the schedule of a program as isl prints trees; ``--schedule`` takes it.
+
+    Errors: ``Unsupported`` with ``scop-too-hard``.
+    """
+    try:
+        with at_most(_PARALLEL * (8 + len(scop.statements)), f"the schedule tree of `{scop.name}`"):
+            whole = with_parameters(scop)
+            larger, plans = found.planned or (whole, (Block(whole.statements, ()),))
+            return schedule_text(larger, plans)
+    except (TooHardError, isl.Error) as fault:
+        message = f"isl was given up on the schedule tree of `{scop.name}`"
+        raise Unsupported(error("scop-too-hard", message, notes=[str(fault).partition(" in ")[0]])) from fault
 
 
 def _again(

@@ -176,7 +176,8 @@ def tensors_of(loaded: LoadedHost, values: Mapping[str, int]) -> Loaded:
 def _host(scop: Scop, reference: Reference, reading: Reading) -> LoadedHost:
     from polyloom.scop.transform import ReductionMode, host_program
 
-    found = host_program(scop, ReductionMode(reading.reductions), strict=reading.fp == "strict")
+    mode, strict = ReductionMode(reading.reductions), reading.fp == "strict"
+    found = host_program(scop, mode, strict=strict, schedule=reading.schedule)
     return LoadedHost(found.program, scop, (*scop.remarks, *found.remarks), reference)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyloom.diagnostics import Diagnostic
+from polyloom.diagnostics import Diagnostic, Source
 from polyloom.ir.host import HostProgram
 from polyloom.ir.program import Program
 from polyloom.ir.verification.references import Reference
@@ -28,7 +28,7 @@ class Reading:
     ``detect``, ``stated`` or ``ignore``. ``fp``: ``reassociate`` or ``strict``, of C alone. ``parameters``:
     values of the integer arguments of a C function, where a tensor program is wanted. ``shapes``: of arrays
     that are given for inputs, taken where a model leaves them open. ``examples``: tensors with which a module
-    in memory is traced.
+    in memory is traced. ``schedule``: of C, a schedule tree in isl's text, in place of ours.
     """
 
     node: str | None = None
@@ -41,6 +41,7 @@ class Reading:
     parameters: Mapping[str, int] = field(default_factory=dict)
     shapes: Shapes = field(default_factory=dict)
     examples: Sequence[object] = ()
+    schedule: Source | None = None
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,9 @@ C = LoopFrontEnd(
     name="C",
     called="a C file NAME.c",
     endings=(".c",),
-    options=frozenset({"function", "defines", "include", "preprocessor", "reductions", "fp", "parameters"}),
+    options=frozenset(
+        {"function", "defines", "include", "preprocessor", "reductions", "fp", "parameters", "schedule"}
+    ),
     is_text=lambda text: ";" in text,
     read=_c,
     parts=_c_parts,

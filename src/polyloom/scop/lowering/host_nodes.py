@@ -161,8 +161,8 @@ class Emitter:
         match plan:
             case Leaf(statement=statement, snapshot=snapshot):
                 return self._leaf(statement, snapshot, place)
-            case Block(statements=statements, parallel=parallel):
-                return (self._block(statements, parallel, place),)
+            case Block(statements=statements, parallel=parallel, order=order):
+                return (self._block(statements, parallel, place, order),)
             case Sequential():
                 return self._sequential(plan, place)
             case Blocks():
@@ -195,7 +195,7 @@ class Emitter:
             return nodes
         except (NoHom, NoBox):
             block = plan.otherwise
-            return (self._block(block.statements, block.parallel, place),)
+            return (self._block(block.statements, block.parallel, place, block.order),)
 
     def _together(self, plan: Group, place: Place) -> tuple[HostNode, ...]:
         """Return the md_homs of a scan or selection; raises ``NoHom``."""
@@ -248,10 +248,18 @@ class Emitter:
         return with_met(node, self._beside_of(view.buffer, "met", MET))
 
     def _block(
-        self, statements: Sequence[ScopStatement], parallel: Sequence[Hyperplane], place: Place
+        self,
+        statements: Sequence[ScopStatement],
+        parallel: Sequence[Hyperplane],
+        place: Place,
+        order: isl.UnionMap | None = None,
     ) -> HostNode:
         domains = [place.domain(s) for s in statements]
-        schedule = self._schedule(statements, domains)
+        if order is None:
+            schedule = self._schedule(statements, domains)
+        else:
+            here = reduce(isl.UnionSet.union, map(isl.UnionSet.from_set, domains))
+            schedule = order.intersect_domain(here)
         context, dimensions = place.context, []
         for plane in parallel:
             found = self._dimension(statements, domains, plane, context)
@@ -381,8 +389,8 @@ def _time_name(statements: Sequence[ScopStatement], plane: Hyperplane) -> str:
     """Name a hyperplane after the iterator that it is, else ``w`` for wavefront."""
     for statement in statements:
         row = row_of(plane, statement)
-        moving = [k for k, c in enumerate(row) if c]
-        if len(moving) == 1 and moving[0] < len(statement.iterators):
+        moving = [k for k, c in enumerate(row[: len(statement.iterators)]) if c]
+        if len(moving) == 1:
             return statement.iterators[moving[0]]
     return "w"
 

@@ -95,9 +95,11 @@ def edge(source: str, sink: str, array: str, anti: bool, relaxed: bool, relation
 
 
 def rows_map(space: isl.Space, row: Row) -> isl.Map:
-    """Return ``{ S[x] -> [row . x] }``."""
+    """Return ``{ S[x] -> [row . x] }``; a number behind the coefficients is added."""
     aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(space))
-    for k, coefficient in enumerate(row):
+    size = space.dim(_DIM.set)
+    aff = aff.set_constant_val(isl.Val(sum(row[size:])))
+    for k, coefficient in enumerate(row[:size]):
         aff = aff.set_coefficient_val(_DIM.in_, k, isl.Val(coefficient))
     return isl.Map.from_aff(aff)
 

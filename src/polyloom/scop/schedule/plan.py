@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 from polyloom.scop.model import ScopStatement
 
 if TYPE_CHECKING:
+    import islpy as isl
+
     from polyloom.scop.schedule.statement_groups import Form
 
 Row = tuple[int, ...]
-"""Coefficients of a linear function of a statement's iterators."""
+"""Coefficients of a linear function of a statement's iterators; one more, where there is one, is added."""
 
 Hyperplane = Mapping[str, Row]
 """A row for every statement, by its name: a common time, or a common parallel coordinate."""
@@ -34,12 +36,13 @@ class Leaf:
 class Block:
     """Statements in their order in the source, for every point of the ``parallel`` coordinates.
 
-    ``around``: how many host loops stand outside.
+    ``around``: how many host loops stand outside. ``order``: when instances run, where it is not that order.
     """
 
     statements: tuple[ScopStatement, ...]
     parallel: tuple[Hyperplane, ...]
     around: int = 0
+    order: isl.UnionMap | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +121,7 @@ def _add_parts(plan: Plan, times: tuple[Hyperplane, ...], result: dict[str, tupl
         return
     for statement in statements_of(plan):
         size = len(statement.iterators)
-        rows = [row_of(time, statement) for time in times]
+        rows = [row_of(time, statement)[:size] for time in times]
         along = [row_of(p, statement) for p in plan.parallel] if isinstance(plan, Block) else None
         found = [_part(k, rows, along) for k in range(size)]
         if isinstance(plan, Group):

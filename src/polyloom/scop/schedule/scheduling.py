@@ -53,7 +53,7 @@ def _component(
 ) -> tuple[Plan, ...]:
     """Return the plans of one strongly connected component."""
     binding = [e for e in edges if not e.relaxed]
-    if len(statements) == 1 and all(_by_snapshot(statements[0], e, len(around)) for e in binding):
+    if len(statements) == 1 and all(by_snapshot(statements[0], e, len(around)) for e in binding):
         return (Leaf(statements[0], frozenset(e.array for e in binding)),)
     block = Block(tuple(statements), parallel_planes(statements, edges, around), len(around))
     best: tuple[Plan, ...] = (block,)
@@ -74,7 +74,7 @@ def _component(
     return best
 
 
-def _by_snapshot(statement: ScopStatement, edge: Edge, around: int) -> bool:
+def by_snapshot(statement: ScopStatement, edge: Edge, around: int) -> bool:
     """Whether an edge is respected if the statement reads a copy of the array, no larger than its work."""
     kept = len(statement.iterators) - around
     return edge.anti and statement.target.relation.dim(_OUT) <= kept
