@@ -28,6 +28,8 @@ MOST_AXES = 2
 CYCLES_OF_ROW, CYCLES_OF_PART = 16.0, 100.0
 """What a row of a trapezoid costs besides its points, and what a sweep in it does. Estimates: the rest of a
 row is done in smaller vectors; bounds are computed anew."""
+OWN_SHARE = 0.5
+"""Of the last cache that a program has. Estimate: tiles of 24 MB in 32 took three times as long as tiles of 5."""
 LEAST_WIDTH = 4
 WIDTHS = tuple(sorted({*(1 << k for k in range(2, 21)), *(3 << k for k in range(1, 19))}))
 
@@ -121,12 +123,12 @@ class TimeCost:
 
     @cached_property
     def _caches(self) -> list[float]:
-        """Bytes of each cache for one thread: the last one is shared."""
+        """Bytes of each cache for one thread: the last one is shared, with other programs too."""
         caches = [
             self.device.costs.memory.usable_share * size
             for size in self.device.caches or self.costs.default_caches
         ]
-        return [*caches[:-1], caches[-1] / self.threads]
+        return [*caches[:-1], OWN_SHARE * caches[-1] / self.threads]
 
     def _footprint(self, widths: Sequence[tuple[int, int]]) -> float:
         """Return the bytes of the arrays within so many rows along axes, counted from the last axis."""
