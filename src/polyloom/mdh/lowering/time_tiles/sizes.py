@@ -29,7 +29,7 @@ CYCLES_OF_ROW, CYCLES_OF_PART = 16.0, 100.0
 """What a row of a trapezoid costs besides its points, and what a sweep in it does. Estimates: the rest of a
 row is done in smaller vectors; bounds are computed anew."""
 OWN_SHARE = 0.5
-"""Of the last cache that a program has. Estimate: tiles of 24 MB in 32 took three times as long as tiles of 5."""
+"""Of the last cache. Estimate: trapezoids of 24 MB in one of 32 took three times as long as those of 5."""
 LEAST_WIDTH = 4
 WIDTHS = tuple(sorted({*(1 << k for k in range(2, 21)), *(3 << k for k in range(1, 19))}))
 
