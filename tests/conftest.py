@@ -24,7 +24,7 @@ sys.path += sorted({str(path.parent) for path in Path(__file__).parent.rglob("*.
 
 make_profiles()
 
-# Proofs of whole trees have tests of their own; of every program they would take minutes
+# Of many trees, those of random programs above all, something is not known within the limits
 logging.getLogger("polyloom.mdh.lowering.asked").setLevel(logging.ERROR)
 
 

@@ -127,6 +127,31 @@ def test_many_random_programs(program: random_c.CProgram, sizes_: dict[str, int]
     check_c(program, sizes_, seed)
 
 
+ONLY_THE_FIRST = """
+void kernel(int n, int b[40], int B[40][40])
+{
+#pragma scop
+  for (int i = 0; i < n; i++) {
+    int product = b[3];
+    if (i == 0)
+      for (int j = 1; j < n; j++) {
+        product *= j - B[20 * i][0];
+        B[2][2 * j + 2] = product;
+      }
+    b[2 * i + 3] = product;
+  }
+#pragma endscop
+}
+"""
+
+
+def test_what_is_not_stored_is_not_computed() -> None:
+    """In a loop of the host program, too: with ``i`` of 2 there is no row 40."""
+    (host,) = host_programs_of(ONLY_THE_FIRST)
+    for form in ("plain", "model"):
+        assert_right(host, {"n": 3}, inputs(host, {"n": 3}), form)
+
+
 def loaded(text: str, folder: Path, fp: str) -> CompiledProgram:
     source = folder / "kernel.c"
     source.write_text(text)

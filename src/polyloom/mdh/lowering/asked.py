@@ -1,7 +1,7 @@
 """What the kernel tree of a host program must carry out and store, from the host program alone; its proof.
 
-Trees are proved before they are built where programs are verified between passes and warnings are heard.
-What is found wrong, and what isl does not find out in time, is said (by the logger of this module).
+Trees are proved before they are built where programs are verified between passes. One that is wrong is never
+built; what isl does not find out in time is said (by the logger of this module).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from polyloom.ir.host import Copy, HostNode, HostProgram, Index, MdHom, Nest, Order, uses
 from polyloom.ir.verification.passes import is_on
+from polyloom.ir.verification.programs import InvalidProgram
 from polyloom.ir.verification.written_elements import chosen_by_data, writes
 from polyloom.mdh.lowering.program_tree import Host, Statements, instance_of
 from polyloom.mdh.tree.nodes import Function
@@ -26,8 +27,8 @@ from polyloom.polyhedra.loops.tree import (
     with_leaves,
 )
 
-EFFORT = 1_000_000
-"""What isl may spend on a tree: a few seconds at most."""
+EFFORT = 100_000
+"""What isl may spend on a tree: a tenth of a second."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -36,13 +37,15 @@ def proved(program: HostProgram, function: Function) -> Function:
     """Return the tree of a program; prove it where programs are verified after each pass.
 
     Where sizes are left open nothing is proved: for some of them the program itself may leave its arrays.
-    What is found wrong is said, and not refused: there are programs of which too much is asked.
+
+    Raises ``InvalidProgram`` where the tree is wrong.
     """
-    if is_on() and _LOG.isEnabledFor(logging.WARNING) and not function.integers:
+    if is_on() and not function.integers:
         verdict = verify(function, asked(program), EFFORT)
-        for what, found in (("wrong in", verdict.wrong), ("not proved of", verdict.unknown)):
-            if found:
-                _LOG.warning("%s `%s`: %s", what, program.name, "; ".join(found))
+        if verdict.wrong:
+            raise InvalidProgram(f"the tree of `{program.name}` is wrong: {'; '.join(verdict.wrong)}")
+        if verdict.unknown:
+            _LOG.warning("not proved of `%s`: %s", program.name, "; ".join(verdict.unknown))
     return function
 
 

@@ -165,13 +165,14 @@ def _domain(tiles: Tiles) -> Domain:
     guard = tuple(dict.fromkeys(c for c in conjuncts(tiles.hom.guard) if c != TRUE))
     if tiles.combiner is None:
         written, guard = tuple(dict.fromkeys((*guard, *written))), ()
-    known = {e for c in written for e in not_negative(c) or ()}
+    known: set[IntExpression] = set()
     at_stores: list[IntExpression] = []
     for condition in written:
         found = _bound(tiles, condition, order)
         if found is None:
             at_stores.append(condition)
         else:
+            known.update(found[1])
             bounds[found[0]] = (*bounds.get(found[0], ()), *found[1])
     empty, at_terms = [], []
     for condition in guard:
