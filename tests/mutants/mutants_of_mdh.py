@@ -6,6 +6,36 @@ from mutant import Mutant, Probe
 
 MUTANTS = [
     Mutant(
+        "mdh/tree/team_barriers",
+        "for before in (*run, loop))",
+        "for before in (loop,))",
+        Probe(
+            "test_team_barriers.test_the_verifier_finds_no_thread_that_does_not_wait", ("two loops before",)
+        ),
+        fast=True,
+    ),
+    Mutant(
+        "mdh/tree/team_barriers",
+        "return bool(_shared_alike(first, second)) and self._never_meet(first, second)",
+        "return bool(_shared_alike(first, second))",
+        Probe("test_team_barriers.test_the_verifier_finds_no_thread_that_does_not_wait", ("the neighbour",)),
+    ),
+    Mutant(
+        "mdh/tree/team_barriers",
+        "if not self._touched(first).meets(self._touched(second)):",
+        "if first is not second:",
+        Probe("test_team_barriers.test_the_verifier_finds_no_thread_that_does_not_wait", ("other bounds",)),
+    ),
+    Mutant(
+        "mdh/tree/team_barriers",
+        "return bool(self.stored & other.all or self.all & other.stored)",
+        "return bool(self.stored & other.all)",
+        Probe(
+            "test_team_barriers.test_the_verifier_finds_no_thread_that_does_not_wait",
+            ("what a neighbour read",),
+        ),
+    ),
+    Mutant(
         "mdh/lowering/chunked_scans",
         "views = tuple(self._at_chunk(b, rank, offset=-1) for b in before)",
         "views = tuple(self._at_chunk(b, rank) for b in before)",

@@ -37,6 +37,7 @@ from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.tree.nodes import Function, Mark
 from polyloom.mdh.tree.registers import final
 from polyloom.mdh.tree.rewrite import arrays_used, walk
+from polyloom.mdh.tree.team_barriers import without_needless_barriers
 from polyloom.polyhedra.loops.tree import IntExpression, Number
 
 NDArray = npt.NDArray[Any]
@@ -69,7 +70,8 @@ def tree_of(
     program = after_pass("the fusion of sweeps", fused_sweeps(tiled.program, device))
     rows = rows_of(program)
     lower = lower_scheduled(program, lambda hom, around: choose(hom, around, device), rows.homs)
-    return proved(program, for_a_team(program_tree(program, lower, rows.reshaped, marked=marked)))
+    tree = for_a_team(program_tree(program, lower, rows.reshaped, marked=marked))
+    return proved(program, without_needless_barriers(tree))
 
 
 class NativeArray(DeviceArray):

@@ -2,7 +2,8 @@
 
 Every thread of a team runs the same function. Loops that hold ``parallel for`` run on every thread; a
 ``parallel for`` is shared out in contiguous blocks of its iterations, nested ones as one range; what stands
-beside them and stores is done by the first thread. After each such part all threads wait for each other.
+beside them and stores is done by the first thread. After each such part all threads wait for each other, but
+for loops that are ``nowait``.
 
     for (int64_t t = 0; t < 10; t++) {
         const int64_t points = 64;
@@ -235,7 +236,7 @@ class _Entry:
         while code:
             if is_parallel(code[0]):
                 yield from self._parallel(code[0], scope)
-                waits = _is_group(code[0])
+                waits = _waits(code[0])
                 code = code[1:]
             elif isinstance(code[0], Mark):
                 yield f"if (me == 0) {of_team(scope, 'mark', str(code[0].number))}"
@@ -406,8 +407,9 @@ def _apart(run: Code, after: Code) -> tuple[Code, Code]:
     return tuple(shared), tuple(s for s in run if all(s is not other for other in shared))
 
 
-def _is_group(statement: Statement) -> bool:
-    return isinstance(statement, For) and statement.kind is Kind.GROUP
+def _waits(statement: Statement) -> bool:
+    """Whether threads wait for each other behind a statement with a parallel loop."""
+    return isinstance(statement, For) and statement.kind is Kind.GROUP and not statement.nowait
 
 
 def _head_of_share(loop: For, scope: Scope) -> str:

@@ -96,12 +96,14 @@ class Access:
 class Found:
     """What a function accesses and carries out, and what is wrong, or not known, about single accesses.
 
-    ``vague``: the statements of which it is not known which instances are carried out.
+    ``vague``: the statements of which it is not known which instances are carried out. ``lost``: whether
+    there are accesses that are not among these.
     """
 
     accesses: list[Access] = field(default_factory=list)
     instances: dict[str, list[Elements]] = field(default_factory=dict)
     vague: set[str] = field(default_factory=set)
+    lost: bool = False
     wrong: dict[str, None] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
 
@@ -208,6 +210,7 @@ class _Walker:
         declared = place.arrays.get(store.array)
         if declared is None:
             self.wrong(f"`{store.array}` is stored to, and is no array there")
+            self.found.lost = True
             return
         array = declared.array
         if isinstance(array, Parameter) and array.constant:
@@ -243,6 +246,7 @@ class _Walker:
         """Note an element that is loaded, or stored by a statement."""
         if load.array not in place.arrays:
             self.wrong(f"`{load.array}` is loaded, and is nothing there")
+            self.found.lost = True
             return
         declared = place.arrays[load.array]
         if declared is None:
@@ -251,6 +255,7 @@ class _Walker:
         shape = self.shapes.get(load.array, declared.array.shape)
         if len(load.subscripts) != len(shape):
             self.wrong(f"`{text}`: the array has {len(shape)} dimensions")
+            self.found.lost = True
             return
         subscripts, known = self.subscripts(load, place)
         sure = known and place.exact and place.certain
@@ -263,6 +268,7 @@ class _Walker:
             self.bounds(text, subscripts, declared.array, place)
         except NotKnown as fault:
             self.found.unknown[str(fault)] = None
+            self.found.lost = True
             return
         self.found.accesses.append(
             Access(

@@ -94,6 +94,7 @@ class For:
 
     All kinds but sequential ones have the condition ``iterator < end`` and a positive number as step.
     ``by_work``: iterations of a group loop differ in work, so threads share that, not their number.
+    ``nowait``: threads go on to the group loop behind it before all iterations are done.
     """
 
     iterator: str
@@ -102,6 +103,7 @@ class For:
     step: IntExpression = ONE
     kind: Kind = Kind.SEQUENTIAL
     by_work: bool = False
+    nowait: bool = False
     body: Code
 
     @property

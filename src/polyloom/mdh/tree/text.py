@@ -75,6 +75,7 @@ def _head(loop: For) -> str:
     """Return ``parallel for i from 0 to n step 8``, or C's three parts where there is no end."""
     kind, name = loop.kind.value, loop.iterator
     kind = kind.replace(" for", " by work for") if loop.by_work else kind
+    kind = kind.replace(" for", " nowait for") if loop.nowait else kind
     step = "" if loop.step == Number(1) else f" step {integer_text(loop.step)}"
     try:
         return f"{kind} {name} from {integer_text(loop.start)} to {integer_text(loop.end)}{step}"

@@ -20,6 +20,7 @@ from polyloom.mdh.tree.nodes import For, Function, Kind
 from polyloom.mdh.tree.partials import partials
 from polyloom.mdh.tree.races import races, uneven_barriers
 from polyloom.mdh.tree.rewrite import walk
+from polyloom.mdh.tree.team_barriers import team_races
 from polyloom.mdh.tree.undefined import undefined
 from polyloom.polyhedra.effort import TooHardError, at_most
 from polyloom.polyhedra.loops.accesses import (
@@ -87,6 +88,7 @@ def _verified(function: Function, asked: Asked | None, found: Found) -> None:
         found.unknown[str(fault)] = None
     accesses(function, scope, found)
     races(found)
+    team_races(found, function.body)
     whole = asked is not None and asked.whole
     partials(found, whole=whole)
     undefined(found, asked.terms if asked else (), shared=whole)
