@@ -19,6 +19,7 @@ from polyloom.caches import lend_libraries_a_cache
 from polyloom.diagnostics import Diagnostic, PolyloomError, error, remark, render
 from polyloom.mdh.device.costs import DeviceCosts, load_costs
 from polyloom.mdh.device.drivers import installed_drivers, show_drivers_to_loader
+from polyloom.mdh.device.forked import never_release_in_children
 from polyloom.mdh.device.pocl import (
     is_repairable,
     keep_threads_apart,
@@ -214,6 +215,7 @@ def _found() -> tuple[tuple[DeviceModel, cl.Device], ...]:
     show_drivers_to_loader()
     lend_libraries_a_cache()
     _loaded.append(os.getpid())
+    never_release_in_children()
     keep_threads_apart()
     import pyopencl as cl
 
