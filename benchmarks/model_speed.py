@@ -55,10 +55,10 @@ Run = Callable[[], Mapping[str, Any]]
 
 def ours(model: Imported, inputs: Mapping[str, Any], device: str | None, threads: int | None) -> Run:
     program = open_model(model, choose(device, threads=threads))
-    arrays = {name: program.to_device(a) for name, a in model.inputs(inputs).items()}
+    arrays = {name: program.to_device(inputs[name]) for name in model.arguments}
 
     def run() -> dict[str, Any]:
-        found = program.run(**arrays).arrays
+        found = program.results(**arrays)
         return model.outputs({n: a if isinstance(a, np.ndarray) else a.get() for n, a in found.items()})
 
     return run

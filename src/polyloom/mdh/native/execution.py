@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.evaluation.inputs import shape_of
-from polyloom.ir.host import Buffer, HostProgram, MdHom, Role
+from polyloom.ir.host import Buffer, HostProgram, MdHom, Role, uses
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.passes import after_pass, at_the_end
 from polyloom.mdh.device.devices import DeviceModel
@@ -29,6 +29,7 @@ from polyloom.mdh.lowering.tiles.pipeline import lower_scheduled
 from polyloom.mdh.lowering.time_tiles.choose import in_tiles, with_time_tiles
 from polyloom.mdh.native.device import NativeDevice
 from polyloom.mdh.native.entry import Entry, built
+from polyloom.mdh.native.local_memory import shared_places
 from polyloom.mdh.native.team import Call
 from polyloom.mdh.runtime.arguments import Bound
 from polyloom.mdh.runtime.arrays import DeviceArray, is_usable
@@ -196,6 +197,8 @@ class NativeExecutable:
         at_the_end("specialisation", special)
         special = constant_terms_apart(special, self.constants)
         before, constants = fixed_nodes(special, self.constants)
+        marked = (replace(b, constant=b.name in constants) for b in special.buffers)
+        special = replace(special, buffers=tuple(marked))
         each = tuple(node for node in special.body if all(node is not other for other in before))
         schedules, model = self.schedules, self.device.model
         function = function_of(replace(special, body=each), schedules, model, marked=timed)
@@ -203,8 +206,10 @@ class NativeExecutable:
         split = packed(function, load, constants)
         entry = built(split.function, self.device.compiler, self.device.threads)
         shapes = {b.name: shape_of(b, {}) for b in special.buffers}
-        locals_ = [b for b in special.buffers if b.role is Role.LOCAL]
-        kept = {b.name: _memory(shapes[b.name], b.type.dtype) for b in locals_}
+        fixed = uses(before).written
+        passing = [b for b in special.buffers if b.role is Role.LOCAL and b.name not in fixed]
+        kept = _in_one_memory(split.function, passing)
+        kept |= {b.name: _memory(shapes[b.name], b.type.dtype) for b in special.buffers if b.name in fixed}
         for parameter in split.function.parameters:
             if parameter.name in split.names:
                 kept[parameter.name] = _memory(_numbers(parameter.shape), parameter.type.dtype)
@@ -260,6 +265,19 @@ class NativeExecutable:
         seconds, launches = sum(e.seconds for e in events), sum(e.runs for e in events)
         timing = Timing(ready - begin, end - ready, seconds, launches or 1)
         return Execution({name: arrays[name] for name in results}, timing, tuple(events))
+
+
+def _in_one_memory(function: Function, buffers: Sequence[Buffer]) -> dict[str, NDArray]:
+    """Return arrays for local buffers that a run fills anew. Errors: ``memory``."""
+    shapes = {b.name: shape_of(b, {}) for b in buffers}
+    sizes = {b.name: prod(shapes[b.name]) * b.type.size for b in buffers}
+    places = shared_places(function, sizes, LINE)
+    room = _memory((places.size,), np.dtype(np.uint8))
+    return {
+        b.name: room[at : at + sizes[b.name]].view(b.type.dtype).reshape(shapes[b.name])
+        for b in buffers
+        if (at := places.offsets.get(b.name)) is not None
+    }
 
 
 def _numbers(shape: Sequence[IntExpression]) -> tuple[int, ...]:

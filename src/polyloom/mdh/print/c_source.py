@@ -173,8 +173,9 @@ def _arguments(function: Function, scope: Scope) -> list[str]:
     places = {p.name: k for k, p in enumerate(function.parameters)}
     places |= {view.name: places[view.parameter] for view in function.reshaped}
     variables = {name: scope.variables[name] for name in places if name in scope.needs.names}
-    if function.reshaped:
-        variables = {name: v.beside_others() for name, v in variables.items()}
+    shared = {p.name for p in function.parameters if p.scratch or function.reshaped}
+    shared |= {view.name for view in function.reshaped}
+    variables = {n: v.beside_others() if n in shared else v for n, v in variables.items()}
     arrays = [f"{scope.pointer(v)} = arrays[{places[name]}];" for name, v in variables.items()]
     integers = [
         f"const int64_t {scope.names[n]} = integers[{k}];"
