@@ -95,6 +95,7 @@ class Buffer:
     ``rows``: the program touches no others than from the first of these numbers, in the first dimension, to
     before the second; both are in the array, or the first is not less than the second. None: not known.
     ``start``: what all elements are before the program runs; None: what the caller gives, or nothing defined.
+    ``constant``: its elements change seldom, so that what depends on them alone is done when they do.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Buffer:
     span: Span | None = field(default=None, compare=False, repr=False)
     rows: tuple[IntExpression, IntExpression] | None = field(default=None, compare=False, repr=False)
     start: float | int | None = None
+    constant: bool = False
 
     @classmethod
     def of(

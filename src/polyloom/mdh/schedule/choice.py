@@ -1,6 +1,7 @@
 """Which of its legal schedules an md_hom gets where nothing was tuned: a local optimum of the cost model.
 
-Random schedules and small changes of the best of them, ranked by the cost model, until nothing gets better.
+Schedules of the usual forms (``designs``), random ones, and small changes of the best of them, ranked by the
+cost model, until nothing gets better.
 Lowering never chooses: it takes a schedule, and a ``Scheduler`` for the md_homs that it makes itself.
 
 Not in the papers: md_poly's schedules are tuned or written by hand.
@@ -66,9 +67,10 @@ def legal_schedule(schedule: Schedule, hom: MdHom, buffers: Buffers, device: Dev
 def preferred_schedule(space: ScheduleSpace, seeds: Sequence[Schedule] = ()) -> Schedule:
     """Return the schedule that the cost model prefers, the same in every call.
 
-    ``seeds``: those of similar md_homs, where there are any: fewer others are drawn then, except for kernels
-    that take long.
+    ``seeds``: those of similar md_homs, where there are any. Where they, or those of the usual forms, are
+    good, fewer others are drawn, except for kernels that take long.
     """
+    seeds = (*seeds, *space.designs)
     rng, points = Random(1), prod(map(space.extent, range(len(space.hom.extents))))
     effort = next(effort for effort in EFFORTS if points <= effort.points)
     is_seeded = any(space.predicted(seed) < SEEDS_SUFFICE_BELOW for seed in seeds)

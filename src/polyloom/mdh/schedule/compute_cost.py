@@ -180,14 +180,14 @@ class CycleModel:
 
     @cached_property
     def copy_cycles(self) -> float:
-        """Cycles that copies into local memory take, in all."""
+        """Cycles that copies into local memory take, in all; those of constants are packed before."""
         count = self.sizes.all_groups
         for d in self.sizes.facts.tiled_order:
             count *= ceil(self.sizes.covered(d) / self.sizes.length(d))
         total = 0.0
         for k in range(len(self.sizes.reads.inputs)):
             plan = self.sizes.plan(k)
-            if plan is not None:
+            if plan is not None and not plan.access.buffer.constant:
                 total += plan.elements * count * self._copied_element(plan)
         return total
 

@@ -19,6 +19,7 @@ from polyloom.ir.host import HostProgram, MdHom
 from polyloom.mdh.device.devices import DeviceKind, DeviceModel
 from polyloom.mdh.schedule.addresses import Access, Buffers
 from polyloom.mdh.schedule.cost_model import predicted_seconds
+from polyloom.mdh.schedule.designs import designs
 from polyloom.mdh.schedule.legality import LARGEST_TILE, problems
 from polyloom.mdh.schedule.loop_sizes import UNKNOWN, Reads
 from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule, plain_schedule
@@ -66,6 +67,14 @@ class ScheduleSpace:
     def plain(self) -> Schedule:
         """The schedule without any decision."""
         return plain_schedule(len(self.hom.extents), len(self.hom.inputs))
+
+    @cached_property
+    def designs(self) -> tuple[Schedule, ...]:
+        """The legal schedules of the usual forms; none on GPUs."""
+        if self.on_gpu:
+            return ()
+        made = designs(self.plain, self.facts(self.plain), self.reads, self.width, self.device)
+        return tuple(filter(self.is_valid, made))
 
     def sample(self, rng: Random) -> Schedule:
         """Return a random schedule."""

@@ -51,9 +51,10 @@ def key_of(hom: MdHom, buffers: Sequence[Buffer], device: str, options: str = ""
     return Key(signature=digest, sizes=sizes, device=device, generator=generator_version(), options=options)
 
 
-def options_of(*, strict: bool) -> str:
-    """Return the options of a key: how a program's floats are rounded."""
-    return "strict" if strict else ""
+def options_of(*, strict: bool, constant: Sequence[int] = ()) -> str:
+    """Return the options of a key: how a program's floats are rounded, and which inputs are constants."""
+    words = ["strict"] if strict else []
+    return " ".join([*words, *(f"constant{k}" for k in constant)])
 
 
 def canonical(hom: MdHom, buffers: Sequence[Buffer]) -> tuple[str, tuple[int | str, ...]]:

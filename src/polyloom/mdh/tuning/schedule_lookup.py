@@ -39,6 +39,12 @@ def code_with_text(hom: MdHom, program: HostProgram, device: DeviceModel, schedu
     return lower_scheduled(program, lambda _, around: schedule_from_text(schedule))(hom)
 
 
+def _constants(node: MdHom, program: HostProgram) -> tuple[int, ...]:
+    """Return which inputs of an md_hom are constants, of which copies are packed when a program is loaded."""
+    buffers = program.by_name
+    return tuple(k for k, view in enumerate(node.inputs) if buffers[view.buffer].constant)
+
+
 class TunedEmitter:
     """Makes the kernels of a node.
 
@@ -95,7 +101,7 @@ class TunedEmitter:
         self, node: MdHom, launched: MdHom, program: HostProgram, device: DeviceModel
     ) -> Choice[Schedule]:
         """Return the schedule of an md_hom: the same for two that differ in names alone."""
-        options = options_of(strict=program.strict)
+        options = options_of(strict=program.strict, constant=_constants(node, program))
         key = (
             key_of(node, program.buffers, device.id, options),
             key_of(launched, program.buffers, device.id, options),

@@ -1,0 +1,82 @@
+"""Schedules of the usual forms: legal, right, and better than what a few draws find."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from homs import buffers_of, convolution, dot, gemm, hom_of, matmul, stencil
+from scheduled_trees import compare
+
+from polyloom.ir.host import HostProgram
+from polyloom.mdh.device.devices import DeviceModel
+from polyloom.mdh.native.device import choose
+from polyloom.mdh.schedule.choice import default_schedule
+from polyloom.mdh.schedule.legality import problems
+from polyloom.mdh.schedule.schedules import Memory, Schedule
+from polyloom.mdh.schedule.search_space import ScheduleSpace
+from polyloom.mdh.schedule.signature import options_of
+from polyloom.mdh.schedule.tiling import TileFacts
+
+PROGRAMS = {
+    "matmul": matmul(5, 37, 3),
+    "gemm": gemm(4, 19, 3),
+    "convolution": convolution(2, 5, 18, 2, 2, 2),
+    "stencil": stencil(4, 21, 2, 3),
+}
+
+
+def native() -> DeviceModel:
+    return choose("native", threads=2)
+
+
+def with_constants(program: HostProgram) -> HostProgram:
+    """Return a program whose last input is a constant, as weights are."""
+    name = hom_of(program).inputs[-1].buffer
+    return replace(program, buffers=tuple(replace(b, constant=b.name == name) for b in program.buffers))
+
+
+def space(program: HostProgram) -> ScheduleSpace:
+    return ScheduleSpace(hom=hom_of(program), buffers=buffers_of(program), device=native())
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_designs_are_legal_and_right(name: str) -> None:
+    program = with_constants(PROGRAMS[name])
+    found = space(program).designs
+    assert found
+    for schedule in found:
+        assert not problems(TileFacts(hom_of(program), schedule), buffers_of(program), native())
+    compare(program, found[0], {})
+    compare(program, found[-1], {})
+
+
+def test_vectors_run_where_a_constant_is_copied_for_them() -> None:
+    """Elements of a constant that lie apart are packed once; those of others are not copied."""
+    program = PROGRAMS["convolution"]
+    copied = [s for s in space(with_constants(program)).designs if s.vector == 2]
+    assert copied
+    assert all([c.memory for c in s.inputs] == [Memory.GLOBAL, Memory.LOCAL] for s in copied)
+    assert all(s.vector != 2 for s in space(program).designs)
+
+
+def test_a_packed_copy_costs_nothing_in_a_run() -> None:
+    plain, constant = PROGRAMS["matmul"], with_constants(PROGRAMS["matmul"])
+    copied = next(s for s in space(constant).designs if any(c.memory is Memory.LOCAL for c in s.inputs))
+    assert space(constant).predicted(copied) < space(plain).predicted(copied)
+
+
+def test_constants_are_part_of_what_a_choice_is_kept_under() -> None:
+    assert options_of(strict=True, constant=(0, 2)) == "strict constant0 constant2"
+    assert options_of(strict=False) == ""
+
+
+def test_open_sizes_have_no_designs() -> None:
+    assert space(dot("N")).designs == ()
+
+
+def test_the_choice_is_at_least_as_good_as_every_design() -> None:
+    program = with_constants(convolution(6, 6, 32, 4, 3, 3))
+    found = space(program)
+    best: Schedule = default_schedule(hom_of(program), buffers_of(program), native())
+    assert found.predicted(best) <= min(map(found.predicted, found.designs))
