@@ -20,6 +20,7 @@ from polyloom.ir.relations import first_unwritten, first_written_twice
 from polyloom.ir.statements import Statement, kept_points, loops_of, lost_dimensions
 from polyloom.ir.transform.change_of_basis import gathered, solved
 from polyloom.ir.transform.fuse_epilogues import with_finishing_maps
+from polyloom.ir.transform.parts_in_place import with_parts_in_place
 from polyloom.ir.types import ElementType
 from polyloom.ir.verification.passes import after_pass, at_the_end
 from polyloom.polyhedra.loops.tree import IntExpression, Loop, Name, Number, Operation, sum_of
@@ -31,8 +32,8 @@ _DEAREST_GATHER = 4
 def host_program(program: Program) -> HostProgram:
     """Return the host program of a tensor program: its tensors as buffers, its statements as md_homs.
 
-    Maps end the md_homs before them (``transform/fuse_epilogues``), whose results then are no buffers any
-    more. The order in which terms of an element are added may differ from the evaluator's where writes
+    Parts of a buffer are stored in it (``transform/parts_in_place``). Maps end the md_homs before them
+    (``transform/fuse_epilogues``), whose results then are no buffers any more. The order in which terms of an element are added may differ from the evaluator's where writes
     overlap.
     """
     buffers = tuple(replace(b, start=None) for b in program.buffers)
@@ -40,7 +41,8 @@ def host_program(program: Program) -> HostProgram:
     made = after_pass(
         "making md_homs", HostProgram(name=program.name, parameters=(), buffers=buffers, body=body)
     )
-    return at_the_end("joining maps", with_finishing_maps(made))
+    placed = after_pass("storing parts in place", with_parts_in_place(made))
+    return at_the_end("joining maps", with_finishing_maps(placed))
 
 
 def _nodes(statement: Statement, target: Buffer) -> tuple[HostNode, ...]:
