@@ -94,7 +94,8 @@ def test_lists_that_grow(seed: int) -> None:
         n, low = rows + more, (rows if after else 0)
         text += f"float32 p{k}[{n}][3] float32 q{k}[{n}][3] float32 t{k + 1}[{n}][3] "
         text += f"all (r, c) in ({rows}, 3) p{k}[r + {0 if after else more}][c] += t{k}[r][c] "
-        text += f"float32 s{k}[{more}][3] all (r, c) in ({more}, 3) s{k}[r][c] = t{k}[{rng.randrange(rows)}][2 - c] "
+        row = rng.randrange(rows)
+        text += f"float32 s{k}[{more}][3] all (r, c) in ({more}, 3) s{k}[r][c] = t{k}[{row}][2 - c] "
         text += f"all (r, c) in ({more}, 3) q{k}[r + {low}][c] += s{k}[r][c] * x[0][c] "
         text += f"all (r, c) in ({n}, 3) t{k + 1}[r][c] = p{k}[r][c] + q{k}[r][c] "
         rows = n

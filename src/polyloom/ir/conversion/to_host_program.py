@@ -33,8 +33,8 @@ def host_program(program: Program) -> HostProgram:
     """Return the host program of a tensor program: its tensors as buffers, its statements as md_homs.
 
     Parts of a buffer are stored in it (``transform/parts_in_place``). Maps end the md_homs before them
-    (``transform/fuse_epilogues``), whose results then are no buffers any more. The order in which terms of an element are added may differ from the evaluator's where writes
-    overlap.
+    (``transform/fuse_epilogues``), whose results then are no buffers any more. The order in which terms of an
+    element are added may differ from the evaluator's where writes overlap.
     """
     buffers = tuple(replace(b, start=None) for b in program.buffers)
     body = tuple(node for s in program.body for node in _nodes(s, program.buffer(s.write.buffer)))

@@ -97,7 +97,7 @@ def _may_be_one(program: HostProgram, copy: MdHom, source: str, target: str, box
             return False
         if node is copy or target not in of.all:
             continue
-        if source in of.all or target in of.read and k < place:
+        if source in of.all or (target in of.read and k < place):
             return False
         if target in of.written:
             other = _box(node) if isinstance(node, MdHom) and len(node.outputs) == 1 else None
@@ -237,7 +237,7 @@ def _size(box: Box | None) -> int:
 
 
 def _lies_together(box: Box, shape: Sequence[int] | None) -> bool:
-    """Whether a box is one row of memory: the axes in front of the one that it has a part of have one point."""
+    """Whether a box is one row of memory: axes in front of the one that it has a part of have one point."""
     if shape is None:
         return False
     partial = [k for k, (low, high) in enumerate(box) if (low, high) != (0, shape[k])]

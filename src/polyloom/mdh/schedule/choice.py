@@ -38,10 +38,16 @@ EFFORTS = (SearchEffort(2e5, 20, 2), SearchEffort(2e7, 60, 8), SearchEffort(floa
 SEEDED_REDUCTION = 3
 """With seeds, one in so many schedules is drawn and improved."""
 
-SEEDS_SUFFICE_BELOW = 1e-3
+SEEDS_SUFFICE_BELOW = 5e-3
 """Seconds: a kernel that some seed runs faster than this is searched for with the reduced effort."""
 
-ROUNDS_WITHOUT_GAIN, SEEDED_ROUNDS_WITHOUT_GAIN = 3, 2
+DRAWN_BESIDE_DESIGNS = 12
+"""Schedules that are drawn, with the reduced effort, where there are some of the usual forms."""
+
+LEAST_GAIN = 0.02
+"""A round of the reduced effort that gains less than this part of the time counts as one without gain."""
+
+ROUNDS_WITHOUT_GAIN, SEEDED_ROUNDS_WITHOUT_GAIN = 3, 1
 """The search ends after so many rounds without a better schedule; the second one with reduced effort."""
 
 LEADERS, LEADERS_OF_ONE_KIND = 8, 2
@@ -76,13 +82,17 @@ def preferred_schedule(space: ScheduleSpace, seeds: Sequence[Schedule] = ()) -> 
     is_seeded = any(space.predicted(seed) < SEEDS_SUFFICE_BELOW for seed in seeds)
     reduction = SEEDED_REDUCTION if is_seeded else 1
     most_without_gain = SEEDED_ROUNDS_WITHOUT_GAIN if is_seeded else ROUNDS_WITHOUT_GAIN
-    drafts = (space.sample(rng) for _ in range(effort.drafts // reduction))
-    best = _leaders(space, [space.plain, *seeds, *drafts], LEADERS // reduction)
+    drawn = effort.drafts // reduction
+    drawn = min(drawn, DRAWN_BESIDE_DESIGNS) if is_seeded and space.designs else drawn
+    best = _leaders(
+        space, [space.plain, *seeds, *(space.sample(rng) for _ in range(drawn))], LEADERS // reduction
+    )
     without_gain = 0
     for _ in range(effort.rounds):
         near = [n for each in best for n in space.neighbours(each, rng)]
         better = _leaders(space, [*best, *near], LEADERS // reduction)
-        without_gain = 0 if better[0] != best[0] else without_gain + 1
+        enough = (1.0 - LEAST_GAIN if is_seeded else 1.0) * space.predicted(best[0])
+        without_gain = 0 if space.predicted(better[0]) < enough else without_gain + 1
         best = better
         if without_gain == most_without_gain:
             break

@@ -23,12 +23,16 @@ from polyloom.mdh.schedule.addresses import Access
 from polyloom.mdh.schedule.loop_sizes import Reads
 from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule
 from polyloom.mdh.schedule.tiling import TileFacts
+from polyloom.polyhedra.loops.tree import Number
 
 VECTORS = (1, 2, 3, 4, 6)
 """Vectors of a register tile along their dimension."""
 
 SHORT = 5
 """A reduced dimension of at most so many points may be written out."""
+
+_LOADED = (Number(1), Number(2))
+"""Distances of neighbours in vectors that are loaded without a copy: two loads and a shuffle for 2."""
 
 GROUPS = 4
 """Groups of which each thread has about as many, where only they keep threads busy."""
@@ -77,7 +81,7 @@ class _Designs:
         for k, access in enumerate(self.reads.inputs):
             if access is None:
                 return None
-            apart = k in self.reads.inner and access.uses(v) and not access.is_unit(v)
+            apart = k in self.reads.inner and access.uses(v) and access.strides[v] not in _LOADED
             if apart and not access.buffer.constant:
                 return None
             copied = (
