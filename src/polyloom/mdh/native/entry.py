@@ -36,7 +36,7 @@ def built(function: Function, compiler: CCompiler, threads: int, *, seconds: flo
 
     ``seconds``: that the compiler may take for each file.
     """
-    text = c_text(function)
+    text = c_text(function, shares=True)
     number = 1 + sum(len(part.text) for part in text.parts) // CHARACTERS
     contraction = "fast" if function.contracted else "off"
     unit = Unit(text.files(number), (f"-ffp-contract={contraction}",))

@@ -16,6 +16,7 @@ Not in the papers: the tree, and its C.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -77,8 +78,9 @@ _COUNTS = tuple(f"{word}_{k}" for word in ("work", "trips") for k in range(64))
 
 @dataclass(frozen=True)
 class CFunction:
-    """A function: its head, its lines, and what it needs."""
+    """A function: its name, its head, its lines, and what it needs."""
 
+    name: str
     head: str
     lines: tuple[str, ...]
     needs: Needs
@@ -143,8 +145,8 @@ def c_source(function: Function) -> str:
     return c_text(function).whole
 
 
-def c_text(function: Function) -> CText:
-    """Return a function in C, part by part."""
+def c_text(function: Function, *, shares: bool = False) -> CText:
+    """Return a function in C, part by part; ``shares``: parts that differ in names alone are one function."""
     names = c_names(_all_names(function), (*_TAKEN, *_COUNTS, *(f"{function.name}_{k}" for k in range(1000))))
     name = c_names([function.name], ())[function.name]
     language = QUICK_C if function.contracted else C
@@ -160,12 +162,26 @@ def c_text(function: Function) -> CText:
         same = scope.variables[view.parameter]
         variable = replace(same, text=names[view.name], shape=view.shape, memory=same.text)
         scope = scope.with_variable(view.name, variable)
-    printer = _Entry(name, frozenset(function.integers))
+    printer = _Entry(name, frozenset(function.integers), {} if shares else None)
     body = list(printer.block(function.body, scope, is_whole=True))
     head = f"void {name}(struct team *team, int64_t me, void *const *arrays, const int64_t *integers)"
     scope.needs.definitions[TEAM] = None
-    entry = CFunction(head, (*_arguments(function, scope), *body), scope.needs)
+    entry = CFunction(name, head, (*_arguments(function, scope), *body), scope.needs)
     return CText(name, tuple(printer.parts), entry)
+
+
+_WORD = re.compile(r"(?<![.>\w])[A-Za-z_]\w*")
+
+
+def _without_names(lines: Sequence[str], scope: Scope) -> str:
+    """Return a text in which the program's names are numbers, in the order in which they are met."""
+    names, numbers = {*scope.names.values()}, dict[str, str]()
+
+    def number(found: re.Match[str]) -> str:
+        word = found.group()
+        return numbers.setdefault(word, f"\0{len(numbers)}") if word in names else word
+
+    return _WORD.sub(number, "\n".join(lines))
 
 
 def _arguments(function: Function, scope: Scope) -> list[str]:
@@ -226,6 +242,8 @@ class _Entry:
     name: str
     integers: frozenset[str]
     """Integers that are known where the printer is."""
+    shared: dict[str, str] | None = None
+    """The names of parts by their texts without names; None: every part is a function of its own."""
     parts: list[CFunction] = field(default_factory=list)
 
     def block(self, code: Code, scope: Scope, *, is_whole: bool = False) -> Iterator[str]:
@@ -337,7 +355,8 @@ class _Entry:
         lines = work_lines(loops, inside)
         integers = sorted(self.integers & inside.needs.names)
         given = "".join(f", int64_t {scope.names[n]}" for n in integers)
-        self.parts.append(CFunction(f"int64_t {name}(int64_t point{given})", tuple(lines), inside.needs))
+        head = f"int64_t {name}(int64_t point{given})"
+        self.parts.append(CFunction(name, head, tuple(lines), inside.needs))
         return share_lines(loops, f"{name}(point{''.join(f', {scope.names[n]}' for n in integers)})", scope)
 
     def _part(
@@ -355,8 +374,11 @@ class _Entry:
         integers = sorted(self.integers & spoken)
         given = _TEAM if TEAM in inside.needs.definitions else ()
         given = (*given, *share, *((f"int64_t {scope.names[n]}", scope.integer(Name(n))) for n in integers))
-        head = f"void {name}({', '.join(text for text, _ in (*given, *arrays)) or 'void'})"
-        self.parts.append(CFunction(head, tuple(lines), inside.needs))
+        parameters = ", ".join(text for text, _ in (*given, *arrays)) or "void"
+        if self.shared is not None:
+            name = self.shared.setdefault(_without_names([parameters, *lines], scope), name)
+        if all(part.name != name for part in self.parts):
+            self.parts.append(CFunction(name, f"void {name}({parameters})", tuple(lines), inside.needs))
         return f"{name}({', '.join(value for _, value in (*given, *arrays))})"
 
 
