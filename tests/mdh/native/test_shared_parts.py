@@ -14,13 +14,13 @@ from polyloom.mdh.print.c_source import c_text
 from polyloom.mdh.runtime.arguments import Signature, bind
 
 LAYERS = (
-    "float32 h[64] float32 g[64] float32 r[64] "
-    "all (i, k) in (64, 64) h[i] += w[i][k] * x[k] "
-    "all (j, l) in (64, 64) g[j] += v[j][l] * h[l] "
-    "all (i, k) in (64, 64) r[i] += v[k][i] * g[k] "
-    "all (i, k) in (64, 64) y[i] += w[i][k] * r[k]"
+    "float32 h[512] float32 g[512] float32 r[512] "
+    "all (i, k) in (512, 512) h[i] += w[i][k] * x[k] "
+    "all (j, l) in (512, 512) g[j] += v[j][l] * h[l] "
+    "all (i, k) in (512, 512) r[i] += v[k][i] * g[k] "
+    "all (i, k) in (512, 512) y[i] += w[i][k] * r[k]"
 )
-VIEWS = "float32 x[64], float32 w[64][64], float32 v[64][64] -> float32 y[64]"
+VIEWS = "float32 x[512], float32 w[512][512], float32 v[512][512] -> float32 y[512]"
 
 
 def test_equal_layers_are_one_function() -> None:
@@ -29,9 +29,9 @@ def test_equal_layers_are_one_function() -> None:
     program = host_program(lower(parse(Source("t.lair", f"lair n(): {VIEWS} {{ {LAYERS} }}"))))
     function = function_of(program, plain, device.model)
     every, shared = c_text(function), c_text(function, shares=True)
-    assert (len(every.parts), len(shared.parts)) == (4, 2)
+    assert (len(every.parts), len(shared.parts)) == (4, 3)
     rng = np.random.default_rng(0)
-    x, w, v = (rng.integers(-2, 3, n).astype(np.float32) for n in [(64,), (64, 64), (64, 64)])
+    x, w, v = (rng.integers(-2, 3, n).astype(np.float32) for n in [(512,), (512, 512), (512, 512)])
     bound = bind(Signature(program, ("x", "w", "v")), {"x": x, "w": w, "v": v})
     found = NativeExecutable(program, device, plain).run(bound).arrays["y"]
     np.testing.assert_array_equal(found, w @ (v.T @ (v @ (w @ x))))

@@ -371,6 +371,9 @@ class _Entry:
             (inside.dialect.type(v.type) + f" {v.text}" if v.is_value else inside.pointer(v), v.text)
             for v in _apart_or_not([scope.variable(n) for n in scope.variables if n in spoken])
         ]
+        if self.shared is not None:
+            met = {word: -k for k, word in enumerate(reversed(_WORD.findall("\n".join(lines))))}
+            arrays.sort(key=lambda pair: met.get(pair[1], 1))
         integers = sorted(self.integers & spoken)
         given = _TEAM if TEAM in inside.needs.definitions else ()
         given = (*given, *share, *((f"int64_t {scope.names[n]}", scope.integer(Name(n))) for n in integers))
