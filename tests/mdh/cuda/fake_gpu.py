@@ -13,6 +13,7 @@ from tempfile import mkdtemp
 
 import pytest
 
+from polyloom.mdh.cuda import compiler
 from polyloom.mdh.cuda import library as cuda_library
 
 ON_HOST = Path(__file__).parent / "on_host"
@@ -40,6 +41,7 @@ def fake_gpu(folder: Path, patch: pytest.MonkeyPatch, **variables: str) -> Itera
     given |= {"FAKE_CUDA_HEADERS": str(ON_HOST), "FAKE_CUDA_LOG": str(log)}
     for name, value in (given | variables).items():
         patch.setenv(name, value)
+    patch.setattr(compiler, "cache_folder", lambda: folder)
     cuda_library._library.cache_clear()
     try:
         yield log

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from polyloom.mdh.device.devices import CUDA, DeviceKind, DeviceModel
+from polyloom.mdh.device.devices import CUDA, DeviceKind, DeviceModel, UnitLimits
 
 DEFAULT = "sm_80"
 """What is compiled for where no GPU is at hand and none is named: newer ones take its code, too."""
@@ -35,6 +35,12 @@ def _model(name: str, entry: Mapping[str, Any]) -> DeviceModel:
         group_memory=number("group_memory"),
         memory=number("memory"),
         cache=number("cache"),
+        memory_rate=float(entry["memory_rate"]["value"]),
+        unit=UnitLimits(
+            registers=number("unit_registers"),
+            items=number("unit_items"),
+            local_memory=number("unit_memory"),
+        ),
     )
 
 
@@ -48,13 +54,15 @@ def gpu_model(
     group_memory: int,
     memory: int,
     cache: int,
+    memory_rate: float,
+    unit: UnitLimits,
     lanes: int = 32,
     group_size: int = 1024,
 ) -> DeviceModel:
     """Return a GPU that runs CUDA; ``version`` is its architecture. Sizes are in bytes.
 
     ``units``: streaming multiprocessors; ``group_memory``: what arrays of a group may take without being
-    asked for (48 KiB so far); ``cache``: of the second level.
+    asked for (48 KiB so far); ``cache``: of the second level; ``memory_rate``: in bytes a second.
     """
     return DeviceModel(
         index=-1,
@@ -78,4 +86,6 @@ def gpu_model(
         has_double=True,
         has_half=True,
         shares_memory=False,
+        memory_rate=memory_rate,
+        unit=unit,
     )

@@ -17,7 +17,7 @@ from polyloom.diagnostics import PolyloomError, error
 from polyloom.mdh.cuda.architectures import gpu_model
 from polyloom.mdh.cuda.compiler import Refused, built
 from polyloom.mdh.cuda.library import CudaError, Library, Pointer, library
-from polyloom.mdh.device.devices import DeviceModel, refuse_fork
+from polyloom.mdh.device.devices import DeviceModel, UnitLimits, refuse_fork
 from polyloom.mdh.lowering.launch import Kernel
 from polyloom.mdh.print.kernel_source import prelude_of, without_prelude
 from polyloom.mdh.runtime.driver import NDArray
@@ -25,6 +25,7 @@ from polyloom.mdh.runtime.joint_source import JointSource, joint_sources
 from polyloom.programs import first_error
 
 _GROUP_SIZE, _GROUP_MEMORY, _LANES, _CLOCK_KHZ, _UNITS, _CACHE, _MAJOR, _MINOR = 1, 8, 10, 13, 16, 38, 75, 76
+_MEMORY_KHZ, _BUS_BITS, _UNIT_ITEMS, _UNIT_MEMORY, _UNIT_REGISTERS = 36, 37, 39, 81, 82
 """Numbers of attributes. Source: CUDA Driver API, CUdevice_attribute."""
 
 _MOST_GROUPS = 2**31 - 1
@@ -60,6 +61,12 @@ def _model(driver: Library, ordinal: int) -> DeviceModel:
         group_memory=attribute(_GROUP_MEMORY),
         memory=memory.value,
         cache=attribute(_CACHE),
+        memory_rate=2e3 * attribute(_MEMORY_KHZ) * attribute(_BUS_BITS) / 8,
+        unit=UnitLimits(
+            registers=attribute(_UNIT_REGISTERS),
+            items=attribute(_UNIT_ITEMS),
+            local_memory=attribute(_UNIT_MEMORY),
+        ),
         lanes=attribute(_LANES),
         group_size=attribute(_GROUP_SIZE),
     )

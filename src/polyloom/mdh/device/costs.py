@@ -109,6 +109,8 @@ class GpuCosts:
     step: float
     registers_of_item: int
     register_pressure: int
+    registers_of_step: int
+    most_registers: int
     local_load: float
     broadcast_load: float
     coalesced_load: float

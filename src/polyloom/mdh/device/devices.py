@@ -47,6 +47,15 @@ class DeviceKind(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
+class UnitLimits:
+    """What the groups on a unit of a GPU have together: registers of 4 bytes, items, bytes of memory."""
+
+    registers: int
+    items: int
+    local_memory: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class DeviceModel:
     """What is known of a device before anything runs on it. Sizes are in bytes.
 
@@ -54,6 +63,7 @@ class DeviceModel:
     its registers that one instruction works on (64: AVX-512); ``lanes``: work-items that run in step (a
     warp), 1 on CPUs.
     ``caches``: from the innermost level outwards, per core on CPUs; empty where the driver does not say.
+    ``memory_rate``: bytes of memory in a second, 0 where nobody says; ``unit``: limits of a GPU's unit.
     ``processor``: LLVM's name for a CPU that PoCL does not know, given to it when it is opened; else empty.
     """
 
@@ -80,6 +90,8 @@ class DeviceModel:
     shares_memory: bool
     build_options: tuple[str, ...] = ()
     processor: str = ""
+    memory_rate: float = 0.0
+    unit: UnitLimits | None = None
 
     def __repr__(self) -> str:
         return f"<DeviceModel {self.index}: {self.id}>"

@@ -25,7 +25,7 @@ from polyloom.mdh.dropin.opencl import Emitter
 from polyloom.mdh.dropin.signature import Signature, header
 from polyloom.mdh.lowering.launch import Kernel, Launch
 from polyloom.mdh.lowering.loop_fusion import with_fused_loops
-from polyloom.mdh.print.kernel_source import CUDA_KERNELS, kernel_body
+from polyloom.mdh.print.kernel_source import CUDA_KERNELS, kernel_body, prelude_of
 
 FILE, HEADER, CUDA = "polyloom_cuda.cu", "polyloom_loops.h", "polyloom_cuda.h"
 
@@ -82,9 +82,9 @@ class CudaKernels:
         return Start(ready, (f"polyloom_launch({name}, {function}, {given});",))
 
     @property
-    def has_halves(self) -> bool:
-        """Whether any kernel needs them."""
-        return any(CUDA_KERNELS.halves in source for source in self._sources)
+    def prelude(self) -> str:
+        """Return what stands before the kernels."""
+        return prelude_of(self._sources)
 
     def definitions(self) -> str:
         """Return the kernels, each in its namespace."""
@@ -96,9 +96,8 @@ class CudaKernels:
 def _files(
     calls: Sequence[Signature], definitions: Sequence[str], table: CudaKernels, *, strict: bool
 ) -> dict[str, str]:
-    halves = "#include <cuda_fp16.h>\n" if table.has_halves else ""
-    head = f'{_COMMENT}{_STRICT if strict else ""}#include "{HEADER}"\n#include "{CUDA}"\n{halves}'
-    text = f"{head}\n{table.definitions()}\n" + "\n".join(definitions)
+    head = f'{_COMMENT}{_STRICT if strict else ""}#include "{HEADER}"\n#include "{CUDA}"\n'
+    text = f"{head}\n{table.prelude}{table.definitions()}\n" + "\n".join(definitions)
     runtime = (files("polyloom.mdh.dropin") / "native" / CUDA).read_text(encoding="utf-8")
     return {FILE: text, HEADER: header(HEADER, calls), CUDA: runtime}
 

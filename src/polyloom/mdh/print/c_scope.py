@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from math import gcd
 
 from polyloom.ir.expressions import Expression
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.dialect import C, Dialect
 from polyloom.mdh.print.needs import Needs
 from polyloom.mdh.print.values import Leaves, Text, expression_text, integer_text, memory_type
+from polyloom.mdh.tree.multiples import multiple
 from polyloom.mdh.tree.nodes import Compute, Condition, Load, Subscript
 from polyloom.polyhedra.loops.tree import (
     IntExpression,
@@ -74,6 +76,8 @@ class Variable:
 class Scope:
     """``names``: identifiers of all; ``variables``: those declared; ``lane``: of a vector, at hand.
 
+    ``multiples``: what divides integers, by their names in the tree, where it is not 1.
+
     What is printed is noted in the ``dialect``: what it needs, and the names that it speaks of.
     """
 
@@ -81,6 +85,12 @@ class Scope:
     variables: Mapping[str, Variable] = field(default_factory=dict)
     lane: str | None = None
     dialect: Dialect = field(default_factory=C.noting)
+    multiples: Mapping[str, int] = field(default_factory=dict)
+
+    def with_multiple(self, name: str, *values: IntExpression) -> Scope:
+        """Return the scope where an integer is a sum of multiples of these."""
+        divisor = gcd(*(multiple(value, self.multiples) for value in values))
+        return self if divisor == 1 else replace(self, multiples={**self.multiples, name: divisor})
 
     @property
     def needs(self) -> Needs:

@@ -10,6 +10,7 @@ from polyloom.mdh.print.c_scope import Scope, Variable
 from polyloom.mdh.print.c_vectors import VectorLoop, is_vector_width
 from polyloom.mdh.print.team import TEAM
 from polyloom.mdh.print.values import literal
+from polyloom.mdh.print.wide_moves import moved_at_once
 from polyloom.mdh.tree.nodes import (
     Array,
     Barrier,
@@ -54,6 +55,8 @@ def declared(statement: Statement, scope: Scope) -> Scope:
             return scope.with_variable(name, Variable(scope.names[name], value.type, held=True))
         case Array():
             return scope.with_variable(statement.name, array_variable(statement, scope))
+        case LetInteger(name=name, value=value):
+            return scope.with_multiple(name, value)
         case _:
             return scope
 
@@ -101,7 +104,8 @@ def loop_lines(loop: For, scope: Scope) -> Iterator[str]:
     if loop.kind is Kind.ITEM and any(isinstance(s, Barrier) for s in walk(loop.body)):
         raise ValueError("items that meet at barriers are no loop of one thread")
     yield f"{loop_head(loop, scope)} {{"
-    yield from indented(block_lines(loop.body, scope))
+    inside = scope.with_multiple(loop.iterator, loop.start, loop.step)
+    yield from indented(block_lines(loop.body, inside))
     yield "}"
 
 
@@ -128,8 +132,21 @@ def _vector_loop(loop: For, scope: Scope) -> Iterator[str]:
     match loop.end:
         case Number(value=width) if is_vector_width(width, scope.dialect) and VectorLoop.can_say(loop):
             yield from VectorLoop(loop.iterator, width, scope).lines(loop.body)
+        case Number(value=width) if scope.dialect.has_wide_moves and not width & (width - 1):
+            yield from _wide_loop(loop, width, scope)
         case _:
             yield from loop_lines(loop, scope)
+
+
+def _wide_loop(loop: For, width: int, scope: Scope) -> Iterator[str]:
+    """Yield a loop over lanes, whose neighbours in memory are loaded and stored at once."""
+    moved = moved_at_once(loop, width, scope)
+    if moved is None:
+        yield from loop_lines(loop, scope)
+        return
+    yield "{"
+    yield from indented([*moved.before, *loop_lines(moved.loop, moved.scope), *moved.after])
+    yield "}"
 
 
 def _declaration(array: Array, scope: Scope) -> str:

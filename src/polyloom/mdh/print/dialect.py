@@ -55,6 +55,7 @@ class Dialect:
     undefined behind a barrier. ``barrier``: items of a group wait, and see memory of the group, or all.
 
     ``quick``: whether ``exp`` and its like of vectors are polynomials (``quick_functions``).
+    ``has_wide_moves``: whether loops over lanes move neighbours at once (``wide_moves``).
     ``function_head``: what helpers begin with. ``needs``: where what is asked of it is noted, if anywhere.
     """
 
@@ -82,6 +83,7 @@ class Dialect:
     barrier: str
     barrier_everywhere: str
     function_head: str = "static inline"
+    has_wide_moves: bool = False
     quick: bool = False
     needs: Needs | None = None
 
@@ -302,6 +304,7 @@ CUDA = replace(
     barrier="__syncthreads();",
     barrier_everywhere="__syncthreads();",
     function_head="static __device__ inline",
+    has_wide_moves=True,
 )
 """CUDA C, whose vectors are loops over lanes: short ones, which its compilers write out in registers."""
 

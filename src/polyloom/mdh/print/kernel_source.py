@@ -26,6 +26,7 @@ from polyloom.mdh.print.c_statements import array_variable, block_lines, indente
 from polyloom.mdh.print.dialect import CUDA, OPENCL, Dialect
 from polyloom.mdh.print.helpers import helper_functions
 from polyloom.mdh.print.names import CPP_WORDS, CUDA_WORDS, c_names
+from polyloom.mdh.print.wide_moves import LANES
 from polyloom.mdh.tree.nodes import Array, Function, Parameter
 from polyloom.mdh.tree.rewrite import declared_in, values_of, walk
 
@@ -36,7 +37,7 @@ class KernelLanguage:
 
     ``head``: of a kernel with so many ``{items}``; ``pointer``: a parameter; ``group``, ``item``: where the
     numbers are; ``of_group``: an array that the items of a group share; ``doubles``: what asks for them;
-    ``prelude``, ``halves``: what kernels begin with, and those that have halves.
+    ``prelude``, ``halves``, ``lanes``: what kernels begin with, those with halves, those with wide moves.
     ``uncontracted``: what a kernel begins with, or an option, where no product and sum are one operation.
     ``words``: that mean something in it, beside those of OpenCL C.
     """
@@ -51,6 +52,7 @@ class KernelLanguage:
     doubles: str = ""
     prelude: str = ""
     halves: str = ""
+    lanes: str = ""
     uncontracted: str = ""
     uncontracted_options: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
@@ -114,6 +116,7 @@ struct __half {
 #endif
 
 """,
+    lanes=LANES,
     uncontracted_options=("-fmad=false",),
     words=CPP_WORDS | CUDA_WORDS,
 )
@@ -126,13 +129,16 @@ def kernel_language(device: DeviceModel) -> KernelLanguage:
 
 def prelude_of(sources: Iterable[str]) -> str:
     """Return what several kernels in CUDA C begin with."""
-    has_halves = any(CUDA_KERNELS.halves in source for source in sources)
-    return CUDA_KERNELS.prelude + (CUDA_KERNELS.halves if has_halves else "")
+    given = list(sources)
+    parts = (CUDA_KERNELS.halves, CUDA_KERNELS.lanes)
+    return CUDA_KERNELS.prelude + "".join(part for part in parts if any(part in text for text in given))
 
 
 def without_prelude(source: str) -> str:
     """Return a kernel in CUDA C without what all of them begin with."""
-    return source.removeprefix(CUDA_KERNELS.prelude).removeprefix(CUDA_KERNELS.halves)
+    for part in (CUDA_KERNELS.prelude, CUDA_KERNELS.halves, CUDA_KERNELS.lanes):
+        source = source.removeprefix(part)
+    return source
 
 
 def kernel_body(source: str) -> str:
@@ -198,6 +204,7 @@ def kernel_source(kernel: KernelTree, language: KernelLanguage = OPENCL_KERNELS)
     types = set(_types(kernel))
     before = language.doubles if ElementType.FLOAT64 in types else ""
     before += language.prelude + (language.halves if ElementType.FLOAT16 in types else "")
+    before += language.lanes if LANES in scope.needs.definitions else ""
     return f"{before}{helper_functions(scope.needs, scope.dialect)}{head}{arguments})\n{{\n{lines}}}\n"
 
 

@@ -42,7 +42,7 @@ requires static_assert static_cast template this thread_local throw try typeid t
 xor xor_eq
 """)
 CUDA_WORDS = _words("""
-threadIdx blockIdx blockDim gridDim warpSize dim3 clock clock64 assert malloc free printf cudaError_t
+lanes_at threadIdx blockIdx blockDim gridDim warpSize dim3 clock clock64 assert malloc free printf cudaError_t
 j0 j1 jn y0 y1 yn j0f j1f jnf y0f y1f ynf saturate gamma normcdf erfcx erfinv erfcinv rcbrt rhypot
 """)
 """Names that CUDA C has in every file, beside those of C++ and of OpenCL C."""

@@ -15,6 +15,7 @@ from math import ceil, prod
 from polyloom.mdh.device.costs import CpuCosts, GpuCosts
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.schedule.compute_cost import CycleModel, StepModel
+from polyloom.mdh.schedule.copy_plan import local_bytes
 from polyloom.mdh.schedule.legality import written_points
 from polyloom.mdh.schedule.loop_sizes import LoopSizes, Reads
 from polyloom.mdh.schedule.memory_cost import CacheModel, MemoryModel
@@ -109,8 +110,9 @@ class _Gpu(_Processor):
     @property
     def _traffic(self) -> float:
         """Seconds that memory and the last cache take for what the caches before them do not hold."""
-        costs = self.costs
-        missed = self.memory.traffic(costs.cache_bytes) / costs.memory_bytes_per_second
+        costs, device = self.costs, self.device
+        cache = device.caches[-1] if device.unit is not None else costs.cache_bytes
+        missed = self.memory.traffic(cache) / (device.memory_rate or costs.memory_bytes_per_second)
         return missed + self.memory.traffic(costs.unit_cache_bytes) / costs.cache_bytes_per_second
 
     @property
@@ -123,13 +125,29 @@ class _Gpu(_Processor):
         loads = sum(self.step.load_cost(k, access) * self._coalescing(k) for k, access in self.sizes.inner)
         work = self.sizes.points * self.step.operations * width
         cycles = per_item * (work + loads * costs.load + costs.step) * ceil(items / lanes) * lanes
-        resident = items * max(1.0, groups / units)
+        resident = items * self._resident_groups
         hidden = min(1.0, resident / (costs.groups_of_lanes_to_hide_latency * lanes))
         busy = max(min(1.0, groups / units) * hidden, 1e-3)
         excess = max(0.0, self.sizes.totals * width - costs.registers_of_item)
         pressure = 1.0 + excess / costs.register_pressure
         clock = _hertz(self.device, costs.least_clock_mhz)
         return cycles * groups * pressure / (units * costs.lanes_of_unit * busy) / clock
+
+    @property
+    def _resident_groups(self) -> float:
+        """Groups that are on a unit at a time: as many as there are, and as its limits let in."""
+        groups, limits = max(1.0, self.sizes.all_groups / max(1, self.device.compute_units)), self.device.unit
+        if limits is None:
+            return groups
+        items = max(1, self.facts.total_items)
+        registers = self.costs.registers_of_step + self.sizes.totals * self.facts.schedule.width
+        copied = local_bytes(self.facts, self.sizes.reads.buffers)
+        most = min(
+            limits.items / items,
+            limits.registers / (items * min(registers, self.costs.most_registers)),
+            limits.local_memory / max(copied, 1),
+        )
+        return max(1.0, min(groups, float(int(most))))
 
     def _coalescing(self, k: int) -> float:
         """Return what a load costs by how neighbouring work-items' elements lie."""

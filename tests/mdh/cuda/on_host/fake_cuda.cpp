@@ -1,4 +1,5 @@
-/* CUDA's driver and NVRTC on this machine: kernels are built by g++ and run as ``on_host.h`` does.
+/* CUDA's driver and NVRTC on this machine: kernels are built by g++ and run as ``on_host.h`` does. A vector
+ * that does not lie at a multiple of its size ends the process.
  *
  * It shows which functions are called with what, that arrays go there and back, and what kernels compute as
  * gcc reads them. It shows nothing of a GPU: no limits of registers, no two items at a time, no times.
@@ -182,7 +183,7 @@ static std::string with_starts(const std::string &source) {
   }
   return found;
 }
-API int nvrtcVersion(int *major, int *minor) { return *major = 0, *minor = 1, 0; }
+API int nvrtcVersion(int *major, int *minor) { return *major = 0, *minor = 2, 0; }
 API int nvrtcGetNumSupportedArchs(int *count) { return *count = 1, 0; }
 API int nvrtcGetSupportedArchs(int *known) { return known[0] = 80, 0; }
 API int nvrtcCreateProgram(Program **made, const char *source, const char *, int, const char **, const char **) {
@@ -202,7 +203,7 @@ API int nvrtcCompileProgram(Program *program, int count, const char *const *opti
     fclose(written);
   }
   const std::string contract = about.find("-fmad=false") == std::string::npos ? "fast" : "off";
-  const std::string command = "g++ -w -O1 -shared -fPIC -ffp-contract=" + contract + " -I" + variable("FAKE_CUDA_HEADERS", ".") +
+  const std::string command = "g++ -w -O1 -shared -fPIC -fsanitize=alignment -fsanitize-undefined-trap-on-error -ffp-contract=" + contract + " -I" + variable("FAKE_CUDA_HEADERS", ".") +
                               " -include on_host.h " + file + " -o " + object + " 2> " + log;
   const int status = system(command.c_str());
   char size[17];
