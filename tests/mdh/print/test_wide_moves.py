@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from random import Random
 
-from polyloom.mdh.tree.multiples import multiple
+from polyloom.mdh.tree.ranges import multiple
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
 

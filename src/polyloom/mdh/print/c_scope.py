@@ -11,8 +11,8 @@ from polyloom.ir.types import ElementType
 from polyloom.mdh.print.dialect import C, Dialect
 from polyloom.mdh.print.needs import Needs
 from polyloom.mdh.print.values import Leaves, Text, expression_text, integer_text, memory_type
-from polyloom.mdh.tree.multiples import multiple
 from polyloom.mdh.tree.nodes import Compute, Condition, Load, Subscript
+from polyloom.mdh.tree.ranges import multiple
 from polyloom.polyhedra.loops.tree import (
     IntExpression,
     Name,

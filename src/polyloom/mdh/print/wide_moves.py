@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from polyloom.mdh.print.c_scope import Scope, Variable, at_zero, coefficient
-from polyloom.mdh.tree.multiples import multiple
 from polyloom.mdh.tree.nodes import Compute, For, Let, Load, Statement, Store, Subscript
+from polyloom.mdh.tree.ranges import multiple
 from polyloom.mdh.tree.rewrite import loads_of, with_loads
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, product_of, sum_of
 

@@ -1,13 +1,15 @@
 """Bounds of loops as lists: a loop starts at the greatest of some integers and ends before the least of some.
 
 A condition ``j >= i`` is a bound of the inner one of two loops, and a loop that moves outwards has the least
-start and the greatest end that it has anywhere in the loops that it leaves: ``spread``.
+start and the greatest end that it has anywhere in the loops that it leaves: ``spread``. And what divides an
+integer: ``multiple``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import gcd, prod
 
 from polyloom.mdh.tree.nodes import For
 from polyloom.polyhedra.loops.tree import (
@@ -174,3 +176,20 @@ def limited(loop: For, expression: IntExpression) -> For:
     if coefficient > 0:
         return bounded(loop, (*starts(loop), times(-1, rest)), ends(loop))
     return bounded(loop, starts(loop), (*ends(loop), plus(rest, 1)))
+
+
+def multiple(expression: IntExpression, known: Mapping[str, int]) -> int:
+    """Return a number that always divides an integer; 0 where that is always 0. ``known``: of names."""
+    match expression:
+        case Number(value=value):
+            return abs(value)
+        case Name(name=name):
+            return known.get(name, 1)
+        case Operation(operator="*", operands=operands):
+            return prod(multiple(operand, known) for operand in operands)
+        case Operation(operator="+" | "-" | "min" | "max" | "%", operands=operands):
+            return gcd(*(multiple(operand, known) for operand in operands))
+        case Operation(operator="?", operands=(_, then, otherwise)):
+            return gcd(multiple(then, known), multiple(otherwise, known))
+        case _:
+            return 1
