@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from polyloom.ir.transform.specialise import specialise
 from polyloom.mdh.compiled import CompiledProgram
+from polyloom.mdh.lowering.sweeps.fusion import sweeps_explained
 from polyloom.mdh.runtime.arguments import known_parameters
 from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.tree.nodes import Function
@@ -17,12 +19,16 @@ from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 
 @dataclass(frozen=True, eq=False)
 class NativeExplanation:
-    """The loops of a program for given sizes, and where the schedule of each md_hom comes from."""
+    """The loops of a program for given sizes, and where the schedule of each md_hom comes from.
+
+    ``sweeps``: which md_homs are fused, and which are not and why.
+    """
 
     device: str
     parameters: Mapping[str, int]
     choices: Mapping[str, Choice[Schedule]]
     tree: Function
+    sweeps: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<NativeExplanation of {self.tree.name}; print it>"
@@ -31,7 +37,7 @@ class NativeExplanation:
         """Return what ``polyloom explain --device native`` prints."""
         from polyloom.report.processor_view import text
 
-        return text(self.tree, self.device, self.parameters, self.choices)
+        return text(self.tree, self.device, self.parameters, self.choices, self.sweeps)
 
     def json(self) -> dict[str, Any]:
         """Return the document of ``explain --device native --json``."""
@@ -40,7 +46,7 @@ class NativeExplanation:
             for name, choice in self.choices.items()
         ]
         known = {"device": self.device, "function": self.tree.name, "parameters": dict(self.parameters)}
-        return {**known, "md_homs": nodes, "tree": function_text(self.tree)}
+        return {**known, "md_homs": nodes, "sweeps": list(self.sweeps), "tree": function_text(self.tree)}
 
 
 def explain_native(program: CompiledProgram, given: Mapping[str, Any] | None = None) -> NativeExplanation:
@@ -51,4 +57,5 @@ def explain_native(program: CompiledProgram, given: Mapping[str, Any] | None = N
     parameters = known_parameters(program.program, {**program.constants, **(given or {})})
     tree = program.tree(parameters)
     choices = program.emitter.choices if isinstance(program.emitter, TunedEmitter) else {}
-    return NativeExplanation(program.device.id, parameters, dict(choices), tree)
+    sweeps = sweeps_explained(specialise(program.program, parameters), program.device)
+    return NativeExplanation(program.device.id, parameters, dict(choices), tree, sweeps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from polyloom.mdh.schedule.schedules import Memory, Schedule
 from polyloom.mdh.tree.nodes import Function
@@ -11,16 +11,20 @@ from polyloom.mdh.tuning.choose import Choice
 
 
 def text(
-    tree: Function, device: str, parameters: Mapping[str, int], choices: Mapping[str, Choice[Schedule]]
+    tree: Function,
+    device: str,
+    parameters: Mapping[str, int],
+    choices: Mapping[str, Choice[Schedule]],
+    sweeps: Sequence[str] = (),
 ) -> str:
-    """Return a line for each md_hom, and the tree."""
+    """Return a line for each md_hom, one for those that are fused or not and why, and the tree."""
     sizes = ", ".join(f"{name} = {value}" for name, value in parameters.items())
     head = f"{tree.name} on {device}{f', {sizes}' if sizes else ''}"
     chosen = [
         f"  {name}: {choice.origin.value}; {schedule_text(choice.schedule)}"
         for name, choice in choices.items()
     ]
-    return "\n".join([head, *chosen, "", function_text(tree)])
+    return "\n".join([head, *chosen, *(f"  {text}" for text in sweeps), "", function_text(tree)])
 
 
 def schedule_text(schedule: Schedule) -> str:

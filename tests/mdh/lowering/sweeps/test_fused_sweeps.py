@@ -20,7 +20,7 @@ from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.programs import verify
 from polyloom.mdh.device.devices import DeviceKind, DeviceModel
 from polyloom.mdh.lowering.sweeps import fusion
-from polyloom.mdh.lowering.sweeps.fusion import fused_sweeps
+from polyloom.mdh.lowering.sweeps.fusion import fused_sweeps, sweeps_explained
 from polyloom.mdh.lowering.sweeps.traffic import Traffic
 from polyloom.polyhedra.loops.tree import Loop, nodes_in
 
@@ -156,6 +156,24 @@ def test_larger_caches_make_larger_blocks() -> None:
     found = [fused_sweeps(program, replace(DEVICE, caches=(32768, k << 20, 1 << 23))) for k in (1, 2)]
     assert len({str(p.body) for p in found}) == 2
     assert all(map(has_blocks, found))
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "sentence"),
+    [
+        ("there and back", 3000, "S3, S4: fused in blocks of 32 rows along r; S4 adds up over blocks"),
+        ("there and back", 100, "S3, S4: apart, though both use `A`, `t`: what S3 touches stays in a cache"),
+        (
+            "updated first",
+            3000,
+            "S2, S4: apart, though both use `A`, `t`, `y`: S4 needs what later rows",
+        ),
+        ("both ways", 1200, "S1, S2: fused in blocks of 40 rows along r; S2 runs 2 behind"),
+    ],
+)
+def test_explain_says_what_is_fused_and_why_not(name: str, size: int, sentence: str) -> None:
+    said = sweeps_explained(special(text_of(FUSED[name]), size, size), DEVICE)
+    assert any(text.startswith(sentence) for text in said), said
 
 
 def check(text: str, folder: Path, sizes: list[tuple[int, int]]) -> int:

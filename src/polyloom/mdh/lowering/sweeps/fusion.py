@@ -22,7 +22,7 @@ Source: loop fusion with shifts (Darte 1999; Bondhugula et al. 2008: idea); stri
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -35,6 +35,7 @@ from polyloom.mdh.lowering.program_tree import names_of
 from polyloom.mdh.lowering.sweeps.legality import conflict, is_cut_right, shift_behind
 from polyloom.mdh.lowering.sweeps.members import Member, members
 from polyloom.mdh.lowering.sweeps.traffic import Traffic
+from polyloom.mdh.schedule.addresses import known, reduced_dimensions
 from polyloom.polyhedra.effort import TooHardError
 from polyloom.polyhedra.loops.tree import Branch, Loop, Name, Number, Operation, sum_of
 
@@ -74,10 +75,26 @@ def fused_sweeps(program: HostProgram, device: DeviceModel) -> HostProgram:
     return program if body == program.body else with_unique_names(replace(program, body=body))
 
 
+def sweeps_explained(program: HostProgram, device: DeviceModel) -> tuple[str, ...]:
+    """Return which md_homs are fused, and of those beside each other that share an array why they are not."""
+    if not isinstance(device.costs.kernels, CpuCosts):
+        return ()
+    said: list[str] = []
+    _Fusion(program, Traffic(program, device), said).body(program.body, repeated=False)
+    return tuple(dict.fromkeys(said))
+
+
 @dataclass(frozen=True, eq=False)
 class _Fusion:
+    """``said``: takes what was done, and what was not and why, a sentence each; None: nobody asks."""
+
     program: HostProgram
     traffic: Traffic
+    said: list[str] | None = None
+
+    def _say(self, sentences: Iterable[str]) -> None:
+        if self.said is not None:
+            self.said.extend(sentences)
 
     def body(self, nodes: tuple[HostNode, ...], *, repeated: bool) -> tuple[HostNode, ...]:
         """Return nodes one after another with groups among them fused."""
@@ -86,9 +103,11 @@ class _Fusion:
         while nodes:
             group = self._best(nodes, repeated=repeated)
             if group is None:
+                self._say(self._why_apart(nodes))
                 found.append(nodes[0])
                 nodes = nodes[1:]
             else:
+                self._say(self._how(group, nodes[group.span :]))
                 found += (*group.first, *blocks(group, self.program))
                 nodes = (*group.last, *nodes[group.span :])
         return tuple(found)
@@ -111,6 +130,44 @@ class _Fusion:
         groups = [g for m in self._members(first) for g in self._grown(m, nodes, repeated=repeated)]
         return max(groups, key=lambda group: group.saved, default=None)
 
+    def _why_apart(self, nodes: tuple[HostNode, ...]) -> Iterator[str]:
+        """Yield why the first node is not fused with the next one that shares an array."""
+        first, *others = nodes
+        if not isinstance(first, MdHom):
+            return
+        for other in others[:FARTHEST]:
+            if isinstance(other, MdHom) and _shared(first, other):
+                yield f"{_apart(first, other)}: {self._reason(first, other)}"
+                return
+
+    def _how(self, group: Group, others: tuple[HostNode, ...]) -> Iterator[str]:
+        yield _described(group)
+        yield from self._why_not_in(group, others)
+
+    def _why_not_in(self, group: Group, others: tuple[HostNode, ...]) -> Iterator[str]:
+        """Yield why the next sweep that shares an array with a group's last one is not one of it."""
+        last = group.members[-1].node
+        for other in others[:FARTHEST]:
+            if isinstance(other, MdHom) and _shared(last, other) and self.traffic.is_sweep(other):
+                joined = any(_joined(group, m) for m in self._members(other))
+                yield f"{_apart(last, other)}: {_LITTLE if joined else _waits_for(last, other)}"
+                return
+
+    def _reason(self, a: MdHom, b: MdHom) -> str:
+        for node in (a, b):
+            if any(known(extent) is None for extent in node.extents):
+                return f"how large {node.name} is changes from step to step"
+            if not self.traffic.is_sweep(node):
+                large = self.traffic.is_large(node)
+                much = f"{node.name} uses elements often, so its own tiles decide"
+                return much if large else f"what {node.name} touches stays in a cache"
+        pairs = [(x, y) for x in self._members(a) for y in self._members(b)]
+        if not pairs:
+            return "one of them cannot be cut into parts"
+        if not any(_joined(_alone(x), y) for x, y in pairs):
+            return _waits_for(a, b)
+        return _LITTLE
+
     def _members(self, node: HostNode) -> list[Member]:
         if not isinstance(node, MdHom) or not self.traffic.is_sweep(node):
             return []
@@ -121,10 +178,9 @@ class _Fusion:
 
     def _grown(self, first: Member, nodes: tuple[HostNode, ...], *, repeated: bool) -> Iterator[Group]:
         """Yield groups of a first member with one more node after another, where they save enough."""
-        start = Group(members=(first,), first=_given(first.before), last=_given(first.behind))
-        group: Group | None = start
+        group = _alone(first)
         for span, node in enumerate(nodes[1 : FARTHEST + 1], 2):
-            if group is None or isinstance(node, Loop | Branch):
+            if isinstance(node, Loop | Branch):
                 return
             joined = [g for m in self._members(node) if (g := _joined(group, m)) is not None]
             sized = [self._sized(replace(g, span=span), repeated=repeated) for g in joined]
@@ -157,14 +213,48 @@ class _Fusion:
         return rows if max(1, late) <= rows < times else 0
 
 
+def _alone(member: Member) -> Group:
+    return Group(members=(member,), first=_given(member.before), last=_given(member.behind))
+
+
+def _shared(a: MdHom, b: MdHom) -> set[str]:
+    """Return the buffers that two nodes both use."""
+    one, other = ({v.buffer for v in (*n.inputs, *n.outputs)} for n in (a, b))
+    return one & other
+
+
+_LITTLE = "blocks would save less than a tenth of the time that memory takes"
+
+
+def _waits_for(a: MdHom, b: MdHom) -> str:
+    return f"{b.name} needs what later rows of {a.name} give, or writes what they still read"
+
+
+def _apart(a: MdHom, b: MdHom) -> str:
+    return f"{a.name}, {b.name}: apart, though both use `{'`, `'.join(sorted(_shared(a, b)))}`"
+
+
+def _described(group: Group) -> str:
+    """Say how a group is fused: ``S3, S4: fused in blocks of 24 rows along r; S4 is 1 row behind``."""
+    names = [m.node.name for m in group.members]
+    along = dict.fromkeys(m.node.iterators[m.dimension] for m in group.members)
+    text = f"{', '.join(names)}: fused in blocks of {group.rows} rows along {', '.join(along)}"
+    shifts = [f"{m.node.name} runs {m.shift} behind" for m in group.members if m.shift]
+    sums = [f"{m.node.name} adds up over blocks" for m in group.members if _waits(m)]
+    return "; ".join([text, *shifts, *sums])
+
+
+def _waits(member: Member) -> bool:
+    return member.dimension in reduced_dimensions(member.node)
+
+
 def _given(node: MdHom | None) -> tuple[HostNode, ...]:
     return () if node is None else (node,)
 
 
 def _joined(group: Group, member: Member) -> Group | None:
     """Return the group with one more sweep at its end; None where dependences forbid it."""
-    shared = {v.buffer for m in group.members for v in (*m.node.inputs, *m.node.outputs)}
-    if not shared & {v.buffer for v in (*member.node.inputs, *member.node.outputs)}:
+    if not any(_shared(m.node, member.node) for m in group.members):
         return None
     if any(conflict(node, member.node) for node in group.last):
         return None

@@ -102,8 +102,11 @@ class Traffic:
         touched = self.uses(node)
         elements = sum(use.bytes / self.program.buffer(use.buffer).type.size for use in touched)
         points = prod(known(extent) or 0 for extent in node.extents)
-        large = bool(self.levels) and sum(use.bytes for use in touched) > self.levels[0][0]
-        return large and points <= MOST_USES * elements
+        return self.is_large(node) and points <= MOST_USES * elements
+
+    def is_large(self, node: MdHom) -> bool:
+        """Whether the second cache does not hold what a node touches."""
+        return bool(self.levels) and sum(use.bytes for use in self.uses(node)) > self.levels[0][0]
 
     def apart(self, nodes: Sequence[MdHom], *, repeated: bool) -> float:
         """Return the seconds of nodes one after another; ``repeated``: again and again."""
