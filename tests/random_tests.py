@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-FEW = 15
+FEW = 10
 """Cases of a property in the profile `quick`."""
 
 

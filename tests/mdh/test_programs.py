@@ -23,6 +23,7 @@ from polyloom.mdh.runtime.host_program import Emitter
 from polyloom.mdh.tuning import schedule_lookup
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 from random_c import PARAMETERS, CProgram, c_programs
+from samples import one_in
 
 ROOT = Path(__file__).parents[2]
 KERNELS = sorted((ROOT / "tests" / "scop" / "kernels").glob("*.c"))
@@ -74,7 +75,7 @@ def regular(inputs: dict[str, Any]) -> dict[str, Any]:
 PROGRAMS = pytest.mark.parametrize("path", [*KERNELS, *EXAMPLES], ids=lambda p: p.stem)
 
 
-@PROGRAMS
+@pytest.mark.parametrize("path", one_in(3, [*KERNELS, *EXAMPLES], name=lambda p: p.stem))
 def test_a_program_of_every_form(path: Path) -> None:
     check_file(path, (7, 5, 6), "plain", fuse=True)
 

@@ -177,6 +177,8 @@ def test_the_deepest_expression_allowed_goes_through_everything(operator: str) -
         from_program(program)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_graphs_that_double_do_not_explode() -> None:
     text = "lair n(): float16 x -> float16 y { y = x }\n"
     names = ["n", *(f"g{k}" for k in range(1, 31))]

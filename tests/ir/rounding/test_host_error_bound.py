@@ -37,6 +37,7 @@ from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import Number
 from polyloom.scop.transform import host_program
 from random_tests import tried
+from samples import one_in
 from strategies import data, programs
 
 F32, F64, I32 = ElementType.FLOAT32, ElementType.FLOAT64, ElementType.INT32
@@ -99,7 +100,7 @@ def check_file(path: Path, size: int) -> float:
     return min(shares, default=1.0)
 
 
-@pytest.mark.parametrize("path", KERNELS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", one_in(3, KERNELS, name=lambda p: p.stem))
 def test_loop_programs_in_lower_precision(path: Path) -> None:
     check_file(path, 7)
 

@@ -58,8 +58,17 @@ def assert_right(program: HostProgram, parameters: dict[str, int], given_: dict[
     assert verdict.passed, verdict.mismatches
 
 
-@FORMS
-@pytest.mark.parametrize("name", HOMS)
+FORM_NAMES = ("plain", "model")
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        pytest.param(name, form, marks=() if (k + i) % 2 == 0 else SLOW)
+        for i, form in enumerate(FORM_NAMES)
+        for k, name in enumerate(HOMS)
+    ],
+)
 def test_md_homs(name: str, form: str) -> None:
     assert_right(HOMS[name], {}, inputs(HOMS[name], {}), form)
 
@@ -68,7 +77,7 @@ def test_md_homs(name: str, form: str) -> None:
     ("path", "form"),
     [
         pytest.param(p, form, marks=() if p in EXAMPLES[k::2] else SLOW)
-        for k, form in enumerate(("plain", "model"))
+        for k, form in enumerate(FORM_NAMES)
         for p in C_FILES
     ],
 )
@@ -78,7 +87,7 @@ def test_programs_in_c(path: Path, form: str) -> None:
         assert_right(program, parameters, inputs(program, parameters), form)
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=SLOW if k % 12 else []) for k, n in enumerate(ZOO)])
+@pytest.mark.parametrize("name", one_in(24, ZOO))
 @FORMS
 def test_layers(name: str, form: str) -> None:
     assert_right(layer(ZOO[name]), {}, inputs(layer(ZOO[name]), {}), form)
@@ -167,7 +176,7 @@ def test_a_nan_does_what_it_does_in_c(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", floating.STRICT)
-@pytest.mark.parametrize("kind", ["float", "double"])
+@pytest.mark.parametrize("kind", ["float", pytest.param("double", marks=SLOW)])
 def test_strict_has_the_bits_of_gcc(name: str, kind: str, tmp_path: Path) -> None:
     text = floating.HEAD + floating.function(floating.STRICT[name], kind=kind)
     arguments = floating.mixed(3, "float32" if kind == "float" else "float64")

@@ -87,7 +87,7 @@ def subscripted(subscript: str, body: str) -> str:
 """
 
 
-FAST = {*((s, "in order") for s in SUBSCRIPTS), *(("halves", b) for b in BODIES)}
+FAST = {*((s, "in order") for s in list(SUBSCRIPTS)[::2]), *(("halves", b) for b in list(BODIES)[::2])}
 PAIRS = [
     pytest.param(s, b, marks=[] if (s, b) in FAST else [pytest.mark.slow, pytest.mark.ci])
     for s, b in product(SUBSCRIPTS, BODIES)
