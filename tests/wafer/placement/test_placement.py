@@ -60,7 +60,7 @@ def check(program: Program, choice: Choice) -> None:
 
 
 LATER = [pytest.mark.slow, pytest.mark.ci]
-SEEDS = [pytest.param(seed, marks=LATER if seed % 2 else []) for seed in range(5000, 5008)]
+SEEDS = [pytest.param(seed, marks=LATER if seed % 4 else []) for seed in range(5000, 5008)]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -82,7 +82,9 @@ def test_many_random_layers_without_a_map(start: int) -> None:
         test_random_layers_without_a_map(seed)
 
 
-@pytest.mark.parametrize("missing", [*re.findall(r"^\w+", HAND, re.MULTILINE), "iport_map oport_map", "all"])
+@pytest.mark.parametrize(
+    "missing", one_in(2, ["all", *re.findall(r"^\w+", HAND, re.MULTILINE), "iport_map oport_map"])
+)
 def test_maps_of_which_a_part_is_missing(missing: str) -> None:
     """Without ports, a full placement leaves tensors resident: there, ``auto`` asks for ports."""
     gone = missing.split()
@@ -112,10 +114,10 @@ def test_a_complete_map_comes_back_as_it_is() -> None:
     ("direction", "expected"),
     [
         ("[j, i]", r"ff\[i, j\] -> PE\[j(//\d+)?, i(//\d+)?\]"),
-        ("[i, j]", r"ff\[i, j\] -> PE\[i(//\d+)?, j(//\d+)?\]"),
+        pytest.param("[i, j]", r"ff\[i, j\] -> PE\[i(//\d+)?, j(//\d+)?\]", marks=LATER),
         ("[j, 0]", r"ff\[i, j\] -> PE\[j(//\d+)?, 0\]"),
-        ("[0, 0]", r"ff\[i, j\] -> PE\[0, 0\]"),
-        ("[-j, i]", r"ff\[i, j\] -> PE\[\(-j \+ 15\)(//\d+)?, i(//\d+)?\]"),
+        pytest.param("[0, 0]", r"ff\[i, j\] -> PE\[0, 0\]", marks=LATER),
+        pytest.param("[-j, i]", r"ff\[i, j\] -> PE\[\(-j \+ 15\)(//\d+)?, i(//\d+)?\]", marks=LATER),
         ("[i + j, 0]", r"ff\[i, j\] -> PE\[\(i \+ j\)//\d+, 0\]"),
     ],
 )
