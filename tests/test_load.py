@@ -11,6 +11,7 @@ import pytest
 
 import polyloom
 from polyloom.sources import Reading, find_front_end, load_tensors
+from samples import LATER
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 DATA = Path(__file__).parent / "data"
@@ -98,7 +99,7 @@ def test_other_weights_may_be_given() -> None:
     "path",
     [
         DATA / "tensorflow" / "conv1d.pb",
-        DATA / "tensorflow" / "saved_model",
+        pytest.param(DATA / "tensorflow" / "saved_model", marks=LATER),
         next((DATA / "torch").glob("linear*.pt2"), DATA / "torch" / "none.pt2"),
     ],
 )

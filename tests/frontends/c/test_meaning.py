@@ -23,6 +23,7 @@ from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
 from polyloom.ir.types import ElementType
 from polyloom.scop.model import Origin, Scop, ScopArray
+from samples import one_in
 
 NDArray = npt.NDArray[Any]
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.c"))
@@ -56,7 +57,7 @@ def setting(text: str) -> Setting:
     return found
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", one_in(2, PROGRAMS, name=lambda p: p.stem))
 def test_same_as_the_compiler(path: Path, tmp_path: Path) -> None:
     text = path.read_text()
     how = setting(text)
