@@ -86,3 +86,9 @@ def test_loops_without_a_count_are_shared_by_number() -> None:
         body=store(),
     )
     assert shares(group(Number(200), (down,))) == [False, False]
+
+
+def test_tiles_of_a_triangle_that_lie_on_its_diagonal_in_the_middle_count() -> None:
+    """In the middle of both loops around, the innermost one is empty."""
+    row = counted("j", Name("k"), store(), start=Operation("+", (Name("i"), Number(1))))
+    assert shares(group(Number(40), (counted("k", Number(40), (row,)),)))[0]

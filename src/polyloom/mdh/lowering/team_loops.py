@@ -6,8 +6,10 @@
     parallel for i from 0 to n:                   parallel by work for i from 0 to n:
       for j from 0 to i: C[i, j] = ...     ->       for j from 0 to i: C[i, j] = ...
 
-How much is inside is counted with every loop around at the middle of its range. Of two threads
-that get as many rows of a triangle, the last would have three quarters of it. Not in the papers.
+How much is inside is counted with every loop around at the middle of its range, those inside at some places.
+Of two threads that get as many rows of a triangle, the last would have three quarters of it.
+
+Not in the papers.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from polyloom.ir.integers import integer
 from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED
 from polyloom.mdh.tree.nodes import Code, Compute, For, Function, If, Kind, Let, LetInteger, Statement, Store
 from polyloom.mdh.tree.rewrite import walk, with_blocks
-from polyloom.mdh.tree.trips import nested_groups, trip_count
+from polyloom.mdh.tree.trips import SAMPLES, Way, nested_groups, trip_count
 from polyloom.polyhedra.loops.tree import Name, Operation, names_in
 
 Middles = Mapping[str, int]
@@ -102,31 +104,38 @@ def _is_uneven(loops: Sequence[For], middles: Middles) -> bool:
 
 def _places(loop: For, middles: Middles) -> Iterator[int]:
     """Yield an iterator's values at an eighth, a half and seven eighths of its loop."""
-    start, step = integer(loop.start, middles), integer(loop.step, middles)
-    trips = _middle(loop, middles)[1]
+    start, step, trips = _range(loop, middles)
     yield from (start + step * (trips * eighths // 8) for eighths in (1, 4, 7))
 
 
 def values_inside(code: Code, middles: Middles) -> int:
-    """Return about how many values code computes. Errors: KeyError where an integer is not known."""
+    """Return about how many values code computes: the mean of ``SAMPLES`` ways through its loops.
+
+    Errors: KeyError where an integer is not known.
+    """
+    return sum(_inside(code, middles, Way(k)) for k in range(SAMPLES)) // SAMPLES
+
+
+def _inside(code: Code, middles: Middles, way: Way) -> int:
     count = 0
     for statement in code:
         middles = _named(statement, middles)
-        count += _values(statement, middles)
+        count += _values(statement, middles, way)
     return count
 
 
-def _values(statement: Statement, middles: Middles) -> int:
+def _values(statement: Statement, middles: Middles, way: Way) -> int:
     match statement:
-        case For():
-            middle, trips = _middle(statement, middles)
-            return (
-                trips * values_inside(statement.body, {**middles, statement.iterator: middle}) if trips else 0
-            )
+        case For(iterator=iterator, body=body):
+            start, step, trips = _range(statement, middles)
+            if not trips:
+                return 0
+            at = start + step * way.place(trips)
+            return trips * _inside(body, {**middles, iterator: at}, way.further)
         case If(condition=condition, body=body, otherwise=otherwise):
             if not isinstance(condition, Compute) and names_in(condition) <= middles.keys():
-                return values_inside(body if integer(condition, middles) else otherwise, middles)
-            return max(values_inside(body, middles), values_inside(otherwise, middles))
+                return _inside(body if integer(condition, middles) else otherwise, middles, way)
+            return max(_inside(body, middles, way), _inside(otherwise, middles, way))
         case Store() | Let():
             return 1
         case _:
@@ -135,11 +144,17 @@ def _values(statement: Statement, middles: Middles) -> int:
 
 def _middle(loop: For, middles: Middles) -> tuple[int, int]:
     """Return an iterator's middle value, and how many it has. Errors: KeyError; ValueError."""
+    start, step, trips = _range(loop, middles)
+    return start + step * (trips // 2), trips
+
+
+def _range(loop: For, middles: Middles) -> tuple[int, int, int]:
+    """Return an iterator's first value, its step, and how many it has. Errors: KeyError; ValueError."""
     start, step = integer(loop.start, middles), integer(loop.step, middles)
     match loop.condition:
         case Operation(operator="<" | "<=" as operator, operands=(Name(name=name), last)) if (
             name == loop.iterator and step > 0
         ):
             trips = max(0, -((start - integer(last, middles) - (operator == "<=")) // step))
-            return start + step * (trips // 2), trips
+            return start, step, trips
     raise ValueError(f"the loop over {loop.iterator} has no such end")

@@ -72,6 +72,7 @@ _TAKEN = (
     "threads",
     "shares",
     "work",
+    "way",
 )
 _COUNTS = tuple(f"{word}_{k}" for word in ("work", "trips") for k in range(64))
 

@@ -4,11 +4,13 @@
       for j from 0 to i:                    ->    {
         C[i, j] = C[i, j] * beta                      const int64_t i = point;
                                                       int64_t work = 0;
-                                                      work += greater_int64(0, i);
+                                                      for (int64_t way = 1; way < 8; way += 2) {
+                                                          work += greater_int64(0, i);
+                                                      }
                                                       return work;
                                                   }
 
-Values that are computed are counted, with the iterators of inner loops at the middle of their ranges.
+Values that are computed are counted, with the iterators of inner loops at some places: ``tree/trips.Way``.
 """
 
 from __future__ import annotations
@@ -18,18 +20,18 @@ from collections.abc import Collection, Iterator, Sequence
 from polyloom.mdh.print.c_scope import Scope
 from polyloom.mdh.print.c_statements import indented
 from polyloom.mdh.tree.nodes import Code, Compute, For, If, Kind, Let, LetInteger, Statement, Store
-from polyloom.mdh.tree.ranges import plus
-from polyloom.mdh.tree.trips import trip_count
+from polyloom.mdh.tree.trips import Way, trip_count
 from polyloom.polyhedra.loops.tree import (
     IntExpression,
     Number,
-    Operation,
     names_in,
     product_of,
 )
 
 Lines = tuple[list[str], frozenset[str]]
-"""Lines, and the integers that they speak of."""
+"""Lines, and the integers that they speak of; ``_WAY`` where it matters which way through loops is taken."""
+
+_WAY = ""
 
 
 PIECES, ROWS = 64, 256
@@ -56,6 +58,8 @@ def point_lines(loops: Sequence[For], scope: Scope, used: Collection[str] | None
 def work_lines(loops: Sequence[For], scope: Scope) -> list[str]:
     """Return the body of a function that tells how much nested parallel loops have to do at a ``point``."""
     lines, used = _block(loops[-1].body, scope, 0)
+    if _WAY in used:
+        lines = ["for (int64_t way = 1; way < 8; way += 2) {", *indented(lines), "}"]
     return [*point_lines(loops, scope, used), "int64_t work = 0;", *lines, "return work;"]
 
 
@@ -138,10 +142,11 @@ def _loop(loop: For, scope: Scope, depth: int) -> Lines:
     count = f"trips_{depth}"
     head = [f"const int64_t {count} = {scope.integer(trips)};", f"int64_t {_total(depth + 1)} = 0;"]
     if loop.iterator in names:
-        half = Operation("/", (trips, Number(2)))
-        middle = plus(loop.start, product_of([loop.step, half]))
-        head.insert(1, f"const int64_t {scope.names[loop.iterator]} = {scope.integer(middle)};")
-        names |= names_in(middle)
+        eighths = f"way * {Way(0, depth).eighths} % 8" if depth % 4 else "way"
+        start, step = scope.integer(loop.start), scope.integer(loop.step)
+        place = f"{start} + {count} * ({eighths}) / 8 * {step}"
+        head.insert(1, f"const int64_t {scope.names[loop.iterator]} = {place};")
+        names |= names_in(loop.start) | {_WAY}
     lines = [*head, *lines, f"{_total(depth)} += {count} * {_total(depth + 1)};"]
     return ["{", *indented(lines), "}"], (names - {loop.iterator}) | names_in(trips)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from polyloom.mdh.tree.nodes import For, Kind, Statement
 from polyloom.mdh.tree.rewrite import walk
 from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, names_in, sum_of
@@ -35,3 +37,35 @@ def trip_count(loop: For) -> IntExpression:
         return Number(max(0, length.value // step))
     steps = length if step == 1 else Operation("/", (length, Number(step)))
     return Operation("max", (Number(0), steps))
+
+
+SAMPLES = 4
+"""Ways through nested loops that are looked at where work differs between iterations."""
+
+_FACTORS = (1, 5, 3, 7)
+
+
+@dataclass(frozen=True)
+class Way:
+    """One of ``SAMPLES`` ways through nested loops: at which of its iterations each of them is looked at.
+
+    At an eighth, three, five or seven eighths of its range, so that all ways together meet each of these once
+    in every loop, and two neighbouring loops never at the same: ``depth`` loops are outside (a lattice rule).
+    """
+
+    number: int
+    depth: int = 0
+
+    @property
+    def further(self) -> Way:
+        """The same way in the next loop further in."""
+        return Way(self.number, self.depth + 1)
+
+    @property
+    def eighths(self) -> int:
+        """How far in its range a loop is looked at."""
+        return (2 * self.number + 1) * _FACTORS[self.depth % len(_FACTORS)] % 8
+
+    def place(self, trips: int) -> int:
+        """Return which of its iterations a loop is looked at."""
+        return trips * self.eighths // 8
