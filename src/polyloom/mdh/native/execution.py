@@ -21,7 +21,6 @@ from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.lowering.asked import proved
 from polyloom.mdh.lowering.constants.at_load import fixed_nodes, packed
 from polyloom.mdh.lowering.constants.constant_terms import constant_terms_apart
-from polyloom.mdh.lowering.invariant_fills import hoisted_fills
 from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.lowering.rows import rows_of
 from polyloom.mdh.lowering.sweeps.fusion import fused_sweeps
@@ -200,9 +199,6 @@ class NativeExecutable:
         before, constants = fixed_nodes(special, self.constants)
         marked = (replace(b, constant=b.name in constants) for b in special.buffers)
         special = replace(special, buffers=tuple(marked))
-        if before:
-            fills = hoisted_fills(special)
-            before = [node for node in special.body if node in fills or any(node is b for b in before)]
         each = tuple(node for node in special.body if all(node is not other for other in before))
         schedules, model = self.schedules, self.device.model
         function = function_of(replace(special, body=each), schedules, model, marked=timed)
