@@ -131,8 +131,8 @@ def _scheduled(scop: Scop, mode: ReductionMode, strict: bool, text: Source) -> T
     """Return the host program under a user's schedule. Errors: ``schedule-...``."""
     try:
         with at_most(_GIVEN * (8 + len(scop.statements)), f"the schedule of `{scop.name}`"):
-            tree = read_tree(text)
-            found = _transformed(scop, mode, strict, tree=tree)
+            scop = prepared(scop)
+            found = _transformed(scop, mode, strict, tree=read_tree(text))
             check_written(scop, found.program)
             return replace(found, program=with_unique_names(found.program))
     except (TooHardError, isl.Error, WrongLoops, NoRow, WrongWrites) as fault:
@@ -151,8 +151,13 @@ _CONTEXT = 50_000
 """The same for the condition on the parameters, once."""
 
 
+def prepared(scop: Scop) -> Scop:
+    """Return the part as its dependences are asked for: the statements that schedules speak of."""
+    return substituted(joined(scop))
+
+
 def _parallel(scop: Scop, mode: ReductionMode, strict: bool, in_blocks: bool) -> Transformation:
-    scop = substituted(joined(scop))
+    scop = prepared(scop)
     ignored = mode is ReductionMode.IGNORE
     found = _automatic(scop) if ignored else _transformed(scop, mode, strict, in_blocks=in_blocks)
     check_written(scop, found.program)

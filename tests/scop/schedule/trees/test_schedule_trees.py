@@ -50,7 +50,11 @@ void kernel(int n, int m, unsigned A[n][m], unsigned B[n][m], unsigned t[n]) {
   unsigned s;
   for (int i = 0; i < n; i++) {
     s = 0;
-    for (int j = 0; j < m; j++) { s += A[i][j]; B[i][j] = s; }
+    for (int j = 0; j < m; j++) {
+      unsigned d = A[i][j] ^ i;
+      if (d > 7) s += d; else s -= B[i][j];
+      B[i][j] = s;
+    }
     t[i] = s + B[i][0];
   }
   for (int i = 1; i < n; i++) t[i] += 5 * t[i - 1] + (i > 3 ? t[i - 3] : 0);
