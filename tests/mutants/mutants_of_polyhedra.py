@@ -6,6 +6,30 @@ from mutant import Mutant, Probe
 
 MUTANTS = [
     Mutant(
+        "polyhedra/time_tiles",
+        "offsets[source] + rows - rise * steps",
+        "offsets[source] + rows - 1 - rise * steps",
+        Probe("polyhedra_probes.trapezoids"),
+    ),
+    Mutant(
+        "polyhedra/time_tiles",
+        "t < u or (t = u and r != s)",
+        "t < u",
+        Probe("polyhedra_probes.trapezoids"),
+    ),
+    Mutant(
+        "polyhedra/time_tiles",
+        "if not needed.is_disjoint(apart):",
+        "if False:",
+        Probe("polyhedra_probes.trapezoids"),
+    ),
+    Mutant(
+        "polyhedra/time_tiles",
+        "if not wanted.is_subset(both.domain()):",
+        "if False:",
+        Probe("polyhedra_probes.trapezoids"),
+    ),
+    Mutant(
         "polyhedra/compression",
         "for vector, pivot in reversed(basis):",
         "for vector, pivot in ():",

@@ -10,6 +10,7 @@ import test_loop_meaning
 import test_loops
 import test_polyhedra_properties as properties
 import test_straighten
+import test_time_tiles
 from hypothesis.errors import UnsatisfiedAssumption
 from random_sets import random_set
 
@@ -29,6 +30,13 @@ def holds(name: str, *more: object) -> None:
     for seed in SEEDS:
         with suppress(UnsatisfiedAssumption):
             inner(seed, *more)
+
+
+def trapezoids() -> None:
+    """Sides are as steep as they may be; what is wrong with trapezoids is found."""
+    test_time_tiles.test_rows_of_one_sweep_that_need_each_other_have_no_sides()
+    for seed in (0, 1, 2, 3):
+        test_time_tiles.test_a_fault_is_found_where_there_is_one(seed)
 
 
 def hull_is_tight() -> None:

@@ -153,3 +153,24 @@ def test_rows_that_are_ever_further_apart_have_no_sides() -> None:
     with at_most(1_000_000):
         apart = distances(meetings(Steps(time="t", first=0, count=9, sweeps=(sweep,)), 0))
         assert apart is None or sides(apart, 1) is None
+
+
+def test_rows_of_one_sweep_that_need_each_other_have_no_sides() -> None:
+    """What a point stores and another one of the same sweep reads: no trapezoids, whatever their sides."""
+    touches = Touch("a", (_row(0),), is_store=False), Touch("a", (_row(1),), is_store=True)
+    sweep = Sweep(iterators=("i",), extents=(20,), touches=touches, rows=(_row(1),))
+    with at_most(1_000_000):
+        assert distances(meetings(Steps(time="t", first=0, count=9, sweeps=(sweep,)), 0)) is None
+
+
+def test_upright_sides_leave_nothing_between() -> None:
+    touches = Touch("a", (_row(0),), is_store=False), Touch("a", (_row(0),), is_store=True)
+    sweep = Sweep(iterators=("i",), extents=(20,), touches=touches, rows=(_row(0),))
+    steps = Steps(time="t", first=0, count=9, sweeps=(sweep,))
+    with at_most(1_000_000):
+        found = meetings(steps, 0)
+        lie = sides(distances(found) or [], 1)
+        assert lie is not None
+        tiles = _tiles(steps, *lie, width=7, height=5)
+        assert fault(tiles, found, rows_of(steps, 0), 0) is None
+        assert tiles.phases == (0,)

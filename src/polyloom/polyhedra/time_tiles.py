@@ -86,6 +86,10 @@ class Side:
     rise: int
 
 
+def _is_upright(side: Side) -> bool:
+    return not side.rise and not any(side.offsets)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Trapezoids:
     """Blocks of ``height`` steps and ``width`` rows; ``count`` of them from the row ``first`` on.
@@ -101,6 +105,11 @@ class Trapezoids:
     count: int
     lower: Side
     upper: Side
+
+    @property
+    def phases(self) -> tuple[int, ...]:
+        """0 and 1 for the trapezoids 1 and 2; no 1 where sides are upright, so that nothing is between."""
+        return (0,) if _is_upright(self.lower) and _is_upright(self.upper) else (0, 1)
 
     def rows(
         self, phase: int, sweep: int, block: IntExpression, step: Sequence[tuple[int, IntExpression]]

@@ -65,7 +65,7 @@ def tiled_loop(of: TilesOf, taken: Taken) -> TiledLoop:
     names = [_new(f"{_called(of.loop, axis)}_tile", taken.integers) for axis in of.axes]
     like: dict[str, MdHom] = {}
     body = []
-    for number, phase in enumerate(product((0, 1), repeat=len(of.axes)), 1):
+    for number, phase in enumerate(product(*(tiles.phases for tiles in of.tiles)), 1):
         homs = []
         for hom in of.loop.homs:
             homs.append(replace(hom, name=_new(f"{hom.name}_{number}", taken.nodes)))
