@@ -40,7 +40,7 @@ def check(program: CProgram, sizes: dict[str, int], seed: int) -> None:
             assert np.array_equal(values, expected[array]), f"{name}: {array}\n{program.text}"
 
 
-@settings(max_examples=10, **QUIET)
+@settings(max_examples=6, **QUIET)
 @given(c_programs(), SIZES, st.integers(0, 2**32))
 def test_a_few(program: CProgram, sizes: dict[str, int], seed: int) -> None:
     check(program, sizes, seed)

@@ -80,6 +80,8 @@ def test_a12_a_7_point_stencil() -> None:
     assert y[2, 2].tolist() == [-1586, -2396, -2411, -2426, -1451]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_an_exchange_with_neighbours_takes_the_same_time_on_any_grid() -> None:
     cycles = []
     for n in (5, 11):

@@ -57,6 +57,8 @@ def test_example(name: str, tmp_path: Path) -> None:
     assert all(line in after for line in source.read_text().splitlines())
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_sizes_of_their_own_beside_the_general_ones(tmp_path: Path) -> None:
     folder = assert_equal(EXAMPLES / "gemm.c", tmp_path, "--param", "n=97", "--param", "k=108")
     host = (folder / "polyloom_host.c").read_text()

@@ -18,6 +18,7 @@ from polyloom.mdh.tuning.candidates.trial import Trial
 from polyloom.mdh.tuning.outcome import Outcome, Status
 from polyloom.mdh.tuning.timing import DeviceMeasure
 from polyloom.polyhedra.loops.tree import Number
+from samples import LATER
 
 EMITTERS = {"cpu": "trial_emitter:emit", "native": "trial_emitter:code"}
 
@@ -34,7 +35,7 @@ def text(kind: str) -> str:
     return json.dumps({"kind": kind})
 
 
-@pytest.fixture(params=EMITTERS)
+@pytest.fixture(params=[pytest.param("cpu", marks=LATER), "native"])
 def measure(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[DeviceMeasure[str]]:
     made = DeviceMeasure(trial(tmp_path, request.param), text)
     yield made
