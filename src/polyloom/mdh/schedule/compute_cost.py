@@ -172,7 +172,7 @@ class CycleModel:
 
     def _spill_factor(self) -> float:
         """Return how much slower a step is for values that do not fit into registers."""
-        over = self.step.needed + 1 - self.step.registers
+        over = self.step.needed + self.step.costs.reserved_registers - 1 - self.step.registers
         return 1.0 if over <= 0 else self.costs.spill_start + self.costs.spill_per_register * over
 
     def _guard_factor(self) -> float:

@@ -28,6 +28,9 @@ from polyloom.polyhedra.loops.tree import Number
 VECTORS = (1, 2, 3, 4, 6)
 """Vectors of a register tile along their dimension."""
 
+TOTALS = 0.75
+"""The part of the vector registers that a register tile has; compilers want the others for what is loaded."""
+
 SHORT = 5
 """A reduced dimension of at most so many points may be written out."""
 
@@ -96,7 +99,7 @@ class _Designs:
         for a in VECTORS:
             if a > vectors:
                 break
-            most = max(1, (self.registers - 2 - a) // a)
+            most = max(1, int(TOTALS * self.registers) // a)
             if t == v:
                 yield a, 1
                 continue
