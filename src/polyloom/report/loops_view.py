@@ -11,6 +11,7 @@ from polyloom.report.mdh_view import document as md_hom_document
 from polyloom.report.mdh_view import text as md_hom_text
 from polyloom.scop.model import Scop
 from polyloom.scop.schedule.loop_verdicts import LoopVerdict
+from polyloom.scop.schedule.plan import Part
 from polyloom.scop.transform import Transformation
 
 WIDTH = 72
@@ -71,7 +72,11 @@ def _annotated(scop: Scop, loops: Sequence[LoopVerdict]) -> Iterator[str]:
     digits = len(str(lines[-1]))
     width = min(WIDTH, max(len(scop.source.line(line).expandtabs(4)) for line in lines))
     for line in lines:
-        here = ", ".join(_short(loop) for loop in loops if loop.span is not None and loop.span.line == line)
+        here = ", ".join(
+            f"{_short(loop)}{_place(loop)}"
+            for loop in loops
+            if loop.span is not None and loop.span.line == line
+        )
         shown = scop.source.line(line).expandtabs(4)
         yield f"{line:{digits}} | {shown:{width}}{'  <- ' + here if here else ''}".rstrip()
 
@@ -95,6 +100,16 @@ def _lines(scop: Scop, loops: Sequence[LoopVerdict]) -> range:
 def _short(loop: LoopVerdict) -> str:
     operator = f"({loop.operator})" if loop.operator else ""
     return f"{loop.iterator} {loop.verdict.value}{operator}"
+
+
+def _place(loop: LoopVerdict) -> str:
+    """Say what becomes of a loop, of its statements one by one where they differ."""
+    of: dict[Part, list[str]] = {}
+    for statement, part in zip(loop.statements, loop.parts, strict=True):
+        of.setdefault(part, []).append(statement)
+    if len(of) < 2:
+        return "".join(f": {part.value}" for part in of)
+    return ": " + "; ".join(f"{part.value} ({', '.join(names)})" for part, names in of.items())
 
 
 def _reasons(loops: Sequence[LoopVerdict]) -> Iterator[str]:

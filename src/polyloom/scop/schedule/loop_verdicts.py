@@ -185,8 +185,11 @@ def _how(loop: LoopVerdict) -> Iterator[str]:
         yield "each statement of the loop becomes an md_hom of its own, in which the iterations are parallel"
     elif Part.WAVEFRONT in loop.parts:
         yield "a wavefront goes through the iterations on the host; what lies on it is parallel"
+    elif Part.BLOCKS in loop.parts:
+        yield "blocks of iterations run in order on the host; what may wait for the end of one is a reduction"
     elif Part.HOST in loop.parts:
         yield "a loop on the host runs the iterations in order; what is inside is parallel"
+        yield "it is not in blocks: nothing in it was found that can wait for the end of one"
     elif Part.INSIDE in loop.parts:
         yield "the iterations run in order inside one node"
 

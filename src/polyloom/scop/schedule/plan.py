@@ -102,6 +102,7 @@ class Part(Enum):
     PARALLEL = "a dimension of md_homs"
     TOGETHER = "a dimension of a scan or of a selection"
     HOST = "a host loop"
+    BLOCKS = "a host loop in blocks"
     WAVEFRONT = "part of a wavefront on the host"
     INSIDE = "a loop inside a node"
 
@@ -114,14 +115,16 @@ def parts(plans: Iterable[Plan]) -> dict[str, tuple[Part, ...]]:
     return result
 
 
-def _add_parts(plan: Plan, times: tuple[Hyperplane, ...], result: dict[str, tuple[Part, ...]]) -> None:
+def _add_parts(
+    plan: Plan, around: tuple[Sequential | Blocks, ...], result: dict[str, tuple[Part, ...]]
+) -> None:
     if isinstance(plan, Sequential | Blocks):
         for inner in plan.body:
-            _add_parts(inner, (*times, plan.time), result)
+            _add_parts(inner, (*around, plan), result)
         return
     for statement in statements_of(plan):
         size = len(statement.iterators)
-        rows = [row_of(time, statement)[:size] for time in times]
+        rows = [(row_of(loop.time, statement)[:size], isinstance(loop, Blocks)) for loop in around]
         along = [row_of(p, statement) for p in plan.parallel] if isinstance(plan, Block) else None
         found = [_part(k, rows, along) for k in range(size)]
         if isinstance(plan, Group):
@@ -129,10 +132,13 @@ def _add_parts(plan: Plan, times: tuple[Hyperplane, ...], result: dict[str, tupl
         result.setdefault(statement.root, tuple(found))
 
 
-def _part(k: int, times: Iterable[Row], parallel: Iterable[Row] | None) -> Part:
-    moving = [row for row in times if row[k]]
+def _part(k: int, times: Iterable[tuple[Row, bool]], parallel: Iterable[Row] | None) -> Part:
+    """Return what becomes of an iterator; ``times``: rows of host loops, and which of them are in blocks."""
+    moving = [(row, in_blocks) for row, in_blocks in times if row[k]]
+    if any(in_blocks for _, in_blocks in moving):
+        return Part.BLOCKS
     if moving:
-        return Part.HOST if any(_is_unit(row) for row in moving) else Part.WAVEFRONT
+        return Part.HOST if any(_is_unit(row) for row, _ in moving) else Part.WAVEFRONT
     inside = parallel is not None and not any(row[k] for row in parallel)
     return Part.INSIDE if inside else Part.PARALLEL
 
