@@ -116,18 +116,18 @@ class Axis:
 def tiles_of(loop: TimeLoop, program: HostProgram, device: DeviceModel, best: Best) -> TilesOf | None:
     """Return the tiles of a loop; None where none are legal, or none are worth it."""
     spans = [loop.span(axis) for axis in range(len(loop.axes))]
+    axes: dict[int, Axis] = {}
+
+    def sides_of(number: int) -> tuple[Side, Side] | None:
+        axis = _axis(loop, number)
+        if axis is not None:
+            axes[number] = axis
+        return None if axis is None else axis.sides
+
+    cost = TimeCost(loop=loop, buffers=program.by_name, device=device, spans=spans, sides_of=sides_of)
     try:
         with question(f"how tiles of the loop over {loop.steps.time} may lie", OPERATIONS):
-            axes = {k: axis for k in range(len(spans)) if (axis := _axis(loop, k)) is not None}
-            shape = best(
-                TimeCost(
-                    loop=loop,
-                    buffers=program.by_name,
-                    device=device,
-                    spans=spans,
-                    sides={k: axis.sides for k, axis in axes.items()},
-                )
-            )
+            shape = best(cost)
             if shape is None:
                 return None
             tiles = tuple(_trapezoids(spans[k], axes[k].sides, w, shape) for k, w in shape.widths.items())

@@ -6,7 +6,7 @@ rows fit, and all arrays once for a block of steps. The rates are the cost model
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations, product
@@ -47,14 +47,15 @@ class Shape:
 class TimeCost:
     """Seconds of a time loop on a processor.
 
-    ``spans``: along each axis the first row and how many there are. ``sides``: of the axes that may be cut.
+    ``spans``: along each axis the first row and how many there are. ``sides_of``: the sides along an axis,
+    None where it may not be cut; that is asked only where something may be gained.
     """
 
     loop: TimeLoop
     buffers: Mapping[str, Buffer]
     device: DeviceModel
     spans: Sequence[tuple[int, int]]
-    sides: Mapping[int, tuple[Side, Side]]
+    sides_of: Callable[[int], tuple[Side, Side] | None]
 
     def best(self) -> Shape | None:
         """Return the shape that takes least; None where none is much better than no tiles."""
@@ -69,9 +70,15 @@ class TimeCost:
         own = self._caches[:-1] or self._caches
         return self._footprint(()) / self.threads > max(own)
 
+    @cached_property
+    def sides(self) -> Mapping[int, tuple[Side, Side]]:
+        """The sides along each axis that may be cut."""
+        found = ((axis, self.sides_of(axis)) for axis in range(len(self.spans)))
+        return {axis: lie for axis, lie in found if lie is not None}
+
     def choices(self) -> Iterator[tuple[int, ...]]:
         """Yield the axes that may be cut, one or several."""
-        numbers = [k for k in range(len(self.loop.axes)) if k in self.sides]
+        numbers = sorted(self.sides)
         return chain.from_iterable(combinations(numbers, n) for n in range(1, MOST_AXES + 1))
 
     def _shapes(self, axes: tuple[int, ...]) -> Iterator[Shape]:
