@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from polyloom.mdh.tree.nodes import ONE, Array, Code, For, If, Kind, LetInteger, Space, Statement, counted
-from polyloom.mdh.tree.rewrite import arrays_used, substituted, walk
+from polyloom.mdh.tree.rewrite import arrays_used, declared_in, substituted, walk
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,15 @@ class Piece:
 
 
 def pieces(code: Code, alone: str) -> tuple[Piece, ...]:
-    """Return the kernels of a node in their order. ``alone``: the iterator of a group without others."""
+    """Return the kernels of a node in their order. ``alone``: the iterator of a group without others.
+
+    A loop that declares an array has nothing to do with one of that name before another loop.
+    """
     code = _named_in_place(code)
     declared = tuple(s for s in code if isinstance(s, Array) and s.space is Space.GROUP)
     loops = tuple(_loops(tuple(s for s in code if s not in declared), alone))
-    users = {a.name: [k for k, loop in enumerate(loops) if a.name in arrays_used((loop,))] for a in declared}
+    free = [arrays_used((loop,)).difference(declared_in((loop,))) for loop in loops]
+    users = {a.name: [k for k, names in enumerate(free) if a.name in names] for a in declared}
     found = []
     for k, loop in enumerate(loops):
         own = tuple(a for a in declared if users[a.name] == [k] and loop.iterator == alone)
