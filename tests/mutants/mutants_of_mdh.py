@@ -6,6 +6,13 @@ from mutant import Mutant, Probe
 
 MUTANTS = [
     Mutant(
+        "mdh/native/local_memory",
+        "if not isinstance(statement, Mark) and not (isinstance(statement, For) and statement.nowait):",
+        "if True:",
+        Probe("test_local_memory.test_loops_without_a_barrier_between_them_share_nothing"),
+        fast=True,
+    ),
+    Mutant(
         "mdh/tree/team_barriers",
         "for before in (*run, loop))",
         "for before in (loop,))",

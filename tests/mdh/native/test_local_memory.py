@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from polyloom.ir.expressions import Read
 from polyloom.ir.types import ElementType
 from polyloom.mdh.native.local_memory import shared_places
-from polyloom.mdh.tree.nodes import Compute, Function, Kind, Load, Parameter, Reshaped, Store, counted
+from polyloom.mdh.tree.nodes import Compute, Function, Kind, Load, Mark, Parameter, Reshaped, Store, counted
 from polyloom.polyhedra.loops.tree import Name, Number
 
 FLOAT = ElementType.FLOAT32
@@ -70,3 +71,13 @@ def test_a_chain_takes_two_places() -> None:
     )
     function = Function(name="f", parameters=parameters, integers=(), body=body)  # type: ignore[arg-type]
     assert shared_places(function, {t: 640 for t, _ in chain}, 64).size == 1280
+
+
+def test_loops_without_a_barrier_between_them_share_nothing() -> None:
+    """A thread is in the second loop, on ``c``, while another one is still in the first."""
+    first, second, third = (step(t, [s], parallel=True) for t, s in [("b", "a"), ("c", "x"), ("x", "c")])
+    parameters = tuple(Parameter(name=n, type=FLOAT, shape=(Number(4),)) for n in "xabc")
+    for nowait, size in ((False, 128), (True, 192)):
+        body = (replace(first, nowait=nowait), Mark(0, "first"), second, third)  # type: ignore[type-var]
+        function = Function(name="f", parameters=parameters, integers=(), body=body)  # type: ignore[arg-type]
+        assert shared_places(function, dict.fromkeys("abc", 64), 64).size == size

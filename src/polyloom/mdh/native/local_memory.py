@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from polyloom.mdh.tree.nodes import Code, Function, Statement
+from polyloom.mdh.tree.nodes import Code, For, Function, Mark, Statement
 from polyloom.mdh.tree.rewrite import arrays_used
 from polyloom.mdh.tree.trips import is_parallel
 
@@ -63,12 +63,18 @@ def _spans(function: Function, names: Collection[str]) -> dict[str, Span]:
 
 
 def _steps(code: Code) -> Iterator[Code]:
-    """Yield parallel parts, and what lies between two of them: each is a function in C, ``restrict``."""
+    """Yield parallel parts, and what lies between two of them: each is a function in C, ``restrict``.
+
+    Loops that no barrier is between run at the same time: with what is between them they are one part.
+    """
     between: list[Statement] = []
+    part: list[Statement] = []
     for statement in code:
-        if is_parallel(statement):
-            yield from (tuple(between), (statement,))
-            between = []
+        if part or is_parallel(statement):
+            part.append(statement)
+            if not isinstance(statement, Mark) and not (isinstance(statement, For) and statement.nowait):
+                yield from (tuple(between), tuple(part))
+                between, part = [], []
         else:
             between.append(statement)
-    yield tuple(between)
+    yield (*between, *part)
