@@ -118,6 +118,7 @@ def special(text: str, n: int, m: int) -> HostProgram:
 def eager(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
     """Fuse whatever dependences allow, in blocks of so many rows, where a shift is not larger."""
     monkeypatch.setattr(Traffic, "is_sweep", lambda self, node: len(node.extents) > 1)
+    monkeypatch.setattr(Traffic, "leaves_caches", lambda self, nodes: True)
     monkeypatch.setattr(Traffic, "apart", lambda self, nodes, *, repeated: float(len(nodes)))
     monkeypatch.setattr(Traffic, "together", lambda self, group, rows, *, repeated: 0.0)
     monkeypatch.setattr(Traffic, "block_bytes", lambda self, group, rows: rows)
@@ -168,7 +169,8 @@ def test_larger_caches_make_larger_blocks() -> None:
             3000,
             "S2, S4: apart, though both use `A`, `t`, `y`: S4 needs what later rows",
         ),
-        ("both ways", 1200, "S1, S2: fused in blocks of 40 rows along r; S2 runs 2 behind"),
+        ("both ways", 3000, "S1, S2: fused in blocks of 8 rows along r; S2 runs 2 behind"),
+        ("both ways", 1200, "S1, S2: apart, though both use `A`, `B`: what they touch stays in a cache"),
     ],
 )
 def test_explain_says_what_is_fused_and_why_not(name: str, size: int, sentence: str) -> None:

@@ -14,7 +14,7 @@ Types: a ``Member`` is an md_hom with the dimension along which it is cut and a 
     group                          -> blocks of known sizes, the last ones written out        ``blocks``
 
 A shift is what a dependence asks for: in FDTD a row of hz needs the next row of ey, so hz runs a row behind.
-What stays apart is a candidate, too: nothing is fused where arrays stay in caches, or save less than a tenth.
+What stays apart is a candidate, too: nothing is fused where the last cache holds all, or that saves little.
 Sizes are numbers here, so blocks are, too; where they are left open, programs stay as they are.
 
 Source: loop fusion with shifts (Darte 1999; Bondhugula et al. 2008: idea); strips of md_homs are new.
@@ -23,7 +23,7 @@ Source: loop fusion with shifts (Darte 1999; Bondhugula et al. 2008: idea); stri
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from polyloom.ir.host import HostNode, HostProgram, MdHom
@@ -91,6 +91,7 @@ class _Fusion:
     program: HostProgram
     traffic: Traffic
     said: list[str] | None = None
+    known: dict[int, tuple[HostNode, list[Member]]] = field(default_factory=dict)
 
     def _say(self, sentences: Iterable[str]) -> None:
         if self.said is not None:
@@ -127,6 +128,9 @@ class _Fusion:
         first = nodes[0]
         if not isinstance(first, MdHom) or not self.traffic.is_sweep(first):
             return None
+        near = [n for n in nodes[: FARTHEST + 1] if isinstance(n, MdHom) and self.traffic.is_sweep(n)]
+        if not self.traffic.leaves_caches(near):
+            return None
         groups = [g for m in self._members(first) for g in self._grown(m, nodes, repeated=repeated)]
         return max(groups, key=lambda group: group.saved, default=None)
 
@@ -161,6 +165,8 @@ class _Fusion:
                 large = self.traffic.is_large(node)
                 much = f"{node.name} uses elements often, so its own tiles decide"
                 return much if large else f"what {node.name} touches stays in a cache"
+        if not self.traffic.leaves_caches([a, b]):
+            return "what they touch stays in a cache"
         pairs = [(x, y) for x in self._members(a) for y in self._members(b)]
         if not pairs:
             return "one of them cannot be cut into parts"
@@ -169,6 +175,12 @@ class _Fusion:
         return _LITTLE
 
     def _members(self, node: HostNode) -> list[Member]:
+        """Return the ways in which a node can be cut; each node is asked once."""
+        if id(node) not in self.known:
+            self.known[id(node)] = node, self._ways(node)
+        return self.known[id(node)][1]
+
+    def _ways(self, node: HostNode) -> list[Member]:
         if not isinstance(node, MdHom) or not self.traffic.is_sweep(node):
             return []
         try:
@@ -194,7 +206,7 @@ class _Fusion:
     def _sized(self, group: Group, *, repeated: bool) -> Group:
         """Return the group with the size of its blocks, and what it saves: nothing where that is little."""
         rows = self._rows(group)
-        if rows == 0:
+        if rows == 0 or not self.traffic.leaves_caches([m.node for m in group.members]):
             return group
         apart = self.traffic.apart([m.node for m in group.members], repeated=repeated)
         saved = apart - self.traffic.together(group.members, rows, repeated=repeated)

@@ -108,6 +108,10 @@ class Traffic:
         """Whether the second cache does not hold what a node touches."""
         return bool(self.levels) and sum(use.bytes for use in self.uses(node)) > self.levels[0][0]
 
+    def leaves_caches(self, nodes: Sequence[MdHom]) -> bool:
+        """Whether no cache holds what nodes touch."""
+        return bool(self.levels) and _bytes(u for n in nodes for u in self.uses(n)) > self.levels[-1][0]
+
     def apart(self, nodes: Sequence[MdHom], *, repeated: bool) -> float:
         """Return the seconds of nodes one after another; ``repeated``: again and again."""
         trace = [self.uses(node) for node in nodes]
