@@ -46,7 +46,7 @@ def test_a_toy_target(capsys: Captured, monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert (tmp_path / "out" / "names.txt").read_text() == "c"
     assert run(["compile", "--help"]) == 0
     shown = capsys.readouterr().out
-    assert "wafer|c|opencl|toy" in shown and "--case" in shown
+    assert "|toy" in shown and "--case" in shown
 
 
 @pytest.fixture
