@@ -3,7 +3,7 @@
     python benchmarks/documents.py              cycles in docs/cycles.md and the README, speed in the README
     python benchmarks/documents.py --counts     also counts the tests for docs/reliability.md (half a minute)
 
-The cycles are those of benchmarks/wafer_cycles.json, the speed that of docs/opencl_benchmarks.md. A test
+The cycles are those of benchmarks/wafer_cycles.json and wafer_layers.json, the speed that of docs/opencl_benchmarks.md. A test
 compares the documents with these files; counts change with every test, so they are as they were last made.
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import counts
+import wafer_layers
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -130,6 +131,7 @@ def chosen_speed(page: str) -> str:
 def cycles_page(page: str, golden: dict[str, Any]) -> str:
     """Return docs/cycles.md with the cycles of the golden file."""
     page = with_section(page, "cycles", cycles_table(golden, SHOWN))
+    page = with_section(page, "real sizes", wafer_layers.table(wafer_layers.read_results()))
     return with_section(page, "all cycles", cycles_table(golden, {name: f"`{name}`" for name in golden}))
 
 

@@ -55,7 +55,7 @@ FLOORS = {
         ("roles",),
         ("analysis", "array_layout"),
         ("collectives", "routing", "simd"),
-        ("border", "pe_program"),
+        ("border", "drivers", "pe_program"),
         ("dataflow",),
         ("mapping", "simulator"),
         ("machine",),

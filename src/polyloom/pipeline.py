@@ -48,6 +48,7 @@ from polyloom.wafer.border.peeling import peel_border
 from polyloom.wafer.collectives import ReductionShape, plan_reductions
 from polyloom.wafer.dataflow.local_arrays import LocalArray, allocate
 from polyloom.wafer.dataflow.tasks import ComputeTask, TaskGraph, build_tasks
+from polyloom.wafer.drivers import choose_drivers
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.mapping.mapping import Mapping
 from polyloom.wafer.mapping.supported import check_expressible
@@ -70,8 +71,24 @@ def analyse_layer(
     options: SimdOptions,
     reduction: ReductionShape = ReductionShape.AUTO,
 ) -> LayerAnalysis:
-    """Run the wafer back end up to SIMD detection. Source: dtg_codegen, Sec. 4 and 5."""
+    """Run the wafer back end up to SIMD detection. Source: dtg_codegen, Sec. 4 and 5.
+
+    What drives statements is chosen by the cost of what comes out, where the map leaves it open.
+    """
     check_expressible(program)
+    analysis, compared = choose_drivers(
+        program,
+        mapping,
+        lambda changed: _analysed(program, changed, options, reduction),
+        lambda found: estimated_cycles(compile_program(found, options.machine)),
+    )
+    return replace(analysis, drivers=compared)
+
+
+def _analysed(
+    program: Program, mapping: Mapping, options: SimdOptions, reduction: ReductionShape = ReductionShape.AUTO
+) -> LayerAnalysis:
+    """Run the same stages under a map as it stands: the last stream drives where it does not say."""
     border = peel_border(program, mapping)
     simple = build_tasks(program, border.compute, border.written)
     with_simd = options.mode is not SimdMode.OFF
@@ -127,7 +144,7 @@ def complete_mapping(
 
 
 def _estimated(program: Program, mapping: Mapping, machine: Machine) -> float:
-    analysis = analyse_layer(program, mapping, SimdOptions(machine=machine))
+    analysis = _analysed(program, mapping, SimdOptions(machine=machine))
     return estimated_cycles(compile_program(analysis, machine))
 
 

@@ -10,6 +10,7 @@ from polyloom.wafer.border.peeling import Border
 from polyloom.wafer.collectives import Reduction
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.dataflow.tasks import TaskGraph
+from polyloom.wafer.drivers import DriverEstimate
 from polyloom.wafer.mapping.mapping import Mapping
 from polyloom.wafer.simd.decision import SimdAnalysis, SimdOptions
 
@@ -20,7 +21,8 @@ class LayerAnalysis:
 
     ``reductions``: the shapes that were chosen for reductions along lines.
     ``arrays_before`` and ``arrays``: local memory before and after extra instances enlarged it.
-    ``remarks``: missed optimisations; ``extension_remarks``: one for each extension that is used.
+    ``drivers``: what may drive statements where the map leaves it open, with estimated cycles; the first one
+    does. ``remarks``: missed optimisations; ``extension_remarks``: one for each extension that is used.
     """
 
     program: Program
@@ -34,3 +36,4 @@ class LayerAnalysis:
     simd: tuple[SimdAnalysis, ...]
     remarks: tuple[Diagnostic, ...]
     extension_remarks: tuple[Diagnostic, ...] = ()
+    drivers: tuple[DriverEstimate, ...] = ()

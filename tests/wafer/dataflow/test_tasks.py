@@ -25,6 +25,7 @@ iport_map: { x[c, a, b, e] -> [PE[p, -1] -> index[a, b, e, c]] : exists (n :
   and 180*floor((-25 - 5c - 15b + 5p + 6n)/180) <= -174 - 5c - 3a - 15b + 5p + 6n
   and 180*floor((-25 - 5c - 15b + 5p + 6n)/180) <= -180 - 5c - 15b + 5p + 6n) }
 oport_map: { y[k, d, h, w] -> [PE[6, d + 5*h + 30*w] -> index[k, 0, 0, 0]] }
+trigger: S = x
 """
 
 

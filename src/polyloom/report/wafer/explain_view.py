@@ -56,6 +56,10 @@ class View:
         self._stage("Ports and placement", self._rows(self._placed()))
         self._stage("Local memory of a PE", self._memory())
         self._stage("Tasks", self._tasks())
+        if self.analysis.drivers:
+            self._stage(
+                "What drives statements: estimated cycles of an invocation", self._rows(self._drivers())
+            )
         if self.analysis.reductions:
             self._stage("Reductions along lines", self._rows(reduction_rows(self.analysis)))
         for simd in self.analysis.simd:
@@ -155,6 +159,15 @@ class View:
         for when, what in self._events():
             table.add_row(when, what)
         return table
+
+    def _drivers(self) -> Iterator[Row]:
+        """Yield the choices that were compared, the chosen one first; each as the map would say it."""
+        for k, estimate in enumerate(self.analysis.drivers):
+            label = "chosen" if k == 0 else "or, in the map"
+            found = (
+                f"refused: {estimate.reason}" if estimate.cycles is None else f"about {estimate.cycles:,.0f}"
+            )
+            yield Row(label, f"{estimate.text}   {found}", style="" if k == 0 else "dim")
 
     def _events(self) -> Iterator[tuple[str, str]]:
         graph = self.analysis.graph

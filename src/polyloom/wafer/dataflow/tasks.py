@@ -184,26 +184,47 @@ def build_tasks(program: Program, mapping: Mapping, written: Sequence[Written]) 
 
 
 def _trigger(program: Program, mapping: Mapping, statement: Statement) -> str | None:
-    """Choose the stream that drives a statement: the stated one, else the last in ``iport_map``.
+    """Return the stream that drives a statement: the stated one, else the last in ``iport_map``.
 
     None where the map says that nothing does: its streams are stored, and it runs when they have ended. A
     stream cannot drive a statement that reads a tensor which is complete only after the stream's end.
     """
-    read = {access.buffer for access in statement.reads}
-    behind = streams_behind(program, mapping.inputs, statement)
-    moving = [tensor for tensor in mapping.inputs if tensor in read and tensor not in behind]
     stated = mapping.trigger.get(statement.name)
     if _waits(mapping, statement):
         return None
-    if stated in behind:
+    if stated in streams_behind(program, mapping.inputs, statement):
         raise PolyloomError(_drives_too_early(mapping, statement, str(stated)))
+    moving = _moving(program, mapping, statement)
     chosen = stated or (moving[-1] if moving else None)
-    if chosen is None or sum(a.buffer == chosen for a in statement.reads) != 1:
-        return None
-    position = trigger_position(statement, chosen)
-    if chosen in mapping.sparse and not zeros_may_be_dropped(statement, position):
-        return None
-    return chosen
+    return chosen if chosen is not None and _can_drive(mapping, statement, chosen) else None
+
+
+def _moving(program: Program, mapping: Mapping, statement: Statement) -> list[str]:
+    """Return the streams that a statement reads and that end after what else it needs is complete."""
+    read = {access.buffer for access in statement.reads}
+    behind = streams_behind(program, mapping.inputs, statement)
+    return [tensor for tensor in mapping.inputs if tensor in read and tensor not in behind]
+
+
+def _can_drive(mapping: Mapping, statement: Statement, stream: str) -> bool:
+    if sum(a.buffer == stream for a in statement.reads) != 1:
+        return False
+    return stream not in mapping.sparse or zeros_may_be_dropped(
+        statement, trigger_position(statement, stream)
+    )
+
+
+def possible_drivers(program: Program, mapping: Mapping, statement: Statement) -> tuple[str | None, ...]:
+    """Return what may drive a statement, None among it; the default first.
+
+    One thing where the map says so, where there is no stream, or where the last one is sparse: what it costs
+    depends on the data.
+    """
+    moving = _moving(program, mapping, statement)
+    if statement.name in mapping.trigger or not moving or moving[-1] in mapping.sparse:
+        return (_trigger(program, mapping, statement),)
+    able = [name for name in moving if _can_drive(mapping, statement, name)]
+    return tuple(dict.fromkeys([_trigger(program, mapping, statement), None, *able]))
 
 
 def _waits(mapping: Mapping, statement: Statement) -> bool:

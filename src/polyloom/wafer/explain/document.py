@@ -22,6 +22,7 @@ from polyloom.wafer.dataflow.reductions import Chain, Part, Results
 from polyloom.wafer.dataflow.streams import Stream
 from polyloom.wafer.dataflow.tasks import InitializeTask, StoreTask
 from polyloom.wafer.dataflow.transfers import Move
+from polyloom.wafer.drivers import DriverEstimate
 from polyloom.wafer.explain.tasks import compute_entry
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.mapping.grid import Grid, Side
@@ -53,6 +54,7 @@ def explanation(analysis: LayerAnalysis) -> Document:
             *(entry for result in analysis.graph.results for entry in _chains(result)),
             *(_adapt(adapter) for adapter in analysis.border.adapters if not adapter.inward),
         ],
+        "drivers": [_driver(estimate) for estimate in analysis.drivers],
         "reductions": [_reduction(reduction) for reduction in analysis.reductions],
         "remarks": [_remark(diagnostic) for diagnostic in (*analysis.remarks, *analysis.extension_remarks)],
     }
@@ -77,6 +79,14 @@ def _role(role: RoleResources) -> Document:
         ],
         "simd_configurations": role.configurations,
         "loaded_for_each_use": list(role.loaded),
+    }
+
+
+def _driver(estimate: DriverEstimate) -> Document:
+    return {
+        "trigger": dict(estimate.drivers),
+        "cycles": None if estimate.cycles is None else round(estimate.cycles, 1),
+        "refused": estimate.reason or None,
     }
 
 

@@ -62,7 +62,7 @@ class _Descriptor:
 class Pricer:
     """Prices the code of one role on one of its PEs: ``environment`` has PE_X and PE_Y.
 
-    ``offsets``: where the arrays begin, in bytes.
+    ``offsets``: where the arrays begin, in bytes. A microthread is priced as finding its queue empty once.
     """
 
     machine: Machine
@@ -176,7 +176,8 @@ class Pricer:
         known = [self.descriptors.get(s.name, _Descriptor(1, 1, (1,))) for s in sources]
         launch = self.machine.simd_launch
         if target.fabric or any(d.fabric for d in known):
-            return launch + max([target.elements, *(d.elements for d in known)])
+            asleep = self.machine.microthread_wake if node.then is not None else 0
+            return launch + asleep + max([target.elements, *(d.elements for d in known)])
         return launch + self._memory_cycles(node, target, sources, known)
 
     def _memory_cycles(
