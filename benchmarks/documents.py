@@ -3,8 +3,9 @@
     python benchmarks/documents.py              cycles in docs/cycles.md and the README, speed in the README
     python benchmarks/documents.py --counts     also counts the tests for docs/reliability.md (half a minute)
 
-The cycles are those of benchmarks/wafer_cycles.json and wafer_layers.json, the speed that of docs/opencl_benchmarks.md. A test
-compares the documents with these files; counts change with every test, so they are as they were last made.
+The cycles are those of benchmarks/wafer_cycles.json and wafer_layers.json, the speed that of
+docs/opencl_benchmarks.md. A test compares the documents with these files; counts change with every test, so
+they are as they were last made.
 """
 
 from __future__ import annotations
