@@ -17,7 +17,7 @@ from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir.program import Program
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.dataflow.tasks import TaskKind
+from polyloom.wafer.dataflow.tasks import TaskKind, possible_drivers
 from polyloom.wafer.drivers import choose_drivers
 from polyloom.wafer.machine.model import load_machine
 from polyloom.wafer.mapping.mapping import Mapping
@@ -99,10 +99,12 @@ def test_a_sparse_stream_that_is_the_last_one_drives() -> None:
 
 @cache
 def found_for(layer: Layer, mode: SimdMode, *, waits: bool = False) -> LayerAnalysis:
+    """``waits``: nothing drives what a dense stream may; a sparse stream that is the last one still does."""
     program = layer.program()
     mapping = layer.mapping(program)
     if waits:
-        mapping = replace(mapping, trigger=dict.fromkeys([s.name for s in program.statements]))
+        open_ended = [s.name for s in program.statements if len(possible_drivers(program, mapping, s)) > 1]
+        mapping = replace(mapping, trigger={**mapping.trigger, **dict.fromkeys(open_ended)})
     return analyse_layer(program, mapping, SimdOptions(mode, machine=CS2))
 
 
