@@ -28,8 +28,9 @@ MOST_AXES = 2
 CYCLES_OF_ROW, CYCLES_OF_PART = 16.0, 100.0
 """What a row of a trapezoid costs besides its points, and what a sweep in it does. Estimates: the rest of a
 row is done in smaller vectors; bounds are computed anew."""
-OWN_SHARE = 0.5
-"""Of the last cache. Estimate: trapezoids of 24 MB in one of 32 took three times as long as those of 5."""
+OWN_SHARE = 0.25
+"""Of the last cache, which others use too. Estimate: of trapezoids in one of 32 MB those of 12 and 24 MB
+took up to 1.5 and 3 times as long as those of 5."""
 LEAST_WIDTH = 4
 WIDTHS = tuple(sorted({*(1 << k for k in range(2, 21)), *(3 << k for k in range(1, 19))}))
 
