@@ -8,7 +8,8 @@ from typing import Any
 
 from polyloom.ir.transform.specialise import specialise
 from polyloom.mdh.compiled import CompiledProgram
-from polyloom.mdh.lowering.sweeps.fusion import sweeps_explained
+from polyloom.mdh.lowering.sweeps.fusion import CHANGES, sweeps_explained
+from polyloom.mdh.lowering.time_tiles.choose import with_time_tiles
 from polyloom.mdh.runtime.arguments import known_parameters
 from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.tree.nodes import Function
@@ -57,5 +58,10 @@ def explain_native(program: CompiledProgram, given: Mapping[str, Any] | None = N
     parameters = known_parameters(program.program, {**program.constants, **(given or {})})
     tree = program.tree(parameters)
     choices = program.emitter.choices if isinstance(program.emitter, TunedEmitter) else {}
-    sweeps = sweeps_explained(specialise(program.program, parameters), program.device)
+    special = specialise(program.program, parameters)
+    tiled = with_time_tiles(special, program.device).program
+    sweeps = sweeps_explained(tiled, program.device)
+    if tiled != special:
+        inside = (text for text in sweeps if not text.endswith(CHANGES))
+        sweeps = ("time loops run in tiles across time, below", *inside)
     return NativeExplanation(program.device.id, parameters, dict(choices), tree, sweeps)

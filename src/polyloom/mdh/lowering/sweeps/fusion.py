@@ -49,6 +49,10 @@ MULTIPLE = 8
 """Rows of a block are a multiple of it where there are more: a register tile's, or a vector's."""
 
 
+CHANGES = "changes from step to step"
+"""How the reason ends where sizes depend on host loops."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Group:
     """Sweeps in blocks of ``rows``; ``first``, ``last``: nodes that run before them and behind them.
@@ -160,7 +164,7 @@ class _Fusion:
     def _reason(self, a: MdHom, b: MdHom) -> str:
         for node in (a, b):
             if any(known(extent) is None for extent in node.extents):
-                return f"how large {node.name} is changes from step to step"
+                return f"how large {node.name} is {CHANGES}"
             if not self.traffic.is_sweep(node):
                 large = self.traffic.is_large(node)
                 much = f"{node.name} uses elements often, so its own tiles decide"
