@@ -68,9 +68,27 @@ MUTANTS = [
         Probe("c_probes.evaluated", ("largest_and_smallest",)),
     ),
     Mutant(
+        "scop/preparation/forward_substitution",
+        "and all(read.array not in written for read in giving.reads)",
+        "",
+        Probe("c_probes.evaluated", ("named_and_overwritten",)),
+    ),
+    Mutant(
+        "scop/preparation/forward_substitution",
+        "giving.condition is None",
+        "True",
+        Probe("c_probes.evaluated", ("named_sometimes",)),
+    ),
+    Mutant(
+        "scop/preparation/branches",
+        "if any(both.reads[p].array == first.target.array for p in read_positions(condition, opposite)):",
+        "if False:",
+        Probe("c_probes.evaluated", ("two_branches",)),
+    ),
+    Mutant(
         "scop/dependence/reductions",
-        "nothing = Constant(neutral(found.op, found.term.type), found.term.type)",
-        "nothing = Constant(0, found.term.type)",
+        "return Constant(neutral(found.op, found.term.type), found.term.type)",
+        "return Constant(0, found.term.type)",
         Probe("c_probes.evaluated", ("some_of_a_sum",)),
     ),
     Mutant(

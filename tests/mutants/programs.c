@@ -465,3 +465,28 @@ void read_again(int n, int a[n][n], int x[n], int y[n]) {
   for (int i = 0; i < n; i++) { x[i] = 0; for (int j = 0; j < n; j++) x[i] += a[i][j]; }
   for (int i = 0; i < n; i++) y[i] = x[i] - y[n - 1 - i];
 }
+
+void named_and_overwritten(int n, unsigned w[n], const unsigned x[n], unsigned y[n]) {
+  for (int i = 0; i < n; i++) {
+    unsigned old = w[i];
+    w[i] = x[i] + 1;
+    y[i] += old * w[i];
+  }
+}
+
+void named_sometimes(int n, const unsigned x[n], const unsigned w[n], unsigned y[n]) {
+  for (int z = 0; z < 1; z++) {
+    unsigned d;
+    for (int i = 0; i < n; i++) {
+      if (i == 0 || w[i] > 3) d = x[i];
+      y[i] = d * d;
+    }
+  }
+}
+
+void two_branches(int n, const unsigned x[n], const unsigned w[n], unsigned y[n]) {
+  for (int i = 0; i < n; i++) {
+    if (y[i] > x[i]) y[i] -= w[i];
+    if (y[i] <= x[i]) y[i] += w[i] + 1;
+  }
+}

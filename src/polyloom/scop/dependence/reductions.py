@@ -138,8 +138,12 @@ def _match(
     found = of_value(value, accumulator)
     if found is None or found.keeps:
         return None
-    nothing = Constant(neutral(found.op, found.term.type), found.term.type)
-    return replace(found, term=Select(condition, found.term, nothing))
+    return replace(found, term=Select(condition, found.term, _nothing(found)))
+
+
+def _nothing(found: _Found) -> Expression:
+    """Return the term that changes no total."""
+    return Constant(neutral(found.op, found.term.type), found.term.type)
 
 
 def _guarded(value: Expression, condition: Expression, accumulator: frozenset[int]) -> _Found | None:
@@ -240,14 +244,13 @@ def _either(
     found = next((side for side in sides if side is not None), None)
     if found is None:
         return None
-    nothing = Constant(neutral(found.op, found.term.type), found.term.type)
     terms: list[Expression] = []
     for side, value in zip(sides, (then, otherwise), strict=True):
         if side is None and not _is_accumulator(value, accumulator):
             return None
         if side is not None and (side.op is not found.op or side.keeps):
             return None
-        terms.append(nothing if side is None else side.term)
+        terms.append(_nothing(found) if side is None else side.term)
     if terms[0].type is not terms[1].type:
         return None
     return replace(found, term=Select(condition, *terms))
