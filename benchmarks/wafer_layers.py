@@ -313,7 +313,10 @@ def _keep(row: Row) -> None:
     rows = {(r["layer"], r["size"], r["zeros"]): r for r in read_results()}
     rows[row.layer, row.size, row.zeros] = asdict(row)
     order = [(c.name, c.size) for c in cases()]
-    kept = sorted(rows.values(), key=lambda r: (order.index((r["layer"], r["size"])), r["zeros"] or -1))
+    kept = sorted(
+        rows.values(),
+        key=lambda r: (order.index((r["layer"], r["size"])), -1 if r["zeros"] is None else r["zeros"]),
+    )
     lines = ",\n".join(json.dumps(r) for r in kept)
     RESULTS.write_text(f"[\n{lines}\n]\n")
 
