@@ -37,6 +37,8 @@ def one_in(
     step: int, cases: Iterable[Any], *, start: int = 0, name: Callable[[Any], str] | None = None
 ) -> list[Any]:
     """Return cases as parameters, all but each so many-th for later."""
+    cases = list(cases)
+    assert not any(isinstance(case, ParameterSet) for case in cases), "marks of cases would be lost"
     return [
         pytest.param(case, marks=() if k % step == start else LATER, id=name(case) if name else None)
         for k, case in enumerate(cases)
