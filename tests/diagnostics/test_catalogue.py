@@ -27,6 +27,7 @@ UNTESTED = {
     "model-signature": "SavedModels of several signatures: tests with TensorFlow alone make them",
     "model-tensorflow": "tests with TensorFlow alone bring it about",
     "opencl-scatter": "no front end makes a histogram with a finishing map",
+    "schedule-hard": "a schedule by hand on which isl is given up",
     "simulator-load": "a folder from which no program may be run",
     "tuning-unchecked": "a program that was tuned and cannot be evaluated",
 }

@@ -466,7 +466,7 @@ void read_again(int n, int a[n][n], int x[n], int y[n]) {
   for (int i = 0; i < n; i++) y[i] = x[i] - y[n - 1 - i];
 }
 
-void named_and_overwritten(int n, unsigned w[n], const unsigned x[n], unsigned y[n]) {
+void named_and_overwritten(int n, unsigned w[n], unsigned x[n], unsigned y[n]) {
   for (int i = 0; i < n; i++) {
     unsigned old = w[i];
     w[i] = x[i] + 1;
@@ -474,7 +474,7 @@ void named_and_overwritten(int n, unsigned w[n], const unsigned x[n], unsigned y
   }
 }
 
-void named_sometimes(int n, const unsigned x[n], const unsigned w[n], unsigned y[n]) {
+void named_sometimes(int n, unsigned x[n], unsigned w[n], unsigned y[n]) {
   for (int z = 0; z < 1; z++) {
     unsigned d;
     for (int i = 0; i < n; i++) {
@@ -484,7 +484,7 @@ void named_sometimes(int n, const unsigned x[n], const unsigned w[n], unsigned y
   }
 }
 
-void two_branches(int n, const unsigned x[n], const unsigned w[n], unsigned y[n]) {
+void two_branches(int n, unsigned x[n], unsigned w[n], unsigned y[n]) {
   for (int i = 0; i < n; i++) {
     if (y[i] > x[i]) y[i] -= w[i];
     if (y[i] <= x[i]) y[i] += w[i] + 1;

@@ -79,7 +79,7 @@ def planes_backwards(patch: Patch) -> None:
 
 
 def always_by_snapshot(patch: Patch) -> None:
-    patch.setattr(scheduling, "_by_snapshot", lambda *_: True)
+    patch.setattr(scheduling, "by_snapshot", lambda *_: True)
 
 
 def every_update_commutes(patch: Patch) -> None:

@@ -18,14 +18,14 @@ MODES = tuple(SimdMode)
 FORCED = (SimdMode.HULL, SimdMode.EXACT, SimdMode.ENUMERATE)
 LETTERS = {Strategy.HULL: "H", Strategy.EXACT: "X", Strategy.ENUMERATED: "E", Strategy.NONE: "-"}
 STRATEGIES = """
-adam N=8                                  | ---   ---   ---   ---
+adam N=8                                  | HH-   HH-   XX-   ---
 attention Q=6 T=6 D=4                     | HHH-H-H HHH-H-H XXX-X-X E-E----
 attention_streams Q=6 T=6 D=4             | HHH-H-H HHH-H-H XXX-X-X E-E---E
 attention_training Q=6 T=6 D=4            | HHHHHH HHHHHH XXXXXX EE----
 avgpool C=4 H=8 Q=4 R=2 S=2               | HH    HH    XX    EE
 avgpool C=4 H=6 Q=4 R=3 S=1               | HH    HH    XX    -E
-avgpool_global                            | -     -     -     -
-axpy N=16                                 | -     -     -     -
+avgpool_global                            | H     H     X     E
+axpy N=16                                 | H     H     X     -
 bias N=16                                 | X     X     X     X
 bias_sparse N=16                          | H     H     X     E
 bias_streams N=16                         | X     X     X     X
@@ -73,9 +73,9 @@ dot N=16                                  | -     -     -     -
 dot_column N=16                           | -     -     -     -
 dot_grid N=16                             | X     -     X     -
 dot_grid N=13                             | X     -     X     -
-extremes M=6 N=8                          | ---   ---   ---   ---
+extremes M=6 N=8                          | HHH   HHH   XXX   -EE
 extremes M=6 N=8 T=int32                  | ---   ---   ---   ---
-extremes M=6 N=8 T=float32                | ---   ---   ---   ---
+extremes M=6 N=8 T=float32                | HHH   HHH   XXX   -EE
 extremes_columns M=6 N=8                  | HHH   HHH   XXX   -EE
 extremes_columns M=6 N=8 T=int16          | ---   ---   ---   ---
 fc_batched B=3 M=16 N=8                   | H     H     X     E
@@ -136,7 +136,7 @@ matmul_one_port M=5 N=4 K=3               | H     H     X     E
 matmul_split M=6 N=6 K=6                  | H     H     X     E
 maxpool                                   | H     H     X     E
 maxpool_sparse                            | H     H     X     E
-maxpool_overlapping                       | E     -     X     E
+maxpool_overlapping                       | H     H     X     E
 maxpool_training C=2 H=4                  | H--   H--   X--   E--
 mlp K=8 M=12 N=6                          | HHH   HHH   XXX   EEE
 mlp K=7 M=10 N=5                          | HHX   HHH   XXX   EEE
@@ -162,12 +162,12 @@ relu_interleaved_column N=16              | -     -     -     -
 relu_sparse N=16                          | -     -     -     -
 residual M=6 N=4                          | HH    HH    XX    E-
 residual_add N=8                          | HHH   HHH   XXX   EEE
-rowsum M=4 N=11                           | -     -     -     -
-rowsum M=4 N=11 T=int16                   | -     -     -     -
+rowsum M=4 N=11                           | X     -     X     E
+rowsum M=4 N=11 T=int16                   | X     -     X     E
 scale N=16                                | X     X     X     X
 scale_streams N=16                        | -     -     -     -
 scale_triggered N=16                      | H     H     X     E
-softmax M=4 N=8                           | --H-  --H-  --X-  ----
+softmax M=4 N=8                           | H-H-  H-H-  X-X-  E---
 softmax_columns M=4 N=8                   | H-H-  H-H-  X-X-  E---
 state N=16                                | X     X     X     X
 stencil7 N=5 Z=5                          | HHHHHHH HHHHHHH XXXXXXX EEEEEE-

@@ -83,6 +83,9 @@ BLOCKED = "S1[i, j] -> [floor(i / 4)]; S2[i, j] -> [floor(i / 4)]; S3[i, j] -> [
 BLOCKS = f"""  schedule: "[{{ {BLOCKED} }}]"
   child:
 """
+GUARDED = """  guard: "[n, m] -> { : n > 0 }"
+  child:
+"""
 SHIFTED = """  schedule: "[{ S1[i, j] -> [i]; S2[i, j] -> [i]; S3[i, j] -> [i + 1] }]"
   child:
 """
@@ -178,6 +181,7 @@ def test_coincident_members_over_several_statements_are_one_parallel_node() -> N
         (DOMAIN + BLOCKS.replace("(i + 1)", "i") + INNER, "schedule-order", "the schedule runs S3["),
         (DOMAIN + BLOCKS + FILTERS, None, ""),
         (DOMAIN + SHIFTED.replace("S2[i, j] -> [i]", "S2[i, j] -> [-i]") + INNER, "schedule-order", "runs S"),
+        (DOMAIN + GUARDED + BLOCKS + INNER, "schedule-node", "no node `guard` here"),
     ],
 )
 def test_wrong_trees_are_refused_with_an_example(tree: str, code: str | None, what: str) -> None:
