@@ -16,7 +16,7 @@ from polyloom.ir.rebuild import read_positions
 from polyloom.scop.dependence.nesting import Entries, schedules
 from polyloom.scop.dependence.reductions import first_reads, same_element
 from polyloom.scop.model import Scop, ScopStatement
-from polyloom.scop.preparation.statements import appended_reads, without
+from polyloom.scop.preparation.statements import appended_reads, moved_access, without
 from polyloom.scop.rewrite import moved_reads
 
 
@@ -63,7 +63,7 @@ def _joined(first: ScopStatement, second: ScopStatement) -> ScopStatement | None
     if not first.domain.is_equal(second.domain.set_tuple_name(first.name)):
         return None
     both, shift = appended_reads(first, second)
-    target = appended_reads(first, replace(second, reads=(*second.reads, second.target)))[0].reads[-1]
+    target = moved_access(second.target, first.name, shift)
     if not same_element(both, target) or first.target.computed or second.target.computed:
         return None
     places = first_reads(both)
