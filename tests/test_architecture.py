@@ -28,7 +28,7 @@ ROOMS = (
     ("api",),
     ("report",),
     ("pipeline",),
-    ("models", "side_by_side"),
+    ("models", "shipped", "side_by_side"),
     ("wafer", "mdh", "sources"),
     ("oracle",),
     ("frontends",),

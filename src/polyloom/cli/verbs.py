@@ -32,7 +32,12 @@ VERBS = {
     "bench": "Time C loops beside what a C compiler makes of them.",
     "devices": "What programs can run on: the processor, OpenCL devices.",
     "trace": "Every intermediate tensor, by the evaluator.",
+    "examples": "Examples to try, and to copy.",
+    "docs": "The documents, page by page.",
 }
+
+ASK_NOTHING = frozenset(("devices", "examples", "docs"))
+"""Verbs that never ask isl anything."""
 
 
 class Verbs(click.Group):
@@ -133,8 +138,8 @@ def _debugging(wanted: bool) -> AbstractContextManager[None]:
 
 
 def _limited(arguments: list[str]) -> AbstractContextManager[None]:
-    """Limit what isl does for a verb; some never ask it anything."""
-    if not any(a in VERBS and a != "devices" for a in arguments):
+    """Limit what isl does for a verb."""
+    if not any(a in VERBS and a not in ASK_NOTHING for a in arguments):
         return nullcontext()
     from polyloom.polyhedra.effort import refusing
 

@@ -38,6 +38,9 @@ def unsupported(model: str, refusals: Sequence[Refusal], helps: Sequence[str] = 
             "model-inexpressible",
             f"{count} of `{model}` cannot be expressed as affine statements",
             notes=[str(r) for r in refusals],
-            helps=[*helps, "docs/models.md says what can be, and how a model is brought into that form"],
+            helps=[
+                *helps,
+                "`polyloom docs models` says what can be, and how a model is brought into that form",
+            ],
         )
     )

@@ -39,7 +39,7 @@ def _statement_faults(statement: Statement) -> Iterator[Diagnostic]:
             yield error("wafer-function", message, statement.span, helps=[_HELP])
 
 
-_HELP = "it has those of LAIR, which docs/interface.md lists, and `exp2`, `log2`, `log10`, `cbrt`"
+_HELP = "it has those of LAIR, which `polyloom docs interface` lists, and `exp2`, `log2`, `log10`, `cbrt`"
 
 
 def _missing(part: Expression) -> str | None:

@@ -1,0 +1,32 @@
+"""``polyloom docs``: the documents that come with Polyloom."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from polyloom.cli.options import json_option
+
+
+@click.command()
+@click.argument("page", required=False)
+@json_option
+def command(page: str | None, as_json: bool) -> None:
+    """Print the document PAGE, or list all of them.
+
+    Messages name documents so: "`polyloom docs models`".
+    """
+    from polyloom import shipped
+
+    if page is not None:
+        text = shipped.page(page)
+        click.echo(json.dumps({"page": page, "text": text}) if as_json else text, nl=as_json)
+        return
+    pages = shipped.pages()
+    if as_json:
+        click.echo(json.dumps(pages, indent=1))
+        return
+    width = max(map(len, pages))
+    for name, about in pages.items():
+        click.echo(f"{name:{width}}  {about}")
