@@ -18,7 +18,7 @@ def run(arguments: list[str]) -> int:
     """Run the command line and return the exit status."""
     try:
         with insisting():
-            from polyloom.cli.verbs import run as run_verb
+            from polyloom.cli.command import run as run_verb
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return INTERRUPTED

@@ -51,7 +51,7 @@ class Verbs(click.Group):
         """Return the command of a verb."""
         if cmd_name not in VERBS:
             return None
-        command = import_module(f"polyloom.cli.{cmd_name}").command
+        command = import_module(f"polyloom.cli.verbs.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command)
         return command
 
