@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from command_line import CONV, EXAMPLES, FF, MAPPED, Captured, failure, real_inputs
 
-from polyloom.cli import explain as explain_verb
 from polyloom.cli.main import run
+from polyloom.cli.verbs import explain as explain_verb
 
 
 @pytest.mark.parametrize(

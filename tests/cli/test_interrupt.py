@@ -107,7 +107,7 @@ TOY = """
 import enum, functools, signal, sys, time
 from types import ModuleType
 import click
-from polyloom.cli import verbs
+from polyloom.cli.command import VERBS
 from polyloom.cli.main import main
 
 def interrupt(*ignored):
@@ -117,9 +117,9 @@ def interrupt(*ignored):
 def command():
     {body}
 
-sys.modules["polyloom.cli.toy"] = toy = ModuleType("polyloom.cli.toy")
+sys.modules["polyloom.cli.verbs.toy"] = toy = ModuleType("polyloom.cli.verbs.toy")
 toy.command = command
-verbs.VERBS["toy"] = "What a verb may do."
+VERBS["toy"] = "What a verb may do."
 {before}
 main(["toy"])
 """
