@@ -29,6 +29,7 @@ ROOMS = (
     ("report",),
     ("pipeline",),
     ("models", "shipped", "side_by_side"),
+    ("csl",),
     ("wafer", "mdh", "sources"),
     ("oracle",),
     ("frontends",),
@@ -45,6 +46,15 @@ FORBIDDEN = {(back, front) for back in ("wafer", "mdh") for front in ("frontends
 """Arrows that lead down and are wrong all the same: a back end knows no front end."""
 
 FLOORS = {
+    "csl": (
+        ("runner",),
+        ("host",),
+        ("fabric", "lint", "lowering"),
+        ("comptime",),
+        ("library", "values"),
+        ("types",),
+        ("syntax",),
+    ),
     "api": (("simulation", "tuning"), ("evaluation", "opencl", "wafer"), ("mapping",), ("loops", "reading")),
     "wafer": (
         ("explain",),
