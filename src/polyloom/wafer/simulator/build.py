@@ -91,7 +91,7 @@ def _emitted_unit(name: str, emitted: Mapping[str, str], instructions: str, comp
 
 def role_headers() -> dict[str, str]:
     """Return the headers of emitted code, by name; the functions in them are those of the table."""
-    texts = {name: _native_texts()[name] for name in ("pe.h", "arithmetic.h", "layout.h")}
+    texts = {name: _native_texts()[name] for name in ("pe.h", "pe_state.h", "arithmetic.h", "layout.h")}
     return {**texts, FUNCTIONS: function_table()}
 
 

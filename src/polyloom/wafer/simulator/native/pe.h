@@ -13,42 +13,8 @@
 #ifndef POLYLOOM_PE_H
 #define POLYLOOM_PE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "arithmetic.h"
-
-/* ---- The PE that runs now ------------------------------------------------------------------------------------ */
-
-struct pe_costs { /* cycles of scalar work, from the machine model */
-  int32_t operation, load, store, multiplication, iteration, branch;
-};
-
-struct pe {
-  unsigned char *memory;      /* the role's struct memory */
-  uint8_t *shadow;            /* one byte per 16-bit word of it: 1 = initialised, 0 = poison */
-  size_t memory_bytes;
-  const struct pe_costs *costs;
-  int64_t clock;              /* cycle that the main thread has reached */
-  int64_t limit;              /* cycle at which the task counts as endless */
-  int64_t scalar_operations;
-  int32_t x, y;
-};
-
-extern __attribute__((visibility("hidden"))) _Thread_local struct pe *self;
-
-#define PE_X (self->x)
-#define PE_Y (self->y)
-
-struct pe_site { /* a place in the emitted text, for messages */
-  const char *file;
-  int line;
-  const char *text;
-};
-
-#define PE_HERE(what) static const struct pe_site pe_here = {__FILE__, __LINE__, what}
-#define PE_DO(what, call) __extension__({ PE_HERE(what); call; })
+#include "pe_state.h"
 
 /* ---- Types ----------------------------------------------------------------------------------------------------- */
 
@@ -73,26 +39,6 @@ static inline int32_t pe_int32(uint32_t bits) { return (int32_t)bits; }
 
 /* ---- Scalar code: memory and cost -------------------------------------------------------------------------------- */
 
-_Noreturn void pe_fail_poison(const struct pe_site *site);
-_Noreturn void pe_fail_bounds(const struct pe_site *site);
-_Noreturn void pe_fail_endless(void);
-
-static inline size_t pe_offset(const void *address, size_t bytes, const struct pe_site *site) {
-  size_t offset = (size_t)((const unsigned char *)address - self->memory);
-  if (__builtin_expect(offset + bytes > self->memory_bytes || offset >= self->memory_bytes, 0)) pe_fail_bounds(site);
-  return offset;
-}
-
-static inline void pe_check_load(const void *address, size_t bytes, const struct pe_site *site) {
-  const uint8_t *shadow = self->shadow + pe_offset(address, bytes, site) / 2;
-  if (__builtin_expect(!(shadow[0] & shadow[(bytes - 1) / 2]), 0)) pe_fail_poison(site);
-}
-
-static inline void pe_mark_stored(const void *address, size_t bytes, const struct pe_site *site) {
-  uint8_t *shadow = self->shadow + pe_offset(address, bytes, site) / 2;
-  shadow[0] = shadow[(bytes - 1) / 2] = 1;
-}
-
 /* The value of an element of a local array; an element that nothing was written to is an error. */
 #define load(element) \
   __extension__({ \
@@ -111,19 +57,6 @@ static inline void pe_mark_stored(const void *address, size_t bytes, const struc
     pe_mark_stored(&(element), sizeof(element), &pe_here); \
     element = (value); /* without parentheses: clang checks the last index only of a bare one */ \
   })
-
-struct pe_work {
-  int operations, loads, stores, multiplications, iterations, branches;
-};
-
-__attribute__((always_inline)) static inline void pe_cost(struct pe_work work) {
-  const struct pe_costs *cycles = self->costs;
-  self->scalar_operations += work.operations + work.multiplications;
-  self->clock += (int64_t)work.operations * cycles->operation + (int64_t)work.loads * cycles->load +
-                 (int64_t)work.stores * cycles->store + (int64_t)work.multiplications * cycles->multiplication +
-                 (int64_t)work.iterations * cycles->iteration + (int64_t)work.branches * cycles->branch;
-  if (__builtin_expect(self->clock > self->limit, 0)) pe_fail_endless();
-}
 
 /* What the scalar work of a basic block costs: cost(.operations=, .loads=, .stores=, .multiplications=, .iterations=,
  * .branches=), each a count. SIMD, fabric and task operations cost what the machine says by themselves. */
