@@ -71,7 +71,7 @@ FLOORS = {
         ("machine",),
     ),
     "mdh": (
-        ("running",),
+        ("restored", "running"),
         ("compiled",),
         ("dropin", "tuning"),
         ("native",),
@@ -114,6 +114,13 @@ FLOORS = {
         ("integers",),
         ("escaping", "scope"),
         ("syntax",),
+    ),
+    "function": (
+        ("loading",),
+        ("open_sizes", "saved"),
+        ("functions",),
+        ("batches", "pages", "saving"),
+        ("arguments", "container"),
     ),
     "frontends.lair": (("unused",), ("from_program", "lower"), ("lowering",), ("syntax",)),
 }

@@ -41,14 +41,16 @@ class CompiledProgram:
     def __init__(
         self,
         program: HostProgram,
-        device: OpenDevice | Driver | NativeDevice,
+        device: OpenDevice | Driver | NativeDevice | NativeExecutable,
         emit: Emitter,
         signature: Signature | None = None,
         remarks: Sequence[Diagnostic] = (),
         reference: Reference | None = None,
         constants: Mapping[str, Any] | None = None,
     ) -> None:
-        """``reference``: what its results are compared with; None: the evaluator's of ``program``.
+        """``device``: a device, or on the processor what runs there already.
+
+        ``reference``: what its results are compared with; None: the evaluator's of ``program``.
 
         ``constants``: what arguments are where they are not given: a model's weights, sizes of C. Arrays of
         them are copied to the device once.
@@ -59,7 +61,7 @@ class CompiledProgram:
         self.emitter = emit
         self.reference = reference or evaluated(program)
         arrays = [n for n, a in self.constants.items() if isinstance(a, np.ndarray)]
-        self._executable = _executable(program, device, emit, arrays)
+        self.executable = _executable(program, device, emit, arrays)
         self._last: tuple[dict[str, Any], Bound] | None = None
         self._again: Repeated | None = None
 
@@ -71,7 +73,7 @@ class CompiledProgram:
     @property
     def device(self) -> DeviceModel:
         """Where it runs."""
-        return self._executable.device.model
+        return self.executable.device.model
 
     def __call__(self, *positional: Any, **named: Any) -> Any:
         """Run once. Errors: ``argument-...``, ``parameter-...``, ``input-...``, ``device-...``."""
@@ -95,9 +97,9 @@ class CompiledProgram:
         bound = self._bound(self._used(positional, named))
         found = self.execute(bound).arrays
         ordered = {name: found[name] for name in self._results(found)}
-        if isinstance(self._executable, NativeExecutable):
+        if isinstance(self.executable, NativeExecutable):
             given = self.signature.named(positional, named)
-            self._again = repeated(self._executable, self.signature, bound, given, tuple(named), ordered)
+            self._again = repeated(self.executable, self.signature, bound, given, tuple(named), ordered)
         return ordered
 
     def run(self, *positional: Any, timed: bool = False, **named: Any) -> Execution:
@@ -115,7 +117,7 @@ class CompiledProgram:
 
     def execute(self, bound: Bound, *, timed: bool = False) -> Execution:
         """Run once on arguments that were checked."""
-        return self._executable.run(bound, timed=timed)
+        return self.executable.run(bound, timed=timed)
 
     @cached_property
     def _held(self) -> dict[str, Any]:
@@ -135,26 +137,26 @@ class CompiledProgram:
 
     def to_device(self, array: NDArray) -> DeviceArray:
         """Copy an array to the device, where it stays; calls take it in place of the NumPy array."""
-        return self._executable.resident(np.asarray(array))
+        return self.executable.resident(np.asarray(array))
 
     def tree(self, parameters: Mapping[str, int]) -> Function:
         """Return the loops of the whole program on the processor. Errors: ``explain-device`` elsewhere."""
-        if not isinstance(self._executable, NativeExecutable):
+        if not isinstance(self.executable, NativeExecutable):
             helps = ["`--device native`", "`polyloom compile --target opencl` writes kernels"]
             message = f"the loops of a program on `{self.device.name}` are its kernels'"
             raise PolyloomError(error("explain-device", message, helps=helps))
-        return self._executable.tree(parameters)
+        return self.executable.tree(parameters)
 
     def with_reference(self, reference: Reference) -> CompiledProgram:
         """Return the same program, compared with another reference."""
-        device, emitter = self._executable.device, self.emitter
+        device, emitter = self.executable.device, self.emitter
         rest = self.signature, self.remarks, reference, self.constants
         return CompiledProgram(self.program, device, emitter, *rest)
 
     def refresh(self) -> None:
         """Make kernels anew at the next call: schedules may have been tuned since."""
         self._again = None
-        self._executable.forget()
+        self.executable.forget()
         if isinstance(self.emitter, TunedEmitter):
             self.emitter.forget()
 
@@ -168,8 +170,13 @@ class CompiledProgram:
 
 
 def _executable(
-    program: HostProgram, device: OpenDevice | Driver | NativeDevice, emit: Emitter, constants: Sequence[str]
+    program: HostProgram,
+    device: OpenDevice | Driver | NativeDevice | NativeExecutable,
+    emit: Emitter,
+    constants: Sequence[str],
 ) -> Executable | NativeExecutable:
+    if isinstance(device, NativeExecutable):
+        return device
     if isinstance(device, NativeDevice):
         schedules = emit.schedule if isinstance(emit, TunedEmitter) else plain
         return NativeExecutable(program, device, schedules, constants)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from textwrap import shorten
 from typing import Any
 
@@ -31,6 +32,42 @@ class Row:
     became: str
 
 
+@dataclass(frozen=True)
+class Ends:
+    """What a caller gives to a model and gets, and where these are in its program.
+
+    ``program_inputs``: of the program. ``names``: of these, from the program to the model. ``arguments``:
+    those that are no weights, each with its type in the model. ``results``: by their names in the model the
+    tensor of the program, the type and the shape. ``unused``: inputs that nothing depends on.
+    """
+
+    program_inputs: tuple[str, ...]
+    names: Mapping[str, str]
+    arguments: Mapping[str, ElementType]
+    results: Mapping[str, tuple[str, ElementType, tuple[int, ...]]]
+    unused: frozenset[str]
+
+    def inputs(self, given: Mapping[str, NDArray]) -> dict[str, NDArray]:
+        """Return what is given by the names of the program. Errors: ``input-unknown``."""
+        places = {original: name for name, original in self.names.items()}
+        found = {}
+        for name, array in given.items():
+            place = places.get(name, name)
+            if place in self.program_inputs:
+                found[place] = _stored(array, self.arguments.get(place))
+            elif name not in self.unused:
+                raise PolyloomError(self._unknown(name))
+        return found
+
+    def _unknown(self, name: str) -> Diagnostic:
+        known = ", ".join(self.names.get(n, n) for n in self.arguments) or "none"
+        return error("input-unknown", f"the model has no input `{name}`", helps=[f"its inputs: {known}"])
+
+    def outputs(self, arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
+        """Return the model's outputs, by their names in it, from those of the program."""
+        return {name: _given(arrays[tensor], kind) for name, (tensor, kind, _) in self.results.items()}
+
+
 @dataclass(frozen=True, eq=False)
 class Imported:
     """A model as a tensor program.
@@ -55,6 +92,14 @@ class Imported:
     unused: frozenset[str]
     sized: tuple[str, ...] = ()
 
+    @cached_property
+    def ends(self) -> Ends:
+        """Its inputs and outputs."""
+        inputs = tuple(self.program.inputs)
+        results = {name: (v.tensor, v.type, v.shape) for name, v in self.results.items()}
+        names = {name: original for name, original in self.names.items() if name in inputs}
+        return Ends(inputs, names, self.arguments, results, self.unused)
+
     def __repr__(self) -> str:
         ends = f"{', '.join(self.arguments)} -> {', '.join(self.results)}"
         weights = sum(array.size for array in self.constants.values())
@@ -75,23 +120,11 @@ class Imported:
         ``given``: by the name in the model or in the program; a weight may be given too. Inputs of the model
         that nothing depends on are ignored. Errors: ``input-unknown``; later those of ``checked_inputs``.
         """
-        places = {original: name for name, original in self.names.items() if name in self.program.inputs}
-        found = dict(self.constants)
-        for name, array in given.items():
-            place = places.get(name, name)
-            if place in self.program.inputs:
-                found[place] = _stored(array, self.arguments.get(place))
-            elif name not in self.unused:
-                raise PolyloomError(self._unknown(name))
-        return found
-
-    def _unknown(self, name: str) -> Diagnostic:
-        known = ", ".join(self.names.get(n, n) for n in self.arguments) or "none"
-        return error("input-unknown", f"the model has no input `{name}`", helps=[f"its inputs: {known}"])
+        return {**self.constants, **self.ends.inputs(given)}
 
     def outputs(self, arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return the model's outputs, by their names in it, from those of the program."""
-        return {name: _given(arrays[v.tensor], v.type) for name, v in self.results.items()}
+        return self.ends.outputs(arrays)
 
     def tensors(self, arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return every tensor of the model that can be seen in ``arrays``, those of the program."""

@@ -17,7 +17,7 @@ from polyloom.frontends.graph.consistency import check_declared, undefined
 from polyloom.frontends.graph.context import Context, Operation
 from polyloom.frontends.graph.imported import Imported, Row
 from polyloom.frontends.graph.model import Graph, GraphTensor, Node
-from polyloom.frontends.graph.refusal import Refusal, Refused, unsupported
+from polyloom.frontends.graph.refusal import OpenShapes, Refusal, Refused, unsupported
 from polyloom.frontends.graph.values import Anything, Shape, Value, ValueList, is_whole
 from polyloom.ir.program import Part, Program
 from polyloom.ir.statements import Statement
@@ -60,7 +60,11 @@ def lower(graph: Graph, find: Find, sizes: Sizes | None = None, helps: Sequence[
     builder = Builder()
     program_name = builder.names.new(graph.name or "model")
     walk = _Walk(builder, find)
-    bound = _bind_inputs(graph, builder, sizes or {})
+    try:
+        bound = _bind_inputs(graph, builder, sizes or {})
+    except OpenShapes as fault:
+        fault.name, fault.outputs = graph.name or "model", graph.outputs
+        raise
     scope: Scope = {**walk.constants(graph), **bound}
     walk.nodes(graph.nodes, scope)
     outputs = walk.outputs(graph.outputs, scope)
@@ -107,6 +111,9 @@ def _shapes(inputs: Sequence[GraphTensor], sizes: Sizes) -> list[Shape]:
             error("model-shape", message, notes=[visible_name(reason) for _, reason in wrong], helps=helps)
         )
     if problems:
+        stated_well = not types and not any(_contradicted(tensor, sizes) for tensor in inputs)
+        if stated_well and all(shape is None for tensor, shape in found if _unshaped(tensor, shape)):
+            raise OpenShapes(*problems, inputs=tuple(inputs))
         raise Unsupported(*problems)
     return [shape for _, shape in found if shape is not None]
 

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from polyloom.diagnostics import Unsupported, error, visible_name
+from polyloom.diagnostics import Diagnostic, Unsupported, error, visible_name
+from polyloom.frontends.graph.model import GraphTensor
+
+
+class OpenShapes(Unsupported):
+    """Inputs have open dimensions, of which no sizes are known; that is all that is wrong so far.
+
+    ``inputs``, ``outputs``: of the graph ``name``, as its file declares them.
+    """
+
+    def __init__(self, *diagnostics: Diagnostic, inputs: tuple[GraphTensor, ...] = ()) -> None:
+        super().__init__(*diagnostics)
+        self.inputs, self.outputs, self.name = inputs, tuple[GraphTensor, ...](), "model"
 
 
 class Refused(Exception):

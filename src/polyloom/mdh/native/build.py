@@ -48,7 +48,7 @@ def shared_object(unit: Unit, compiler: CCompiler, *, workers: int = 1, seconds:
 
     Errors: ``native-build``, ``file-unwritable``.
     """
-    folder = _folder()
+    folder = object_folder()
     flags = (*compiler.flags, *FLAGS, *_processor_options(compiler), *unit.flags)
     key = _digest([*_identity(compiler), *flags, *unit.files, *(t for pair in unit.headers for t in pair)])
 
@@ -59,7 +59,7 @@ def shared_object(unit: Unit, compiler: CCompiler, *, workers: int = 1, seconds:
     return kept(folder, f"{key}.so", build)
 
 
-def _folder() -> Path:
+def object_folder() -> Path:
     """Return where objects are kept; those that nobody has used for long are removed now and then."""
     folder = cache_folder() / "native"
     if not is_writable(folder):
@@ -148,7 +148,9 @@ def _processor_options(compiler: CCompiler) -> tuple[str, ...]:
             return " ".join(options).encode() + b"\n"
         return b"\n"
 
-    return tuple(kept(_folder(), f"{key}.options", found).read_bytes().partition(b"\n")[0].decode().split())
+    return tuple(
+        kept(object_folder(), f"{key}.options", found).read_bytes().partition(b"\n")[0].decode().split()
+    )
 
 
 @cache

@@ -123,6 +123,18 @@ def opened(model: DeviceModel) -> OpenDevice | CudaDevice | NativeDevice:
     return NativeDevice(model, compiler)
 
 
+def restored_device(threads: int | None = None) -> NativeDevice:
+    """Return the processor for code that was built already; there need not be a C compiler.
+
+    Errors: ``native-threads``.
+    """
+    if threads is not None and not 1 <= threads <= MOST_THREADS:
+        message = f"a program does not run on {threads} threads"
+        raise PolyloomError(error("native-threads", message, helps=[f"from 1 to {MOST_THREADS}"]))
+    compiler = next(c_compilers(), CCompiler(("cc",), "no compiler"))
+    return NativeDevice(_model(compiler, threads or available_threads()), compiler)
+
+
 def _no_compiler(name: str) -> Diagnostic:
     message = f"there is no C compiler `{name}`" if name else "no C compiler was found"
     notes = [f"there is {compiler.name}: {' '.join(compiler.command)}" for compiler in c_compilers()]

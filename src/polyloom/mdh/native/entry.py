@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from polyloom.c_compilers import CCompiler
 from polyloom.mdh.native.build import SECONDS, Unit, shared_object
-from polyloom.mdh.native.team import Call, available_threads, load_library, team
+from polyloom.mdh.native.team import Call, available_threads, load_library, team, team_library
 from polyloom.mdh.print.c_source import c_text
 from polyloom.mdh.tree.nodes import Function
 from polyloom.mdh.tree.trips import is_parallel
@@ -19,16 +20,21 @@ CHARACTERS = 40_000
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A function that was built: ``address`` in this process. ``threads``: that run it."""
+    """A function that was built: ``name`` in the shared object ``library``, ``address`` in this process.
 
-    function: Function
+    ``parameters``: their names, in order. ``threads``: that run it; ``team``: the shared object of these.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
     address: int
-    compiler: CCompiler
+    library: Path
+    team: Path
     threads: int
 
     def call(self, arrays: Sequence[int], integers: Sequence[int] = ()) -> Call:
         """Return a call with arrays at these addresses, in the order of the parameters."""
-        return Call(team(self.threads, self.compiler), self.address, arrays, integers)
+        return Call(team(self.threads, self.team), self.address, arrays, integers)
 
 
 def built(function: Function, compiler: CCompiler, threads: int, *, seconds: float = SECONDS) -> Entry:
@@ -40,7 +46,16 @@ def built(function: Function, compiler: CCompiler, threads: int, *, seconds: flo
     number = 1 + sum(len(part.text) for part in text.parts) // CHARACTERS
     contraction = "fast" if function.contracted else "off"
     unit = Unit(text.files(number), (f"-ffp-contract={contraction}",))
-    library = load_library(shared_object(unit, compiler, workers=available_threads(), seconds=seconds))
-    address = ctypes.cast(getattr(library, text.name), ctypes.c_void_p).value
+    library = shared_object(unit, compiler, workers=available_threads(), seconds=seconds)
+    parameters = tuple(p.name for p in function.parameters)
+    used = threads if any(map(is_parallel, function.body)) else 1
+    return loaded(text.name, parameters, library, team_library(compiler), used)
+
+
+def loaded(name: str, parameters: tuple[str, ...], library: Path, team: Path, threads: int) -> Entry:
+    """Load a function of a shared object. Errors: ``native-load``."""
+    address = ctypes.cast(getattr(load_library(library), name), ctypes.c_void_p).value
     assert address is not None
-    return Entry(function, address, compiler, threads if any(map(is_parallel, function.body)) else 1)
+    return Entry(
+        name=name, parameters=parameters, address=address, library=library, team=team, threads=threads
+    )

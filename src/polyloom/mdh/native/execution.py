@@ -146,9 +146,7 @@ class Prepared:
     def addresses(self, arrays: Mapping[str, NDArray | DeviceArray]) -> list[int]:
         """Return the addresses that the function takes; ``arrays``: those that callers give."""
         known = {**self.kept, **arrays}
-        return [
-            address(known[n]) if n in known else 0 for n in (p.name for p in self.entry.function.parameters)
-        ]
+        return [address(known[n]) if n in known else 0 for n in self.entry.parameters]
 
 
 class NativeExecutable:
@@ -168,6 +166,11 @@ class NativeExecutable:
         )
         self.lock = RLock()
         self._prepared: dict[tuple[bool, tuple[tuple[str, int], ...]], Prepared] = {}
+
+    def known_sizes(self) -> list[dict[str, int]]:
+        """Return the values of parameters for which it was built."""
+        with self.lock:
+            return [dict(values) for timed, values in self._prepared if not timed]
 
     def forget(self) -> None:
         """Forget what was built."""

@@ -28,9 +28,14 @@ class Team:
 
 
 @cache
-def team(threads: int, compiler: CCompiler) -> Team:
-    """Return the team with so many threads; the caller's is one of them. They start with the first run."""
-    library = _library(compiler)
+def team(threads: int, shared: Path) -> Team:
+    """Return the team with so many threads; the caller's is one of them. They start with the first run.
+
+    ``shared``: the shared object of its code (``team_library``).
+    """
+    library = load_library(shared)
+    library.new_crew.restype, library.new_crew.argtypes = ctypes.c_void_p, [ctypes.c_int64]
+    library.run_together.restype = None
     address = library.new_crew(max(1, min(threads, MOST_THREADS)))
     if not address:
         raise PolyloomError(error("memory", "there is not enough memory", helps=["use fewer threads"]))
@@ -38,13 +43,11 @@ def team(threads: int, compiler: CCompiler) -> Team:
 
 
 @cache
-def _library(compiler: CCompiler) -> ctypes.CDLL:
+def team_library(compiler: CCompiler) -> Path:
+    """Return the shared object of ``team.c``. Errors: ``native-build``."""
     text = (files(__package__) / "team.c").read_text(encoding="utf-8")
     header = f"#include <stdint.h>\n\n{TEAM}"
-    library = load_library(shared_object(Unit((text,), headers=(("team.h", header),)), compiler))
-    library.new_crew.restype, library.new_crew.argtypes = ctypes.c_void_p, [ctypes.c_int64]
-    library.run_together.restype = None
-    return library
+    return shared_object(Unit((text,), headers=(("team.h", header),)), compiler)
 
 
 def load_library(path: Path) -> ctypes.CDLL:

@@ -18,6 +18,7 @@ from polyloom.ir.evaluation.inputs import shape_of, shape_text
 from polyloom.ir.host import Buffer, HostProgram, Role
 from polyloom.ir.integers import holds, integer
 from polyloom.mdh.runtime.arrays import DeviceArray
+from polyloom.mdh.runtime.exchange import as_numpy
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, names_in
 
 NDArray = npt.NDArray[Any]
@@ -142,6 +143,9 @@ def as_array(value: Any, buffer: Buffer) -> NDArray | DeviceArray:
     """
     if isinstance(value, DeviceArray):
         return value
+    if isinstance(value, np.ndarray) and (buffer.shape or value.dtype == buffer.type.dtype):
+        return value
+    value = as_numpy(value, buffer.name)
     if isinstance(value, np.ndarray) and (buffer.shape or value.dtype == buffer.type.dtype):
         return value
     try:

@@ -139,7 +139,7 @@ def test_results_follow_constants(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     chosen = {"inner": PRODUCT, "outer": matmul(5, 37, 17)}
     device = opened(choose("native", threads=1))
     compiled = CompiledProgram(program, device, lambda *_: None, constants={n: given[n] for n in "ab"})  # type: ignore[arg-type, return-value]
-    compiled._executable.schedules = lambda hom, *_: schedule(chosen[hom.name])  # type: ignore[union-attr, assignment]
+    compiled.executable.schedules = lambda hom, *_: schedule(chosen[hom.name])  # type: ignore[union-attr, assignment]
     for _ in range(3):
         np.testing.assert_allclose(compiled(x=given["x"]), wanted(given), rtol=1e-5)
     other = {**given, "b": given["b"] + 1}

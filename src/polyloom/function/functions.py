@@ -1,13 +1,11 @@
-"""``polyloom.load``: a program of any kind as a Python function, which can be explained and simulated, too.
-
-Paths, texts, bytes and objects in memory are read by the table of front ends (``sources/table``).
-"""
+"""A program as a function on arrays: called, timed, explained, tuned, placed, simulated, saved."""
 
 from __future__ import annotations
 
 import pathlib
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -17,34 +15,29 @@ import numpy.typing as npt
 from polyloom.api.loops import LoopExplanation, explain_loops
 from polyloom.api.mapping import MACHINE, choose_mapping
 from polyloom.api.processor import NativeExplanation, explain_native
-from polyloom.api.reading import Path, reading_of
+from polyloom.api.reading import Path
 from polyloom.api.simulation import simulate
 from polyloom.api.tuning import tune
 from polyloom.api.wafer import Explanation, explain
-from polyloom.diagnostics import Diagnostic, PolyloomError, error
-from polyloom.frontends.graph.imported import Imported
+from polyloom.diagnostics import Diagnostic
+from polyloom.frontends.graph.imported import Ends, Imported
+from polyloom.function.arguments import Argument, Taken, named, taken
+from polyloom.function.batches import in_batches
+from polyloom.function.pages import Times, function_page
+from polyloom.function.saving import Saved, save, variant_of
 from polyloom.ir.conversion.to_tensor_program import input_tensors
 from polyloom.ir.host import Buffer, Role
 from polyloom.ir.integers import integer
 from polyloom.ir.program import Program
 from polyloom.ir.text.integers import integer_text
 from polyloom.mdh.compiled import CompiledProgram
-from polyloom.mdh.native.device import choose
 from polyloom.mdh.running import RunResult, run_program
 from polyloom.mdh.tuning.tune import Tuned
 from polyloom.models import model_inputs, model_reals
-from polyloom.pipeline import open_loaded, signature_of
+from polyloom.pipeline import signature_of
 from polyloom.polyhedra.effort import limited
 from polyloom.polyhedra.loops.tree import names_in
-from polyloom.sources import (
-    Given,
-    Loaded,
-    LoadedHost,
-    Reading,
-    front_end,
-    load_program,
-    tensors_of,
-)
+from polyloom.sources import Given, Loaded, LoadedHost, Reading, tensors_of
 from polyloom.targets import Job, find_target
 from polyloom.wafer.placement.choose import Choice
 from polyloom.wafer.simulation.result import SimulationResult
@@ -52,101 +45,17 @@ from polyloom.wafer.simulation.result import SimulationResult
 NDArray = npt.NDArray[Any]
 
 
-@dataclass(frozen=True)
-class Argument:
-    """A tensor or number that a function takes or gives.
-
-    ``shape``: its extents; of C, where they follow from arguments, as text (``n + 1``).
-    """
-
-    name: str
-    type: str
-    shape: tuple[int | str, ...]
-
-    def __repr__(self) -> str:
-        return self.type + "".join(f"[{extent}]" for extent in self.shape)
-
-
-@limited("the program")
-def load(
-    source: Given,
-    *examples: Any,
-    node: str | None = None,
-    function: str | None = None,
-    defines: Mapping[str, object] | None = None,
-    include: Sequence[Path] = (),
-    reductions: str = "detect",
-    fp: str = "reassociate",
-    device: str | None = None,
-    database: Path | None = None,
-    check: bool = False,
-    driver_patch: bool = True,
-    threads: int | None = None,
-    **sizes: Any,
-) -> Function:
-    """Read a program and return it as a function on NumPy arrays.
-
-    model = polyloom.load("model.onnx", batch=2)
-    y = model(x)
-
-    ``source``: a path or the text of LAIR or C; the path or bytes of an ONNX model, of a GraphDef, of a
-    program of PyTorch (``.pt2``); the folder of a SavedModel; in memory an ``onnx.ModelProto``, a module of
-    PyTorch or a function of TensorFlow, with ``examples`` of its arguments. ``sizes``: what LAIR and models
-    leave open; of C, values of arguments, which the function then no longer takes.
-
-    ``node``: of LAIR; ``function``: of C, or a signature of a SavedModel; ``defines``: macros of C, or sizes
-    whose names are no names of Python; ``include``: folders of C headers; ``reductions``, ``fp``: docs/c.md.
-    ``device``, ``database``, ``check``, ``driver_patch``, ``threads``: as of ``compile``, for calls.
-
-    Errors: ``source-unknown``, ``option-unknown``, ``size-unknown``; those of the front end.
-    """
-    front = front_end(source)
-    values = sizes if "parameters" in front.options else {}
-    stated = {**(defines or {}), **({} if values else sizes)}
-    reading = reading_of(node, function, stated, include, reductions, fp, tuple(examples))
-    unknown = [name for name, given in _options(reading).items() if given and name not in front.options]
-    if unknown:
-        helps = [f"its options: {', '.join(sorted(front.options - {'parameters'})) or 'none'}"]
-        message = f"{front.name} has no {' and no '.join(f'`{name}`' for name in unknown)}"
-        raise PolyloomError(error("option-unknown", message, helps=helps))
-    loaded = load_program(source, reading)
-    if isinstance(loaded, LoadedHost):
-        _check_values(loaded, values)
-
-    def opened() -> CompiledProgram:
-        results = None if database is None else pathlib.Path(database)
-        chosen = choose(device, driver_patch=driver_patch, threads=threads)
-        return open_loaded(loaded, chosen, results, check=check, constants=values)
-
-    return Function(source, reading, loaded, dict(values), opened)
-
-
-def _options(reading: Reading) -> dict[str, object]:
-    """Return the options that only some front ends know, with what was given."""
-    plain = Reading()
-    names = ("node", "function", "defines", "include", "reductions", "fp", "examples")
-    return {n: getattr(reading, n) for n in names if getattr(reading, n) != getattr(plain, n)}
-
-
-def _check_values(loaded: LoadedHost, values: Mapping[str, Any]) -> None:
-    """Refuse values of what is no number that the function takes. Errors: ``size-unknown``."""
-    program = loaded.program
-    known = [p.name for p in program.parameters]
-    known += [b.name for b in program.buffers if not b.shape and b.role is Role.INPUT]
-    unknown = [name for name in values if name not in known]
-    if unknown:
-        helps = [f"its numbers: {', '.join(known) or 'none'}", "a macro is given so: `defines={'N': 100}`"]
-        message = f"`{program.name}` takes no number {', '.join(f'`{name}`' for name in unknown)}"
-        raise PolyloomError(error("size-unknown", message, helps=helps))
-
-
 class Function:
     """A program as a function: call it with arrays, positional in the order of ``inputs``, or by name.
 
     Results come as one array, or a tuple in the order of ``outputs``. The arrays that a function of C updates
     are changed in place, as C does; the weights of a model are bound, others may be given by name.
-    Whatever can be read as an array of the right type will do: NumPy arrays, lists, tensors of PyTorch.
+    Whatever can be read as an array of the right type will do: NumPy arrays, lists, and arrays of other
+    libraries by DLPack or ``__array_interface__``, which are not copied. Where such arrays are given, results
+    are arrays of the same library.
     """
+
+    loaded: Loaded | LoadedHost
 
     def __init__(
         self,
@@ -154,12 +63,15 @@ class Function:
         reading: Reading,
         loaded: Loaded | LoadedHost,
         values: Mapping[str, Any],
-        opened: Callable[[], CompiledProgram],
+        opened: Callable[[Loaded | LoadedHost], CompiledProgram],
     ) -> None:
         """``loaded``: what was read; ``values``: of arguments of C that are known."""
         self.loaded = loaded
         self._source, self._reading, self._values, self._opened = source, reading, values, opened
         self.__name__ = loaded.program.name
+
+    def _repr_html_(self) -> str:
+        return function_page(self.__name__, self.inputs, self.outputs, "a function of Polyloom")
 
     def __repr__(self) -> str:
         takes = ", ".join(f"{a.name}: {a!r}" for a in self.inputs.values())
@@ -230,17 +142,87 @@ class Function:
     @cached_property
     def compiled(self) -> CompiledProgram:
         """The program on its device, which is opened now. Errors: ``device-...``."""
-        return self._opened()
+        return self._opened(self.loaded)
+
+    @property
+    def _whole(self) -> CompiledProgram:
+        """The program with all that is known of it, for checks and searches."""
+        return self.compiled
+
+    @property
+    def _ends(self) -> Ends | None:
+        """Of a model: what callers give and get, and where that is in its program."""
+        return None if self.model is None else self.model.ends
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """Run once. Errors: ``argument-...``, ``input-...``, ``parameter-...``, ``device-...``."""
-        given = self._given(arrays, named)
-        model = self.model
-        if model is None:
-            return self.compiled(**given)
-        found = self.compiled.results(**self._weights_beside(model, given))
-        results = tuple(model.outputs({n: np.asarray(a) for n, a in found.items()}).values())
-        return results[0] if len(results) == 1 else results
+        used = taken(self._given(arrays, named))
+        found = used.given_back(list(self._results(used).values()))
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def _results(self, used: Taken) -> dict[str, Any]:
+        """Run once; return what a call gives, by name."""
+        ends = self._ends
+        if ends is None:
+            return dict(self.compiled.results(**used.arrays))
+        arrays = {name: self._array(name, value) for name, value in used.arrays.items()}
+        found = self.compiled.results(**ends.inputs(arrays))
+        return ends.outputs({n: np.asarray(a) for n, a in found.items()})
+
+    def batches(self, *arrays: Any, size: int | None = None, **named: Any) -> Any:
+        """Run over arrays of more rows than it takes, part after part along the first axis of each.
+
+        The rows of a part are what the function takes; where that is open, ``size`` (None: all at once). What
+        the last part of a fixed size lacks is filled and cut off again, which is right where no row of a
+        result depends on other rows of the inputs.
+
+        Errors: ``batch-rows``, ``batch-size``; those of a call.
+        """
+        used = taken(self._given(arrays, named))
+        found = in_batches(lambda part: self._results(Taken(dict(part), {})), self.inputs, used.arrays, size)
+        results = used.given_back(list(found.values()))
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def times(self, *arrays: Any, runs: int = 10, **named: Any) -> Times:
+        """Measure a call, and each of its kernels by a clock between them. Without arrays, some are made up.
+
+        A kernel's time is that of the fastest of ``runs``. Errors: those of ``run``.
+        """
+        results = [self.run(*arrays, **named)]
+        deadline = time.monotonic() + 1.0
+        while len(results) < runs and time.monotonic() < deadline:
+            results.append(self.run(*arrays, **named))
+        best = min(results, key=lambda result: result.execution.timing.total)
+        seconds = {
+            kernel["name"]: min(
+                k["seconds"] for r in results for k in r.kernels() if k["name"] == kernel["name"]
+            )
+            for kernel in best.kernels()
+        }
+        rows = [(k["name"], seconds[k["name"]], k["launches"], k["schedule"]) for k in best.kernels()]
+        ordered = tuple(sorted(rows, key=lambda row: -row[1]))
+        return Times(self.__name__, best.device, len(results), best.execution.timing.total, ordered)
+
+    def save(self, path: Path, *sizes: Mapping[str, int], source: bool = True) -> None:
+        """Write it as one file, with its weights and the code that was built; ``load(path)`` takes it back.
+
+        It is built for the sizes of earlier calls, and for ``sizes`` (values of parameters of C). Loaded, it
+        runs for these without choosing schedules and without a compiler. ``source``: whether what it was read
+        from goes in as well, for other sizes, ``explain`` and the like. Only on the processor, and only for
+        processors that can all that this one can.
+
+        Errors: ``save-device``, ``save-sizes``, ``file-unwritable``.
+        """
+        save(pathlib.Path(path), self._saved(sizes), source=source)
+
+    def _saved(self, sizes: Sequence[Mapping[str, int]]) -> Saved:
+        return Saved(
+            self.__name__,
+            self._source,
+            self._reading,
+            self._values,
+            [variant_of(self.compiled, sizes, self._ends, self.inputs, self.outputs)],
+        )
 
     def run(self, *arrays: Any, check: bool = False, **named: Any) -> RunResult:
         """Run once and tell how long it took; the given arrays stay as they are.
@@ -250,13 +232,13 @@ class Function:
 
         Errors: those of a call.
         """
-        given = self._given(arrays, named)
+        given = taken(self._given(arrays, named)).arrays
         model = self.model
         if model is None:
-            return run_program(self.compiled, given, check=check)
+            return run_program(self._whole, given, check=check)
         reals = None if given else lambda scale, seed: model_reals(model, scale, seed)
         inputs = model_inputs(model, given or None)
-        return run_program(self.compiled, inputs, check=check, reals=reals)
+        return run_program(self._whole, inputs, check=check, reals=reals)
 
     def explain(
         self,
@@ -274,7 +256,7 @@ class Function:
         ``polyloom.explain``.
         """
         if native is not None:
-            return explain_native(self.compiled, native)
+            return explain_native(self._whole, native)
         if isinstance(self.loaded, LoadedHost) and map is None and size is None:
             return explain_loops(self._source, self._reading)
         choice = self.place(map, size=size, **_of_place(options))
@@ -348,7 +330,7 @@ class Function:
 
         ``inputs``: sizes of C, or arrays from which they follow. ``options``: as of ``polyloom.tune``.
         """
-        return tune(self.compiled, inputs, budget=budget, **options)
+        return tune(self._whole, inputs, budget=budget, **options)
 
     def _tensors_of(self, inputs: Mapping[str, Any] | None) -> dict[str, NDArray] | None:
         """Return arrays by the names of tensors; of C, one that is updated is two tensors."""
@@ -377,28 +359,14 @@ class Function:
         ]
         return Argument(buffer.name, buffer.type.value, tuple(shape))
 
-    def _given(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    def _given(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
         """Return arguments by name. Errors: ``argument-count``, ``argument-twice``."""
-        names = list(self.inputs)
-        helps = [f"`{self!r}`"]
-        if len(arrays) > len(names):
-            message = f"{len(arrays)} arguments for {len(names)}"
-            raise PolyloomError(error("argument-count", message, helps=helps))
-        found = dict(zip(names, arrays, strict=False))
-        twice = [name for name in named if name in found]
-        if twice:
-            raise PolyloomError(error("argument-twice", f"`{twice[0]}` is given twice", helps=helps))
-        return {**found, **named}
+        return named(list(self.inputs), arrays, given, repr(self))
 
     def _array(self, name: str, value: Any) -> NDArray:
         """Return an array; lists and numbers get the type that is wanted."""
         known = self.inputs.get(name)
         return np.asarray(value, known.type if known and isinstance(value, list | int | float) else None)
-
-    def _weights_beside(self, model: Imported, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what is given under the program's names; the device holds the weights already."""
-        found = model.inputs({name: self._array(name, value) for name, value in given.items()})
-        return {n: a for n, a in found.items() if a is not model.constants.get(n)}
 
 
 def _of_place(options: Mapping[str, Any]) -> dict[str, Any]:

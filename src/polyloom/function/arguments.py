@@ -1,0 +1,65 @@
+"""What a function takes and gives, by name: types and shapes; and arrays made ready for a call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from polyloom.diagnostics import PolyloomError, error
+from polyloom.mdh.runtime.exchange import as_numpy, is_foreign, like
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A tensor or number that a function takes or gives.
+
+    ``shape``: its extents; where they follow from arguments (C) or are open (models), as text (``n + 1``).
+    """
+
+    name: str
+    type: str
+    shape: tuple[int | str, ...]
+
+    def __repr__(self) -> str:
+        return self.type + "".join(f"[{extent}]" for extent in self.shape)
+
+
+def named(
+    names: Sequence[str], arrays: Sequence[Any], given: Mapping[str, Any], whose: str
+) -> dict[str, Any]:
+    """Return arguments by name. Errors: ``argument-count``, ``argument-twice``."""
+    helps = [f"`{whose}`"]
+    if len(arrays) > len(names):
+        message = f"{len(arrays)} arguments for {len(names)}"
+        raise PolyloomError(error("argument-count", message, helps=helps))
+    found = dict(zip(names, arrays, strict=False))
+    twice = [name for name in given if name in found]
+    if twice:
+        raise PolyloomError(error("argument-twice", f"`{twice[0]}` is given twice", helps=helps))
+    return {**found, **given}
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """Arguments as arrays of NumPy, and those as they came that were of another library."""
+
+    arrays: dict[str, Any]
+    foreign: dict[str, Any]
+
+    def given_back(self, results: Sequence[Any]) -> list[Any]:
+        """Return results as arrays of the library that the first foreign argument is of.
+
+        A result that is an argument changed in place is that argument.
+        """
+        if not self.foreign:
+            return list(results)
+        pattern = next(iter(self.foreign.values()))
+        own = {id(self.arrays[name]): value for name, value in self.foreign.items()}
+        return [own[id(r)] if id(r) in own else like(pattern, r) for r in results]
+
+
+def taken(given: Mapping[str, Any]) -> Taken:
+    """Return arguments with the arrays of other libraries as NumPy's. Errors: ``input-exchange``."""
+    foreign = {name: value for name, value in given.items() if is_foreign(value)}
+    return Taken({**given, **{name: as_numpy(value, name) for name, value in foreign.items()}}, foreign)

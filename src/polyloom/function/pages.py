@@ -1,0 +1,76 @@
+"""How functions and their times look in a notebook: small tables of HTML, without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from polyloom.function.arguments import Argument
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table of HTML."""
+    first = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    rest = "".join(
+        "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{first}</tr></thead><tbody>{rest}</tbody></table>"
+
+
+def function_page(
+    name: str, inputs: Mapping[str, Argument], outputs: Mapping[str, Argument], about: str
+) -> str:
+    """Return what a function takes and gives; ``about``: a line on where it comes from."""
+    rows = [("takes", a.name, repr(a)) for a in inputs.values()]
+    rows += [("gives", a.name, repr(a)) for a in outputs.values()]
+    return f"<p><b>{escape(name)}</b> {escape(about)}</p>" + table(("", "name", "type"), rows)
+
+
+@dataclass(frozen=True)
+class Times:
+    """Where the time of a call went, kernel by kernel, the slowest first.
+
+    ``total``: seconds of a whole call, the fastest of ``runs``. ``kernels``: of each its name, seconds in a
+    call, how often it ran, and where its schedule comes from.
+    """
+
+    function: str
+    device: str
+    runs: int
+    total: float
+    kernels: tuple[tuple[str, float, int, str], ...]
+
+    def json(self) -> dict[str, Any]:
+        """Return it as a document: seconds everywhere."""
+        names = ("name", "seconds", "launches", "schedule")
+        kernels = [dict(zip(names, kernel, strict=True)) for kernel in self.kernels]
+        return {"function": self.function, "device": self.device, "seconds": self.total, "kernels": kernels}
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        whole = sum(seconds for _, seconds, _, _ in self.kernels) or 1.0
+        return [
+            (name, f"{1e6 * seconds:,.1f}", f"{seconds / whole:.0%}", f"{count}", schedule)
+            for name, seconds, count, schedule in self.kernels
+        ]
+
+    _HEAD = ("kernel", "µs", "share", "runs", "schedule")
+
+    def __str__(self) -> str:
+        rows = [self._HEAD, *self._rows()]
+        widths = [max(len(row[k]) for row in rows) for k in range(len(self._HEAD))]
+        lines = [
+            "  ".join(
+                cell.ljust(w) if k in (0, 4) else cell.rjust(w)
+                for k, (cell, w) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        ]
+        return "\n".join([f"{self.function}: {1e6 * self.total:,.1f} µs a call on {self.device}", *lines])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head = f"<p><b>{escape(self.function)}</b>: {1e6 * self.total:,.1f} µs a call on "
+        return f"{head}{escape(self.device)}</p>" + table(self._HEAD, self._rows())
