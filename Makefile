@@ -3,6 +3,7 @@
 # make lint    style and types
 # make races   kernels in GPU form on Oclgrind (apt-get install oclgrind): races and accesses out of bounds
 # make fuzz MINUTES=10   random programs, layers, models and files, with a new seed (docs/reliability.md)
+# make site    the documentation site, in build/site/html: tutorials are executed, warnings are errors
 # make bench   the benchmarks behind the figures in the documents
 # make bench-gpu   a GPU of NVIDIA through CUDA beside cuBLAS, cuDNN, CuPy and Triton where installed: ten minutes
 # make bench-opencl   OpenCL beside those libraries of requirements/benchmarks.txt that are installed
@@ -17,7 +18,7 @@ SEED := $(shell date +%s)
 # Tests start hundreds of interpreters, each of which would compile every module
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow test-ci test-mutants test-gpu races fuzz lint bench bench-opencl bench-gpu clean
+.PHONY: demo test test-slow test-ci test-mutants test-gpu races fuzz lint site bench bench-opencl bench-gpu clean
 
 demo: $(VENV)/.installed
 	mkdir -p build
@@ -49,6 +50,9 @@ lint: $(VENV)/.developed
 fuzz: $(VENV)/.developed
 	$(RUN)/python tests/fuzz/run.py --minutes $(MINUTES)
 
+site: $(VENV)/.sited
+	$(RUN)/python docs/site/build.py
+
 bench: $(VENV)/.installed
 	$(RUN)/python benchmarks/wafer_cycles.py
 	$(RUN)/python benchmarks/explain_speed.py
@@ -69,6 +73,10 @@ $(VENV)/.installed: requirements/run.txt pyproject.toml
 
 $(VENV)/.developed: requirements/develop.txt $(VENV)/.installed
 	$(RUN)/python -m pip install --quiet --disable-pip-version-check -r requirements/develop.txt
+	touch $@
+
+$(VENV)/.sited: requirements/site.txt $(VENV)/.developed
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check -r requirements/site.txt
 	touch $@
 
 clean:

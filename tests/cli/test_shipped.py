@@ -60,7 +60,8 @@ def test_documents_are_listed_and_printed(capsys: Captured) -> None:
 
 
 def test_an_unknown_document(capsys: Captured) -> None:
-    assert "`models`" in failure(capsys, ["docs", "model"], 1)
+    said = failure(capsys, ["docs", "model"], 1)
+    assert "document-unknown" in said and "`models`" in said
 
 
 def test_messages_name_documents_that_are_there() -> None:

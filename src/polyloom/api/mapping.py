@@ -15,7 +15,8 @@ from polyloom.sources import (
     is_text,
     text_of,
 )
-from polyloom.wafer.machine.model import Machine, load_machine
+from polyloom.wafer.machine.model import Machine
+from polyloom.wafer.machine.variants import machine_of
 from polyloom.wafer.mapping.mapping import Mapping as LairMap
 from polyloom.wafer.placement.choose import Choice
 
@@ -72,6 +73,6 @@ def _no_map(given: object) -> Diagnostic:
 
 
 def machine_model(name: str, memory: int | None = None) -> Machine:
-    """Return a machine model, with ``memory`` bytes for data where they are given."""
-    model = load_machine(name)
+    """Return a machine by its name or file, with ``memory`` bytes for data where they are given."""
+    model = machine_of(name)
     return model if memory is None else replace(model, sram_bytes=memory, reserved_bytes=0)

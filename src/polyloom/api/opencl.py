@@ -40,10 +40,10 @@ def compile(
     driver_patch: bool = True,
     threads: int | None = None,
 ) -> CompiledProgram:
-    """Make a Python function of a C function, a layer or a model, which runs on a device.
+    """Make a Python function of a C function, a layer or a model, which runs on a device::
 
-    gemm = polyloom.compile("gemm.c")
-    gemm(n, m, k, alpha, beta, C, A, B)
+        gemm = polyloom.compile("gemm.c")
+        gemm(n, m, k, alpha, beta, C, A, B)
 
     ``polyloom.load`` gives one that also knows its inputs and outputs, and can be simulated. The weights of a
     model need not be given; its inputs have their names in the program here.

@@ -35,6 +35,14 @@ class TableChoice(click.Choice):  # type: ignore[type-arg]
         return tuple(self.names())
 
 
+class MachineChoice(TableChoice):
+    """A machine's name, or a JSON file of one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Take the name of a file as it is."""
+        return value if str(value).endswith(".json") else super().convert(value, param, ctx)
+
+
 def source_options(function: _F) -> _F:
     """Add SOURCE, ``--node``, ``-D`` and the hidden ``--debug``."""
     return _with_source(function, required=True)
@@ -125,9 +133,9 @@ def reduction_option(function: _F) -> _F:
 
 def machine_option(function: _F) -> _F:
     """Add ``--machine``."""
-    help_ = "The machine model."
+    help_ = "The machine model, or a JSON file that says what differs from one."
     option = click.option(
-        "--machine", type=TableChoice(machines), default="cs2", show_default=True, help=help_
+        "--machine", type=MachineChoice(machines), default="cs2", show_default=True, help=help_
     )
     return option(function)
 

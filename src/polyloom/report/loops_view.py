@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -84,9 +85,10 @@ def _annotated(scop: Scop, loops: Sequence[LoopVerdict]) -> Iterator[str]:
 def _rounding(found: Reassociated) -> str:
     """Say how far the order of a sum or product may move it. Source: docs/semantics.md, floating point."""
     what = "product of them" if found.product else "sum of their sizes"
-    terms = found.terms
+    count = found.terms
+    terms = count if re.fullmatch(r"\w+", count) else f"({count})"
     return (
-        f"rounding: an element of `{found.name}` combines its {terms} terms in any order, which moves it by\n"
+        f"rounding: an element of `{found.name}` combines its {count} terms in any order, which moves it by\n"
         f"  at most {terms} * {epsilon(found.type):.1e} * the {what} and its start (not with `--fp strict`)"
     )
 
