@@ -42,10 +42,10 @@ def load(
     threads: int | None = None,
     **sizes: Any,
 ) -> Function:
-    """Read a program and return it as a function on NumPy arrays.
+    """Read a program and return it as a function on NumPy arrays::
 
-    model = polyloom.load("model.onnx", batch=2)
-    y = model(x)
+        model = polyloom.load("model.onnx", batch=2)
+        y = model(x)
 
     ``source``: a path or the text of LAIR or C; the path or bytes of an ONNX model, of a GraphDef, of a
     program of PyTorch (``.pt2``); the folder of a SavedModel; in memory an ``onnx.ModelProto``, a module of
