@@ -49,7 +49,9 @@ FLOORS = {
     "csl": (
         ("runner",),
         ("host",),
+        ("compile",),
         ("fabric", "lint", "lowering"),
+        ("compiled",),
         ("comptime",),
         ("library", "values"),
         ("types",),

@@ -1,0 +1,98 @@
+"""A compiled CSL program: plain values that can be written to a file, and are enough to put it on a wafer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Exported:
+    """An exported name: a pointer with its element type, or a function with its parameters' types."""
+
+    name: str
+    element: str | None
+    mutable: bool = False
+    parameters: tuple[str, ...] = ()
+
+    @property
+    def is_function(self) -> bool:
+        """Whether the host launches it."""
+        return self.element is None
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A global variable in a PE's memory: byte address, bytes, type of its elements such as `f32`."""
+
+    address: int
+    size: int
+    element: str
+    is_pointer: bool = False
+
+
+@dataclass(frozen=True)
+class DebugBuffer:
+    """Where an instance of `<debug>` keeps its records: byte addresses of its two arrays."""
+
+    key: str
+    buffer: int
+    state: int
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A PE program as C, and what lies in memory at the start.
+
+    image: memory from address 0 on; initialised: a byte for each 16-bit word of it, 1 where it holds a
+    value. symbols: globals by their own names (those of the root module) and by the names of
+    `@export_symbol`, which come first. host_in, host_out: colors that the host feeds and drains, from the
+    parameters of `<memcpy/memcpy>`.
+    """
+
+    name: str
+    text: str
+    image: bytes
+    initialised: bytes
+    symbols: Mapping[str, Symbol] = field(default_factory=dict)
+    functions: tuple[str, ...] = ()
+    host_in: tuple[int, ...] = ()
+    host_out: tuple[int, ...] = ()
+    debug: tuple[DebugBuffer, ...] = ()
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A program of width x height PEs.
+
+    tiles: the unit of each PE (x, y) that has one; routes: its color configurations.
+    """
+
+    arch: str
+    width: int
+    height: int
+    units: tuple[Unit, ...]
+    tiles: Mapping[tuple[int, int], int]
+    routes: Mapping[tuple[int, int], tuple[Any, ...]]
+    exports: tuple[Exported, ...] = ()
+
+    def unit(self, x: int, y: int) -> Unit | None:
+        """Return the program of a PE."""
+        number = self.tiles.get((x, y))
+        return None if number is None else self.units[number]
+
+    def symbol(self, x: int, y: int, name: str) -> Symbol | None:
+        """Return a global of a PE, by its exported name or its own."""
+        unit = self.unit(x, y)
+        return None if unit is None else unit.symbols.get(name)
+
+    def functions(self, x: int, y: int) -> tuple[str, ...]:
+        """Return the names that can be launched on a PE."""
+        unit = self.unit(x, y)
+        return () if unit is None else unit.functions
+
+    def debug_buffer(self, x: int, y: int, key: str) -> DebugBuffer | None:
+        """Return where the `<debug>` of a PE with this key keeps its records."""
+        unit = self.unit(x, y)
+        return next((b for b in unit.debug if b.key == key), None) if unit is not None else None
