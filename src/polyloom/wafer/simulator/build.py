@@ -69,17 +69,18 @@ def build_program(
         for name in sorted(emitted)
         if name.endswith(".c")
     ]
-    objects = [_compiled(unit, with_compiler, store) for unit in units]
-    return _linked(objects, with_compiler, store)
+    objects = [compiled(unit, with_compiler, store) for unit in units]
+    return linked(objects, with_compiler, store)
 
 
 def _simulator_unit(compiler: Compiler) -> Unit:
     """Return the simulator, which is the same for all programs: it knows their instructions by number."""
-    return Unit("simulator.c", {**_native_texts(), **role_headers(), INSTRUCTIONS: ""}, compiler.flags)
+    texts = {name: text for name, text in native_texts().items() if not name.startswith("csl")}
+    return Unit("simulator.c", {**texts, **role_headers(), INSTRUCTIONS: ""}, compiler.flags)
 
 
 def _table_unit(instructions: str, compiler: Compiler) -> Unit:
-    texts = {name: _native_texts()[name] for name in ("instructions.c", "fabric.h")}
+    texts = {name: native_texts()[name] for name in ("instructions.c", "fabric.h")}
     return Unit("instructions.c", {**texts, **role_headers(), INSTRUCTIONS: instructions}, compiler.flags)
 
 
@@ -91,21 +92,23 @@ def _emitted_unit(name: str, emitted: Mapping[str, str], instructions: str, comp
 
 def role_headers() -> dict[str, str]:
     """Return the headers of emitted code, by name; the functions in them are those of the table."""
-    texts = {name: _native_texts()[name] for name in ("pe.h", "pe_state.h", "arithmetic.h", "layout.h")}
+    texts = {name: native_texts()[name] for name in ("pe.h", "pe_state.h", "arithmetic.h", "layout.h")}
     return {**texts, FUNCTIONS: function_table()}
 
 
 @cache
-def _native_texts() -> Mapping[str, str]:
+def native_texts() -> Mapping[str, str]:
+    """Return the files of the simulator in C, by name."""
     with as_file(files(__package__) / "native") as folder:
         return {
             path.name: path.read_text(encoding="utf-8")
             for path in sorted(folder.iterdir())
-            if path.suffix in (".c", ".h")
+            if path.suffix in (".c", ".h", ".inc")
         }
 
 
-def _compiled(unit: Unit, compiler: Compiler, store: Path) -> Path:
+def compiled(unit: Unit, compiler: Compiler, store: Path) -> Path:
+    """Return the object file of a unit, from the cache or new; raises ``BuildFailure``."""
     key = _digest([compiler.version, *compiler.command, *unit.flags, unit.name, *_flat(unit.texts)])
     return _kept(store, f"{key}.o", lambda: _compile(unit, compiler))
 
@@ -129,7 +132,8 @@ def _compile(unit: Unit, compiler: Compiler) -> bytes:
             return _run(compiler, (*portable, *rest), folder)
 
 
-def _linked(objects: list[Path], compiler: Compiler, store: Path) -> Path:
+def linked(objects: list[Path], compiler: Compiler, store: Path) -> Path:
+    """Return the shared object of these object files; raises ``BuildFailure``."""
     key = _digest([compiler.version, *compiler.command, *(path.name for path in objects)])
 
     def link() -> bytes:

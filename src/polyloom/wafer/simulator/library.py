@@ -6,6 +6,7 @@ import ctypes
 from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int32, c_int64, c_void_p
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -139,19 +140,24 @@ def _check_structures(library: ctypes.CDLL) -> None:
 def machine_structure(library: ctypes.CDLL, machine: Machine) -> MachineC:
     """Return the machine as the C side reads it, with the widths in the order of its instruction table."""
     names = [library.fabric_instruction_name(i).decode() for i in range(library.fabric_instruction_count())]
-    return MachineC(
-        operation=machine.scalar_operation,
-        load=machine.scalar_load,
-        store=machine.scalar_store,
-        multiplication=machine.scalar_multiplication,
-        iteration=machine.loop_iteration,
-        input_queues=len(machine.input_queues),
-        output_queues=len(machine.output_queues),
-        input_lengths=(c_int32 * MOST_QUEUES)(*machine.input_queues),
-        output_lengths=(c_int32 * MOST_QUEUES)(*machine.output_queues),
-        widths=(c_int32 * MOST_INSTRUCTIONS)(*(machine.simd_width(name) for name in names)),
+    widths = [machine.simd_width(name) for name in names]
+    return MachineC(widths=(c_int32 * MOST_INSTRUCTIONS)(*widths), **machine_fields(machine))
+
+
+def machine_fields(machine: Machine) -> dict[str, Any]:
+    """Return the fields of ``MachineC`` that do not depend on a table of instructions."""
+    return {
+        "operation": machine.scalar_operation,
+        "load": machine.scalar_load,
+        "store": machine.scalar_store,
+        "multiplication": machine.scalar_multiplication,
+        "iteration": machine.loop_iteration,
+        "input_queues": len(machine.input_queues),
+        "output_queues": len(machine.output_queues),
+        "input_lengths": (c_int32 * MOST_QUEUES)(*machine.input_queues),
+        "output_lengths": (c_int32 * MOST_QUEUES)(*machine.output_queues),
         **{name: getattr(machine, name) for name in _SAME_NAMES},
-    )
+    }
 
 
 _SAME_NAMES = (

@@ -114,7 +114,7 @@ enum { CSL_INFINITE = 0x7fff }; /* an extent that never ends; source: comments o
 typedef struct {
   uint8_t kind;     /* enum csl_kind */
   uint8_t dims;     /* of a memory DSD: 1 (mem1d) to 4 */
-  uint8_t bytes;    /* of its elements: 2 or 4 */
+  uint8_t bytes;    /* of its elements as declared, for messages; the operation says what it takes */
   uint8_t queue;    /* of a fabric DSD; the number of a FIFO */
   uint8_t color;    /* of a fabout on wse2 (CSL_QUEUE_COLOR: that of the queue) */
   uint8_t control;  /* fabout: what leaves are control wavelets */
@@ -122,8 +122,8 @@ typedef struct {
   uint8_t pack;     /* fabric: 16-bit elements in a wavelet, 1 (0 means 1) or 2; the low half comes first */
   uint8_t on_control, on_control_id; /* fabin: what a control wavelet does, and to which task; default: see csl_run */
   uint8_t mem4d;    /* declared as mem4d_dsd, if of one dimension only */
-  uint32_t base;    /* byte address of element 0, without the offset */
-  int32_t offset;   /* in elements */
+  int32_t base;     /* byte address of element 0, without the offset */
+  int32_t offset;   /* in elements of the operation */
   uint32_t low, high; /* bytes of the variable that the operand must stay in; high 0: looked up in .arrays by the base */
   uint16_t extent[4]; /* outermost first */
   int16_t stride[4];  /* in elements, of each dimension alone (not the deltas of CSL's explicit strides) */
@@ -145,7 +145,8 @@ static inline csl_dsd csl_fifo(int number) { /* index into .fifos of the program
   return (csl_dsd){.kind = CSL_FIFO, .dims = 1, .queue = (uint8_t)number, .extent = {CSL_INFINITE}};
 }
 
-/* @increment_dsd_offset(d, n, T), @set_dsd_base_addr, @set_dsd_length, @set_dsd_stride: a changed copy. Costs included. */
+/* @increment_dsd_offset(d, n, T), @set_dsd_base_addr (drops the offset), @set_dsd_length, @set_dsd_stride: a changed copy.
+ * Costs included. */
 csl_dsd csl_increment_dsd_offset(csl_dsd d, int elements, int bytes_of_type, const struct pe_site *site);
 csl_dsd csl_set_dsd_base_addr(csl_dsd d, csl_address base, int bytes_of_type, const struct pe_site *site);
 csl_dsd csl_set_dsd_length(csl_dsd d, int64_t length, const struct pe_site *site);
@@ -156,8 +157,9 @@ csl_dsd csl_set_dsd_stride(csl_dsd d, int64_t stride, const struct pe_site *site
  * Every DSD operation of the SDK, by its name without the @: CSL_mov32, CSL_fmacs ... (csl_operations.inc). Operands are
  * DSDs, DSRs, FIFOs, scalars (bits; sources only) or addresses of scalars (CSL pointers).
  *
- * Types: an operation fixes the size of each operand's elements; a DSD of another size is an error here.
- * Length: the extents of destination and sources must agree, apart from scalars, addresses, FIFOs and infinite ones.
+ * Types: an operation fixes the size of each operand's elements; extent, stride and offset count in those.
+ * Length: that of the first source that has one (scalars, addresses, FIFOs and infinite ones have none), else of the
+ * destination (source: comments of public examples); an operand in memory with fewer elements is an error.
  * A destination that is an address: every element is written there; a source that is the same address is read anew for each
  * element, so that (p, p, dsd) accumulates (assumed: the documentation calls such operands zero-stride).
  * Synchronous: the main thread waits; asynchronous needs an operand of the fabric or a FIFO and runs as a microthread: of
@@ -279,15 +281,17 @@ bool csl_queue_flush_pending(bool output, int queue);
 void csl_queue_flush_exit(bool output, int queue);
 void csl_set_input_queue_color(int queue, int color, const struct pe_site *site);
 void csl_set_output_queue_color(int queue, int color, const struct pe_site *site);
+bool csl_output_drained(int queue); /* all wavelets of that output queue have left this PE's router */
 
-/* A color is in teardown after a TEARDOWN command or by its configuration: its router moves nothing. */
+/* A color is in teardown after a TEARDOWN command or by its configuration: its router moves nothing. Wavelets from a direction
+ * that a color does not take now wait where they are. */
 bool csl_teardown_pending(int color);
 void csl_teardown_exit(int color);
 
 /* Registers by word address: 0x7f20 + c: routes of color c (bits 0-4 tx west east south north ramp, 5-9 rx in that order,
  * 10 swap of N,S, 11 swap of E,W inputs, 12-13 pop mode, 14 teardown); 0x7f40 + c: its switches (0-2, 4-6, 8-10: positions 1, 2, 3:
  * 0 W, 1 E, 2 S, 3 N, 4 ramp, 5 invalid; bits 3, 7, 11: it is an input; 12 ring mode; 13-14 current position). Source: comments of
- * public examples. Others: an error. Also what loads and stores of 16 bits reach at twice these addresses. */
+ * public examples; the code of the pop mode is ours: 0 none, 1 always, 3 on advance. Others: an error. Also what loads and stores of 16 bits reach at twice these addresses. */
 uint16_t csl_get_config(int word_address, const struct pe_site *site);
 void csl_set_config(int word_address, uint16_t value, const struct pe_site *site);
 

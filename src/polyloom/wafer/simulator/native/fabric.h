@@ -327,15 +327,17 @@ extern const int64_t instruction_count;
 
 static inline uint32_t type_bytes(uint8_t type) { return type == PE_TYPE_half || type == PE_TYPE_int16_t ? 2 : 4; }
 
+/* cursors.c */
+void cursor_start(struct cursor *k, const struct descriptor *d);
+void cursor_advance(struct cursor *k, uint32_t n); /* at most to the end of the row */
+long cursor_stride(const struct cursor *k);
+uint32_t cursor_row_left(const struct cursor *k);
+
 /* descriptors.c */
 struct descriptor *descriptor_of(struct core *c, operand o, const struct pe_site *site);
 void check_operand(struct core *c, const struct instruction *ins, const struct descriptor *d, uint8_t type,
                    uint32_t elements, const struct pe_site *site);
 void check_scalar(struct core *c, const struct instruction *ins, uint8_t given, uint8_t type, const struct pe_site *site);
-void cursor_start(struct cursor *k, const struct descriptor *d);
-void cursor_advance(struct cursor *k, uint32_t n); /* at most to the end of the row */
-long cursor_stride(const struct cursor *k);
-uint32_t cursor_row_left(const struct cursor *k);
 struct array_table *array_table_create(void);
 
 /* streams.c */
