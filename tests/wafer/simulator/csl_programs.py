@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from polyloom.wafer.machine.model import load_machine
-from polyloom.wafer.simulator.csl_fabric import ColorRoute, CslFabric, CslFailure, Direction, Filter
+from polyloom.wafer.simulator.csl_fabric import ColorRoute, CslFabric, CslFailure, Direction
 
 CS2, CS3 = load_machine("cs2"), load_machine("cs3")
 MACHINES = {"cs2": CS2, "cs3": CS3}
@@ -33,7 +33,8 @@ def unit(
 static const struct csl_task tasks[] = {{ {tasks} {{0}} }};
 static const struct csl_queue queues[] = {{ {queues} {{0}} }};
 static const struct csl_function functions[] = {{ {functions} {{0}} }};
-CSL_PROGRAM({name}, .memory_bytes = {memory}, .tasks = tasks, .queues = queues, .functions = functions, {more})
+CSL_PROGRAM({name}, .memory_bytes = {memory}, .tasks = tasks, .queues = queues, .functions = functions,
+            {more})
 """
     }
 
@@ -73,17 +74,3 @@ def failure(simulation: CslFabric, *goals: Any) -> Any:
     with pytest.raises(CslFailure) as caught:
         simulation.run(goals)
     return caught.value.fault
-
-
-__all__ = [
-    "ColorRoute",
-    "Filter",
-    "fabric",
-    "failure",
-    "floats",
-    "one_pe",
-    "route",
-    "shorts",
-    "unit",
-    "words",
-]
