@@ -1,6 +1,6 @@
 """Every code of a diagnostic with what it says: ``python benchmarks/diagnostics.py > docs/diagnostics.md``.
 
-Read from the source: calls of ``error``, ``warning``, ``remark``, ``fail`` and ``refuse`` whose code is a
+Read from the source: calls of ``error``, ``warning``, ``remark``, ``fail``, ``fault`` and ``refuse`` whose code is a
 text. What a message says of the case at hand stands as ``...``.
 """
 
@@ -15,7 +15,14 @@ from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "polyloom"
-MAKERS = {"error": "error", "fail": "error", "refuse": "error", "warning": "warning", "remark": "remark"}
+MAKERS = {
+    "error": "error",
+    "fail": "error",
+    "fault": "error",
+    "refuse": "error",
+    "warning": "warning",
+    "remark": "remark",
+}
 CODE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
 HEAD = """# Diagnostics
 

@@ -166,6 +166,8 @@ ENUM_LITERAL = Named("enum literal")
 TYPE = Named("type")
 MODULE = Named("imported_module")
 RANGE = Named("range")
+COMPTIME_STRUCT = Named("comptime_struct")
+"""Any struct; SDK 2.10 has it no more, our libraries' text may use it."""
 
 COLOR = Named("color")
 DIRECTION = Named("direction")

@@ -139,9 +139,10 @@ class FunctionValue(Value):
 
 @dataclass(eq=False)
 class Variable:
-    """A place that has an address: a global of a module, compared by identity.
+    """A place that has an address: a global of a module, or a local of what runs at compile time.
 
-    ``value``: what it holds when the program starts. ``module`` and ``declaration`` say where it is from.
+    ``value``: what a global holds when the program starts, what a local (``is_local``) holds now.
+    ``module`` and ``declaration`` say where a global is from. Compared by identity.
     """
 
     name: str
@@ -150,6 +151,7 @@ class Variable:
     is_const: bool
     module: Any = field(repr=False, default=None)
     declaration: tree.Declaration | None = field(repr=False, default=None)
+    is_local: bool = False
 
 
 @dataclass(frozen=True)
