@@ -1,7 +1,7 @@
 """Every code of a diagnostic with what it says: ``python benchmarks/diagnostics.py > docs/diagnostics.md``.
 
-Read from the source: calls of ``error``, ``warning``, ``remark``, ``fail``, ``fault`` and ``refuse`` whose code is a
-text. What a message says of the case at hand stands as ``...``.
+Read from the source: calls of ``error``, ``warning``, ``remark``, ``fail``, ``fault`` and ``refuse`` whose
+code is a text. What a message says of the case at hand stands as ``...``.
 """
 
 from __future__ import annotations

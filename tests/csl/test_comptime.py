@@ -248,6 +248,7 @@ TILE = '@set_tile_code(0, 0, "pe.csl");'
         ("", "csl-layout"),
         ("@set_rectangle(1, 1);", "csl-layout"),
         (f"{TILE}", "csl-layout"),
+        ("@set_rectangle(@get_rectangle().width, 1);", "csl-rectangle"),
         (f"@set_rectangle(1, 1); @set_rectangle(1, 1); {TILE}", "csl-layout"),
         (f"@set_rectangle(0, 1); {TILE}", "csl-layout"),
         (f"@set_rectangle(1, 1); {TILE} {TILE}", "csl-layout"),
