@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from csl_programs import layout, program, value
+from csl_text import layout, program, value
 
 from polyloom.csl import types, values
 from polyloom.csl.comptime import NotComptime, evaluate

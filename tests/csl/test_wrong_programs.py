@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from csl_programs import fault_of, program
+from csl_text import fault_of, program
 
 from polyloom.csl.comptime import modules
 

@@ -10,14 +10,14 @@ holds local names.
 from polyloom.csl.comptime.builtins import DIRECTIVES, DSD_OPERATIONS, LAYOUT, RUNTIME
 from polyloom.csl.comptime.colors import ColorConfig, Filter, Position, Switches, color_config
 from polyloom.csl.comptime.conversion import bitcast, cast, convert, points_as
-from polyloom.csl.comptime.descriptors import Access, fields_of, tensor_access
+from polyloom.csl.comptime.descriptors import Access, affine, fields_of, tensor_access
 from polyloom.csl.comptime.evaluate import evaluate, named, resolve_type, truth
 from polyloom.csl.comptime.execute import Outcome, call, execute, parameter_type, sequence
 from polyloom.csl.comptime.faults import NotComptime, fault, not_comptime
 from polyloom.csl.comptime.layout import Export, Layout, TileProgram, run_layout
 from polyloom.csl.comptime.modules import Directive, Loader, Module, Program, SourceFile, elaborate
-from polyloom.csl.comptime.operators import binary, peer, unary
-from polyloom.csl.comptime.places import load, place, type_at
+from polyloom.csl.comptime.operators import binary, operands, peer, unary
+from polyloom.csl.comptime.places import load, place, type_at, whole_number
 from polyloom.csl.comptime.scope import Binding, Runtime, Scope
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "SourceFile",
     "Switches",
     "TileProgram",
+    "affine",
     "binary",
     "bitcast",
     "call",
@@ -58,6 +59,7 @@ __all__ = [
     "named",
     "not_comptime",
     "parameter_type",
+    "operands",
     "peer",
     "place",
     "points_as",
@@ -68,4 +70,5 @@ __all__ = [
     "truth",
     "type_at",
     "unary",
+    "whole_number",
 ]

@@ -288,12 +288,15 @@ def _import(node: tree.Builtin, scope: Scope) -> Value:
 
 
 def _comptime_assert(node: tree.Builtin, scope: Scope) -> Value:
-    condition, *message = arguments(node, 1, 2)
     try:
-        holds = truth(condition, scope)
+        return _checked(node, scope)
     except NotComptime as found:
         raise not_comptime(found, f"`@{node.name}` is checked at compile time") from None
-    if not holds:
+
+
+def _checked(node: tree.Builtin, scope: Scope) -> Value:
+    condition, *message = arguments(node, 1, 2)
+    if not truth(condition, scope):
         notes = [text(m, scope) for m in message]
         raise fault(
             "csl-assert",
@@ -308,7 +311,7 @@ def _comptime_assert(node: tree.Builtin, scope: Scope) -> Value:
 def _assert(node: tree.Builtin, scope: Scope) -> Value:
     if not scope.is_comptime:
         raise NotComptime(node.span, "what `@assert` does")
-    return _comptime_assert(node, scope)
+    return _checked(node, scope)
 
 
 def _comptime_print(node: tree.Builtin, scope: Scope) -> Value:

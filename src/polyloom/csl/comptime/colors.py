@@ -66,7 +66,7 @@ class ColorConfig:
 FILTER_FIELDS = {
     "counter": (
         *("count_data", "count_control", "init_counter", "max_counter", "limit1", "limit2"),
-        "filter_control",
+        *("filter_control", "fast_mode"),
     ),
     "range": ("min_idx", "max_idx"),
     "sparse_counter": ("max_idx", "init_counter", "max_counter", "limit1", "limit2"),

@@ -67,7 +67,7 @@ def tensor_access(node: tree.TensorAccess, scope: Scope) -> Access:
         )
     offset, strides = 0, [0] * len(names)
     for k, index in enumerate(node.target.indices):
-        constant, coefficients = _affine(index, names, inner)
+        constant, coefficients = affine(index, names, inner)
         weight = prod(shape[k + 1 :])
         offset += constant * weight
         strides = [s + c * weight for s, c in zip(strides, coefficients, strict=True)]
@@ -111,25 +111,26 @@ def _shape(base: values.Address | values.NumberAddress, node: tree.Index) -> tup
 Affine = tuple[int, tuple[int, ...]]
 
 
-def _affine(node: tree.Expression, names: list[str], scope: Scope) -> Affine:
+def affine(node: tree.Expression, names: list[str], scope: Scope) -> Affine:
+    """Return an index as a constant and a coefficient for each iterator. Errors: as of ``tensor_access``."""
     if isinstance(node, tree.Name) and node.name in names:
         return 0, tuple(int(n == node.name) for n in names)
     if not _mentions(node, names):
         return whole_number(evaluate(node, scope), node.span, "an index"), (0,) * len(names)
     if isinstance(node, tree.Unary) and node.operator == "-":
-        return _scaled(_affine(node.operand, names, scope), -1)
+        return _scaled(affine(node.operand, names, scope), -1)
     if isinstance(node, tree.Binary) and node.operator in ("+", "-"):
-        left, right = _affine(node.left, names, scope), _affine(node.right, names, scope)
+        left, right = affine(node.left, names, scope), affine(node.right, names, scope)
         right = _scaled(right, 1 if node.operator == "+" else -1)
         return left[0] + right[0], tuple(a + b for a, b in zip(left[1], right[1], strict=True))
     if isinstance(node, tree.Binary) and node.operator == "*":
-        left, right = _affine(node.left, names, scope), _affine(node.right, names, scope)
+        left, right = affine(node.left, names, scope), affine(node.right, names, scope)
         if not any(left[1]):
             return _scaled(right, left[0])
         if not any(right[1]):
             return _scaled(left, right[0])
     if isinstance(node, tree.Builtin) and node.name == "as" and len(node.arguments) == 2:
-        return _affine(node.arguments[1], names, scope)
+        return affine(node.arguments[1], names, scope)
     raise fault(
         "csl-access",
         "an index of an access is affine in its iterators",
