@@ -9,11 +9,20 @@ import numpy as np
 import pytest
 
 from polyloom.wafer.machine.model import load_machine
-from polyloom.wafer.simulator.csl_fabric import ColorRoute, CslFabric, CslFailure, Direction
+from polyloom.wafer.simulator.csl_fabric import ColorRoute, CslFabric, CslFailure
 
 CS2, CS3 = load_machine("cs2"), load_machine("cs3")
 MACHINES = {"cs2": CS2, "cs3": CS3}
-NONE: frozenset[Direction] = frozenset()
+PRELUDE = """#include "csl.h"
+#define SYNC ((csl_options){0})
+#define ASYNC(...) ((csl_options){.async = 1, __VA_ARGS__})
+#define MEM(address, n) csl_of_dsd(csl_mem1d(address, 4, n, 1, 0))
+#define MEM16(address, n) csl_of_dsd(csl_mem1d(address, 2, n, 1, 0))
+#define IN(queue, n) csl_of_dsd(csl_fabin(queue, n))
+#define OUT(queue, color, n) csl_of_dsd(csl_fabout(queue, color, n))
+#define TASK(name) static void name(uint32_t w)
+#define CALL(name) static void name(const uint32_t *a)
+"""
 
 
 def unit(
@@ -28,7 +37,7 @@ def unit(
 ) -> dict[str, str]:
     """A unit: its functions, and its tables as lists of initialisers."""
     return {
-        name: f"""#include "csl.h"
+        name: f"""{PRELUDE}
 {code}
 static const struct csl_task tasks[] = {{ {tasks} {{0}} }};
 static const struct csl_queue queues[] = {{ {queues} {{0}} }};
