@@ -15,7 +15,15 @@ from polyloom.csl.comptime.evaluate import evaluate, named, resolve_type, truth
 from polyloom.csl.comptime.execute import Outcome, call, execute, parameter_type, sequence
 from polyloom.csl.comptime.faults import NotComptime, fault, not_comptime
 from polyloom.csl.comptime.layout import Export, Layout, TileProgram, run_layout
-from polyloom.csl.comptime.modules import Directive, Loader, Module, Program, SourceFile, elaborate
+from polyloom.csl.comptime.modules import (
+    Directive,
+    Loader,
+    Module,
+    Program,
+    SourceFile,
+    deep_recursion,
+    elaborate,
+)
 from polyloom.csl.comptime.operators import binary, operands, peer, unary
 from polyloom.csl.comptime.places import load, place, type_at, whole_number
 from polyloom.csl.comptime.scope import Binding, Runtime, Scope
@@ -50,6 +58,7 @@ __all__ = [
     "cast",
     "color_config",
     "convert",
+    "deep_recursion",
     "elaborate",
     "evaluate",
     "execute",

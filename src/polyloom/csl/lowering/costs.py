@@ -1,0 +1,69 @@
+"""What scalar code costs: instructions counted in typed trees, in the units that the machine model prices.
+
+Source of the prices: ``wafer/machine/machines``. The counts are estimates for a 16-bit machine: values of
+32 bits take two instructions where there is no wider one; an integer division is a routine.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from polyloom.csl import types
+from polyloom.csl.lowering import tree
+
+DIVISION_OPERATIONS = 24
+"""Instructions of an integer division, which the machine has no instruction for. Estimate."""
+WIDE_MULTIPLICATIONS = 3
+"""16-bit multiplications of a 32-bit one, which is composed."""
+
+Count = Counter[str]
+
+
+def of(expression: tree.Expression | str) -> Count:
+    """Return the instructions that evaluate an expression once; both sides of ``and`` and ``if`` count."""
+    match expression:
+        case str() | tree.Constant() | tree.Address() | tree.Local() | tree.Global():
+            return Counter()
+        case tree.Load(address=address):
+            return of(address) + Counter(loads=1)
+        case tree.Offset(base=base, index=index):
+            known = isinstance(index, tree.Constant)
+            return of(base) + of(index) + Counter(operations=0 if known else 1)
+        case tree.Binary():
+            return of(expression.left) + of(expression.right) + _binary(expression)
+        case tree.Unary(operand=operand) | tree.Convert(operand=operand):
+            return of(operand) + Counter(operations=1)
+        case tree.Bits(operand=operand) | tree.Field(operand=operand):
+            return of(operand)
+        case tree.Select():
+            both = of(expression.condition) + of(expression.then) + of(expression.otherwise)
+            return both + Counter(branches=1)
+        case tree.Call(arguments=arguments):
+            return total(arguments) + Counter(operations=len(arguments), branches=2)
+        case tree.StructValue(fields=fields):
+            return total(value for _, value in fields)
+        case tree.Braces(items=items):
+            return total(value for _, value in items)
+        case tree.Native():
+            return total(expression.arguments) + Counter(expression.cost)
+
+
+def total(expressions: Iterable[tree.Expression | str]) -> Count:
+    """Return the instructions of several expressions."""
+    count: Count = Counter()
+    for expression in expressions:
+        count += of(expression)
+    return count
+
+
+def _binary(expression: tree.Binary) -> Count:
+    operator, kind = expression.operator, expression.left.type
+    if operator in ("and", "or"):
+        return Counter(branches=1)
+    words = 2 if isinstance(kind, types.Integer) and kind.bits > 16 else 1
+    if isinstance(kind, types.Integer) and operator in ("/", "%"):
+        return Counter(operations=DIVISION_OPERATIONS * words)
+    if isinstance(kind, types.Integer) and operator == "*":
+        return Counter(multiplications=WIDE_MULTIPLICATIONS if words > 1 else 1, operations=words - 1)
+    return Counter(operations=words)
