@@ -7,11 +7,11 @@ from collections.abc import Callable
 from polyloom.csl import types, values
 from polyloom.csl.lowering import tree
 from polyloom.csl.lowering.body import Body, Operand, fail
-from polyloom.csl.lowering.c_types import check_layout, size_of
 from polyloom.csl.lowering.conversions import typed, with_type
 from polyloom.csl.lowering.descriptors import changed, get_dsd
+from polyloom.csl.lowering.emitted.c_types import check_layout, size_of
+from polyloom.csl.lowering.emitted.print_c import quoted
 from polyloom.csl.lowering.operations import OPERATIONS, id_of, load_to_dsr, map_, operation
-from polyloom.csl.lowering.print_c import quoted
 from polyloom.csl.syntax import tree as syntax
 from polyloom.csl.types import Type
 from polyloom.csl.values import Value

@@ -11,7 +11,7 @@ from __future__ import annotations
 from polyloom.csl import comptime, types, values
 from polyloom.csl.lowering import tree
 from polyloom.csl.lowering.body import Body, Memory, Operand, Place, Register, fail
-from polyloom.csl.lowering.c_types import check_layout, field_offset, size_of
+from polyloom.csl.lowering.emitted.c_types import check_layout, field_offset, size_of
 from polyloom.csl.types import Type
 from polyloom.csl.values import Value
 from polyloom.diagnostics import Source, Span

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from polyloom.csl import comptime, types, values
 from polyloom.csl.lowering import tree
 from polyloom.csl.lowering.body import Body, Memory, Operand, fail
-from polyloom.csl.lowering.c_types import size_of
 from polyloom.csl.lowering.conversions import moved, path_offset, typed
+from polyloom.csl.lowering.emitted.c_types import size_of
 from polyloom.csl.lowering.fields import Fields, fields_of
 from polyloom.csl.lowering.places import indexed_array, place
 from polyloom.csl.syntax import tree as syntax

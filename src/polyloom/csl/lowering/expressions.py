@@ -5,8 +5,8 @@ from __future__ import annotations
 from polyloom.csl import comptime, types, values
 from polyloom.csl.lowering import builtins, calls, tree
 from polyloom.csl.lowering.body import Body, Memory, Operand, Register, fail
-from polyloom.csl.lowering.c_types import size_of
 from polyloom.csl.lowering.conversions import moved, read, typed, write
+from polyloom.csl.lowering.emitted.c_types import size_of
 from polyloom.csl.lowering.operators import COMPARISONS, SHIFTS, combine
 from polyloom.csl.lowering.places import place
 from polyloom.csl.lowering.statements import block_value, declared, switch

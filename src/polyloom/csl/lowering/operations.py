@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from polyloom.csl import types, values
 from polyloom.csl.lowering import tree
 from polyloom.csl.lowering.body import Body, Operand, fail
-from polyloom.csl.lowering.c_types import c_type, size_of
 from polyloom.csl.lowering.calls import Specialisation
 from polyloom.csl.lowering.conversions import typed
+from polyloom.csl.lowering.emitted.c_types import c_type, size_of
 from polyloom.csl.lowering.fields import Fields, fields_of
 from polyloom.csl.syntax import tree as syntax
 from polyloom.csl.types import Type

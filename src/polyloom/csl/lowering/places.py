@@ -5,8 +5,8 @@ from __future__ import annotations
 from polyloom.csl import comptime, types, values
 from polyloom.csl.lowering import tree
 from polyloom.csl.lowering.body import Body, Memory, Place, Register, fail
-from polyloom.csl.lowering.c_types import size_of
 from polyloom.csl.lowering.conversions import address, part, read, typed
+from polyloom.csl.lowering.emitted.c_types import size_of
 from polyloom.csl.syntax import tree as syntax
 from polyloom.csl.values import Value
 from polyloom.diagnostics import Span

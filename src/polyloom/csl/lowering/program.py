@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from polyloom.csl import comptime, types, values
 from polyloom.csl.comptime import Directive, Program
 from polyloom.csl.lowering.body import fail
-from polyloom.csl.lowering.c_types import c_type, size_of
 from polyloom.csl.lowering.conversions import path_offset
-from polyloom.csl.lowering.image import Object, build, place
-from polyloom.csl.lowering.print_c import c_expression, function_text, prototype, quoted
+from polyloom.csl.lowering.emitted.c_types import c_type, size_of
+from polyloom.csl.lowering.emitted.image import Object, build, place
+from polyloom.csl.lowering.emitted.print_c import c_expression, function_text, prototype, quoted
 from polyloom.csl.lowering.unit import Unit
 from polyloom.csl.types import Type
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from polyloom.csl import comptime, types, values
 from polyloom.csl.lowering import tree
 from polyloom.csl.lowering.body import Body, Memory, Operand, Place, Register, Target, fail
-from polyloom.csl.lowering.c_types import check_layout, size_of
 from polyloom.csl.lowering.conversions import read, simple, typed, write
+from polyloom.csl.lowering.emitted.c_types import check_layout, size_of
 from polyloom.csl.lowering.operators import compound
 from polyloom.csl.lowering.places import place
 from polyloom.csl.syntax import tree as syntax

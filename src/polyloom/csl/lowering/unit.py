@@ -9,11 +9,11 @@ from typing import Any
 from polyloom.csl import comptime, types, values
 from polyloom.csl.lowering import expressions, places, statements, tree
 from polyloom.csl.lowering.body import Body, Memory, Place, Register, Rules, fail
-from polyloom.csl.lowering.c_types import c_type, size_of, struct_definition, struct_name
 from polyloom.csl.lowering.calls import Specialisation
 from polyloom.csl.lowering.conversions import write
 from polyloom.csl.lowering.descriptors import descriptor
-from polyloom.csl.lowering.image import Object
+from polyloom.csl.lowering.emitted.c_types import c_type, size_of, struct_definition, struct_name
+from polyloom.csl.lowering.emitted.image import Object
 from polyloom.csl.syntax import tree as syntax
 from polyloom.csl.types import Type
 from polyloom.csl.values import Value

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 
 from polyloom.csl import types
-from polyloom.csl.lowering import costs, tree
-from polyloom.csl.lowering.c_types import c_type, letters
+from polyloom.csl.lowering import tree
+from polyloom.csl.lowering.emitted import costs
+from polyloom.csl.lowering.emitted.c_types import c_type, letters
 from polyloom.diagnostics import Span
 
 _COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from polyloom.csl import types, values
-from polyloom.csl.lowering.c_types import alignment, field_offset, size_of
+from polyloom.csl.lowering.emitted.c_types import alignment, field_offset, size_of
 
 FIRST_ADDRESS = 16
 """The lowest bytes hold nothing, so that a pointer of 0 is an error."""

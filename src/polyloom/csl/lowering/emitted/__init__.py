@@ -1,0 +1,1 @@
+"""Typed trees as C: types, text, costs, and the memory that goes with it."""
