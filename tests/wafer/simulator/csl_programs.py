@@ -68,15 +68,15 @@ def route(color: int, rx: str, tx: str, *positions: tuple[str, str], **more: Any
 
 
 def floats(simulation: CslFabric, address: int, count: int, x: int = 0, y: int = 0) -> list[float]:
-    return np.frombuffer(simulation.read(x, y, address, 4 * count), np.float32).tolist()
+    return [float(v) for v in np.frombuffer(simulation.read(x, y, address, 4 * count), np.float32)]
 
 
 def words(simulation: CslFabric, address: int, count: int, x: int = 0, y: int = 0) -> list[int]:
-    return np.frombuffer(simulation.read(x, y, address, 4 * count), np.uint32).tolist()
+    return [int(v) for v in np.frombuffer(simulation.read(x, y, address, 4 * count), np.uint32)]
 
 
 def shorts(simulation: CslFabric, address: int, count: int, x: int = 0, y: int = 0) -> list[int]:
-    return np.frombuffer(simulation.read(x, y, address, 2 * count), np.uint16).tolist()
+    return [int(v) for v in np.frombuffer(simulation.read(x, y, address, 2 * count), np.uint16)]
 
 
 def failure(simulation: CslFabric, *goals: Any) -> Any:

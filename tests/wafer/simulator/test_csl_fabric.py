@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from tests.wafer.simulator.csl_programs import fabric, failure, floats, one_pe, route, shorts, unit, words
 
-from polyloom.wafer.simulator.csl_fabric import Collected, CommandsDone, CslFailure, Filter, Injected
+from polyloom.wafer.simulator.csl_fabric import (
+    Collected,
+    CommandsDone,
+    CslFabric,
+    CslFailure,
+    Filter,
+    Injected,
+)
 
 START = ".activated = (const uint8_t[]){CSL_ID(8), 0},"
 GO = '{CSL_LOCAL_TASK, 8, "go", go},'
@@ -162,7 +169,7 @@ WORKER = unit(
 )
 
 
-def worker(machine: str):
+def worker(machine: str) -> CslFabric:
     units = {"p": WORKER["p"].replace("ID", "5" if machine == "cs2" else "2")}
     return one_pe(units, bytes(256), machine=machine)
 
@@ -199,7 +206,7 @@ def test_a_blocked_id_holds_wavelets_back(machine: str, gate: int) -> None:
     assert words(made, 0, 1) == [40]
 
 
-def failure_text(made) -> str:
+def failure_text(made: CslFabric) -> str:
     with pytest.raises(CslFailure) as caught:
         made.finish()
     found = [line for line in caught.value.fault.details if "input queue 2" in line]
@@ -251,14 +258,14 @@ def payload(*opcodes: int, entry: int = 31) -> int:
 def switched(**more: object) -> list[list[int]]:
     """Words 1 to 5, an advance after each, through a switch north, west, east; what leaves where."""
     made = fabric(SENDER, 1, 1)
-    made.route(0, 0, route(3, "south", "north", ("south", "west"), ("south", "east"), **more))  # type: ignore[arg-type]
+    made.route(0, 0, route(3, "south", "north", ("south", "west"), ("south", "east"), **more))
     for port in ("north", "west", "east"):
-        made.sink(0, 0, 3, port)  # type: ignore[arg-type]
+        made.sink(0, 0, 3, port)
     given = [v for k in range(1, 6) for v in (k, payload(1))]
     made.inject(0, 0, 3, given, control=[0, 1] * 5, port="south")
     made.finish()
     return [
-        [v for v in made.collect(0, 0, 3, port=port).tolist() if v < 100]  # type: ignore[arg-type]
+        [v for v in made.collect(0, 0, 3, port=port).tolist() if v < 100]
         for port in ("north", "west", "east")
     ]
 
@@ -273,7 +280,7 @@ def test_a_switch_that_is_reset() -> None:
     made = fabric(SENDER, 1, 1)
     made.route(0, 0, route(3, "south", "north", ("south", "west")))
     for port in ("north", "west"):
-        made.sink(0, 0, 3, port)  # type: ignore[arg-type]
+        made.sink(0, 0, 3, port)
     made.inject(0, 0, 3, [payload(1), 7, payload(2), 8], control=[1, 0, 1, 0], port="south")
     made.finish()
     assert made.collect(0, 0, 3, port="north").tolist()[1:] == [8]
@@ -360,6 +367,18 @@ def test_a_fifo_of_four() -> None:
     made.finish()
 
 
+def test_a_full_fifo_holds_the_stream_back() -> None:
+    """Without its reader a FIFO of four takes four elements; the queue keeps some more, the host the rest."""
+    text = FIFO["p"].split("csl_run(CSL_fnegs")[0] + "}" + FIFO["p"].split("csl_of_fifo(0)); }")[1]
+    made = one_pe({"p": text})
+    made.inject(0, 0, 5, np.arange(20, dtype=np.float32).view(np.uint32))
+    made.run()
+    assert floats(made, 0, 4) == [10, 11, 12, 13]
+    with pytest.raises(CslFailure) as caught:
+        made.finish()
+    assert "waits for room in FIFO 0; 16 elements to come" in caught.value.fault.details[0]
+
+
 PACKED = unit(
     HEAD
     + """csl_dsd in = csl_fabin(2, 5), out = csl_fabout(3, 6, 5); in.pack = 2; out.pack = PACK;
@@ -378,6 +397,7 @@ def test_packed_wavelets(pack: int, expected: list[int]) -> None:
     made.inject(0, 0, 5, [1 | 2 << 16, 3 | 4 << 16, 5])
     made.finish()
     assert made.collect(0, 0, 6).tolist() == expected
+    assert made.cycles == {1: 37, 2: 35}[pack]
 
 
 STREAM_WITH_END = unit(
@@ -423,7 +443,7 @@ def test_teardown_and_registers() -> None:
     made = one_pe(TEARDOWN, bytes(256))
     made.route(0, 0, route(3, "west", "east"))
     for port in ("east", "north"):
-        made.sink(0, 0, 3, port)  # type: ignore[arg-type]
+        made.sink(0, 0, 3, port)
     made.inject(0, 0, 3, [1, payload(3), 2, 3], control=[0, 1, 0, 0], port="west")
     made.run()
     assert made.collect(0, 0, 3, port="east").tolist() == [1, payload(3)]
@@ -433,6 +453,26 @@ def test_teardown_and_registers() -> None:
     made.finish()
     assert shorts(made, 2, 1) == [77]
     assert made.collect(0, 0, 3, port="north").tolist() == [2, 3]
+
+
+def test_registers_of_routes_and_switches() -> None:
+    """What a program reads is what was configured; what it writes holds."""
+    code = """CALL(get) { csl_store(u16, 0, csl_load(u16, 0xfe40 + 2 * a[0])); csl_command_done();
+                csl_store(u16, 2, csl_load(u16, 0xfe80 + 2 * a[0])); }
+              CALL(set) { csl_store(u16, 0xfe40 + 2 * a[0], a[1]); csl_store(u16, 0xfe80 + 2 * a[0], a[2]);
+                csl_command_done(); }"""
+    made = one_pe(unit(code, functions='{"get", get}, {"set", set},'), bytes(256))
+    made.route(0, 0, route(3, "west", "east ramp", ("ramp", "east ramp"), ring_mode=True, pop_mode="always"))
+    made.call(0, 0, "get", [3])
+    made.run()
+    west, east, ramp, invalid = 1, 2, 16, 5
+    configured = west << 5 | east | ramp | 1 << 12
+    assert shorts(made, 0, 2) == [configured, 4 | 8 | invalid << 4 | invalid << 8 | 1 << 12]
+    changed = 8 << 5 | 4 | 1 << 14  # north to south, in teardown
+    made.call(0, 0, "set", [3, changed, 1 | invalid << 4 | invalid << 8 | 1 << 13])
+    made.call(0, 0, "get", [3])
+    made.run()
+    assert shorts(made, 0, 2) == [changed, 1 | invalid << 4 | invalid << 8 | 1 << 13]
 
 
 FLUSH = unit(
@@ -506,6 +546,14 @@ def test_a_command_that_does_not_end() -> None:
     fault = failure(made, CommandsDone(0, 0))
     assert fault.kind == "deadlock"
     assert fault.details == ("PE(0, 0): the command never has not called unblock_cmd_stream",)
+
+
+def test_a_command_waits_for_the_one_before() -> None:
+    made = one_pe(SERVICE, bytes(256))
+    made.call(0, 0, "never")
+    made.call(0, 0, "add", [1, 1])
+    made.run()
+    assert words(made, 0, 1) == [0]
 
 
 def test_the_host_waits_in_vain() -> None:

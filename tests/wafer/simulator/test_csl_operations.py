@@ -146,6 +146,16 @@ def test_a_register_keeps_its_address() -> None:
     assert floats(simulation, 64, 2) == [10 * (0 + 2 + 4), 10 * (1 + 3 + 5)]
 
 
+def test_an_index_moves_marked_operands() -> None:
+    """`.index` counts 16-bit words, for the operands with wavelet_index_offset only."""
+    body = """csl_dsd y = csl_mem1d(0, 4, 2, 1, 0); y.index = 1;
+      csl_run(CSL_fmacs, ((csl_options){.has_index = true, .index = 2 * 3}), csl_of_dsd(y), csl_of_dsd(y),
+              MEM(20, 2), csl_of_f32(100));"""
+    simulation = one_pe(program(body), floats_image(9))
+    simulation.finish()
+    assert floats(simulation, 0, 7) == [0, 1, 2, 503, 604, 5, 6]
+
+
 def test_map_runs_a_step_for_each_element() -> None:
     before = """struct captured { float factor; csl_address sum; };
       static void step(void *c, const uint32_t *in, uint32_t *out) {
@@ -164,6 +174,11 @@ def test_map_runs_a_step_for_each_element() -> None:
 
 
 ERRORS = {
+    """PE_HERE("up"); csl_dsd d = csl_increment_dsd_offset(csl_mem1d(0, 4, 2, 1, 0), 16, 4, &pe_here);
+       csl_run(CSL_fmovs, SYNC, csl_of_dsd(d), csl_of_f32(0));""": (
+        "out-of-bounds",
+        "covers the bytes 64 to 72, a has 0 to 64",
+    ),
     "csl_run(CSL_fmovs, SYNC, MEM(64, 5), csl_of_f32(0));": (
         "out-of-bounds",
         "covers the bytes 64 to 84, b has 64 to 80",

@@ -341,7 +341,6 @@ static void run_in_main(struct csl_core *c, struct csl_stream *s) {
   s->main = true;
   s->began = c->core.pe.clock;
   c->core.pe.clock += c->core.fabric->machine.simd_launch;
-  csl_sleep_until_clock(c);
   int64_t began = s->from = c->core.pe.clock;
   uint32_t elements = s->left;
   enlist_stream(c, s);
