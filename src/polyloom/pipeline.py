@@ -6,7 +6,7 @@ from collections import abc
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polyloom.diagnostics import PolyloomError, Source, error
 from polyloom.frontends.graph.imported import Imported
@@ -60,6 +60,9 @@ from polyloom.wafer.simd.decide import vectorise
 from polyloom.wafer.simd.decision import SimdAnalysis, SimdMode, SimdOptions, extension_remarks, missed_remark
 from polyloom.wafer.simd.paper_strategies import enlarge
 from polyloom.wafer.simd.whole_stream import whole_stream
+
+if TYPE_CHECKING:
+    from polyloom.mdh.tuning.cluster.workers import Cluster
 
 CHECK_SECONDS = 60.0
 """How long a C program may run with which tuned results are compared."""
@@ -283,15 +286,16 @@ def tune_opencl(
     database: Database,
     options: TuneOptions,
     observer: Observer | None = None,
+    cluster: Cluster | None = None,
 ) -> tuple[Tuned, ...]:
-    """Tune the md_homs of programs for the parameters in ``given``.
+    """Tune the md_homs of programs for the parameters in ``given``, here or on the workers of a cluster.
 
     Errors: ``parameter-...``, those of the tuner.
     """
     from polyloom.mdh.tuning.tune_program import tune_programs
 
     special = [specialise(program, known_parameters(program, given)) for program in programs]
-    return tune_programs(special, device, database, options, observer)
+    return tune_programs(special, device, database, options, observer, cluster)
 
 
 def check_tuned(program: CompiledProgram, given: abc.Mapping[str, Any]) -> RunResult | None:

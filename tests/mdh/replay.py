@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from random import Random
 
+from polyloom.mdh.tuning.measure import OneByOne
 from polyloom.mdh.tuning.outcome import Outcome, Status
 from polyloom.mdh.tuning.surrogate import features
 
@@ -53,10 +54,11 @@ class RecordedSpace:
         return text if text in self._features else None
 
 
-class RecordedMeasure:
+class RecordedMeasure(OneByOne[str]):
     """Gives the recorded outcomes."""
 
     def __init__(self, recorded: Mapping[str, Outcome]) -> None:
+        super().__init__()
         self._recorded = dict(recorded)
 
     def build(self, schedules: Sequence[str]) -> None:

@@ -184,19 +184,19 @@ MUTANTS = [
         Probe("mdh_probes.spills_are_slower"),
     ),
     Mutant(
-        "mdh/tuning/check_candidate",
+        "mdh/tuning/candidates/checking",
         "verdict = compared(found, wanted, self._bounds)",
         "verdict = Verdict()",
         Probe("mdh_probes.checked", ("small",)),
     ),
     Mutant(
-        "mdh/tuning/check_candidate",
+        "mdh/tuning/candidates/checking",
         "bounds, most) for name, bounds in found.items()}",
         "np.full(bounds.shape, bounds.max()), most) for name, bounds in found.items()}",
         Probe("mdh_probes.checked", ("own bound",)),
     ),
     Mutant(
-        "mdh/tuning/check_candidate",
+        "mdh/tuning/candidates/checking",
         "[n - size for n, size in zip(extents, sizes, strict=True)]]",
         "[0] * len(sizes)]",
         Probe("mdh_probes.checked", ("large",)),

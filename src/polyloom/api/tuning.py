@@ -6,6 +6,7 @@ import math
 import pathlib
 import warnings
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy.typing as npt
 
@@ -15,6 +16,7 @@ from polyloom.diagnostics import PolyloomError, error
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.running import RESULTS
 from polyloom.mdh.runtime.arguments import known_parameters
+from polyloom.mdh.tuning.cluster.workers import connected
 from polyloom.mdh.tuning.database import Database, default_path
 from polyloom.mdh.tuning.tune import Progress as TuneProgress
 from polyloom.mdh.tuning.tune import Tuned, TuneOptions
@@ -31,6 +33,7 @@ def tune(
     seed: int = 0,
     database: Path | None = None,
     progress: Callable[[TuneProgress], None] | None = None,
+    cluster: Any = None,
 ) -> tuple[Tuned, ...]:
     """Search for the fastest schedules of a program's md_homs; its next call uses them.
 
@@ -38,8 +41,11 @@ def tune(
     matter. ``budget``: seconds; ``evaluations``: schedules for each md_hom at most. ``database``: where the
     results are kept; None: the user's own. ``progress`` is called after each schedule. In the end a program
     of C is compared with the C program, on made-up inputs; Python warns where that is not possible.
+    ``cluster``: the address of a dask scheduler, or a ``distributed.Client``: candidates are timed by those
+    of its workers that have the device, on each one at a time.
 
-    Errors: ``check-mismatch``, ``parameter-...``, ``device-...``, ``tuning-...``, ``database-...``.
+    Errors: ``check-mismatch``, ``parameter-...``, ``device-...``, ``tuning-...``, ``database-...``,
+    ``cluster-...``.
     Source: docs/tuning.md.
     """
     if not 0 < budget < math.inf or (evaluations is not None and evaluations < 1):
@@ -49,8 +55,8 @@ def tune(
     given = {**program.constants, **(inputs or {})}
     options = TuneOptions(budget=budget, evaluations=evaluations, seed=seed)
     path = default_path() if database is None else pathlib.Path(database)
-    with Database(path) as results:
-        found = tune_opencl([program.program], given, program.device, results, options, progress)
+    with Database(path) as results, connected(cluster) as workers:
+        found = tune_opencl([program.program], given, program.device, results, options, progress, workers)
     program.refresh()
     if found and not any(each.interrupted for each in found):
         _check_tuned(program, known_parameters(program.program, given))

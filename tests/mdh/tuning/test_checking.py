@@ -10,8 +10,8 @@ from test_signature import matmul
 
 from polyloom.ir.evaluation.random_inputs import trial_arrays
 from polyloom.ir.verification.comparison import Verdict
-from polyloom.mdh.tuning import check_candidate
-from polyloom.mdh.tuning.check_candidate import Checker
+from polyloom.mdh.tuning.candidates import checking
+from polyloom.mdh.tuning.candidates.checking import Checker
 from polyloom.polyhedra.loops.tree import Number
 
 
@@ -28,8 +28,8 @@ def test_a_small_md_hom_is_compared_whole(tmp_path: Path) -> None:
 def test_a_large_one_is_sampled_and_then_compared_with_the_first_right_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check_candidate, "WHOLE", 1000)
-    monkeypatch.setattr(check_candidate, "BLOCK", 200)
+    monkeypatch.setattr(checking, "WHOLE", 1000)
+    monkeypatch.setattr(checking, "BLOCK", 200)
     hom, buffers = matmul(Number(40), 30, 20)
     arrays = trial_arrays(hom, buffers)
     checker = Checker(hom, arrays, tmp_path)
@@ -53,8 +53,8 @@ def test_a_small_element_beside_a_large_one_has_its_own_bound(
 ) -> None:
     """A kernel that is off by 3 bounds in one element of 1e-3, where another is 1e6."""
     if large:
-        monkeypatch.setattr(check_candidate, "WHOLE", 1000)
-        monkeypatch.setattr(check_candidate, "BLOCK", 200)
+        monkeypatch.setattr(checking, "WHOLE", 1000)
+        monkeypatch.setattr(checking, "BLOCK", 200)
     hom, buffers = matmul(Number(40), 30, 20)
     arrays = trial_arrays(hom, buffers)
     scales = np.geomspace(1e-3, 1e6, 40, dtype=np.float32)

@@ -17,6 +17,7 @@ from synthetic import SyntheticMeasure, SyntheticSpace, Tiles, cost, valid
 from polyloom.diagnostics import PolyloomError
 from polyloom.mdh.schedule.signature import Key
 from polyloom.mdh.tuning.database import Database
+from polyloom.mdh.tuning.measure import OneByOne
 from polyloom.mdh.tuning.outcome import Outcome, Status
 from polyloom.mdh.tuning.tune import Progress, TuneOptions, TuningTask, tune
 
@@ -42,8 +43,9 @@ class Space(SyntheticSpace):
         return found if valid(found) else replace(found, rows=1, columns=1)
 
 
-class Timing:
+class Timing(OneByOne[Tiles]):
     def __init__(self, clock: Clock, each: float = 1.0) -> None:
+        super().__init__()
         self.clock = clock
         self.each = each
         self.inner = SyntheticMeasure()

@@ -29,6 +29,7 @@ from polyloom.sources import Reading
 if TYPE_CHECKING:
     from polyloom.mdh.compiled import CompiledProgram
     from polyloom.mdh.device.devices import DeviceModel
+    from polyloom.mdh.tuning.cluster.workers import Cluster
     from polyloom.mdh.tuning.database import Database
 
 _FILE = click.Path(path_type=Path)
@@ -58,6 +59,11 @@ INTERRUPTED = 130
     "--evaluations", metavar="N", type=click.IntRange(min=1), help="Candidates for each md_hom at most."
 )
 @click.option("--seed", metavar="N", type=int, default=0, help="Of the search's random choices.")
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="A dask scheduler, tcp://HOST:PORT: its workers that have the device time candidates.",
+)
 @click.option("--export", "target", metavar="FILE", type=_FILE, help="Write all results as JSON, at the end.")
 @click.option("--import", "origin", metavar="FILE", type=_FILE, help="Take over exported results, first.")
 @json_option
@@ -71,6 +77,7 @@ def command(
     budget: float,
     evaluations: int | None,
     seed: int,
+    cluster: str | None,
     target: Path | None,
     origin: Path | None,
     as_json: bool,
@@ -84,6 +91,7 @@ def command(
     if source is None and target is None and origin is None:
         raise click.UsageError("Missing argument 'SOURCE' (or --export, --import).")
     from polyloom.mdh.native.device import choose
+    from polyloom.mdh.tuning.cluster.workers import connected
     from polyloom.mdh.tuning.database import Database, default_path
 
     path = default_path() if database is None else database
@@ -95,7 +103,9 @@ def command(
         if source is not None:
             settings = {"budget": budget, "evaluations": evaluations, "seed": seed}
             model = choose(device, driver_patch=driver_patch, threads=threads)
-            found = _tuned(source, model, parameters, results, settings, Reading(**options), as_json)
+            with connected(cluster) as workers:
+                reading = Reading(**options)
+                found = _tuned(source, model, parameters, results, settings, reading, workers, as_json)
             document |= found
             interrupted = found["interrupted"]
         if target is not None:
@@ -116,6 +126,7 @@ def _tuned(
     results: Any,
     settings: dict[str, Any],
     reading: Reading,
+    workers: Cluster | None,
     quiet: bool,
 ) -> dict[str, Any]:
     from polyloom.mdh.tuning.tune import TuneOptions
@@ -127,13 +138,14 @@ def _tuned(
     print_remarks([remark for part in loaded for remark in part.remarks], quiet=quiet)
     with tuning_progress(quiet=quiet) as observer:
         options = TuneOptions(**settings)
-        found = tune_opencl([p.program for p in loaded], parameters, model, results, options, observer)
+        programs = [part.program for part in loaded]
+        found = tune_opencl(programs, parameters, model, results, options, observer, workers)
     if not quiet:
         print_tuning(found, model.id)
     document = {**tuning_document(found, model.id, str(results.path)), "checks": []}
     if found and not document["interrupted"]:
-        programs = [open_program(part, model, results.path) for part in loaded]
-        document["checks"] = [_checked(program, parameters, quiet) for program in programs]
+        opened = [open_program(part, model, results.path) for part in loaded]
+        document["checks"] = [_checked(program, parameters, quiet) for program in opened]
     return document
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from polyloom.mdh.tuning.candidates.trial import Trial
+from polyloom.mdh.tuning.measure import OneByOne
 from polyloom.mdh.tuning.outcome import Outcome, Status
 from polyloom.mdh.tuning.worker import Died, Job, Overdue, Worker, start_failed
 
 S = TypeVar("S")
 
-FACTORY = "polyloom.mdh.tuning.candidate:Bench"
+FACTORY = "polyloom.mdh.tuning.candidates.bench:Bench"
 LIMITS = {"start": 300.0, "build": 30.0, "first": 120.0, "check": 120.0, "repeat": 60.0, "": 60.0}
 """Seconds that a stage may take; PoCL compiles at the first launch, so that is no shorter than a build."""
 
@@ -21,7 +22,7 @@ ALLOWANCE = 5.0
 """Seconds that a launch may take however short it should be: a machine that is busy, a compilation."""
 
 
-class DeviceMeasure(Generic[S]):
+class DeviceMeasure(OneByOne[S]):
     """Times the schedules of one md_hom on a device; ``text`` gives a schedule's JSON text."""
 
     def __init__(
@@ -31,6 +32,7 @@ class DeviceMeasure(Generic[S]):
         build_limit: float = LIMITS["build"],
         factory: str = FACTORY,
     ) -> None:
+        super().__init__()
         self._worker = Worker(Job(factory, trial), {**LIMITS, "build": build_limit})
         self._build_limit = build_limit
         self._text = text

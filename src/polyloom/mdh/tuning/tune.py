@@ -17,11 +17,11 @@ from typing import Generic, Protocol, TypeVar
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.mdh.schedule.signature import Key
 from polyloom.mdh.tuning.database import Database
+from polyloom.mdh.tuning.measure import Measure
 from polyloom.mdh.tuning.outcome import Outcome, Status
 from polyloom.mdh.tuning.search import Search, SearchOptions, Space
 
 S = TypeVar("S")
-Timed = TypeVar("Timed", contravariant=True)
 
 Clock = Callable[[], float]
 
@@ -45,24 +45,6 @@ class SeededSpace(Space[S], Protocol[S]):
 
     def adapted(self, text: str) -> S | None:
         """Return the legal schedule nearest to the JSON text of one, None where it is none at all."""
-
-
-class Measure(Protocol[Timed]):
-    """Times schedules and checks their results."""
-
-    def build(self, schedules: Sequence[Timed]) -> None:
-        """Build schedules that are measured next, several at a time where that is faster."""
-
-    def measure(
-        self, schedule: Timed, stop_above: float, baseline: tuple[Timed, float] | None = None
-    ) -> Outcome:
-        """Time one schedule; give it up when one execution takes longer than ``stop_above`` seconds.
-
-        ``baseline``: a right schedule with its seconds, which may be timed in turns with it.
-        """
-
-    def compare(self, schedules: Sequence[Timed], seconds: float) -> Mapping[str, Outcome]:
-        """Time right schedules in turns, for about ``seconds``; return outcomes by their texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,6 +176,7 @@ class _Run(Generic[S]):
         observer: Observer,
     ) -> None:
         self.task = task
+        self._measure = task.measure
         self.database = database
         self.options = options
         self.deadline = deadline
@@ -239,12 +222,23 @@ class _Run(Generic[S]):
     def _evaluate_all(self) -> None:
         last = min(self.options.last * self.options.budget, 0.3 * max(self.deadline - self.clock(), 0.0))
         stop = self.deadline - last
-        while not self._done(stop):
-            schedule = self.search.ask()
-            if schedule is None:
+        running = 0
+        while True:
+            while running < self._at_a_time() and not self._done(stop, running):
+                schedule = self.search.ask()
+                if schedule is None:
+                    break
+                self._build(schedule)
+                self._measure.start(schedule, self.options.cutoff * self._best(), self.baseline)
+                running += 1
+            if not running:
                 return
-            self._build(schedule)
-            self._evaluate(schedule)
+            self._take(*self._measure.finished())
+            running -= 1
+
+    def _at_a_time(self) -> int:
+        """Return how many may be timed at a time: one, until there is what others are timed in turns with."""
+        return self._measure.most if self.baseline else 1
 
     def _build(self, schedule: S) -> None:
         """Build a schedule and those that come after it, unless that was done before."""
@@ -253,19 +247,19 @@ class _Run(Generic[S]):
         left = (self.options.evaluations or BUILT_TOGETHER) - self.evaluations
         coming = [schedule, *self.search.waiting][: max(1, min(left, BUILT_TOGETHER))]
         self.built |= set(map(self.task.space.text, coming))
-        self.task.measure.build(coming)
+        self._measure.build(coming)
 
-    def _done(self, stop: float) -> bool:
+    def _done(self, stop: float, running: int) -> bool:
         limit, early_stopping = self.options.evaluations, self.options.early_stopping
-        spent = self.clock() >= stop and self.evaluations > 0
-        enough = limit is not None and self.evaluations >= limit
+        begun = self.evaluations + running
+        spent = self.clock() >= stop and begun > 0
+        enough = limit is not None and begun >= limit
         return spent or enough or (early_stopping is not None and self.since_best >= early_stopping)
 
-    def _evaluate(self, schedule: S) -> None:
+    def _take(self, schedule: S, outcome: Outcome) -> None:
         before = self._best()
-        outcome = self._measured(schedule, before)
         if outcome.cost < REPEATED_BELOW * before < math.inf:
-            again = self._measured(schedule, before)
+            again = self._measure.measure(schedule, self.options.cutoff * before, self.baseline)
             outcome = max(outcome, again, key=lambda each: each.cost)
         text = self.task.space.text(schedule)
         self.database.record(self.task.key, self.task.name, text, outcome)
@@ -278,9 +272,6 @@ class _Run(Generic[S]):
         if outcome.status is not Status.VERIFIED:
             self.rejected[outcome.status] = self.rejected.get(outcome.status, 0) + 1
         self.observer(self._progress())
-
-    def _measured(self, schedule: S, best: float) -> Outcome:
-        return self.task.measure.measure(schedule, self.options.cutoff * best, self.baseline)
 
     def _best(self) -> float:
         """Return the best time of this run; what an earlier one measured, the machine may not reach now."""
@@ -310,7 +301,7 @@ class _Run(Generic[S]):
         )
         if right and self.default not in texts:
             schedules.append(self.task.space.default())
-        results = dict(self.task.measure.compare(schedules, max(self.deadline - self.clock(), 0.5)))
+        results = dict(self._measure.compare(schedules, max(self.deadline - self.clock(), 0.5)))
         for text, outcome in results.items():
             earlier = self.outcomes.get(text, outcome)
             results[text] = replace(outcome, max_error=earlier.max_error)

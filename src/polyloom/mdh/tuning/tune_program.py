@@ -19,6 +19,8 @@ from polyloom.mdh.schedule.signature import Key, key_of, options_of
 from polyloom.mdh.schedule.tiling import has_tiles
 from polyloom.mdh.tuning.adaptation import seeded_space
 from polyloom.mdh.tuning.candidates.trial import Trial
+from polyloom.mdh.tuning.cluster.measure import ClusterMeasure
+from polyloom.mdh.tuning.cluster.workers import Cluster
 from polyloom.mdh.tuning.database import Database
 from polyloom.mdh.tuning.timing import DeviceMeasure
 from polyloom.mdh.tuning.tune import Observer, Tuned, TuneOptions, TuningTask, tune
@@ -35,8 +37,11 @@ def tune_programs(
     database: Database,
     options: TuneOptions,
     observer: Observer | None = None,
+    cluster: Cluster | None = None,
 ) -> tuple[Tuned, ...]:
     """Tune every md_hom of programs whose parameters are folded; equal ones once.
+
+    ``cluster``: whose workers time candidates; None: this machine.
 
     Md_homs without schedules (scans, histograms as plain nests) are left out.
 
@@ -45,7 +50,7 @@ def tune_programs(
     found = [target for program in programs for target in tune_targets(program)]
     targets = _distinct(found, device)
     with ExitStack() as stack:
-        tasks = [_task(key, target, device, options, stack) for key, target in targets]
+        tasks = [_task(key, target, device, options, stack, cluster) for key, target in targets]
         return tune(_weighted(tasks), database, options, observer)
 
 
@@ -60,7 +65,12 @@ def _distinct(targets: Sequence[TuneTarget], device: DeviceModel) -> list[tuple[
 
 
 def _task(
-    key: Key, target: TuneTarget, device: DeviceModel, options: TuneOptions, stack: ExitStack
+    key: Key,
+    target: TuneTarget,
+    device: DeviceModel,
+    options: TuneOptions,
+    stack: ExitStack,
+    cluster: Cluster | None,
 ) -> TuningTask[Schedule]:
     folder = stack.enter_context(TemporaryDirectory(prefix="polyloom-", ignore_cleanup_errors=True))
     space = seeded_space(target.launched, target.program(), device)
@@ -71,7 +81,7 @@ def _task(
         folder=str(Path(folder)),
         seed=options.seed,
     )
-    measure: DeviceMeasure[Schedule] = DeviceMeasure(trial, Schedule.text)
+    measure = _measure(trial, cluster)
     stack.callback(measure.close)
     weight = target.executions * space.predicted(space.default())
     return TuningTask(
@@ -83,6 +93,12 @@ def _task(
         operations=operation_count(target.launched),
         sizes=tuple(integer(extent, {}) for extent in target.launched.extents),
     )
+
+
+def _measure(trial: Trial, cluster: Cluster | None) -> DeviceMeasure[Schedule] | ClusterMeasure[Schedule]:
+    if cluster is None:
+        return DeviceMeasure(trial, Schedule.text)
+    return ClusterMeasure(cluster, trial, Schedule.text)
 
 
 def _weighted(tasks: Sequence[TuningTask[Schedule]]) -> list[TuningTask[Schedule]]:

@@ -12,10 +12,10 @@ from statistics import median
 from polyloom.diagnostics import PolyloomError
 from polyloom.ir.evaluation.random_inputs import trial_arrays
 from polyloom.mdh.native.device import NativeDevice, opened
+from polyloom.mdh.tuning.candidates.checking import Checker
 from polyloom.mdh.tuning.candidates.native import NativeCandidates
 from polyloom.mdh.tuning.candidates.on_device import DeviceCandidates
 from polyloom.mdh.tuning.candidates.trial import Candidates, NDArray, Run, Trial
-from polyloom.mdh.tuning.check_candidate import Checker
 from polyloom.mdh.tuning.outcome import Outcome, Status
 
 Stage = Callable[[str], None]

@@ -1,0 +1,1 @@
+"""Candidates timed on other machines: workers of a dask cluster that have the device."""

@@ -1,0 +1,136 @@
+"""Candidates timed by the workers of a cluster, some of which are killed meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import polyloom
+from polyloom.cli.main import run
+from polyloom.diagnostics import PolyloomError
+from polyloom.mdh.native.device import choose
+from polyloom.mdh.tuning.cluster import workers
+from polyloom.mdh.tuning.cluster.measure import ClusterMeasure
+from polyloom.mdh.tuning.cluster.workers import Cluster
+from polyloom.mdh.tuning.database import Database
+from polyloom.mdh.tuning.outcome import Status
+from polyloom.mdh.tuning.tune import Progress
+
+distributed = pytest.importorskip("distributed")
+
+GEMM = Path(__file__).parents[3] / "examples" / "c" / "gemm.c"
+SIZES = {"n": 48, "m": 64, "k": 32}
+COUNT = 2
+
+pytestmark = [pytest.mark.slow, pytest.mark.ci]
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    given = {"n_workers": COUNT, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(**given) as cluster, distributed.Client(cluster) as found:
+        yield found
+
+
+def test_all_workers_time_candidates(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    submit = Cluster.submit
+
+    def noted(self: Cluster, worker: str, *arguments: Any) -> Any:
+        asked.append(worker)
+        return submit(self, worker, *arguments)
+
+    monkeypatch.setattr(Cluster, "submit", noted)
+    database = tmp_path / "t.sqlite"
+    (found,) = polyloom.load(GEMM).tune(30, SIZES, evaluations=8, database=database, cluster=client)
+    assert found.evaluations == 8
+    assert found.seconds <= found.default
+    with Database(database) as results:
+        best = results.best(found.key)
+    assert best is not None and best.confirmed and best.schedule == found.schedule
+    assert len(set(asked)) == COUNT
+    assert max(map(asked.count, asked)) <= 8
+
+
+def test_a_worker_s_death_costs_its_candidate_only(client: Any, tmp_path: Path) -> None:
+    killed: list[int] = []
+
+    def kill(progress: Progress) -> None:
+        if progress.evaluations == 3 and not killed:
+            killed.append(min(client.run(os.getpid).values()))
+            with suppress(ProcessLookupError):
+                os.kill(killed[0], signal.SIGKILL)
+
+    gemm = polyloom.load(GEMM)
+    database = tmp_path / "t.sqlite"
+    (found,) = gemm.tune(60, SIZES, evaluations=10, database=database, cluster=client, progress=kill)
+    assert killed
+    assert found.evaluations == 10
+    assert found.rejected.get(Status.CRASHED, 0) <= 1
+    assert found.seconds < float("inf")
+    client.wait_for_workers(COUNT, timeout=60)
+
+
+def test_from_the_command_line(client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    address = client.scheduler.address
+    sizes = [word for name, value in SIZES.items() for word in ("--param", f"{name}={value}")]
+    given = ["--cluster", address, "--evaluations", "3", "--database", str(tmp_path / "t.sqlite"), "--json"]
+    assert run(["tune", str(GEMM), *sizes, *given]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["md_homs"][0]["evaluations"] == 3
+    assert document["checks"][0]["check"]["passed"] is True
+
+
+def test_no_worker_has_the_device(client: Any) -> None:
+    model = replace(choose("native"), name="another processor")
+    with Cluster(client) as cluster, pytest.raises(PolyloomError, match="cluster-device"):
+        cluster.with_device(model)
+
+
+def test_another_version(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(polyloom, "__version__", "0.0.0")
+    with Cluster(client) as cluster, pytest.raises(PolyloomError, match="cluster-version"):
+        cluster.with_device(choose("native"))
+
+
+def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "CONNECTED_WITHIN", "0.3s")
+    for address in ("tcp://127.0.0.1:9", "no address"):
+        with pytest.raises(PolyloomError, match="cluster-unreachable"):
+            Cluster(address)
+
+
+def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_: str) -> Any:
+        raise ImportError
+
+    monkeypatch.setattr(workers, "import_module", missing)
+    with pytest.raises(PolyloomError, match="cluster-missing"):
+        Cluster("tcp://127.0.0.1:9")
+
+
+class Gone:
+    """A cluster whose workers are gone when they are asked."""
+
+    def with_device(self, _: Any) -> tuple[str, ...]:
+        return ("tcp://127.0.0.1:9",)
+
+    def alive(self) -> frozenset[str]:
+        return frozenset()
+
+
+def test_all_workers_are_gone() -> None:
+    class NoTrial:
+        device = None
+
+    measure: ClusterMeasure[str] = ClusterMeasure(Gone(), NoTrial(), str)  # type: ignore[arg-type]
+    with pytest.raises(PolyloomError, match="cluster-lost"):
+        measure.start("a schedule", 1.0)
