@@ -32,11 +32,14 @@ VERBS = {
     "bench": "Time C loops beside what a C compiler makes of them.",
     "devices": "What programs can run on: the processor, OpenCL devices.",
     "trace": "Every intermediate tensor, by the evaluator.",
+    "cslc": "A CSL program compiled for the simulated wafer, by the vendor's command line.",
+    "cs-python": "The host program of a CSL program, run on the simulated wafer.",
+    "csl-test": "CSL programs of a folder, run by their own commands.",
     "examples": "Examples to try, and to copy.",
     "docs": "The documents, page by page.",
 }
 
-ASK_NOTHING = frozenset(("devices", "examples", "docs"))
+ASK_NOTHING = frozenset(("devices", "examples", "docs", "cslc", "cs-python", "csl-test"))
 """Verbs that never ask isl anything."""
 
 

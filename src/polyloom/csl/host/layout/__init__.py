@@ -1,0 +1,1 @@
+"""`SdkLayout`: code regions placed and connected from Python, compiled as a layout program of CSL."""

@@ -1,0 +1,138 @@
+"""Compiled programs put on simulated wafers, and the last run of each folder, which debuggers read."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polyloom.csl.compiled import Compiled
+from polyloom.csl.host.machine import Collected, CommandsDone, Goal, Injected
+from polyloom.csl.host.program import Built
+from polyloom.diagnostics import PolyloomError, error, render, warning
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.simulator import csl_fabric as fabric
+
+if TYPE_CHECKING:
+    from polyloom.csl.host.session import Session
+
+MACHINES = {"wse2": "cs2", "wse3": "cs3"}
+MOST_CYCLES = "POLYLOOM_CSL_MAX_CYCLES"
+"""Environment variable: a run that goes on for longer is an error."""
+
+_LAST: dict[Path, tuple[Built, Session]] = {}
+
+
+class SimulatedWafer:
+    """A `Machine` over the simulator's fabric; what stops the simulation becomes a diagnostic."""
+
+    def __init__(self, program: Compiled) -> None:
+        """Put a program on a wafer of its own."""
+        limit = os.environ.get(MOST_CYCLES)
+        self._fabric = fabric.CslFabric(
+            {unit.name: unit.text for unit in program.units},
+            load_machine(MACHINES[program.arch]),
+            program.width,
+            program.height,
+            max_cycles=int(limit) if limit else None,
+        )
+        self._lines = 0
+        self._unknown: dict[tuple[int, int], int] = {}
+        for (x, y), number in program.tiles.items():
+            unit = program.units[number]
+            self._fabric.place(x, y, unit.name, unit.image, unit.initialised)
+            for route in program.routes.get((x, y), ()):
+                self._fabric.route(x, y, route)
+            for color in unit.host_out:
+                self._fabric.sink(x, y, color)
+
+    @property
+    def cycles(self) -> int:
+        """Cycles from the start to the last thing that happened."""
+        return self._fabric.cycles
+
+    def read(self, x: int, y: int, address: int, size: int) -> bytes:
+        """Return memory of a PE; of what nothing wrote, bits that are no likely value."""
+        data, known = self._fabric.read_known(x, y, address, size)
+        if all(known):
+            return data
+        self._unknown[x, y] = self._unknown.get((x, y), 0) + known.count(0) // 2
+        return bytes(byte if is_known else 0xA5 for byte, is_known in zip(data, known, strict=True))
+
+    def write(self, x: int, y: int, address: int, data: bytes) -> None:
+        """Change memory of a PE."""
+        self._fabric.write(x, y, address, data)
+
+    def call(self, x: int, y: int, function: str, words: Sequence[int]) -> None:
+        """Append a launch to a PE's commands."""
+        self._fabric.call(x, y, function, words)
+
+    def inject(self, x: int, y: int, color: int, words: Sequence[int]) -> None:
+        """Append words that the host sends to a PE on a color."""
+        self._fabric.inject(x, y, color, words)
+
+    def collect(self, x: int, y: int, color: int, words: int) -> list[int]:
+        """Take the oldest words that a PE sent to the host on a color."""
+        return [int(word) for word in self._fabric.collect(x, y, color, words)]
+
+    def run(self, goals: Sequence[Goal]) -> None:
+        """Let time pass until all goals hold."""
+        with _as_diagnostics():
+            self._fabric.run([_goal(goal) for goal in goals])
+
+    def finish(self) -> None:
+        """Run until nothing moves, and check that nothing was left; say what was read and never written."""
+        with _as_diagnostics():
+            self._fabric.finish()
+        if self._unknown:
+            (x, y), words = next(iter(self._unknown.items()))
+            notes = [f"so for {len(self._unknown) - 1} more PEs"] if len(self._unknown) > 1 else []
+            message = f"the host read {words} 16-bit words of PE ({x}, {y}) that nothing had written"
+            print(render(warning("csl-host-unwritten", message, notes=notes)), file=sys.stderr)
+
+    def log(self) -> list[str]:
+        """Take the lines that programs printed."""
+        lines = self._fabric.log()[self._lines :]
+        self._lines += len(lines)
+        return [f"@{line.cycle} P{line.x}.{line.y}: {line.text}" for line in lines]
+
+
+def machine_of(built: Built) -> SimulatedWafer:
+    """Put a program on a wafer of its own."""
+    with _as_diagnostics():
+        return SimulatedWafer(built.program)
+
+
+def _goal(goal: Goal) -> fabric.Goal:
+    if isinstance(goal, CommandsDone):
+        return fabric.CommandsDone(goal.x, goal.y)
+    if isinstance(goal, Injected):
+        return fabric.Injected(goal.x, goal.y, goal.color)
+    assert isinstance(goal, Collected)
+    return fabric.Collected(goal.x, goal.y, goal.color, goal.words)
+
+
+@contextmanager
+def _as_diagnostics() -> Iterator[None]:
+    """Raise what stops a simulation as `csl-run-KIND`."""
+    try:
+        yield
+    except fabric.CslFailure as failure:
+        fault = failure.fault
+        where = [f"PE ({fault.pe[0]}, {fault.pe[1]})"] if fault.pe else []
+        where += [f"`{fault.task}`"] if fault.task else []
+        notes = [", ".join([*where, f"cycle {fault.cycle}"]), *fault.details]
+        raise PolyloomError(error(f"csl-run-{fault.kind}", fault.message, notes=notes)) from None
+
+
+def note_last_run(folder: Path, built: Built, session: Session) -> None:
+    """Keep a run for `last_run`, in this process."""
+    _LAST[folder.resolve()] = built, session
+
+
+def last_run(folder: Path) -> tuple[Built, Session] | None:
+    """Return the last run of a folder's program in this process."""
+    return _LAST.get(folder.resolve())

@@ -1,0 +1,1 @@
+"""Folders of CSL programs with their own commands, all run, and what became of each."""
