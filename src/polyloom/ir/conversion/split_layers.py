@@ -28,10 +28,10 @@ def layers_of(program: Program) -> tuple[Layer, ...]:
     are read after it, or that the program is for, or that nothing reads. Statements of no part are layers of
     their own.
     """
-    return tuple(_layer(program, part) for part in _complete_parts(program))
+    return tuple(layer_of(program, part) for part in complete_parts(program))
 
 
-def _complete_parts(program: Program) -> Iterator[Part]:
+def complete_parts(program: Program) -> Iterator[Part]:
     """Yield the parts, of statements that there are, and each other statement, by their first statements."""
     there = {s.name: k for k, s in enumerate(program.statements)}
     known = [Part(p.name, tuple(n for n in p.statements if n in there)) for p in program.parts]
@@ -41,7 +41,8 @@ def _complete_parts(program: Program) -> Iterator[Part]:
     yield from sorted(parts, key=lambda part: there[part.statements[0]])
 
 
-def _layer(program: Program, part: Part) -> Layer:
+def layer_of(program: Program, part: Part) -> Layer:
+    """Return some statements of a program as a layer of their own."""
     inside = tuple(s for s in program.statements if s.name in part.statements)
     written = {s.write.buffer for s in inside}
     read = {access.buffer for s in inside for access in s.reads}

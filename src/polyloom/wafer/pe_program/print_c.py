@@ -21,6 +21,7 @@ from polyloom.wafer.pe_program.tree import (
     Compute,
     Configure,
     ConfigureFabric,
+    ConfigureRun,
     Cost,
     CountDown,
     CountUp,
@@ -363,6 +364,11 @@ def _configure(node: Configure) -> Iterator[str]:
     yield f"configure({_operand(node.operand)}, SIZES({sizes}), STRIDES({strides}));"
 
 
+def _configure_run(node: ConfigureRun) -> Iterator[str]:
+    size, stride = integer_text(node.length), integer_text(node.stride)
+    yield f"configure({_operand(node.operand)}, SIZES({size}), STRIDES({stride}));"
+
+
 def _configure_fabric(node: ConfigureFabric) -> Iterator[str]:
     verb = "configure_output" if node.output else "configure_input"
     yield f"{verb}({_operand(node.operand)}, {node.queue}, {integer_text(node.elements)});"
@@ -428,6 +434,7 @@ _PRINTERS: dict[type[Node], Callable[..., Iterator[str]]] = {
     Scope: _scope,
     Configure: _configure,
     ConfigureFabric: _configure_fabric,
+    ConfigureRun: _configure_run,
     SetBase: _set_base,
     SetLength: _set_length,
     Invoke: _invoke,

@@ -161,6 +161,15 @@ class Configure:
 
 
 @dataclass(frozen=True)
+class ConfigureRun:
+    """Set the size and stride of a descriptor of one dimension, both known when the program runs."""
+
+    operand: OperandRef
+    length: IntExpression
+    stride: IntExpression
+
+
+@dataclass(frozen=True)
 class ConfigureFabric:
     """Make a descriptor stand for so many elements of a queue."""
 
@@ -254,6 +263,7 @@ Node = (
     | Discard
     | Scope
     | Configure
+    | ConfigureRun
     | ConfigureFabric
     | SetBase
     | SetLength

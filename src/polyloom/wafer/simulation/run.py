@@ -96,14 +96,14 @@ def simulate_program(
         threads=threads,
     ) as fabric:
         with naming("what the host sends to the PEs"):
-            _load(fabric, program, inputs)
+            load_memory(fabric, program, inputs)
             _feed(fabric, program, inputs, invocations)
             ports = tuple(_ports(program))
         for port in ports:
             fabric.sink(port.order.side.port, port.order.position, port.color, _expected(port, invocations))
         result = fabric.run(progress)
         if result.error is not None:
-            raise PolyloomError(_diagnostic(result))
+            raise PolyloomError(fault_of(result))
         with naming("what the host takes from the PEs"):
             outputs = _collect(fabric, program, ports, invocations)
     with naming("the cycles that no code can beat"):
@@ -125,7 +125,8 @@ def _simulation(
     )
 
 
-def _diagnostic(result: Result) -> Diagnostic:
+def fault_of(result: Result) -> Diagnostic:
+    """Return what the strict simulator found wrong as a diagnostic ``simulation-...``."""
     assert result.error is not None
     fault = result.error
     where = [f"on PE[{fault.pe[0]}, {fault.pe[1]}]"] if fault.pe else []
@@ -135,7 +136,10 @@ def _diagnostic(result: Result) -> Diagnostic:
     return error(f"simulation-{fault.kind}", fault.message, notes=[", ".join(where), *fault.details])
 
 
-def _load(fabric: Fabric, program: WaferProgram, inputs: Mapping[str, AnyArray]) -> None:
+def load_memory(
+    fabric: Fabric, program: WaferProgram, inputs: Mapping[str, AnyArray], at: tuple[int, int] = (0, 0)
+) -> None:
+    """Load what lies in the PEs' memory before the start; ``at``: where the rectangle's PE (0, 0) is."""
     analysis = program.analysis
     resident = resident_tensors(analysis.program, analysis.graph)
     for name, array in analysis.arrays.items():
@@ -148,7 +152,7 @@ def _load(fabric: Fabric, program: WaferProgram, inputs: Mapping[str, AnyArray])
                     data, mask = load_image(array, inputs[name], xs, ys)
                 else:
                     data, mask = padding_image(array, len(xs))
-                x, y = role.origin
+                x, y = (a + b for a, b in zip(role.origin, at, strict=True))
                 fabric.load(xs + x, ys + y, role.offset(array.name), data, mask, array.type.size)
 
 

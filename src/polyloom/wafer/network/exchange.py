@@ -1,0 +1,214 @@
+"""The programs of exchanges: PEs along a side of a stage that pass a tensor from its ports to others'.
+
+    collectors      take what their port gives, then pass on: their own elements, then those of the PEs behind
+    distributors    see all that passes, keep what their port needs, then give it in the order of the port
+
+Both hold a whole sample of what is theirs. So a stage is always drained, port by port, whatever the others
+wait for, and is fed in any order that it likes: with streams that have no cycle there is no deadlock
+(docs/networks.md). What differs from PE to PE stands in tables. Not in the papers.
+"""
+
+from __future__ import annotations
+
+from polyloom.ir.types import ElementType
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
+from polyloom.wafer.machine.instructions import move_instruction
+from polyloom.wafer.pe_program.tree import (
+    Activate,
+    ArrayDeclaration,
+    Code,
+    Compute,
+    Configure,
+    ConfigureFabric,
+    ConfigureRun,
+    Cost,
+    Element,
+    For,
+    If,
+    IfNextInvocation,
+    Invoke,
+    LocalTask,
+    OperandDeclaration,
+    OperandRef,
+    RoleCode,
+    SetBase,
+    SetValue,
+)
+
+BLOCK = 16384
+"""Elements that a collector passes on in one instruction."""
+COUNTS, BUFFER, KEEPS, GIVES = "counts", "buffer", "keeps", "gives"
+FROM_LAYER, TO_LAYER, BEHIND, BUS_IN, BUS_OUT = "from_layer", "to_layer", "from_behind", "bus_in", "bus_out"
+_I16 = ElementType.INT16
+_NEXT = LocalTask("finish", (IfNextInvocation((Activate("take"),)),), blocking=False)
+
+
+def collector(name: str, type_: ElementType, cells: int, *, ends_line: bool) -> RoleCode:
+    """Return the program of collectors. ``cells``: elements of the largest port; ``ends_line``: nothing is behind.
+
+    Table ``counts``: elements of its own port; blocks of ``BLOCK`` elements from behind, and the rest.
+    """
+    move = move_instruction(type_).name
+    own, source, out, in_ = (OperandRef(n) for n in ("own", "own_in", "passed_out", "passed_in"))
+    take = (
+        *_table_value("count", COUNTS, 0),
+        If(
+            _above(Name("count"), 0),
+            (
+                Configure(own, (Name("count"),), (1,)),
+                ConfigureFabric(source, False, FROM_LAYER, Name("count")),
+                SetBase(own, Element(BUFFER, (Number(0),))),
+                Invoke(move, own, (source,)),
+            ),
+        ),
+        Activate("pass_on"),
+    )
+    send_own = If(
+        _above(Name("count"), 0),
+        (
+            ConfigureFabric(out, True, BUS_OUT, Name("count")),
+            SetBase(own, Element(BUFFER, (Number(0),))),
+            Invoke(move, out, (own,)),
+        ),
+    )
+    behind = () if ends_line else _passing(move, out, in_)
+    pass_on = (*_table_value("count", COUNTS, 0), send_own, *behind, Activate("finish"))
+    arrays = (
+        ArrayDeclaration(name=COUNTS, type=_I16, extents=(3,), comment="own, blocks from behind, rest"),
+        ArrayDeclaration(name=BUFFER, type=type_, extents=(max(cells, 1),), comment="a sample of the port"),
+    )
+    names = ("own", "own_in", "passed_out") if ends_line else ("own", "own_in", "passed_out", "passed_in")
+    return RoleCode(
+        name=name,
+        comment=("collects what leaves a stage",),
+        arrays=arrays,
+        counters=(),
+        inputs=(FROM_LAYER,) if ends_line else (FROM_LAYER, BEHIND),
+        outputs=(BUS_OUT,),
+        operands=tuple(OperandDeclaration(n, 1) for n in names),
+        main=(Activate("take"),),
+        data_tasks=(),
+        local_tasks=(LocalTask("take", take, True), LocalTask("pass_on", pass_on, True), _NEXT),
+    )
+
+
+def _passing(move: str, out: OperandRef, in_: OperandRef) -> Code:
+    def some(elements: IntExpression) -> Code:
+        return (
+            ConfigureFabric(in_, False, BEHIND, elements),
+            ConfigureFabric(out, True, BUS_OUT, elements),
+            Invoke(move, out, (in_,)),
+        )
+
+    return (
+        *_table_value("blocks", COUNTS, 1),
+        _times("block_number", Name("blocks"), some(Number(BLOCK))),
+        *_table_value("rest", COUNTS, 2),
+        If(_above(Name("rest"), 0), some(Name("rest"))),
+    )
+
+
+def distributor(name: str, type_: ElementType, cells: int, keeps: int, gives: int) -> RoleCode:
+    """Return the program of distributors: ``cells`` of memory, tables of at most so many rows.
+
+    Tables: ``counts``: rows of the others; ``keeps`` and ``gives`` as ``tables.Selection`` has them.
+    """
+    move = move_instruction(type_).name
+    kept, kept_in, dropped, dropped_in = (
+        OperandRef(n) for n in ("kept", "kept_in", "dropped", "dropped_in")
+    )
+    given, given_out = OperandRef("given"), OperandRef("given_out")
+    once = (
+        If(_above(Name("drop"), 0), (Invoke(move, dropped, (dropped_in,)),)),
+        If(
+            _above(Name("keep"), 0),
+            (
+                Cost(operations=2, multiplications=1),
+                SetBase(kept, Element(BUFFER, (_plus("address", "time", "keep"),))),
+                Invoke(move, kept, (kept_in,)),
+            ),
+        ),
+    )
+    keep_row = (
+        *(_row_value(n, KEEPS, k) for k, n in enumerate(("times", "drop", "keep", "address"))),
+        Cost(loads=4),
+        Configure(dropped, (Name("drop"),), (0,)),
+        ConfigureFabric(dropped_in, False, BUS_IN, Name("drop")),
+        SetBase(dropped, Element("unwanted", ())),
+        Configure(kept, (Name("keep"),), (1,)),
+        ConfigureFabric(kept_in, False, BUS_IN, Name("keep")),
+        _times("time", Name("times"), (Cost(branches=2), *once)),
+    )
+    take = (
+        *_table_value("rows", COUNTS, 0),
+        _times("row", Name("rows"), keep_row),
+        Activate("give"),
+    )
+    give_row = (
+        *(_row_value(n, GIVES, k) for k, n in enumerate(("start", "times", "step", "count", "stride"))),
+        Cost(loads=5),
+        ConfigureRun(given, Name("count"), Name("stride")),
+        ConfigureFabric(given_out, True, TO_LAYER, Name("count")),
+        _times(
+            "time",
+            Name("times"),
+            (
+                Cost(operations=2, multiplications=1),
+                SetBase(given, Element(BUFFER, (_plus("start", "time", "step"),))),
+                Invoke(move, given_out, (given,)),
+            ),
+        ),
+    )
+    give = (*_table_value("rows", COUNTS, 1), _times("row", Name("rows"), give_row), Activate("finish"))
+    arrays = (
+        ArrayDeclaration(name=COUNTS, type=_I16, extents=(2,), comment="rows of keeps, of gives"),
+        ArrayDeclaration(name=KEEPS, type=_I16, extents=(keeps, 4), comment="times, drop, keep, address"),
+        ArrayDeclaration(
+            name=GIVES, type=_I16, extents=(gives, 5), comment="start, times, step, count, stride"
+        ),
+        ArrayDeclaration(name=BUFFER, type=type_, extents=(cells,), comment="what the port needs"),
+        ArrayDeclaration(name="unwanted", type=type_, extents=(), comment="what is dropped"),
+    )
+    operands = ("kept", "kept_in", "dropped", "dropped_in", "given", "given_out")
+    return RoleCode(
+        name=name,
+        comment=("gives a stage what one of its ports needs",),
+        arrays=arrays,
+        counters=(),
+        inputs=(BUS_IN,),
+        outputs=(TO_LAYER,),
+        operands=tuple(OperandDeclaration(n, 1) for n in operands),
+        main=(Activate("take"),),
+        data_tasks=(),
+        local_tasks=(LocalTask("take", take, True), LocalTask("give", give, True), _NEXT),
+    )
+
+
+def _table_value(name: str, array: str, k: int) -> Code:
+    return Cost(loads=1, branches=1), SetValue(name, _I16, _loaded(array, (Number(k),)))
+
+
+def _row_value(name: str, array: str, k: int) -> SetValue:
+    return SetValue(name, _I16, _loaded(array, (Name("row"), Number(k))))
+
+
+def _loaded(array: str, subscripts: tuple[IntExpression, ...]) -> Compute:
+    return Compute.of(Element(array, subscripts), _I16)
+
+
+def _above(value: IntExpression, limit: int) -> IntExpression:
+    return Operation(">", (value, Number(limit)))
+
+
+def _plus(base: str, time: str, step: str) -> IntExpression:
+    return Operation("+", (Name(base), Operation("*", (Name(time), Name(step)))))
+
+
+def _times(iterator: str, count: IntExpression, body: Code) -> For:
+    return For(
+        iterator=iterator,
+        start=Number(0),
+        condition=Operation("<", (Name(iterator), count)),
+        step=Number(1),
+        body=(Cost(iterations=1), *body),
+    )

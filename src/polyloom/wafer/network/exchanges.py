@@ -1,0 +1,166 @@
+"""The exchanges of all streams: their programs, and the tables that the host loads into each.
+
+Source of the order in which a stage gives and takes: its ports (``PortGroup``), as the host's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from polyloom.diagnostics import Diagnostic, Unsupported, error
+from polyloom.polyhedra.vectorized import Integers
+from polyloom.wafer.host.transfers import PortOrder, port_orders
+from polyloom.wafer.machine.model import Machine
+from polyloom.wafer.network.blocks import Line
+from polyloom.wafer.network.exchange import BLOCK, COUNTS, GIVES, KEEPS, collector, distributor
+from polyloom.wafer.network.floor_plan import FloorPlan, Net
+from polyloom.wafer.network.tables import (
+    LONGEST,
+    Selection,
+    Table,
+    bus_positions,
+    positions_of,
+    row_major,
+    selections,
+)
+from polyloom.wafer.pe_program.tree import RoleCode
+from polyloom.wafer.roles.result import memory_fields
+
+SPARE = 2048
+"""Bytes that tables may take beside the elements of an exchange."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """A line's programs and tables. ``last``: the program of the last position, where that is another.
+
+    ``tables``: for each position, name to table.
+    """
+
+    line: Line
+    code: RoleCode
+    last: RoleCode | None
+    tables: dict[int, dict[str, Table]]
+
+    @property
+    def bytes(self) -> int:
+        """Of memory that the largest of its programs takes."""
+        fields = memory_fields(self.code)
+        return fields[-1].offset + fields[-1].bytes if fields else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """A net with its exchanges. ``positions``: where each element of its tensor is in the sequence that passes.
+
+    ``length``: of that sequence.
+    """
+
+    net: Net
+    positions: Integers
+    length: int
+    exchanges: tuple[Exchange, ...]
+
+
+def carry(plan: FloorPlan, machine: Machine) -> tuple[Carried, ...]:
+    """Return the exchanges of all nets.
+
+    Errors: ``Unsupported`` with ``network-exchange`` where a port needs more than an exchange can hold.
+    """
+    return tuple(_carried(plan, net, machine) for net in plan.nets)
+
+
+def _carried(plan: FloorPlan, net: Net, machine: Machine) -> Carried:
+    tensor = plan.network.program.buffer(net.stream.tensor)
+    exchanges: list[Exchange] = []
+    if net.source is None:
+        positions, length = row_major(tensor.extents), int(np.prod(tensor.extents, dtype=np.int64))
+    else:
+        orders = _orders(plan, net.source)
+        positions, counts = bus_positions(orders, tensor.extents)
+        length = sum(counts)
+        exchanges.append(_collecting(net.source, orders, counts, machine))
+    for line, sink in zip(net.sinks, net.stream.sinks, strict=True):
+        orders = _orders(plan, line)
+        wanted = [positions_of(order.element, sink.elements, positions) for order in orders]
+        exchanges.append(_distributing(line, orders, wanted, length, machine))
+    return Carried(net, positions, length, tuple(exchanges))
+
+
+def _orders(plan: FloorPlan, line: Line) -> list[PortOrder]:
+    grid = plan.place(line.stage).block.placed.program.analysis.border.given.grid
+    return list(port_orders(line.group.ports, line.side, grid.positions(line.side)))
+
+
+def _collecting(line: Line, orders: Sequence[PortOrder], counts: Sequence[int], machine: Machine) -> Exchange:
+    own = {order.position: count for order, count in zip(orders, counts, strict=True)}
+    most = max(counts)
+    if most * line.group.type.size + SPARE > machine.memory_bytes or most > LONGEST:
+        raise Unsupported(_too_large(line, most, machine))
+    tables: dict[int, dict[str, Table]] = {}
+    behind = 0
+    for position in range(line.high, line.low - 1, -1):
+        count = own.get(position, 0)
+        row = [count, behind // BLOCK, behind % BLOCK]
+        tables[position] = {COUNTS: np.array(row, dtype=np.int16)}
+        behind += count
+    code = collector(line.name, line.group.type, most, ends_line=False)
+    last = collector(f"{line.name}_last", line.group.type, most, ends_line=True)
+    return Exchange(line, code, last, tables)
+
+
+def _distributing(
+    line: Line, orders: Sequence[PortOrder], wanted: Sequence[Integers], length: int, machine: Machine
+) -> Exchange:
+    size = line.group.type.size
+    room = min((machine.memory_bytes - SPARE) // size, LONGEST)
+    found = selections(wanted, length, room)
+    cells, keeps, gives = (max(map(of, found)) for of in (_cells, _keep_rows, _give_rows))
+    if cells * size + 8 * keeps + 10 * gives + 64 > machine.memory_bytes or cells > LONGEST:
+        raise Unsupported(_too_large(line, cells, machine))
+    tables = {order.position: _tables(s, keeps, gives) for order, s in zip(orders, found, strict=True)}
+    return Exchange(line, distributor(line.name, line.group.type, cells, keeps, gives), None, tables)
+
+
+def _cells(selection: Selection) -> int:
+    return selection.cells
+
+
+def _keep_rows(selection: Selection) -> int:
+    return len(selection.keeps)
+
+
+def _give_rows(selection: Selection) -> int:
+    return len(selection.gives)
+
+
+def _tables(selection: Selection, keeps: int, gives: int) -> dict[str, Table]:
+    counts = np.array([len(selection.keeps), len(selection.gives)], dtype=np.int16)
+    return {COUNTS: counts, KEEPS: _padded(selection.keeps, keeps), GIVES: _padded(selection.gives, gives)}
+
+
+def _padded(table: Table, rows: int) -> Table:
+    result = np.zeros((rows, table.shape[1]), dtype=np.int16)
+    result[: len(table)] = table
+    return result
+
+
+def all_exchanges(carried: Sequence[Carried]) -> Iterator[Exchange]:
+    """Yield the exchanges of all nets."""
+    for each in carried:
+        yield from each.exchanges
+
+
+def _too_large(line: Line, elements: int, machine: Machine) -> Diagnostic:
+    bytes_ = elements * line.group.type.size
+    most = machine.memory_bytes // line.group.type.size
+    verb = "needs" if line.inward else "gives"
+    return error(
+        "network-exchange",
+        f"a port of the layer `{line.stage}` {verb} {elements:,} elements of `{line.group.tensor}`, {bytes_:,} bytes",
+        notes=[f"the exchange in front of it can hold {min(most, LONGEST):,} elements"],
+        helps=["more PEs for this layer have more ports, each with fewer elements: `--pes`, or a map for it"],
+    )
