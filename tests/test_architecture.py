@@ -57,9 +57,14 @@ FLOORS = {
         ("types",),
         ("syntax",),
     ),
-    "api": (("simulation", "tuning"), ("evaluation", "opencl", "wafer"), ("mapping",), ("loops", "reading")),
+    "api": (
+        ("network", "simulation", "tuning"),
+        ("evaluation", "opencl", "wafer"),
+        ("mapping",),
+        ("loops", "reading"),
+    ),
     "wafer": (
-        ("explain",),
+        ("explain", "network"),
         ("simulation",),
         ("host", "placement"),
         ("program",),

@@ -19,6 +19,7 @@ from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.machine.variants import machine_of
 from polyloom.wafer.mapping.mapping import Mapping as LairMap
 from polyloom.wafer.placement.choose import Choice
+from polyloom.wafer.placement.known_maps import chosen
 
 MACHINE = "cs2"
 """The machine model that is used where none is named."""
@@ -57,6 +58,20 @@ def choose_mapping(
         raise PolyloomError(_no_map(source))
     given = None if source is None else text_of(source, "<map>")
     return complete_mapping(given, load_tensor_program(program).program, machine_model(machine, memory), size)
+
+
+@limited("a mapping")
+def known_mapping(
+    program: Program,
+    source: Path | None = None,
+    size: tuple[int, int] | None = None,
+    *,
+    machine: str = MACHINE,
+    memory: int | None = None,
+) -> Choice:
+    """Return what ``choose_mapping`` chooses, or chose before for a layer that differs in names only."""
+    given = None if source is None else text_of(source, "<map>")
+    return chosen(given, program, machine_model(machine, memory), size, complete_mapping)
 
 
 def mapping_of(given: Path | LairMap | Choice, program: Program, machine: str, memory: int | None) -> LairMap:

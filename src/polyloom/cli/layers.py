@@ -11,11 +11,10 @@ import click
 
 from polyloom.cli.loading import load_whole
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.files import exists, is_folder, read_arrays, write_text
+from polyloom.files import is_folder, read_arrays, write_text
 
 if TYPE_CHECKING:
     from polyloom.ir.conversion.split_layers import Layer
-    from polyloom.wafer.explain.layers import ModelRun
 
 
 def run_layers(
@@ -44,7 +43,8 @@ def run_layers(
     maps = {} if folder is None else _maps(folder, layers)
     with layer_status(len(layers)) as progress:
         run = simulate_layers(loaded, arrays, maps, progress=progress, **common)
-    _write_maps(click.get_current_context().params.get("write_map"), run)
+    chosen = [(r.layer.program.name, r.choice.text) for r in run.layers if r.choice is not None]
+    write_maps(click.get_current_context().params.get("write_map"), chosen)
     if as_json:
         click.echo(json.dumps(run.json(), indent=1))
     else:
@@ -56,15 +56,24 @@ def run_layers(
 
 def _maps(folder: Path, layers: Iterable[Layer]) -> Mapping[str, Path]:
     """Return the maps that there are."""
+    found = maps_in(folder)
+    return {layer.name: found[layer.program.name] for layer in layers if layer.program.name in found}
+
+
+def maps_in(folder: Path) -> Mapping[str, Path]:
+    """Return the maps of a folder by the layers' names: NAME.map each. Errors: ``map-folder``."""
     if not is_folder(folder):
         message = f"`{folder}` is no folder"
-        helps = ["with `--per-layer`, `--map` names a folder that holds NAME.map for some layers"]
+        helps = ["for several layers, `--map` names a folder that holds NAME.map for some of them"]
         raise PolyloomError(error("map-folder", message, helps=helps))
-    files = {layer.name: folder / _file(layer) for layer in layers}
-    return {name: path for name, path in files.items() if exists(path)}
+    return {path.stem: path for path in sorted(folder.glob("*.map"))}
 
 
-def _write_maps(folder: Path | None, run: ModelRun) -> None:
+def write_maps(folder: Path | None, maps: Iterable[tuple[str, str]]) -> None:
+    """Write the texts of maps into a folder, NAME.map each; nothing where none is given.
+
+    Errors: ``file-unwritable``.
+    """
     if folder is None:
         return
     try:
@@ -72,10 +81,5 @@ def _write_maps(folder: Path | None, run: ModelRun) -> None:
     except OSError as fault:
         message = f"`{folder}` cannot be made: {fault.strerror}"
         raise PolyloomError(error("file-unwritable", message, helps=["choose another folder"])) from fault
-    for layer in run.layers:
-        if layer.choice is not None:
-            write_text(folder / _file(layer.layer), layer.choice.text)
-
-
-def _file(layer: Layer) -> str:
-    return f"{layer.program.name}.map"
+    for name, text in maps:
+        write_text(folder / f"{name}.map", text)

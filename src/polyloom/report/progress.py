@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
@@ -11,6 +12,8 @@ from polyloom.diagnostics import visible_name
 
 DELAY = 2.0
 SHORT_DELAY = 0.5
+LINE_SECONDS = 10.0
+"""How often a line says where work stands, where there is no terminal."""
 
 
 @contextmanager
@@ -67,10 +70,10 @@ def status_line(text: str) -> Iterator[None]:
 def layer_status(count: int) -> Iterator[Callable[[str], None] | None]:
     """Give a function that takes the name of a layer before it is simulated, and show it on stderr.
 
-    Nothing is shown, and nothing given, where stderr is no terminal.
+    ``count``: of layers; 0 where that is not known. Where stderr is no terminal, a line every 10 s.
     """
     if not sys.stderr.isatty():
-        yield None
+        yield _lines(count)
         return
     from rich.console import Console
     from rich.markup import escape
@@ -81,6 +84,24 @@ def layer_status(count: int) -> Iterator[Callable[[str], None] | None]:
         def show(name: str) -> None:
             nonlocal done
             done += 1
-            status.update(f"{escape(visible_name(name))} ({done} of {count})")
+            status.update(escape(_progress(name, done, count)))
 
         yield show
+
+
+def _progress(name: str, done: int, count: int) -> str:
+    return f"{visible_name(name)} ({done} of {count})" if count else visible_name(name)
+
+
+def _lines(count: int) -> Callable[[str], None]:
+    """Return a function that says now and then where work stands."""
+    done, said = 0, time.monotonic()
+
+    def show(name: str) -> None:
+        nonlocal done, said
+        done += 1
+        if time.monotonic() - said >= LINE_SECONDS:
+            said = time.monotonic()
+            print(_progress(name, done, count), file=sys.stderr, flush=True)
+
+    return show

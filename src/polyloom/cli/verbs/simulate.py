@@ -11,6 +11,7 @@ import click
 from polyloom.cli.layers import run_layers
 from polyloom.cli.loading import load_placed
 from polyloom.cli.messages import print_remarks
+from polyloom.cli.network import run_network
 from polyloom.cli.options import (
     c_options,
     json_option,
@@ -42,6 +43,24 @@ def _refuse_with_layers(**given: object) -> None:
     for name, value in given.items():
         if value:
             raise click.UsageError(f"`--{name}` is of one layer, not of `--per-layer`")
+
+
+_DEFAULT = click.core.ParameterSource.DEFAULT
+
+
+def _refuse_with_network(**given: object) -> None:
+    ctx = click.get_current_context()
+    stated = [n for n in _OF_A_LAYER if ctx.get_parameter_source(n) is not _DEFAULT]
+    for name in (*(name for name, value in given.items() if value), *stated):
+        raise click.UsageError(f"`--{name.replace('_', '-')}` does not go with `--one-wafer`")
+
+
+def _check_pes(pes: int | None) -> None:
+    if pes is not None:
+        raise click.UsageError("`--pes` is of `--one-wafer`")
+
+
+_OF_A_LAYER = ("simd", "simd_without", "reduction", "density")
 
 
 @click.command()
@@ -91,6 +110,18 @@ def _refuse_with_layers(**given: object) -> None:
     is_flag=True,
     help="Simulate each layer of SOURCE by itself; `--map` and `--write-map` are then folders of NAME.map.",
 )
+@click.option(
+    "--one-wafer",
+    is_flag=True,
+    help="Place all layers of SOURCE on one mesh, with streams between them; `--invocations` samples follow "
+    "each other. `--map` and `--write-map` are folders of NAME.map.",
+)
+@click.option(
+    "--pes",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="With --one-wafer: how many PEs all layers may take together. Default: half of the machine's.",
+)
 @json_option
 def command(
     source: Path,
@@ -109,6 +140,8 @@ def command(
     report: Path | None,
     watch: list[tuple[int, int]],
     per_layer: bool,
+    one_wafer: bool,
+    pes: int | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -122,6 +155,12 @@ def command(
         "memory": memory,
         "check": check,
     }
+    if one_wafer:
+        _refuse_with_network(trace=trace, watch=watch, per_layer=per_layer)
+        common |= {"pes": pes, "samples": invocations}
+        run_network(source, options, map_file, (inputs, outputs, report), common, as_json=as_json)
+        return
+    _check_pes(pes)
     if per_layer:
         _refuse_with_layers(outputs=outputs, trace=trace, report=report, invocations=invocations > 1)
         run_layers(source, options, map_file, inputs, common, as_json=as_json)

@@ -1,1 +1,1 @@
-"""Networks on one wafer: every layer on a rectangle of its own, streams between them, samples in a pipeline."""
+"""Networks on one wafer: a rectangle for every layer, streams between them, samples in a pipeline."""

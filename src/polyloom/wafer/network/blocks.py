@@ -1,12 +1,12 @@
 """A stage with the exchanges around it: a block that is placed as a whole.
 
-    a a . d d d d . .      a: columns in which streams reach rows of exchanges; d: distributors of a north side
+    a a . d d d d . .      a: columns in which streams reach rows; d: distributors of a north side
     a a w L L L L e .      L: the stage; w, e: exchanges of its west and east side
     a a w L L L L e .
     a a . c c c c . .      c: collectors of its south side
 
 An exchange lies in front of each port, in the port's row or column. Where several tensors pass one side,
-their lines lie one behind the other, and the outer ones reach the ports through the routers of the inner ones.
+their lines lie one behind the other; the outer ones reach the ports through the routers of the inner ones.
 """
 
 from __future__ import annotations

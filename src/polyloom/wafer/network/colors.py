@@ -20,7 +20,7 @@ Box = tuple[Range, Range]
 
 @dataclass(frozen=True)
 class Colors:
-    """``stages``: for each stage, the color of each of its own; ``streams``: by tensor; ``chains``: by line."""
+    """``stages``: a color for each of a stage's own; ``streams``: by tensor; ``chains``: by line."""
 
     stages: dict[str, tuple[int, ...]]
     streams: dict[str, int]
@@ -35,7 +35,7 @@ class Colors:
 
 @dataclass(frozen=True, eq=False)
 class _User:
-    """What needs a color: ``kind`` and ``name``, the boxes that it passes; ``clique``: it differs from its fellows."""
+    """What needs a color, and the boxes that it passes."""
 
     kind: str
     name: str
@@ -133,5 +133,7 @@ def _too_few(user: _User, machine: Machine) -> Diagnostic:
     return error(
         "network-colors",
         f"no color is left for the {user.kind} `{user.name}`; {machine.name} has {machine.colors}",
-        helps=["let fewer PEs, and so fewer lines, be used: `--pes`; or a map for this layer with fewer ports"],
+        helps=[
+            "let fewer PEs, and so fewer lines, be used: `--pes`; or a map for this layer with fewer ports"
+        ],
     )

@@ -10,9 +10,13 @@ wait for, and is fed in any order that it likes: with streams that have no cycle
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from math import prod
+
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 from polyloom.wafer.machine.instructions import move_instruction
+from polyloom.wafer.network.tables import Shape
 from polyloom.wafer.pe_program.tree import (
     Activate,
     ArrayDeclaration,
@@ -28,6 +32,7 @@ from polyloom.wafer.pe_program.tree import (
     IfNextInvocation,
     Invoke,
     LocalTask,
+    Node,
     OperandDeclaration,
     OperandRef,
     RoleCode,
@@ -44,7 +49,9 @@ _NEXT = LocalTask("finish", (IfNextInvocation((Activate("take"),)),), blocking=F
 
 
 def collector(name: str, type_: ElementType, cells: int, *, ends_line: bool) -> RoleCode:
-    """Return the program of collectors. ``cells``: elements of the largest port; ``ends_line``: nothing is behind.
+    """Return the program of collectors.
+
+    ``cells``: elements of the largest port; ``ends_line``: nothing is behind.
 
     Table ``counts``: elements of its own port; blocks of ``BLOCK`` elements from behind, and the rest.
     """
@@ -108,68 +115,37 @@ def _passing(move: str, out: OperandRef, in_: OperandRef) -> Code:
     )
 
 
-def distributor(name: str, type_: ElementType, cells: int, keeps: int, gives: int) -> RoleCode:
-    """Return the program of distributors: ``cells`` of memory, tables of at most so many rows.
+def distributor(
+    name: str, type_: ElementType, sizes: tuple[int, int, int], shapes: Sequence[Shape]
+) -> RoleCode:
+    """Return the program of distributors. ``sizes``: cells of memory, most rows of the tables ``keeps`` and
+    ``gives``; ``shapes``: nests that are configured once.
 
-    Tables: ``counts``: rows of the others; ``keeps`` and ``gives`` as ``tables.Selection`` has them.
+    Tables: ``counts``: rows of the others; ``keeps`` and ``gives`` as ``tables`` has them.
     """
+    cells, keeps, gives = sizes
     move = move_instruction(type_).name
-    kept, kept_in, dropped, dropped_in = (
-        OperandRef(n) for n in ("kept", "kept_in", "dropped", "dropped_in")
-    )
-    given, given_out = OperandRef("given"), OperandRef("given_out")
-    once = (
-        If(_above(Name("drop"), 0), (Invoke(move, dropped, (dropped_in,)),)),
-        If(
-            _above(Name("keep"), 0),
-            (
-                Cost(operations=2, multiplications=1),
-                SetBase(kept, Element(BUFFER, (_plus("address", "time", "keep"),))),
-                Invoke(move, kept, (kept_in,)),
-            ),
-        ),
-    )
-    keep_row = (
-        *(_row_value(n, KEEPS, k) for k, n in enumerate(("times", "drop", "keep", "address"))),
-        Cost(loads=4),
-        Configure(dropped, (Name("drop"),), (0,)),
-        ConfigureFabric(dropped_in, False, BUS_IN, Name("drop")),
-        SetBase(dropped, Element("unwanted", ())),
-        Configure(kept, (Name("keep"),), (1,)),
-        ConfigureFabric(kept_in, False, BUS_IN, Name("keep")),
-        _times("time", Name("times"), (Cost(branches=2), *once)),
-    )
     take = (
         *_table_value("rows", COUNTS, 0),
-        _times("row", Name("rows"), keep_row),
+        _times("row", Name("rows"), _keep_row(move)),
         Activate("give"),
     )
-    give_row = (
-        *(_row_value(n, GIVES, k) for k, n in enumerate(("start", "times", "step", "count", "stride"))),
-        Cost(loads=5),
-        ConfigureRun(given, Name("count"), Name("stride")),
-        ConfigureFabric(given_out, True, TO_LAYER, Name("count")),
-        _times(
-            "time",
-            Name("times"),
-            (
-                Cost(operations=2, multiplications=1),
-                SetBase(given, Element(BUFFER, (_plus("start", "time", "step"),))),
-                Invoke(move, given_out, (given,)),
-            ),
-        ),
+    give = (
+        *_table_value("rows", COUNTS, 1),
+        _times("row", Name("rows"), _give_row(move, shapes)),
+        Activate("finish"),
     )
-    give = (*_table_value("rows", COUNTS, 1), _times("row", Name("rows"), give_row), Activate("finish"))
     arrays = (
         ArrayDeclaration(name=COUNTS, type=_I16, extents=(2,), comment="rows of keeps, of gives"),
         ArrayDeclaration(name=KEEPS, type=_I16, extents=(keeps, 4), comment="times, drop, keep, address"),
         ArrayDeclaration(
-            name=GIVES, type=_I16, extents=(gives, 5), comment="start, times, step, count, stride"
+            name=GIVES, type=_I16, extents=(gives, 6), comment="shape, start, times, step, count, stride"
         ),
         ArrayDeclaration(name=BUFFER, type=type_, extents=(cells,), comment="what the port needs"),
         ArrayDeclaration(name="unwanted", type=type_, extents=(), comment="what is dropped"),
     )
-    operands = ("kept", "kept_in", "dropped", "dropped_in", "given", "given_out")
+    shaped = [n for k in range(len(shapes)) for n in (f"nest_{k + 1}", f"nest_{k + 1}_out")]
+    operands = ("kept", "kept_in", "dropped", "dropped_in", "given", "given_out", *shaped)
     return RoleCode(
         name=name,
         comment=("gives a stage what one of its ports needs",),
@@ -178,10 +154,75 @@ def distributor(name: str, type_: ElementType, cells: int, keeps: int, gives: in
         inputs=(BUS_IN,),
         outputs=(TO_LAYER,),
         operands=tuple(OperandDeclaration(n, 1) for n in operands),
-        main=(Activate("take"),),
+        main=(*_nests(shapes), Activate("take")),
         data_tasks=(),
         local_tasks=(LocalTask("take", take, True), LocalTask("give", give, True), _NEXT),
     )
+
+
+def _keep_row(move: str) -> Code:
+    """Return the code of one row of ``keeps``: drop and keep, so many times."""
+    kept, kept_in, dropped, dropped_in = (OperandRef(n) for n in ("kept", "kept_in", "dropped", "dropped_in"))
+    keep = (
+        Cost(operations=2, multiplications=1),
+        SetBase(kept, Element(BUFFER, (_plus("address", "time", "keep"),))),
+        Invoke(move, kept, (kept_in,)),
+    )
+    return (
+        *(_row_value(n, KEEPS, k) for k, n in enumerate(("times", "drop", "keep", "address"))),
+        Cost(loads=4),
+        Configure(dropped, (Name("drop"),), (0,)),
+        ConfigureFabric(dropped_in, False, BUS_IN, Name("drop")),
+        SetBase(dropped, Element("unwanted", ())),
+        Configure(kept, (Name("keep"),), (1,)),
+        ConfigureFabric(kept_in, False, BUS_IN, Name("keep")),
+        _times(
+            "time",
+            Name("times"),
+            (
+                Cost(branches=2),
+                If(_above(Name("drop"), 0), (Invoke(move, dropped, (dropped_in,)),)),
+                If(_above(Name("keep"), 0), keep),
+            ),
+        ),
+    )
+
+
+def _nests(shapes: Sequence[Shape]) -> Iterator[Node]:
+    for k, shape in enumerate(shapes):
+        counts = tuple(Number(count) for count, _ in shape)
+        elements = Number(prod(count for count, _ in shape))
+        yield Configure(OperandRef(f"nest_{k + 1}"), counts or (Number(1),), _steps(shape))
+        yield ConfigureFabric(OperandRef(f"nest_{k + 1}_out"), True, TO_LAYER, elements)
+
+
+def _steps(shape: Shape) -> tuple[int, ...]:
+    return tuple(step for _, step in shape) or (1,)
+
+
+def _give_row(move: str, shapes: Sequence[Shape]) -> Code:
+    """Return the code of one row of ``gives``: a nest, or a run whose size stands there, so many times."""
+    given, given_out = OperandRef("given"), OperandRef("given_out")
+    first = Element(BUFFER, (_plus("start", "time", "step"),))
+    code: Code = (
+        _row_value("count", GIVES, 4),
+        _row_value("stride", GIVES, 5),
+        Cost(loads=2),
+        ConfigureRun(given, Name("count"), Name("stride")),
+        ConfigureFabric(given_out, True, TO_LAYER, Name("count")),
+        _repeated(first, move, given, given_out),
+    )
+    for k in reversed(range(len(shapes))):
+        nest = OperandRef(f"nest_{k + 1}"), OperandRef(f"nest_{k + 1}_out")
+        chosen = Operation("==", (Name("shape"), Number(k + 1)))
+        code = (Cost(branches=1), If(chosen, (_repeated(first, move, *nest),), code))
+    names = ("shape", "start", "times", "step")
+    return (*(_row_value(n, GIVES, k) for k, n in enumerate(names)), Cost(loads=4), *code)
+
+
+def _repeated(first: Element, move: str, operand: OperandRef, out: OperandRef) -> For:
+    body = (Cost(operations=2, multiplications=1), SetBase(operand, first), Invoke(move, out, (operand,)))
+    return _times("time", Name("times"), body)
 
 
 def _table_value(name: str, array: str, k: int) -> Code:

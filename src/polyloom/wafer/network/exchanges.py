@@ -19,9 +19,9 @@ from polyloom.wafer.network.exchange import BLOCK, COUNTS, GIVES, KEEPS, collect
 from polyloom.wafer.network.floor_plan import FloorPlan, Net
 from polyloom.wafer.network.tables import (
     LONGEST,
-    Selection,
     Table,
     bus_positions,
+    give_tables,
     positions_of,
     row_major,
     selections,
@@ -54,9 +54,9 @@ class Exchange:
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """A net with its exchanges. ``positions``: where each element of its tensor is in the sequence that passes.
+    """A net with its exchanges.
 
-    ``length``: of that sequence.
+    ``positions``: where each element of its tensor is in the sequence that passes; ``length``: of that.
     """
 
     net: Net
@@ -118,28 +118,22 @@ def _distributing(
     size = line.group.type.size
     room = min((machine.memory_bytes - SPARE) // size, LONGEST)
     found = selections(wanted, length, room)
-    cells, keeps, gives = (max(map(of, found)) for of in (_cells, _keep_rows, _give_rows))
-    if cells * size + 8 * keeps + 10 * gives + 64 > machine.memory_bytes or cells > LONGEST:
+    cells = max(s.cells for s in found)
+    if cells > LONGEST:
         raise Unsupported(_too_large(line, cells, machine))
-    tables = {order.position: _tables(s, keeps, gives) for order, s in zip(orders, found, strict=True)}
-    return Exchange(line, distributor(line.name, line.group.type, cells, keeps, gives), None, tables)
+    shapes, given = give_tables([s.gives for s in found])
+    keeps, gives = max(len(s.keeps) for s in found), max(map(len, given))
+    if cells * size + 8 * keeps + 12 * gives + 64 > machine.memory_bytes:
+        raise Unsupported(_too_large(line, cells, machine))
+    rows = zip(orders, found, given, strict=True)
+    tables = {order.position: _tables(s.keeps, keeps, table, gives) for order, s, table in rows}
+    code = distributor(line.name, line.group.type, (cells, keeps, gives), shapes)
+    return Exchange(line, code, None, tables)
 
 
-def _cells(selection: Selection) -> int:
-    return selection.cells
-
-
-def _keep_rows(selection: Selection) -> int:
-    return len(selection.keeps)
-
-
-def _give_rows(selection: Selection) -> int:
-    return len(selection.gives)
-
-
-def _tables(selection: Selection, keeps: int, gives: int) -> dict[str, Table]:
-    counts = np.array([len(selection.keeps), len(selection.gives)], dtype=np.int16)
-    return {COUNTS: counts, KEEPS: _padded(selection.keeps, keeps), GIVES: _padded(selection.gives, gives)}
+def _tables(kept: Table, keeps: int, given: Table, gives: int) -> dict[str, Table]:
+    counts = np.array([len(kept), len(given)], dtype=np.int16)
+    return {COUNTS: counts, KEEPS: _padded(kept, keeps), GIVES: _padded(given, gives)}
 
 
 def _padded(table: Table, rows: int) -> Table:
@@ -160,7 +154,8 @@ def _too_large(line: Line, elements: int, machine: Machine) -> Diagnostic:
     verb = "needs" if line.inward else "gives"
     return error(
         "network-exchange",
-        f"a port of the layer `{line.stage}` {verb} {elements:,} elements of `{line.group.tensor}`, {bytes_:,} bytes",
+        f"a port of the layer `{line.stage}` {verb} {elements:,} elements of `{line.group.tensor}`,"
+        f" {bytes_:,} bytes",
         notes=[f"the exchange in front of it can hold {min(most, LONGEST):,} elements"],
         helps=["more PEs for this layer have more ports, each with fewer elements: `--pes`, or a map for it"],
     )

@@ -5,9 +5,9 @@
     a - - - t t t - - - -      the next street; avenues (a) lead from one to the next
     a v | [ block ] | [ ]
 
-A stream goes from its collectors up to its row of the street, along it, and down to each line of distributors.
-In streets and avenues no two streams share a link; elsewhere what meets has different colors. The host feeds
-and takes at the west end of the streets. Nothing here depends on how many PEs there are.
+A stream goes from its collectors up to its row of the street, along it, and down to each line of
+distributors. In streets and avenues no two streams share a link; elsewhere what meets has different colors.
+The host feeds and takes at the west end of the streets. Nothing here depends on how many PEs there are.
 """
 
 from __future__ import annotations
@@ -150,15 +150,15 @@ def plan(network: Network, blocks: Sequence[Block], machine: Machine) -> FloorPl
 
 
 def _widths(blocks: Sequence[Block], machine: Machine) -> Iterator[int]:
-    """Yield how wide shelves may be: for a square first, then wider."""
+    """Yield how wide shelves may be: for a square first, then wider; the widest block at least."""
     square = ceil(1.4 * sqrt(sum((b.width + 1) * (b.height + 2) for b in blocks)))
     widest = max(b.width for b in blocks)
-    width = max(square, widest)
-    while True:
-        yield width
-        if width >= machine.grid[0]:
-            return
-        width = min(2 * width, machine.grid[0])
+    width = square
+    while width < machine.grid[0]:
+        yield max(width, widest)
+        width *= 2
+    yield max(widest, machine.grid[0])
+    yield widest
 
 
 def _shelves(blocks: Sequence[Block], width: int) -> list[int]:
@@ -173,9 +173,7 @@ def _shelves(blocks: Sequence[Block], width: int) -> list[int]:
     return result
 
 
-def _journey(
-    network: Network, blocks: Sequence[Block], shelves: Sequence[int], stream: Stream
-) -> _Journey:
+def _journey(network: Network, blocks: Sequence[Block], shelves: Sequence[int], stream: Stream) -> _Journey:
     by_name = {b.placed.stage.name: (b, s) for b, s in zip(blocks, shelves, strict=True)}
     source = None
     passed: set[int] = set()
@@ -199,7 +197,7 @@ def _laid_out(
     by_name = {p.block.placed.stage.name: p for p in places}
     nets = tuple(_net(j, by_name, rows[j.stream.tensor], avenue.get(j.stream.tensor)) for j in journeys)
     width = max(p.x + p.block.width for p in places)
-    return FloorPlan(network, places, nets, width, height)
+    return FloorPlan(network=network, places=places, nets=nets, width=width, height=height)
 
 
 def _columns(blocks: Sequence[Block], shelves: Sequence[int], avenues: int) -> list[int]:
@@ -244,9 +242,7 @@ def _span(journey: _Journey, shelf: int, here: Sequence[Place], avenue: dict[str
     return min(columns), max(columns)
 
 
-def _net(
-    journey: _Journey, places: dict[str, Place], rows: dict[int, int], avenue: int | None
-) -> Net:
+def _net(journey: _Journey, places: dict[str, Place], rows: dict[int, int], avenue: int | None) -> Net:
     first = journey.shelves[0]
     ways: list[Way] = []
     taken = rows[first] if journey.stream.results else None
@@ -272,7 +268,14 @@ def _net(
         ways += _access(places[journey.source.stage], journey.source, rows[first], down=False)
     fed = rows[first] if journey.source is None else None
     filled = tuple(w for w in ways if w.x[0] <= w.x[1] and w.y[0] <= w.y[1])
-    return Net(journey.stream, journey.source, tuple(line for _, line in journey.sinks), filled, fed, taken)
+    return Net(
+        stream=journey.stream,
+        source=journey.source,
+        sinks=tuple(line for _, line in journey.sinks),
+        ways=filled,
+        fed=fed,
+        taken=taken,
+    )
 
 
 def _street(row: int, start: int, coming: str, down: set[int], *, leaves: bool) -> Iterator[Way]:

@@ -25,7 +25,7 @@ from polyloom.wafer.placement.operands import streamed_inputs
 
 @dataclass(frozen=True)
 class Stage:
-    """What lies on a rectangle of its own. ``streams``: the inputs that come from other stages or the host."""
+    """What lies on a rectangle of its own. ``streams``: inputs that come from stages or the host."""
 
     name: str
     program: Program
@@ -34,7 +34,7 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class Sink:
-    """An input of a stage; ``elements``: ``{ input[i] -> tensor[j] }``, which element it is of what is sent."""
+    """An input of a stage; ``elements``: ``{ input[i] -> tensor[j] }``, what it is of what is sent."""
 
     stage: str
     input: str
@@ -219,6 +219,4 @@ def _streams(
         wanted.setdefault(tensor, []).append((name, elements))
     passing = [t for t in (*program.inputs, *program.results) if t in taken or t in wanted]
     for tensor in passing:
-        yield Stream(
-            tensor, source.get(tensor), tuple(taken.get(tensor, ())), tuple(wanted.get(tensor, ()))
-        )
+        yield Stream(tensor, source.get(tensor), tuple(taken.get(tensor, ())), tuple(wanted.get(tensor, ())))

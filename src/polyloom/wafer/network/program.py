@@ -1,7 +1,7 @@
 """The emitted files of a network: those of its stages, exchanges, and one layout for the mesh.
 
-A stage's files are those of the layer alone. Its layout is called for the PEs of its rectangle, from PE (0, 0)
-on, with its colors renamed.
+A stage's files are those of the layer alone. Its layout is called for the PEs of its rectangle, from
+PE (0, 0) on, with its colors renamed.
 """
 
 from __future__ import annotations
@@ -51,14 +51,16 @@ def compile_network(plan: FloorPlan, machine: Machine) -> NetworkProgram:
     files = {"integers.h": INTEGERS_H}
     for place in plan.places:
         program = place.block.placed.program
-        files |= {name: text for name, text in program.files.items() if name not in ("layout.c", "integers.h")}
+        files |= {
+            name: text for name, text in program.files.items() if name not in ("layout.c", "integers.h")
+        }
         files[f"layout_{program.analysis.program.name}.c"] = _stage_layout(place, colors)
     for exchange in exchanges:
         for code in (exchange.code, exchange.last):
             if code is not None:
                 files[f"{code.name}.c"] = role_file(code)
     files["layout.c"] = _layout(plan, carried, colors)
-    return NetworkProgram(plan, carried, colors, machine, files)
+    return NetworkProgram(plan=plan, carried=carried, colors=colors, machine=machine, files=files)
 
 
 def _stage_layout(place: Place, colors: Colors) -> str:
@@ -149,7 +151,7 @@ def _exchange_function(plan: FloorPlan, line: Line, stream: int, colors: Colors)
 
 
 def _exchange_body(line: Line, stream: int, chain: int) -> Iterator[str]:
-    """Yield what a PE of the line is; a chain's PEs send on two colors in turn, the first one on the stream's."""
+    """Yield what a PE of the line is; collectors send on two colors in turn, the first on the stream's."""
     low, high = line.low, line.high
     onward, back = ("east", "west") if line.is_row else ("south", "north")
     inner = line.side.opposite.value.upper()

@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 
+import islpy as isl
 import numpy as np
 import numpy.typing as npt
 
 from polyloom.diagnostics import PolyloomError
+from polyloom.ir.relations import element_set
 from polyloom.polyhedra.effort import naming
 from polyloom.wafer.host.transfers import from_wavelet_bits, wavelet_bits
 from polyloom.wafer.machine.instructions import table_text
+from polyloom.wafer.mapping.grid import Grid
+from polyloom.wafer.mapping.mapping import Mapping as LairMap
 from polyloom.wafer.network.exchanges import Carried, Exchange
 from polyloom.wafer.network.floor_plan import FloorPlan
 from polyloom.wafer.network.program import NetworkProgram
@@ -43,7 +47,7 @@ class NetworkSimulation(Counts):
 
     @property
     def interval(self) -> float:
-        """Cycles from one sample to the next where the pipeline is full: over the later half of the samples."""
+        """Cycles from one sample to the next, over the later half of the samples."""
         n = len(self.finished)
         first = (n - 1) // 2
         return float(self.finished[-1] - self.finished[first]) / max(n - 1 - first, 1) if n > 1 else 0.0
@@ -58,7 +62,9 @@ def simulate_network(
     progress: Progress | None = None,
     threads: int | None = None,
 ) -> NetworkSimulation:
-    """Run a compiled network. ``inputs``: an array for every input, streamed ones with a leading axis of samples.
+    """Run a compiled network.
+
+    ``inputs``: an array for every input, streamed ones with a leading axis of samples.
 
     Raises PolyloomError ``simulation-...`` for everything that the strict simulator refuses.
     """
@@ -153,3 +159,22 @@ def _declare_sinks(fabric: Fabric, network: NetworkProgram, samples: int) -> Non
         if carried.net.taken is not None:
             color = network.colors.streams[carried.net.stream.tensor]
             fabric.sink("west", carried.net.taken, color, carried.length * samples)
+
+
+def moving_tensors(plan: FloorPlan) -> LairMap:
+    """Return what the host sends and takes in each invocation, as the map of a layer says it."""
+    program = plan.network.program
+
+    def same(names: tuple[str, ...]) -> dict[str, isl.Map]:
+        return {n: element_set(program.buffer(n)).identity() for n in names}
+
+    return LairMap(
+        grid=Grid(plan.width, plan.height),
+        placement={},
+        inputs=same(plan.network.streamed),
+        outputs=same(program.outputs),
+        sparse=(),
+        state=(),
+        trigger={},
+        spans={},
+    )

@@ -7,6 +7,7 @@ NumPy, as in ``wafer/host``: tables are data. Not in the papers.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,29 +23,38 @@ LONGEST = 32767
 FARTHEST = 127
 """The largest stride of an operand of one dimension that is set while the program runs (8 bits)."""
 GAPS = (1 << 30, 4096, 512, 64, 1)
-"""Gaps of the sequence that are stored as well, so that there are fewer runs: as large ones as memory allows."""
+"""Gaps that are stored as well, so that there are fewer runs: as large ones as memory allows."""
+
+MOST_DIMENSIONS = 4
+"""Of a nest that one instruction runs through."""
+MOST_SHAPES = 6
+"""Nests that the exchanges of a line configure beforehand."""
 
 Table = npt.NDArray[np.int16]
+Shape = tuple[tuple[int, int], ...]
+"""(count, step) of each loop of a nest, the outermost first."""
+Nest = tuple[int, Shape]
+"""Where a nest starts, and its loops."""
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
     """What one exchange in front of a port does in each invocation.
 
-    ``keeps``: int16[n, 4]: so many times: drop so many, keep so many, from this address on. ``gives``:
-    int16[n, 5]: from this address on, so many times with this step: so many elements with this stride.
-    ``cells``: elements of memory.
+    ``keeps``: int16[n, 4]: so many times: drop so many, keep so many, from this address on. ``gives``: the
+    addresses in the order of the port. ``cells``: elements of memory; where they are more than ``LONGEST``,
+    there are no tables.
     """
 
     keeps: Table
-    gives: Table
+    gives: tuple[Nest, ...]
     cells: int
 
 
 def bus_positions(orders: Sequence[PortOrder], shape: tuple[int, ...]) -> tuple[Integers, tuple[int, ...]]:
     """Return where each element of a tensor is in the sequence, int64[shape], and how many each port gives.
 
-    The sequence has port after port, each in its order. An element that leaves twice is taken where it leaves first.
+    The sequence has port after port, each in its order. What leaves twice is taken where it leaves first.
     """
     positions = np.full(shape, -1, dtype=np.int64)
     start = sum(len(order.element) for order in orders)
@@ -60,7 +70,7 @@ def row_major(shape: tuple[int, ...]) -> Integers:
 
 
 def positions_of(elements: Integers, relation: isl.Map, positions: Integers) -> Integers:
-    """Return where elements of an input (int64[n, rank]) are in the sequence of the tensor that it is, int64[n].
+    """Return where elements of an input, int64[n, rank], are in the sequence of its tensor, int64[n].
 
     ``relation``: ``{ input[i] -> tensor[j] }``.
     """
@@ -73,27 +83,35 @@ def positions_of(elements: Integers, relation: isl.Map, positions: Integers) -> 
 
 
 def selections(wanted: Sequence[Integers], length: int, most_cells: int) -> tuple[Selection, ...]:
-    """Return what each exchange of a line does. ``wanted``: for each port, positions in the order of the port.
+    """Return what each exchange of a line does.
 
-    ``length``: of the sequence. Larger gaps are stored where ``most_cells`` allows it.
+    ``wanted``: for each port, positions in the order of the port; ``length``: of the sequence. Larger gaps
+    are stored where ``most_cells`` (at most ``LONGEST``) allows it.
     """
     for gap in GAPS:
-        found = tuple(_selection(each, length, gap) for each in wanted)
-        if max((s.cells for s in found), default=0) <= most_cells:
-            return found
-    return found
+        runs = [_kept_runs(each, gap) for each in wanted]
+        if max((int(sizes.sum()) for _, sizes in runs), default=0) <= most_cells:
+            break
+    return tuple(_selection(each, length, *run) for each, run in zip(wanted, runs, strict=True))
 
 
-def _selection(wanted: Integers, length: int, gap: int) -> Selection:
+def _kept_runs(wanted: Integers, gap: int) -> tuple[Integers, Integers]:
+    """Return where the runs that are kept begin in the sequence, and how long they are."""
     needed = np.unique(wanted)
     breaks = np.flatnonzero(np.diff(needed) > gap) + 1
     firsts = needed[np.concatenate([[0], breaks]).astype(np.int64)]
     lasts = needed[np.concatenate([breaks - 1, [len(needed) - 1]]).astype(np.int64)]
-    sizes = lasts - firsts + 1
+    return firsts, lasts - firsts + 1
+
+
+def _selection(wanted: Integers, length: int, firsts: Integers, sizes: Integers) -> Selection:
+    cells = int(sizes.sum())
+    if cells > LONGEST:
+        return Selection(np.zeros((0, 4), np.int16), (), cells)
     bases = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
     run = np.searchsorted(firsts, wanted, side="right") - 1
     addresses = bases[run] + wanted - firsts[run]
-    return Selection(_keeps(firsts, sizes, length), _gives(addresses), int(sizes.sum()))
+    return Selection(_keeps(firsts, sizes, length), tuple(nests_of(addresses.tolist())), cells)
 
 
 def _keeps(firsts: Integers, sizes: Integers, length: int) -> Table:
@@ -116,30 +134,84 @@ def _keeps(firsts: Integers, sizes: Integers, length: int) -> Table:
     return np.array(rows, dtype=np.int16).reshape(-1, 4)
 
 
-def _gives(addresses: Integers) -> Table:
-    rows: list[list[int]] = []
-    for start, count, stride in _runs(addresses.tolist()):
-        last = rows[-1] if rows else None
-        if last is not None and last[3:] == [count, stride] and last[1] < LONGEST:
-            step = start - (last[0] + (last[1] - 1) * last[2])
-            if (last[1] == 1 or step == last[2]) and abs(step) <= LONGEST:
-                last[1:3] = [last[1] + 1, step]
-                continue
-        rows.append([start, 1, 0, count, stride])
-    return np.array(rows, dtype=np.int16).reshape(-1, 5)
+def nests_of(addresses: Sequence[int]) -> list[Nest]:
+    """Return nests of loops that visit addresses in their order: greedily, the innermost loop first.
+
+    0 1 2 10 11 12 5 6: ``(0, ((2, 10), (3, 1)))`` and ``(5, ((2, 1),))``.
+    """
+    nests: list[Nest] = [(address, ()) for address in addresses]
+    for _ in range(MOST_DIMENSIONS + 1):
+        found = _looped(nests)
+        if len(found) == len(nests):
+            break
+        nests = found
+    return nests
 
 
-def _runs(addresses: list[int]) -> Iterator[tuple[int, int, int]]:
-    """Yield (start, count, stride) of the longest arithmetic sequences, one behind the other."""
+def _looped(nests: list[Nest]) -> list[Nest]:
+    """Join nests of one shape, one behind the other, whose starts differ by the same step."""
+    result: list[Nest] = []
     k = 0
-    while k < len(addresses):
+    while k < len(nests):
+        start, dims = nests[k]
         end = k + 1
-        stride = addresses[end] - addresses[k] if end < len(addresses) else 1
-        if abs(stride) > FARTHEST:
-            yield addresses[k], 1, 1
-            k += 1
-            continue
-        while end < len(addresses) and addresses[end] - addresses[end - 1] == stride and end - k < LONGEST:
-            end += 1
-        yield addresses[k], end - k, stride
+        if end < len(nests) and nests[end][1] == dims and len(dims) <= MOST_DIMENSIONS:
+            step = nests[end][0] - start
+            while (
+                end < len(nests)
+                and nests[end][1] == dims
+                and nests[end][0] - nests[end - 1][0] == step
+                and end - k < LONGEST
+                and abs(step) <= LONGEST
+            ):
+                end += 1
+            if end - k > 1:
+                dims = ((end - k, step), *dims)
+        result.append((start, dims))
         k = end
+    return result
+
+
+def give_tables(nests: Sequence[Sequence[Nest]]) -> tuple[tuple[Shape, ...], tuple[Table, ...]]:
+    """Return the shapes of nests that are configured once, and each exchange's rows.
+
+    int16[n, 6]: shape (0: none of them), start, times, step; without a shape also elements and stride.
+    """
+    counts: Counter[Shape] = Counter()
+    for each in nests:
+        for _, dims in each:
+            counts[dims[-MOST_DIMENSIONS:]] += 1
+    common = [shape for shape, _ in counts.most_common() if len(shape) > 1 or counts[shape] > 1]
+    shapes = tuple(common[:MOST_SHAPES])
+    numbers = {shape: k + 1 for k, shape in enumerate(shapes)}
+    tables = []
+    for each in nests:
+        rows = [row for nest in each for row in _give_rows(nest, numbers)]
+        tables.append(np.array(rows, dtype=np.int16).reshape(-1, 6))
+    return shapes, tuple(tables)
+
+
+def _give_rows(nest: Nest, numbers: dict[Shape, int]) -> Iterator[tuple[int, ...]]:
+    start, dims = nest
+    outer, shape = dims[:-MOST_DIMENSIONS], dims[-MOST_DIMENSIONS:]
+    ((times, step),) = outer or ((1, 0),)
+    if shape in numbers:
+        yield numbers[shape], start, times, step, 0, 0
+        return
+    whole = (*outer, *shape)
+    if not whole or abs(whole[-1][1]) > FARTHEST:
+        inner, rest = (1, 1), whole
+    else:
+        inner, rest = whole[-1], whole[:-1]
+    starts = _starts(start, rest[:-1])
+    times, step = rest[-1] if rest else (1, 0)
+    yield from ((0, first, times, step, *inner) for first in starts)
+
+
+def _starts(start: int, dims: Shape) -> Iterator[int]:
+    if not dims:
+        yield start
+        return
+    (count, step), inner = dims[0], dims[1:]
+    for k in range(count):
+        yield from _starts(start + k * step, inner)

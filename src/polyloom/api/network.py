@@ -1,0 +1,143 @@
+"""A network on one simulated wafer, from Python.
+
+network_of      program -> layers that are placed, tensors that pass between them
+place_stages    -> each layer with a map, on a rectangle by its work
+block_of        -> with the exchanges in front of its ports
+plan            -> where blocks lie and streams run
+compile_network -> exchanges, colors, emitted files
+simulate        samples -> results, cycles
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy.typing as npt
+
+from polyloom.api.mapping import MACHINE, machine_model
+from polyloom.api.reading import Path, load_tensor_program
+from polyloom.diagnostics import PolyloomError, Source, error
+from polyloom.ir.program import Program
+from polyloom.ir.verification.comparison import Reals
+from polyloom.models import model_inputs, model_reals
+from polyloom.pipeline import analyse_layer, compile_layer, complete_mapping
+from polyloom.polyhedra.effort import limited
+from polyloom.sources import Given, Loaded, text_of
+from polyloom.wafer.machine.model import Machine
+from polyloom.wafer.network.areas import place_stages
+from polyloom.wafer.network.blocks import Placed, block_of
+from polyloom.wafer.network.floor_plan import plan
+from polyloom.wafer.network.graph import Stage, network_of
+from polyloom.wafer.network.program import NetworkProgram, compile_network
+from polyloom.wafer.network.result import NetworkResult
+from polyloom.wafer.network.run import Progress, moving_tensors, simulate_network
+from polyloom.wafer.placement.cost.model import estimated_cycles
+from polyloom.wafer.placement.known_maps import chosen
+from polyloom.wafer.simd.decision import SimdOptions
+from polyloom.wafer.simulation.check import check_outputs, checked_batch, made_up, made_up_reals
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+@limited("the floor plan of the network")
+def compile_one_wafer(
+    program: Program | Given,
+    *,
+    machine: str = MACHINE,
+    memory: int | None = None,
+    pes: int | None = None,
+    maps: Mapping[str, Path] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> NetworkProgram:
+    """Place all layers of a program on one mesh, with streams between them, and make the code of every PE.
+
+    ``pes``: for all layers together (None: half of the mesh); ``maps``: a map for a layer, by its name;
+    others are chosen. ``progress`` is called with a layer's name before it is placed.
+
+    Errors: ``Unsupported`` with ``network-...``; those of maps. Not in the papers.
+    """
+    loaded = load_tensor_program(program)
+    model = machine_model(machine, memory)
+    network = network_of(loaded.program, None if loaded.model is None else tuple(loaded.model.arguments))
+    place = partial(_placed, model, maps or {})
+    stages = place_stages(network, model, pes, place, progress, fixed=tuple(maps or ()))
+    floor = plan(network, tuple(map(block_of, stages)), model)
+    return compile_network(floor, model)
+
+
+def _placed(machine: Machine, maps: Mapping[str, Path], stage: Stage, size: tuple[int, int]) -> Placed:
+    given = maps.get(stage.name)
+    if given is not None:
+        choice = complete_mapping(text_of(given, "<map>"), stage.program, machine)
+    else:
+        source = Source("<network>", f"iport_map: auto {', '.join(stage.streams)}\n")
+        choice = chosen(source, stage.program, machine, size, complete_mapping)
+    analysis = analyse_layer(stage.program, choice.mapping, SimdOptions(machine=machine))
+    compiled = compile_layer(analysis, machine)
+    return Placed(stage, choice, compiled, estimated_cycles(compiled))
+
+
+def simulate_one_wafer(
+    program: Program | Given,
+    inputs: Arrays | None = None,
+    *,
+    samples: int = 4,
+    machine: str = MACHINE,
+    memory: int | None = None,
+    pes: int | None = None,
+    maps: Mapping[str, Path] | None = None,
+    check: bool = False,
+    progress: Callable[[str], None] | None = None,
+    simulating: Progress | None = None,
+) -> NetworkResult:
+    """Simulate a network whose layers all lie on one mesh, samples following each other in a pipeline.
+
+    ``inputs``: an array for every input, with a leading axis of samples for those that stream where there are
+    several; of a model, weights need not be given. None: small integers from a fixed seed. ``check`` compares
+    each sample with the NumPy evaluator, as ``simulate`` does. The rest: as of ``compile_one_wafer``.
+
+    Errors: those of ``compile_one_wafer``, ``input-...``, ``simulation-...``. Not in the papers.
+    """
+    if samples < 1:
+        raise PolyloomError(error("invocations", f"{samples} samples", helps=["at least one is needed"]))
+    loaded = load_tensor_program(program)
+    compiled = compile_one_wafer(
+        loaded, machine=machine, memory=memory, pes=pes, maps=maps, progress=progress
+    )
+    return _simulated(loaded, compiled, inputs, samples, simulating, check=check)
+
+
+@limited("the samples of the network")
+def _simulated(
+    loaded: Loaded,
+    compiled: NetworkProgram,
+    inputs: Arrays | None,
+    samples: int,
+    simulating: Progress | None,
+    *,
+    check: bool,
+) -> NetworkResult:
+    program = loaded.program
+    moving = moving_tensors(compiled.plan)
+    exactly = inputs is None
+    arrays = made_up(program, moving, samples, 1.0) if inputs is None else dict(inputs)
+    if loaded.model is not None:
+        given = {n: a for n, a in arrays.items() if inputs is not None or n in loaded.model.arguments}
+        arrays = model_inputs(loaded.model, given)
+    arrays = checked_batch(program, moving, arrays, samples)
+    run = simulate_network(compiled, arrays, samples, progress=simulating)
+    result = NetworkResult(compiled, run, samples, None)
+    if not check:
+        return result
+    verdict = check_outputs(program, moving, arrays, result.outputs, samples, exactly=exactly)
+    if exactly:
+        reals = None if loaded.model is None else partial(model_reals, loaded.model)
+        made = made_up_reals(program, moving, samples, 1.0, reals)
+        if made is not None:
+            again = simulate_network(compiled, made.arrays, samples, progress=simulating)
+            outputs = NetworkResult(compiled, again, samples, None).outputs
+            second = check_outputs(program, moving, made.arrays, outputs, samples, exactly=False)
+            verdict = verdict.with_reals(Reals(second, made.decades, made.seed))
+    return NetworkResult(compiled, run, samples, verdict)

@@ -1,0 +1,75 @@
+"""``polyloom simulate --one-wafer``: all layers of a program on one mesh."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from polyloom.cli.layers import maps_in, write_maps
+from polyloom.cli.loading import load_whole
+from polyloom.files import read_arrays, write_arrays
+
+if TYPE_CHECKING:
+    from polyloom.wafer.network.result import NetworkResult
+
+SAMPLES = 4
+"""How many samples run through where the command line does not say."""
+
+
+def run_network(
+    source: Path,
+    options: dict[str, Any],
+    folder: Path | None,
+    files: tuple[Path | None, Path | None, Path | None],
+    common: dict[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Place a network on one wafer, simulate it and print what came of it.
+
+    ``folder``: of maps, NAME.map for a layer; ``files``: inputs, outputs, report; ``common``: the options of
+    ``simulate``, and ``pes`` and ``samples``. Raises ``check-mismatch`` where a sample is wrong.
+    """
+    from polyloom.api.network import simulate_one_wafer
+    from polyloom.models import elements_of_loaded
+    from polyloom.report.progress import layer_status, progress_bar
+    from polyloom.report.wafer.network_view import print_network
+
+    inputs, outputs, report = files
+    ctx = click.get_current_context()
+    if ctx.get_parameter_source("invocations") is click.core.ParameterSource.DEFAULT:
+        common = {**common, "samples": SAMPLES}
+    common = {name: common[name] for name in ("machine", "memory", "check", "pes", "samples")}
+    loaded = load_whole(source, options, quiet=as_json, inputs=inputs)
+    samples = common["samples"]
+    arrays = None if inputs is None else read_arrays(inputs, elements_of_loaded(loaded) * samples)
+    maps = {} if folder is None else maps_in(folder)
+    with layer_status(0) as placing, progress_bar() as simulating:
+        result = simulate_one_wafer(
+            loaded, arrays, maps=maps, progress=placing, simulating=simulating, **common
+        )
+    _write(result, outputs, report, loaded)
+    if as_json:
+        click.echo(json.dumps(result.json(), indent=1))
+    else:
+        print_network(result)
+    if result.check is not None and not result.check.passed:
+        raise result.check.mismatch("the simulation's results")
+
+
+def _write(result: NetworkResult, outputs: Path | None, report: Path | None, loaded: Any) -> None:
+    places = result.program.plan.places
+    write_maps(
+        click.get_current_context().params.get("write_map"),
+        [(p.block.placed.stage.name, p.block.placed.choice.text) for p in places],
+    )
+    if outputs is not None:
+        model = loaded.model
+        write_arrays(outputs, result.outputs if model is None else model.outputs(result.outputs))
+    if report is not None:
+        from polyloom.report.html.network import write_network_report
+
+        write_network_report(report, result)

@@ -1,0 +1,191 @@
+"""How many PEs each stage gets: so many that none holds up the others, as far as the mesh allows it.
+
+    streams     a stream passes one element a cycle, so that a sample takes at least the longest one's cycles
+    stages      the PEs that bring a stage down to that; fewer for all in proportion where they are too many
+    refinement  the slowest stage gets twice as many, as long as that makes it faster and there is room
+
+Each stage's cycles are those of the cost model for the map that is chosen on such a rectangle.
+Not in the papers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from polyloom.diagnostics import Diagnostic, PolyloomError, Unsupported, error
+from polyloom.wafer.machine.model import Machine
+from polyloom.wafer.network.blocks import Placed, doubly_ported
+from polyloom.wafer.network.graph import Network, Stage
+
+Size = tuple[int, int]
+Place = Callable[[Stage, Size], Placed]
+"""Choose a map for a stage on a rectangle and compile it; raises what it is refused for."""
+
+GAIN = 0.9
+"""A larger rectangle is taken if it needs at most this part of the cycles."""
+REFUSALS = 8
+"""Rectangles that are tried for a stage, each of twice as many PEs, before it is said not to fit."""
+ROUNDS = 24
+"""Rectangles that are tried beyond the first ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """A stage on a rectangle of the ladder."""
+
+    placed: Placed
+    rung: int
+    grows: bool = True
+
+    @property
+    def pes(self) -> int:
+        return self.placed.size[0] * self.placed.size[1]
+
+
+def place_stages(
+    network: Network,
+    machine: Machine,
+    most_pes: int | None,
+    place: Place,
+    progress: Callable[[str], None] | None = None,
+    fixed: Collection[str] = (),
+) -> tuple[Placed, ...]:
+    """Return every stage on a rectangle. ``most_pes``: of all stages together; None: half of the mesh.
+
+    ``fixed``: stages whose rectangle is given; ``place`` knows it.
+
+    Errors: ``Unsupported`` with ``network-stage``, which says for each stage that does not fit why not.
+    """
+    room = most_pes if most_pes is not None else machine.grid[0] * machine.grid[1] // 2
+    ladder = tuple(_ladder(machine))
+    aim = _aim(network, room)
+    given: list[_Given] = []
+    refused: list[tuple[Stage, PolyloomError]] = []
+    for stage in network.stages:
+        if progress is not None:
+            progress(stage.name)
+        wanted = math.ceil(work(stage) / aim)
+        rung = next((k for k, (w, h) in enumerate(ladder) if w * h >= wanted), len(ladder) - 1)
+        if stage.name in fixed:
+            first = _first(stage, ladder[:1], 0, room, place, grows=False)
+        else:
+            first = _first(stage, ladder, rung, room, place)
+        if isinstance(first, PolyloomError):
+            refused.append((stage, first))
+        else:
+            given.append(first)
+    if refused:
+        raise _refusal(refused, room)
+    used = sum(g.pes for g in given)
+    if used > room:
+        raise Unsupported(_too_many(given, room))
+    return tuple(g.placed for g in _refined(given, ladder, room, aim, place, progress))
+
+
+def work(stage: Stage) -> int:
+    """Return the points of the domains of a stage's statements."""
+    return sum(math.prod(s.domain) for s in stage.program.statements)
+
+
+def longest_stream(network: Network) -> int:
+    """Return the elements of the longest stream."""
+    program = network.program
+    return max(math.prod(program.buffer(s.tensor).extents) for s in network.streams)
+
+
+def _aim(network: Network, room: int) -> float:
+    """Return the cycles of a sample that are worth aiming at."""
+    total = sum(map(work, network.stages))
+    return max(longest_stream(network), total / room, 1)
+
+
+def _ladder(machine: Machine) -> Iterator[Size]:
+    width, height = 1, 1
+    while width <= machine.grid[0] and height <= machine.grid[1]:
+        yield width, height
+        width, height = (width * 2, height) if width == height else (width, height * 2)
+
+
+def _first(
+    stage: Stage, ladder: Sequence[Size], rung: int, room: int, place: Place, *, grows: bool = True
+) -> _Given | PolyloomError:
+    """Return the stage on the first rectangle from a rung upwards on which it fits; why not where none is."""
+    fault: PolyloomError | None = None
+    for k in range(rung, min(rung + REFUSALS, len(ladder))):
+        if fault is not None and ladder[k][0] * ladder[k][1] > room:
+            break
+        try:
+            return _Given(_simple(place(stage, ladder[k])), k, grows)
+        except PolyloomError as refusal:
+            fault = refusal
+    assert fault is not None
+    return fault
+
+
+def _simple(placed: Placed) -> Placed:
+    """Return the stage if each of its tensors passes one side. Raises ``Unsupported`` ``network-ports``."""
+    for tensor in doubly_ported(placed):
+        message = f"`{tensor}` passes several sides of the layer `{placed.stage.name}`"
+        helps = ["in a network a tensor comes or goes on one side; give this layer a map with `--map`"]
+        raise Unsupported(error("network-ports", message, helps=helps))
+    return placed
+
+
+def _refined(
+    given: list[_Given],
+    ladder: Sequence[Size],
+    room: int,
+    aim: float,
+    place: Place,
+    progress: Callable[[str], None] | None,
+) -> list[_Given]:
+    for _ in range(ROUNDS):
+        slowest = max((k for k, g in enumerate(given)), key=lambda k: given[k].placed.estimate)
+        g = given[slowest]
+        if not g.grows or g.placed.estimate <= aim or g.rung + 1 >= len(ladder):
+            break
+        width, height = ladder[g.rung + 1]
+        if sum(other.pes for other in given) - g.pes + width * height > room:
+            break
+        if progress is not None:
+            progress(g.placed.stage.name)
+        given[slowest] = _larger(g, ladder, place)
+    return given
+
+
+def _larger(g: _Given, ladder: Sequence[Size], place: Place) -> _Given:
+    """Return the stage on a larger rectangle, the next one or the one after it, if that pays."""
+    for rung in (g.rung + 1, g.rung + 2):
+        if rung >= len(ladder):
+            break
+        try:
+            found = _simple(place(g.placed.stage, ladder[rung]))
+        except PolyloomError:
+            continue
+        if found.estimate <= GAIN * g.placed.estimate:
+            return _Given(found, rung)
+    return replace(g, grows=False)
+
+
+def _refusal(refused: Sequence[tuple[Stage, PolyloomError]], room: int) -> Unsupported:
+    found = []
+    for stage, fault in refused:
+        first = fault.diagnostics[0]
+        allowed = f"{work(stage):,} operations; {room:,} PEs are allowed for all layers"
+        notes = [f"reason: {first.code}", allowed, *first.notes]
+        message = f"the layer `{stage.name}` does not fit: {first.message}"
+        found.append(error("network-stage", message, notes=notes, helps=first.helps))
+    return Unsupported(*found)
+
+
+def _too_many(given: Sequence[_Given], room: int) -> Diagnostic:
+    rows = "\n".join(f"{g.placed.stage.name:<24}{g.pes:>8} PEs" for g in given)
+    used = sum(g.pes for g in given)
+    return error(
+        "network-pes",
+        f"the layers need {used:,} PEs, {room:,} are allowed",
+        notes=[rows],
+        helps=["allow more with `--pes`, up to the machine's, or use smaller layers"],
+    )

@@ -1,0 +1,83 @@
+"""Small networks, in LAIR, as the tests of a room need them."""
+
+DENSE = """\
+lair dense(M, N): float16 W[M][N], float16 x[N] -> float16 y[M]
+{
+  all (i, j) in (M, N)
+    y[i] += W[i][j] * x[j]
+}
+lair relu(N): float16 y[N] -> float16 z[N]
+{
+  all (i) in (N)
+    z[i] = max(y[i], 0)
+}
+lair add(N): float16 a[N], float16 b[N] -> float16 c[N]
+{
+  all (i) in (N)
+    c[i] = a[i] + b[i]
+}
+lair transpose(M, N): float16 a[M][N] -> float16 b[N][M]
+{
+  all (i, j) in (M, N)
+    b[j][i] = a[i][j]
+}
+lair rows(M, N): float16 a[M][N], float16 v[M][N] -> float16 y[M]
+{
+  all (i, j) in (M, N)
+    y[i] += a[i][j] * v[i][j]
+}
+lair scale(M, N): float16 a[M][N] -> float16 b[M][N]
+{
+  all (i, j) in (M, N)
+    b[i][j] = a[i][j] * 2
+}
+"""
+
+MLP = (
+    DENSE
+    + """\
+graph mlp: float16 W1[12][8], float16 W2[6][12], float16 x[8] -> float16 y[6]
+{
+  s = dense(12, 8)(W1, x)
+  h = relu(12)(s)
+  y = dense(6, 12)(W2, h)
+}
+"""
+)
+RESIDUAL = (
+    DENSE
+    + """\
+graph residual: float16 W1[8][8], float16 W2[8][8], float16 x[8] -> float16 y[8]
+{
+  s = dense(8, 8)(W1, x)
+  t = dense(8, 8)(W2, s)
+  y = add(8)(s, t)
+}
+"""
+)
+TRANSPOSED = (
+    DENSE
+    + """\
+graph transposed: float16 V[6][4], float16 a[4][6] -> float16 y[6]
+{
+  b = scale(4, 6)(a)
+  c = transpose(4, 6)(b)
+  y = rows(6, 4)(c, V)
+}
+"""
+)
+MAPS = {
+    "s": """\
+size: { PE[2, 3] }
+compute_map: { s[i, j] -> PE[j//4, i//4]; relu[i] -> PE[1, i//4] }
+iport_map: { x[j = 0:7] -> [PE[j//4, -1] -> index[j mod 4]] }
+oport_map: { h[i = 0:11] -> [PE[2, i//4] -> index[i mod 4]] }
+""",
+    "y": """\
+size: { PE[2, 2] }
+compute_map: { y[i, j] -> PE[i//3, j mod 2] }
+iport_map: { h[j = 0:11] -> [PE[-1, j mod 2] -> index[j//2]] }
+oport_map: { y[i = 0:5] -> [PE[i//3, 2] -> index[i mod 3]] }
+""",
+}
+"""Maps of MLP's layers: the second takes ``h`` in another order than the first one gives it."""
