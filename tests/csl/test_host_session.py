@@ -54,6 +54,9 @@ class Machine:
     def inject(self, x: int, y: int, color: int, words: Sequence[int]) -> None:
         self.notes.append(("inject", x, y, color, *words))
 
+    def let_pass(self, cycles: int) -> None:
+        pass
+
     def collect(self, x: int, y: int, color: int, words: int) -> list[int]:
         return [10 * x + i for i in range(words)]
 

@@ -62,6 +62,9 @@ class Machine(Protocol):
     def run(self, goals: Sequence[Goal]) -> None:
         """Let time pass until all goals hold. Errors: a diagnostic where nothing can move before."""
 
+    def let_pass(self, cycles: int) -> None:
+        """Let so many cycles pass, or fewer where nothing moves."""
+
     def finish(self) -> None:
         """Run until nothing moves, and check that nothing was left in the fabric."""
 

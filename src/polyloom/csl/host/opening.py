@@ -83,6 +83,11 @@ class SimulatedWafer:
         with _as_diagnostics():
             self._fabric.run([_goal(goal) for goal in goals])
 
+    def let_pass(self, cycles: int) -> None:
+        """Let so many cycles pass, or fewer where nothing moves."""
+        with _as_diagnostics():
+            self._fabric.let_pass(cycles)
+
     def finish(self) -> None:
         """Run until nothing moves, and check that nothing was left; say what was read and never written."""
         with _as_diagnostics():

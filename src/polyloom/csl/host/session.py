@@ -18,6 +18,10 @@ from polyloom.csl.host.machine import Collected, CommandsDone, Goal, Injected, M
 from polyloom.csl.host.tensors import Region, Words, from_bytes, to_bytes
 from polyloom.diagnostics import PolyloomError, error
 
+COPY_CYCLES = 10_000
+"""How long a copy takes to reach the PEs: what a program still does after it let the host go on is seen by
+the copy. Estimate: some microseconds."""
+
 
 @dataclass(eq=False)
 class Request:
@@ -87,6 +91,7 @@ class Session:
         self.pointer(name)
 
         def start() -> None:
+            self.machine.let_pass(COPY_CYCLES)
             words = np.empty((region.height, region.width, region.elements), np.uint32)
             for x, y in region.pes():
                 data = self.machine.read(x, y, self._pointee(x, y, name), region.elements * bits // 8)

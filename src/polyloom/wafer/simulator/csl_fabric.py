@@ -311,6 +311,13 @@ class CslFabric:
             pass
         self._raise_failure()
 
+    def let_pass(self, cycles: int) -> None:
+        """Simulate the next so many cycles, or until nothing happens. Errors: ``CslFailure``."""
+        until = max(int(self._library.fabric_cycle(self._handle)), 0) + cycles
+        while self._library.csl_let_pass(self._handle, until, SLICE_SECONDS) == GOES_ON:
+            pass
+        self._raise_failure()
+
     def finish(self) -> None:
         """Come to rest; nothing may be left. Errors: ``CslFailure`` (``data-left``, ``deadlock``)."""
         self.run()

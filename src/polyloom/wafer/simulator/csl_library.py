@@ -43,6 +43,7 @@ _SIGNATURES = {
     "csl_call": (c_int32, (*_PE, c_char_p, c_int64, c_void_p)),
     "csl_goals": (None, (c_void_p, c_int64, POINTER(GoalC))),
     "csl_run_for": (c_int32, (c_void_p, c_double)),
+    "csl_let_pass": (c_int32, (c_void_p, c_int64, c_double)),
     "csl_finish": (None, (c_void_p,)),
     "csl_line_count": (c_int64, (c_void_p,)),
     "csl_line": (c_char_p, (c_void_p, c_int64, POINTER(c_int64), POINTER(c_int32), POINTER(c_int32))),

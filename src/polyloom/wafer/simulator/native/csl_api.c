@@ -246,6 +246,23 @@ EXPORT int32_t csl_run_for(struct csl_fabric *f, double for_seconds) {
   return RUN_FAILED;
 }
 
+/* Simulates what happens in the next so many cycles, for about so many seconds; RUN_ENDED when that is done. */
+EXPORT int32_t csl_let_pass(struct csl_fabric *f, int64_t until_cycle, double for_seconds) {
+  double until = seconds() + for_seconds;
+  struct fabric *g = &f->fabric;
+  start_all(f);
+  while (!g->failure.present) {
+    for (int i = 0; i < STEPS_BETWEEN_CLOCKS; i++) {
+      int64_t at = next_cycle(g);
+      if (at == NEVER || at > until_cycle) return RUN_ENDED;
+      visit_cycle(g, at);
+      if (g->failure.present || over_limit(g)) return RUN_FAILED;
+    }
+    if (seconds() > until) return RUN_GOES_ON;
+  }
+  return RUN_FAILED;
+}
+
 /* When all has come to rest: what is left, as a failure. */
 EXPORT void csl_finish(struct csl_fabric *f) { csl_report(f, true); }
 
