@@ -19,7 +19,7 @@ from math import prod
 from random import Random
 
 import click
-from corpus import Layer, differences, expected, inputs_of, layers, together
+from corpus import Layer, inputs_of, layers, mistakes, together
 from random_maps import random_map
 from rich.console import Console
 from rich.table import Table
@@ -115,8 +115,9 @@ def cycles_of(program: Program, mapping: Mapping, machine: Machine) -> int:
     """Compile, simulate and check a layer."""
     analysis = analyse_layer(program, mapping, SimdOptions(machine=machine))
     runs = inputs_of(program, mapping, 1.0, 1)
-    result = simulate_program(compile_program(analysis, machine), together(mapping, runs))
-    wrong = differences(result.outputs, expected(program, mapping, runs))
+    compiled = compile_program(analysis, machine)
+    result = simulate_program(compiled, together(mapping, runs))
+    wrong = mistakes(compiled, mapping, runs, result.outputs)
     if wrong:
         raise SystemExit(f"wrong result: {wrong}")
     return result.cycles

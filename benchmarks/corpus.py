@@ -23,6 +23,7 @@ from polyloom.wafer.mapping.mapping import Mapping as LairMap
 from polyloom.wafer.mapping.reader import read_mapping
 from polyloom.wafer.program.wafer_program import WaferProgram, compile_program
 from polyloom.wafer.simd.decision import SimdMode, SimdOptions
+from polyloom.wafer.simulation.check import check_outputs
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 Arrays = dict[str, npt.NDArray[Any]]
@@ -115,6 +116,18 @@ def expected(program: Program, mapping: LairMap, runs: list[Arrays]) -> Arrays:
 def _of_all(mapping: LairMap, name: str, results: list[Arrays]) -> npt.NDArray[Any]:
     """Return what left through ports from all invocations, what stays from the last one."""
     return np.stack([r[name] for r in results]) if name in mapping.outputs else results[-1][name]
+
+
+def mistakes(
+    compiled: WaferProgram, mapping: LairMap, runs: list[Arrays], found: Mapping[str, npt.NDArray[Any]]
+) -> list[str]:
+    """Return what is wrong with results: bits that differ, or, of approximate functions, too large errors."""
+    program, approximate = compiled.analysis.program, compiled.analysis.approximate
+    if not approximate:
+        return differences(found, expected(program, mapping, runs))
+    given = together(mapping, runs)
+    verdict = check_outputs(program, mapping, given, found, len(runs), exactly=True, approximate=approximate)
+    return list(verdict.mismatches)
 
 
 def differences(found: Mapping[str, npt.NDArray[Any]], wanted: Arrays) -> list[str]:

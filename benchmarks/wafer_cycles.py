@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from corpus import Layer, compiled, differences, expected, inputs_of, layers, together
+from corpus import Layer, compiled, inputs_of, layers, mistakes, together
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -105,7 +105,7 @@ def _simulated(program: WaferProgram, density: float) -> Simulation:
     tensors, mapping = program.analysis.program, program.analysis.mapping
     runs = inputs_of(tensors, mapping, density, invocations=1)
     result = simulate_program(program, together(mapping, runs))
-    wrong = differences(result.outputs, expected(tensors, mapping, runs))
+    wrong = mistakes(program, mapping, runs, result.outputs)
     if wrong:
         raise SystemExit(f"wrong result: {wrong}")
     return result

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from corpus import differences, expected, inputs_of, together
+from corpus import inputs_of, mistakes, together
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair.lower import lower
@@ -266,7 +266,7 @@ def _simulated(program: Program, mapping: Mapping, zeros: int | None) -> tuple[A
     compiled = compile_layer(analysis, machine)
     runs = inputs_of(program, mapping, 1.0 if zeros is None else 1 - zeros / 100, invocations=1)
     found = simulate_program(compiled, together(mapping, runs))
-    wrong = differences(found.outputs, expected(program, mapping, runs))
+    wrong = mistakes(compiled, mapping, runs, found.outputs)
     if wrong:
         raise SystemExit(f"wrong result: {wrong}")
     drivers = analysis.drivers[0].text.removeprefix("trigger: ") if analysis.drivers else ""

@@ -74,7 +74,7 @@ FLOORS = {
         ("collectives", "routing", "simd"),
         ("border", "drivers", "pe_program"),
         ("dataflow",),
-        ("mapping", "simulator"),
+        ("mapping", "simulator", "vector_functions"),
         ("machine",),
     ),
     "mdh": (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from corpus import Arrays, differences, expected, together
+from corpus import Arrays, mistakes, together
 from layers import Layer
 
 from polyloom.diagnostics import PolyloomError, Source
@@ -33,7 +33,6 @@ def outcome(
     """
     mapping = read_mapping(Source("random.map", layer.map_text), layer.program)
     runs = _runs(layer, mapping)
-    wanted = expected(layer.program, mapping, runs)
     for mode in modes:
         try:
             analysis = analyse_layer(layer.program, mapping, SimdOptions(mode))
@@ -43,7 +42,7 @@ def outcome(
         where = f"mode {mode.value}, {layer}"
         look(analysis, where)
         found = simulate_program(program, together(mapping, runs), invocations=layer.invocations)
-        wrong = differences(found.outputs, wanted)
+        wrong = mistakes(program, mapping, runs, found.outputs)
         assert not wrong, f"{wrong} in {where}"
         assert 0 < found.limit.cycles <= found.cycles, f"{found.limit} > {found.cycles} in {where}"
     return "right"

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from corpus import Layer, differences, expected, inputs_of, layers, together
+from corpus import Layer, inputs_of, layers, mistakes, together
 from wafer_cycles import read_golden
 
 from polyloom.diagnostics import Source, Unsupported, error
@@ -114,7 +114,7 @@ def cycles_of(analysis: LayerAnalysis) -> int:
     tensors, mapping = analysis.program, analysis.mapping
     runs = inputs_of(tensors, mapping, 1.0, invocations=1)
     result = simulate_program(compiled, together(mapping, runs))
-    assert not differences(result.outputs, expected(tensors, mapping, runs))
+    assert not mistakes(compiled, mapping, runs, result.outputs)
     return result.cycles
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import islpy as isl
 import pytest
-from corpus import differences, expected, inputs_of, layers, together
+from corpus import inputs_of, layers, mistakes, together
 from test_wafer_corpus import strategies_of, wanted_strategies
 
 from polyloom import pipeline
@@ -51,7 +51,7 @@ def fault_of(layer: str, mode: SimdMode, invocations: int, density: float) -> st
         result = simulate_program(program, together(mapping, runs), invocations=invocations)
     except PolyloomError as error:
         return error.diagnostics[0].code
-    return "wrong" if differences(result.outputs, expected(tensors, mapping, runs)) else ""
+    return "wrong" if mistakes(program, mapping, runs, result.outputs) else ""
 
 
 def without_disjointness_check(patch: pytest.MonkeyPatch) -> None:

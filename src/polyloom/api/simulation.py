@@ -103,7 +103,14 @@ def simulate(
     verdict = None
     if check:
         verdict = check_outputs(
-            program, mapping, arrays, run.outputs, invocations, exactly=exactly, reference=reference
+            program,
+            mapping,
+            arrays,
+            run.outputs,
+            invocations,
+            exactly=exactly,
+            reference=reference,
+            approximate=code.analysis.approximate,
         )
         if exactly or reals is not None:
             drawn = made_up_reals(program, mapping, invocations, density, reals)

@@ -11,6 +11,7 @@ from polyloom.wafer.collectives import Reduction
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.dataflow.tasks import TaskGraph
 from polyloom.wafer.drivers import DriverEstimate
+from polyloom.wafer.machine.options import Extension
 from polyloom.wafer.mapping.mapping import Mapping
 from polyloom.wafer.simd.decision import SimdAnalysis, SimdOptions
 
@@ -37,3 +38,8 @@ class LayerAnalysis:
     remarks: tuple[Diagnostic, ...]
     extension_remarks: tuple[Diagnostic, ...] = ()
     drivers: tuple[DriverEstimate, ...] = ()
+
+    @property
+    def approximate(self) -> frozenset[str]:
+        """The statements whose functions are computed by other roundings than the evaluator's."""
+        return frozenset(a.task.statement.name for a in self.simd if a.uses(Extension.VECTOR_FUNCTIONS))

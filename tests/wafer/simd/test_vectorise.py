@@ -105,6 +105,7 @@ LAYERS = {
         ONE % "b, i",
         "fsubh fmulh faddh",
         SEVERAL,
+        without=(Extension.VECTOR_FUNCTIONS,),
     ),
     "the gradient of a rectified product": layer(
         "T x[64], T d[64], T e[64] -> T y[64]",

@@ -9,7 +9,7 @@ Not in the papers.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,8 @@ class Digits:
     """What is known of a tensor's elements.
 
     ``fraction``: they are multiples of ``2**-fraction``; None where no such number is known. ``ordered``:
-    the order of a sum, here or in what they are made from, may decide their bits.
+    the order of a sum, or how a function is computed, here or in what they are made from, may decide their
+    bits.
     """
 
     fraction: int | None = 0
@@ -53,16 +54,21 @@ class Digits:
 
 
 def digits_of(
-    program: Program, arrays: Mapping[str, NDArray], given: Mapping[str, Digits] | None = None
+    program: Program,
+    arrays: Mapping[str, NDArray],
+    given: Mapping[str, Digits] | None = None,
+    approximate: Collection[str] = (),
 ) -> dict[str, Digits]:
     """Return what is known of every tensor that a statement writes.
 
     ``arrays``: the values of all tensors. ``given``: what is known of inputs; integers where nothing is said.
+    ``approximate``: statements whose functions are computed by other roundings than the evaluator's.
     """
     known = {name: Digits() for name in program.inputs} | dict(given or {})
     sizes = {name: _largest(array) for name, array in arrays.items()}
     for statement in program.statements:
-        known[statement.write.buffer] = _written(statement, known, sizes)
+        written = _written(statement, known, sizes)
+        known[statement.write.buffer] = Digits(None, True) if statement.name in approximate else written
     return {s.write.buffer: known[s.write.buffer] for s in program.statements}
 
 

@@ -18,16 +18,16 @@ from typing import TypeVar
 import islpy as isl
 
 from polyloom.ir.expressions import Read
-from polyloom.ir.types import ElementType
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.functions import compose
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.machine.instruction_cost import Shape, instruction_cycles
 from polyloom.wafer.machine.instruction_selection import is_memory
 from polyloom.wafer.machine.options import Extension
+from polyloom.wafer.machine.temporaries import is_temporary, temporary_bank
 from polyloom.wafer.simd.decision import SimdAnalysis, SimdOptions, steps_of
 from polyloom.wafer.simd.domain import Operand
-from polyloom.wafer.simd.instruction_sequences import FIRST_TEMPORARY, Step, is_temporary
+from polyloom.wafer.simd.steps import Step
 
 BANKS = 4
 """Banks that a moving source is told apart by."""
@@ -47,12 +47,6 @@ class BankUse:
     analysis: SimdAnalysis
     shape: Shape
     runs: float
-
-
-def temporary_bank(position: int, element: ElementType) -> int:
-    """Return the bank in which a temporary starts: 2, 1, 3, 0 for 16-bit elements, 2 and 0 for others."""
-    banks = (2, 1, 3, 0) if element.size == 2 else (2, 0)
-    return banks[(FIRST_TEMPORARY - position) % len(banks)]
 
 
 def with_banks(

@@ -25,7 +25,7 @@ from polyloom.wafer.machine.instruction_selection import is_memory
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.machine.options import Effect, Extension
 from polyloom.wafer.simd.decision import SimdAnalysis, SimdMode, SimdOptions, Strategy, steps_of
-from polyloom.wafer.simd.instruction_sequences import Step
+from polyloom.wafer.simd.steps import Step
 
 Arrays = dict[str, LocalArray]
 

@@ -23,7 +23,7 @@ from polyloom.polyhedra.loops.generate import (
 )
 from polyloom.wafer.array_layout.order import backward_dimensions
 from polyloom.wafer.codegen.sizes import declare_sized, place_sizes, size_variables
-from polyloom.wafer.codegen.steps import Work, memory_positions, nest_of, temporary_arrays
+from polyloom.wafer.codegen.steps import Work, memory_positions, nest_of, temporary_arrays, temporary_name
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.machine.instruction_cost import Shape
 from polyloom.wafer.machine.instruction_selection import ACCUMULATOR, work_at_point
@@ -154,9 +154,10 @@ def _instruction(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder
             builder.setup.append((base,))
         else:
             moves += [Cost(operations=address_operations(base.element)), base]
-    for position, array in temporary_arrays(builder, analysis).items():
-        operands[position] = builder.memory_operand(f"{analysis.task.name}_{array}", kept, strides[position])
-        builder.setup.append((SetBase(operands[position], Element(array, (Number(0),))),))
+    for position, element in temporary_arrays(builder, analysis).items():
+        name = temporary_name(analysis, element)
+        operands[position] = builder.memory_operand(name, kept, strides[position])
+        builder.setup.append((SetBase(operands[position], element),))
     return (
         *moves,
         *Work(builder=builder, analysis=analysis, code=code, start=analysis.start, operands=operands).steps(),
@@ -262,11 +263,11 @@ def _enumerated(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder)
         operands[position] = OperandRef(declared.name, selector)
         element = access.element(analysis.box.minimum, code)
         nodes += [Cost(operations=address_operations(element)), SetBase(operands[position], element)]
-    for position, array in temporary_arrays(builder, analysis).items():
-        declared = builder.operand(f"{analysis.task.name}_{array}", count)
+    for position, first in temporary_arrays(builder, analysis).items():
+        declared = builder.operand(temporary_name(analysis, first), count)
         _configure_each(builder, analysis, declared, position, strides, offsets)
         operands[position] = OperandRef(declared.name, selector)
-        nodes.append(SetBase(operands[position], Element(array, (Number(0),))))
+        nodes.append(SetBase(operands[position], first))
     return (
         *nodes,
         *Work(

@@ -17,11 +17,11 @@ from polyloom.wafer.codegen.segment_code import from_its_base, memory_operand, s
 from polyloom.wafer.codegen.segments import Cut, Elements, Segment, cut
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.machine.instructions import move_instruction
+from polyloom.wafer.machine.temporaries import FIRST_TEMPORARY
 from polyloom.wafer.pe_program.addresses import count_of
 from polyloom.wafer.pe_program.loops import InstanceCode
 from polyloom.wafer.pe_program.tree import Code, Element, Invoke, OperandRef, SetBase
 from polyloom.wafer.roles.builder import RoleBuilder
-from polyloom.wafer.simd.instruction_sequences import FIRST_TEMPORARY
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -8,7 +8,7 @@ Not in the papers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import islpy as isl
@@ -22,6 +22,7 @@ from polyloom.wafer.machine.descriptor_nests import MAX_DIMENSIONS, jointly_coal
 from polyloom.wafer.machine.instruction_cost import dense_strides
 from polyloom.wafer.machine.instruction_selection import is_memory
 from polyloom.wafer.machine.instructions import Instruction
+from polyloom.wafer.machine.temporaries import as_word, is_temporary
 from polyloom.wafer.pe_program.addresses import (
     element_at,
     element_at_point,
@@ -43,7 +44,7 @@ from polyloom.wafer.pe_program.tree import (
 )
 from polyloom.wafer.roles.builder import RoleBuilder
 from polyloom.wafer.simd.decision import SimdAnalysis, steps_of
-from polyloom.wafer.simd.instruction_sequences import Step, is_temporary
+from polyloom.wafer.simd.steps import Step, temporaries_of, words_of
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -136,14 +137,26 @@ def memory_positions(analysis: SimdAnalysis) -> frozenset[int]:
     return frozenset(position for position in found if not is_temporary(position))
 
 
-def temporary_arrays(builder: RoleBuilder, analysis: SimdAnalysis) -> dict[int, str]:
-    """Declare a task's temporaries; return their arrays' names by position."""
-    if not any(is_temporary(step.target) for step in steps_of(analysis)):
+def temporary_arrays(builder: RoleBuilder, analysis: SimdAnalysis) -> dict[int, Element]:
+    """Declare a task's temporaries; return the first element of each, and of their words, by position."""
+    types = temporaries_of(steps_of(analysis))
+    if not types:
         return {}
     assert analysis.sizes is not None
     elements = prod(high for _, high in integer_bounds(analysis.sizes))
-    types = {step.target: step.type for step in steps_of(analysis) if is_temporary(step.target)}
-    return {position: builder.temporary(position, types[position], elements) for position in types}
+    arrays = {position: builder.temporary(position, kind, elements) for position, kind in types.items()}
+    found = {position: Element(name, (Number(0),)) for position, name in arrays.items()}
+    for position in words_of(steps_of(analysis)):
+        word = as_word(position)
+        assert word is not None
+        found[position] = replace(found[word.position], word=word.word)
+    return found
+
+
+def temporary_name(analysis: SimdAnalysis, first: Element) -> str:
+    """Return the name of the operand that a temporary, or words of one, is."""
+    part = "" if first.word is None else f"_word_{first.word}"
+    return f"{analysis.task.name}_{first.array}{part}"
 
 
 def nest_of(
@@ -153,14 +166,28 @@ def nest_of(
 
     ``strides``: of the operands in memory; the temporaries' are added.
     """
-    targets = (step.target for step in steps_of(analysis) if is_temporary(step.target))
-    everything = {**strides, **dict.fromkeys(targets, _temporary_strides(analysis))}
+    everything = {**strides, **_strides_of_temporaries(analysis)}
     order = analysis.order or tuple(range(len(sizes)))
     ordered = tuple(sizes[k] for k in order)
     moved = [tuple(steps[k] for k in order) for steps in everything.values()]
     if len(ordered) > MAX_DIMENSIONS:
         ordered, moved = jointly_coalesced(ordered, moved)
     return ordered, dict(zip(everything, moved, strict=True))
+
+
+def _strides_of_temporaries(analysis: SimdAnalysis) -> dict[int, tuple[int, ...]]:
+    """Return the strides of temporaries, and of words of their elements, by position."""
+    steps = steps_of(analysis)
+    whole = temporaries_of(steps)
+    if not whole:
+        return {}
+    dense = _temporary_strides(analysis)
+    found = dict.fromkeys(whole, dense)
+    for position in words_of(steps):
+        word = as_word(position)
+        assert word is not None
+        found[position] = tuple(word.words * stride for stride in dense)
+    return found
 
 
 def _temporary_strides(analysis: SimdAnalysis) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from polyloom.wafer.machine.instruction_selection import ACCUMULATOR
 from polyloom.wafer.machine.instructions import Instruction
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.machine.scalar_c import scalar_operations
+from polyloom.wafer.machine.temporaries import as_word
 
 _ADDRESS = 2
 """Operations that the address of an element in a loop takes, about: it has one or two varying subscripts."""
@@ -40,8 +41,11 @@ class Shape:
         return prod(self.sizes)
 
     def of(self, position: int) -> tuple[int, ...]:
-        """Return an operand's strides."""
-        return self.strides.get(position, dense_strides(self.sizes))
+        """Return an operand's strides, in its elements."""
+        word = as_word(position)
+        if word is None:
+            return self.strides.get(position, dense_strides(self.sizes))
+        return tuple(word.words * stride for stride in self.of(word.position))
 
     def backward_dimensions(self) -> frozenset[int]:
         """Return the dimensions in which some operand runs backwards and none forwards.

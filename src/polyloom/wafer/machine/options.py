@@ -27,6 +27,7 @@ class Extension(Enum):
     OUTER_LOOPS = "outer-loops"
     FIXED_SCALARS = "fixed-scalars"
     SEVERAL_INSTRUCTIONS = "several-instructions"
+    VECTOR_FUNCTIONS = "vector-functions"
     TRANSPOSED_ARRAYS = "transposed-arrays"
     REVERSED_ARRAYS = "reversed-arrays"
     PADDED_ROWS = "padded-rows"
@@ -54,6 +55,7 @@ MEANINGS = {
     Extension.OUTER_LOOPS: "loops go around instructions, or the dimensions of a nest change places",
     Extension.FIXED_SCALARS: "elements in local memory that are the same for all instances are scalars",
     Extension.SEVERAL_INSTRUCTIONS: "several instructions do a statement of several operations",
+    Extension.VECTOR_FUNCTIONS: "exp, quotients, roots, tanh and sigmoid by instructions, a few ulps apart",
     Extension.TRANSPOSED_ARRAYS: "a local array is kept in another order of its dimensions",
     Extension.REVERSED_ARRAYS: "a local array is kept backwards, or a nest is run through from its end",
     Extension.PADDED_ROWS: "the rows of a local array have unused cells behind them",

@@ -375,7 +375,10 @@ def _configure_fabric(node: ConfigureFabric) -> Iterator[str]:
 
 
 def _set_base(node: SetBase) -> Iterator[str]:
-    yield f"set_base_address({_operand(node.operand)}, &{element_text(node.element)});"
+    address = f"&{element_text(node.element)}"
+    if node.element.word is not None:
+        address = f"(int16_t *){address}" + (f" + {node.element.word}" if node.element.word else "")
+    yield f"set_base_address({_operand(node.operand)}, {address});"
 
 
 def _set_length(node: SetLength) -> Iterator[str]:

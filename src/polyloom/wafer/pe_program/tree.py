@@ -17,10 +17,14 @@ from polyloom.polyhedra.loops.generate import IntExpression
 
 @dataclass(frozen=True)
 class Element:
-    """``array[i][j]``; a tensor of rank 0 has no subscripts."""
+    """``array[i][j]``; a tensor of rank 0 has no subscripts.
+
+    ``word``: the base of a descriptor is this 16-bit word of the element, as int16; None: the element.
+    """
 
     array: str
     subscripts: tuple[IntExpression, ...]
+    word: int | None = None
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from polyloom.ir.naming import fresh
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.generate import CodeBuilder, IntExpression
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.array_layout.banks import temporary_bank
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.machine.options import Extension
+from polyloom.wafer.machine.temporaries import temporary_bank
 from polyloom.wafer.pe_program.tree import (
     ArrayDeclaration,
     Code,

@@ -32,8 +32,9 @@ from polyloom.wafer.machine.instruction_selection import Match, work_at_point
 from polyloom.wafer.machine.options import Effect, Extension
 from polyloom.wafer.simd.decision import Nested, SimdAnalysis, SimdMode, SimdOptions, Strategy, scalar_reads
 from polyloom.wafer.simd.extended_strategies import improve
-from polyloom.wafer.simd.instruction_sequences import Plan, Step, loop_cycles, select
+from polyloom.wafer.simd.instruction_sequences import Plan, loop_cycles, select
 from polyloom.wafer.simd.paper_strategies import analyse, choose_strategy
+from polyloom.wafer.simd.steps import Step, temporaries_of
 from polyloom.wafer.simd.whole_stream import WholeStream
 
 _DIM = isl.dim_type
@@ -140,7 +141,9 @@ class _Search:
         """Return the cheapest steps for a nest; None where they are not allowed, too deep or do not fit."""
         fixed = self._fixed(analysis, shape)
         work = work_at_point(analysis.task.statement)
-        plan = select(work, scalar_reads(analysis.task) | fixed, shape, self.options.machine)
+        scalars = scalar_reads(analysis.task) | fixed
+        approximate = self.options.has(Extension.VECTOR_FUNCTIONS)
+        plan = select(work, scalars, shape, self.options.machine, approximate=approximate)
         several = len(plan.steps) > 1
         if plan.steps[-1].instruction is None and not several:
             return None
@@ -217,8 +220,10 @@ class _Search:
             loops = "the dimensions are in another order" if not way.outer else _times(len(way.outer), "loop")
             yield Effect(Extension.OUTER_LOOPS, f"{loops} around {steps}" if way.outer else loops)
         if len(plan.steps) > 1:
-            temporaries = _times(len(plan.temporaries()), "temporary array")
+            temporaries = _times(len(temporaries_of(plan.steps)), "temporary array")
             yield Effect(Extension.SEVERAL_INSTRUCTIONS, f"{steps}; {temporaries}")
+        if plan.approximate:
+            yield Effect(Extension.VECTOR_FUNCTIONS, f"within {'; '.join(plan.approximate)}")
         if fixed:
             reads = self.analysis.task.statement.reads
             names = ", ".join(reads[k].buffer for k in sorted(fixed))

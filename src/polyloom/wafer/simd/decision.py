@@ -22,7 +22,7 @@ from polyloom.wafer.machine.instruction_selection import ACCUMULATOR, Match
 from polyloom.wafer.machine.model import Machine, load_machine
 from polyloom.wafer.machine.options import ALL_EXTENSIONS, Effect, Extension
 from polyloom.wafer.simd.domain import Box, Extra, Operand
-from polyloom.wafer.simd.instruction_sequences import Step
+from polyloom.wafer.simd.steps import Step
 from polyloom.wafer.simd.whole_stream import WholeStream
 
 
@@ -116,6 +116,12 @@ class SimdAnalysis:
     sizing: Sizing = Sizing.ONCE
     plain: SimdAnalysis | None = None
     parts: tuple[SimdAnalysis, ...] = ()
+
+    def uses(self, extension: Extension) -> bool:
+        """Whether an extension took part, here or in what is done in its place."""
+        inside = (*self.parts, *(() if self.nested is None else (self.nested.inner,)))
+        here = any(effect.extension is extension for effect in self.effects)
+        return here or any(part.uses(extension) for part in inside)
 
     @property
     def innermost(self) -> SimdAnalysis:

@@ -1,25 +1,29 @@
 """A statement of several operations as several instructions, with temporaries between them.
 
 ``y = c * r * g + b`` becomes ``t = fmulh(c, r); t = fmulh(t, g); y = faddh(t, b)``. What the engine lacks
-(a division, ``exp``) is a loop over the same nest that evaluates it element by element. The cheapest cover of
-the expression's tree is found by dynamic programming over its nodes.
+(``exp``, a division) is a sequence of instructions whose result may be off by a few units in the last place
+(``vector_functions``), or a loop over the same nest that evaluates it element by element. The cheapest cover
+of the expression's tree is found by dynamic programming over its nodes.
 
 Not in the papers: dtg_codegen, Sec. 5, condition 1, wants a single operation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from polyloom.ir.expressions import (
+    Binary,
+    BinaryOp,
     Compare,
+    Constant,
     Expression,
     Read,
+    Unary,
     children,
     walk,
 )
-from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.types import ElementType
 from polyloom.wafer.machine.instruction_cost import (
     Shape,
@@ -35,65 +39,49 @@ from polyloom.wafer.machine.instruction_selection import (
     is_scalar,
     spellings,
 )
-from polyloom.wafer.machine.instructions import Instruction, instructions
+from polyloom.wafer.machine.instructions import Instruction, instruction, instructions, move_instruction
 from polyloom.wafer.machine.model import Machine
+from polyloom.wafer.machine.temporaries import FIRST_TEMPORARY, word_of
+from polyloom.wafer.simd.steps import Step, replaced, temporaries_of, with_few_temporaries
+from polyloom.wafer.vector_functions.elementary import error_ulps, vector_function
+from polyloom.wafer.vector_functions.sequences import Operation, Value, VectorFunction
 
-FIRST_TEMPORARY = -2
-"""Temporary k is read at the position ``FIRST_TEMPORARY - k``."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """``target = instruction(operands)``, or, without an instruction, ``target = operands[0]`` in a loop.
-
-    ``target``: a position: ``ACCUMULATOR`` or a temporary; the operands' reads are numbered likewise, and
-    an operand that holds no read of memory is a scalar.
-    """
-
-    target: int
-    type: ElementType
-    instruction: Instruction | None
-    operands: tuple[Expression, ...]
-
-    @property
-    def text(self) -> str:
-        """Its name for a person: the instruction, or ``loop``."""
-        return "loop" if self.instruction is None else self.instruction.name
+_INVERSE_ULPS = 1.5
+"""Of a quotient as a product with the divisor's inverse: both round, and the first by up to an ulp."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Steps in order, and what they cost in cycles for the nest that they were chosen for."""
+    """Steps in order, and what they cost in cycles for the nest that they were chosen for.
+
+    ``approximate``: what is computed by other roundings than the evaluator's, each with its error.
+    """
 
     steps: tuple[Step, ...]
     cycles: int
-
-    def temporaries(self) -> dict[int, ElementType]:
-        """Return the temporaries' positions and types."""
-        return {step.target: step.type for step in self.steps if is_temporary(step.target)}
+    approximate: tuple[str, ...] = ()
 
     def temporary_bytes(self, elements: int) -> int:
         """Return the bytes of all temporaries of a nest of so many elements."""
-        return sum(element.size for element in self.temporaries().values()) * elements
+        return sum(element.size for element in temporaries_of(self.steps).values()) * elements
 
 
-def is_temporary(position: int) -> bool:
-    """Whether a position is that of a temporary."""
-    return position <= FIRST_TEMPORARY
-
-
-def select(work: Expression, scalars: frozenset[int], shape: Shape, machine: Machine) -> Plan:
+def select(
+    work: Expression, scalars: frozenset[int], shape: Shape, machine: Machine, *, approximate: bool = False
+) -> Plan:
     """Cover what is assigned to the written element with instructions and loops, as cheaply as possible.
 
-    ``work``: as of ``work_at_point``; ``scalars``: positions of the reads that are the same for all elements.
+    ``work``: as of ``work_at_point``; ``scalars``: positions of the reads that are the same for all elements;
+    ``approximate``: whether functions may be sequences that are a few units in the last place off.
     A plan without any instruction is one loop.
 
     ``Read(-1) + Read(0) * Read(1)``, no scalars: ``t = fmulh(0, 1); -1 = faddh(-1, t)``.
     """
-    cover = _Cover(scalars, shape, machine)
+    cover = _Cover(scalars, shape, machine, approximate)
     ordered = tuple(cover.emit(work, ACCUMULATOR))
-    steps = _with_few_temporaries(ordered)
-    return Plan(steps, sum(cover.step_cycles(step) for step in ordered))
+    steps = with_few_temporaries(ordered)
+    cycles = sum(cover.step_cycles(step) for step in ordered)
+    return Plan(steps, cycles, tuple(dict.fromkeys(cover.inexact)))
 
 
 def loop_cycles(work: Expression, shape: Shape, machine: Machine) -> int:
@@ -104,43 +92,90 @@ def loop_cycles(work: Expression, shape: Shape, machine: Machine) -> int:
 
 @dataclass(frozen=True)
 class _Choice:
-    """How a node is computed; ``kept``: the nodes inside it that are computed before, into temporaries."""
+    """How a node is computed: by an instruction, by a function's sequence, or, without both, in a loop.
+
+    ``kept``: the nodes inside it that are computed before, into temporaries; ``error``: of what is not exact.
+    """
 
     cycles: int
     instruction: Instruction | None
     operands: tuple[Expression, ...]
     kept: tuple[Expression, ...]
+    function: VectorFunction | None = None
+    error: str = ""
 
 
 @dataclass(eq=False)
 class _Cover:
     """The cheapest choice for each node, and the temporaries that hold nodes already computed.
 
-    ``kept``: for each node, what a loop that evaluates it has in temporaries, the node itself or inside it.
+    ``kept``: for each node, what a loop that evaluates it has in temporaries, the node itself or inside it;
+    ``inexact``: the errors of the steps that were made.
     """
 
     scalars: frozenset[int]
     shape: Shape
     machine: Machine
+    approximate: bool
     best: dict[Expression, _Choice] = field(default_factory=dict)
     kept: dict[Expression, tuple[Expression, ...]] = field(default_factory=dict)
     held: dict[Expression, Read] = field(default_factory=dict)
+    temporaries: int = 0
+    inexact: list[str] = field(default_factory=list)
 
     def choice(self, node: Expression) -> _Choice:
         if node not in self.best:
-            options = [*self._instructions(node), self._loop(node)]
+            options = [*self._instructions(node), *self._functions(node), self._loop(node)]
             self.best[node] = min(options, key=lambda option: option.cycles)
         return self.best[node]
 
     def emit(self, node: Expression, target: int) -> Iterator[Step]:
         chosen = self.choice(node)
+        self.inexact += [chosen.error] if chosen.error else []
         for inner in chosen.kept:
             if inner not in self.held:
-                place = Read(FIRST_TEMPORARY - len(self.held), inner.type)
+                place = self._temporary(inner.type)
                 self.held[inner] = place
                 yield from self.emit(inner, place.position)
-        operands = tuple(_with(operand, self.held, chosen.kept) for operand in chosen.operands)
-        yield Step(target, node.type, chosen.instruction, operands)
+        operands = tuple(replaced(operand, self.held, chosen.kept) for operand in chosen.operands)
+        if chosen.function is not None:
+            yield from self._sequence(chosen.function, operands, target)
+        else:
+            yield Step(target, node.type, chosen.instruction, operands)
+
+    def _temporary(self, kind: ElementType) -> Read:
+        self.temporaries += 1
+        return Read(FIRST_TEMPORARY + 1 - self.temporaries, kind)
+
+    def _sequence(
+        self, function: VectorFunction, operands: tuple[Expression, ...], target: int
+    ) -> Iterator[Step]:
+        """Yield the instructions of a function; an argument that is a scalar is put into a temporary."""
+        places: dict[int, Read] = {}
+        for argument, operand in zip(function.arguments, operands, strict=True):
+            if self._is_scalar(operand):
+                place = self._temporary(operand.type)
+                yield Step(place.position, place.type, move_instruction(place.type), (operand,))
+            else:
+                assert isinstance(operand, Read)
+                place = operand
+            places[argument.number] = place
+        places[function.result.number] = Read(target, function.result.type)
+
+        def read(value: Value) -> Read:
+            if value.number not in places:
+                places[value.number] = self._temporary(value.type)
+            whole = places[value.number]
+            return whole if value.word is None else word_of(whole, value.word)
+
+        for operation in function.operations:
+            made = read(operation.target)
+            yield Step(
+                made.position,
+                made.type,
+                instruction(operation.instruction),
+                tuple(read(o) if isinstance(o, Value) else o for o in operation.operands),
+            )
 
     def step_cycles(self, step: Step) -> int:
         if step.instruction is None:
@@ -148,7 +183,7 @@ class _Cover:
         return self._instruction_cycles(step.instruction, step.target, step.operands)
 
     def _instructions(self, node: Expression) -> Iterator[_Choice]:
-        for spelled in spellings(node):
+        for spelled, error in self._spellings(node):
             for entry in instructions():
                 if entry.destination is not spelled.type:
                     continue
@@ -156,7 +191,46 @@ class _Cover:
                     operands = tuple(found[k] for k in range(len(entry.sources)))
                     itself = node in operands and not is_memory(node, self.scalars)
                     if not itself and self._legal(entry, operands):
-                        yield self._instruction(entry, operands)
+                        yield self._instruction(entry, operands, error)
+
+    def _spellings(self, node: Expression) -> Iterator[tuple[Expression, str]]:
+        """Yield other forms of a node, with their errors where bits differ: those of a scalar divisor."""
+        yield from ((spelled, "") for spelled in spellings(node))
+        match node:
+            case Binary(op=BinaryOp.DIVIDE, left=a, right=b) if self.approximate and node.type.is_float:
+                if self._is_scalar(b) and not self._is_scalar(a):
+                    error = f"/ by a product with the inverse: {_INVERSE_ULPS} ulps of {node.type.value}"
+                    yield Binary(BinaryOp.MULTIPLY, a, _inverse(b)), error
+
+    def _functions(self, node: Expression) -> Iterator[_Choice]:
+        """Yield the sequence that computes a function of whole arrays."""
+        operands: tuple[Expression, ...]
+        match node:
+            case Unary(op=op, operand=x):
+                function, operands = vector_function(op, node.type), (x,)
+            case Binary(op=op, left=a, right=b):
+                function, operands = vector_function(op, node.type), (a, b)
+            case _:
+                return
+        tied = any(self._is_tied(operand) for operand in operands)
+        if not self.approximate or function is None or tied or all(self._is_scalar(o) for o in operands):
+            return
+        kept = tuple(o for o in operands if not self._is_scalar(o) and not is_memory(o, self.scalars))
+        cycles = sum(self._operation_cycles(operation) for operation in function.operations)
+        cycles += sum(self.choice(inner).cycles for inner in dict.fromkeys(kept))
+        error = f"{op.name}: {error_ulps(op, node.type)} ulps of {node.type.value}"
+        yield _Choice(cycles, None, operands, kept, function, error)
+
+    def _operation_cycles(self, operation: Operation) -> int:
+        """Return what an instruction of a function costs, its operands lying densely."""
+
+        def place(value: Value) -> int:
+            whole = Read(FIRST_TEMPORARY, value.type)
+            return whole.position if value.word is None else word_of(whole, value.word).position
+
+        sources = [place(o) if isinstance(o, Value) else None for o in operation.operands]
+        entry = instruction(operation.instruction)
+        return instruction_cycles(self.machine, entry, self.shape, place(operation.target), sources)
 
     def _legal(self, entry: Instruction, operands: tuple[Expression, ...]) -> bool:
         """Whether scalars stand where they may, and the old value is read by this instruction itself."""
@@ -169,11 +243,11 @@ class _Cover:
                 return False
         return True
 
-    def _instruction(self, entry: Instruction, operands: tuple[Expression, ...]) -> _Choice:
+    def _instruction(self, entry: Instruction, operands: tuple[Expression, ...], error: str) -> _Choice:
         kept = tuple(o for o in operands if not self._is_scalar(o) and not is_memory(o, self.scalars))
         cycles = self._instruction_cycles(entry, ACCUMULATOR, operands)
         cycles += sum(self.choice(inner).cycles for inner in dict.fromkeys(kept))
-        return _Choice(cycles, entry, operands, kept)
+        return _Choice(cycles, entry, operands, kept, error=error)
 
     def _instruction_cycles(self, entry: Instruction, target: int, operands: tuple[Expression, ...]) -> int:
         sources: list[int | None] = []
@@ -211,7 +285,9 @@ class _Cover:
             return False
         inline = self.shape.count * self._inside(node, inside) + sum(self.choice(k).cycles for k in inside)
         load = self.shape.count * own_cycles(self.machine, Read(FIRST_TEMPORARY, node.type))
-        return self.choice(node).instruction is not None and self.choice(node).cycles + load < inline
+        chosen = self.choice(node)
+        in_loop = chosen.instruction is None and chosen.function is None
+        return not in_loop and chosen.cycles + load < inline
 
     def _inside(self, node: Expression, kept: tuple[Expression, ...]) -> int:
         """Return what evaluating a node once costs in a loop, the kept ones being loads."""
@@ -231,41 +307,9 @@ class _Cover:
         return reads and not self.shape.is_one_to_one
 
 
-def _with_few_temporaries(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Give temporaries of one type that are not needed at the same time the same place.
-
-    An instruction may write where it reads: each element is read before it is written.
-    """
-    last = {p: k for k, step in enumerate(steps) for p in _temporaries_read(step)}
-    places: dict[int, Read] = {}
-    free: list[Read] = []
-    result: list[Step] = []
-    for k, step in enumerate(steps):
-        used = dict.fromkeys(_temporaries_read(step))
-        operands = tuple(_moved(operand, places) for operand in step.operands)
-        free += [places[p] for p in used if last[p] == k]
-        target = step.target
-        if is_temporary(target):
-            place = next((f for f in free if f.type is step.type), None)
-            if place is None:
-                place = Read(FIRST_TEMPORARY - len({r.position for r in places.values()}), step.type)
-            else:
-                free.remove(place)
-            places[target], target = place, place.position
-        result.append(Step(target, step.type, step.instruction, operands))
-    return tuple(result)
-
-
-def _temporaries_read(step: Step) -> Iterator[int]:
-    for operand in step.operands:
-        yield from (n.position for n in walk(operand) if isinstance(n, Read) and is_temporary(n.position))
-
-
-def _moved(expression: Expression, places: Mapping[int, Read]) -> Expression:
-    reads = tuple(n for n in walk(expression) if isinstance(n, Read) and is_temporary(n.position))
-    return _with(expression, {read: places[read.position] for read in reads}, reads)
-
-
-def _with(expression: Expression, by: Mapping[Expression, Read], which: tuple[Expression, ...]) -> Expression:
-    """Return an expression with the nodes in ``which`` replaced by reads of what holds them."""
-    return rebuilt(expression, lambda part: by[part] if part in which else None)
+def _inverse(divisor: Expression) -> Expression:
+    """Return 1 / divisor; of a number, the number."""
+    kind = divisor.type
+    if isinstance(divisor, Constant) and (value := float(kind.dtype.type(divisor.value))):
+        return Constant(1 / value, kind)
+    return Binary(BinaryOp.DIVIDE, Constant(1.0, kind), divisor)

@@ -5,7 +5,7 @@ Source: docs/interface.md (``--check``); docs/semantics.md (invocations and stat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -102,13 +102,15 @@ def check_outputs(
     *,
     exactly: bool,
     reference: Reference | None = None,
+    approximate: Collection[str] = (),
 ) -> Verdict:
     """Compare with a reference, invocation after invocation: equal bits, or within the error bound.
 
     ``reference``: of the tensors that each invocation starts from; None: the evaluator.
 
     ``exactly``: inputs are small integers, so that bits must be equal where they do not hang on the order of
-    a sum. What a state may be off by counts in the bounds of the next invocation.
+    a sum, or on a function of the statements ``approximate``, whose roundings are others. What a state may be
+    off by counts in the bounds of the next invocation.
     """
     expected = Expected({}, EVALUATOR, False)
     runs: list[Arrays] = []
@@ -124,7 +126,7 @@ def check_outputs(
             wanted |= expected.arrays
         state = {old: wanted[new] for old, new in mapping.state}
         errors = {old: bound[new] for old, new in mapping.state}
-        known = digits_of(program, {**run, **wanted}, digits)
+        known = digits_of(program, {**run, **wanted}, digits, approximate)
         digits = {old: known[new] for old, new in mapping.state}
         equal = {name for name in program.outputs if exactly and not known[name].ordered}
         bounds.append({name: (name not in equal) * expected.bounds * bound[name] for name in program.outputs})

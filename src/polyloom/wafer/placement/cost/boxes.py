@@ -103,7 +103,8 @@ def _nest_cycles(
         moved = sum(any(row[k] for k in outer) for row in strides.values())
         around = machine.loop_iteration + moved * move_cycles(machine) if outer else 0
         for order in _orders(inner):
-            plan = select(work, scalars | fixed, _shape(sizes, strides, order), machine)
+            shape = _shape(sizes, strides, order)
+            plan = select(work, scalars | fixed, shape, machine, approximate=True)
             best = min(best, prod(sizes[k] for k in outer) * (plan.cycles + around))
     return best
 

@@ -168,7 +168,7 @@ class Pricer:
         flat = 0
         for subscript, extent in zip(element.subscripts, array.extents, strict=True):
             flat = flat * extent + value_of(subscript, self.environment)
-        return self.offsets.get(element.array, 0) + flat * array.type.size
+        return self.offsets.get(element.array, 0) + flat * array.type.size + 2 * (element.word or 0)
 
     def _invoke(self, node: Invoke) -> float:
         target = self.descriptors.get(node.destination.name, _Descriptor(1, 1, (1,)))

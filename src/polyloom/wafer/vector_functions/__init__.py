@@ -1,0 +1,1 @@
+"""Functions that the machine has no instruction for, as sequences of instructions that it has."""
