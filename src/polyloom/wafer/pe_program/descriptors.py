@@ -8,6 +8,7 @@ Not in the papers: dtg_codegen configures every operand once. Source: wafer-targ
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -124,8 +125,9 @@ def _reloaded(
 ) -> tuple[str, ...]:
     """Choose operands until each file has room for the others, and a descriptor to load these into.
 
-    Those that are used once an invocation come first, the last declared of them before the others; what a
-    microthread uses, what is chosen at run time and what has a length of its own stays.
+    Those that are used once an invocation come first, then those in loops, the deepest last; of equal ones the
+    last declared comes first. What a microthread uses, what is chosen at run time and what has a length of its
+    own stays.
     """
     full = [counts for counts in files if _held(counts, loaded) > capacity]
     chosen: list[str] = []
@@ -141,5 +143,30 @@ def _candidates(code: RoleCode) -> list[str]:
     fixed |= {node.operand.name for node in all_nodes(code) if isinstance(node, SetLength)}
     arriving = [node for task in code.data_tasks for node in nodes_in((*task.body, *task.end))]
     often = {n for node in arriving if isinstance(node, Invoke) for n in _names(node)}
-    free = [(d.name in often, -k, d.name) for k, d in enumerate(code.operands) if d.count == 1]
-    return [name for _, _, name in sorted(free) if name not in fixed]
+    uses = _uses(code)
+    free = [(d.name in often, uses[d.name], -k, d.name) for k, d in enumerate(code.operands) if d.count == 1]
+    return [name for *_, name in sorted(free) if name not in fixed]
+
+
+_TRIPS = 8
+"""A guess of how often a loop runs: only the order of uses matters."""
+
+
+def _uses(code: RoleCode) -> Counter[str]:
+    """Return how often each operand is used by an instruction, each loop counting as a few times."""
+    found: Counter[str] = Counter()
+    for task in (*(c for t in code.data_tasks for c in (t.body, t.end)), *(t.body for t in code.local_tasks)):
+        _count(task, 1, found)
+    return found
+
+
+def _count(code: Code, times: int, found: Counter[str]) -> None:
+    for node in code:
+        if isinstance(node, Invoke):
+            found.update(dict.fromkeys(_names(node), times))
+        elif isinstance(node, For):
+            _count(node.body, times * _TRIPS, found)
+        elif isinstance(node, If):
+            _count((*node.body, *node.otherwise), times, found)
+        elif isinstance(node, Scope | CountDown | CountUp | IfNextInvocation):
+            _count(node.body, times, found)
