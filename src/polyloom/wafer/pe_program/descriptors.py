@@ -125,9 +125,9 @@ def _reloaded(
 ) -> tuple[str, ...]:
     """Choose operands until each file has room for the others, and a descriptor to load these into.
 
-    Those that are used once an invocation come first, then those in loops, the deepest last; of equal ones the
-    last declared comes first. What a microthread uses, what is chosen at run time and what has a length of its
-    own stays.
+    Those that are used once an invocation come first, then those in loops, the deepest last; of equal ones
+    the last declared comes first. What a microthread uses, what is chosen at run time and what has a length
+    of its own stays.
     """
     full = [counts for counts in files if _held(counts, loaded) > capacity]
     chosen: list[str] = []
