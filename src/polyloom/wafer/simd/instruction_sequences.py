@@ -90,7 +90,7 @@ def loop_cycles(work: Expression, shape: Shape, machine: Machine) -> int:
     return shape.count * element
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Choice:
     """How a node is computed: by an instruction, by a function's sequence, or, without both, in a loop.
 
@@ -98,9 +98,9 @@ class _Choice:
     """
 
     cycles: int
-    instruction: Instruction | None
     operands: tuple[Expression, ...]
     kept: tuple[Expression, ...]
+    instruction: Instruction | None = None
     function: VectorFunction | None = None
     error: str = ""
 
@@ -219,7 +219,7 @@ class _Cover:
         cycles = sum(self._operation_cycles(operation) for operation in function.operations)
         cycles += sum(self.choice(inner).cycles for inner in dict.fromkeys(kept))
         error = f"{op.name}: {error_ulps(op, node.type)} ulps of {node.type.value}"
-        yield _Choice(cycles, None, operands, kept, function, error)
+        yield _Choice(cycles=cycles, operands=operands, kept=kept, function=function, error=error)
 
     def _operation_cycles(self, operation: Operation) -> int:
         """Return what an instruction of a function costs, its operands lying densely."""
@@ -247,7 +247,7 @@ class _Cover:
         kept = tuple(o for o in operands if not self._is_scalar(o) and not is_memory(o, self.scalars))
         cycles = self._instruction_cycles(entry, ACCUMULATOR, operands)
         cycles += sum(self.choice(inner).cycles for inner in dict.fromkeys(kept))
-        return _Choice(cycles, entry, operands, kept, error=error)
+        return _Choice(cycles=cycles, instruction=entry, operands=operands, kept=kept, error=error)
 
     def _instruction_cycles(self, entry: Instruction, target: int, operands: tuple[Expression, ...]) -> int:
         sources: list[int | None] = []
@@ -264,7 +264,7 @@ class _Cover:
         """Evaluate a node in a loop; inside it, what instructions do for less comes from temporaries."""
         kept = self._kept_inside(node)
         cycles = self._loop_cycles(self._inside(node, kept)) + sum(self.choice(k).cycles for k in kept)
-        return _Choice(cycles, None, (node,), kept)
+        return _Choice(cycles=cycles, operands=(node,), kept=kept)
 
     def _kept_inside(self, node: Expression) -> tuple[Expression, ...]:
         """Return what is worth keeping in temporaries while a node itself is evaluated."""
