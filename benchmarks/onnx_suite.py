@@ -33,33 +33,9 @@ from polyloom.frontends.graph.model import Graph
 from polyloom.frontends.onnx.read import read_graph
 from polyloom.frontends.onnx.table import find_operation
 from polyloom.ir import evaluate
+from polyloom.onnx_backend import SHAPE_OPERANDS
 
 FOLDERS = ("node", "pytorch-converted", "pytorch-operator", "simple")
-REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")
-SHAPE_OPERANDS = {
-    "Reshape": [1],
-    "Expand": [1],
-    "Tile": [1],
-    "Slice": [1, 2, 3, 4],
-    "Pad": [1, 2, 3],
-    "Squeeze": [1],
-    "Unsqueeze": [1],
-    "Split": [1],
-    "Upsample": [1],
-    "Resize": [1, 2, 3],
-    "ConstantOfShape": [0],
-    "Range": [0, 1, 2],
-    "OneHot": [1],
-    "Trilu": [1],
-    "CumSum": [1],
-    "CumProd": [1],
-    "CenterCropPad": [1],
-    "Dropout": [1, 2],
-    "TopK": [1],
-    **{f"Reduce{name}": [1] for name in REDUCTIONS},
-}
-"""Which operands are known at import."""
-
 KNOWN = {
     "test_dft_inverse_opset19": "the suite expects its reference's rounding noise, 1.9e-7, in place of 0",
 }
@@ -219,6 +195,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
         f"{len(outcomes)} cases: {counts['pass']} pass, {counts['wrong']} wrong, {counts['crash']} other "
         f"errors, {counts['unsupported']} refused by name, {counts['skipped']} of sequences, maps or "
         "optionals.",
+        "`benchmarks/onnx_runner.py` runs the same cases by onnx's own runner, as C on the processor.",
         "",
         "| operation | pass | refused | reason of the first refusal |",
         "|---|---|---|---|",

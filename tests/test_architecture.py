@@ -23,6 +23,7 @@ ROOMS = (
     ("__main__",),
     ("cli",),
     ("__init__",),
+    ("onnx_backend", "torch_backend"),
     ("function",),
     ("targets",),
     ("api",),

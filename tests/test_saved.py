@@ -163,6 +163,21 @@ def test_batches_of_a_fixed_size() -> None:
         layer.batches(x, size=3)
 
 
+def test_packed_copies_of_reshaped_constants_are_filled() -> None:
+    onnx = pytest.importorskip("onnx")
+    helper = onnx.helper
+    ends = [
+        helper.make_tensor_value_info(n, k, s)
+        for n, k, s in (("x", 1, [1, 4, 6, 6]), ("y", 1, None), ("i", 7, None))
+    ]
+    node = helper.make_node("MaxPool", ["x"], ["y", "i"], kernel_shape=[2, 2], strides=[2, 2])
+    graph = helper.make_graph([node], "g", ends[:1], ends[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    x = np.random.default_rng(1).normal(size=(1, 4, 6, 6)).astype(np.float32)
+    y, places = polyloom.load(model)(x)
+    np.testing.assert_array_equal(x.reshape(-1)[places], y)
+
+
 def test_times_name_the_kernels() -> None:
     times = polyloom.load(CNN).times(runs=2)
     names = [name for name, *_ in times.kernels]

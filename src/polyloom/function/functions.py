@@ -156,9 +156,8 @@ class Function:
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """Run once. Errors: ``argument-...``, ``input-...``, ``parameter-...``, ``device-...``."""
-        used = taken(self._given(arrays, named))
-        found = used.given_back(list(self._results(used).values()))
-        return found[0] if len(found) == 1 else tuple(found)
+        found = tuple(self.results(*arrays, **named).values())
+        return found[0] if len(found) == 1 else found
 
     def _results(self, used: Taken) -> dict[str, Any]:
         """Run once; return what a call gives, by name."""
@@ -168,6 +167,12 @@ class Function:
         arrays = {name: self._array(name, value) for name, value in used.arrays.items()}
         found = self.compiled.results(**ends.inputs(arrays))
         return ends.outputs({n: np.asarray(a) for n, a in found.items()})
+
+    def results(self, *arrays: Any, **named: Any) -> dict[str, Any]:
+        """Run once and return what a call returns, by name. Errors: those of a call."""
+        used = taken(self._given(arrays, named))
+        found = self._results(used)
+        return dict(zip(found, used.given_back(list(found.values())), strict=True))
 
     def batches(self, *arrays: Any, size: int | None = None, **named: Any) -> Any:
         """Run over arrays of more rows than it takes, part after part along the first axis of each.

@@ -16,6 +16,8 @@ from polyloom.frontends.graph.lowering import Sizes, lower
 from polyloom.frontends.torch.in_memory import archive_of
 from polyloom.frontends.torch.read import graph_of_bytes
 from polyloom.frontends.torch.table import OPERATIONS, find_operation
+from polyloom.frontends.torch.traced import Result, graph_of_traced
+from polyloom.ir.types import ElementType
 
 _HELPS = (
     "save `program.run_decompositions()`: composed operations, and those that write into tensors (`add_`), "
@@ -51,4 +53,17 @@ def import_program(
     return lower(graph_of_bytes(data, name, f"the program `{name}`"), find_operation, sizes)
 
 
-__all__ = ["import_program", "import_torch"]
+def import_traced(
+    module: Any, shapes: Sequence[tuple[ElementType | None, tuple[int, ...]] | int], name: str = "graph"
+) -> tuple[Imported, list[Result | None]]:
+    """Return a traced graph of ATen's operations as a tensor program, and its results in order.
+
+    ``shapes``: of each placeholder its type and shape, or the number that it is; a result may be None.
+
+    Errors: ``Unsupported`` with every node that has no affine form.
+    """
+    graph, results = graph_of_traced(module, shapes, name)
+    return lower(graph, find_operation), results
+
+
+__all__ = ["import_program", "import_torch", "import_traced"]

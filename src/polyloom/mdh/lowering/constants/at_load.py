@@ -86,11 +86,14 @@ def packed(function: Function, load: Function, constants: Collection[str]) -> Pa
     packing = _Packing(Names(_taken(function) | _taken(load)), own, _elements(function))
     body = packing.code(function.body, ())
     parameters = (*function.parameters, *packing.parameters)
+    known = {r.name for r in load.reshaped}
+    reshaped = (*load.reshaped, *(r for r in function.reshaped if r.name not in known))
     return Packed(
         replace(function, body=body, parameters=parameters),
         replace(
             load,
             body=(*load.body, *packing.filled),
+            reshaped=reshaped,
             parameters=(*load.parameters, *(replace(p, constant=False) for p in packing.parameters)),
         ),
         tuple(p.name for p in packing.parameters),

@@ -1,0 +1,169 @@
+"""Graphs that a running PyTorch has traced (``torch.fx``, of ATen's operations) as graphs of nodes.
+
+Tensors, types and numbers are met as PyTorch's objects; nothing is written to a file. Sizes that were symbols
+when the graph was traced are numbers here: those of one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polyloom.frontends.graph.model import Graph, GraphTensor, Node
+from polyloom.frontends.torch.call import ARGUMENTS, TYPES_OF_RESULTS, Operand, Unusable
+from polyloom.ir.types import ElementType
+
+
+def graph_of_traced(
+    module: Any, shapes: Sequence[tuple[ElementType | None, tuple[int, ...]] | int], name: str
+) -> tuple[Graph, list[Result | None]]:
+    """Return the graph of an ``fx.GraphModule``, and its results in order, None where it gives None.
+
+    ``shapes``: of each placeholder the element type and shape, or the number that it is.
+    """
+    reading = _Reading(module, name)
+    given = iter(shapes)
+    for node in module.graph.nodes:
+        match node.op:
+            case "placeholder":
+                reading.input(node.name, next(given))
+            case "get_attr":
+                reading.constant(node.name, getattr(module, node.target))
+            case "output":
+                reading.results(node.args[0])
+            case _ if not _is_item(node):
+                reading.node(node)
+    graph = Graph(
+        name,
+        tuple(reading.nodes),
+        tuple(reading.inputs),
+        tuple(reading.outputs),
+        reading.constants,
+        reading.unreadable,
+    )
+    return graph, reading.returned
+
+
+@dataclass(frozen=True)
+class Result:
+    """A result of a graph by its name; ``is_number``: it is no tensor, but a size."""
+
+    name: str
+    is_number: bool
+
+
+class _Reading:
+    def __init__(self, module: Any, name: str) -> None:
+        self.module, self.name = module, name
+        self.nodes: list[Node] = []
+        self.inputs: list[GraphTensor] = []
+        self.outputs: list[GraphTensor] = []
+        self.constants: dict[str, Any] = {}
+        self.unreadable: dict[str, str] = {}
+        self.returned: list[Result | None] = []
+
+    def input(self, name: str, shape: tuple[ElementType | None, tuple[int, ...]] | int) -> None:
+        """Add a placeholder."""
+        if isinstance(shape, int):
+            self.constants[name] = np.array(shape, np.int64)
+        else:
+            self.inputs.append(GraphTensor(name, *shape))
+
+    def constant(self, name: str, tensor: Any) -> None:
+        """Add a tensor that the module holds."""
+        if element_of(getattr(tensor, "dtype", None)) is None:
+            self.unreadable[name] = "its elements have a type that tensor programs have not"
+        else:
+            self.constants[name] = tensor.detach().cpu().numpy()
+
+    def node(self, node: Any) -> None:
+        """Add a call of an operation."""
+        inputs: list[str] = []
+        given = {name: self._argument(value, inputs) for name, value in _arguments(node).items()}
+        outputs, types = _results(node)
+        attributes = {ARGUMENTS: given, TYPES_OF_RESULTS: types}
+        self.nodes.append(Node(node.name, _operation(node.target), tuple(inputs), outputs, attributes))
+
+    def results(self, values: Any) -> None:
+        """Add the results of the graph: each has a name of its own."""
+        for value in values if isinstance(values, tuple | list) else (values,):
+            if not _is_node(value):
+                self.returned.append(None)
+                continue
+            name = f"result_{len(self.returned)}"
+            seen = value.meta.get("val")
+            kind = element_of(getattr(seen, "dtype", None))
+            attributes = {ARGUMENTS: {"self": Operand(0)}, TYPES_OF_RESULTS: (kind,)}
+            self.nodes.append(Node(f"result.{name}", "aten.alias", (_name(value),), (name,), attributes))
+            self.outputs.append(GraphTensor(name, None, None))
+            self.returned.append(Result(name, is_number=not hasattr(seen, "dtype")))
+
+    def _argument(self, value: Any, inputs: list[str]) -> Any:
+        if _is_node(value):
+            name = _name(value)
+            if name not in inputs:
+                inputs.append(name)
+            return Operand(inputs.index(name))
+        if isinstance(value, tuple | list):
+            return tuple(self._argument(v, inputs) for v in value)
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        kind = type(value).__name__
+        if kind == "dtype":
+            return element_of(value) or Unusable(f"elements of {value}")
+        if kind in ("device", "layout", "memory_format"):
+            return None
+        return Unusable(f"a {kind}")
+
+
+def element_of(dtype: Any) -> ElementType | None:
+    """Return the element type of a type of PyTorch; None where the IR has none."""
+    try:
+        return ElementType(str(dtype).removeprefix("torch."))
+    except ValueError:
+        return None
+
+
+def _is_node(value: Any) -> bool:
+    return hasattr(value, "all_input_nodes")
+
+
+def _operation(target: Any) -> str:
+    """Return the name of an operation: ``aten.add.Tensor``, ``_operator.mul``."""
+    if hasattr(target, "_schema"):
+        return str(target)
+    module = getattr(target, "__module__", "")
+    return f"{module}.{getattr(target, '__name__', target)}"
+
+
+def _arguments(node: Any) -> dict[str, Any]:
+    """Return the arguments of a call by the names of its schema; those of plain functions by letters."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None:
+        return {**dict(zip("abcdef", node.args, strict=False)), **node.kwargs}
+    names = [argument.name for argument in schema.arguments]
+    return {**dict(zip(names, node.args, strict=False)), **node.kwargs}
+
+
+def _results(node: Any) -> tuple[tuple[str, ...], tuple[ElementType | None, ...]]:
+    """Return the names and types of a node's results; of several each has a name (``name.1``)."""
+    value = node.meta.get("val")
+    if isinstance(value, tuple | list):
+        names = tuple(f"{node.name}.{k}" for k in range(len(value)))
+        return names, tuple(element_of(getattr(v, "dtype", None)) for v in value)
+    return (node.name,), (element_of(getattr(value, "dtype", None)),)
+
+
+def _is_item(node: Any) -> bool:
+    return node.op == "call_function" and getattr(node.target, "__name__", "") == "getitem"
+
+
+def _name(node: Any) -> str:
+    """Return the name of a value; ``getitem`` of a node with several results is that result."""
+    if _is_item(node):
+        source, place = node.args
+        return f"{source.name}.{place}"
+    return str(node.name)

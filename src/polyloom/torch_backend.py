@@ -1,0 +1,136 @@
+"""``torch.compile(model, backend="polyloom")``: graphs of PyTorch on the processor, forward and backward.
+
+PyTorch traces a model, splits it where it must (graph breaks run as they stand), makes a forward and a
+backward graph of ATen's operations without in-place changes (``aot_autograd``), and hands each to
+``compiled``. A graph that has no affine form runs as PyTorch runs it, with one remark (a ``UserWarning``).
+
+Options, ``torch.compile(..., options={...})``: ``device`` and ``threads`` as of ``polyloom.load``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch._dynamo.backends.common import aot_autograd
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from polyloom.diagnostics import PolyloomError, error
+from polyloom.frontends.torch import import_traced
+from polyloom.frontends.torch.table import OPERATIONS
+from polyloom.frontends.torch.traced import Result, element_of
+from polyloom.mdh.compiled import CompiledProgram
+from polyloom.mdh.native.device import choose
+from polyloom.pipeline import open_model
+from polyloom.polyhedra.effort import limited
+
+Arguments = Sequence[Any]
+
+
+def polyloom(module: Any, examples: Arguments, *, options: Mapping[str, Any] | None = None) -> Any:
+    """Compile a graph of ``torch.compile``; the entry point of ``backend="polyloom"``."""
+    given = dict(options or {})
+
+    def compiler(graph: Any, inputs: Arguments) -> Any:
+        return _boxed(Graph(graph, given))
+
+    backend = aot_autograd(fw_compiler=compiler, bw_compiler=compiler, decompositions=decompositions())
+    with sdpa_kernel(SDPBackend.MATH):  # the gradient of fused attention is no composition of operations
+        return backend(module, examples)
+
+
+def decompositions() -> dict[Any, Callable[..., Any]]:
+    """Return PyTorch's rules for what the table of operations has not."""
+    rules = dict(torch._decomp.core_aten_decompositions())
+    for more in (torch._decomp.decomposition_table,):
+        rules = {**more, **rules}
+    return {op: rule for op, rule in rules.items() if ".".join(str(op).split(".")[:2]) not in OPERATIONS}
+
+
+class Graph:
+    """A graph as a function on tensors: made once for the shapes of each call's arguments, and kept."""
+
+    def __init__(self, module: Any, options: Mapping[str, Any]) -> None:
+        self.module, self.options = module, options
+        self._made: dict[tuple[Any, ...], _Program] = {}
+        self._refused = False
+
+    def __call__(self, *arguments: Any) -> Sequence[Any]:
+        """Run once."""
+        if self._refused:
+            return self._eager(arguments)
+        key = tuple(map(_key, arguments))
+        program = self._made.get(key)
+        if program is None:
+            try:
+                program = self._made[key] = _Program(self.module, arguments, self.options)
+            except PolyloomError as fault:
+                self._refused = True
+                warnings.warn(f"a graph runs as PyTorch runs it:\n{fault}", stacklevel=2)
+                return self._eager(arguments)
+        return program(arguments)
+
+    def _eager(self, arguments: Arguments) -> Sequence[Any]:
+        found: Sequence[Any] = self.module(*arguments)
+        return found
+
+
+def _boxed(call: Callable[..., Any]) -> Callable[[list[Any]], Any]:
+    """Return a function of one list, as PyTorch wants it; it empties the list so that tensors may go."""
+
+    def run(arguments: list[Any]) -> Any:
+        given = tuple(arguments)
+        arguments.clear()
+        return call(*given)
+
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run
+
+
+def _key(argument: Any) -> Any:
+    if isinstance(argument, torch.Tensor):
+        return argument.dtype, tuple(argument.shape)
+    return argument
+
+
+def _check_memory(tensor: Any) -> None:
+    """Refuse a tensor of another device, and what is no plain array. Errors: ``torch-tensor``."""
+    if tensor.device.type != "cpu" or tensor.layout != torch.strided:
+        message = f"a tensor is {tensor.layout} on `{tensor.device}`"
+        helps = ["move the model and its inputs to the processor: `.cpu()`"]
+        raise PolyloomError(error("torch-tensor", message, helps=helps))
+
+
+class _Program:
+    """A graph for certain shapes."""
+
+    @limited("the graph")
+    def __init__(self, module: Any, arguments: Arguments, options: Mapping[str, Any]) -> None:
+        for argument in arguments:
+            if isinstance(argument, torch.Tensor):
+                _check_memory(argument)
+        shapes = [
+            (element_of(a.dtype), tuple(a.shape)) if isinstance(a, torch.Tensor) else int(a)
+            for a in arguments
+        ]
+        model, self.results = import_traced(module, shapes)
+        device = choose(options.get("device"), threads=options.get("threads"))
+        self.ends = model.ends
+        self.compiled: CompiledProgram = open_model(model, device)
+        names = [n.name for n in module.graph.nodes if n.op == "placeholder"]
+        used = {*self.ends.names.values(), *self.ends.arguments}
+        self.places = [(k, name) for k, name in enumerate(names) if name in used]
+
+    def __call__(self, arguments: Arguments) -> Sequence[Any]:
+        arrays = {name: arguments[k].detach().numpy() for k, name in self.places}
+        results = self.compiled.results(**self.ends.inputs(arrays))
+        found = self.ends.outputs({name: np.asarray(array) for name, array in results.items()})
+        given: dict[str, Any] = {name: torch.from_numpy(array) for name, array in found.items()}
+        return [None if result is None else _result(given[result.name], result) for result in self.results]
+
+
+def _result(tensor: Any, result: Result) -> Any:
+    return tensor.item() if result.is_number else tensor

@@ -1,0 +1,97 @@
+"""``torch.compile(backend="polyloom")``: forward and backward, graph breaks, and what runs in PyTorch."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+backend = pytest.importorskip("polyloom.torch_backend")
+models = pytest.importorskip("torch_models")
+
+
+@pytest.fixture(autouse=True)
+def _anew() -> None:
+    torch._dynamo.reset()
+    torch.manual_seed(1)
+
+
+def compiled(call: Any) -> Any:
+    return torch.compile(call, backend=backend.polyloom)
+
+
+@pytest.mark.parametrize("name", ["resnet18", "vgg", "vit", "gru"])
+def test_models_run_and_train(name: str) -> None:
+    what, results, gradients = models.checked(models.MODELS[name])
+    assert what == "whole" and results < 1e-4 and gradients < 1e-3
+
+
+def test_the_comparison_sees_a_wrong_gradient() -> None:
+    module, inputs = models.MODELS["lenet"]()
+    want = models.gradients(module, module, inputs)[1]
+    assert models.difference([2 * g for g in want], want) > 0.5
+
+
+def test_open_sizes_run_without_compiling_in_pytorch_again() -> None:
+    module = torch.nn.Linear(5, 3)
+    call = compiled(module)
+    for rows in (2, 3, 4, 5, 3):
+        x = torch.randn(rows, 5)
+        torch.testing.assert_close(call(x), module(x))
+
+
+def test_graph_breaks_run_as_they_stand() -> None:
+    seen = []
+
+    def f(x: Any) -> Any:
+        y = torch.relu(x) * 2
+        seen.append(float(y.sum()))  # a break: Python looks at a value
+        return y + 1 if seen[-1] > 0 else y - 1
+
+    call = compiled(f)
+    x = torch.ones(3)
+    torch.testing.assert_close(call(x), x * 2 + 1)
+    torch.testing.assert_close(call(-x), -x * 0 - 1)
+
+
+def test_inputs_that_change_are_changed() -> None:
+    def f(x: Any, y: Any) -> Any:
+        x.add_(y)
+        y[1:].mul_(2)
+        return x.view(2, 2) * 3
+
+    have, want = ([torch.arange(4.0), torch.ones(4)] for _ in range(2))
+    torch.testing.assert_close(compiled(f)(*have), f(*want))
+    torch.testing.assert_close(have, want)
+
+
+def test_what_cannot_be_expressed_runs_in_pytorch_with_one_remark() -> None:
+    def f(x: Any) -> Any:
+        return torch.linalg.qr(x @ x.t() + 3)[1] + 1
+
+    call = compiled(f)
+    x = torch.randn(3, 3)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            torch.testing.assert_close(call(x), f(x))
+    remarks = [str(w.message) for w in said if "runs as PyTorch runs it" in str(w.message)]
+    assert len(remarks) == 1 and "linalg_qr" in remarks[0] and "error[model-inexpressible]" in remarks[0]
+
+
+def test_tensors_of_other_kinds_run_in_pytorch() -> None:
+    x = torch.eye(3).to_sparse_csr()
+    graph = backend.Graph(torch.fx.symbolic_trace(lambda a: a), {})
+    with pytest.warns(UserWarning, match="torch-tensor"):
+        assert graph(x) is x
+
+
+def test_the_entry_point_is_there() -> None:
+    from importlib.metadata import entry_points
+
+    found = [e for e in entry_points(group="torch_dynamo_backends") if e.name == "polyloom"]
+    if not found:
+        pytest.skip("this installation was made before there was the entry point")
+    assert found[0].load() is backend.polyloom
