@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from polyloom.csl import types, values
 from polyloom.csl.comptime import Module, NotComptime, Program, Runtime, Scope, evaluate, place, resolve_type
@@ -30,46 +31,98 @@ def nodes_of(root: object) -> Iterator[tree.Node]:
 _PLACES = ("span", "name_span", "source")
 
 
-def operations(program: Program) -> Iterator[tuple[tree.Builtin, Scope]]:
-    """Yield the builtins of the users' functions and tasks, each with what is known of the names there.
+Part = tuple[tree.Node, Scope]
 
-    Branches that are not taken on this architecture or with these parameters are left out.
+
+def parts(program: Program) -> tuple[Part, ...]:
+    """Return the nodes of the users' functions and tasks that run, each with what is known of names there.
+
+    What runs: what directives name, and what that mentions. Branches that are not taken on this architecture
+    or with these parameters are left out.
     """
-    for module in program.modules:
-        if is_users(module):
-            for item in module.file.tree.items:
-                if isinstance(item, tree.Function) and item.body is not None:
-                    yield from _Body(module).function(item)
+    return _reached(program)[0]
+
+
+def used_variables(program: Program) -> set[values.Variable]:
+    """Return the globals that what runs mentions, or that point at what is mentioned."""
+    return _reached(program)[1]
+
+
+def operations(program: Program) -> Iterator[tuple[tree.Builtin, Scope]]:
+    """Yield the builtins among the parts of a program."""
+    for node, scope in parts(program):
+        if isinstance(node, tree.Builtin):
+            yield node, scope
 
 
 def loops(program: Program) -> Iterator[tuple[tree.For, Scope]]:
-    """Yield the loops over ranges of the users' functions and tasks."""
-    for module in program.modules:
-        if is_users(module):
-            for item in module.file.tree.items:
-                if isinstance(item, tree.Function) and item.body is not None:
-                    for node in nodes_of(item.body):
-                        if isinstance(node, tree.For):
-                            yield node, Scope(module)
+    """Yield the loops over ranges and arrays among the parts of a program."""
+    for node, scope in parts(program):
+        if isinstance(node, tree.For):
+            yield node, scope
+
+
+_KNOWN: WeakKeyDictionary[Program, tuple[tuple[Part, ...], set[values.Variable]]] = WeakKeyDictionary()
+
+
+def _reached(program: Program) -> tuple[tuple[Part, ...], set[values.Variable]]:
+    if program not in _KNOWN:
+        found: list[Part] = []
+        seen: set[object] = set()
+        waiting: list[object] = [a for d in program.directives for a in d.arguments]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, values.FunctionValue):
+                key = (part.module.number, part.function)
+                if key not in seen and part.function.body is not None:
+                    seen.add(key)
+                    body = list(_Body(part.module).function(part.function))
+                    found += body if is_users(part.module) else ()
+                    waiting += [m for node, scope in body if (m := _mentioned(node, scope)) is not None]
+            elif isinstance(part, values.Variable):
+                if part not in seen:
+                    seen.add(part)
+                    waiting.append(part.value)
+            elif isinstance(part, values.Value) and not isinstance(part, values.ModuleValue):
+                waiting += [getattr(part, f.name) for f in fields(part)]  # type: ignore[arg-type]
+            elif isinstance(part, tuple):
+                waiting += part
+        _KNOWN[program] = tuple(found), {v for v in seen if isinstance(v, values.Variable)}
+    return _KNOWN[program]
+
+
+def _mentioned(node: tree.Node, scope: Scope) -> object:
+    """Return the global or function that a name stands for."""
+    try:
+        if isinstance(node, tree.Name) and scope.local(node.name) is None:
+            return scope.module.member(node.name)
+        if isinstance(node, tree.Field):
+            base = evaluate(node.base, scope)
+            if isinstance(base, values.ModuleValue):
+                return base.module.member(node.name)
+    except (NotComptime, PolyloomError):
+        return None
+    return None
 
 
 class _Body:
     def __init__(self, module: Module) -> None:
         self.module = module
 
-    def function(self, node: tree.Function) -> Iterator[tuple[tree.Builtin, Scope]]:
+    def function(self, node: tree.Function) -> Iterator[tuple[tree.Node, Scope]]:
         scope = Scope(self.module)
         for parameter in node.parameters:
             scope.bind(parameter.name, Runtime(_type(parameter.type, scope)))
         assert node.body is not None
         yield from self.statement(node.body, scope)
 
-    def statement(self, node: tree.Statement, scope: Scope) -> Iterator[tuple[tree.Builtin, Scope]]:
+    def statement(self, node: tree.Statement, scope: Scope) -> Iterator[tuple[tree.Node, Scope]]:
         if isinstance(node, tree.Block):
             inner = scope.child()
             for part in node.body:
                 yield from self.statement(part, inner)
         elif isinstance(node, tree.Declaration):
+            yield node, scope
             yield from self.inside(node.value, scope)
             scope.bind(node.name, _known(node, scope))
         elif isinstance(node, tree.If):
@@ -79,6 +132,10 @@ class _Body:
                 if branch is not None and chosen in (wanted, None):
                     yield from self.statement(branch, scope.child())
         elif isinstance(node, tree.While | tree.For):
+            yield node, scope
+            yield from self.inside(node.sequence if isinstance(node, tree.For) else node.condition, scope)
+            if isinstance(node, tree.While):
+                yield from self.inside(node.step, scope)
             inner = scope.child()
             if isinstance(node, tree.For):
                 inner.bind(node.element.name, Runtime(None))
@@ -88,10 +145,9 @@ class _Body:
         else:
             yield from self.inside(node, scope)
 
-    def inside(self, node: tree.Node | None, scope: Scope) -> Iterator[tuple[tree.Builtin, Scope]]:
+    def inside(self, node: tree.Node | None, scope: Scope) -> Iterator[tuple[tree.Node, Scope]]:
         for part in nodes_of(node) if node is not None else ():
-            if isinstance(part, tree.Builtin):
-                yield part, scope
+            yield part, scope
 
 
 def _known(node: tree.Declaration, scope: Scope) -> Any:

@@ -8,7 +8,7 @@ from math import prod
 from polyloom.csl import types, values
 from polyloom.csl.comptime import DSD_OPERATIONS, type_at
 from polyloom.csl.comptime.descriptors import element_offset
-from polyloom.csl.lint.bodies import operations, value_of
+from polyloom.csl.lint.bodies import operations, used_variables, value_of
 from polyloom.csl.lint.subject import Subject, place_of, uses_memcpy
 from polyloom.csl.types import Type
 from polyloom.diagnostics import Diagnostic, error, remark, warning
@@ -20,7 +20,7 @@ MANY = 64
 
 
 def visited(dsd: values.MemoryDsd) -> tuple[int, int, types.Array] | None:
-    """Return the first and last element that a descriptor visits and its array, if it is known to visit any."""
+    """Return the first and last element that a descriptor visits, and its array, where they are known."""
     if not isinstance(dsd.base, values.Address) or 0 in dsd.extents:
         return None
     path = dsd.base.path
@@ -110,15 +110,10 @@ def memcpy_registers(subject: Subject) -> Iterator[Diagnostic]:
 def room(subject: Subject) -> Iterator[Diagnostic]:
     """R58: globals fit into a PE's memory."""
     for program in subject.programs:
-        sizes = [
-            (size_of(member.type), member)
-            for module in program.modules
-            for _, member in module.members()
-            if isinstance(member, values.Variable) and not member.is_const
-        ]
+        sizes = [(size_of(v.type), v) for v in used_variables(program) if not v.is_const]
         total = sum(size for size, _ in sizes)
         if total > ROOM:
-            size, largest = max(sizes, key=lambda s: s[0])
+            size, largest = max(sizes, key=lambda s: (s[0], s[1].name))
             yield error(
                 "csl-memory",
                 f"globals take {total:,} bytes, a PE has {ROOM:,}",
