@@ -32,6 +32,7 @@ VERBS = {
     "bench": "Time C loops beside what a C compiler makes of them.",
     "devices": "What programs can run on: the processor, OpenCL devices.",
     "trace": "Every intermediate tensor, by the evaluator.",
+    "check": "What is wrong, dangerous or slow in a CSL program.",
     "cslc": "A CSL program compiled for the simulated wafer, by the vendor's command line.",
     "cs-python": "The host program of a CSL program, run on the simulated wafer.",
     "csl-test": "CSL programs of a folder, run by their own commands.",
@@ -39,7 +40,7 @@ VERBS = {
     "docs": "The documents, page by page.",
 }
 
-ASK_NOTHING = frozenset(("devices", "examples", "docs", "cslc", "cs-python", "csl-test"))
+ASK_NOTHING = frozenset(("devices", "examples", "docs", "check", "cslc", "cs-python", "csl-test"))
 """Verbs that never ask isl anything."""
 
 

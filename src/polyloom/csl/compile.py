@@ -9,7 +9,7 @@ from polyloom.csl import comptime, library, types, values
 from polyloom.csl.compiled import Compiled, DebugBuffer, Exported, Symbol, Unit
 from polyloom.csl.comptime import Layout, Loader, Program
 from polyloom.csl.lowering.program import PeProgram, lower_program
-from polyloom.diagnostics import PolyloomError, Span, error
+from polyloom.diagnostics import Diagnostic, PolyloomError, Span, error
 from polyloom.wafer.simulator.csl_fabric import ColorRoute, Direction, Filter, PopMode
 
 
@@ -41,6 +41,21 @@ def compile_layout(
         _routes(layout, programs),
         tuple(_exported(export) for export in layout.exports),
     )
+
+
+def faults(
+    path: Path,
+    arch: str,
+    parameters: Mapping[str, int] | None = None,
+    colors: Mapping[str, int] | None = None,
+    import_paths: tuple[Path, ...] = (),
+) -> list[Diagnostic]:
+    """Return what compiling a program says against it, nothing if it compiles."""
+    try:
+        compile_layout(path, arch, parameters, colors, import_paths)
+    except PolyloomError as found:
+        return list(found.diagnostics)
+    return []
 
 
 def _exported(export: comptime.Export) -> Exported:

@@ -1,0 +1,80 @@
+"""``polyloom check``: what is wrong, dangerous or slow in a CSL program."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from polyloom.cli.options import json_option
+from polyloom.diagnostics import Diagnostic, Severity
+
+
+@click.command()
+@click.argument("layout", type=click.Path(path_type=Path))
+@click.option("--arch", type=click.Choice(["wse2", "wse3"]), default="wse2", help="Default wse2.")
+@click.option("--params", metavar="NAME:NUMBER,...", multiple=True, help="Parameters of the layout.")
+@click.option("--colors", metavar="NAME:NUMBER,...", multiple=True, help="Its parameters that are colors.")
+@click.option(
+    "--import-path",
+    "import_paths",
+    metavar="DIR",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Where imports are found.",
+)
+@click.option("--no-remarks", is_flag=True, help="Errors and warnings only.")
+@json_option
+def command(
+    layout: Path,
+    arch: str,
+    params: tuple[str, ...],
+    colors: tuple[str, ...],
+    import_paths: tuple[Path, ...],
+    no_remarks: bool,
+    as_json: bool,
+) -> int:
+    """Check the CSL program of LAYOUT: errors, what may hang or go wrong (warnings), what is slow (remarks).
+
+    Exit status 1 if there are errors.
+    """
+    from polyloom.csl.compile import faults
+    from polyloom.csl.host.options import numbers
+    from polyloom.csl.lint import check
+
+    given = numbers(params, "--params"), numbers(colors, "--colors")
+    found = check(layout, arch, *given, import_paths)
+    if not any(d.severity is Severity.ERROR for d in found):
+        found = [*faults(layout, arch, *given, import_paths), *found]
+    if no_remarks:
+        found = [d for d in found if d.severity is not Severity.REMARK]
+    _print(found, as_json=as_json)
+    return 1 if any(d.severity is Severity.ERROR for d in found) else 0
+
+
+def _print(found: list[Diagnostic], *, as_json: bool) -> None:
+    from polyloom.cli.messages import print_diagnostics
+
+    if as_json:
+        click.echo(json.dumps([_document(d) for d in found], indent=1))
+        return
+    if found:
+        print_diagnostics(found)
+    counts = [
+        f"{n} {s.value}{'' if n == 1 else 's'}"
+        for s in Severity
+        if (n := sum(d.severity is s for d in found)) or s is Severity.ERROR
+    ]
+    click.echo(", ".join(counts).replace("0 errors", "no errors"))
+
+
+def _document(diagnostic: Diagnostic) -> dict[str, object]:
+    return {
+        "severity": diagnostic.severity.value,
+        "code": diagnostic.code,
+        "message": diagnostic.message,
+        "place": None if diagnostic.span is None else str(diagnostic.span),
+        "notes": list(diagnostic.notes),
+        "helps": list(diagnostic.helps),
+    }
