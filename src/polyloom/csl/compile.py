@@ -138,6 +138,8 @@ def color_route(color: int, config: comptime.ColorConfig, span: Span) -> ColorRo
         switches.current,
         switches.ring_mode,
         _POP_MODES[switches.pop_mode],
+        swap_x=config.swap_x,
+        swap_y=config.swap_y,
         teardown=config.teardown,
         filter=None if config.filter is None else _filter(config.filter, span),
     )

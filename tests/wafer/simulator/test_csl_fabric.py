@@ -68,15 +68,14 @@ def test_what_waits_for_what() -> None:
     made = fabric(RECEIVER, 1, 1)
     made.place(0, 0, "receiver")
     made.route(0, 0, route(3, "west", "ramp"))
-    made.run()
-    with pytest.raises(CslFailure) as caught:
-        made.finish()
-    fault = caught.value.fault
+    made.sink(0, 0, 4)
+    fault = failure(made, Collected(0, 0, 4, 1))
     assert fault.kind == "deadlock"
     assert fault.details == (
         "PE(0, 0): CSL_fadds of microthread 2 waits for an element of input queue 2, color 3; "
         "4 elements to come "
         "(receiver.c:11)",
+        "the host waits for 1 words of color 4 from PE(0, 0): 0 have come",
     )
 
 

@@ -147,14 +147,26 @@ void csl_set_memory(struct csl_core *c, struct csl_place_of *p, const csl_dsd *d
     add_reach(n, d->extent[i], d->stride[i]);
   }
   n->base = (int32_t)first;
-  int64_t low = first + (int64_t)n->low * bytes, high = first + (int64_t)n->high * bytes;
-  if (n->elements && (low < n->array_low || high > n->array_high))
-    fail_task(&c->core, "out-of-bounds", site, "%s: an operand covers the bytes %lld to %lld, %s has %u to %u", what,
-              (long long)low, (long long)high, array_name(c, n->array_low), n->array_low, n->array_high);
+  n->only_stride = d->dims == 1 ? d->stride[0] : INT32_MIN;
   if (first % 2) fail_task(&c->core, "operand", site, "%s: an operand begins at an odd address", what);
   p->place = PLACE_MEMORY;
   p->end = first + (int64_t)d->extent[0] * d->stride[0] * bytes;
   cursor_start(&p->cursor, n);
+}
+
+/* The elements that an operation of this length uses of an operand must lie in its variable. */
+static void check_reach(struct csl_core *c, struct csl_place_of *p, uint32_t length, const struct pe_site *site) {
+  struct descriptor *n = &p->nest;
+  if (p->place != PLACE_MEMORY || !n->elements || !length) return;
+  if (n->only_stride != INT32_MIN && length < n->elements) {
+    n->low = 0;
+    n->high = 1;
+    add_reach(n, length, n->only_stride);
+  }
+  int64_t low = n->base + (int64_t)n->low * p->bytes, high = n->base + (int64_t)n->high * p->bytes;
+  if (low < n->array_low || high > n->array_high)
+    fail_task(&c->core, "out-of-bounds", site, "%s: an operand covers the bytes %lld to %lld, %s has %u to %u", site->text,
+              (long long)low, (long long)high, array_name(c, n->array_low), n->array_low, n->array_high);
 }
 
 /* An address of a scalar: a place that does not move. */

@@ -126,7 +126,7 @@ static void report_goals(struct csl_fabric *f, struct report *r) {
   }
 }
 
-/* A deadlock, or data left at the end; nothing if all is at rest. */
+/* A deadlock, or wavelets left at the end. At the end an operation may still wait: for what nobody sends any more. */
 void csl_report(struct csl_fabric *csl, bool at_end) {
   struct fabric *f = &csl->fabric;
   struct failure *e = &f->failure;
@@ -140,12 +140,15 @@ void csl_report(struct csl_fabric *csl, bool at_end) {
     if (csl_core_at(f, i)) report_core_left(f, &r, csl_core_at(f, i));
     report_router(f, &r, i);
   }
-  if (at_end && !r.lines) return;
+  if (at_end && r.lines == waiting) {
+    e->details[0] = 0;
+    return;
+  }
   close_report(&r);
   e->present = 1;
   e->cycle = f->now;
   e->x = e->y = -1;
-  copy_text(e->kind, sizeof e->kind, !at_end || waiting ? "deadlock" : "data-left");
-  copy_text(e->message, sizeof e->message, !at_end || waiting ? "nothing can happen any more, but the program has not ended"
-                                                   : "the program has ended, but wavelets are left");
+  copy_text(e->kind, sizeof e->kind, at_end ? "data-left" : "deadlock");
+  copy_text(e->message, sizeof e->message, at_end ? "the program has ended, but wavelets are left"
+                                                  : "nothing can happen any more, but the program has not ended");
 }

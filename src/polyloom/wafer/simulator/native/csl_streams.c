@@ -373,13 +373,14 @@ static void run_in_memory(struct csl_core *c, struct csl_stream *s, int width) {
 
 /* The length of the operation: that of the first source that has one, else of the destination. Source: comments of public
  * examples. An operand in memory with fewer elements is an error; with more, the rest is left. */
-static uint32_t common_length(struct csl_core *c, const uint32_t *of_sources, int count, uint32_t of_to, const struct pe_site *site) {
+static uint32_t common_length(struct csl_core *c, const struct csl_place_of *sources, const uint32_t *of_sources, int count,
+                              const struct csl_place_of *to, uint32_t of_to, const struct pe_site *site) {
   uint32_t length = UINT32_MAX;
   for (int k = 0; k < count && length == UINT32_MAX; k++) length = of_sources[k];
   if (length == UINT32_MAX) return of_to;
   for (int k = 0; k <= count; k++) {
     uint32_t n = k < count ? of_sources[k] : of_to;
-    if (n < length)
+    if (n < length && (k < count ? &sources[k] : to)->place == PLACE_MEMORY)
       fail_task(&c->core, "operand", site, "%s: one operand has %u elements, another %u", site->text, n, length);
   }
   return length;
@@ -425,7 +426,9 @@ static bool set_operands(struct csl_core *c, struct csl_stream *s, const csl_ope
     if (s->input >= 0) fail_task(&c->core, "operand", site, "%s: two sources come from the fabric", site->text);
     s->input = (int8_t)k;
   }
-  uint32_t length = common_length(c, lengths, ins->sources, of_to, site);
+  uint32_t length = common_length(c, s->source, lengths, ins->sources, &s->to, of_to, site);
+  check_reach(c, &s->to, length, site);
+  for (int k = 0; k < ins->sources; k++) check_reach(c, &s->source[k], length, site);
   s->endless = length == UINT32_MAX && outside;
   s->left = length == UINT32_MAX && !outside ? 1 : length;
   return outside;
@@ -519,7 +522,9 @@ void csl_map(csl_step *step, void *captured, const csl_operand *sources, const u
   if (count > 8) fail_task(&c->core, "operand", site, "@map of more than 8 operands");
   if (bytes_out) of_to = set_place(c, &s.to, &to, bytes_out, true, &plain, NULL, site);
   for (int k = 0; k < count; k++) lengths[k] = set_place(c, &from[k], &sources[k], bytes[k], false, &plain, NULL, site);
-  uint32_t length = common_length(c, lengths, count, of_to, site);
+  uint32_t length = common_length(c, from, lengths, count, &s.to, of_to, site);
+  check_reach(c, &s.to, length, site);
+  for (int k = 0; k < count; k++) check_reach(c, &from[k], length, site);
   if (length == UINT32_MAX) fail_task(&c->core, "operand", site, "@map needs a DSD that says how many elements");
   c->core.pe.clock += c->core.fabric->machine.simd_launch;
   for (s.left = length; s.left;) {
