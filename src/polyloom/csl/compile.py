@@ -122,16 +122,22 @@ def _routes(layout: Layout, programs: list[Program]) -> dict[tuple[int, int], tu
 
 
 def color_route(color: int, config: comptime.ColorConfig, span: Span) -> ColorRoute:
-    """Return a color's configuration as the simulated router takes it. Errors: ``csl-filter``."""
+    """Return a color's configuration as the simulated router takes it. Errors: ``csl-filter``.
+
+    A position of the switch that says where wavelets go leaves where they come from as the position before
+    has it, and so the other way round. Source: comments of public examples.
+    """
     rx, tx = _sides(config.rx), _sides(config.tx)
     positions = [(rx, tx)]
     switches = config.switches or comptime.Switches((None, None, None))
     for position in switches.positions:
         if position is None:
             break
-        given = (_sides(position.rx), rx), (_sides(position.tx), tx)
-        ways = [own or old for own, old in given]
-        positions.append((NOWHERE, NOWHERE) if position.invalid else (ways[0], ways[1]))
+        if position.invalid:
+            positions.append((NOWHERE, NOWHERE))
+            continue
+        rx, tx = _sides(position.rx) or rx, _sides(position.tx) or tx
+        positions.append((rx, tx))
     return ColorRoute(
         color,
         tuple(positions),

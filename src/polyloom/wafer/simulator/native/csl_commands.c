@@ -165,26 +165,10 @@ static uint16_t route_register(const struct csl_route *r) {
                     r->teardown << 14);
 }
 
-/* A change of position 0 holds for what the other positions take from it. */
-static void set_route_register(struct csl_route *r, uint16_t v) {
-  uint8_t tx = as_sides(v & 31), rx = as_sides(v >> 5 & 31);
-  for (int p = 1; p < CSL_POSITIONS; p++) {
-    if (!(r->rx[p] | r->tx[p])) continue;
-    if (r->tx[p] == r->tx[0]) r->tx[p] = tx;
-    if (r->rx[p] == r->rx[0]) r->rx[p] = rx;
-  }
-  r->tx[0] = tx;
-  r->rx[0] = rx;
-  r->configured = tx && rx;
-  r->swap_y = v >> 10 & 1;
-  r->swap_x = v >> 11 & 1;
-  r->pop_mode = v >> 12 & 3;
-  r->teardown = v >> 14 & 1;
-}
-
+/* What a position changes against the one before: a side that wavelets come from, or one that they go to. */
 static uint16_t position_field(const struct csl_route *r, int p) {
   if (!(r->rx[p] | r->tx[p])) return INVALID_POSITION;
-  bool input = r->rx[p] != r->rx[0];
+  bool input = r->rx[p] != r->rx[p - 1];
   uint16_t bits = as_register(input ? r->rx[p] : r->tx[p]);
   return (uint16_t)((bits ? __builtin_ctz(bits) : INVALID_POSITION) | (input ? 8 : 0));
 }
@@ -196,15 +180,31 @@ static uint16_t switch_register(const struct csl_route *r) {
 }
 
 static void set_switch_register(struct csl_route *r, uint16_t v) {
+  uint8_t rx = r->rx[0], tx = r->tx[0];
   r->ring_mode = v >> 12 & 1;
   r->position = v >> 13 & 3;
   for (int p = 1; p < CSL_POSITIONS; p++) {
     unsigned field = v >> 4 * (p - 1) & 15, side = field & 7;
     r->rx[p] = r->tx[p] = 0;
     if (side >= INVALID_POSITION) continue;
-    r->rx[p] = field & 8 ? as_sides(1u << side) : r->rx[0];
-    r->tx[p] = field & 8 ? r->tx[0] : as_sides(1u << side);
+    if (field & 8) rx = as_sides(1u << side);
+    else tx = as_sides(1u << side);
+    r->rx[p] = rx;
+    r->tx[p] = tx;
   }
+}
+
+/* A change of position 0 holds for what the other positions take from it. */
+static void set_route_register(struct csl_route *r, uint16_t v) {
+  uint16_t switches = switch_register(r);
+  r->tx[0] = as_sides(v & 31);
+  r->rx[0] = as_sides(v >> 5 & 31);
+  r->configured = r->tx[0] && r->rx[0];
+  r->swap_y = v >> 10 & 1;
+  r->swap_x = v >> 11 & 1;
+  r->pop_mode = v >> 12 & 3;
+  r->teardown = v >> 14 & 1;
+  set_switch_register(r, switches);
 }
 
 static struct csl_route *route_of_register(struct csl_core *c, int address, bool *is_switch, const struct pe_site *site) {

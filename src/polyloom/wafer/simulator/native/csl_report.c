@@ -103,6 +103,19 @@ static void report_core(struct fabric *f, struct report *r, struct csl_core *c) 
   report_commands(f, r, c);
 }
 
+enum { LINES_OF_WAITERS = 10 }; /* the rest is for wavelets that stand still: they tell why */
+
+static void report_waiters(struct fabric *f, struct report *r) {
+  int left_out = 0;
+  for (uint32_t i = 0; i < f->node_count; i++) {
+    struct csl_core *c = csl_core_at(f, i);
+    if (!c) continue;
+    if (r->lines < LINES_OF_WAITERS) report_core(f, r, c);
+    else left_out += c->stream_count || c->command_runs;
+  }
+  if (left_out) line(r, "and operations or commands of %d more PEs\n", left_out);
+}
+
 static void report_core_left(struct fabric *f, struct report *r, struct csl_core *c) {
   for (int q = 0; q < CSL_QUEUES; q++)
     if (c->inputs[q]) report_landing(f, r, c, c->inputs[q], id_of_queue(c, q), q);
@@ -132,8 +145,7 @@ void csl_report(struct csl_fabric *csl, bool at_end) {
   struct failure *e = &f->failure;
   if (e->present) return;
   struct report r = {e->details, sizeof e->details, 0, 0};
-  for (uint32_t i = 0; i < f->node_count; i++)
-    if (csl_core_at(f, i)) report_core(f, &r, csl_core_at(f, i));
+  report_waiters(f, &r);
   report_goals(csl, &r);
   int waiting = r.lines;
   for (uint32_t i = 0; i < f->node_count; i++) {
