@@ -111,6 +111,8 @@ def _results(launch: Launch, kept: Box) -> tuple[tuple[NDArray, ...], Mask]:
     reads = Reads(launch, kept, result.values)
     pairs = zip(node.finish, result.values, strict=True)
     values = tuple(v if f is None else launch.values(f, reads) for f, v in pairs)
+    if len(values) > 1:  # of a swap they are the elements themselves, which the first store changes
+        values = tuple(v.copy() for v in values)
     return values, result.present & launch.holds(node.written, kept)
 
 

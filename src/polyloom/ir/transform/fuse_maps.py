@@ -42,11 +42,11 @@ def with_initial(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
     others = replace(b, initial=tuple(None if o == started[0] else e for o, e in enumerate(b.initial)))
     if permutation is None or places[0] in _read_places(others):
         return None
-    if _permuted_condition(a.written, a, b, permutation) != b.written:
+    if permuted_condition(a.written, a, b, permutation) != b.written:
         return None
-    inputs, moved = _with_inputs(b.inputs, a, b, permutation, {})
+    inputs, moved = with_inputs_of(b.inputs, a, b, permutation, {})
     initial = tuple(moved(a.terms[0]) if o == started[0] else e for o, e in enumerate(b.initial))
-    return _tidy(replace(_with_room(b, len(inputs)), inputs=inputs, initial=initial))
+    return without_unread_inputs(replace(_with_room(b, len(inputs)), inputs=inputs, initial=initial))
 
 
 def _with_room(node: MdHom, inputs: int) -> MdHom:
@@ -97,7 +97,7 @@ def with_finish(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
     if (
         permutation is None
         or not _is_affine(target)
-        or _permuted_condition(b.written, b, a, permutation) != a.written
+        or permuted_condition(b.written, b, a, permutation) != a.written
     ):
         return None
     return _finished(a, b, permutation, reading)
@@ -137,22 +137,22 @@ def with_term(a: MdHom, b: MdHom, passing: frozenset[str]) -> MdHom | None:
     permutation = _permutation_between(a, given, b, b.inputs[places[0]], tuple(range(len(b.extents))))
     if touched or permutation is None or places[0] in _read_places(replace(b, terms=())):
         return None
-    if a.guard is not None and _permuted_condition(a.guard, a, b, permutation) != b.guard:
+    if a.guard is not None and permuted_condition(a.guard, a, b, permutation) != b.guard:
         return None
-    inputs, moved = _with_inputs(b.inputs, a, b, permutation, {})
+    inputs, moved = with_inputs_of(b.inputs, a, b, permutation, {})
     term = moved(a.terms[0])
     terms = tuple(with_value(t, places[0], term) for t in b.terms)
-    return _tidy(replace(_with_room(b, len(inputs)), inputs=inputs, terms=terms))
+    return without_unread_inputs(replace(_with_room(b, len(inputs)), inputs=inputs, terms=terms))
 
 
 def _finished(a: MdHom, b: MdHom, permutation: Mapping[int, int], reading: Sequence[int]) -> MdHom:
     reduces = bool(combined_dimensions(a))
     before = a.finish[0] or Read(len(a.inputs), a.terms[0].type)
     result = _moved_result(before, len(a.inputs), _RESULT) if reduces else a.terms[0]
-    inputs, moved = _with_inputs(a.inputs, b, a, permutation, dict.fromkeys(reading, result))
+    inputs, moved = with_inputs_of(a.inputs, b, a, permutation, dict.fromkeys(reading, result))
     value = _moved_result(moved(b.terms[0]), _RESULT, len(inputs))
     made = replace(a, inputs=inputs, outputs=(_permuted_view(b.outputs[0], a, permutation),))
-    return _tidy(replace(made, finish=(value,)) if reduces else replace(made, terms=(value,)))
+    return without_unread_inputs(replace(made, finish=(value,)) if reduces else replace(made, terms=(value,)))
 
 
 def _moved_result(value: Expression, before: int, after: int) -> Expression:
@@ -203,7 +203,7 @@ def _permuted_index(
     return Index(tuple(coefficients), index.offset)
 
 
-def _permuted_condition(
+def permuted_condition(
     value: IntExpression | None, a: MdHom, b: MdHom, permutation: Mapping[int, int]
 ) -> IntExpression | None:
     """Return a condition over the iterators of ``a`` as one over those of ``b``."""
@@ -234,7 +234,7 @@ Moved = Callable[[Expression], Expression]
 """Moves expressions of one md_hom to the iterators and inputs of another."""
 
 
-def _with_inputs(
+def with_inputs_of(
     inputs: tuple[View, ...],
     a: MdHom,
     b: MdHom,
@@ -264,7 +264,7 @@ def _with_inputs(
     return tuple(found), partial(_permuted, permutation=permutation, reads=reads)
 
 
-def _tidy(node: MdHom) -> MdHom:
+def without_unread_inputs(node: MdHom) -> MdHom:
     """Drop inputs that nothing reads."""
     kept = [k for k in _read_places(node) if k < len(node.inputs)]
     moved = {k: j for j, k in enumerate(kept)}

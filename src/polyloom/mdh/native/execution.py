@@ -15,6 +15,7 @@ import numpy.typing as npt
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.evaluation.inputs import shape_of
 from polyloom.ir.host import Buffer, HostProgram, MdHom, Role, uses
+from polyloom.ir.transform.join_maps import joined_maps
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.passes import after_pass, at_the_end
 from polyloom.mdh.device.devices import DeviceModel
@@ -69,6 +70,7 @@ def tree_of(
     tiled = with_time_tiles(program, device)
     choose = in_tiles(tiled, schedules)
     program = after_pass("the fusion of sweeps", fused_sweeps(tiled.program, device))
+    program = after_pass("the joining of maps", joined_maps(program))
     rows = rows_of(program)
     lower = lower_scheduled(program, lambda hom, around: choose(hom, around, device), rows.homs)
     tree = for_a_team(program_tree(program, lower, rows.reshaped, marked=marked))

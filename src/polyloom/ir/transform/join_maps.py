@@ -1,0 +1,209 @@
+"""Maps over the same points as one: what both read is loaded once, what one passes to the other not at all.
+
+Before: ``t[i] = a[i]; a[i] = b[i]; b[i] = t[i]``, three maps. After: one map with two results, ``a[i]`` from
+``b[i]`` and ``b[i]`` from ``a[i]``, which are both read before any is stored; there is no ``t``.
+
+An element that one of two maps writes the other one may touch only at the same point. Where they touch
+different elements of one array follows from steps (``a[2 i]`` and ``a[2 i + 1]``) and ranges.
+
+Source: loop fusion (Kennedy and McKinley 1993), of loops whose iterations are independent. Not in the papers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from math import gcd
+
+from polyloom.ir.expressions import Expression, Read, walk
+from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Role, View, uses
+from polyloom.ir.node_names import with_unique_names
+from polyloom.ir.rebuild import read_positions, rebuilt
+from polyloom.ir.transform.fuse_maps import (
+    combined_dimensions,
+    permuted_condition,
+    with_inputs_of,
+    without_unread_inputs,
+)
+from polyloom.ir.transform.reroll_maps import rerolled
+from polyloom.polyhedra.loops.tree import Branch, Loop, Number, leaves_in, with_leaves
+
+MOST_ARRAYS = 8
+"""How many arrays a joined map may touch: each is a stream that the processor has to follow."""
+
+MOST_REPEATED = 12
+"""How many operations a value may have that several results are made of, times its uses but the first."""
+
+
+def joined_maps(program: HostProgram) -> HostProgram:
+    """Return the program with maps joined that follow one another. Sizes are known.
+
+    Every element gets the value that it had, by the same operations.
+    """
+    touched = Counter(name for node in leaves_in(program.body) for name in uses([node]).all)
+    local = frozenset(b.name for b in program.buffers if b.role is Role.LOCAL)
+    body = _rerolled(_Joining(program, touched, local).nodes(program.body))
+    return program if body == program.body else with_unique_names(replace(program, body=body))
+
+
+def _rerolled(body: tuple[HostNode, ...]) -> tuple[HostNode, ...]:
+    return with_leaves(
+        body, lambda node: (rerolled(node) if isinstance(node, MdHom) and _is_map(node) else node,)
+    )
+
+
+class _Joining:
+    """``touched``: how many nodes touch each buffer; ``local``: buffers of no use to the caller."""
+
+    def __init__(self, program: HostProgram, touched: Counter[str], local: frozenset[str]) -> None:
+        self.program, self.touched, self.local = program, touched, local
+
+    def nodes(self, nodes: Sequence[HostNode]) -> tuple[HostNode, ...]:
+        found: list[HostNode] = []
+        for node in map(self._node, nodes):
+            before = found[-1] if found else None
+            both = self._joined(before, node) if before is not None else None
+            if both is None:
+                found.append(node)
+            else:
+                found[-1] = both
+        return tuple(found)
+
+    def _node(self, node: HostNode) -> HostNode:
+        match node:
+            case Loop(parallel=False, body=body):
+                return replace(node, body=self.nodes(body))
+            case Branch(body=body, otherwise=otherwise):
+                return replace(node, body=self.nodes(body), otherwise=self.nodes(otherwise))
+            case _:
+                return node
+
+    def _joined(self, a: HostNode, b: HostNode) -> MdHom | None:
+        if not isinstance(a, MdHom) or not isinstance(b, MdHom):
+            return None
+        between = uses([a]).written & uses([b]).read & self.local
+        passed = frozenset(name for name in between if self.touched[name] == 2)
+        made = joined(a, b, passed)
+        if made is None or len(uses([made]).all) > MOST_ARRAYS:
+            return None
+        for name in uses([a]).all & uses([b]).all:
+            self.touched[name] -= 1
+        return made
+
+
+def joined(a: MdHom, b: MdHom, passed: Collection[str] = ()) -> MdHom | None:
+    """Return one map that does what ``a`` and then ``b`` do; None where they are not so, or share nothing.
+
+    ``passed``: buffers that nothing else needs; results that lie there disappear where ``b`` reads them.
+    """
+    if not (_is_map(a) and _is_map(b)) or a.extents != b.extents:
+        return None
+    same = {k: k for k in range(len(a.extents))}
+    conditions = [(a.guard, b.guard), (a.written, b.written)]
+    if any(permuted_condition(x, a, b, same) != y for x, y in conditions):
+        return None
+    if not (_walks(a) & _walks(b)) or not all(_in_order(x, y, a, b) for x, y in _orders(a, b)):
+        return None
+    given = {k: a.outputs.index(v) for k, v in enumerate(b.inputs) if v in a.outputs}
+    if _are_places(b, given) or _repeated(a, b, given) > MOST_REPEATED:
+        return None
+    inputs, moved = with_inputs_of(b.inputs, a, b, same, {})
+    terms = [moved(term) for term in a.terms]
+    values = {k: terms[o] for k, o in given.items()}
+    gone = {v for v in a.outputs if v in b.outputs or (v.buffer in passed and _only_given(v, b))}
+    kept = [o for o, view in enumerate(a.outputs) if view not in gone]
+    made = replace(
+        b,
+        inputs=inputs,
+        outputs=(*(a.outputs[o] for o in kept), *b.outputs),
+        terms=(*(terms[o] for o in kept), *(_with_values(t, values) for t in b.terms)),
+        initial=(None,) * (len(kept) + len(b.outputs)),
+        finish=(None,) * (len(kept) + len(b.outputs)),
+        name=f"{a.name}_{b.name}",
+    )
+    return without_unread_inputs(made)
+
+
+def _is_map(node: MdHom) -> bool:
+    return (
+        bool(node.extents)
+        and not combined_dimensions(node)
+        and all(part is None for part in (*node.initial, *node.finish))
+        and all(isinstance(index, Index) for view in node.outputs for index in view.indices)
+        and len({view.buffer for view in node.outputs}) > 0
+    )
+
+
+def _walks(hom: MdHom) -> set[tuple[str, tuple[tuple[int, ...], ...]]]:
+    """Return how an md_hom goes through its arrays, wherever it begins."""
+    return {
+        (v.buffer, tuple(i.coefficients for i in v.indices if isinstance(i, Index)))
+        for v in (*hom.inputs, *hom.outputs)
+    }
+
+
+def _orders(a: MdHom, b: MdHom) -> Iterator[tuple[View, View]]:
+    """Yield the accesses of both whose order counts if they touch one element."""
+    yield from ((x, y) for x in a.outputs for y in (*b.inputs, *b.outputs) if x.buffer == y.buffer)
+    yield from ((x, y) for x in a.inputs for y in b.outputs if x.buffer == y.buffer)
+
+
+def _in_order(x: View, y: View, a: MdHom, b: MdHom) -> bool:
+    """Whether two accesses touch an element at the same point alone, or never the same."""
+    return x == y or any(_apart(p, q, a) for p, q in zip(x.indices, y.indices, strict=True))
+
+
+def _apart(p: Index | Expression, q: Index | Expression, hom: MdHom) -> bool:
+    """Whether two indices never have one value, whatever the points: by their steps, or by their ranges."""
+    if not isinstance(p, Index) or not isinstance(q, Index):
+        return False
+    if not isinstance(p.offset, Number) or not isinstance(q.offset, Number):
+        return False
+    step = gcd(*p.coefficients, *q.coefficients)
+    between = p.offset.value - q.offset.value
+    if between % step if step else between:
+        return True
+    if not all(isinstance(extent, Number) for extent in hom.extents):
+        return False
+    (low, high), (least, most) = (_range(index, hom) for index in (p, q))
+    return high < least or most < low
+
+
+def _range(index: Index, hom: MdHom) -> tuple[int, int]:
+    ends = [
+        c * (e.value - 1)
+        for c, e in zip(index.coefficients, hom.extents, strict=True)
+        if isinstance(e, Number)
+    ]
+    offset = index.constant
+    return offset + sum(min(0, end) for end in ends), offset + sum(max(0, end) for end in ends)
+
+
+def _are_places(b: MdHom, inputs: Collection[int]) -> bool:
+    """Whether some of the inputs say where others are read."""
+    computed = [i for view in b.inputs for i in view.indices if not isinstance(i, Index)]
+    return any(k in inputs for k in read_positions(*computed))
+
+
+def _repeated(a: MdHom, b: MdHom, given: dict[int, int]) -> int:
+    """Return how many operations of ``a`` are written more than once in the joined map."""
+    read = (part.position for term in b.terms for part in walk(term) if isinstance(part, Read))
+    uses_of = Counter(given[position] for position in read if position in given)
+    return sum(
+        (count - 1 + (a.outputs[o] not in b.outputs)) * _operations(a.terms[o])
+        for o, count in uses_of.items()
+    )
+
+
+def _operations(value: Expression) -> int:
+    return sum(not isinstance(part, Read) for part in walk(value))
+
+
+def _only_given(view: View, b: MdHom) -> bool:
+    """Whether ``b`` reads a buffer at this view, and at no other."""
+    return {v for v in b.inputs if v.buffer == view.buffer} == {view}
+
+
+def _with_values(term: Expression, values: dict[int, Expression]) -> Expression:
+    return rebuilt(term, lambda part: values.get(part.position) if isinstance(part, Read) else None)

@@ -1,0 +1,105 @@
+"""Joined maps: what they compute is what the maps compute one after another; which are joined."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from c_host_programs import host_programs_of
+from polyloom.ir.evaluation.programs import evaluate_host
+from polyloom.ir.host import HostProgram, MdHom
+from polyloom.ir.transform.join_maps import joined_maps
+from polyloom.ir.transform.specialise import specialise
+from polyloom.ir.verification.programs import verify
+from polyloom.polyhedra.loops.tree import leaves_in
+from samples import one_in
+
+N = 24
+
+
+def special(body: str) -> HostProgram:
+    arguments = "int n, unsigned a[3 * n + 9], unsigned b[3 * n + 9], unsigned c[3 * n + 9]"
+    text = f"void f({arguments}) {{\n#pragma scop\n{body}\n#pragma endscop\n}}"
+    (program,) = host_programs_of(text)
+    return specialise(program, {"n": N})
+
+
+def maps(program: HostProgram) -> list[MdHom]:
+    return [node for node in leaves_in(program.body) if isinstance(node, MdHom)]
+
+
+def assert_same(program: HostProgram) -> HostProgram:
+    """Unsigned numbers make every value exact; the joined program leaves the same ones."""
+    made = joined_maps(program)
+    verify(made)
+    rng = np.random.default_rng(5)
+    given = {b.name: rng.integers(0, 1 << 32, 3 * N + 9, dtype=np.uint32) for b in program.given}
+    for name, wanted in evaluate_host(program, {}, given).items():
+        np.testing.assert_array_equal(evaluate_host(made, {}, given)[name], wanted, err_msg=name)
+    return made
+
+
+JOINED = {
+    "a swap has no temporary": "for (int i = 0; i < n; i++) { unsigned t = a[i]; a[i] = b[i]; b[i] = t; }",
+    "a value passes on": "for (int i = 0; i < n; i++) { a[i] = b[i] * 3; c[i] = a[i] + b[i]; }",
+    "overwritten": "for (int i = 0; i < n; i++) { a[i] = b[i] * 3; b[i] = a[i] + 1; a[i] = b[i] * a[i]; }",
+    "even and odd": "for (int i = 0; i < n; i++) { a[2 * i] = b[i] + 1; a[2 * i + 1] = b[i] - 1; }",
+    "in halves": "for (int i = 0; i < n; i++) { a[i + n] = a[i] + b[i]; b[i + n] = a[i] * b[i]; }",
+    "rolled up": "for (int i = 0; i < n; i++) { a[3 * i] += b[3 * i]; a[3 * i + 1] += b[3 * i + 1];"
+    " a[3 * i + 2] += b[3 * i + 2]; }",
+}
+APART = {
+    "a neighbour's": ("a[i] = b[i] * 3;", "c[i] = a[i + 1] + b[i];"),
+    "a neighbour's before": ("c[i] = a[i + 1] + b[i];", "a[i] = b[i] * 3;"),
+    "stored by a neighbour": ("a[i] = b[i];", "a[i + 1] = b[i] * 2;"),
+    "other points": ("a[i] = b[i] * 3;", "if (i > 0) c[i] = a[i] + b[i];"),
+    "nothing shared": ("a[i] = 3;", "c[i] = b[i];"),
+    "through places": ("a[i] = b[i] % 8;", "c[i] = b[a[i]];"),
+}
+
+
+@pytest.mark.parametrize("body", JOINED.values(), ids=JOINED)
+def test_joined_into_one(body: str) -> None:
+    program = special(body)
+    assert len(maps(program)) > 1
+    assert len(maps(assert_same(program))) == 1
+
+
+@pytest.mark.parametrize("bodies", APART.values(), ids=APART)
+def test_what_stays_apart(bodies: tuple[str, str]) -> None:
+    program = special("\n".join(f"for (int i = 0; i < n; i++) {body}" for body in bodies))
+    assert len(maps(program)) == 2
+    assert joined_maps(program) == program
+
+
+def test_a_temporary_disappears() -> None:
+    (node,) = maps(joined_maps(special(JOINED["a swap has no temporary"])))
+    assert {view.buffer for view in (*node.inputs, *node.outputs)} == {"a", "b"}
+
+
+def test_results_at_even_distances_are_a_dimension() -> None:
+    (node,) = maps(joined_maps(special(JOINED["rolled up"])))
+    assert len(node.outputs) == 1
+    assert len(node.extents) == 2
+
+
+def _random(seed: int) -> str:
+    rng = Random(seed)
+
+    def element(step: int) -> str:
+        return f"{rng.choice('abc')}[{step} * i + {rng.choice([0, 0, 0, 1, 2])}]"
+
+    lines = []
+    usual = rng.choice([1, 2, 3])
+    for _ in range(rng.randint(2, 5)):
+        step = rng.choice([usual, usual, usual, 1])
+        value = f"{element(step)} {rng.choice('+-*')} {element(rng.choice([1, step]))}"
+        lines.append(f"for (int i = 0; i < n; i++) {element(step)} = {value} + {rng.randint(0, 9)};")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("seed", one_in(6, [(k,) for k in range(60)]))
+def test_random_maps_keep_their_values(seed: tuple[int]) -> None:
+    assert_same(special(_random(seed[0])))
