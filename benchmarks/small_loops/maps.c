@@ -1,0 +1,60 @@
+/* Loops without dependences between iterations: what is left is to read and store well. */
+#ifndef REAL
+#define REAL double
+#endif
+
+void add(int n, REAL a[n], REAL b[n], REAL c[n])
+{
+  for (int i = 0; i < n; i++)
+    c[i] = a[i] + b[i];
+}
+
+void gather(int n, REAL a[n], REAL b[n], int at[n])
+{
+  for (int i = 0; i < n; i++)
+    a[i] += 2 * b[at[i]];
+}
+
+void scatter_add(int n, REAL a[n], REAL b[n], int at[n])
+{
+  for (int i = 0; i < n; i++)
+    a[at[i]] += b[i];
+}
+
+void reversed(int n, REAL a[n], REAL b[n])
+{
+  for (int i = 0; i < n; i++)
+    a[i] = b[n - 1 - i] * 3;
+}
+
+void every_third(int n, REAL a[n], REAL b[n])
+{
+  for (int i = 0; i < n / 3; i++)
+    a[3 * i] = a[3 * i + 1] + b[i];
+}
+
+void positive_part(int n, REAL a[n], REAL b[n])
+{
+  for (int i = 0; i < n; i++)
+    if (b[i] > 0)
+      a[i] = b[i];
+}
+
+void transposed_sum(int m, REAL A[m][m], REAL B[m][m])
+{
+  for (int i = 0; i < m; i++)
+    for (int j = 0; j < m; j++)
+      A[i][j] += B[j][i];
+}
+
+void diagonal_scale(int m, REAL A[m][m], REAL b[m])
+{
+  for (int i = 0; i < m; i++)
+    A[i][i] = A[i][i] * b[i] + 1;
+}
+
+void long_expression(int n, REAL a[n], REAL b[n], REAL c[n], REAL d[n])
+{
+  for (int i = 0; i < n; i++)
+    d[i] = (a[i] + b[i]) * (a[i] - c[i]) + b[i] * c[i] * (d[i] + a[i]) - d[i] * b[i];
+}

@@ -1,0 +1,87 @@
+/* Statements split in two, and iterations split in ranges. */
+#ifndef REAL
+#define REAL double
+#endif
+
+void node_split(int n, REAL a[n], REAL b[n], REAL c[n], REAL d[n])
+{
+  for (int i = 0; i < n - 1; i++) {
+    a[i] = b[i] * c[i] * d[i];
+    b[i] = a[i] * a[i + 1] * d[i];
+  }
+}
+
+void node_split_sum(int n, REAL a[n], REAL b[n], REAL c[n])
+{
+  for (int i = 0; i < n - 1; i++) {
+    a[i] = b[i] + c[i] * c[i] + b[i] * b[i] + c[i];
+    b[i] = a[i] + a[i + 1];
+  }
+}
+
+void overwritten(int n, REAL a[n], REAL b[n], REAL c[n])
+{
+  for (int i = 0; i < n - 1; i++) {
+    a[i] = b[i] + c[i];
+    a[i + 1] = b[i] * c[i];
+  }
+}
+
+void middle_element(int n, REAL a[n], REAL b[n])
+{
+  for (int i = 0; i < n; i++)
+    a[i] = a[n / 2] + b[i];
+}
+
+void first_element(int n, REAL a[n], REAL b[n])
+{
+  for (int i = 0; i < n; i++)
+    a[i] = a[0] * b[i];
+}
+
+void threshold(int n, REAL a[n], REAL b[n], REAL c[n])
+{
+  for (int i = 0; i < n; i++) {
+    REAL x = a[n - 1 - i] + b[i] * c[i];
+    a[i] = x - 1;
+    b[i] = x;
+  }
+}
+
+void by_place(int n, REAL a[n], REAL b[n], REAL c[n])
+{
+  for (int i = 0; i < n; i++) {
+    if (i < n / 2)
+      a[i] += b[i] * c[i];
+    else
+      a[i] = a[i - n / 2] + c[i];
+  }
+}
+
+void wrap_around(int n, REAL a[n], REAL b[n])
+{
+  int last = n - 1;
+  for (int i = 0; i < n; i++) {
+    a[i] = (b[i] + b[last]) * 0.5;
+    last = i;
+  }
+}
+
+void wrap_around_twice(int n, REAL a[n], REAL b[n])
+{
+  int last = n - 1, before = n - 2;
+  for (int i = 0; i < n; i++) {
+    a[i] = (b[i] + b[last] + b[before]) * 0.25;
+    before = last;
+    last = i;
+  }
+}
+
+void peeled_end(int n, REAL a[n], REAL b[n])
+{
+  for (int i = 0; i < n; i++) {
+    a[i] = b[i] * 2;
+    if (i == n - 1)
+      b[0] = a[i] + 1;
+  }
+}
