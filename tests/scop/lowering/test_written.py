@@ -116,14 +116,19 @@ def test_subscripts_that_are_no_sums_of_iterators_are_no_reason_to_fall_back(
 def test_a_wrong_subscript_that_is_no_sum_of_iterators_is_seen(subscript: str) -> None:
     scop = with_parameters(read(subscripted(SUBSCRIPTS[subscript], BODIES["in order"])))
     program = host_program(scop).program
-    moved = tuple(at_zero(node, "a") if isinstance(node, Nest) else node for node in program.body)
+    moved = tuple(at_zero(node, "a") for node in program.body)
     assert moved != program.body
     with pytest.raises(WrongWrites, match=r"a\["):
         check_written(scop, replace(program, body=moved))
 
 
-def at_zero(node: Nest, array: str) -> Nest:
+def at_zero(node: HostNode, array: str) -> HostNode:
     """Return the node with every write to an array at its first element."""
+    if isinstance(node, MdHom):
+        first = (Index((0,) * len(node.iterators)),)
+        views = (replace(v, indices=first) if v.buffer == array else v for v in node.outputs)
+        return replace(node, outputs=tuple(views))
+    assert isinstance(node, Nest)
     assignments = tuple(
         replace(a, target=replace(a.target, indices=(Index((0,) * len(a.iterators)),)))
         if a.target.buffer == array

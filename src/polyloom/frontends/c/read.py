@@ -31,6 +31,7 @@ from polyloom.frontends.c.syntax.parse import parse, parsed
 from polyloom.frontends.c.syntax.places import Places
 from polyloom.frontends.c.syntax.preprocess import preprocess, preprocess_with_system
 from polyloom.frontends.c.syntax.regions import Region, extent_in, loop_lines, regions
+from polyloom.frontends.c.syntax.steps import with_steps_apart
 from polyloom.frontends.c.walk.control import walk_all
 from polyloom.frontends.c.walk.inlining import inlined
 from polyloom.frontends.c.walk.summaries import summarised
@@ -104,6 +105,7 @@ def read_parts(
     places = Places(source)
     tree = _tree(places, defines or {}, include, preprocessor)
     try:
+        tree = with_steps_apart(tree) if mode is Mode.COMPUTE else tree
         with refusing(f"the loops of `{source.name}`", _limit(source)):
             return tuple(_explained(region, tree, places, mode) for region in regions(tree, function, places))
     except RecursionError:

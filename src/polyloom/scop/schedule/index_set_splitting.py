@@ -39,6 +39,63 @@ def split(
     return pieces, list(edges_between(pieces, edges))
 
 
+def split_by_need(
+    statements: Sequence[ScopStatement], edges: Sequence[Edge], names: Names
+) -> tuple[list[ScopStatement], list[Edge]] | None:
+    """Return the instances that need nothing of other iterations, and the rest, with the edges between them.
+
+    ``a[i] = a[n / 2] + b[i]``: those up to the middle read what was there before, those behind it need one
+    of them. None where there are no two such sets, or the statements do not stand in the same loops.
+    """
+    first = statements[0]
+    if any(s.origins or s.loops != first.loops for s in statements) or not first.loops:
+        return None
+    needing = _needing(statements, [e for e in edges if not e.relaxed and not e.anti])
+    pieces: list[ScopStatement] = []
+    for k, needs in enumerate((False, True), 1):
+        for s in statements:
+            domain = s.domain.intersect(needing[s.name]) if needs else s.domain.subtract(needing[s.name])
+            if not domain.is_empty():
+                pieces.append(piece(s, domain.coalesce(), names.of((s.name, "need", k), f"{s.name}_{k}")))
+    if len(pieces) == len(statements):
+        return None
+    return pieces, list(edges_between(pieces, edges))
+
+
+def _needing(statements: Sequence[ScopStatement], edges: Sequence[Edge]) -> dict[str, isl.Set]:
+    """Return the instances that other iterations have to come before, directly or not."""
+    needing = {s.name: isl.Set.empty(s.domain.get_space()) for s in statements}
+    same: list[Edge] = []
+    for found in edges:
+        space = found.relation.get_space()
+        equal = isl.Map.universe(space)
+        for k in range(space.dim(_DIM.in_)):
+            equal = equal.equate(_DIM.in_, k, _DIM.out, k)
+        needing[found.sink] = needing[found.sink].union(found.relation.subtract(equal).range())
+        same.append(found)
+    for _ in statements:
+        for found in same:
+            behind = needing[found.source].apply(found.relation)
+            needing[found.sink] = needing[found.sink].union(behind).coalesce()
+    return needing
+
+
+def may_be_nothing(rest: Iterable[ScopStatement], others: Sequence[ScopStatement]) -> bool:
+    """Whether there are parameters for which there is none of the rest, but any number of the others.
+
+    Asked of statements in one loop: in several, any number of rows may have their first point alone.
+    """
+    for statement in others if all(len(s.iterators) == 1 for s in others) else ():
+        alone = statement.domain.params()
+        for found in rest:
+            alone = alone.subtract(found.domain.params())
+        domain = statement.domain.intersect_params(alone)
+        domain = domain.project_out(_DIM.param, 0, domain.dim(_DIM.param))
+        if not domain.is_empty() and not domain.is_bounded():
+            return True
+    return False
+
+
 def edges_between(pieces: Sequence[ScopStatement], edges: Iterable[Edge]) -> Iterator[Edge]:
     """Yield the edges between the instances that pieces of statements have."""
     of: dict[str, list[ScopStatement]] = {}

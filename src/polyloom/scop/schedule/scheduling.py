@@ -15,8 +15,17 @@ from polyloom.scop.model import ScopStatement
 from polyloom.scop.schedule.access_order import strided
 from polyloom.scop.schedule.components import components
 from polyloom.scop.schedule.hyperplanes import Edge, hyperplanes, parallel_planes
-from polyloom.scop.schedule.index_set_splitting import split
-from polyloom.scop.schedule.plan import Block, Group, Hyperplane, Leaf, Plan, Sequential, score
+from polyloom.scop.schedule.index_set_splitting import may_be_nothing, split, split_by_need
+from polyloom.scop.schedule.plan import (
+    Block,
+    Group,
+    Hyperplane,
+    Leaf,
+    Plan,
+    Sequential,
+    score,
+    statements_of,
+)
 from polyloom.scop.schedule.statement_groups import Patterns
 
 Statements = Sequence[ScopStatement]
@@ -62,7 +71,7 @@ def _component(
         return (Group(form, block),)
     least = (*score(best), strided(best, around))
     if score(best) <= (1, 0):
-        return best
+        return (None if around else _by_need(statements, edges, patterns)) or best
     for plans in chain(
         [_divided(statements, edges, patterns)], _sequential(statements, edges, patterns, around)
     ):
@@ -89,6 +98,19 @@ def _divided(statements: Statements, edges: Sequence[Edge], patterns: Patterns) 
         return None
     plans = arrange(*found, patterns)
     return plans if all(isinstance(plan, Leaf) for plan in plans) else None
+
+
+def _by_need(statements: Statements, edges: Sequence[Edge], patterns: Patterns) -> tuple[Plan, ...] | None:
+    """Return the plans with instances first that need none of the others, where that makes them parallel.
+
+    What remains may stay sequential if there is none of it for some parameters, however much there is to do.
+    """
+    found = split_by_need(statements, edges, patterns.names)
+    if found is None:
+        return None
+    plans = arrange(*found, patterns)
+    rest = [s for plan in plans if not isinstance(plan, Leaf) for s in statements_of(plan)]
+    return plans if not rest or may_be_nothing(rest, [s for s in found[0] if s not in rest]) else None
 
 
 def _sequential(
