@@ -16,7 +16,7 @@ from polyloom.csl.host.tensors import Region, fill, from_bytes, to_bytes, words_
 from polyloom.csl.host.utils import calculate_cycles, input_array_to_u32, memcpy_view
 from polyloom.diagnostics import PolyloomError
 
-UNIT = Unit("u", "", b"", b"", {"a": Symbol(0, 2, "f32", is_pointer=True)}, ("f",))
+UNIT = Unit("u", "", b"", b"", {"a": Symbol(0, 2, "f32", is_pointer=True)}, functions=("f",))
 SILENT = Unit("v", "", b"", b"", UNIT.symbols)
 PROGRAM = Compiled(
     "wse2",

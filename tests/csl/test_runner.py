@@ -19,8 +19,9 @@ def test_scripts_are_found_and_replaced(tmp_path: Path) -> None:
     assert [str(s.path) for s in find_scripts(tmp_path)] == ["a/commands_wse2.sh"]
     found = find_scripts(tmp_path, "wse3", [("%run", "cs_python run.py")])
     assert [s.text for s in found] == ["cs_python run.py --arch\n"]
-    with pytest.raises(PolyloomError, match="no script"):
+    with pytest.raises(PolyloomError) as fault:
         find_scripts(tmp_path, "wse9")
+    assert fault.value.diagnostics[0].code == "csl-test-nothing"
 
 
 @pytest.mark.parametrize(

@@ -68,19 +68,20 @@ def _exported(export: comptime.Export) -> Exported:
 
 def _unit(lowered: PeProgram, program: Program, layout: Layout) -> Unit:
     del layout
-    symbols = {
+    variables = {
         name: Symbol(address, size, element)
         for module, name, address, size, element in lowered.variables
         if module == 0
     }
-    symbols |= {s.name: Symbol(s.address, s.size, s.element, s.is_pointer) for s in lowered.symbols}
+    exported = {s.name: Symbol(s.address, s.size, s.element, s.is_pointer) for s in lowered.symbols}
     where = {(module, name): address for module, name, address, _, _ in lowered.variables}
     return Unit(
         lowered.name,
         lowered.c,
         lowered.image,
         lowered.initialised,
-        symbols,
+        exported,
+        variables,
         tuple(function.name for function in lowered.functions),
         _host_colors(program, "MEMCPYH2D"),
         _host_colors(program, "MEMCPYD2H"),

@@ -46,9 +46,8 @@ class Unit:
     """A PE program as C, and what lies in memory at the start.
 
     image: memory from address 0 on; initialised: a byte for each 16-bit word of it, 1 where it holds a
-    value. symbols: globals by their own names (those of the root module) and by the names of
-    `@export_symbol`, which come first. host_in, host_out: colors that the host feeds and drains, from the
-    parameters of `<memcpy/memcpy>`.
+    value. symbols: what `@export_symbol` names; variables: globals of the root module by their own names.
+    host_in, host_out: colors that the host feeds and drains, from the parameters of `<memcpy/memcpy>`.
     """
 
     name: str
@@ -56,6 +55,7 @@ class Unit:
     image: bytes
     initialised: bytes
     symbols: Mapping[str, Symbol] = field(default_factory=dict)
+    variables: Mapping[str, Symbol] = field(default_factory=dict)
     functions: tuple[str, ...] = ()
     host_in: tuple[int, ...] = ()
     host_out: tuple[int, ...] = ()
@@ -83,9 +83,14 @@ class Compiled:
         return None if number is None else self.units[number]
 
     def symbol(self, x: int, y: int, name: str) -> Symbol | None:
-        """Return a global of a PE, by its exported name or its own."""
+        """Return what a PE exports under a name."""
         unit = self.unit(x, y)
         return None if unit is None else unit.symbols.get(name)
+
+    def variable(self, x: int, y: int, name: str) -> Symbol | None:
+        """Return a global of a PE's root module."""
+        unit = self.unit(x, y)
+        return None if unit is None else unit.variables.get(name)
 
     def functions(self, x: int, y: int) -> tuple[str, ...]:
         """Return the names that can be launched on a PE."""

@@ -68,6 +68,7 @@ def open_folder(folder: Path) -> Built:
             raise TypeError(compiled)
         return _built(compiled, resolved)
     except (
+        PolyloomError,
         OSError,
         ValueError,
         KeyError,

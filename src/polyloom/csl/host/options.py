@@ -22,7 +22,7 @@ class Options:
     params: dict[str, int] = field(default_factory=dict)
     colors: dict[str, int] = field(default_factory=dict)
     fabric_size: tuple[int, int] | None = None
-    fabric_offset: tuple[int, int] = (4, 1)
+    fabric_offset: tuple[int, int] = (0, 0)
     memcpy: bool = False
     channels: int = 1
     west_buffer: int = 0

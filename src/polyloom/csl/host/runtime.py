@@ -23,6 +23,7 @@ from polyloom.csl.host.program import Built
 from polyloom.csl.host.session import Request, Session
 from polyloom.csl.host.tensors import Region, Words, check_destination, fill, from_bytes, to_bytes, words_of
 from polyloom.diagnostics import PolyloomError, error
+from polyloom.files import refusing_unwritable
 
 
 class MemcpyDataType(Enum):
@@ -113,7 +114,10 @@ class SdkRuntime:
         Errors: a diagnostic where data is left.
         """
         session = self._need_running("stop")
-        session.finish()
+        try:
+            session.finish()
+        finally:
+            _write_log(session.machine.log())
         self._running = False
         note_last_run(self._folder, self._built, session)
 
@@ -287,6 +291,17 @@ class SdkRuntime:
         return session
 
 
+SIM_LOG = Path("sim.log")
+"""What programs printed, in the current folder."""
+
+
+def _write_log(lines: Sequence[str]) -> None:
+    """Write what programs printed, unless they printed nothing."""
+    if lines:
+        with refusing_unwritable(SIM_LOG):
+            SIM_LOG.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
 class HostStream(Protocol):
     """A stream of a layout: the PE and the color that the host feeds or drains."""
 
@@ -316,7 +331,7 @@ def from_words(words: Words, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 
 def global_of(built: Built, x: int, y: int, name: str) -> Symbol:
     """Return a global of a PE of the program. Errors: `csl-host-name`."""
-    symbol = built.program.symbol(x, y, name)
+    symbol = built.program.variable(x, y, name)
     if symbol is None:
         raise PolyloomError(error("csl-host-name", f"the program of PE ({x}, {y}) has no global `{name}`"))
     return symbol
