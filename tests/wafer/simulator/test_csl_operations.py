@@ -126,10 +126,12 @@ def test_four_dimensions_and_changed_copies() -> None:
 
 def test_a_pointer_that_is_destination_and_source_accumulates() -> None:
     body = """csl_run(CSL_fadds, SYNC, csl_of_address(64), csl_of_address(64), MEM(0, 5));
-      csl_run(CSL_fmaxs, SYNC, csl_of_address(68), csl_of_f32(2.5f), MEM(0, 5));"""
+      csl_dsd back = csl_mem1d(16, 4, 5, -1, 0);
+      csl_run(CSL_fmaxs, SYNC, csl_of_address(68), csl_of_f32(2.5f), csl_of_dsd(back));
+      csl_run(CSL_fsubs, SYNC, csl_of_address(72), csl_of_f32(100), csl_of_dsd(back));"""
     simulation = one_pe(program(body), floats_image(5))
     simulation.finish()
-    assert floats(simulation, 64, 2) == [0 + 1 + 2 + 3 + 4, 4]
+    assert floats(simulation, 64, 3) == [0 + 1 + 2 + 3 + 4, 4, 100 - 10]
 
 
 def test_a_register_keeps_its_address() -> None:

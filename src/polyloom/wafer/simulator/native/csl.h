@@ -161,7 +161,8 @@ csl_dsd csl_set_dsd_stride(csl_dsd d, int64_t stride, const struct pe_site *site
  * Length: that of the first source that has one (scalars, addresses, FIFOs and infinite ones have none), else of the
  * destination (source: comments of public examples); an operand in memory with fewer elements is an error.
  * A destination that is an address: every element is written there; a source that is the same address is read anew for each
- * element, so that (p, p, dsd) accumulates (assumed: the documentation calls such operands zero-stride).
+ * element, so that (p, p, dsd) accumulates (assumed: the documentation calls such operands zero-stride). So does (p, scalar,
+ * dsd), which begins with the scalar: public examples find maxima of vectors so.
  * Synchronous: the main thread waits; asynchronous needs an operand of the fabric or a FIFO and runs as a microthread: of
  * .ut, else of the output queue's number, else of the input queue's. Two at once on one number or one queue: an error.
  * Control wavelets that come to a fabin operand: .on_control of the DSD or the operation; by default they wait in

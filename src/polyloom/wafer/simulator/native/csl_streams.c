@@ -414,6 +414,17 @@ static void set_on_control(struct csl_stream *s, const csl_options *o, const csl
     }
 }
 
+/* (pointer, scalar, vector): the scalar is where the reduction into the destination begins. */
+static void begin_reduction(struct csl_core *c, struct csl_stream *s, const csl_operand *to, const csl_operand *sources) {
+  if (to->kind != CSL_OF_ADDRESS || s->instruction->sources != 2 || sources[0].kind != CSL_OF_SCALAR ||
+      sources[1].kind == CSL_OF_SCALAR || s->source[0].bytes != s->to.bytes)
+    return;
+  memcpy(c->core.pe.memory + s->to.cursor.offset, &s->source[0].scalar, s->to.bytes);
+  memset(c->core.pe.shadow + s->to.cursor.offset / 2, 1, s->to.bytes / 2u);
+  s->source[0] = s->to;
+  s->source[0].cursor.nest = &s->source[0].nest;
+}
+
 static bool set_operands(struct csl_core *c, struct csl_stream *s, const csl_operand *to, const csl_operand *sources,
                          const csl_options *o, const struct pe_site *site) {
   const struct instruction *ins = s->instruction;
@@ -452,6 +463,7 @@ void csl_operate(enum csl_operation name, const csl_options *given, csl_operand 
   s->site = site;
   s->priority = o.priority ? o.priority : CSL_PRIORITY_LOW;
   bool outside = set_operands(c, s, &to, sources, &o, site);
+  begin_reduction(c, s, &to, sources);
   set_on_control(s, &o, sources, count);
   f->statistics.simd_operations += s->endless ? 0 : s->left;
   f->statistics.simd_instructions++;
