@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from polyloom.csl.host.debug import debug_util
 from polyloom.csl.host.folder import compile_to_folder
+from polyloom.csl.host.opening import SimulatedWafer
 from polyloom.csl.host.options import Options
 from polyloom.csl.host.runtime import MemcpyDataType, MemcpyOrder, SdkRuntime
 from polyloom.csl.host.utils import calculate_cycles, input_array_to_u32, memcpy_view
@@ -152,13 +154,16 @@ def test_libraries(arch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_nothing_wrote_is_no_likely_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    runner = open_program("libraries", "wse2", tmp_path)
-    read = np.zeros(8, np.uint32)
-    runner.memcpy_d2h(read, runner.get_id("unset"), 0, 0, 2, 1, 4, nonblock=False, **WORD)
-    runner.stop()
-    assert (read == 0xA5A5A5A5).all()
+    program = compile_to_folder(Options(PROGRAMS / "libraries" / "layout.csl", tmp_path / "out")).program
+    (unit,) = program.units
+    wafer = SimulatedWafer(replace(program, units=(replace(unit, initialised=bytes(len(unit.initialised))),)))
+    address = unit.variables["x"].address
+    assert wafer.read(0, 0, address, 8) == b"\xa5" * 8
+    wafer.write(0, 0, address, b"\1\2")
+    assert wafer.read(0, 0, address, 4) == b"\1\2\xa5\xa5"
+    wafer.finish()
     err = capsys.readouterr().err
-    assert err.startswith("warning[csl-host-unwritten]: the host read 8 16-bit words of PE (0, 0)")
+    assert err.startswith("warning[csl-host-unwritten]: the host read 5 16-bit words of PE (0, 0)")
 
 
 @pytest.mark.parametrize(
