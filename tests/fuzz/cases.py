@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Protocol
 
+import bent_csl
 import c_programs
 import numpy as np
 
@@ -221,6 +222,24 @@ class BentFiles:
         except Exception as fault:
             return Outcome(seed, "fault", f"{type(fault).__name__}: {fault}"[:500], kept)
         return Outcome(seed, "right")
+
+
+class BentCsl:
+    """CSL programs with random changes: compiled, or diagnostics; never anything else."""
+
+    batch = 10
+
+    def judged(self, seeds: Sequence[int]) -> Iterator[Outcome]:
+        for seed in seeds:
+            yield self.again({n: t.encode() for n, t in bent_csl.bent(seed).items()}, seed)
+
+    def again(self, files: Mapping[str, bytes], seed: int) -> Outcome:
+        kept = dict(files)
+        try:
+            code = bent_csl.judge({name: text.decode() for name, text in files.items()})
+        except Exception as fault:
+            return Outcome(seed, "fault", f"{type(fault).__name__}: {fault}"[:500], kept)
+        return Outcome(seed, "refused", code, kept) if code else Outcome(seed, "right")
 
 
 ROOT = Path(__file__).parents[2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cases import BentFiles, BentModels, Broken, Evaluated, Kind, Layers, Models, OnDevice
+from cases import BentCsl, BentFiles, BentModels, Broken, Evaluated, Kind, Layers, Models, OnDevice
 from native_cases import OnNative, Scheduled
 
 KINDS: dict[str, Kind] = {
@@ -13,6 +13,7 @@ KINDS: dict[str, Kind] = {
     "lair": Layers(),
     "models": Models(),
     "files": BentFiles(),
+    "csl": BentCsl(),
     "bent-models": BentModels(),
     "broken": Broken(),
 }

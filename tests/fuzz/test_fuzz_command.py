@@ -29,6 +29,7 @@ def fuzz(*arguments: str) -> subprocess.CompletedProcess[str]:
         ("lair", 4),
         ("models", 20),
         ("files", 40),
+        ("csl", 200),
         ("bent-models", 40),
     ],
 )

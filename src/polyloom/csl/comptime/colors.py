@@ -11,6 +11,9 @@ from polyloom.diagnostics import Span
 
 Directions = tuple[str, ...]
 
+ROUTABLE = 24
+"""Colors that routers know: 0 to 23."""
+
 
 @dataclass(frozen=True)
 class Position:
@@ -238,3 +241,22 @@ def _filter(value: Value, span: Span) -> Filter:
             raise fault("csl-color", f"`{name}` is a number", span, helps=[f"write `.{name} = 1`"])
         numbers.append((name, number))
     return Filter(kind, tuple(numbers))
+
+
+def color_of(value: Value, span: Span) -> int:
+    """Return the number of a color that routers know. Errors: ``csl-color``."""
+    if isinstance(value, values.Handle) and value.type == types.COLOR:
+        if value.id < ROUTABLE:
+            return value.id
+        raise fault(
+            "csl-color",
+            f"color {value.id} has no routes",
+            span,
+            helps=[f"colors of routers are 0 to {ROUTABLE - 1}"],
+        )
+    raise fault(
+        "csl-color",
+        f"a color is expected, this is a `{value.type}`",
+        span,
+        helps=["make it with `@get_color`"],
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from polyloom.csl import types, values
 from polyloom.csl.comptime.builtins import LAYOUT, arguments, integer, misplaced, text
-from polyloom.csl.comptime.colors import ColorConfig, color_config
+from polyloom.csl.comptime.colors import ColorConfig, color_config, color_of
 from polyloom.csl.comptime.evaluate import evaluate, resolve_type, truth
 from polyloom.csl.comptime.execute import execute
 from polyloom.csl.comptime.faults import NotComptime, fault, not_comptime
@@ -18,9 +18,6 @@ from polyloom.csl.syntax import tree
 from polyloom.csl.types import Type
 from polyloom.csl.values import Value
 from polyloom.diagnostics import Diagnostic, PolyloomError, Span, error
-
-ROUTABLE = 24
-"""Colors that routers know: 0 to 23."""
 
 
 @dataclass(frozen=True)
@@ -255,22 +252,3 @@ _TAKERS = {
     "set_color_config": _Builder.color,
     "export_name": _Builder.export,
 }
-
-
-def color_of(value: Value, span: Span) -> int:
-    """Return the number of a color that routers know. Errors: ``csl-color``."""
-    if isinstance(value, values.Handle) and value.type == types.COLOR:
-        if value.id < ROUTABLE:
-            return value.id
-        raise fault(
-            "csl-color",
-            f"color {value.id} has no routes",
-            span,
-            helps=[f"colors of routers are 0 to {ROUTABLE - 1}"],
-        )
-    raise fault(
-        "csl-color",
-        f"a color is expected, this is a `{value.type}`",
-        span,
-        helps=["make it with `@get_color`"],
-    )

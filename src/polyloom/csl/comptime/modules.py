@@ -10,7 +10,9 @@ from pathlib import Path
 
 from polyloom.csl import types, values
 from polyloom.csl.comptime.builtins import DIRECTIVES, arguments, text
+from polyloom.csl.comptime.colors import color_config, color_of
 from polyloom.csl.comptime.conversion import convert
+from polyloom.csl.comptime.directives import check_arguments
 from polyloom.csl.comptime.evaluate import evaluate, named, resolve_type, unknown_name
 from polyloom.csl.comptime.execute import check_declaration, execute
 from polyloom.csl.comptime.faults import NotComptime, fault, not_comptime
@@ -382,6 +384,10 @@ class _Directives:
         if node.name not in DIRECTIVES:
             return None
         given = tuple(_argument(a, scope) for a in node.arguments)
+        check_arguments(node, given)
+        if node.name == "set_local_color_config":
+            color_of(given[0], node.arguments[0].span)
+            color_config(given[1], node.arguments[1].span)
         if node.name == "export_symbol":
             given = _export(node, given, scope)
         self.program.directives.append(Directive(node.name, given, node.span, scope.module))

@@ -24,7 +24,7 @@ class Rule:
 _LOOKS = (
     *(routes.configured_once, routes.memcpy_colors, routes.one_input, routes.routes_meet, routes.no_cycles),
     *(routes.switches, routes.counter_filters),
-    *(tasks.bound_well, tasks.bound_once, tasks.reserved_ids, tasks.parameters, tasks.control_is_heard),
+    *(tasks.bound_once, tasks.reserved_ids, tasks.parameters, tasks.control_is_heard),
     *(queues.initialised_once, queues.initialised_before_use, queues.memcpy_queues),
     *(exports.names_match, exports.pointers, exports.stream_is_unblocked),
     *(operations.kinds, operations.options, operations.scalars, operations.indices, operations.extents),

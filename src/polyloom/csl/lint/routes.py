@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from polyloom.csl.comptime import ColorConfig
-from polyloom.csl.comptime.layout import color_of
+from polyloom.csl.comptime.colors import color_of
 from polyloom.csl.lint.subject import Subject, uses_memcpy
 from polyloom.diagnostics import Diagnostic, Span, error, remark, warning
 

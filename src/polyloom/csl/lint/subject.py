@@ -8,7 +8,7 @@ from functools import cached_property
 
 from polyloom.csl import types, values
 from polyloom.csl.comptime import ColorConfig, Directive, Layout, Module, Program, color_config
-from polyloom.csl.comptime.layout import color_of
+from polyloom.csl.comptime.colors import color_of
 from polyloom.diagnostics import Span
 
 MEMCPY = "<memcpy/memcpy>"

@@ -9,48 +9,15 @@ from polyloom.csl.comptime import Directive, Program
 from polyloom.csl.lint.subject import Subject, is_users, uses_memcpy
 from polyloom.diagnostics import Diagnostic, Span, error, warning
 
-BINDS = {
-    "bind_data_task": types.DATA_TASK_ID,
-    "bind_local_task": types.LOCAL_TASK_ID,
-    "bind_control_task": types.CONTROL_TASK_ID,
-}
+BINDS = ("bind_data_task", "bind_local_task", "bind_control_task")
 TEARDOWN_IDS = frozenset({29, 30})
 MEMCPY_IDS = frozenset({21, 22, 23, 27, 28, 31})
 
 
 def _binds(program: Program) -> Iterator[Directive]:
     for directive in program.directives:
-        if directive.name in BINDS and len(directive.arguments) == 2:
+        if directive.name in BINDS:
             yield directive
-
-
-def bound_well(subject: Subject) -> Iterator[Diagnostic]:
-    """R20, R26: a task is bound to an id of its kind."""
-    for _, directive in subject.directives(*BINDS):
-        wanted = BINDS[directive.name]
-        if len(directive.arguments) != 2:
-            yield error(
-                "csl-bind",
-                f"`@{directive.name}` takes a task and its id",
-                directive.span,
-                helps=[f"write `@{directive.name}(task, id)`"],
-            )
-            continue
-        task, number = directive.arguments
-        if not isinstance(task, values.FunctionValue) or task.function.kind != "task":
-            yield error(
-                "csl-bind",
-                "what is bound is no task",
-                directive.span,
-                helps=["declare it with `task` instead of `fn`"],
-            )
-        if number.type != wanted:
-            yield error(
-                "csl-bind",
-                f"the id is a `{number.type}`, not a `{wanted}`",
-                directive.span,
-                helps=[f"make it with `@get_{wanted}(...)`"],
-            )
 
 
 def bound_once(subject: Subject) -> Iterator[Diagnostic]:
