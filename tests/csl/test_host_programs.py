@@ -155,7 +155,7 @@ def test_libraries(arch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_what_nothing_wrote_is_no_likely_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = compile_to_folder(Options(PROGRAMS / "libraries" / "layout.csl", tmp_path / "out")).program
-    (unit,) = program.units
+    unit = program.units[0]
     wafer = SimulatedWafer(replace(program, units=(replace(unit, initialised=bytes(len(unit.initialised))),)))
     address = unit.variables["x"].address
     assert wafer.read(0, 0, address, 8) == b"\xa5" * 8
