@@ -1,6 +1,7 @@
 """A network on one simulated wafer, from Python.
 
 network_of      program -> layers that are placed, tensors that pass between them
+with_delays     -> where branches join, the shorter one holds samples
 place_stages    -> each layer with a map, on a rectangle by its work
 block_of        -> with the exchanges in front of its ports
 plan            -> where blocks lie and streams run
@@ -28,6 +29,7 @@ from polyloom.sources import Given, Loaded, text_of
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.network.areas import place_stages
 from polyloom.wafer.network.blocks import Placed, block_of
+from polyloom.wafer.network.delays import with_delays
 from polyloom.wafer.network.floor_plan import plan
 from polyloom.wafer.network.graph import Stage, network_of
 from polyloom.wafer.network.program import NetworkProgram, compile_network
@@ -60,7 +62,8 @@ def compile_one_wafer(
     """
     loaded = load_tensor_program(program)
     model = machine_model(machine, memory)
-    network = network_of(loaded.program, None if loaded.model is None else tuple(loaded.model.arguments))
+    streamed = None if loaded.model is None else tuple(loaded.model.arguments)
+    network = with_delays(network_of(loaded.program, streamed))
     place = partial(_placed, model, maps or {})
     stages = place_stages(network, model, pes, place, progress, fixed=tuple(maps or ()))
     floor = plan(network, tuple(map(block_of, stages)), model)

@@ -16,6 +16,7 @@ from polyloom.wafer.machine.model import load_machine
 from polyloom.wafer.network.areas import place_stages
 from polyloom.wafer.network.blocks import Placed
 from polyloom.wafer.network.colors import color_plan
+from polyloom.wafer.network.delays import with_delays
 from polyloom.wafer.network.exchanges import SPARE, carry
 from polyloom.wafer.network.floor_plan import plan
 from polyloom.wafer.network.graph import Stage, network_of
@@ -59,6 +60,15 @@ def test_a_layer_that_only_moves_elements_takes_no_pes() -> None:
     (sink,) = next(s for s in network.streams if s.tensor == "b").sinks
     assert sink.input == "c"
     assert str(sink.elements.intersect_domain(sink.elements.domain())).startswith("{ c[i0, i1] -> b[i1, i0]")
+
+
+def test_where_branches_join_the_shorter_one_holds_samples() -> None:
+    network = with_delays(network_of(load_tensor_program(RESIDUAL).program))
+    assert [stage.name for stage in network.stages] == ["s", "t", "hold_s_add_0", "add"]
+    to_hold = next(sink for s in network.streams for sink in s.sinks if sink.stage == "hold_s_add_0")
+    assert to_hold.elements.is_bijective()
+    inputs = sorted(sink.input for s in network.streams for sink in s.sinks if sink.stage == "add")
+    assert inputs == ["s", "t"]
 
 
 def test_what_does_not_fit_is_refused_with_what_would() -> None:

@@ -91,8 +91,7 @@ def work(stage: Stage) -> int:
 
 def longest_stream(network: Network) -> int:
     """Return the elements of the longest stream."""
-    program = network.program
-    return max(math.prod(program.buffer(s.tensor).extents) for s in network.streams)
+    return max(math.prod(network.buffer(s.tensor).extents) for s in network.streams)
 
 
 def _aim(network: Network, room: int) -> float:

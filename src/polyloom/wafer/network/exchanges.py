@@ -74,7 +74,7 @@ def carry(plan: FloorPlan, machine: Machine) -> tuple[Carried, ...]:
 
 
 def _carried(plan: FloorPlan, net: Net, machine: Machine) -> Carried:
-    tensor = plan.network.program.buffer(net.stream.tensor)
+    tensor = plan.network.buffer(net.stream.tensor)
     exchanges: list[Exchange] = []
     if net.source is None:
         positions, length = row_major(tensor.extents), int(np.prod(tensor.extents, dtype=np.int64))

@@ -8,14 +8,15 @@ is no stage: whoever reads its result takes the elements in another order. Not i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, Unsupported, error
 from polyloom.ir.conversion.split_layers import complete_parts, layer_of
 from polyloom.ir.expressions import Read
+from polyloom.ir.host import Buffer
 from polyloom.ir.program import Part, Program
 from polyloom.ir.reductions import Combine
 from polyloom.ir.relations import access_relation, element_set, instance_set
@@ -56,11 +57,19 @@ class Stream:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """The stages in order, each after those whose results it reads, and the streams between them."""
+    """The stages in order, each after those whose results it reads, and the streams between them.
+
+    ``held``: tensors that are none of the program's, but copies.
+    """
 
     program: Program
     stages: tuple[Stage, ...]
     streams: tuple[Stream, ...]
+    held: Mapping[str, Buffer] = field(default_factory=dict)
+
+    def buffer(self, name: str) -> Buffer:
+        """Return a tensor by its name."""
+        return self.held[name] if name in self.held else self.program.buffer(name)
 
     @property
     def streamed(self) -> tuple[str, ...]:

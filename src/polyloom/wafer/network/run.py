@@ -122,7 +122,7 @@ def _feed(
     net = carried.net
     if net.fed is None:
         return
-    buffer = network.plan.network.program.buffer(net.stream.tensor)
+    buffer = network.plan.network.buffer(net.stream.tensor)
     tensor = np.ascontiguousarray(inputs[net.stream.tensor], dtype=buffer.type.dtype).reshape(-1)
     payload = wavelet_bits(tensor, buffer.type)
     assert len(payload) == samples * carried.length
