@@ -20,7 +20,7 @@ MACHINES = {"wse2": "cs2", "wse3": "cs3"}
 
 def lowered(text: str, arch: str = "wse2") -> PeProgram:
     """Return the C of a PE program whose text is given."""
-    return lower_program(program(text, arch=arch), "unit_0")
+    return lower_program(program(text, arch=arch), "unit_0", poison=True)
 
 
 class Run:

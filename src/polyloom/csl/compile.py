@@ -19,10 +19,12 @@ def compile_layout(
     parameters: Mapping[str, int] | None = None,
     colors: Mapping[str, int] | None = None,
     import_paths: tuple[Path, ...] = (),
+    *,
+    poison: bool = False,
 ) -> Compiled:
     """Compile a program for ``wse2`` or ``wse3``.
 
-    ``parameters`` and ``colors`` are those of the command line. Errors: diagnostics of every stage.
+    ``parameters`` and ``colors`` are those of the command line; ``poison`` as for ``lower_program``. Errors: diagnostics of every stage.
     """
     loader = Loader(library.source, import_paths)
     layout = comptime.run_layout(loader, path, arch, parameters or {}, colors)
@@ -31,7 +33,7 @@ def compile_layout(
     for number, tile in enumerate(layout.programs):
         program = comptime.elaborate(loader, tile.file, dict(tile.parameters), arch, rectangle)
         programs.append(program)
-        units.append(_unit(lower_program(program, f"unit_{number}"), program, layout))
+        units.append(_unit(lower_program(program, f"unit_{number}", poison=poison), program, layout))
     return Compiled(
         arch,
         layout.width,

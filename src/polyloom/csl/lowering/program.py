@@ -68,13 +68,16 @@ class PeProgram:
     variables: tuple[tuple[int, str, int, int, str], ...]
 
 
-def lower_program(program: Program, name: str) -> PeProgram:
-    """Return the C and the memory of an elaborated PE program. Errors: those of lowering."""
+def lower_program(program: Program, name: str, *, poison: bool = False) -> PeProgram:
+    """Return the C and the memory of an elaborated PE program. Errors: those of lowering.
+
+    ``poison``: reading a variable of a module before it was written is an error, instead of zero.
+    """
     with comptime.deep_recursion():
-        return _lowered(program, name)
+        return _lowered(program, name, poison)
 
 
-def _lowered(program: Program, name: str) -> PeProgram:
+def _lowered(program: Program, name: str, poison: bool) -> PeProgram:
     tasks = [_binding(d) for d in program.directives if d.name in _BINDINGS]
     unit = Unit(program.arch, {task.key: task.id for task in tasks})
     entries = [_task_text(unit, task) for task in tasks]
@@ -82,7 +85,7 @@ def _lowered(program: Program, name: str) -> PeProgram:
     handlers = _handlers(unit, program.directives)
     _place_what_is_pointed_at(unit)
     addresses = place(unit.objects)
-    image = build(unit.objects, addresses, lambda value: _number(addresses, unit, value))
+    image = build(unit.objects, addresses, lambda value: _number(addresses, unit, value), poison=poison)
     tables = {
         "tasks": _table("csl_task", [entry.row for entry in entries]),
         "queues": _table("csl_queue", list(_queues(program.directives))),

@@ -51,15 +51,21 @@ def place(objects: list[Object]) -> dict[str, int]:
     return addresses
 
 
-def build(objects: list[Object], addresses: dict[str, int], address_of: AddressOf) -> Image:
-    """Return the bytes of all objects; ``address_of`` gives the numbers of pointers."""
+def build(
+    objects: list[Object], addresses: dict[str, int], address_of: AddressOf, *, poison: bool = False
+) -> Image:
+    """Return the bytes of all objects; ``address_of`` gives the numbers of pointers.
+
+    Variables of a module without a first value hold zeros, as they do on the machine when a program is loaded
+    (public examples add to such variables), or nothing, if ``poison``.
+    """
     ends = [addresses[item.name] + size_of(item.type) for item in objects]
     size = max(ends, default=FIRST_ADDRESS)
     size += size % 2
     data, known = bytearray(size), bytearray(size // 2)
     for item in objects:
         if item.value is not None:
-            _Writer(data, known, address_of).write(addresses[item.name], item.type, item.value)
+            _Writer(data, known, address_of, poison).write(addresses[item.name], item.type, item.value)
     return Image(addresses, bytes(data), bytes(known))
 
 
@@ -68,12 +74,14 @@ class _Writer:
     data: bytearray
     known: bytearray
     address_of: AddressOf
+    poison: bool
 
     def write(self, address: int, kind: types.Type, value: values.Value) -> None:
         """Write a value and mark its words."""
         match value:
             case values.Uninitialised():
-                return
+                if not self.poison:
+                    self._bytes(address, bytes(size_of(kind)))
             case values.ArrayValue(elements=elements, is_fill=True):
                 self._fill(address, value, elements[0])
             case values.ArrayValue(type=array):
