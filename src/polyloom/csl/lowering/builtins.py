@@ -70,17 +70,7 @@ def _bitcast(body: Body, node: syntax.Builtin) -> Operand:
     if size_of(kind) != size_of(value.type):
         bits = f"{8 * size_of(value.type)} bits as `{kind}`"
         fail("csl-type", f"`@bitcast` of {bits}", node.span, "", "the types have one width")
-    if isinstance(kind, types.Pointer) != isinstance(value.type, types.Pointer):
-        return _address_cast(kind, value, node)
     return tree.Bits(kind, value)
-
-
-def _address_cast(kind: Type, value: tree.Expression, node: syntax.Builtin) -> tree.Expression:
-    """Return a pointer as a number or the other way round: numbers are addresses of 16-bit words."""
-    one = tree.Constant(types.U16, 1)
-    word = tree.Bits(types.U16, value)
-    operator = "<<" if isinstance(kind, types.Pointer) else ">>"
-    return tree.Bits(kind, tree.Binary(types.U16, operator, word, one, node.span))
 
 
 def _ptrcast(body: Body, node: syntax.Builtin) -> Operand:

@@ -298,7 +298,7 @@ def _pointers(value: values.Value | None) -> Iterator[values.Address]:
 
 def _number(addresses: dict[str, int], unit: Unit, value: values.Address | values.NumberAddress) -> int:
     if isinstance(value, values.NumberAddress):
-        return 2 * value.address
+        return value.address
     return addresses[unit.symbol_of(value.variable)] + path_offset(value)
 
 
