@@ -167,8 +167,9 @@ static uint16_t route_register(const struct csl_route *r) {
 
 /* What a position changes against the one before: a side that wavelets come from, or one that they go to. */
 static uint16_t position_field(const struct csl_route *r, int p) {
+  if (r->has_fields) return r->field[p];
   if (!(r->rx[p] | r->tx[p])) return INVALID_POSITION;
-  bool input = r->rx[p] != r->rx[p - 1];
+  bool input = r->rx[p] != r->rx[p - 1] || r->tx[p] == r->tx[p - 1];
   uint16_t bits = as_register(input ? r->rx[p] : r->tx[p]);
   return (uint16_t)((bits ? __builtin_ctz(bits) : INVALID_POSITION) | (input ? 8 : 0));
 }
@@ -183,8 +184,10 @@ static void set_switch_register(struct csl_route *r, uint16_t v) {
   uint8_t rx = r->rx[0], tx = r->tx[0];
   r->ring_mode = v >> 12 & 1;
   r->position = v >> 13 & 3;
+  r->has_fields = true;
   for (int p = 1; p < CSL_POSITIONS; p++) {
     unsigned field = v >> 4 * (p - 1) & 15, side = field & 7;
+    r->field[p] = (uint8_t)field;
     r->rx[p] = r->tx[p] = 0;
     if (side >= INVALID_POSITION) continue;
     if (field & 8) rx = as_sides(1u << side);

@@ -27,6 +27,8 @@ struct csl_route { /* the configuration of a color in a router; sets of sides as
   uint8_t configured, teardown, ring_mode, pop_mode, swap_x, swap_y;
   uint8_t position;
   uint8_t rx[CSL_POSITIONS], tx[CSL_POSITIONS]; /* both 0: the position does not exist */
+  bool has_fields;
+  uint8_t field[CSL_POSITIONS]; /* of the switch register as it was last written, if .has_fields */
   struct csl_filter filter;
 };
 
