@@ -24,7 +24,8 @@ def compile_layout(
 ) -> Compiled:
     """Compile a program for ``wse2`` or ``wse3``.
 
-    ``parameters`` and ``colors`` are those of the command line; ``poison`` as for ``lower_program``. Errors: diagnostics of every stage.
+    ``parameters`` and ``colors`` are those of the command line; ``poison`` as for ``lower_program``.
+    Errors: diagnostics of every stage.
     """
     loader = Loader(library.source, import_paths)
     layout = comptime.run_layout(loader, path, arch, parameters or {}, colors)
