@@ -17,7 +17,7 @@ ROUTABLE = 24
 
 @dataclass(frozen=True)
 class Position:
-    """A switch position: other inputs or outputs (``None``: as in the routes), or ``invalid``."""
+    """A switch position: other inputs or outputs (``None``: as in the position before), or ``invalid``."""
 
     rx: Directions | None
     tx: Directions | None

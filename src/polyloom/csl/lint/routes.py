@@ -50,24 +50,25 @@ def memcpy_colors(subject: Subject) -> Iterator[Diagnostic]:
             )
 
 
-def _positions(config: ColorConfig) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Return inputs and outputs of all switch positions, from position 0 on."""
-    found = [(config.rx, config.tx)]
+Sides = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+def _positions(config: ColorConfig) -> list[Sides]:
+    """Return inputs and outputs of switch positions, from 0 on; each keeps what it does not name."""
+    rx, tx = config.rx, config.tx
+    found = [(rx, tx)]
     for position in config.switches.positions if config.switches else ():
         if position is not None and not position.invalid:
-            rx = config.rx if position.rx is None else position.rx
-            tx = config.tx if position.tx is None else position.tx
+            rx = rx if position.rx is None else position.rx
+            tx = tx if position.tx is None else position.tx
             found.append((rx, tx))
     return found
 
 
-def _initial(config: ColorConfig) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    if config.switches and config.switches.current:
-        position = config.switches.positions[config.switches.current - 1]
-        if position is not None:
-            rx = config.rx if position.rx is None else position.rx
-            return rx, config.tx if position.tx is None else position.tx
-    return config.rx, config.tx
+def _initial(config: ColorConfig) -> Sides:
+    found = _positions(config)
+    current = config.switches.current if config.switches else 0
+    return found[min(current, len(found) - 1)]
 
 
 def routes_meet(subject: Subject) -> Iterator[Diagnostic]:
