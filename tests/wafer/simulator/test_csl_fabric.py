@@ -221,8 +221,8 @@ def test_a_control_wavelet_without_its_task() -> None:
     made.finish()  # it never reaches the PE
 
 
-def test_local_tasks_by_number_and_what_is_blocked() -> None:
-    """The lowest id runs first; a blocked one waits for @unblock, which an operation may give at its end."""
+def test_local_tasks_in_rotation_and_what_is_blocked() -> None:
+    """The next id runs next; a blocked one waits for @unblock, which an operation may give at its end."""
     note = """static void note(int v) {
         csl_store(u16, 2 * csl_load(u16, 0), v);
         csl_store(u16, 0, csl_load(u16, 0) + 1); }"""
@@ -240,8 +240,28 @@ def test_local_tasks_by_number_and_what_is_blocked() -> None:
     made = one_pe(unit(code, tasks=tasks, more=START), np.array([1], np.uint16).tobytes().ljust(256, b"\0"))
     made.sink(0, 0, 3)
     made.finish()
-    assert shorts(made, 0, 4) == [4, 11, 10, 12]
+    assert shorts(made, 0, 4) == [4, 11, 12, 10]
     assert made.collect(0, 0, 3).tolist() == [5]
+
+
+POLLER = unit(
+    """TASK(poll) { PE_HERE("poll"); cost(.branches = 1);
+         if (csl_load(u32, 0) < 3) csl_activate(8, &pe_here); else csl_store(u32, 4, 1); }
+       TASK(add) { csl_store(u32, 0, csl_load(u32, 0) + w); }""",
+    tasks='{CSL_LOCAL_TASK, 8, "poll", poll}, {CSL_DATA_TASK, 5, "add", add},',
+    queues="{1, 0, 2, 5},",
+    more=START,
+)
+
+
+def test_a_task_that_polls_lets_others_run() -> None:
+    made = one_pe(POLLER, bytes(256))
+    made.inject(0, 0, 5, [1, 1, 1])
+    made.finish()
+    assert words(made, 0, 2) == [3, 1]
+    made = one_pe(POLLER, bytes(256), max_cycles=1000)
+    fault = failure(made)
+    assert fault.kind == "cycle-limit"
 
 
 # ---- Switches

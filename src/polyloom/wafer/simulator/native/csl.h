@@ -258,8 +258,8 @@ csl_dsd csl_dsr_value(enum csl_dsr_file file, int number, const struct pe_site *
  * 63. wse3: a data task's id is its input queue (0 to 7), local tasks 8 to 30, control tasks 0 to 63. Blocking an id of a
  * color (wse2) or queue (wse3) keeps data and control wavelets of it in the queue. Ids with a data task start unblocked,
  * colors and queues without one blocked (a fabin reads them, or @unblock), local tasks unblocked and not activated.
- * Pick order (assumed; not documented): activated and unblocked local tasks first, the lowest id first; then queues with
- * a wavelet whose id is unblocked, in rotation. */
+ * Pick order (assumed; not documented): local tasks that are activated and unblocked, in rotation by id; after each of
+ * them, if there is one, a wavelet of a queue whose id is unblocked, in rotation. */
 void csl_activate(int id, const struct pe_site *site);
 void csl_block(int id, const struct pe_site *site);
 void csl_unblock(int id, const struct pe_site *site);

@@ -220,6 +220,12 @@ EXPORT void csl_goals(struct csl_fabric *f, int64_t count, const struct csl_goal
   f->goals_changed = true;
 }
 
+static bool too_long(struct csl_fabric *f) {
+  if (!over_limit(&f->fabric)) return false;
+  csl_report_details(f);
+  return true;
+}
+
 static int32_t come_to_rest(struct csl_fabric *f) {
   f->goals_changed = true;
   if (goals_are_met(f)) return RUN_ENDED;
@@ -239,7 +245,7 @@ EXPORT int32_t csl_run_for(struct csl_fabric *f, double for_seconds) {
       int64_t at = next_cycle(g);
       if (at == NEVER) return come_to_rest(f);
       visit_cycle(g, at);
-      if (g->failure.present || over_limit(g)) return RUN_FAILED;
+      if (g->failure.present || too_long(f)) return RUN_FAILED;
     }
     if (seconds() > until) return RUN_GOES_ON;
   }
@@ -256,7 +262,7 @@ EXPORT int32_t csl_let_pass(struct csl_fabric *f, int64_t until_cycle, double fo
       int64_t at = next_cycle(g);
       if (at == NEVER || at > until_cycle) return RUN_ENDED;
       visit_cycle(g, at);
-      if (g->failure.present || over_limit(g)) return RUN_FAILED;
+      if (g->failure.present || too_long(f)) return RUN_FAILED;
     }
     if (seconds() > until) return RUN_GOES_ON;
   }

@@ -98,7 +98,8 @@ struct csl_core {
   struct ring *outputs[CSL_QUEUES];
   uint32_t queue_reads; /* input queues that a stream reads */
   struct csl_stream *streams[CSL_STREAMS];
-  int stream_count, next_stream, next_ring;
+  int stream_count, next_stream, next_ring, next_local;
+  bool local_ran; /* the last task was a local one */
   struct csl_dsr registers[3][CSL_DSRS];
   struct csl_fifo_state *fifos;
   uint32_t teardown, flush_in, flush_out, flushed_in, flushed_out; /* pending; asked for */
@@ -194,5 +195,6 @@ uint32_t csl_take_element(struct csl_core *c, struct csl_place_of *p, const stru
 
 /* csl_report.c */
 void csl_report(struct csl_fabric *f, bool at_end);
+void csl_report_details(struct csl_fabric *f);
 
 #endif

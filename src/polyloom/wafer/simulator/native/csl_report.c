@@ -139,19 +139,33 @@ static void report_goals(struct csl_fabric *f, struct report *r) {
   }
 }
 
+static int report_all(struct csl_fabric *csl, struct report *r) {
+  struct fabric *f = &csl->fabric;
+  report_waiters(f, r);
+  report_goals(csl, r);
+  int waiting = r->lines;
+  for (uint32_t i = 0; i < f->node_count; i++) {
+    if (csl_core_at(f, i)) report_core_left(f, r, csl_core_at(f, i));
+    report_router(f, r, i);
+  }
+  return waiting;
+}
+
+/* Adds to a failure that was noted without them who waits for what. */
+void csl_report_details(struct csl_fabric *csl) {
+  struct failure *e = &csl->fabric.failure;
+  struct report r = {e->details, sizeof e->details, 0, 0};
+  report_all(csl, &r);
+  close_report(&r);
+}
+
 /* A deadlock, or wavelets left at the end. At the end an operation may still wait: for what nobody sends any more. */
 void csl_report(struct csl_fabric *csl, bool at_end) {
   struct fabric *f = &csl->fabric;
   struct failure *e = &f->failure;
   if (e->present) return;
   struct report r = {e->details, sizeof e->details, 0, 0};
-  report_waiters(f, &r);
-  report_goals(csl, &r);
-  int waiting = r.lines;
-  for (uint32_t i = 0; i < f->node_count; i++) {
-    if (csl_core_at(f, i)) report_core_left(f, &r, csl_core_at(f, i));
-    report_router(f, &r, i);
-  }
+  int waiting = report_all(csl, &r);
   if (at_end && r.lines == waiting) {
     e->details[0] = 0;
     return;

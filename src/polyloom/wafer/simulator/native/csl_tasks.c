@@ -60,19 +60,33 @@ static bool teardown_due(const struct csl_core *c) {
   return !(c->blocked >> TEARDOWN_TASK & 1) && (c->teardown || c->flushed_in >> 16 || c->flushed_out >> 16);
 }
 
-/* What runs next of what is there at `now`; *later_at: when something else may be. */
-static int next_task(struct csl_core *c, int64_t now, int64_t *later_at) {
-  *later_at = NEVER;
-  note_flushes(c);
-  if (teardown_due(c)) return TEARDOWN_NEXT;
-  if (ready_local(c)) return LOCAL_NEXT + __builtin_ctz(ready_local(c));
+static int next_local(const struct csl_core *c) {
+  uint32_t ready = ready_local(c), after = c->next_local < 32 ? ready & ~0u << c->next_local : 0;
+  return ready ? LOCAL_NEXT + __builtin_ctz(after ? after : ready) : NOTHING;
+}
+
+static int next_from_rings(struct csl_core *c, int64_t now, int64_t *later_at) {
   for (int i = 0; i < CSL_QUEUES + CSL_COLORS; i++) {
     int k = (c->next_ring + i) % (CSL_QUEUES + CSL_COLORS);
     int64_t at = ring_start(c, k);
     if (at <= now) return RING_NEXT + k;
     *later_at = earlier(*later_at, at);
   }
-  return c->calls && !c->command_runs ? CALL_NEXT : NOTHING;
+  return NOTHING;
+}
+
+/* What runs next of what is there at `now`; *later_at: when something else may be. Nobody starves: a local task that
+ * activates itself again and again lets the others, and wavelets, have their turn. */
+static int next_task(struct csl_core *c, int64_t now, int64_t *later_at) {
+  *later_at = NEVER;
+  note_flushes(c);
+  if (teardown_due(c)) return TEARDOWN_NEXT;
+  int local = next_local(c);
+  if (local != NOTHING && !c->local_ran) return local;
+  int ring = next_from_rings(c, now, later_at);
+  if (ring != NOTHING) return ring;
+  if (c->calls && !c->command_runs) return CALL_NEXT;
+  return local;
 }
 
 /* ---- Running ---- */
@@ -137,6 +151,8 @@ static void run_teardown(void) {
 static void start_local_task(struct csl_core *c, int id, int64_t now) {
   const struct csl_task *t = c->local[id];
   c->activated &= ~(1u << id);
+  c->next_local = id + 1;
+  c->local_ran = true;
   if (!t) {
     c->core.state = CORE_FAILED;
     fail_node(c->core.fabric, c->core.number, "unknown-task", NULL, "task id %d was activated, but no task is bound to it", id);
@@ -155,6 +171,7 @@ static void start_from_ring(struct csl_core *c, int number, int64_t now) {
   const struct csl_task *t = control ? c->control[entry] : c->data[id_of_ring(c, number)];
   csl_pop(c->core.fabric, r, now);
   c->next_ring = (number + 1) % (CSL_QUEUES + CSL_COLORS);
+  c->local_ran = false;
   if (!t) {
     c->core.state = CORE_FAILED;
     fail_node(c->core.fabric, c->core.number, "no-control-task", NULL,
@@ -171,6 +188,7 @@ static void start_call(struct csl_core *c, int64_t now) {
   c->calls = c->calls->next;
   if (!c->calls) c->last_call = &c->calls;
   c->command_runs = true;
+  c->local_ran = false;
   begin_task(c, run_call, c->call->function->name, now, c->core.fabric->machine.data_task_dispatch);
 }
 
