@@ -5,7 +5,7 @@ branches and named values -> updates -> dependences -> expansion -> plan -> cont
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
@@ -42,6 +42,7 @@ from polyloom.scop.schedule.expansion import Expansion, expanded
 from polyloom.scop.schedule.grouping import gathered
 from polyloom.scop.schedule.hyperplanes import Edge, edge
 from polyloom.scop.schedule.loop_verdicts import LoopVerdict, Verdict, verdicts
+from polyloom.scop.schedule.node_splitting import with_old_values
 from polyloom.scop.schedule.plan import Block, NoRow, Plan, walk_plans
 from polyloom.scop.schedule.scheduling import arrange
 from polyloom.scop.schedule.stated_reductions import stated_errors, stated_updates
@@ -218,7 +219,11 @@ def _transformed(
     larger, expansions = expanded(scop, before)
     if tree is not None and not runs_all(tree, larger) and runs_all(tree, scop):
         larger, expansions = scop, ()
-    after = _again(before, larger, updates, expansions)
+    after = _again(before, larger, updates, {n for e in expansions for n in (e.name, e.array.name)})
+    whole, found = larger, after
+    split, touched = with_old_values(larger, after)
+    if tree is None or runs_all(tree, split):
+        larger, after = split, _again(after, split, updates, touched)
     ordered = {**_ordered(larger, mode, strict), **_by_functions(larger, mode)}
     wrong = tuple(stated_errors(scop, after, ordered))
     if wrong and mode is not ReductionMode.IGNORE:
@@ -248,7 +253,7 @@ def _transformed(
 
     alive = without_dead(made("emission", nodes).body, passing)
     program = made("fusion", fused(made("the removal of dead nodes", alive).body, passing))
-    loops = verdicts(larger, after, expansions, updates, arranged, ordered)
+    loops = verdicts(whole, found, expansions, updates, arranged, ordered)
     return Transformation(program, loops, tuple(_remarks(loops)), (larger, arranged))
 
 
@@ -277,10 +282,9 @@ def schedule_tree(scop: Scop, found: Transformation) -> str:
 
 
 def _again(
-    before: Dependences, scop: Scop, updates: Mapping[str, Update], expansions: Sequence[Expansion]
+    before: Dependences, scop: Scop, updates: Mapping[str, Update], touched: Collection[str]
 ) -> Dependences:
-    """Return the dependences after expansion; those through other arrays are as before."""
-    touched = {name for e in expansions for name in (e.name, e.array.name)}
+    """Return the dependences where accesses to some arrays are others; the rest are as before."""
     if not touched:
         return before
     new = dependences(scop, updates, touched)

@@ -105,7 +105,7 @@ def _axes(
     if array.shape:
         wanted = [k for k in wanted if _otherwise_parallel(scop, found, users, entries, array.name, k)]
     try:
-        return tuple(_axis(scop, users, k) for k in wanted)
+        return tuple(axis_of(scop, [s for s, _ in users], k) for k in wanted)
     except NoBox:
         return ()
 
@@ -147,10 +147,10 @@ def _otherwise_parallel(
     )
 
 
-def _axis(scop: Scop, users: Sequence[tuple[ScopStatement, ScopAccess]], k: int) -> Axis:
-    """Return the range of an iterator over all statements that use the array."""
+def axis_of(scop: Scop, users: Sequence[ScopStatement], k: int) -> Axis:
+    """Return the range of an iterator over all statements that use an array. Errors: ``NoBox``."""
     line: isl.Set | None = None
-    for statement, _ in users:
+    for statement in users:
         rest = statement.domain.dim(_DIM.set) - k - 1
         values = statement.domain.project_out(_DIM.set, k + 1, rest).project_out(_DIM.set, 0, k)
         line = values if line is None else line.union(values)
@@ -158,7 +158,7 @@ def _axis(scop: Scop, users: Sequence[tuple[ScopStatement, ScopAccess]], k: int)
     box = straighten(line.intersect_params(scop.context).coalesce(), scop.context)
     first = box.coordinates.get_at(0)
     first = first.set_coefficient_val(_DIM.in_, 0, isl.Val(0)).drop_dims(_DIM.in_, 0, 1)
-    return Axis(k, direction(scop, users[0][0].name, k), first, least_of(box.extents[0]))
+    return Axis(k, direction(scop, users[0].name, k), first, least_of(box.extents[0]))
 
 
 def with_axes(access: ScopAccess, name: str, axes: Sequence[Axis]) -> ScopAccess:
