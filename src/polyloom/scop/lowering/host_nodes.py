@@ -48,6 +48,7 @@ from polyloom.scop.lowering.scans import (
     with_met,
 )
 from polyloom.scop.lowering.sequential import ParallelDimension, nest
+from polyloom.scop.lowering.snapshots import few_elements, few_kept, reading_copy, reading_kept
 from polyloom.scop.model import Scop, ScopStatement
 from polyloom.scop.schedule.hyperplanes import rows_map
 from polyloom.scop.schedule.plan import (
@@ -180,12 +181,27 @@ class Emitter:
             node = hom(stored, domain, update, place.context, self._beside(stored, domain, place))
         except (NoHom, NoBox):
             return (self._block((statement,), (), place),)
-        copies = []
+        copies: list[HostNode] = []
         for array in sorted(snapshot):
+            few = few_elements(node, array, {p.name for p in self.scop.parameters})
+            if few is not None:
+                kept = self._few_kept(node, array, few)
+                node = reading_kept(node, few, kept)
+                copies.append(kept)
+                continue
             copy = self._snapshot(array)
             copies.append(Copy(array, copy))
-            node = _reading_copy(node, array, copy)
+            node = reading_copy(node, array, copy)
         return (*copies, node)
+
+    def _few_kept(self, node: MdHom, array: str, few: View) -> MdHom:
+        """Return the map that keeps the elements of a view, with a buffer for them."""
+        name = fresh(f"{array}_before", self.used)
+        self.used.add(name)
+        kept = few_kept(node, few, name, self.shapes[array].type)
+        buffer = Buffer(name=name, type=self.shapes[array].type, shape=kept.extents, role=Role.LOCAL)
+        self.locals.append(buffer)
+        return kept
 
     def _group(self, plan: Group, place: Place) -> tuple[HostNode, ...]:
         try:
@@ -393,12 +409,3 @@ def _time_name(statements: Sequence[ScopStatement], plane: Hyperplane) -> str:
         if len(moving) == 1:
             return statement.iterators[moving[0]]
     return "w"
-
-
-def _reading_copy(node: MdHom, array: str, copy: str) -> MdHom:
-    """Let an md_hom read from the copy, but what it starts from and what it keeps from the array."""
-    own = node.outputs[0]
-    inputs = tuple(
-        View(copy, v.indices, v.span) if v.buffer == array and v != own else v for v in node.inputs
-    )
-    return replace(node, inputs=inputs)
