@@ -274,3 +274,12 @@ def test_there_is_one_list_of_names() -> None:
     assert not [
         n for n in dir(polyloom.Function) if n[0] != "_" and not inspect.getdoc(getattr(polyloom.Function, n))
     ]
+
+
+def test_a_function_may_have_the_name_of_a_variable_of_its_kernel() -> None:
+    f = polyloom.load(
+        "void total(int n, double s[1], double x[n]) { for (int i = 0; i < n; i++) s[0] += x[i]; }"
+    )
+    s = np.zeros(1)
+    f(4, s, np.ones(4))
+    assert s.tolist() == [4]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from polyloom.api.wafer import CompiledLayer, Explanation, compile_wafer, explain
     from polyloom.diagnostics import PolyloomError, Unsupported
     from polyloom.function import Argument, Function, load
+    from polyloom.jitted import Jitted, jit
     from polyloom.mdh.compiled import CompiledProgram
     from polyloom.mdh.device.devices import DeviceModel
     from polyloom.mdh.running import RunResult
@@ -40,6 +41,7 @@ _MODULES = {
     "polyloom.api.wafer": "CompiledLayer Explanation compile_wafer explain",
     "polyloom.diagnostics": "PolyloomError Unsupported",
     "polyloom.function": "Argument Function load",
+    "polyloom.jitted": "Jitted jit",
     "polyloom.mdh.compiled": "CompiledProgram",
     "polyloom.mdh.device.devices": "DeviceModel",
     "polyloom.mdh.running": "RunResult",
@@ -57,6 +59,7 @@ __all__ = [
     "DeviceModel",
     "Explanation",
     "Function",
+    "Jitted",
     "LoopExplanation",
     "PolyloomError",
     "RunResult",
@@ -70,6 +73,7 @@ __all__ = [
     "explain",
     "from_tensorflow",
     "from_torch",
+    "jit",
     "load",
     "random_inputs",
     "read_mapping",

@@ -47,9 +47,11 @@ _OF_OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "max_pool2d_with_indices_backward": ("indices",),
     "max_pool3d_with_indices_backward": ("indices",),
     "native_group_norm": ("N", "C", "HxW"),
+    "embedding": ("padding_idx",),
+    **dict.fromkeys(("new_empty", "new_full", "new_ones", "new_zeros"), ("self",)),
 }
 """What does not matter where the lowering does not ask for it: rates of what only training drops or keeps,
-labels to be ignored where there are probabilities, and what the operands say themselves."""
+labels to be ignored where there are probabilities, rows without a gradient, what operands say themselves."""
 
 _NEUTRAL: Mapping[str, Any] = {
     "half_to_float": False,

@@ -148,10 +148,11 @@ def c_source(function: Function) -> str:
 
 def c_text(function: Function, *, shares: bool = False) -> CText:
     """Return a function in C, part by part; ``shares``: parts that differ in names alone are one function."""
-    names = c_names(_all_names(function), (*_TAKEN, *_COUNTS, *(f"{function.name}_{k}" for k in range(1000))))
     name = c_names([function.name], ())[function.name]
+    taken = (*_TAKEN, *_COUNTS, name, *(f"{function.name}_{k}" for k in range(1000)))
+    names = c_names(_all_names(function), taken)
     language = QUICK_C if function.contracted else C
-    scope = Scope({n: text for n, text in names.items() if n != function.name}, dialect=language.noting())
+    scope = Scope(names, dialect=language.noting())
     for parameter in function.parameters:
         words = {"const"} if parameter.constant else set()
         words |= {"restrict"} if parameter.alone else set()

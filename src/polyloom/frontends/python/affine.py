@@ -1,0 +1,98 @@
+"""Integers that loops and subscripts are made of: quasi-affine in iterators and sizes.
+
+``//`` and ``%`` are Python's: they round downwards. Names are isl's parameters ``v_NAME``, so that no name of
+a user is a word of isl.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from polyloom.ir.expressions import Binary, Constant, Expression, ParameterValue
+from polyloom.ir.scalar_functions.table import BinaryOp
+from polyloom.ir.types import ElementType
+
+INT = ElementType.INT64
+PREFIX = "v_"
+
+
+@dataclass(frozen=True)
+class Affine:
+    """``terms``: names with their factors; ``constant``. ``text``: the same in isl's notation.
+
+    ``value``: the same as an expression. ``is_plain``: without divisions, so that ``terms`` say all.
+    """
+
+    text: str
+    value: Expression
+    terms: Mapping[str, int]
+    constant: int
+    is_plain: bool = True
+
+    @property
+    def number(self) -> int | None:
+        """The number that it is, if it is one."""
+        return self.constant if self.is_plain and not self.terms else None
+
+
+def number(value: int) -> Affine:
+    """Return a number."""
+    return Affine(str(value), Constant(value, INT), {}, value)
+
+
+def name(text: str) -> Affine:
+    """Return an iterator or a size."""
+    return Affine(PREFIX + text, ParameterValue(text, INT), {text: 1}, 0)
+
+
+def combined(operator: ast.operator, a: Affine, b: Affine) -> Affine | None:
+    """Return ``a operator b``; None where that is not affine."""
+    match operator:
+        case ast.Add():
+            return _sum(a, b, 1)
+        case ast.Sub():
+            return _sum(a, b, -1)
+        case ast.Mult():
+            factor, other = (a, b) if a.number is not None else (b, a)
+            return None if factor.number is None else _product(factor.number, other)
+        case ast.FloorDiv() | ast.Mod() if b.number is not None and b.number > 0:
+            return _divided(operator, a, b.number)
+        case _:
+            return None
+
+
+def negated(a: Affine) -> Affine:
+    """Return ``-a``."""
+    return _product(-1, a)
+
+
+def _sum(a: Affine, b: Affine, sign: int) -> Affine:
+    terms = dict(a.terms)
+    for key, factor in b.terms.items():
+        terms[key] = terms.get(key, 0) + sign * factor
+    value = a.value + b.value if sign > 0 else a.value - b.value
+    constant, plain = a.constant + sign * b.constant, a.is_plain and b.is_plain
+    terms = {key: factor for key, factor in terms.items() if factor}
+    if plain and not terms:
+        return number(constant)
+    return Affine(f"({a.text} {'+' if sign > 0 else '-'} {b.text})", value, terms, constant, plain)
+
+
+def _product(factor: int, a: Affine) -> Affine:
+    if a.number is not None:
+        return number(factor * a.number)
+    terms = {key: factor * f for key, f in a.terms.items()}
+    value = Constant(factor, INT) * a.value
+    return Affine(f"({factor} * {a.text})", value, terms, factor * a.constant, a.is_plain)
+
+
+def _divided(operator: ast.operator, a: Affine, by: int) -> Affine:
+    if a.number is not None:
+        return number(a.number // by if isinstance(operator, ast.FloorDiv) else a.number % by)
+    if isinstance(operator, ast.FloorDiv):
+        return Affine(f"floor({a.text}/{by})", a.value / Constant(by, INT), {}, 0, is_plain=False)
+    return Affine(
+        f"({a.text} mod {by})", Binary(BinaryOp.REMAINDER, a.value, Constant(by, INT)), {}, 0, is_plain=False
+    )

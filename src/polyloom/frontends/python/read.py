@@ -1,0 +1,341 @@
+"""A Python function and the types of its arguments to a static control part.
+
+``A[i + 1] += x`` under ``for i in range(n)``:   { S1[i] : 0 <= i < n },  { S1[i] -> A[i + 1] }
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from polyloom.diagnostics import Unsupported, error
+from polyloom.frontends.python import affine
+from polyloom.frontends.python.affine import PREFIX, Affine
+from polyloom.frontends.python.source import FunctionText
+from polyloom.frontends.python.values import Kind, Weak
+from polyloom.frontends.python.walk import Access, Array, Draft, Walk
+from polyloom.ir.expressions import Expression, Iterator, ParameterValue
+from polyloom.ir.rebuild import rebuilt
+from polyloom.ir.types import ElementType
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, sum_of
+from polyloom.scop.model import (
+    Origin,
+    Scop,
+    ScopAccess,
+    ScopArray,
+    ScopParameter,
+    ScopStatement,
+)
+
+_DIM = isl.dim_type
+_WALKS = 6
+"""Walks until the types of variables stay as they are; each makes some wider."""
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """An argument that is an array."""
+
+    type: ElementType
+    rank: int
+
+
+@dataclass(frozen=True)
+class NumberType:
+    """An argument that is a number; an ``int`` is a size."""
+
+    kind: Kind
+
+
+Types = Mapping[str, ArrayType | NumberType]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a function is: ``results``: names of what it returns; ``made``: arrays that it makes."""
+
+    scop: Scop
+    results: tuple[str, ...]
+    shapes: Mapping[str, tuple[str, ...]]
+    """The parameters that are the extents of each array that is given."""
+    made: tuple[str, ...]
+    kinds: Mapping[str, Kind]
+    """Of variables that hold numbers."""
+    valid: isl.Set
+    """The sizes for which every index is in its array; the context of the part holds for all of these."""
+
+
+def read_python(text: FunctionText, types: Types) -> Found:
+    """Return a function for arguments of these types as a static control part.
+
+    Errors: ``Unsupported`` with ``python-...``, at a place in the file of the function.
+    """
+    _check_arguments(text)
+    kinds: dict[str, Kind] = {}
+    for _ in range(_WALKS):
+        before = dict(kinds)
+        walk = _walk(text, types, kinds)
+        if kinds == before:
+            break
+    else:
+        text.refuse("python-type", "the types of variables do not become one", text.tree)
+    return _found(text, types, walk)
+
+
+def _walk(text: FunctionText, types: Types, kinds: dict[str, Kind]) -> Walk:
+    arrays: dict[str, Array] = {}
+    symbols: dict[str, Affine] = {}
+    for name, given in types.items():
+        if isinstance(given, ArrayType):
+            extents = tuple(affine.name(f"{name}_{k}") for k in range(given.rank))
+            arrays[name] = Array(given.type, extents)
+        elif given.kind is Weak.INT:
+            symbols[name] = affine.name(name)
+        else:
+            held = ElementType.FLOAT64 if isinstance(given.kind, Weak) else given.kind
+            arrays[name] = Array(held, ())
+            kinds[name] = given.kind
+    arrays |= {n: Array(_held(kind), (), None, own=True) for n, kind in kinds.items() if n not in arrays}
+    walk = Walk(text, arrays, symbols, kinds, _assigned(text.tree))
+    walk.body(text.tree.body)
+    return walk
+
+
+def _held(kind: Kind) -> ElementType:
+    return (
+        {Weak.INT: ElementType.INT64, Weak.FLOAT: ElementType.FLOAT64}[kind]
+        if isinstance(kind, Weak)
+        else kind
+    )
+
+
+def _check_arguments(text: FunctionText) -> None:
+    arguments = text.tree.args
+    others = [*arguments.kwonlyargs, *(a for a in (arguments.vararg, arguments.kwarg) if a)]
+    if others:
+        text.refuse(
+            "python-statement", "arguments are given by position or name, none is left open", others[0]
+        )
+
+
+def _assigned(tree: ast.FunctionDef) -> Mapping[str, int]:
+    """Return how often each name is assigned to; a loop's iterator counts as often."""
+    found: Counter[str] = Counter(a.arg for a in tree.args.args)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found[node.id] += (
+                2 if any(node is n.target for n in ast.walk(tree) if isinstance(n, ast.AugAssign)) else 1
+            )
+    return found
+
+
+def _found(text: FunctionText, types: Types, walk: Walk) -> Found:
+    statements = tuple(_statement(k, draft) for k, draft in enumerate(walk.drafts, 1))
+    if not statements:
+        text.refuse("python-statement", "the function computes nothing", text.tree)
+    used = {a.array for s in statements for a in (s.target, *s.reads)} | set(walk.results)
+    written = {s.target.array for s in statements}
+    names = _parameters(types, walk)
+    arrays = tuple(
+        replace(_array(n, a, n in written), origin=_origin(n, types, walk))
+        for n, a in walk.arrays.items()
+        if n in used
+    )
+    made = tuple(n for n, a in walk.arrays.items() if a.own and a.extents and n in used)
+    context = _context(names, walk)
+    valid = _in_bounds(walk, statements, context)
+    scop = Scop(
+        name=text.name,
+        source=text.source,
+        parameters=tuple(ScopParameter(n, ElementType.INT64, n) for n in names),
+        context=isl.Set.from_basic_set(valid.simple_hull()),
+        statements=statements,
+        schedule=_schedule(walk.drafts, statements),
+        arrays=arrays,
+        arguments=tuple(types),
+        extent=(text.span(text.tree).start, text.span(text.tree).end),
+    )
+    shapes = {
+        name: tuple(f"{name}_{k}" for k in range(given.rank))
+        for name, given in types.items()
+        if isinstance(given, ArrayType)
+    }
+    return Found(
+        scop=scop, results=tuple(walk.results), shapes=shapes, made=made, kinds=walk.kinds, valid=valid
+    )
+
+
+def _origin(name: str, types: Types, walk: Walk) -> Origin:
+    """Return where an array comes from: what a function makes and does not return is dead after it."""
+    if name in types:
+        return Origin.ARGUMENT
+    return Origin.OUTER if name in walk.results else Origin.INNER
+
+
+def _parameters(types: Types, walk: Walk) -> tuple[str, ...]:
+    found = []
+    for name, given in types.items():
+        if isinstance(given, ArrayType):
+            found += [f"{name}_{k}" for k in range(given.rank)]
+        elif given.kind is Weak.INT:
+            found.append(name)
+    return tuple(found)
+
+
+def _array(name: str, array: Array, is_written: bool) -> ScopArray:
+    return ScopArray(
+        name=name,
+        type=array.type,
+        shape=tuple(_extent(e) for e in array.extents),
+        origin=Origin.ARGUMENT,
+        constant=not is_written,
+        span=array.span,
+        undefined=array.own,
+    )
+
+
+def _extent(extent: Affine) -> IntExpression:
+    if extent.is_plain:
+        terms: list[tuple[int, IntExpression]] = [(f, Name(n)) for n, f in extent.terms.items()]
+        return (
+            sum_of([*terms, (extent.constant, Number(1))]) if extent.constant or not terms else sum_of(terms)
+        )
+    raise Unsupported(
+        error("python-array", "the extent of an array is a sum of sizes", helps=["give its size"])
+    )
+
+
+# -- relations
+
+
+def _set(draft: Draft, name: str, more: Iterable[str] = ()) -> isl.Set:
+    dimensions = ", ".join(PREFIX + loop.iterator for loop in draft.loops)
+    return isl.Set(_declared(f"{{ {name}[{dimensions}] : {_all((*draft.conditions, *more))} }}", draft))
+
+
+def _all(conditions: Iterable[str]) -> str:
+    return " and ".join(f"({c})" for c in conditions) or "true"
+
+
+def _declared(text: str, draft: Draft) -> str:
+    """Return isl's text with its parameters declared: all names that are no iterators."""
+    iterators = {PREFIX + loop.iterator for loop in draft.loops}
+    words = "".join(c if c.isalnum() or c == "_" else " " for c in text).split()
+    names = sorted({w for w in words if w.startswith(PREFIX)} - iterators)
+    return f"[{', '.join(names)}] -> {text}"
+
+
+def _plain(relation: isl.Map, draft: Draft) -> isl.Map:
+    """Return a relation with the user's names."""
+    for k in range(relation.dim(_DIM.param)):
+        name = relation.get_dim_name(_DIM.param, k)
+        relation = relation.set_dim_name(_DIM.param, k, str(name).removeprefix(PREFIX))
+    for k, loop in enumerate(draft.loops):
+        relation = relation.set_dim_name(_DIM.in_, k, loop.iterator)
+    return relation
+
+
+def _plain_set(points: isl.Set, draft: Draft) -> isl.Set:
+    return _plain(isl.Map.from_domain(points), draft).domain()
+
+
+def _statement(number: int, draft: Draft) -> ScopStatement:
+    name = f"S{number}"
+    return ScopStatement(
+        name=name,
+        domain=_plain_set(_set(draft, name), draft).coalesce(),
+        iterators=tuple(loop.iterator for loop in draft.loops),
+        loops=tuple(loop.span for loop in draft.loops),
+        target=_access(draft.target, draft, name),
+        reads=tuple(_access(read, draft, name) for read in draft.reads),
+        value=draft.value,
+        condition=draft.condition,
+        span=draft.span,
+    )
+
+
+def _access(access: Access, draft: Draft, name: str) -> ScopAccess:
+    dimensions = ", ".join(PREFIX + loop.iterator for loop in draft.loops)
+    indices = ", ".join(index.text for index in access.indices)
+    where = _all((*draft.conditions, *access.within))
+    text = f"{{ {name}[{dimensions}] -> target[{indices}] : {where} }}"
+    relation = _plain(isl.Map(_declared(text, draft)), draft).set_tuple_name(_DIM.out, access.array)
+    numbers = {loop.iterator: k for k, loop in enumerate(draft.loops)}
+    values = tuple(_numbered(index.value, numbers) for index in access.indices)
+    return ScopAccess(array=access.array, relation=relation.coalesce(), span=access.span, indices=values)
+
+
+def _numbered(expression: Expression, numbers: Mapping[str, int]) -> Expression:
+    def own(part: Expression) -> Expression | None:
+        if isinstance(part, ParameterValue) and part.name in numbers:
+            return Iterator(numbers[part.name], part.type)
+        return None
+
+    return rebuilt(expression, own)
+
+
+def _schedule(drafts: Sequence[Draft], statements: Sequence[ScopStatement]) -> isl.UnionMap:
+    depth = max(len(draft.loops) for draft in drafts)
+    result = isl.UnionMap("{ }")
+    for draft, statement in zip(drafts, statements, strict=True):
+        times: list[str] = []
+        for k in range(depth + 1):
+            times.append(str(draft.position[k]) if k < len(draft.position) else "0")
+            if k < depth:
+                inside = k < len(draft.loops)
+                sign = "-" if inside and draft.loops[k].descending else ""
+                times.append(f"{sign}{PREFIX}{draft.loops[k].iterator}" if inside else "0")
+        dimensions = ", ".join(PREFIX + loop.iterator for loop in draft.loops)
+        relation = isl.Map(f"{{ {statement.name}[{dimensions}] -> [{', '.join(times)}] }}")
+        result = result.union(
+            isl.UnionMap.from_map(_plain(relation, draft).intersect_domain(statement.domain))
+        )
+    return result
+
+
+def _context(names: Sequence[str], walk: Walk) -> isl.Set:
+    """Return what is known of the sizes: extents of arrays are not negative."""
+    extents = {n for a in walk.arrays.values() if not a.own for e in a.extents for n in e.terms}
+    known = [f"{PREFIX}{n} >= 0" for n in names if n in extents]
+    text = f"[{', '.join(PREFIX + n for n in names)}] -> {{ : {_all(known)} }}"
+    found = isl.Set(text)
+    for k in range(found.dim(_DIM.param)):
+        found = found.set_dim_name(_DIM.param, k, str(found.get_dim_name(_DIM.param, k)).removeprefix(PREFIX))
+    return found
+
+
+def _in_bounds(walk: Walk, statements: Sequence[ScopStatement], context: isl.Set) -> isl.Set:
+    """Return the sizes for which every index is in its array: Python would count others from the end.
+
+    Errors: ``python-bounds`` where there are hardly any such sizes.
+    """
+    for draft, statement in zip(walk.drafts, statements, strict=True):
+        pairs = zip((draft.target, *draft.reads), (statement.target, *statement.reads), strict=True)
+        for access, model in pairs:
+            outside = _outside(walk.arrays[access.array], access, model)
+            bad = outside.params()
+            left = context.subtract(bad)
+            known = statement.domain.params().intersect(context)
+            if not known.is_empty() and known.subtract(bad).is_empty():
+                span = access.span or draft.span
+                message = f"an index of `{access.array}` is outside, or counts from the end"
+                helps = ["subscripts run from 0 to the extent less 1"]
+                raise Unsupported(error("python-bounds", message, span, helps=helps))
+            context = left
+    return context.coalesce()
+
+
+def _outside(array: Array, access: Access, model: ScopAccess) -> isl.Set:
+    """Return the points at which an index is outside its array."""
+    reached = model.relation.range()
+    dimensions = [f"v__{k}" for k in range(len(array.extents))]
+    limits = [f"0 <= {d} < {e.text}" for d, e in zip(dimensions, array.extents, strict=True)]
+    names = sorted({PREFIX + n for e in array.extents for n in e.terms})
+    box = isl.Set(f"[{', '.join(names)}] -> {{ [{', '.join(dimensions)}] : {_all(limits)} }}")
+    for k in range(box.dim(_DIM.param)):
+        box = box.set_dim_name(_DIM.param, k, str(box.get_dim_name(_DIM.param, k)).removeprefix(PREFIX))
+    return reached.subtract(box.set_tuple_name(access.array))

@@ -1,0 +1,234 @@
+"""``@polyloom.jit``: a Python function of affine loops over arrays, compiled for the types of its arguments.
+
+@polyloom.jit
+def gemm(alpha, A, B, C):
+    for i in range(C.shape[0]):
+        for j in range(C.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += alpha * A[i, k] * B[k, j]
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+import islpy as isl
+import numpy as np
+import numpy.typing as npt
+
+from polyloom.api.loops import LoopExplanation
+from polyloom.diagnostics import PolyloomError, error
+from polyloom.frontends.python import ArrayType, Found, NumberType, read_python, text_of_function
+from polyloom.frontends.python.values import Weak
+from polyloom.function.arguments import taken
+from polyloom.ir.types import ElementType
+from polyloom.ir.verification.references import Expected
+from polyloom.mdh.compiled import CompiledProgram
+from polyloom.mdh.native.device import choose
+from polyloom.mdh.running import RunResult, run_program
+from polyloom.pipeline import open_program
+from polyloom.polyhedra.effort import limited
+from polyloom.scop.transform import ReductionMode, Transformation, host_program
+from polyloom.sources import LoadedHost
+
+NDArray = npt.NDArray[Any]
+Types = tuple[tuple[str, ArrayType | NumberType], ...]
+
+
+@overload
+def jit(function: Callable[..., Any]) -> Jitted: ...
+
+
+@overload
+def jit(
+    *, fp: str = "reassociate", device: str | None = None, threads: int | None = None
+) -> Callable[[Callable[..., Any]], Jitted]: ...
+
+
+def jit(
+    function: Callable[..., Any] | None = None,
+    *,
+    fp: str = "reassociate",
+    device: str | None = None,
+    threads: int | None = None,
+) -> Jitted | Callable[[Callable[..., Any]], Jitted]:
+    """Compile a Python function of affine loops over arrays: when it is called, for the arguments' types.
+
+    ``fp``: ``strict`` keeps the order of sums; ``device``, ``threads``: as of ``polyloom.load``.
+
+    Errors: ``python-source``, ``fp``; when it is called, those of ``Jitted``.
+    """
+    if fp not in ("reassociate", "strict"):
+        helps = ["there are reassociate, strict"]
+        raise PolyloomError(error("fp", f"there is no mode `{fp}` of floating point", helps=helps))
+    if function is None:
+        return lambda given: Jitted(given, fp, device, threads)
+    return Jitted(function, fp, device, threads)
+
+
+@dataclass(eq=False)
+class _Kind:
+    """A function for arguments of certain types."""
+
+    found: Found
+    transformation: Transformation
+    compiled: CompiledProgram
+    valid: set[tuple[int, ...]] = field(default_factory=set)
+
+
+class Jitted:
+    """A function that is compiled for the types of its arguments, and kept; ``python`` is it as it stands.
+
+    Arrays that it assigns to are changed in place. Sizes and other integers may be others in each call.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], fp: str, device: str | None, threads: int | None
+    ) -> None:
+        self.python = function
+        self._fp, self._device, self._threads = fp, device, threads
+        self._signature = inspect.signature(function)
+        self._text = text_of_function(function)
+        self._kinds: dict[Types, _Kind] = {}
+        functools.update_wrapper(self, function)
+
+    def __repr__(self) -> str:
+        return f"<jit of {self.__name__}{self._signature}, {len(self._kinds)} kinds of arguments compiled>"  # type: ignore[attr-defined]
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Run once.
+
+        Errors: ``Unsupported`` with ``python-...`` at a place in its file, where that has no affine form;
+        ``argument-...``; ``python-index`` for sizes with which an index is outside; ``input-alias``.
+        """
+        bound = self._bound(arguments, named)
+        given = taken(bound)
+        kind = self._kind(given.arrays)
+        inputs = self._inputs(kind, given.arrays)
+        arrays = kind.compiled.run(**inputs).arrays
+        results = [self._result(kind, name, arrays, given.arrays) for name in kind.found.results]
+        found = [
+            bound[n] if n in kind.found.shapes else r
+            for n, r in zip(kind.found.results, given.given_back(results), strict=True)
+        ]
+        return None if not found else found[0] if len(found) == 1 else tuple(found)
+
+    def run(self, *arguments: Any, check: bool = False, **named: Any) -> RunResult:
+        """Run once on copies and tell how long it took; ``check``: compare with the Python function.
+
+        Errors: those of a call.
+        """
+        given = taken(self._bound(arguments, named)).arrays
+        kind = self._kind(given)
+        return run_program(kind.compiled, self._inputs(kind, given), check=check)
+
+    def explain(self, *arguments: Any, **named: Any) -> LoopExplanation:
+        """Say what each loop becomes for arguments of these types, and why; print the result."""
+        kind = self._kind(taken(self._bound(arguments, named)).arrays)
+        return LoopExplanation(((kind.found.scop, kind.transformation),))
+
+    def _bound(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            bound = self._signature.bind(*arguments, **named)
+        except TypeError as fault:
+            helps = [f"`{self._text.name}{self._signature}`"]
+            raise PolyloomError(error("argument-count", str(fault), helps=helps)) from fault
+        bound.apply_defaults()
+        return dict(bound.arguments)
+
+    def _kind(self, given: Mapping[str, Any]) -> _Kind:
+        types: Types = tuple((name, _type_of(name, value)) for name, value in given.items())
+        if types not in self._kinds:
+            self._kinds[types] = self._made(types)
+        return self._kinds[types]
+
+    @limited("the loops of the function")
+    def _made(self, types: Types) -> _Kind:
+        found = read_python(self._text, dict(types))
+        transformation = host_program(found.scop, ReductionMode.DETECT, strict=self._fp == "strict")
+        remarks = (*found.scop.remarks, *transformation.remarks)
+        names = [name for name, _ in types]
+
+        def reference(parameters: Mapping[str, int], arrays: Mapping[str, NDArray]) -> Expected:
+            return self._expected(found, names, parameters, arrays)
+
+        loaded = LoadedHost(transformation.program, found.scop, remarks, reference)
+        compiled = open_program(loaded, choose(self._device, threads=self._threads))
+        return _Kind(found, transformation, compiled)
+
+    def _expected(
+        self, found: Found, names: list[str], parameters: Mapping[str, int], arrays: Mapping[str, NDArray]
+    ) -> Expected:
+        """Run the Python function itself on copies."""
+        copies = {name: np.array(array) for name, array in arrays.items()}
+        values = {**{n: a if n in found.shapes else a[()] for n, a in copies.items()}, **parameters}
+        result = self.python(*(values.get(name, 0) for name in names))
+        left = dict(zip(found.results, result if isinstance(result, tuple) else (result,), strict=False))
+        written = {s.target.array for s in found.scop.statements}
+        found_arrays = {name: np.asarray(value) for name, value in left.items()}
+        found_arrays |= {name: copies[name] for name in written if name in copies and name not in left}
+        types = {a.name: a.type.dtype for a in found.scop.arrays}
+        return Expected({n: a.astype(types[n]) for n, a in found_arrays.items()}, "the Python function", True)
+
+    def _inputs(self, kind: _Kind, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return arguments by the names of the program. Errors: ``python-index``."""
+        found, program = kind.found, kind.compiled.program
+        sizes = {n: int(v) for n, v in given.items() if n not in found.shapes and not isinstance(v, float)}
+        for name, names in found.shapes.items():
+            sizes |= dict(zip(names, given[name].shape, strict=True))
+        known = tuple(sizes.values())
+        if known not in kind.valid:
+            if not _holds(found.valid, sizes):
+                said = ", ".join(f"{name} = {value}" for name, value in sizes.items())
+                notes = [f"{said}; NAME_0 is the first extent of NAME"]
+                message = f"an index of `{program.name}` is outside its array with these sizes"
+                helps = ["subscripts run from 0 to the extent less 1, and do not count from the end"]
+                raise PolyloomError(error("python-index", message, notes=notes, helps=helps))
+            kind.valid.add(known)
+        numbers = {p.name: sizes[p.name] for p in program.parameters}
+        buffers = {b.name for b in program.buffers}
+        return {**numbers, **{n: v for n, v in given.items() if n in buffers}}
+
+    def _result(self, kind: _Kind, name: str, arrays: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
+        found = arrays.get(name, given.get(name))
+        if isinstance(found, np.ndarray) and not found.shape:
+            weak = isinstance(kind.found.kinds.get(name), Weak)
+            return found.item() if weak else found[()]
+        return found
+
+
+def _type_of(name: str, value: Any) -> ArrayType | NumberType:
+    """Return the type of an argument. Errors: ``argument-type``."""
+    if isinstance(value, bool | np.bool_):
+        pass
+    elif isinstance(value, int | np.integer):
+        return NumberType(Weak.INT)
+    elif isinstance(value, np.ndarray) and value.ndim:
+        if (kind := _element(value.dtype)) is not None:
+            return ArrayType(kind, value.ndim)
+    elif type(value) is float:
+        return NumberType(Weak.FLOAT)
+    elif isinstance(value, np.floating) and (kind := _element(np.dtype(type(value)))) is not None:
+        return NumberType(kind)
+    described = f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else type(value).__name__
+    helps = ["give an array of NumPy of one or more dimensions, an `int` or a `float`"]
+    raise PolyloomError(error("argument-type", f"`{name}` is {described}", helps=helps))
+
+
+def _element(dtype: np.dtype[Any]) -> ElementType | None:
+    try:
+        found = ElementType(dtype.name)
+    except ValueError:
+        return None
+    return None if found is ElementType.BOOL else found
+
+
+def _holds(valid: isl.Set, sizes: Mapping[str, int]) -> bool:
+    for k in range(valid.dim(isl.dim_type.param)):
+        value = sizes[str(valid.get_dim_name(isl.dim_type.param, k))]
+        valid = valid.fix_val(isl.dim_type.param, k, isl.Val(value))
+    return not valid.is_empty()

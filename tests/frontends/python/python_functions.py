@@ -1,0 +1,120 @@
+"""Python functions of affine loops, each with arguments to try it with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[[np.random.Generator], tuple[Any, ...]]]] = {}
+WIDTH = 3
+WEIGHT = 0.25
+
+
+def case(arguments: Callable[[np.random.Generator], tuple[Any, ...]]) -> Any:
+    def keep(function: Callable[..., Any]) -> Callable[..., Any]:
+        FUNCTIONS[function.__name__] = function, arguments
+        return function
+
+    return keep
+
+
+def floats(g: np.random.Generator, *shape: int) -> Any:
+    return g.random(shape).astype(np.float32)
+
+
+@case(lambda g: (2.0, floats(g, 5, 7), floats(g, 7, 4), floats(g, 5, 4)))
+def gemm(alpha, a, b, c):  # type: ignore[no-untyped-def]
+    n, m = c.shape
+    for i in range(n):
+        for j in range(m):
+            s = 0.0
+            for k in range(a.shape[1]):
+                s += a[i, k] * b[k, j]
+            c[i, j] = alpha * s + c[i, j]
+
+
+@case(lambda g: (g.random(100), g.random(100)))
+def dot(x, y):  # type: ignore[no-untyped-def]
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i] * y[i]
+    return s
+
+
+@case(lambda g: (4, g.random(50)))
+def jacobi(steps, a):  # type: ignore[no-untyped-def]
+    b = np.zeros_like(a)
+    for _t in range(steps):
+        for i in range(1, a.shape[0] - 1):
+            b[i] = (a[i - 1] + a[i] + a[i + 1]) / 3
+        for i in range(1, a.shape[0] - 1):
+            a[i] = b[i]
+    return a, b
+
+
+@case(lambda g: (g.random(60),))
+def largest(x):  # type: ignore[no-untyped-def]
+    m = x[0]
+    count = 0
+    for i in range(1, len(x)):
+        if x[i] > m:
+            m = x[i]
+        if x[i] > 0.5 and i % 2 == 0:
+            count += 1
+    return m, count
+
+
+@case(lambda g: (g.random((9, 9)) + 9 * np.eye(9),))
+def lu(a):  # type: ignore[no-untyped-def]
+    n = a.shape[0]
+    for k in range(n):
+        for i in range(k + 1, n):
+            a[i, k] /= a[k, k]
+            for j in range(k + 1, n):
+                a[i, j] -= a[i, k] * a[k, j]
+
+
+@case(lambda g: (g.random(30), np.zeros(30)))
+def backwards(x, y):  # type: ignore[no-untyped-def]
+    n = x.shape[0]
+    for i in range(n - 1, -1, -2):
+        if i > 3:
+            y[i] = np.sqrt(x[i]) if i < 8 else max(x[i], 0.3)
+        else:
+            y[i] = x[n - 1 - i] ** 2
+
+
+@case(lambda g: (floats(g, 20),))
+def both_branches(x):  # type: ignore[no-untyped-def]
+    for i in range(x.shape[0]):
+        if x[i] > 0.5:
+            x[i] = x[i] - 0.5
+            x[i] = x[i] * WEIGHT
+        else:
+            x[i] = 2 * x[i]
+
+
+@case(lambda g: (g.integers(0, 9, 12).astype(np.int32), np.zeros(6, np.int64)))
+def pairs(x, y):  # type: ignore[no-untyped-def]
+    for i in range(len(x)):
+        y[i // 2] += x[i] * i
+    y[-1] = 7
+
+
+@case(lambda g: (floats(g, 6, 8),))
+def blurred(x):  # type: ignore[no-untyped-def]
+    out = np.zeros((x.shape[0], x.shape[1] - WIDTH + 1), dtype=x.dtype)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1] - WIDTH + 1):
+            for k in range(WIDTH):
+                out[i][j] += x[i][j + k] / WIDTH
+    return out
+
+
+@case(lambda g: (g.random(10), np.zeros(10)))
+def edges(x, y):  # type: ignore[no-untyped-def]
+    n = len(x)
+    for i in range(n):
+        y[i] = (x[i - 1] if i > 0 else 0.0) + (x[i + 1] if i + 1 < n else np.exp(x[i]))

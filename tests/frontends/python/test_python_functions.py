@@ -1,0 +1,198 @@
+"""``@polyloom.jit``: what functions compute, beside Python itself; and what is refused, with its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from python_functions import FUNCTIONS, gemm
+
+import polyloom
+
+
+def copied(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(a.copy() if isinstance(a, np.ndarray) else a for a in arguments)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_do_what_python_does(name: str) -> None:
+    function, arguments = FUNCTIONS[name]
+    given = arguments(np.random.default_rng(1))
+    own, pythons = copied(given), copied(given)
+    jitted = polyloom.jit(function)
+    found, wanted = jitted(*own), function(*pythons)
+    for have, want in ((found, wanted), *zip(own, pythons, strict=True)):
+        if want is None:
+            assert have is None
+            continue
+        for a, b in zip(*(v if isinstance(v, tuple) else (v,) for v in (have, want)), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5)
+            assert np.asarray(a).dtype == np.asarray(b).dtype
+    assert jitted.run(*given, check=True).passed
+
+
+def test_the_check_compares_with_python() -> None:
+    jitted = polyloom.jit(gemm)
+    given = FUNCTIONS["gemm"][1](np.random.default_rng(1))
+    result = jitted.run(*given, check=True)
+    assert result.passed and result.check is not None and result.check.by == "the Python function"
+    jitted.python = lambda alpha, a, b, c: c.__iadd__(1)
+    assert not jitted.run(*given, check=True).passed
+
+
+def test_kinds_of_arguments_are_compiled_once_each() -> None:
+    def scale(a, x):  # type: ignore[no-untyped-def]
+        for i in range(len(x)):
+            x[i] = a * x[i]
+
+    jitted = polyloom.jit(scale)
+    for dtype in (np.float32, np.float64, np.float32):
+        for n in (3, 5):
+            x = np.ones(n, dtype)
+            jitted(2.5, x)
+            np.testing.assert_array_equal(x, np.full(n, 2.5, dtype))
+    assert repr(jitted) == "<jit of scale(a, x), 2 kinds of arguments compiled>"
+    assert "i parallel" in str(jitted.explain(2.5, np.ones(3))) and jitted.__name__ == "scale"  # type: ignore[attr-defined]
+
+
+def test_a_result_that_is_an_argument_is_that_argument() -> None:
+    @polyloom.jit(fp="strict", threads=1)
+    def add(x, y):  # type: ignore[no-untyped-def]
+        for i in range(len(x)):
+            x[i] += y[i]
+        return x
+
+    x = np.ones(4)
+    assert add(x, np.ones(4)) is x and x.tolist() == [2, 2, 2, 2]
+
+
+def test_a_number_that_is_assigned_to_is_the_new_one() -> None:
+    @polyloom.jit
+    def total(s, x):  # type: ignore[no-untyped-def]
+        for i in range(len(x)):
+            s += x[i]
+        return s
+
+    assert total(1.0, np.ones(4)) == 5 and total(np.float32(1), np.ones(4, np.float32)) == 5
+
+
+def squares(x, y):  # type: ignore[no-untyped-def]
+    for i in range(len(x)):
+        x[i] = y[i * i]
+
+
+def wrapped(x, y):  # type: ignore[no-untyped-def]
+    for i in range(len(x)):
+        x[i] = y[i - 1]
+
+
+def while_loop(x, y):  # type: ignore[no-untyped-def]
+    i = 0
+    while i < len(x):
+        i += 1
+
+
+def over_elements(x, y):  # type: ignore[no-untyped-def]
+    for v in x:
+        y[0] += v
+
+
+def unknown_call(x, y):  # type: ignore[no-untyped-def]
+    for i in range(len(x)):
+        x[i] = np.frexp(y[i])
+
+
+def no_step(x, y):  # type: ignore[no-untyped-def]
+    for i in range(0, 9, 0):
+        x[i] = y[i]
+
+
+def early(x, y):  # type: ignore[no-untyped-def]  # noqa: RET503
+    for i in range(len(x)):
+        x[i] = 1.0
+        return x
+
+
+def twice_named(x, y):  # type: ignore[no-untyped-def]
+    for i in range(len(x)):
+        for i in range(len(y)):
+            x[i] = y[i]
+
+
+def rows(x, y):  # type: ignore[no-untyped-def]
+    for i in range(len(x)):
+        x[i, 0] = y[i]
+
+
+def slices(x, y):  # type: ignore[no-untyped-def]
+    x[1:] = y[1:]
+
+
+def made_in_a_loop(x, y):  # type: ignore[no-untyped-def]
+    for i in range(len(x)):
+        z = np.zeros(3)
+        z[0] = y[i]
+        x[i] = z[0]
+
+
+def odd_type(x, y):  # type: ignore[no-untyped-def]
+    z = np.zeros(3, np.complex64)
+    z[0] = x[0]
+
+
+def nothing(x, y):  # type: ignore[no-untyped-def]
+    pass
+
+
+@pytest.mark.parametrize(
+    ("function", "code", "line", "text"),
+    [
+        (squares, "python-nonaffine", 3, "i * i"),
+        (wrapped, "python-bounds", 3, "y[i - 1]"),
+        (while_loop, "python-statement", 3, "while i < len(x):\n        i += 1"),
+        (over_elements, "python-loop", 2, "x"),
+        (unknown_call, "python-call", 3, "np.frexp(y[i])"),
+        (no_step, "python-loop", 2, "0"),
+        (early, "python-statement", 4, "return x"),
+        (twice_named, "python-name", 3, "i"),
+        (rows, "python-shape", 3, "x[i, 0]"),
+        (slices, "python-nonaffine", 2, "1:"),
+        (made_in_a_loop, "python-array", 3, "z = np.zeros(3)"),
+        (odd_type, "python-type", 2, "np.complex64"),
+        (nothing, "python-statement", 1, None),
+    ],
+)
+def test_what_is_refused_has_a_place(function: Any, code: str, line: int, text: str | None) -> None:
+    with pytest.raises(polyloom.Unsupported) as refused:
+        polyloom.jit(function)(np.ones(9), np.ones(9))
+    (diagnostic,) = refused.value.diagnostics
+    assert diagnostic.code == code and diagnostic.span is not None
+    assert diagnostic.span.source.name == __file__
+    assert diagnostic.span.line == function.__code__.co_firstlineno + line - 1
+    assert text is None or diagnostic.span.text == text
+
+
+def test_calls_that_fit_no_size_are_refused() -> None:
+    jitted = polyloom.jit(gemm)
+    a = np.ones((3, 4), np.float32)
+    with pytest.raises(polyloom.PolyloomError, match="python-index"):
+        jitted(1.0, a, a, a)
+    with pytest.raises(polyloom.PolyloomError, match="argument-count"):
+        jitted(1.0, a)
+    with pytest.raises(polyloom.PolyloomError, match="argument-type"):
+        jitted("1", a, a, a)
+    with pytest.raises(polyloom.PolyloomError, match="python-source"):
+        polyloom.jit(eval("lambda x: x"))
+    with pytest.raises(polyloom.PolyloomError, match="fp"):
+        polyloom.jit(fp="loose")
+
+
+def value_of_kind(x, y):  # type: ignore[no-untyped-def]
+    for i in range(len(x)):
+        x[i] = y[i] % 2
+
+
+def test_operations_that_elements_have_not() -> None:
+    with pytest.raises(polyloom.Unsupported, match="python-value"):
+        polyloom.jit(value_of_kind)(np.ones(3), np.ones(3))
