@@ -95,7 +95,7 @@ def test_maps_that_are_missing_are_chosen_and_written(
     ]
 
 
-@pytest.mark.parametrize("option", [["--outputs", "o.npz"], ["--report", "r.html"], ["--invocations", "2"]])
+@pytest.mark.parametrize("option", [["--outputs", "o.npz"], ["--watch", "0,0"], ["--invocations", "2"]])
 def test_options_of_one_layer(capsys: Captured, net: list[str], option: list[str]) -> None:
     assert f"{option[0]}` is of one layer" in failure(capsys, [*net, *option], 2)
 
@@ -110,3 +110,13 @@ def test_a_layer_gets_what_the_layers_before_compute() -> None:
     assert found.fault() is None
     whole = {name: r.outputs for name, r in zip(MAPS, found.results, strict=True)}
     assert (whole["double"]["z"] == 2 * whole["g"]["g"]).all()
+
+
+def test_a_page_of_layers(capsys: Captured, net: list[str], tmp_path: Path) -> None:
+    page = tmp_path / "layers.html"
+    assert run([*net, "--memory", "10", "--report", str(page)]) != 0
+    assert "refused" in page.read_text()
+    assert run([*net, "--check", "--report", str(page)]) == 0
+    text = page.read_text()
+    assert text.count(">passed<") == 3 and all(f">{name}</a>" in text for name in MAPS)
+    capsys.readouterr()

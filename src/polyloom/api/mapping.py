@@ -61,17 +61,9 @@ def choose_mapping(
 
 
 @limited("a mapping")
-def known_mapping(
-    program: Program,
-    source: Path | None = None,
-    size: tuple[int, int] | None = None,
-    *,
-    machine: str = MACHINE,
-    memory: int | None = None,
-) -> Choice:
-    """Return what ``choose_mapping`` chooses, or chose before for a layer that differs in names only."""
-    given = None if source is None else text_of(source, "<map>")
-    return chosen(given, program, machine_model(machine, memory), size, complete_mapping)
+def known_mapping(program: Program, *, machine: str = MACHINE, memory: int | None = None) -> Choice:
+    """Return what is chosen without a map, now or before, for a layer that is alike but for names."""
+    return chosen(None, program, machine_model(machine, memory), None, complete_mapping)
 
 
 def mapping_of(given: Path | LairMap | Choice, program: Program, machine: str, memory: int | None) -> LairMap:

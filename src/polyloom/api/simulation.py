@@ -9,7 +9,7 @@ from typing import Any
 import numpy.typing as npt
 
 from polyloom.api.evaluation import trace_tensors
-from polyloom.api.mapping import MACHINE, known_mapping, mapping_of
+from polyloom.api.mapping import MACHINE, choose_mapping, known_mapping, mapping_of
 from polyloom.api.reading import Path, load_tensor_program
 from polyloom.api.wafer import compile_wafer
 from polyloom.diagnostics import PolyloomError, error
@@ -172,7 +172,11 @@ def simulate_layers(
         choice = None
         arrays = {name: tensors[name] for name in layer.program.inputs}
         try:
-            choice = known_mapping(layer.program, given.get(layer.name), machine=machine, memory=memory)
+            if layer.name in given:
+                source = given[layer.name]
+                choice = choose_mapping(layer.program, source, machine=machine, memory=memory)
+            else:
+                choice = known_mapping(layer.program, machine=machine, memory=memory)
             placed = (layer.program, choice.mapping, arrays)
             result = simulate(*placed, machine=machine, memory=memory, check=check, **options)
         except PolyloomError as fault:

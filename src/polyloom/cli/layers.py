@@ -24,11 +24,13 @@ def run_layers(
     inputs: Path | None,
     common: dict[str, Any],
     *,
+    report: Path | None,
     as_json: bool,
 ) -> None:
     """Simulate the layers and print them.
 
-    ``folder``: of maps, NAME.map for a layer; ``common``: the options of ``simulate`` that hold for each.
+    ``folder``: of maps, NAME.map for a layer; ``common``: the options of ``simulate`` that hold for each;
+    ``report``: where a page goes.
     Raises what the layers were refused for, when all of them have been printed.
     """
     from polyloom.api.simulation import simulate_layers
@@ -45,6 +47,10 @@ def run_layers(
         run = simulate_layers(loaded, arrays, maps, progress=progress, **common)
     chosen = [(r.layer.program.name, r.choice.text) for r in run.layers if r.choice is not None]
     write_maps(click.get_current_context().params.get("write_map"), chosen)
+    if report is not None:
+        from polyloom.report.html.layers import write_layers_report
+
+        write_layers_report(report, run)
     if as_json:
         click.echo(json.dumps(run.json(), indent=1))
     else:

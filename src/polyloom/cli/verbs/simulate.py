@@ -162,8 +162,8 @@ def command(
         return
     _check_pes(pes)
     if per_layer:
-        _refuse_with_layers(outputs=outputs, trace=trace, report=report, invocations=invocations > 1)
-        run_layers(source, options, map_file, inputs, common, as_json=as_json)
+        _refuse_with_layers(outputs=outputs, trace=trace, watch=watch, invocations=invocations > 1)
+        run_layers(source, options, map_file, inputs, common, report=report, as_json=as_json)
         return
     from polyloom.api.simulation import simulate
     from polyloom.files import read_arrays, write_arrays, write_whole

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Unsupported, error
 from polyloom.wafer.machine.model import Machine
-from polyloom.wafer.network.blocks import Placed, doubly_ported
+from polyloom.wafer.network.blocks import Placed, block_of, doubly_ported
+from polyloom.wafer.network.exchanges import check_room, orders_of
 from polyloom.wafer.network.graph import Network, Stage
 
 Size = tuple[int, int]
@@ -69,9 +70,9 @@ def place_stages(
         wanted = math.ceil(work(stage) / aim)
         rung = next((k for k, (w, h) in enumerate(ladder) if w * h >= wanted), len(ladder) - 1)
         if stage.name in fixed:
-            first = _first(stage, ladder[:1], 0, room, place, grows=False)
+            first = _first(stage, ladder[:1], 0, room, place, machine, grows=False)
         else:
-            first = _first(stage, ladder, rung, room, place)
+            first = _first(stage, ladder, rung, room, place, machine)
         if isinstance(first, PolyloomError):
             refused.append((stage, first))
         else:
@@ -81,7 +82,7 @@ def place_stages(
     used = sum(g.pes for g in given)
     if used > room:
         raise Unsupported(_too_many(given, room))
-    return tuple(g.placed for g in _refined(given, ladder, room, aim, place, progress))
+    return tuple(g.placed for g in _refined(given, ladder, room, aim, place, machine, progress))
 
 
 def work(stage: Stage) -> int:
@@ -108,7 +109,14 @@ def _ladder(machine: Machine) -> Iterator[Size]:
 
 
 def _first(
-    stage: Stage, ladder: Sequence[Size], rung: int, room: int, place: Place, *, grows: bool = True
+    stage: Stage,
+    ladder: Sequence[Size],
+    rung: int,
+    room: int,
+    place: Place,
+    machine: Machine,
+    *,
+    grows: bool = True,
 ) -> _Given | PolyloomError:
     """Return the stage on the first rectangle from a rung upwards on which it fits; why not where none is."""
     fault: PolyloomError | None = None
@@ -116,19 +124,25 @@ def _first(
         if fault is not None and ladder[k][0] * ladder[k][1] > room:
             break
         try:
-            return _Given(_simple(place(stage, ladder[k])), k, grows)
+            return _Given(_accepted(place(stage, ladder[k]), machine), k, grows)
         except PolyloomError as refusal:
             fault = refusal
     assert fault is not None
     return fault
 
 
-def _simple(placed: Placed) -> Placed:
-    """Return the stage if each of its tensors passes one side. Raises ``Unsupported`` ``network-ports``."""
+def _accepted(placed: Placed, machine: Machine) -> Placed:
+    """Return the stage if each of its tensors passes one side, and exchanges can hold what its ports have.
+
+    Raises ``Unsupported`` (``network-ports``, ``network-exchange``).
+    """
     for tensor in doubly_ported(placed):
         message = f"`{tensor}` passes several sides of the layer `{placed.stage.name}`"
         helps = ["in a network a tensor comes or goes on one side; give this layer a map with `--map`"]
         raise Unsupported(error("network-ports", message, helps=helps))
+    for line in block_of(placed).lines:
+        elements = max(len(order.element) for order in orders_of(placed, line))
+        check_room(line, elements, machine)
     return placed
 
 
@@ -138,6 +152,7 @@ def _refined(
     room: int,
     aim: float,
     place: Place,
+    machine: Machine,
     progress: Callable[[str], None] | None,
 ) -> list[_Given]:
     for _ in range(ROUNDS):
@@ -150,17 +165,17 @@ def _refined(
             break
         if progress is not None:
             progress(g.placed.stage.name)
-        given[slowest] = _larger(g, ladder, place)
+        given[slowest] = _larger(g, ladder, place, machine)
     return given
 
 
-def _larger(g: _Given, ladder: Sequence[Size], place: Place) -> _Given:
+def _larger(g: _Given, ladder: Sequence[Size], place: Place, machine: Machine) -> _Given:
     """Return the stage on a larger rectangle, the next one or the one after it, if that pays."""
     for rung in (g.rung + 1, g.rung + 2):
         if rung >= len(ladder):
             break
         try:
-            found = _simple(place(g.placed.stage, ladder[rung]))
+            found = _accepted(place(g.placed.stage, ladder[rung]), machine)
         except PolyloomError:
             continue
         if found.estimate <= GAIN * g.placed.estimate:

@@ -14,7 +14,7 @@ from polyloom.diagnostics import Diagnostic, Unsupported, error
 from polyloom.polyhedra.vectorized import Integers
 from polyloom.wafer.host.transfers import PortOrder, port_orders
 from polyloom.wafer.machine.model import Machine
-from polyloom.wafer.network.blocks import Line
+from polyloom.wafer.network.blocks import Line, Placed
 from polyloom.wafer.network.exchange import BLOCK, COUNTS, GIVES, KEEPS, collector, distributor
 from polyloom.wafer.network.floor_plan import FloorPlan, Net
 from polyloom.wafer.network.tables import (
@@ -91,15 +91,19 @@ def _carried(plan: FloorPlan, net: Net, machine: Machine) -> Carried:
 
 
 def _orders(plan: FloorPlan, line: Line) -> list[PortOrder]:
-    grid = plan.place(line.stage).block.placed.program.analysis.border.given.grid
+    return orders_of(plan.place(line.stage).block.placed, line)
+
+
+def orders_of(placed: Placed, line: Line) -> list[PortOrder]:
+    """Return what passes each port of a line, in its order."""
+    grid = placed.program.analysis.border.given.grid
     return list(port_orders(line.group.ports, line.side, grid.positions(line.side)))
 
 
 def _collecting(line: Line, orders: Sequence[PortOrder], counts: Sequence[int], machine: Machine) -> Exchange:
     own = {order.position: count for order, count in zip(orders, counts, strict=True)}
     most = max(counts)
-    if most * line.group.type.size + SPARE > machine.memory_bytes or most > LONGEST:
-        raise Unsupported(_too_large(line, most, machine))
+    check_room(line, most, machine)
     tables: dict[int, dict[str, Table]] = {}
     behind = 0
     for position in range(line.high, line.low - 1, -1):
@@ -110,6 +114,12 @@ def _collecting(line: Line, orders: Sequence[PortOrder], counts: Sequence[int], 
     code = collector(line.name, line.group.type, most, ends_line=False)
     last = collector(f"{line.name}_last", line.group.type, most, ends_line=True)
     return Exchange(line, code, last, tables)
+
+
+def check_room(line: Line, elements: int, machine: Machine) -> None:
+    """Refuse what an exchange cannot hold of a port. Raises ``Unsupported`` ``network-exchange``."""
+    if elements * line.group.type.size + SPARE > machine.memory_bytes or elements > LONGEST:
+        raise Unsupported(_too_large(line, elements, machine))
 
 
 def _distributing(
