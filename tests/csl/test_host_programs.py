@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from polyloom.csl.host.debug import debug_util
 from polyloom.csl.host.folder import compile_to_folder
-from polyloom.csl.host.opening import SimulatedWafer
+from polyloom.csl.host.opening import Recording, SimulatedWafer, recording
 from polyloom.csl.host.options import Options
 from polyloom.csl.host.runtime import MemcpyDataType, MemcpyOrder, SdkRuntime
 from polyloom.csl.host.utils import calculate_cycles, input_array_to_u32, memcpy_view
@@ -151,6 +152,26 @@ def test_libraries(arch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert np.array_equal(seen.get_symbol(0, 0, "x", np.float32), x)
     lines = (tmp_path / "sim.log").read_text().splitlines()
     assert sorted(line.partition(": ")[2] for line in lines) == ["at 0", "at 1"]
+
+
+def test_runs_are_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    timeline, lines = tmp_path / "t.json", tmp_path / "t.log"
+    with recording(Recording(timeline, lines, summary=True)):
+        runner = open_program("collectives", "wse2", tmp_path, width=WIDTH, height=HEIGHT, n=1)
+        runner.launch("run", np.uint16(0), np.uint16(0), np.uint16(0), nonblock=False)
+        runner.stop()
+    events = json.loads(timeline.read_text())["traceEvents"]
+    assert {"step_task"} <= {e["name"] for e in events if e.get("cat") == "task"}
+    text = lines.read_text().splitlines()
+    assert text[0] == f"@0 dimX={WIDTH}, dimY={HEIGHT}"
+    cycles = [int(line[1 : line.index(" ")]) for line in text]
+    assert cycles == sorted(cycles)
+    landings = [line for line in text if ") landing C" in line and "from link W," in line]
+    assert sorted({line.split()[1] for line in landings}) == [
+        f"P{x}.{y}" for x in (1, 2, 3) for y in range(3)
+    ]
+    summary = capsys.readouterr().err
+    assert summary.startswith("cycles ") and "9 hops" in summary and "PEs     4 x 3" in summary
 
 
 def test_what_nothing_wrote_is_no_likely_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

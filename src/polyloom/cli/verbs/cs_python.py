@@ -6,19 +6,30 @@ from pathlib import Path
 
 import click
 
+_FILE = click.Path(path_type=Path)
+
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option(
+    "--trace", metavar="T.json", type=_FILE, help="Write what happened when, for a timeline viewer."
+)
+@click.option("--line-trace", metavar="T.log", type=_FILE, help="The same in lines that wse-viz reads.")
+@click.option("--summary", is_flag=True, help="Print cycles and what was done in them, when a run stops.")
 @click.argument("script", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def command(script: Path, arguments: tuple[str, ...]) -> None:
-    """Run the Python file SCRIPT with ARGUMENTS; its imports of the vendor's SDK find Polyloom's simulator.
+def command(
+    trace: Path | None, line_trace: Path | None, summary: bool, script: Path, arguments: tuple[str, ...]
+) -> None:
+    """Run the Python file SCRIPT with ARGUMENTS; options of ours stand before SCRIPT.
 
-    The modules have the SDK's public names (`cerebras.sdk...`). This is not the vendor's product, and
-    contains nothing of it; programs run on the simulated wafer only. What programs print goes to `sim.log`
-    in the current folder.
+    Its imports of the vendor's SDK find Polyloom's simulator: modules with the SDK's public names
+    (`cerebras.sdk...`). This is not the vendor's product, and contains nothing of it; programs run on the
+    simulated wafer only. What programs print goes to `sim.log` in the current folder.
     """
+    from polyloom.csl.host.opening import Recording, recording
     from polyloom.csl.host.script import run_script
 
-    status = run_script(script, arguments)
+    with recording(Recording(trace, line_trace, summary)):
+        status = run_script(script, arguments)
     if status:
         raise SystemExit(status)

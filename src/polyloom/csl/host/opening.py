@@ -6,18 +6,53 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from polyloom.csl.compiled import Compiled
 from polyloom.csl.host.machine import Collected, CommandsDone, Goal, Injected
 from polyloom.csl.host.program import Built
 from polyloom.diagnostics import PolyloomError, error, render, warning
+from polyloom.files import refusing_unwritable
 from polyloom.wafer.machine.model import load_machine
 from polyloom.wafer.simulator import csl_fabric as fabric
+from polyloom.wafer.simulator.line_trace import write_line_trace
+from polyloom.wafer.simulator.trace import write_trace
 
 if TYPE_CHECKING:
     from polyloom.csl.host.session import Session
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What is told of each run when it stops: files for a timeline viewer and for wse-viz, a summary."""
+
+    timeline: Path | None = None
+    lines: Path | None = None
+    summary: bool = False
+
+    @property
+    def traces(self) -> bool:
+        """Whether the simulation must record what happens when."""
+        return self.timeline is not None or self.lines is not None
+
+
+_recording = Recording()
+
+
+@contextmanager
+def recording(wanted: Recording) -> Iterator[None]:
+    """Tell of the runs inside what is wanted."""
+    global _recording
+    before, _recording = _recording, wanted
+    try:
+        yield
+    finally:
+        _recording = before
+
 
 MACHINES = {"wse2": "cs2", "wse3": "cs3"}
 MOST_CYCLES = "POLYLOOM_CSL_MAX_CYCLES"
@@ -38,6 +73,7 @@ class SimulatedWafer:
             program.width,
             program.height,
             max_cycles=int(limit) if limit else None,
+            trace=_recording.traces,
         )
         self._lines = 0
         self._unknown: dict[tuple[int, int], int] = {}
@@ -92,11 +128,40 @@ class SimulatedWafer:
         """Run until nothing moves, and check that nothing was left; say what was read and never written."""
         with _as_diagnostics():
             self._fabric.finish()
+        self._tell()
         if self._unknown:
             (x, y), words = next(iter(self._unknown.items()))
             notes = [f"so for {len(self._unknown) - 1} more PEs"] if len(self._unknown) > 1 else []
             message = f"the host read {words} 16-bit words of PE ({x}, {y}) that nothing had written"
             print(render(warning("csl-host-unwritten", message, notes=notes)), file=sys.stderr)
+
+    def _tell(self) -> None:
+        """Write the files, and print the summary, that are wanted."""
+        trace = self._fabric.trace()
+        if trace is not None and _recording.timeline is not None:
+            with refusing_unwritable(_recording.timeline):
+                write_trace(trace, _recording.timeline)
+        if trace is not None and _recording.lines is not None:
+            with refusing_unwritable(_recording.lines):
+                write_line_trace(trace, self._fabric.height, _recording.lines)
+        if _recording.summary:
+            counts = self._fabric.counts()
+            busiest = np.unravel_index(int(counts.busy.argmax()), counts.busy.shape)
+            rows = [
+                ("cycles", f"{counts.cycles:,}"),
+                ("PEs", f"{self._fabric.width} x {self._fabric.height}"),
+                (
+                    "busy",
+                    f"{counts.busy.mean():,.0f} cycles on average,"
+                    f" {int(counts.busy.max()):,} on PE ({busiest[1]}, {busiest[0]})",
+                ),
+                (
+                    "SIMD",
+                    f"{counts.simd_operations:,} operations in {counts.simd_instructions:,} instructions",
+                ),
+                ("fabric", f"{counts.wavelets:,} wavelets, {counts.hops:,} hops"),
+            ]
+            print("\n".join(f"{name:8}{value}" for name, value in rows), file=sys.stderr)
 
     def log(self) -> list[str]:
         """Take the lines that programs printed."""

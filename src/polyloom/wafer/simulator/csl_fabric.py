@@ -18,9 +18,9 @@ import numpy.typing as npt
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.simulator.csl_build import build_units
 from polyloom.wafer.simulator.csl_library import GoalC, csl_machine, load_csl_library
-from polyloom.wafer.simulator.fabric import GOES_ON, LINKS, SLICE_SECONDS
+from polyloom.wafer.simulator.fabric import GOES_ON, LINKS, SLICE_SECONDS, read_trace
 from polyloom.wafer.simulator.library import StatisticsC
-from polyloom.wafer.simulator.result import Counts, SimulationError
+from polyloom.wafer.simulator.result import Counts, SimulationError, Trace
 
 Direction = Literal["north", "south", "east", "west", "ramp"]
 Port = Literal["north", "south", "east", "west", "host"]
@@ -133,11 +133,13 @@ class CslFabric:
         *,
         max_cycles: int | None = None,
         backwards: bool = False,
+        trace: bool = False,
     ) -> None:
         """Build ``units``, the C of each program by its name, for ``width`` x ``height`` PEs.
 
         ``max_cycles`` ends a simulation that goes on for longer, with an error. ``backwards`` visits the PEs
-        of a cycle in the opposite order, which changes nothing (tests use it).
+        of a cycle in the opposite order, which changes nothing (tests use it). ``trace`` records what
+        happens when, for ``trace()``.
         Errors: ``ValueError`` for a rectangle that is empty or larger than the machine; those of
         ``build_units``.
         """
@@ -149,7 +151,9 @@ class CslFabric:
         architecture = 3 if machine.name == "cs3" else 2
         limit = -1 if max_cycles is None else max_cycles
         description = csl_machine(self._library, machine)
-        self._handle = self._library.csl_create(description, architecture, DSRS, width, height, 0, limit)
+        self._handle = self._library.csl_create(
+            description, architecture, DSRS, width, height, int(trace), limit
+        )
         self._release = weakref.finalize(self, self._library.csl_destroy, self._handle)
         self._bytes: dict[tuple[int, int], int] = {}
         self._ports: dict[tuple[str, int, int, int, str], int] = {}
@@ -358,6 +362,10 @@ class CslFabric:
         most = s.max_link_use / s.cycle if s.cycle else 0.0
         counted = {name: getattr(s, name) for name in names}
         return Counts(cycles=s.cycle, max_link_use=most, busy=busy, link_use=link_use, **counted)
+
+    def trace(self) -> Trace | None:
+        """Return what has happened when, if it was recorded."""
+        return read_trace(self._library, self._handle, self.width)
 
     def _raise_failure(self) -> None:
         pointer = self._library.fabric_failure(self._handle)

@@ -228,7 +228,7 @@ class Fabric:
             busy=busy,
             link_use=link_use,
             error=self._error(),
-            trace=self._trace(),
+            trace=read_trace(self._library, self._handle, self.width),
         )
 
     def _error(self) -> SimulationError | None:
@@ -246,16 +246,18 @@ class Fabric:
             details=tuple(e.details.decode(errors="replace").splitlines()),
         )
 
-    def _trace(self) -> Trace | None:
-        pointer = self._library.fabric_trace(self._handle)
-        count = self._library.fabric_trace_count(self._handle)
-        if not pointer:
-            return None
-        events = np.frombuffer(ctypes.string_at(pointer, count * TRACE_EVENT.itemsize), TRACE_EVENT)
-        order = np.lexsort((events["lane"], events["kind"], events["pe"], events["start"]))
-        name_count = self._library.fabric_name_count(self._handle)
-        names = [self._library.fabric_name(self._handle, i) for i in range(name_count)]
-        return Trace(self.width, events[order], tuple(name.decode() for name in names))
+
+def read_trace(library: ctypes.CDLL, handle: int, width: int) -> Trace | None:
+    """Return what a simulation has recorded, ordered by start; None if it does not record."""
+    pointer = library.fabric_trace(handle)
+    count = library.fabric_trace_count(handle)
+    if not pointer:
+        return None
+    events = np.frombuffer(ctypes.string_at(pointer, count * TRACE_EVENT.itemsize), TRACE_EVENT)
+    order = np.lexsort((events["lane"], events["kind"], events["pe"], events["start"]))
+    name_count = library.fabric_name_count(handle)
+    names = [library.fabric_name(handle, i) for i in range(name_count)]
+    return Trace(width, events[order], tuple(name.decode() for name in names))
 
 
 def _threads(pes: int) -> int:
