@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from csl_text import program
 
+from polyloom.csl.compile import local_routes
 from polyloom.csl.lowering.program import PeProgram, lower_program
 from polyloom.wafer.machine.model import load_machine
 from polyloom.wafer.simulator.csl_fabric import CommandsDone, CslFabric
@@ -27,11 +28,14 @@ class Run:
     """A program on one PE; ``call`` runs a function to its ``unblock_cmd_stream()``."""
 
     def __init__(self, text: str, arch: str = "wse2") -> None:
-        self.unit = lowered(text, arch)
+        elaborated = program(text, arch=arch)
+        self.unit = lower_program(elaborated, "unit_0", poison=True)
         self.fabric = CslFabric(
             {"unit_0": self.unit.c}, load_machine(MACHINES[arch]), 1, 1, max_cycles=1_000_000
         )
         self.fabric.place(0, 0, "unit_0", self.unit.image, self.unit.initialised)
+        for route in local_routes(elaborated):
+            self.fabric.route(0, 0, route)
         self.symbols = {symbol.name: symbol for symbol in self.unit.symbols}
 
     def call(self, name: str, *words: int) -> None:

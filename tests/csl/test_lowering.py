@@ -42,6 +42,8 @@ def test_wide_integers_and_conversions() -> None:
       out[0] = @as(u32, a) * 70000; out[1] = @bitcast(u32, @as(i32, b)); out[2] = @bitcast(u32, @as(i32, f));
       out[3] = @bitcast(u32, @as(f32, g)); out[4] = @as(u32, @bitcast(u16, g)) | (@as(u32, a) << 16);
       out[5] = @as(u32, b < 0);
+      var wide: i32 = -8; var far: u16 = 40;
+      out[6] = @bitcast(u32, wide >> 1); out[7] = @as(u32, 1) << far;
     """
     half = np.float16(0.1)
     expected = [
@@ -51,8 +53,10 @@ def test_wide_integers_and_conversions() -> None:
         int(np.float32(half).view(np.uint32)),
         int(half.view(np.uint16)) | 65000 << 16,
         1,
+        2**32 - 4,
+        0,
     ]
-    assert results(scalars("u32", 6, body), np.uint32, 6) == expected
+    assert results(scalars("u32", 8, body), np.uint32, 8) == expected
 
 
 def test_control_flow() -> None:
@@ -246,10 +250,25 @@ def test_what_stops_a_program(statements: str, kind: str) -> None:
         ("@activate(work);", "csl-task"),
         ("@mov16(3, out[0]);", "csl-operand"),
         ("var a: i16 = 1; a;", "csl-unused"),
+        ("const q = &(out[0] + 1);", "csl-address"),
+        ("@load_to_dsr(out[0], d);", "csl-arguments"),
+        ("outside();", "csl-extern"),
+        ("var s = Pair{ .a = 1 }; s.b = 2;", "csl-name"),
+        ("for (n) |x| { out[0] = x; }", "csl-for"),
+        ("comptime while (true) { out[0] = 1; }", "csl-too-long"),
+        ("@fadds(y, y);", "csl-arguments"),
+        ("@mov16(d, d, .{ .asynchronous = true });", "csl-option"),
+        ("@map(n, d);", "csl-map"),
+        ("_ = @get_dsd(mem1d_dsd, .{ .base_address = p });", "csl-dsd"),
+        ("var i: i16 = 0; _ = p[i, i];", "csl-index"),
     ],
 )
 def test_what_is_refused(statements: str, code: str) -> None:
-    more = "fn loop() void { again(); } fn again() void { loop(); } task work() void {}"
+    more = """
+      fn loop() void { again(); } fn again() void { loop(); } task work() void {} extern fn outside() void;
+      const Pair = struct { a: i16 }; var n: i16 = 3;
+      const d = @get_dsd(mem1d_dsd, .{ .base_address = &out, .extent = 4 });
+    """
     with pytest.raises(PolyloomError) as caught:
         lowered(scalars("i16", 4, statements, more))
     assert [found.code for found in caught.value.diagnostics] == [code]

@@ -118,7 +118,7 @@ def _debug_buffers(program: Program, where: Mapping[tuple[int, str], int]) -> tu
 
 def _routes(layout: Layout, programs: list[Program]) -> dict[tuple[int, int], tuple[ColorRoute, ...]]:
     """Return the color configurations of each PE: those of the layout and those of its program."""
-    local = [_local_routes(program) for program in programs]
+    local = [local_routes(program) for program in programs]
     found = {at: list(local[number]) for at, number in layout.tiles.items()}
     for (x, y, color), (config, span) in layout.colors.items():
         found[x, y].append(color_route(color, config, span))
@@ -192,7 +192,8 @@ def _filter(given: comptime.Filter, span: Span) -> Filter:
     )
 
 
-def _local_routes(program: Program) -> tuple[ColorRoute, ...]:
+def local_routes(program: Program) -> tuple[ColorRoute, ...]:
+    """Return the color configurations that a PE's program sets itself."""
     found = []
     for directive in program.directives:
         if directive.name == "set_local_color_config":
