@@ -212,6 +212,17 @@ ERRORS = {
 }
 
 
+def test_loose_bounds_end_with_the_memory() -> None:
+    arrays = 'static const struct csl_array arrays[] = {{64, 16, "b"}, {0}};'
+    beyond = "csl_run(CSL_fmovs, SYNC, MEM(64, %d), csl_of_f32(3));"
+    units = program(beyond % 6, before=arrays, more=".arrays = arrays,")
+    simulation = one_pe(units, bytes(256), loose=True)
+    simulation.finish()
+    assert floats(simulation, 64, 7) == [3, 3, 3, 3, 3, 3, 0]
+    units = program(beyond % 49, before=arrays, more=".arrays = arrays,")
+    assert failure(one_pe(units, bytes(256), loose=True)).kind == "out-of-bounds"
+
+
 @pytest.mark.parametrize("body", list(ERRORS))
 def test_errors(body: str) -> None:
     arrays = 'static const struct csl_array arrays[] = {{0, 64, "a"}, {64, 16, "b"}, {0}};'

@@ -55,6 +55,8 @@ def recording(wanted: Recording) -> Iterator[None]:
 
 
 MACHINES = {"wse2": "cs2", "wse3": "cs3"}
+BOUNDS = "POLYLOOM_CSL_BOUNDS"
+"""Environment variable: `memory` lets operations go beyond the variable of a DSD, as the machine does."""
 MOST_CYCLES = "POLYLOOM_CSL_MAX_CYCLES"
 """Environment variable: a run that goes on for longer is an error."""
 
@@ -74,6 +76,7 @@ class SimulatedWafer:
             program.height,
             max_cycles=int(limit) if limit else None,
             trace=_recording.traces,
+            loose=os.environ.get(BOUNDS) == "memory",
         )
         self._lines = 0
         self._unknown: dict[tuple[int, int], int] = {}

@@ -132,12 +132,14 @@ class CslFabric:
         height: int,
         *,
         max_cycles: int | None = None,
+        loose: bool = False,
         backwards: bool = False,
         trace: bool = False,
     ) -> None:
         """Build ``units``, the C of each program by its name, for ``width`` x ``height`` PEs.
 
-        ``max_cycles`` ends a simulation that goes on for longer, with an error. ``backwards`` visits the PEs
+        ``max_cycles`` ends a simulation that goes on for longer, with an error. ``loose`` lets operations go
+        beyond the variable that a DSD was made for, as the machine does. ``backwards`` visits the PEs
         of a cycle in the opposite order, which changes nothing (tests use it). ``trace`` records what
         happens when, for ``trace()``.
         Errors: ``ValueError`` for a rectangle that is empty or larger than the machine; those of
@@ -159,6 +161,8 @@ class CslFabric:
         self._ports: dict[tuple[str, int, int, int, str], int] = {}
         if backwards:
             self._library.csl_backwards(self._handle)
+        if loose:
+            self._library.csl_loose(self._handle)
 
     def close(self) -> None:
         """Give the memory of the simulation back; the object cannot be used any more."""

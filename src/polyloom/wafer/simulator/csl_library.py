@@ -29,6 +29,7 @@ _SIGNATURES = {
     "csl_create": (c_void_p, (POINTER(MachineC), c_int32, c_int32, c_int32, c_int32, c_int32, c_int64)),
     "csl_destroy": (None, (c_void_p,)),
     "csl_backwards": (None, (c_void_p,)),
+    "csl_loose": (None, (c_void_p,)),
     "csl_program_name": (c_char_p, (c_int64,)),
     "csl_program_bytes": (c_int64, (c_int64,)),
     "csl_function_name": (c_char_p, (c_int64, c_int64)),

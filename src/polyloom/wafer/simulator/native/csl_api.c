@@ -58,6 +58,7 @@ EXPORT void csl_destroy(struct csl_fabric *csl) {
 static uint32_t number_at(const struct csl_fabric *f, int32_t x, int32_t y) { return (uint32_t)(y * f->fabric.width + x); }
 
 EXPORT void csl_backwards(struct csl_fabric *f) { f->fabric.backwards = true; }
+EXPORT void csl_loose(struct csl_fabric *f) { f->loose = true; }
 
 /* ---- Layout ---- */
 

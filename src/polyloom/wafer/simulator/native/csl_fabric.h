@@ -144,6 +144,7 @@ struct csl_fabric {
   struct fabric fabric; /* first */
   int32_t architecture; /* 2 or 3 */
   int32_t registers;    /* of a DSR file */
+  bool loose;           /* DSDs may leave their variable, as on the machine, but not the PE's memory */
   struct csl_router *routers;
   struct csl_source *sources;
   struct csl_sink *sinks;

@@ -164,6 +164,10 @@ static void check_reach(struct csl_core *c, struct csl_place_of *p, uint32_t len
     add_reach(n, length, n->only_stride);
   }
   int64_t low = n->base + (int64_t)n->low * p->bytes, high = n->base + (int64_t)n->high * p->bytes;
+  if (csl_of(c->core.fabric)->loose) {
+    n->array_low = 0;
+    n->array_high = (uint32_t)c->core.pe.memory_bytes;
+  }
   if (low < n->array_low || high > n->array_high)
     fail_task(&c->core, "out-of-bounds", site, "%s: an operand covers the bytes %lld to %lld, %s has %u to %u", site->text,
               (long long)low, (long long)high, array_name(c, n->array_low), n->array_low, n->array_high);
