@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from csl_text import fault_of, program
 
+from polyloom.csl import values
 from polyloom.csl.comptime import modules
 
 WRONG = [
@@ -69,8 +70,8 @@ WRONG = [
     ("fn f() u16 { var a: u16; return a; } const x = f();", "csl-uninitialised"),
     ("const x = @nothing();", "csl-builtin"),
     ("const x = @get_colour(1);", "csl-builtin"),
-    ("const x = @concat_structs(.{}, .{});", "csl-builtin"),
-    ("const x: comptime_struct = .{};", "csl-removed"),
+    ("const x = @concat_structs(.{}, 3);", "csl-type"),
+    ("const x = @concat_structs(.{ .a = 1 }, .{ .a = 1 });", "csl-field"),
     ('const x = @is_arch("wse9");', "csl-arch"),
     ("const x = @get_color(99);", "csl-id"),
     ("const x = @get_input_queue(8);", "csl-id"),
@@ -138,6 +139,18 @@ def test_one_diagnostic(text: str, code: str, monkeypatch: pytest.MonkeyPatch) -
 
 def test_there_are_a_hundred() -> None:
     assert len(WRONG) >= 100
+
+
+def test_what_the_language_had_before_works_and_is_warned_of() -> None:
+    text = """
+    fn merged(a: comptime_struct) comptime_struct { return @concat_structs(a, .{ .b = 2 }); }
+    const x = merged(.{ .a = 1 }).b;
+    """
+    found = program(text)
+    member = found.root.member("x")
+    assert isinstance(member, values.Variable)
+    assert member.value == values.integer(2)
+    assert [w.code for w in found.warnings] == ["csl-removed"] * 3
 
 
 def test_an_unknown_parameter_is_warned_of() -> None:

@@ -45,8 +45,6 @@ DIRECTIVES = frozenset(_DIRECTIVES.split())
 LAYOUT = frozenset({"set_rectangle", "set_tile_code", "set_color_config", "export_name"})
 """Builtins of a ``layout`` block."""
 
-REMOVED = {"concat_structs": "write the fields of both into one literal: SDK 2.10 has no `@concat_structs`"}
-
 
 def perform(node: tree.Builtin, scope: Scope) -> Value:
     """Return what a builtin gives. Errors: ``csl-builtin``, ``NotComptime`` for what acts at run time."""
@@ -74,8 +72,6 @@ def misplaced(node: tree.Builtin) -> Exception:
 
 def unknown(node: tree.Builtin) -> Exception:
     """Return the error of a builtin that CSL has not."""
-    if node.name in REMOVED:
-        return fault("csl-builtin", f"`@{node.name}` is gone", node.span, helps=[REMOVED[node.name]])
     names = sorted({*_COMPUTED, *RUNTIME, *DIRECTIVES, *LAYOUT})
     near = difflib.get_close_matches(node.name, names, 1)
     helps = [f"did you mean `@{near[0]}`?" if near else "builtins are listed in docs/csl.md"]
@@ -381,6 +377,28 @@ def _is_comptime(node: tree.Builtin, scope: Scope) -> Value:
     return values.TRUE
 
 
+def _concat_structs(node: tree.Builtin, scope: Scope) -> Value:
+    scope.module.program.warn(
+        "csl-removed",
+        "SDK 2.10 has no `@concat_structs`",
+        node.span,
+        "write the fields of both into one literal",
+    )
+    found: dict[str, Value] = {}
+    for part in arguments(node, 2, 99):
+        struct = evaluate(part, scope)
+        if not isinstance(struct, values.StructValue):
+            raise fault("csl-type", f"`{struct.type}` is no struct", part.span, helps=["give it structs"])
+        for field, value in zip(struct.type.fields, struct.fields, strict=True):
+            if field.name in found:
+                raise fault(
+                    "csl-field", f"`{field.name}` is set twice", part.span, helps=["set it in one of them"]
+                )
+            found[field.name] = value
+    fields = tuple(types.StructField(n, v.type) for n, v in found.items())
+    return values.StructValue(types.Struct("struct", "", fields), tuple(found.values()))
+
+
 _COMPUTED: dict[str, Callable[[tree.Builtin, Scope], Value]] = {
     "as": _as,
     "assert": _assert,
@@ -411,6 +429,7 @@ _COMPUTED: dict[str, Callable[[tree.Builtin, Scope], Value]] = {
     "is_same_type": _is_same_type,
     "has_field": _has_field,
     "field": _get_field,
+    "concat_structs": _concat_structs,
     "strlen": _strlen,
     "strcat": _strcat,
     "get_array": _get_array,

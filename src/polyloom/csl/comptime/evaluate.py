@@ -66,14 +66,14 @@ def _name(node: tree.Name, scope: Scope) -> Value:
 
 
 def _comptime_struct(node: tree.Name, scope: Scope) -> Value:
-    if scope.module.file.path is None:
-        return values.TypeValue(types.COMPTIME_STRUCT)
-    raise fault(
-        "csl-removed",
-        "SDK 2.10 has no `comptime_struct`",
-        node.span,
-        helps=["declare a struct with its fields; a `param` may be left without a type"],
-    )
+    if scope.module.file.path is not None:
+        scope.module.program.warn(
+            "csl-removed",
+            "SDK 2.10 has no `comptime_struct`",
+            node.span,
+            "declare a struct with its fields; a `param` may be left without a type",
+        )
+    return values.TypeValue(types.COMPTIME_STRUCT)
 
 
 def unknown_name(name: str, span: Span, scope: Scope) -> Exception:

@@ -318,13 +318,12 @@ class Program:
         names = {i.name for i in file.tree.items if isinstance(i, tree.Declaration) and i.kind == "param"}
         for name in parameters:
             if name not in names:
-                self.warnings.append(
-                    warning(
-                        "csl-no-param",
-                        f"`{file.name}` has no parameter `{name}`",
-                        span,
-                        helps=[f"declare it there (`param {name};`), or leave it out here"],
-                    )
+                where = Span(file.tree.source, 0, 1) if span is None else span
+                self.warn(
+                    "csl-no-param",
+                    f"`{file.name}` has no parameter `{name}`",
+                    where,
+                    f"declare it there (`param {name};`), or leave it out here",
                 )
         return module
 
@@ -335,6 +334,12 @@ class Program:
             while done < len(self.modules):
                 self.modules[done].finish()
                 done += 1
+
+    def warn(self, code: str, message: str, span: Span, help_: str) -> None:
+        """Keep a warning, once for each place."""
+        found = warning(code, message, span, helps=[help_])
+        if found not in self.warnings:
+            self.warnings.append(found)
 
     def spend(self, span: Span) -> None:
         """Count one step of a loop or one call. Errors: ``csl-endless``."""
