@@ -208,6 +208,16 @@ layout {
 """
 
 
+def test_functions_of_the_math_library() -> None:
+    text = """
+    const math = @import_module("<math>");
+    const x = .{ math.floor(@as(f32, 2.5)), math.sqrt(@as(f32, 2.0)), math.max(@as(i16, 3), 5) };
+    """
+    found = value(text)
+    assert isinstance(found, values.TupleValue)
+    assert [e.value for e in found.elements] == [2.0, 1.4142135381698608, 5]  # type: ignore[attr-defined]
+
+
 def test_a_layout(tmp_path: Path) -> None:
     found = layout(tmp_path, {"layout.csl": LAYOUT, "pe.csl": "param is_left: bool;"}, width=3)
     assert (found.width, found.height, len(found.tiles), len(found.programs)) == (3, 2, 6, 2)

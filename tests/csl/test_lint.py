@@ -206,7 +206,7 @@ BROKEN: list[tuple[str, str, str, dict[str, str]]] = [
         "warning",
         {"comptime": "@initialize_queue(@get_input_queue(1), .{ .color = red });"},
     ),
-    ("csl-export-missing", "wse2", "error", {"layout": '@export_name("z", [*]f32, true);'}),
+    ("csl-export-missing", "wse2", "warning", {"layout": '@export_name("z", [*]f32, true);'}),
     (
         "csl-export-type",
         "wse2",
@@ -339,6 +339,10 @@ def test_a_program_that_breaks_a_rule(
     assert first.severity.value == severity
     assert first.span is not None
     assert first.notes or first.helps
+
+
+def test_rpc_of_earlier_sdks_means_nothing(tmp_path: Path) -> None:
+    assert found(tmp_path, comptime="@rpc(@get_data_task_id(sys_mod.LAUNCH));") == []
 
 
 def test_a_launch_that_never_ends(tmp_path: Path) -> None:

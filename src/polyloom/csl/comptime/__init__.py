@@ -10,7 +10,14 @@ holds local names.
 from polyloom.csl.comptime.builtins import DIRECTIVES, DSD_OPERATIONS, LAYOUT, RUNTIME
 from polyloom.csl.comptime.colors import ColorConfig, Filter, Position, Switches, color_config
 from polyloom.csl.comptime.conversion import bitcast, cast, convert, points_as
-from polyloom.csl.comptime.descriptors import Access, affine, fields_of, tensor_access
+from polyloom.csl.comptime.descriptors import (
+    Access,
+    affine,
+    fields_of,
+    strides_of_steps,
+    tensor_access,
+    whole_numbers,
+)
 from polyloom.csl.comptime.evaluate import evaluate, named, resolve_type, truth
 from polyloom.csl.comptime.execute import Outcome, call, execute, parameter_type, sequence
 from polyloom.csl.comptime.faults import NotComptime, fault, not_comptime
@@ -75,9 +82,11 @@ __all__ = [
     "resolve_type",
     "run_layout",
     "sequence",
+    "strides_of_steps",
     "tensor_access",
     "truth",
     "type_at",
     "unary",
     "whole_number",
+    "whole_numbers",
 ]

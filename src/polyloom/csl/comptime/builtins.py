@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable
 
 from polyloom.csl import types, values
-from polyloom.csl.comptime import descriptors
+from polyloom.csl.comptime import descriptors, natives
 from polyloom.csl.comptime.conversion import bitcast, cast, convert
 from polyloom.csl.comptime.evaluate import evaluate, field_of, resolve_type, truth
 from polyloom.csl.comptime.faults import NotComptime, fault, not_comptime
@@ -55,6 +55,8 @@ def perform(node: tree.Builtin, scope: Scope) -> Value:
     function = _COMPUTED.get(node.name)
     if function is not None:
         return function(node, scope)
+    if node.name == "rpc" and scope.is_comptime:
+        return values.NOTHING  # memcpy takes launches by itself
     if node.name in RUNTIME:
         raise NotComptime(node.span, f"what `@{node.name}` does")
     if node.name in DIRECTIVES | LAYOUT:
@@ -377,6 +379,15 @@ def _is_comptime(node: tree.Builtin, scope: Scope) -> Value:
     return values.TRUE
 
 
+def _native(node: tree.Builtin, scope: Scope) -> Value:
+    name, result, *rest = arguments(node, 2, 99)
+    given = [evaluate(argument, scope) for argument in rest]
+    found = natives.computed(text(name, scope), resolve_type(result, scope), given)
+    if found is None:
+        raise NotComptime(node.span, f"what `{text(name, scope)}` does")
+    return found
+
+
 def _concat_structs(node: tree.Builtin, scope: Scope) -> Value:
     scope.module.program.warn(
         "csl-removed",
@@ -430,6 +441,7 @@ _COMPUTED: dict[str, Callable[[tree.Builtin, Scope], Value]] = {
     "has_field": _has_field,
     "field": _get_field,
     "concat_structs": _concat_structs,
+    "native": _native,
     "strlen": _strlen,
     "strcat": _strcat,
     "get_array": _get_array,

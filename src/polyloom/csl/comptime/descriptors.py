@@ -300,15 +300,18 @@ def _by_fields(kind: Type, fields: Fields, node: tree.Expression, scope: Scope) 
         raise fault("csl-dsd", f"a `{kind}` needs an extent", node.span, helps=["add `.extent = n`"])
     strides = _numbers(fields, ("stride", "strides"), node, scope)
     if kind == types.MEM4D_DSD:
-        strides = _from_steps(strides, extents, _span(fields, "strides", node))
+        strides = strides_of_steps(strides, extents, _span(fields, "strides", node))
     else:
         strides = strides or (1,)
     offset = _numbers(fields, ("offset",), node, scope) or (0,)
     return values.MemoryDsd(kind, base, element, extents, strides, offset[0])
 
 
-def _from_steps(steps: tuple[int, ...], extents: tuple[int, ...], span: Span) -> tuple[int, ...]:
-    """Return strides, outermost first, from what is added when a dimension advances, innermost first."""
+def strides_of_steps(steps: tuple[int, ...], extents: tuple[int, ...], span: Span) -> tuple[int, ...]:
+    """Return strides, outermost first, from what is added when a dimension advances, innermost first.
+
+    Without steps the strides of a dense array. Errors: ``csl-dsd``.
+    """
     if not steps:
         return tuple(prod(extents[k + 1 :]) for k in range(len(extents)))
     if len(steps) != len(extents):
@@ -329,12 +332,16 @@ def _numbers(fields: Fields, names: tuple[str, ...], node: tree.Expression, scop
         if value is None:
             continue
         span = _span(fields, name, node)
-        if isinstance(value, values.TupleValue):
-            return tuple(whole_number(v, span, f"`{name}`") for v in value.elements)
-        if isinstance(value, values.ArrayValue):
-            return tuple(whole_number(v, span, f"`{name}`") for v in value)
-        return (whole_number(value, span, f"`{name}`"),)
+        return whole_numbers(value, span, name)
     return ()
+
+
+def whole_numbers(value: Value, span: Span, name: str) -> tuple[int, ...]:
+    """Return the numbers of a tuple, an array or one alone. Errors: ``csl-type``."""
+    parts: tuple[Value, ...] = (value,)
+    if isinstance(value, values.TupleValue | values.ArrayValue):
+        parts = tuple(value) if isinstance(value, values.ArrayValue) else value.elements
+    return tuple(whole_number(part, span, f"`{name}`") for part in parts)
 
 
 def check_widths(dsd: values.MemoryDsd, span: Span) -> None:

@@ -32,10 +32,11 @@ def names_match(subject: Subject) -> Iterator[Diagnostic]:
     for export in subject.layout.exports:
         having = [s[export.name] for s in symbols if export.name in s]
         if not having:
-            yield error(
+            yield warning(
                 "csl-export-missing",
                 f"no program exports `{export.name}`",
                 export.span,
+                notes=["the host cannot find it"],
                 helps=[f'add `@export_symbol(..., "{export.name}")` to a `comptime` block of a program'],
             )
         for type_, span in having:

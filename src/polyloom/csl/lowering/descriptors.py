@@ -122,6 +122,8 @@ def _get_memory(body: Body, kind: Type, fields: Fields, span: Span) -> tree.Expr
     if isinstance(access, syntax.TensorAccess):
         return _accessed(body, kind, access, fields)
     base = fields.operand("base_address", None)
+    if kind == types.MEM4D_DSD and base is not None:
+        return _get_mem4d(body, base, fields, span)
     extent = fields.expression("extent", types.U16)
     if base is None or extent is None:
         return fail(
@@ -131,6 +133,27 @@ def _get_memory(body: Body, kind: Type, fields: Fields, span: Span) -> tree.Expr
     stride = fields.expression("stride", types.I8) or tree.Constant(types.I8, 1)
     offset = fields.expression("offset", types.I16) or tree.Constant(types.I16, 0)
     return memory_dsd(kind, at, size, [extent], [stride], offset)
+
+
+def _get_mem4d(body: Body, base: Operand, fields: Fields, span: Span) -> tree.Expression:
+    """Lower extents (outermost first) and steps (innermost first) that are known, over any base."""
+    extents = _numbers(fields, ("extent", "extents"), span)
+    if not extents:
+        return fail("csl-dsd", "the descriptor has no extents", span, "", "add `.extents = .{ n, m }`")
+    strides = comptime.strides_of_steps(_numbers(fields, ("stride", "strides"), span), extents, span)
+    at, size = base_address(body, base, span)
+    offset = fields.expression("offset", types.I16) or tree.Constant(types.I16, 0)
+    sizes: list[tree.Expression] = [tree.Constant(types.U16, extent) for extent in extents]
+    steps: list[tree.Expression] = [tree.Constant(types.I16, stride) for stride in strides]
+    return memory_dsd(types.MEM4D_DSD, at, size, sizes, steps, offset)
+
+
+def _numbers(fields: Fields, names: tuple[str, ...], span: Span) -> tuple[int, ...]:
+    for name in names:
+        found = fields.known(name, None)
+        if found is not None:
+            return comptime.whole_numbers(found, span, name)
+    return ()
 
 
 def base_address(body: Body, base: Operand, span: Span) -> tuple[tree.Expression, int]:
