@@ -39,3 +39,17 @@ def test_steps_are_statements_before_or_after(statement: str, order: list[str]) 
 def test_steps_of_which_it_is_not_known_stay_refused(statement: str) -> None:
     with pytest.raises(Unsupported, match="changes a variable inside an expression"):
         targets(statement)
+
+
+def test_a_counter_that_both_branches_step_alike_is_an_induction_variable() -> None:
+    text = """void f(int n, int a[n], int b[n]) {
+      int k = 0, m = 0;
+      for (int i = 0; i < n; i++) {
+        if (b[i] > 0) { a[k] = b[i]; k++; } else { a[k] = -b[i]; k++; }
+        if (b[i] > 0) { b[m] = i; m += 2; } else m++;
+      }
+    }"""
+    (scop,) = read_c(Source("f.c", text))
+    places = {s.target.array: s.target for s in scop.statements if s.iterators}
+    assert not places["a"].computed
+    assert places["b"].computed

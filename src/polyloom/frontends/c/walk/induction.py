@@ -111,10 +111,23 @@ def _advance(node: c_ast.Node | None, name: str, fixed: frozenset[str], state: S
                 return _amount(op, right, name, fixed, state)
             swapped = op == "+" and isinstance(right, c_ast.ID) and right.name == name
             return _amount("+", left, name, fixed, state) if swapped else None
+        case c_ast.If(cond=cond, iftrue=iftrue, iffalse=iffalse):
+            if name in written_names(cond, state.scope):
+                return None
+            amounts = [_advance(branch, name, fixed, state) for branch in (iftrue, iffalse)]
+            return _if_equal(*amounts)
         case c_ast.For():
             return _loop(node, name, fixed, state)
         case _:
             return None
+
+
+def _if_equal(first: Fact | None, second: Fact | None) -> Fact | None:
+    """Return what both branches add, where that is one number."""
+    if not isinstance(first, Known) or not isinstance(second, Known):
+        return None
+    number = constant_of(first.affine)
+    return first if number is not None and number == constant_of(second.affine) else None
 
 
 def _declares(node: c_ast.Node, name: str) -> bool:
