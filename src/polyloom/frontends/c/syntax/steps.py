@@ -67,8 +67,13 @@ def _steps(node: c_ast.Node) -> Iterator[tuple[c_ast.Node, str, c_ast.UnaryOp]]:
         if isinstance(child, c_ast.UnaryOp) and child.op in ("++", "p++", "--", "p--"):
             if isinstance(child.expr, c_ast.ID):
                 yield node, field, child
-        elif not isinstance(child, _SOMETIMES) and not _chooses(child):
+        elif not (isinstance(child, _SOMETIMES) or _chooses(child) or _points(child)):
             yield from _steps(child)
+
+
+def _points(node: c_ast.Node) -> bool:
+    """Whether a node is ``*p++``, which steps a pointer."""
+    return isinstance(node, c_ast.UnaryOp) and node.op == "*"
 
 
 def _chooses(node: c_ast.Node) -> bool:
