@@ -131,6 +131,20 @@ def test_colors_that_merge() -> None:
     assert "color 3" in fault.message
 
 
+def test_what_a_pe_sends_merges_with_what_passes() -> None:
+    """One word at a time may come from either side; streams that meet are an error."""
+    for count, merges in ((1, False), (40, True)):
+        made = one_pe(SENDER, IMAGE)
+        made.route(0, 0, route(3, "ramp west", "east"))
+        made.sink(0, 0, 3, "east")
+        made.inject(0, 0, 3, np.arange(count, dtype=np.uint32), port="west")
+        if merges:
+            assert failure(made).kind == "merge"
+        else:
+            made.finish()
+            assert made.collected(0, 0, 3, "east") == 5
+
+
 TWICE = """csl_run(CSL_mov32, ASYNC(), OUT(2, 3, 4), MEM(0, 4));
            csl_run(CSL_mov32, ASYNC(%s), OUT(%s, 3, 4), MEM(0, 4));"""
 

@@ -173,15 +173,27 @@ static void forward(struct fabric *f, uint32_t number, int side, int color, stru
   }
 }
 
-/* Two wavelets for one color at once: which goes first is undefined on the machine. */
+/* Whether a wavelet of the color stands ready at that side. */
+static bool comes_from(struct csl_router *router, int side, int color, int64_t now) {
+  if (side != SIDE_RAMP) {
+    const struct slot *s = router->in[side][color] ? ring_head(router->in[side][color]) : NULL;
+    return s && s->full && s->time <= now;
+  }
+  for (uint32_t set = router->waiting[SIDE_RAMP]; set; set &= set - 1) {
+    const struct slot *s = ring_head(router->in[SIDE_RAMP][__builtin_ctz(set)]);
+    if (s->full && s->time <= now && (s->tag & TAG_COLOR) == color) return true;
+  }
+  return false;
+}
+
+/* Wavelets for one color from two sides at once: which goes first is undefined on the machine. */
 static bool merges(struct fabric *f, uint32_t number, int side, int color, int64_t now) {
   struct csl_router *router = &csl_of(f)->routers[number];
   const struct csl_route *r = &router->routes[color];
-  if (side >= SIDE_HOST) return false;
-  for (int other = 0; other < SIDE_RAMP; other++) {
-    if (other == side || !(r->rx[r->position] >> other & 1) || !router->in[other][color]) continue;
-    const struct slot *s = ring_head(router->in[other][color]);
-    if (!s->full || s->time > now) continue;
+  uint8_t others = (uint8_t)(r->rx[r->position] & ~(1u << side));
+  if (side >= SIDE_HOST || !others) return false;
+  for (int other = 0; other < SIDES; other++) {
+    if (!(others >> other & 1) || !comes_from(router, other, color, now)) continue;
     fail_node(f, number, "merge", NULL, "wavelets of color %d come from two sides at once", color);
     return true;
   }
