@@ -13,7 +13,8 @@ from polyloom.diagnostics import Unsupported, error
 from polyloom.frontends.graph.consistency import check_names
 from polyloom.frontends.graph.model import Graph, GraphTensor, Node
 from polyloom.frontends.graph.refusal import Refusal, unsupported
-from polyloom.frontends.onnx.tensors import TYPES, Place, Unreadable, array_of, type_name
+from polyloom.frontends.onnx.narrow import Narrow, Unusable, folded
+from polyloom.frontends.onnx.tensors import TYPES, Place, Unreadable, array_of, narrow_of, type_name
 from polyloom.frontends.protobuf.onnx_schema import onnx_messages
 from polyloom.frontends.protobuf.reading import broken, parse, read_bytes, text
 
@@ -29,13 +30,6 @@ UNSTATED = 0
 
 MOST_NODES = 100_000
 """Nodes after inlining at most."""
-
-
-@dataclass(frozen=True)
-class Unusable:
-    """An attribute that cannot be used, and why: a fault of the node that asks for it."""
-
-    reason: str
 
 
 def read_graph(path: Path | bytes) -> Graph:
@@ -89,13 +83,14 @@ class _Reader:
         """Return a graph or a body; ``given``: attributes of the function around it."""
         constants: dict[str, NDArray] = {}
         unreadable: dict[str, str] = {}
+        narrow: dict[str, Narrow] = {}
         for tensor in graph.initializer:
             if text(tensor.name) in constants or text(tensor.name) in unreadable:
                 raise broken("the model", f"it has two constants `{text(tensor.name)}`")
-            self._constant(text(tensor.name), tensor, constants, unreadable)
+            self._constant(text(tensor.name), tensor, constants, unreadable, narrow)
         for sparse in graph.sparse_initializer:
             unreadable[text(sparse.values.name)] = "a sparse constant"
-        nodes = self.nodes(graph.node, opsets, given)
+        nodes = tuple(folded(self.nodes(graph.node, opsets, given), constants, unreadable, narrow, TYPES))
         held = {*constants, *unreadable}
         stated = tuple(map(_tensor, graph.input))
         inputs = tuple(t for t in stated if t.name not in held)
@@ -106,9 +101,18 @@ class _Reader:
         return found
 
     def _constant(
-        self, name: str, tensor: Any, constants: dict[str, NDArray], unreadable: dict[str, str]
+        self,
+        name: str,
+        tensor: Any,
+        constants: dict[str, NDArray],
+        unreadable: dict[str, str],
+        narrow: dict[str, Narrow],
     ) -> None:
         try:
+            found = narrow_of(tensor, self.place)
+            if found is not None:
+                narrow[name], unreadable[name] = found, found.reason
+                return
             constants[name] = array_of(tensor, self.place)
         except Unreadable as reason:
             unreadable[name] = str(reason)
@@ -174,7 +178,8 @@ class _Reader:
 
     def _tensor(self, tensor: Any) -> NDArray | Unusable:
         try:
-            return array_of(tensor, self.place)
+            narrow = narrow_of(tensor, self.place)
+            return array_of(tensor, self.place) if narrow is None else narrow
         except Unreadable as reason:
             return Unusable(str(reason))
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.frontends.onnx.narrow import BFLOAT16, BITS, Narrow, decoded, stored_bytes
 from polyloom.frontends.protobuf.reading import text
 from polyloom.ir.types import ElementType
 
@@ -81,6 +82,28 @@ def array_of(tensor: Any, place: Place) -> NDArray:
     if flat.size != prod(shape):
         raise Unreadable(f"it has {flat.size} elements, not the {prod(shape)} of its shape {list(shape)}")
     return flat.reshape(shape)
+
+
+def narrow_of(tensor: Any, place: Place) -> Narrow | None:
+    """Return a tensor of a format that programs have not, decoded; None for other types.
+
+    Raises ``Unreadable``.
+    """
+    kind, shape = tensor.data_type, tuple(tensor.dims)
+    if kind not in BITS or min(shape, default=0) < 0:
+        return None
+    size = stored_bytes(kind, shape)
+    if tensor.data_location == 1:
+        data = _external(tensor, place, size)
+    elif tensor.HasField("raw_data"):
+        data = tensor.raw_data
+    else:
+        data = np.asarray(tensor.int32_data, np.int64).astype("<u2" if kind == BFLOAT16 else "u1").tobytes()
+    try:
+        values = decoded(kind, data, shape)
+    except ValueError as fault:
+        raise Unreadable(str(fault)) from fault
+    return Narrow(f"its elements are of type {type_name(kind)}", values)
 
 
 def _elements(tensor: Any, kind: ElementType, place: Place, size: int) -> NDArray:
