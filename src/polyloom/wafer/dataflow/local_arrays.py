@@ -129,6 +129,17 @@ class LocalArray:
         nest = range(access.dim(_DIM.in_))
         return tuple(sum(row[d] * s for row, s in zip(rows, signed, strict=True)) for d in nest)
 
+    def contiguous_along(self, access: isl.MultiAff, dimension: int) -> LocalArray:
+        """Return the array in the order in which its elements follow each other along a nest's dimension.
+
+        ``access``: to the tensor. Unchanged where one dimension of the tensor alone does not vary with it.
+        """
+        varying = [k for k, row in enumerate(coefficients(access)) if row[dimension]]
+        if len(varying) != 1 or varying[0] == self.dimensions[-1]:
+            return self
+        others = (k for k in range(len(self.extent)) if k != varying[0])
+        return replace(self, order=(*others, varying[0]))
+
     def held(self) -> isl.Set:
         """Return ``[PE_X, PE_Y] -> { y[i] }``: the elements on a PE."""
         return bind_domain(self.elements, PE_PARAMETERS)
@@ -210,7 +221,7 @@ def array_of(tensor: str, element: ElementType, elements: isl.Map) -> LocalArray
 
 def _box(held: isl.Set) -> BoxHull:
     """Return the box hull of what a PE holds; where there is none, one box for all PEs."""
-    hull = box_hull(held)
+    hull = box_hull(held, implied=True)
     if hull is not None:
         return hull
     bounds = integer_bounds(held)
