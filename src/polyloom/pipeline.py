@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import abc
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,7 @@ from polyloom.wafer.dataflow.local_arrays import LocalArray, allocate
 from polyloom.wafer.dataflow.tasks import ComputeTask, TaskGraph, build_tasks
 from polyloom.wafer.drivers import choose_drivers
 from polyloom.wafer.machine.model import Machine
+from polyloom.wafer.machine.options import Extension
 from polyloom.wafer.mapping.mapping import Mapping
 from polyloom.wafer.mapping.supported import check_expressible
 from polyloom.wafer.placement.candidates import SearchOptions
@@ -57,7 +59,14 @@ from polyloom.wafer.placement.choose import Choice, complete
 from polyloom.wafer.placement.cost.model import estimated_cycles
 from polyloom.wafer.program.wafer_program import WaferProgram, compile_program
 from polyloom.wafer.simd.decide import vectorise
-from polyloom.wafer.simd.decision import SimdAnalysis, SimdMode, SimdOptions, extension_remarks, missed_remark
+from polyloom.wafer.simd.decision import (
+    SimdAnalysis,
+    SimdMode,
+    SimdOptions,
+    Strategy,
+    extension_remarks,
+    missed_remark,
+)
 from polyloom.wafer.simd.paper_strategies import enlarge
 from polyloom.wafer.simd.whole_stream import whole_stream
 
@@ -91,40 +100,66 @@ def analyse_layer(
 def _analysed(
     program: Program, mapping: Mapping, options: SimdOptions, reduction: ReductionShape = ReductionShape.AUTO
 ) -> LayerAnalysis:
-    """Run the same stages under a map as it stands: the last stream drives where it does not say."""
+    """Run the same stages under a map as it stands: the last stream drives where it does not say.
+
+    Instructions are chosen for arrays as they are and for arrays in the order that suits them, if that is
+    another choice, and the cheaper layer is taken.
+    """
     border = peel_border(program, mapping)
     simple = build_tasks(program, border.compute, border.written)
     with_simd = options.mode is not SimdMode.OFF
     with naming("the order of the reductions"):
         graph, reductions = plan_reductions(simple, border, options.machine, reduction, simd=with_simd)
     arrays = allocate(graph)
-    simd = tuple(_vectorised(task, arrays, options, graph) for task in graph.compute)
-    with naming("how arrays lie in the PEs' memory"):
-        laid_out = lay_out(enlarge(arrays, simd), simd, border.compute.state, options)
-    wanted = simd if options.mode is not SimdMode.OFF else ()
-    missed = [r for a in wanted if (r := missed_remark(a)) is not None]
-    remarks = (*graph.remarks, *missed)
-    used = (*(r for a in simd for r in extension_remarks(a)), *layout_remarks(program, laid_out))
-    return LayerAnalysis(
-        program=program,
-        mapping=border.compute,
-        border=border,
-        options=options,
-        graph=graph,
-        reductions=reductions,
-        arrays_before=arrays,
-        arrays=laid_out,
-        simd=simd,
-        remarks=remarks,
-        extension_remarks=used,
-    )
+
+    def analysis(transposable: bool) -> LayerAnalysis:
+        simd = tuple(_vectorised(task, arrays, options, graph, transposable) for task in graph.compute)
+        with naming("how arrays lie in the PEs' memory"):
+            laid_out = lay_out(enlarge(arrays, simd), simd, border.compute.state, options)
+        wanted = simd if options.mode is not SimdMode.OFF else ()
+        missed = [r for a in wanted if (r := missed_remark(a)) is not None]
+        used = (*(r for a in simd for r in extension_remarks(a)), *layout_remarks(program, laid_out))
+        return LayerAnalysis(
+            program=program,
+            mapping=border.compute,
+            border=border,
+            options=options,
+            graph=graph,
+            reductions=reductions,
+            arrays_before=arrays,
+            arrays=laid_out,
+            simd=simd,
+            remarks=(*graph.remarks, *missed),
+            extension_remarks=used,
+        )
+
+    plain = analysis(transposable=False)
+    searched = any(a.steps or a.strategy is Strategy.NONE for a in plain.simd)
+    if not searched or options.mode is not SimdMode.AUTO or not options.has(Extension.TRANSPOSED_ARRAYS):
+        return plain
+    other = analysis(transposable=True)
+    if all(a.done_like(b) for a, b in zip(plain.simd, other.simd, strict=True)):
+        return plain
+    return min(plain, other, key=_price)
+
+
+def _price(analysis: LayerAnalysis) -> float:
+    """Return the estimated cycles of an invocation; infinite where the layer is refused."""
+    try:
+        return estimated_cycles(compile_program(analysis, analysis.options.machine))
+    except PolyloomError:
+        return inf
 
 
 def _vectorised(
-    task: ComputeTask, arrays: abc.Mapping[str, LocalArray], options: SimdOptions, graph: TaskGraph
+    task: ComputeTask,
+    arrays: abc.Mapping[str, LocalArray],
+    options: SimdOptions,
+    graph: TaskGraph,
+    transposable: bool,
 ) -> SimdAnalysis:
     with refusing(f"the SIMD instructions of `{task.statement.name}`", _STATEMENT, task.statement.span):
-        return vectorise(task, arrays, options, whole_stream(task, graph))
+        return vectorise(task, arrays, options, whole_stream(task, graph), transposable=transposable)
 
 
 _STATEMENT = 100_000_000

@@ -59,18 +59,54 @@ def lay_out(
 
     ``state``: pairs of tensors of which the second takes the first one's place: they have the same layout.
     Arrays are looked at one after the other; each gets the layout with which all instructions together cost
-    least.
+    least, beginning with plain arrays, and with those that suit the costliest instructions.
     """
     if options.mode is SimdMode.OFF:
         return dict(arrays)
     uses = tuple(use for analysis in simd if (use := _use(analysis.innermost)) is not None)
+    groups = tuple(_groups(arrays, state))
+
+    def cost(found: Arrays) -> float:
+        return sum(use.cycles(found, options) for use in uses)
+
+    plain = _improved(dict(arrays), groups, uses, options)
+    transposed = _transposed(arrays, groups, uses, options)
+    other = plain if transposed is None else _improved(transposed, groups, uses, options)
+    result = other if cost(other) < _GAIN * cost(plain) else plain
+    return with_banks(result, [use.for_banks(result, options) for use in uses], options)
+
+
+def _improved(
+    arrays: Arrays, groups: Sequence[frozenset[str]], uses: Sequence[Use], options: SimdOptions
+) -> Arrays:
+    """Return the arrays, each in turn in the layout that costs least beside the others."""
     result = dict(arrays)
-    for group in _groups(arrays, state):
+    for group in groups:
         here = tuple(use for use in uses if group & use.tensors)
         if here:
             layout = _best(group, here, result, options)
             result.update({name: layout.of(result[name]) for name in group})
-    return with_banks(result, [use.for_banks(result, options) for use in uses], options)
+    return result
+
+
+def _transposed(
+    arrays: Mapping[str, LocalArray],
+    groups: Sequence[frozenset[str]],
+    uses: Sequence[Use],
+    options: SimdOptions,
+) -> Arrays | None:
+    """Return the arrays contiguous along the inner dimension of their costliest use; None: as they are."""
+    if not options.has(Extension.TRANSPOSED_ARRAYS):
+        return None
+    result = dict(arrays)
+    for group in groups:
+        here = [use for use in uses if group & use.tensors]
+        if not here or len({len(arrays[name].extent) for name in group}) > 1:
+            continue
+        costliest = max(here, key=lambda use: use.cycles(result, options))
+        order = costliest.wanted_order(group, result)
+        result.update({name: Layout(order).of(result[name]) for name in group})
+    return None if all(result[name].order == arrays[name].order for name in arrays) else result
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +140,14 @@ class Use:
         shape = self.shape(arrays)
         nest = shape.reversed_in(backward_dimensions(self.analysis, shape, options))
         return BankUse(self.analysis, nest, self.runs)
+
+    def wanted_order(self, group: frozenset[str], arrays: Mapping[str, LocalArray]) -> tuple[int, ...]:
+        """Return the order in which the arrays of a group are contiguous along the innermost dimension."""
+        order = self.analysis.order or tuple(range(len(self.extents)))
+        live = [k for k in order if self.extents[k] > 1]
+        operands = (o for o in self.analysis.operands if o.tensor in group)
+        wanted = (arrays[o.tensor].contiguous_along(o.compressed, live[-1]).order for o in operands if live)
+        return next((found for found in wanted if found), ())
 
     def shape(self, arrays: Mapping[str, LocalArray]) -> Shape:
         """Return the nest in its order, run through forwards."""
@@ -163,7 +207,8 @@ def _best(group: frozenset[str], uses: Sequence[Use], arrays: Arrays, options: S
     if len({len(arrays[name].extent) for name in group}) > 1:
         return Layout()
     plain = Layout()
-    costs = {layout: cost(layout) for layout in (plain, *_layouts(arrays[min(group)], arrays, options))}
+    layouts = (plain, *_layouts(replace(arrays[min(group)], order=()), arrays, options))
+    costs = {layout: cost(layout) for layout in layouts}
     best = min(costs, key=lambda layout: costs[layout])
     return best if costs[best][0] < _GAIN * costs[plain][0] else plain
 

@@ -57,10 +57,13 @@ def vectorise(
     arrays: Mapping[str, LocalArray],
     options: SimdOptions,
     whole: WholeStream | None = None,
+    *,
+    transposable: bool = False,
 ) -> SimdAnalysis:
     """Return how a task is done: one instruction where that is possible, else what costs least.
 
-    A forced mode that fails by the shape of the instances gives loops, as it says.
+    A forced mode that fails by the shape of the instances gives loops, as it says. ``transposable``: arrays
+    are taken to be in the order that suits each nest, which the layout of arrays then has to bring about.
     """
     found = improve(analyse(task, arrays, options, whole), arrays, options)
     if found.strategy is not Strategy.NONE or options.mode is SimdMode.OFF:
@@ -68,7 +71,7 @@ def vectorise(
     forced = options.mode is not SimdMode.AUTO and found.match is not None
     if forced or not all(is_linear(o.local) for o in found.operands):
         return found
-    search = _Search(found, arrays, options)
+    search = _Search(found, arrays, options, transposable)
     splits = sorted(search.splits(), key=lambda split: split.cycles)
     attempts = (search.analysed(split) for split in splits[:_MOST_ANALYSED])
     return next((attempt for attempt in attempts if attempt is not None), found)
@@ -88,6 +91,7 @@ class _Search:
     analysis: SimdAnalysis
     arrays: Mapping[str, LocalArray]
     options: SimdOptions
+    transposable: bool
 
     def splits(self) -> Iterator[_Split]:
         """Yield the splits that are cheaper than loops alone, by the largest sizes of the nest."""
@@ -124,7 +128,7 @@ class _Search:
     def _split_cost(
         self, outer: tuple[int, ...], inner: tuple[int, ...], extents: Sequence[int]
     ) -> _Split | None:
-        shape = _shape(self.analysis, self.arrays, extents, inner)
+        shape = _shape(self.analysis, self.arrays, extents, inner, transposable=self.transposable)
         plan = self.plan(self.analysis, shape)
         if plan is None:
             return None
@@ -134,7 +138,7 @@ class _Search:
         return _Split(outer, inner, runs * (plan.cycles + (around if outer else 0)))
 
     def _loops_alone(self, analysis: SimdAnalysis, extents: Sequence[int]) -> int:
-        shape = _shape(analysis, self.arrays, extents, range(len(extents)))
+        shape = _shape(analysis, self.arrays, extents, range(len(extents)), transposable=False)
         return loop_cycles(work_at_point(analysis.task.statement), shape, self.options.machine)
 
     def plan(self, analysis: SimdAnalysis, shape: Shape) -> Plan | None:
@@ -198,7 +202,7 @@ class _Search:
             return None
         order = tuple(sorted(way.inner).index(k) for k in way.inner)
         extents = [high for _, high in integer_bounds(shaped.sizes)]
-        shape = _shape(shaped, self.arrays, extents, order)
+        shape = _shape(shaped, self.arrays, extents, order, transposable=self.transposable)
         plan = self.plan(shaped, shape)
         if plan is None or (shaped.strategy is Strategy.ENUMERATED and len(plan.steps) > 1):
             return None  # each operand of each step would take a descriptor for each size
@@ -250,12 +254,24 @@ def _as_match(steps: tuple[Step, ...]) -> Match | None:
 
 
 def _shape(
-    analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], extents: Sequence[int], dims: Sequence[int]
+    analysis: SimdAnalysis,
+    arrays: Mapping[str, LocalArray],
+    extents: Sequence[int],
+    dims: Sequence[int],
+    *,
+    transposable: bool,
 ) -> Shape:
-    """Return some dimensions of a compressed nest, in the given order, as instructions see them."""
+    """Return some dimensions of a compressed nest, in the given order, as instructions see them.
+
+    ``transposable``: each array lies contiguously along the innermost dimension, where it can.
+    """
     strides: dict[int, tuple[int, ...]] = {}
+    live = [k for k in dims if extents[k] > 1]
     for operand in analysis.operands:
-        flat = arrays[operand.tensor].flat_strides(operand.compressed)
+        array = arrays[operand.tensor]
+        if transposable and live:
+            array = array.contiguous_along(operand.compressed, live[-1])
+        flat = array.flat_strides(operand.compressed)
         strides[operand.position] = tuple(flat[k] for k in dims)
     return Shape(tuple(extents[k] for k in dims), strides)
 

@@ -123,6 +123,17 @@ class SimdAnalysis:
         here = any(effect.extension is extension for effect in self.effects)
         return here or any(part.uses(extension) for part in inside)
 
+    def done_like(self, other: SimdAnalysis) -> bool:
+        """Whether another analysis of the same task chose the same loops, order and steps."""
+        ours, theirs = self.nested, other.nested
+        if (ours is None) != (theirs is None):
+            return False
+        if ours is not None and theirs is not None:
+            return ours.points.is_equal(theirs.points) and ours.inner.done_like(theirs.inner)
+        chosen = (self.strategy, self.match, self.steps, self.order, self.fixed)
+        same = self.compression.map.plain_is_equal(other.compression.map)
+        return same and chosen == (other.strategy, other.match, other.steps, other.order, other.fixed)
+
     @property
     def innermost(self) -> SimdAnalysis:
         """What is inside the loops around the instructions; itself where there are none."""
