@@ -22,6 +22,7 @@ from polyloom.polyhedra.loops.generate import (
     sum_of,
 )
 from polyloom.wafer.array_layout.order import backward_dimensions
+from polyloom.wafer.codegen.instruction_loops import tightened
 from polyloom.wafer.codegen.sizes import declare_sized, place_sizes, size_variables
 from polyloom.wafer.codegen.steps import Work, memory_positions, nest_of, temporary_arrays, temporary_name
 from polyloom.wafer.dataflow.local_arrays import LocalArray
@@ -101,7 +102,7 @@ def _nested(builder: RoleBuilder, nested: Nested, code: CodeBuilder) -> Code:
         )
         return (Scope((*named, *body)),) if named else body
 
-    return tree_code(named_loops(tree, nested.names), {"loop": instance})
+    return tightened(tree_code(named_loops(tree, nested.names), {"loop": instance}))
 
 
 def _loops(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder) -> Code:

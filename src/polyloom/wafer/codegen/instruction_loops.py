@@ -1,0 +1,137 @@
+"""Loops around instructions: short ones unrolled, addresses that stay the same set before them.
+
+``for (k = 0; k < 2; k++) { set_base(y, &y[i]); set_base(x, &x[k]); f(y, x); }`` becomes
+``set_base(y, &y[i]); set_base(x, &x[0]); f(y, x); set_base(x, &x[1]); f(y, x);``.
+Not in the papers. What it saves are the loop's own cycles and the operations of addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from polyloom.polyhedra.loops.tree import Name, Number, Operation, names_in, replace_name, sum_of
+from polyloom.wafer.pe_program.addresses import address_operations, scalar_cost
+from polyloom.wafer.pe_program.tree import (
+    Code,
+    Compute,
+    Cost,
+    Element,
+    For,
+    If,
+    Invoke,
+    Node,
+    OperandRef,
+    Scope,
+    SetBase,
+    Value,
+    nodes_in,
+)
+
+_MOST_INSTRUCTIONS = 24
+"""Instructions that an unrolled loop may have: the code of a PE lies in its memory."""
+
+
+def tightened(code: Code) -> Code:
+    """Unroll short loops around instructions, and set addresses that stay the same before the others."""
+    result: list[Node] = []
+    for node in code:
+        match node:
+            case For(body=body):
+                result += _loop(replace(node, body=tightened(body)))
+            case If(body=body, otherwise=otherwise):
+                result.append(replace(node, body=tightened(body), otherwise=tightened(otherwise)))
+            case Scope(body=body):
+                result.append(replace(node, body=tightened(body)))
+            case _:
+                result.append(node)
+    return tuple(result)
+
+
+def _loop(loop: For) -> Code:
+    trips = _trips(loop)
+    if trips is None:
+        return (loop,)
+    instructions = sum(isinstance(node, Invoke) for node in loop.body)
+    straight = all(isinstance(node, Cost | SetBase | Invoke) for node in loop.body)
+    if straight and 0 < instructions * trips <= _MOST_INSTRUCTIONS:
+        return _unrolled(loop, trips)
+    return _with_fixed_addresses_before(loop)
+
+
+def _trips(loop: For) -> int | None:
+    """Return how often a loop runs, where that is at least once and a number."""
+    match loop.condition, loop.step:
+        case Operation(operator=("<=" | "<") as sign, operands=(Name(name=name), last)), Number(value=step):
+            span = sum_of([(1, last), (-1, loop.start)])
+            if name != loop.iterator or not isinstance(span, Number) or step < 1:
+                return None
+            trips = (span.value - (sign == "<")) // step + 1
+            return trips if trips > 0 else None
+    return None
+
+
+def _unrolled(loop: For, trips: int) -> Code:
+    """Return the body at each value of the iterator; what it costs is counted anew."""
+    assert isinstance(loop.step, Number)
+    result: list[Node] = []
+    bases: dict[str, Element] = {}
+    for trip in range(trips):
+        value = sum_of([(1, loop.start), (trip * loop.step.value, Number(1))])
+        for node in loop.body:
+            if isinstance(node, SetBase):
+                element = _element_at(node.element, loop.iterator, value)
+                if node.operand.selector is None and bases.get(node.operand.name) == element:
+                    continue
+                bases[node.operand.name] = element
+                moved = replace(node, element=element)
+                result += [Cost(operations=address_operations(element)), moved]
+            elif isinstance(node, Invoke):
+                result += _invocation(node, loop.iterator, value)
+    return tuple(node for node in result if node != Cost())
+
+
+def _invocation(node: Invoke, iterator: str, value: Name | Number | Operation) -> Iterator[Node]:
+    sources: list[OperandRef | Compute] = []
+    for source in node.sources:
+        if isinstance(source, Compute):
+            values = tuple((k, _value_at(v, iterator, value)) for k, v in source.values)
+            source = replace(source, values=values)
+            if any(isinstance(v, Element) for _, v in values):
+                yield scalar_cost(source)
+        sources.append(source)
+    yield replace(node, sources=tuple(sources))
+
+
+def _value_at(value: Value, iterator: str, to: Name | Number | Operation) -> Value:
+    return _element_at(value, iterator, to) if isinstance(value, Element) else value
+
+
+def _element_at(element: Element, iterator: str, value: Name | Number | Operation) -> Element:
+    return replace(element, subscripts=tuple(replace_name(s, iterator, value) for s in element.subscripts))
+
+
+def _with_fixed_addresses_before(loop: For) -> Code:
+    """Move the addresses that no iteration changes, and nothing else sets, before a loop that runs."""
+    set_here = [n.operand.name for n in nodes_in(loop.body) if isinstance(n, SetBase)]
+    before: list[Node] = []
+    body: list[Node] = []
+    for node in loop.body:
+        if (
+            isinstance(node, SetBase)
+            and _stays(node, loop.iterator)
+            and set_here.count(node.operand.name) == 1
+        ):
+            address = Cost(operations=address_operations(node.element))
+            if body and body[-1] == address:
+                body.pop()
+                before.append(address)
+            before.append(node)
+        else:
+            body.append(node)
+    return (*before, replace(loop, body=tuple(body)))
+
+
+def _stays(node: SetBase, iterator: str) -> bool:
+    varying = {name for subscript in node.element.subscripts for name in names_in(subscript)}
+    return node.operand.selector is None and iterator not in varying
