@@ -1,8 +1,9 @@
 """In which banks of a PE's memory arrays start, so that an instruction reads two of them without waiting.
 
 The two moving sources of an instruction are read in one cycle only from different banks, which are the
-16-bit words modulo 4. Where the distance between the two is known modulo 4, the arrays are placed so that it
-is none. Temporaries have fixed banks, one after the other.
+16-bit words modulo 4. Arrays are placed so that two that are read together meet as seldom as possible: where
+loops and rows move one against the other, the part of the rows that each distance has is counted. Temporaries
+have fixed banks, one after the other.
 
 Not in the papers. Source of the rule: wafer-target.md, 1.1 (the best alignment there is 4 bytes apart).
 """
@@ -18,8 +19,8 @@ from typing import TypeVar
 import islpy as isl
 
 from polyloom.ir.expressions import Read
-from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.functions import compose
+from polyloom.wafer.array_layout.bank_distances import BANKS, over_rows, spread, walk_of, words_of_loop
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.machine.instruction_cost import Shape, instruction_cycles
 from polyloom.wafer.machine.instruction_selection import is_memory
@@ -28,9 +29,6 @@ from polyloom.wafer.machine.temporaries import is_temporary, temporary_bank
 from polyloom.wafer.simd.decision import SimdAnalysis, SimdOptions, steps_of
 from polyloom.wafer.simd.domain import Operand
 from polyloom.wafer.simd.steps import Step
-
-BANKS = 4
-"""Banks that a moving source is told apart by."""
 
 Distances = tuple[float, ...]
 """For each distance modulo ``BANKS``, how large a part of the rows has it."""
@@ -68,8 +66,8 @@ def with_banks(
 
 
 def _that_matter(costs: Mapping[_Key, Sequence[float]]) -> dict[_Key, Sequence[float]]:
-    """Return those that wait less at an even distance, where arrays are put, than they might elsewhere."""
-    return {key: waits for key, waits in costs.items() if min(waits[0], waits[2]) < max(waits)}
+    """Return those that wait less at some distances than at others."""
+    return {key: waits for key, waits in costs.items() if min(waits) < max(waits)}
 
 
 def _weigh(
@@ -105,11 +103,16 @@ def _source_pairs(use: BankUse, step: Step, options: SimdOptions) -> Iterator[tu
     if step.instruction is None:
         return
     memory = [o for o in step.operands if isinstance(o, Read) and is_memory(o, use.analysis.scalars)]
-    moving = [o for o in memory if _row_stride(use.shape, o.position)]
     positions = [o.position if isinstance(o, Read) and o in memory else None for o in step.operands]
     cycles = instruction_cycles(options.machine, step.instruction, use.shape, step.target, positions)
-    for first, second in combinations(moving, 2):
+    for first, second in moving_sources(use.analysis, use.shape, step):
         yield first, second, use.runs * (cycles - options.machine.simd_launch)
+
+
+def moving_sources(analysis: SimdAnalysis, shape: Shape, step: Step) -> Iterator[tuple[Read, Read]]:
+    """Yield the pairs of sources of an instruction that are read in memory and move."""
+    memory = [o for o in step.operands if isinstance(o, Read) and is_memory(o, analysis.scalars)]
+    yield from combinations([o for o in memory if _row_stride(shape, o.position)], 2)
 
 
 def _row_stride(shape: Shape, position: int) -> int:
@@ -127,29 +130,17 @@ def _tensor(analysis: SimdAnalysis, read: Read) -> str | None:
 def _distances(use: BankUse, first: Read, second: Read, arrays: Mapping[str, LocalArray]) -> Distances:
     """Return how far, in words, the first source is ahead of the second at the start of each row."""
     starts = [_start_words(use, read, arrays) for read in (first, second)]
-    ahead = starts[0].sub(starts[1]).mod_val(isl.Val(BANKS))
-    ((low, high),) = integer_bounds(isl.Set.from_pw_aff(ahead))
-    if low != high:
+    ahead = starts[0].sub(starts[1])
+    walk = walk_of(use.analysis)
+    start = None if walk is None else walk.value_at_start(ahead)
+    if walk is None or start is None:
         return _UNKNOWN
-    distances = [float(d == low) for d in range(BANKS)]
-    rows = list(
-        zip(use.shape.sizes, use.shape.of(first.position), use.shape.of(second.position), strict=True)
-    )
-    live = [row for row in rows if row[0] > 1]
-    for size, a, b in live[:-1]:
-        step = a * first.type.size // 2 - b * second.type.size // 2
-        distances = _spread(distances, size, step)
-    return tuple(distances)
-
-
-def _spread(distances: Sequence[float], size: int, step: int) -> list[float]:
-    """Return the distances after a dimension in which they grow by ``step`` from one row to the next."""
-    result = [0.0] * BANKS
-    for k in range(BANKS):
-        times = len(range(k, size, BANKS))
-        for distance, part in enumerate(distances):
-            result[(distance + k * step) % BANKS] += part * times / size
-    return result
+    distances = [float(d == start % BANKS) for d in range(BANKS)]
+    for count, steps in zip(walk.counts, walk.steps, strict=True):
+        step = words_of_loop(use.analysis, first, steps, arrays)
+        step -= words_of_loop(use.analysis, second, steps, arrays)
+        distances = spread(distances, count, step)
+    return tuple(over_rows(distances, use.shape, first, second))
 
 
 def _start_words(use: BankUse, read: Read, arrays: Mapping[str, LocalArray]) -> isl.PwAff:
@@ -187,7 +178,7 @@ def _best_bank(
     pairs: Mapping[tuple[str, str], Sequence[float]],
     fixed: Mapping[str, Sequence[float]],
 ) -> int:
-    """Return the bank with the least waiting for those that are placed already; even ones, as is best."""
+    """Return the bank with the least waiting for those that are placed already; of equal ones an even one."""
 
     def waiting(bank: int) -> float:
         total = fixed[name][bank] if name in fixed else 0.0
@@ -197,4 +188,5 @@ def _best_bank(
                 total += costs[(second - first) % BANKS]
         return total
 
-    return min((0, 2), key=waiting)
+    even_first = (0, 2, 1, 3) if arrays[name].type.size == 2 else (0, 2)
+    return min(even_first, key=waiting)

@@ -18,7 +18,8 @@ from polyloom.diagnostics import Diagnostic, remark
 from polyloom.ir.expressions import Read
 from polyloom.ir.program import Program
 from polyloom.polyhedra.bounds import integer_bounds
-from polyloom.wafer.array_layout.banks import BankUse, with_banks
+from polyloom.wafer.array_layout.bank_distances import least_meeting
+from polyloom.wafer.array_layout.banks import BankUse, moving_sources, with_banks
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.machine.instruction_cost import Shape, instruction_cycles, move_cycles
 from polyloom.wafer.machine.instruction_selection import is_memory
@@ -127,8 +128,20 @@ class Use:
         shape = self.shape(arrays)
         shape = shape.reversed_in(backward_dimensions(self.analysis, shape, options))
         steps = [step for step in steps_of(self.analysis) if step.instruction is not None]
-        engine = sum(_step_cycles(step, shape, self.analysis, options) for step in steps)
+        engine = sum(self._step_cycles(step, shape, arrays, options) for step in steps)
         return self.runs * (engine + self._overhead(options.machine))
+
+    def _step_cycles(
+        self, step: Step, shape: Shape, arrays: Mapping[str, LocalArray], options: SimdOptions
+    ) -> float:
+        """Return what an instruction costs, with what its sources wait for each other at the best banks."""
+        cycles = _step_cycles(step, shape, self.analysis, options)
+        if not options.has(Extension.BANK_PADDING):
+            return cycles
+        pairs = moving_sources(self.analysis, shape, step)
+        meeting = sum(least_meeting(self.analysis, shape, a, b, arrays) for a, b in pairs)
+        slower = options.machine.same_bank_cycles - 1
+        return cycles + min(1.0, meeting) * slower * (cycles - options.machine.simd_launch)
 
     def _overhead(self, machine: Machine) -> int:
         """Return what a run costs beside its instructions, at least: its start, and an operand that moves."""

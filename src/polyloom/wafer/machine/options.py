@@ -25,6 +25,7 @@ class Extension(Enum):
     SINGLE_INSTANCE = "single-instance"
     COALESCING = "coalescing"
     OUTER_LOOPS = "outer-loops"
+    REORDERED_SUMS = "reordered-sums"
     FIXED_SCALARS = "fixed-scalars"
     SEVERAL_INSTRUCTIONS = "several-instructions"
     VECTOR_FUNCTIONS = "vector-functions"
@@ -53,6 +54,7 @@ MEANINGS = {
     Extension.SINGLE_INSTANCE: "a single instance runs as scalar code where that is cheaper",
     Extension.COALESCING: "neighbouring dimensions of a nest that is too deep are joined",
     Extension.OUTER_LOOPS: "loops go around instructions, or the dimensions of a nest change places",
+    Extension.REORDERED_SUMS: "a sum is taken in another order where that is at least twice as fast",
     Extension.FIXED_SCALARS: "elements in local memory that are the same for all instances are scalars",
     Extension.SEVERAL_INSTRUCTIONS: "several instructions do a statement of several operations",
     Extension.VECTOR_FUNCTIONS: "exp, quotients, roots, tanh and sigmoid by instructions, a few ulps apart",

@@ -48,6 +48,12 @@ _MOST_REORDERED = 24
 _GAIN = 0.8
 """Largest fraction of the loops' estimated cycles at which instructions are worth memory and descriptors."""
 
+_MOST_ORDERED = 16
+"""Candidates of which it is found out whether they keep the order of sums, the cheapest first."""
+
+_MUCH_CHEAPER = 0.5
+"""Largest fraction of the cycles of a way that keeps the order of sums at which another way is taken."""
+
 _MOST_ANALYSED = 4
 """Candidates that are analysed in full, the cheapest first."""
 
@@ -73,8 +79,14 @@ def vectorise(
         return found
     search = _Search(found, arrays, options, transposable)
     splits = sorted(search.splits(), key=lambda split: split.cycles)
-    attempts = (search.analysed(split) for split in splits[:_MOST_ANALYSED])
-    return next((attempt for attempt in attempts if attempt is not None), found)
+    ordered = [split for split in splits[:_MOST_ORDERED] if search.keeps_order(split)]
+    attempts = ((split, search.analysed(split)) for split in ordered[:_MOST_ANALYSED])
+    cost, best = next(((s.cycles, a) for s, a in attempts if a is not None), (search.loops(), found))
+    if not options.has(Extension.REORDERED_SUMS):
+        return best
+    others = [s for s in splits[:_MOST_ORDERED] if s not in ordered and s.cycles <= _MUCH_CHEAPER * cost]
+    reordered = (search.analysed(split) for split in others[:_MOST_ANALYSED])
+    return next((attempt for attempt in reordered if attempt is not None), best)
 
 
 @dataclass(frozen=True)
@@ -166,10 +178,16 @@ class _Search:
         reads = (o.position for o in analysis.reads())
         return frozenset(p for p in reads if not any(_live_strides(shape, p)))
 
+    def keeps_order(self, way: _Split) -> bool:
+        """Whether what is added to an element is added in the order of the statement, where that matters."""
+        return _keeps_order(self.analysis, (*way.outer, *way.inner))
+
+    def loops(self) -> int:
+        """Return what loops alone cost."""
+        return self._loops_alone(self.analysis, [high for _, high in integer_bounds(self.analysis.box.size)])
+
     def analysed(self, way: _Split) -> SimdAnalysis | None:
-        """Return the task done in a way; None where its order, its shape or its cost speak against it."""
-        if not _keeps_order(self.analysis, (*way.outer, *way.inner)):
-            return None
+        """Return the task done in a way; None where its shape or its cost speak against it."""
         inner, points, names = self.analysis, None, tuple(f"loop_{k}" for k in range(len(way.outer)))
         if way.outer:
             points, instances = _split(self.analysis, way.outer, names)
@@ -228,6 +246,8 @@ class _Search:
             yield Effect(Extension.SEVERAL_INSTRUCTIONS, f"{steps}; {temporaries}")
         if plan.approximate:
             yield Effect(Extension.VECTOR_FUNCTIONS, f"within {'; '.join(plan.approximate)}")
+        if not self.keeps_order(way):
+            yield Effect(Extension.REORDERED_SUMS, "what is added to an element is added in another order")
         if fixed:
             reads = self.analysis.task.statement.reads
             names = ", ".join(reads[k].buffer for k in sorted(fixed))
