@@ -139,12 +139,25 @@ def test_sources_in_one_bank_are_moved_apart() -> None:
 
 
 def test_banks_that_change_nothing_are_left_alone() -> None:
-    """One source gets 2 words further behind the other from row to row: half of them wait in either bank."""
-    text = "lair S(): float16 a[4][3], float16 b[4][5] -> float16 c[4][3]\n"
-    text += "{ all (i, j) in (4, 3) c[i][j] = a[i][j] * b[i][2*j] }"
+    """One source gets a word further behind the other from row to row: a quarter of them wait in any bank."""
+    text = "lair S(): float16 a[4][3], float16 b[16] -> float16 c[4][3]\n"
+    text += "{ all (i, j) in (4, 3) c[i][j] = a[i][j] * b[4*i + j] }"
     analysis = analysed(text, ONE % "i, j", *LAYOUTS)
     assert not analysis.extension_remarks
     assert {array.bank for array in analysis.arrays.values()} == {None}
+
+
+def test_an_odd_distance_keeps_rows_apart() -> None:
+    """One source gets 2 words further behind the other from row to row: they meet at even distances only."""
+    text = "lair S(): float16 a[4][3], float16 b[4][5] -> float16 c[4][3]\n"
+    text += "{ all (i, j) in (4, 3) c[i][j] = a[i][j] * b[i][2*j] }"
+    analysis = analysed(text, ONE % "i, j", *LAYOUTS)
+    assert sorted(str(array.bank) for array in analysis.arrays.values()) in (
+        ["0", "1", "None"],
+        ["0", "3", "None"],
+    )
+    plain = analysed(text, ONE % "i, j", *LAYOUTS, Extension.BANK_PADDING)
+    assert cycles_if_right(analysis) < cycles_if_right(plain)
 
 
 def test_temporaries_are_in_banks_of_their_own() -> None:
