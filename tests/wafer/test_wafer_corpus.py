@@ -19,7 +19,7 @@ FORCED = (SimdMode.HULL, SimdMode.EXACT, SimdMode.ENUMERATE)
 LETTERS = {Strategy.HULL: "H", Strategy.EXACT: "X", Strategy.ENUMERATED: "E", Strategy.NONE: "-"}
 STRATEGIES = """
 adam N=8                                  | HH-   HH-   XX-   ---
-attention Q=6 T=6 D=4                     | HHH-H-H HHH-H-H XXX-X-X E-E----
+attention Q=6 T=6 D=4                     | HHHHH-H HHHHH-H XXXXX-X E-E----
 attention_streams Q=6 T=6 D=4             | HHH-H-H HHH-H-H XXX-X-X E-E---E
 attention_training Q=6 T=6 D=4            | HHHHHH HHHHHH XXXXXX EE----
 avgpool C=4 H=8 Q=4 R=2 S=2               | HH    HH    XX    EE
@@ -168,7 +168,7 @@ scale N=16                                | X     X     X     X
 scale_streams N=16                        | -     -     -     -
 scale_triggered N=16                      | H     H     X     E
 softmax M=4 N=8                           | H-H-  H-H-  X-X-  E---
-softmax_columns M=4 N=8                   | H-H-  H-H-  X-X-  E---
+softmax_columns M=4 N=8                   | H-HH  H-HH  X-XX  E---
 state N=16                                | X     X     X     X
 stencil7 N=5 Z=5                          | HHHHHHH HHHHHHH XXXXXXX EEEEEE-
 training                                  | HHHH  HHHH  XXXX  EEEE
