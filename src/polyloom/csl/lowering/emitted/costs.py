@@ -32,8 +32,10 @@ def of(expression: tree.Expression | str) -> Count:
             return of(base) + of(index) + Counter(operations=0 if known else 1)
         case tree.Binary():
             return of(expression.left) + of(expression.right) + _binary(expression)
-        case tree.Unary(operand=operand) | tree.Convert(operand=operand):
+        case tree.Unary(operand=operand):
             return of(operand) + Counter(operations=1)
+        case tree.Convert(operand=operand):
+            return of(operand) + Counter(operations=int(_is_work(operand.type, expression.type)))
         case tree.Bits(operand=operand) | tree.Field(operand=operand):
             return of(operand)
         case tree.Select():
@@ -55,6 +57,26 @@ def total(expressions: Iterable[tree.Expression | str]) -> Count:
     for expression in expressions:
         count += of(expression)
     return count
+
+
+def iteration(loop: tree.While) -> Count:
+    """Return what one more iteration costs: it increments, compares and branches, all else is extra."""
+    return of(loop.condition) - Counter(operations=1) + Counter(iterations=1)
+
+
+def is_increment(loop: tree.While) -> bool:
+    """Return whether the step only adds a constant to a local variable, as an iteration does."""
+    match loop.step:
+        case (tree.Assign(tree.Local(), tree.Binary(operator="+" | "-", left=tree.Local(), right=right)),):
+            return isinstance(right, tree.Constant)
+    return False
+
+
+def _is_work(source: types.Type, target: types.Type) -> bool:
+    """Return whether a conversion takes an instruction: integers keep their low bits as they are."""
+    if isinstance(source, types.Integer) and isinstance(target, types.Integer):
+        return source.bits < target.bits
+    return True
 
 
 def _binary(expression: tree.Binary) -> Count:

@@ -104,13 +104,16 @@ def _if(statement: tree.If) -> Iterator[str]:
 def _while(statement: tree.While) -> Iterator[str]:
     """Print a loop; the iteration itself costs something, so that an endless one is found."""
     yield "for (;;) {"
-    yield from _indented(_cost(costs.of(statement.condition) + costs.Count(iterations=1)))
+    yield from _indented(_cost(costs.iteration(statement)))
     yield f"  if (!({c_expression(statement.condition)})) break;"
     yield "  {"
     yield from _indented(_indented(_statements(statement.body)))
     yield "  }"
     yield f"  {statement.label}_again:;"
-    yield from _indented(_statements(statement.step))
+    step = _statements(statement.step)
+    if costs.is_increment(statement):
+        step = [line for line in step if not line.startswith("cost(")]
+    yield from _indented(step)
     yield "}"
     yield f"{statement.label}:;"
 
