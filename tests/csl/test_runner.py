@@ -32,7 +32,8 @@ def test_scripts_are_found_and_replaced(tmp_path: Path) -> None:
         (0, "", ["cslc:1", "cs_python:0"], Outcome.FAILED, "it went on after cslc had status 1"),
         (1, "error[csl-x]: no such thing\n --> a", ["cslc:1"], Outcome.REFUSED, "no such thing [csl-x]"),
         (3, "error[y]: cannot", ["cslc:0", "cs_python:3"], Outcome.REFUSED, "cannot [y]"),
-        (1, "error[deadlock]: stuck", ["cslc:0", "cs_python:1"], Outcome.FAILED, "stuck [deadlock]"),
+        (1, "error[csl-run-x]: stuck", ["cslc:0", "cs_python:1"], Outcome.STOPPED, "stuck [csl-run-x]"),
+        (1, "error[file-missing]: none", ["cslc:0", "cs_python:1"], Outcome.FAILED, "none [file-missing]"),
         (
             1,
             "Trace\nAssertionError: 1 != 2\n",

@@ -81,5 +81,5 @@ def command(
         click.echo(json.dumps({"counts": counts, "results": rows}, indent=1))
     else:
         click.echo(f"{len(results)} scripts: " + ", ".join(f"{n} {name}" for name, n in counts.items()))
-    if counts["failed"] or counts["timed out"]:
+    if counts["stopped"] or counts["failed"] or counts["timed out"]:
         raise SystemExit(1)

@@ -34,6 +34,7 @@ class Outcome(Enum):
 
     PASSED = "passed"
     REFUSED = "refused"
+    STOPPED = "stopped"
     FAILED = "failed"
     TIMED_OUT = "timed out"
 
@@ -141,7 +142,10 @@ def judge(ended: Ended, calls: Sequence[str]) -> tuple[Outcome, str]:
         return Outcome.FAILED, reason or f"it ended with status {ended.status}"
     command, _, status = failed.partition(":")
     refused = message is not None and ((command == "cslc" and status == "1") or status == str(CANNOT_EXPRESS))
-    return Outcome.REFUSED if refused else Outcome.FAILED, reason
+    if refused:
+        return Outcome.REFUSED, reason
+    stopped = message is not None and message[1].startswith("csl-run-")
+    return Outcome.STOPPED if stopped else Outcome.FAILED, reason
 
 
 def _last_line(text: str) -> str:
