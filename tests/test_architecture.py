@@ -66,7 +66,7 @@ FLOORS = {
     ),
     "wafer": (
         ("explain", "network"),
-        ("simulation",),
+        ("csl_output", "simulation"),
         ("host", "placement"),
         ("program",),
         ("codegen",),

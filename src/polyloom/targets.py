@@ -12,7 +12,9 @@ from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.sources import Given, Reading, load_host_programs, load_tensors
 
 if TYPE_CHECKING:
+    from polyloom.wafer.machine.model import Machine
     from polyloom.wafer.placement.choose import Choice
+    from polyloom.wafer.program.wafer_program import WaferProgram
 
 
 @dataclass(frozen=True)
@@ -65,20 +67,39 @@ class Target:
 
 
 def _wafer(job: Job) -> Compiled:
-    from polyloom.api.mapping import MACHINE, choose_mapping
-    from polyloom.api.wafer import compile_wafer
+    from polyloom.api.mapping import MACHINE
     from polyloom.wafer.host.folder import write_folder
+
+    program, chosen, remarks = _placed(job, job.option("machine", MACHINE))
+    return Compiled(partial(write_folder, program, chosen_map=chosen), remarks)
+
+
+def _csl(job: Job) -> Compiled:
+    from polyloom.folders import write_folder
+    from polyloom.wafer.csl_output.limits import machine_for
+    from polyloom.wafer.csl_output.project import project_files
+
+    arch = job.option("arch", "wse2")
+    program, chosen, remarks = _placed(job, machine_for(arch))
+    texts = {**project_files(program, arch), **({} if chosen is None else {"chosen.map": chosen})}
+    return Compiled(partial(write_folder, texts, {"target": "csl", "arch": arch}), remarks)
+
+
+def _placed(job: Job, machine: str | Machine) -> tuple[WaferProgram, str | None, tuple[Diagnostic, ...]]:
+    """Return a layer's program for a machine, the map where it was chosen, and remarks."""
+    from polyloom.api.mapping import choose_mapping
+    from polyloom.api.wafer import compile_wafer
 
     loaded = load_tensors(job.source, job.reading)
     job.say(loaded.warnings)
-    size, machine = job.option("size"), job.option("machine", MACHINE)
+    size = job.option("size")
     choice = choose_mapping(loaded, job.option("map_file"), size=size, machine=machine)
     job.say(choice)
     without, shape = job.option("simd_without", ()), job.option("reduction", "auto")
     simd = job.option("simd", "auto")
     found = compile_wafer(loaded, choice.mapping, simd, machine, simd_without=without, reduction=shape)
     chosen = choice.text if choice.candidates or size else None
-    return Compiled(partial(write_folder, found.program, chosen_map=chosen), found.remarks)
+    return found.program, chosen, found.remarks
 
 
 def _drop_in(target: str, job: Job) -> Compiled:
@@ -94,6 +115,12 @@ TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
         Target("wafer", "C for every processing element of a wafer", _wafer),
+        Target(
+            "csl",
+            "CSL for the vendor's SDK, with a host program",
+            _csl,
+            (Option("arch", "Of CSL: the machine that the program is for.", ("wse2", "wse3"), "wse2"),),
+        ),
         Target("c", "a C program whose loops are functions of one more C file", partial(_drop_in, "c")),
         Target("opencl", "a C program whose loops run on OpenCL", partial(_drop_in, "opencl")),
         Target("cuda", "a C program whose loops run on CUDA", partial(_drop_in, "cuda")),

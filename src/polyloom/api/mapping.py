@@ -43,7 +43,7 @@ def choose_mapping(
     source: Path | None = None,
     *,
     size: tuple[int, int] | None = None,
-    machine: str = MACHINE,
+    machine: str | Machine = MACHINE,
     memory: int | None = None,
 ) -> Choice:
     """Choose what a map leaves open, or all of it where there is none: placement, ports, size.
@@ -66,7 +66,9 @@ def known_mapping(program: Program, *, machine: str = MACHINE, memory: int | Non
     return chosen(None, program, machine_model(machine, memory), None, complete_mapping)
 
 
-def mapping_of(given: Path | LairMap | Choice, program: Program, machine: str, memory: int | None) -> LairMap:
+def mapping_of(
+    given: Path | LairMap | Choice, program: Program, machine: str | Machine, memory: int | None
+) -> LairMap:
     """Return a map that was read, or read it."""
     if isinstance(given, LairMap | Choice):
         return given if isinstance(given, LairMap) else given.mapping
@@ -79,7 +81,7 @@ def _no_map(given: object) -> Diagnostic:
     return error("map-kind", message, helps=helps)
 
 
-def machine_model(name: str, memory: int | None = None) -> Machine:
+def machine_model(name: str | Machine, memory: int | None = None) -> Machine:
     """Return a machine by its name or file, with ``memory`` bytes for data where they are given."""
-    model = machine_of(name)
+    model = machine_of(name) if isinstance(name, str) else name
     return model if memory is None else replace(model, sram_bytes=memory, reserved_bytes=0)

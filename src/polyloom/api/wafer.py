@@ -20,6 +20,7 @@ from polyloom.wafer.collectives import ReductionShape
 from polyloom.wafer.explain.document import explanation, resources_document
 from polyloom.wafer.host.folder import write_folder
 from polyloom.wafer.host.manifest import manifest
+from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.machine.options import Extension, without
 from polyloom.wafer.mapping.mapping import Mapping as LairMap
 from polyloom.wafer.placement.choose import Choice
@@ -105,7 +106,7 @@ def explain(
     program: Program | Given,
     mapping: LairMap | Choice | Path,
     simd: str = "auto",
-    machine: str = MACHINE,
+    machine: str | Machine = MACHINE,
     *,
     simd_without: Sequence[str] = (),
     reduction: str = "auto",
@@ -133,7 +134,7 @@ def compile_wafer(
     program: Program | Given,
     mapping: LairMap | Choice | Path,
     simd: str = "auto",
-    machine: str = MACHINE,
+    machine: str | Machine = MACHINE,
     memory: int | None = None,
     *,
     simd_without: Sequence[str] = (),

@@ -118,7 +118,13 @@ def _resident_outputs(program: WaferProgram) -> Iterator[dict[str, Any]]:
         for role in program.roles:
             if not result.leave and role.has(array.name):
                 held = result.owners.intersect_domain(role.role.pes).apply_domain(role.to_given())
-                yield {**_placed_array(role, array), "held": str(held)}
+                yield {**_placed_array(role, array), "held": str(held), "owned": _owned(held)}
+
+
+def _owned(held: isl.Map) -> str:
+    """Return for which PEs and elements, whose coordinates are ``e0``, ``e1``, ..., a PE has the result."""
+    names = tuple(f"e{k}" for k in range(held.dim(_DIM.out)))
+    return _where(bind(bind_domain(held, PE_PARAMETERS), names))
 
 
 def _placed_array(role: RoleProgram, array: LocalArray) -> dict[str, Any]:

@@ -162,10 +162,10 @@ def _arrays(arrays: Sequence[ArrayDeclaration]) -> Iterator[str]:
 
 def _array(array: ArrayDeclaration) -> str:
     extents = "".join(f"[{n}]" for n in array.extents)
-    return f"  {C_TYPES[array.type]} {array.name}{extents};   /* {_plain(array.comment)} */"
+    return f"  {C_TYPES[array.type]} {array.name}{extents};   /* {plain(array.comment)} */"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Drop the brackets that isl puts around whole elements of a tuple: ``y[(i - 8)]``."""
     return re.sub(rf"(?:(?<=\[)|(?<=, ))\(({_BALANCED})\)(?=[,\]])", r"\1", text)
 
@@ -186,7 +186,7 @@ def _operands(code: RoleCode) -> str:
     lines: list[str] = []
     number = 0
     for declared in code.operands:
-        comment = f"   /* {_plain(declared.comment)} */" if declared.comment else ""
+        comment = f"   /* {plain(declared.comment)} */" if declared.comment else ""
         if declared.count == 1:
             lines.append(f"static const operand {declared.name} = {{{number}}};{comment}")
         else:

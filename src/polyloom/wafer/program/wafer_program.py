@@ -119,6 +119,11 @@ def _border_program(analysis: LayerAnalysis, machine: Machine, here: AdapterRole
     return RoleProgram(here, code, (0, 0), memory_fields(code))
 
 
+def queue_colors(program: WaferProgram, role: RoleProgram) -> Bindings:
+    """Return the color of each queue of a role, as functions of a PE's coordinates in the given rectangle."""
+    return _bindings(program.analysis, program.routing, role)
+
+
 def _bindings(analysis: LayerAnalysis, routing: Routing, program: RoleProgram) -> Bindings:
     """Return the color of each queue of a role, which only the layout needs."""
     if isinstance(program.work, AdapterRole):

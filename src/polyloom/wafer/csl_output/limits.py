@@ -1,0 +1,68 @@
+"""What of a machine a CSL program may use beside the vendor's memcpy, and which numbers name it.
+
+Source: wafer-target.md, 1.3 and 2.4 (facts of SDK 2.10's documentation).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from polyloom.diagnostics import Unsupported, error
+from polyloom.wafer.machine.model import Machine, load_machine
+
+MACHINES = {"wse2": "cs2", "wse3": "cs3"}
+"""The machine of each architecture that cslc knows."""
+
+COLORS = 21
+"""Colors 21 to 23 are memcpy's."""
+
+FIRST_QUEUE = 2
+"""Queues 0 and 1 are memcpy's."""
+
+LAST_INPUT_QUEUE = 7
+"""Input queues count down from here, output queues up: an operation beside the main thread runs on the
+microthread of its queue, so that the two should differ."""
+
+FIRST_CONTROL_TASK = 32
+"""A control task's number is this and the color of its stream."""
+
+_TASKS = {"wse2": (*range(21), 24, 25, 26), "wse3": (*range(8, 27),)}
+"""Numbers of tasks that are not memcpy's; below 8 WSE-3 has its input queues' data tasks."""
+
+
+def machine_for(arch: str) -> Machine:
+    """Return what a program for ``wse2`` or ``wse3`` has of its machine."""
+    return beside_memcpy(load_machine(MACHINES[arch]))
+
+
+def beside_memcpy(machine: Machine) -> Machine:
+    """Return a machine with what memcpy leaves of it."""
+    return replace(
+        machine,
+        colors=COLORS,
+        input_queues=machine.input_queues[: FIRST_QUEUE - 1 : -1],
+        output_queues=machine.output_queues[FIRST_QUEUE:],
+    )
+
+
+def input_queue(number: int) -> int:
+    """Return the number in CSL of an input queue of ours, from 0 on."""
+    return LAST_INPUT_QUEUE - number
+
+
+def output_queue(number: int) -> int:
+    """Return the number in CSL of an output queue of ours, from 0 on."""
+    return FIRST_QUEUE + number
+
+
+def local_tasks(count: int, arch: str, data_colors: frozenset[int], program: str) -> tuple[int, ...]:
+    """Return numbers for local tasks; on WSE-2 none is a color whose wavelets start tasks.
+
+    Errors: ``csl-tasks``.
+    """
+    free = [number for number in reversed(_TASKS[arch]) if arch == "wse3" or number not in data_colors]
+    if count > len(free):
+        message = f"`{program}` has {count} local tasks, and CSL leaves {len(free)} numbers for them"
+        helps = ["a map whose PEs have fewer tensors to pass on needs fewer tasks"]
+        raise Unsupported(error("csl-tasks", message, helps=helps))
+    return tuple(sorted(free[:count]))

@@ -1,0 +1,156 @@
+"""A compiled layer as a CSL project: layout, programs, host program, and the commands that run it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from itertools import product
+from typing import Any
+
+from polyloom.ir.evaluation.inputs import shape_of
+from polyloom.polyhedra.loops.generate import IntExpression, Number, Operation
+from polyloom.wafer.csl_output.layout import Tile, element_types, frame_of, layout_file, port_color
+from polyloom.wafer.csl_output.limits import COLORS
+from polyloom.wafer.csl_output.ports import Passing, passing, port_file, port_roles
+from polyloom.wafer.csl_output.reference import reference_file
+from polyloom.wafer.csl_output.role import role_file
+from polyloom.wafer.csl_output.text import TIMING
+from polyloom.wafer.host.manifest import manifest
+from polyloom.wafer.program.wafer_program import RoleProgram, WaferProgram, queue_colors
+
+IDLE = f"""\
+// A PE that has nothing to do
+param memcpy_params;
+const sys = @import_module("<memcpy/memcpy>", memcpy_params);
+
+{TIMING}
+
+fn compute(invocations: u16) void {{
+  began();
+  ended();
+}}
+
+comptime {{
+  @export_symbol(cycles_ptr, "cycles");
+  @export_symbol(compute, "compute");
+}}
+"""
+
+
+def project_files(program: WaferProgram, arch: str) -> dict[str, str]:
+    """Return the files of a project for ``wse2`` or ``wse3``, name to text.
+
+    Errors: ``Unsupported`` with ``csl-...`` for what CSL, or this printer, cannot say.
+    """
+    analysis, routing = program.analysis, program.routing
+    here = passing(program)
+    data_colors = _data_colors(program, here)
+    ports = port_roles(here)
+    frame = frame_of(analysis.border.given.grid, here)
+    texts = {f"{role.code.name}.csl": role_file(role.code, arch, data_colors) for role in program.roles}
+    tiles = [_tile(program, role, texts[f"{role.code.name}.csl"]) for role in program.roles]
+    for port in ports:
+        texts[f"{port.name}.csl"] = port_file(port, arch, data_colors)
+        of_ports = {each.name: port_color(each) for each in port.passing}
+        file = f"{port.name}.csl"
+        tiles.append(
+            Tile(
+                file=file, pes=port.pes, origin=(0, 0), colors=of_ports, coordinates=(), has_invocations=True
+            )
+        )
+    described = manifest(program)
+    codes = [role.code for role in program.roles]
+    arrays = sorted(
+        {e["array"] for key in ("zeros", "residents", "resident_outputs") for e in described[key]}
+    )
+    symbols = element_types(codes, arrays)
+    for each in here:
+        symbols |= {f"{each.name}_{what}": "u32" for what in _buffers(each)}
+    symbols["cycles"] = "u32"
+    described["tensors"] = {
+        tensor.name: {"type": tensor.type.value, "shape": list(shape_of(tensor, {}))}
+        for tensor in analysis.program.buffers
+    }
+    described["fed"], described["results"] = list(analysis.program.inputs), list(analysis.program.outputs)
+    described["csl"] = {
+        "arch": arch,
+        "left": frame.left,
+        "top": frame.top,
+        "width": frame.width,
+        "height": frame.height,
+        "passing": [_passing(each) for each in here],
+    }
+    texts["layout.csl"] = layout_file(frame, tiles, routing.routes, ports, symbols)
+    texts["idle.csl"] = IDLE
+    texts["layer.json"] = json.dumps(described, indent=1) + "\n"
+    texts["reference.py"] = reference_file(analysis.program)
+    texts["run.py"] = (files(__package__) / "run.py.txt").read_text(encoding="utf-8")
+    texts[f"commands_{arch}.sh"] = _commands(arch, frame.width, frame.height)
+    return texts
+
+
+def _data_colors(program: WaferProgram, here: Sequence[Passing]) -> frozenset[int]:
+    """Return the colors whose wavelets may start tasks: of sparse tensors, on any PE."""
+    colors: set[int] = set()
+    for role in program.roles:
+        started = {task.queue for task in role.code.data_tasks}
+        colors |= {
+            c for q, each in queue_colors(program, role).items() if q in started for c in _values(each)
+        }
+    for each in here:
+        if each.group.sparse and not each.inward:
+            colors |= _values(port_color(each))
+    return frozenset(colors)
+
+
+def _values(color: IntExpression) -> frozenset[int]:
+    """Return colors among which that of a queue is on every PE; all where its form is another than ours."""
+    match color:
+        case Number(value=value):
+            return frozenset((value,))
+        case Operation(operator="%", operands=(_, Number(value=value))):
+            return frozenset(range(value))
+        case Operation(operator="+", operands=operands):
+            return frozenset(sum(each) for each in product(*map(_values, operands)))
+        case Operation(operator="?", operands=(_, then, otherwise)):
+            return _values(then) | _values(otherwise)
+        case _:
+            return frozenset(range(COLORS))
+
+
+def _tile(program: WaferProgram, role: RoleProgram, text: str) -> Tile:
+    coordinates = tuple(re.findall(r"^param (PE_[XY]): i16;", text, flags=re.MULTILINE))
+    queues, colors = (*role.code.inputs, *role.code.outputs), queue_colors(program, role)
+    own = {queue: colors[queue] for queue in queues}
+    file = f"{role.code.name}.csl"
+    return Tile(file=file, pes=role.pes, origin=role.origin, colors=own, coordinates=coordinates)
+
+
+def _buffers(each: Passing) -> tuple[str, ...]:
+    return ("words", "lengths", "count") if each.inward or each.group.sparse else ("words", "count")
+
+
+def _passing(each: Passing) -> dict[str, Any]:
+    return {
+        "name": each.name,
+        "tensor": each.group.tensor,
+        "side": each.group.side.value,
+        "inward": each.inward,
+        "sparse": each.group.sparse,
+        "capacity": each.capacity,
+        "chunks": each.chunks,
+    }
+
+
+def _commands(arch: str, width: int, height: int) -> str:
+    """Return the commands as the vendor's examples have them: memcpy needs columns and rows around."""
+    return f"""\
+#!/usr/bin/env bash
+set -e
+
+cslc --arch={arch} ./layout.csl --fabric-dims={width + 7},{height + 2} --fabric-offsets=4,1 \\
+  --params=invocations:1 -o out --memcpy --channels=1
+cs_python run.py --name out
+"""
