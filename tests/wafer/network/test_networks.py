@@ -140,3 +140,11 @@ def test_chosen_maps_branches_and_other_orders(text: str) -> None:
     result = simulate_one_wafer(text, samples=3, check=True)
     assert result.check is not None
     assert result.check.passed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("machine", ["cs1", "cs3"])
+def test_other_machines(machine: str) -> None:
+    result = simulate_one_wafer(MLP, samples=2, maps=MAPS, machine=machine, check=True)
+    assert result.check is not None
+    assert result.check.passed

@@ -226,6 +226,9 @@ def _streams(
     for name in program.outputs:
         tensor, elements = origin(name)
         wanted.setdefault(tensor, []).append((name, elements))
+    for name in source:
+        if name not in taken and name not in wanted:  # nothing reads it; the host takes it and lets it go
+            wanted[name] = [origin(name)]
     passing = [t for t in (*program.inputs, *program.results) if t in taken or t in wanted]
     for tensor in passing:
         yield Stream(tensor, source.get(tensor), tuple(taken.get(tensor, ())), tuple(wanted.get(tensor, ())))
