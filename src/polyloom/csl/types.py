@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import Any, Literal
 
@@ -123,6 +124,13 @@ class Struct(Type):
     fields: tuple[StructField, ...]
     layout: str = ""
     origin: object = None
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.kind, self.fields, self.layout, self.origin))
 
     def __str__(self) -> str:
         if self.name:

@@ -46,6 +46,7 @@ class Loader:
         self.library = library
         self.import_paths = import_paths
         self._files: dict[str, SourceFile] = {}
+        self._found: dict[tuple[str, str], SourceFile] = {}
 
     def open(self, path: Path) -> SourceFile:
         """Return the file of the command line. Errors: ``csl-file`` and those of ``parse``."""
@@ -56,6 +57,12 @@ class Loader:
 
     def find(self, name: str, importer: SourceFile, span: Span) -> SourceFile:
         """Return the file that a name means inside another. Errors: ``csl-import`` and those of ``parse``."""
+        key = (importer.name, name)
+        if key not in self._found:
+            self._found[key] = self._find(name, importer, span)
+        return self._found[key]
+
+    def _find(self, name: str, importer: SourceFile, span: Span) -> SourceFile:
         if name.startswith("<") and name.endswith(">"):
             found = self._of_library(name[1:-1])
         elif importer.path is None:
