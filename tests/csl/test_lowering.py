@@ -238,6 +238,23 @@ def test_what_stops_a_program(statements: str, kind: str) -> None:
     assert caught.value.fault.place == ("pe.csl", 8)
 
 
+def test_functions_that_call_themselves() -> None:
+    body = "out[0] = factorial(n); out[1] = even(n);"
+    more = """
+    var n: u16 = 5;
+    fn factorial(k: u16) u16 { if (k < 2) { return 1; } return k * factorial(k - 1); }
+    fn even(k: u16) u16 { if (k == 0) { return 1; } return odd(k - 1); }
+    fn odd(k: u16) u16 { if (k == 0) { return 0; } return even(k - 1); }
+    """
+    assert results(scalars("u16", 2, body, more), np.uint16, 2) == [120, 0]
+
+
+def test_a_recursion_that_never_ends_is_an_error_of_the_run() -> None:
+    text = scalars("u16", 1, "out[0] = f(n);", "var n: u16 = 1; fn f(k: u16) u16 { return f(k) + 1; }")
+    with pytest.raises(CslFailure, match="calls itself more than 64 times"):
+        results(text, np.uint16, 1)
+
+
 @pytest.mark.parametrize(
     ("statements", "code"),
     [
@@ -268,7 +285,8 @@ def test_what_stops_a_program(statements: str, kind: str) -> None:
 )
 def test_what_is_refused(statements: str, code: str) -> None:
     more = """
-      fn loop() void { again(); } fn again() void { loop(); } task work() void {} extern fn outside() void;
+      fn loop() void { var c: u16 = 0; const q = &c; q.* = 1; again(); } fn again() void { loop(); }
+      task work() void {} extern fn outside() void;
       const Pair = struct { a: i16 }; var n: i16 = 3;
       const d = @get_dsd(mem1d_dsd, .{ .base_address = &out, .extent = 4 });
     """

@@ -16,7 +16,14 @@ from polyloom.csl.lowering.body import fail
 from polyloom.csl.lowering.conversions import path_offset
 from polyloom.csl.lowering.emitted.c_types import c_type, size_of
 from polyloom.csl.lowering.emitted.image import Object, build, place
-from polyloom.csl.lowering.emitted.print_c import c_expression, function_text, prototype, quoted
+from polyloom.csl.lowering.emitted.print_c import (
+    DEPTH,
+    c_expression,
+    counted_text,
+    function_text,
+    prototype,
+    quoted,
+)
 from polyloom.csl.lowering.unit import Unit
 from polyloom.csl.types import Type
 
@@ -83,6 +90,7 @@ def _lowered(program: Program, name: str, poison: bool) -> PeProgram:
     entries = [_task_text(unit, task) for task in tasks]
     functions, symbols = _exports(unit, program.directives)
     handlers = _handlers(unit, program.directives)
+    unit.check_recursion()
     _place_what_is_pointed_at(unit)
     addresses = place(unit.objects)
     image = build(unit.objects, addresses, lambda value: _number(addresses, unit, value), poison=poison)
@@ -336,10 +344,10 @@ def _unit_text(
     parts = ['#include "csl.h"', f'#include "{HEADER}"', f'#include "{LIBRARY_HEADER}"', ""]
     parts += [f"enum {{ {symbol} = {address} }};" for symbol, address in addresses.items()]
     parts += list(unit.structs.values())
-    fields = "".join(f"  csl_dsd {dsd.name};\n" for dsd in unit.dsds) or "  char nothing;\n"
+    fields = "".join(f"  csl_dsd {dsd.name};\n" for dsd in unit.dsds) + f"  uint16_t {DEPTH};\n"
     parts += ["", f"struct state {{\n{fields}}};", ""]
     parts += [f"{prototype(function)};" for function in unit.functions]
-    parts += ["", *unit.texts, *map(function_text, unit.functions), *wrappers, _initialise(unit)]
+    parts += ["", *unit.texts, *_definitions(unit), *wrappers, _initialise(unit)]
     rows = [f"  .{field} = {rows}" for field, rows in tables.items()]
     sizes = [
         f"  .memory_bytes = {memory_bytes}",
@@ -348,6 +356,11 @@ def _unit_text(
     ]
     parts.append(f"CSL_PROGRAM({name},\n" + ",\n".join([*sizes, *rows]) + ")")
     return "\n".join(parts) + "\n"
+
+
+def _definitions(unit: Unit) -> Iterator[str]:
+    for function in unit.functions:
+        yield counted_text(function) if function.name in unit.recursive else function_text(function)
 
 
 def _initialise(unit: Unit) -> str:

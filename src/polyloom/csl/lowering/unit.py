@@ -38,7 +38,11 @@ class Unit:
         self._symbols: dict[int, str] = {}
         self._arrays: dict[object, str] = {}
         self._registers: dict[int, tree.Global] = {}
-        self._functions: dict[object, tuple[str, Type] | None] = {}
+        self.recursive: set[str] = set()
+        """Functions of C that call themselves, by way of others or at once."""
+        self._functions: dict[object, tuple[str, Type]] = {}
+        self._under_way: list[object] = []
+        self._in_memory: set[str] = set()
         self._names: dict[str, int] = {}
         self._kept: list[object] = []
 
@@ -75,7 +79,8 @@ class Unit:
         return tree.Address(types.Pointer(value.type, is_const=True), self._arrays[key])
 
     def local_object(self, function: str, name: str, kind: Type, source_name: str = "") -> str:
-        """Return the symbol of a local variable that needs an address. Functions do not call themselves."""
+        """Return the symbol of a local variable that needs an address, which is the same in each call."""
+        self._in_memory.add(function)
         symbol = self.name(f"at_{function}_{name}")
         self.objects.append(Object(symbol, source_name or name, kind, None))
         return symbol
@@ -115,24 +120,31 @@ class Unit:
 
     def function(self, special: Specialisation) -> tuple[str, Type]:
         """Return the name and the result of a specialised function, which is lowered the first time."""
-        key, node = special.key, special.callee.function
+        key = special.key
         if key in self._functions:
-            found = self._functions[key]
-            if found is None:
+            if key in self._under_way:
+                self.recursive |= {
+                    self._functions[k][0] for k in self._under_way[self._under_way.index(key) :]
+                }
+            return self._functions[key]
+        self._kept.append(special)
+        name, result = self._functions[key] = self.name(f"f_{special.callee.function.name}"), special.result()
+        self._under_way.append(key)
+        self.functions.append(self._lowered(special, name, result))
+        self._under_way.pop()
+        return name, result
+
+    def check_recursion(self) -> None:
+        """Check that functions that call themselves keep nothing in memory. Errors: ``csl-recursion``."""
+        for function in self.functions:
+            if function.name in self.recursive and function.name in self._in_memory:
                 fail(
                     "csl-recursion",
-                    f"`{node.name}` calls itself",
-                    node.span,
+                    f"`{function.source_name}` calls itself and has a local variable in memory",
+                    function.span,
                     "",
-                    "write a loop; there is no stack",
+                    "write a loop, or make arrays and what `&` is taken of globals",
                 )
-            return found
-        self._kept.append(special)
-        self._functions[key] = None
-        name, result = self.name(f"f_{node.name}"), special.result()
-        self.functions.append(self._lowered(special, name, result))
-        self._functions[key] = name, result
-        return name, result
 
     def _lowered(self, special: Specialisation, name: str, result: Type) -> tree.Function:
         node = special.callee.function

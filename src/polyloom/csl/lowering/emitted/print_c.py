@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 
 from polyloom.csl import types
 from polyloom.csl.lowering import tree
@@ -22,6 +22,30 @@ def function_text(function: tree.Function) -> str:
     lines = [_line(function.span), prototype(function) + " {"]
     lines += _indented(_statements(function.body))
     return "\n".join([*lines, "}"]) + "\n"
+
+
+DEPTH = "calls_under_way"
+DEEPEST = 64
+"""Calls of a function that calls itself which may be under way: a task's stack on the simulator is small."""
+
+
+def counted_text(function: tree.Function) -> str:
+    """Return the definition of a function that calls itself, with a count of calls that are under way."""
+    inner = replace(function, name=f"{function.name}_counted")
+    call = f"{inner.name}({', '.join(name for name, _ in function.parameters)})"
+    depth = f"CSL_STATE(struct state)->{DEPTH}"
+    message = f"`{function.source_name}` calls itself more than {DEEPEST} times"
+    has_result = function.result != types.VOID
+    lines = [
+        prototype(function) + " {",
+        f'  if (++{depth} > {DEEPEST}) PE_DO({quoted(function.source_name)}, csl_fail("recursion", '
+        f"{quoted(message)}, &pe_here));",
+        f"  {f'{c_type(function.result)} result = ' if has_result else ''}{call};",
+        f"  {depth}--;",
+        *(["  return result;"] if has_result else []),
+        "}",
+    ]
+    return function_text(inner) + "\n".join(lines) + "\n"
 
 
 def prototype(function: tree.Function) -> str:
