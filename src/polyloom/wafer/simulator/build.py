@@ -9,7 +9,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -52,12 +52,14 @@ def build_program(
     *,
     compiler: Compiler | None = None,
     folder: Path | None = None,
+    counted: bool = False,
 ) -> Path:
     """Compile emitted C files and link them with the simulator; return the path of the shared object.
 
     ``emitted`` maps file names (``C_0.c``, ..., and ``layout.c``) to texts; ``instructions`` is the SIMD
     instruction table as a text of X-macro lines. What was built before is taken from the cache in ``folder``
-    (by default ``~/.cache/polyloom``, or a temporary folder where that cannot be written).
+    (by default ``~/.cache/polyloom``, or a temporary folder where that cannot be written). ``counted``: a
+    task that loads, stores or branches more often than its ``cost(...)`` declares fails (``cost``).
 
     Errors: ``no-compiler``, ``file-unwritable``; ``BuildFailure`` if the compiler does not build the code.
     """
@@ -69,6 +71,8 @@ def build_program(
         for name in sorted(emitted)
         if name.endswith(".c")
     ]
+    if counted:
+        units = [replace(unit, flags=(*unit.flags, "-DPE_COUNTED")) for unit in units]
     objects = [compiled(unit, with_compiler, store) for unit in units]
     return linked(objects, with_compiler, store)
 

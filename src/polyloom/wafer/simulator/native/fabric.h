@@ -9,6 +9,9 @@
 #define POLYLOOM_FABRIC_H
 
 #include "pe.h"
+#ifdef PE_COUNTED
+#undef if /* the simulator's own branches are not counted */
+#endif
 
 enum { SIDE_NORTH, SIDE_SOUTH, SIDE_EAST, SIDE_WEST, SIDE_RAMP, SIDES };
 enum { MOST_COLORS = 32, MOST_STREAMS = 8, MOST_DIMENSIONS = 4, MOST_SOURCES = 3 };

@@ -249,4 +249,11 @@ struct role {
   extern const struct role role_name; \
   const struct role role_name = {.name = #role_name, __VA_ARGS__};
 
+#ifdef PE_COUNTED
+/* A branch of emitted code; whether another invocation is to come is the simulator's question, and costs nothing. */
+#define if(...) if (__extension__({ PE_COUNT(branches); (__VA_ARGS__); }))
+#undef next_invocation
+#define next_invocation() (self->done.branches--, pe_next_invocation())
+#endif
+
 #endif

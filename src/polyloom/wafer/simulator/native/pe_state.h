@@ -11,6 +11,10 @@ struct pe_costs { /* cycles of scalar work, from the machine model */
   int32_t operation, load, store, multiplication, iteration, branch;
 };
 
+struct pe_work {
+  int operations, loads, stores, multiplications, iterations, branches;
+};
+
 struct pe {
   unsigned char *memory;      /* the role's struct memory */
   uint8_t *shadow;            /* one byte per 16-bit word of it: 1 = initialised, 0 = poison */
@@ -20,9 +24,27 @@ struct pe {
   int64_t limit;              /* cycle at which the task counts as endless */
   int64_t scalar_operations;
   int32_t x, y;
+#ifdef PE_COUNTED /* a build that compares what a task does with what its cost() declares */
+  struct pe_work done, declared;
+  const void *loaded[16]; /* since the last cost(): a block loads an element once, however often it names it */
+  int loaded_count;
+#endif
 };
 
 extern __attribute__((visibility("hidden"))) _Thread_local struct pe *self;
+
+#ifdef PE_COUNTED
+#define PE_COUNT(what) (self->done.what++)
+static inline void pe_count_load(const void *address) {
+  for (int i = 0; i < self->loaded_count; i++)
+    if (self->loaded[i] == address) return;
+  if (self->loaded_count < 16) self->loaded[self->loaded_count++] = address;
+  PE_COUNT(loads);
+}
+#else
+#define PE_COUNT(what) ((void)0)
+#define pe_count_load(address) ((void)0)
+#endif
 
 #define PE_X (self->x)
 #define PE_Y (self->y)
@@ -48,20 +70,24 @@ static inline size_t pe_offset(const void *address, size_t bytes, const struct p
 
 static inline void pe_check_load(const void *address, size_t bytes, const struct pe_site *site) {
   const uint8_t *shadow = self->shadow + pe_offset(address, bytes, site) / 2;
+  pe_count_load(address);
   if (__builtin_expect(!(shadow[0] & shadow[(bytes - 1) / 2]), 0)) pe_fail_poison(site);
 }
 
 static inline void pe_mark_stored(const void *address, size_t bytes, const struct pe_site *site) {
   uint8_t *shadow = self->shadow + pe_offset(address, bytes, site) / 2;
   shadow[0] = shadow[(bytes - 1) / 2] = 1;
+  PE_COUNT(stores);
 }
-
-struct pe_work {
-  int operations, loads, stores, multiplications, iterations, branches;
-};
 
 __attribute__((always_inline)) static inline void pe_cost(struct pe_work work) {
   const struct pe_costs *cycles = self->costs;
+#ifdef PE_COUNTED
+  self->loaded_count = 0;
+  self->declared.loads += work.loads;
+  self->declared.stores += work.stores;
+  self->declared.branches += work.branches;
+#endif
   self->scalar_operations += work.operations + work.multiplications;
   self->clock += (int64_t)work.operations * cycles->operation + (int64_t)work.loads * cycles->load +
                  (int64_t)work.stores * cycles->store + (int64_t)work.multiplications * cycles->multiplication +

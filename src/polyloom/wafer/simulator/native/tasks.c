@@ -14,6 +14,23 @@ static void set_limit(struct core *c) {
 
 /* ---- Starting tasks ---- */
 
+#ifdef PE_COUNTED
+static void compare(struct core *c, const char *what, int done, int declared) {
+  if (done <= declared) return;
+  fail_node(c->fabric, c->number, "cost", NULL, "task %s did %d %s, its cost() declares %d", c->job.name, done, what, declared);
+  c->state = CORE_FAILED;
+}
+
+/* Loads, stores and branches of scalar code, from the accesses that are checked anyhow. */
+static void check_cost(struct core *c) {
+  compare(c, "loads", c->pe.done.loads, c->pe.declared.loads);
+  compare(c, "stores", c->pe.done.stores, c->pe.declared.stores);
+  if (c->job.run != c->role->main) /* its branches are on coordinates: settled when the PE's code is loaded */
+    compare(c, "branches", c->pe.done.branches, c->pe.declared.branches);
+  c->pe.done = c->pe.declared = (struct pe_work){0};
+}
+#endif
+
 /* A task takes at least one cycle. */
 static void finish_job(struct core *c) {
   struct fabric *f = c->fabric;
@@ -22,6 +39,9 @@ static void finish_job(struct core *c) {
   if (f->trace) trace_add(f, TRACE_TASK, c->number, 0, c->job.name, c->began, c->pe.clock);
   c->state = CORE_FREE;
   f->last_activity = later(f->last_activity, c->pe.clock);
+#ifdef PE_COUNTED
+  check_cost(c);
+#endif
 }
 
 /* A control wavelet needs an end task, a data wavelet a data task; otherwise it stays for receive(). */
