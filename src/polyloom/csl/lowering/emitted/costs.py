@@ -13,7 +13,7 @@ from polyloom.csl import types
 from polyloom.csl.lowering import tree
 
 DIVISION_OPERATIONS = 24
-"""Instructions of an integer division, which the machine has no instruction for. Estimate."""
+"""Instructions of an integer division by what is not constant, which the machine has none for. Estimate."""
 WIDE_MULTIPLICATIONS = 3
 """16-bit multiplications of a 32-bit one, which is composed."""
 
@@ -72,6 +72,15 @@ def is_increment(loop: tree.While) -> bool:
     return False
 
 
+def _division(kind: types.Integer, divisor: tree.Expression, words: int) -> Count:
+    """Count a division or remainder: by a power of two a shift or a mask, by a constant a multiplication."""
+    if not isinstance(divisor, tree.Constant) or divisor.value <= 0:
+        return Counter(operations=DIVISION_OPERATIONS * words)
+    if int(divisor.value).bit_count() == 1:
+        return Counter(operations=(3 if kind.signed else 1) * words)
+    return Counter(multiplications=words, operations=3 * words)
+
+
 def _is_work(source: types.Type, target: types.Type) -> bool:
     """Return whether a conversion takes an instruction: integers keep their low bits as they are."""
     if isinstance(source, types.Integer) and isinstance(target, types.Integer):
@@ -85,7 +94,7 @@ def _binary(expression: tree.Binary) -> Count:
         return Counter(branches=1)
     words = 2 if isinstance(kind, types.Integer) and kind.bits > 16 else 1
     if isinstance(kind, types.Integer) and operator in ("/", "%"):
-        return Counter(operations=DIVISION_OPERATIONS * words)
+        return _division(kind, expression.right, words)
     if isinstance(kind, types.Integer) and operator == "*":
         return Counter(multiplications=WIDE_MULTIPLICATIONS if words > 1 else 1, operations=words - 1)
     return Counter(operations=words)
