@@ -212,6 +212,19 @@ ERRORS = {
 }
 
 
+def test_what_a_program_sets_up_by_itself() -> None:
+    """Registers loaded before the first task, at no cost; a mistake there is an error like others."""
+    before = """static void set(void) { PE_HERE("set");
+      csl_load_to_dsr(CSL_DEST, NUMBER, csl_mem1d(64, 4, 2, 1, 0), false, NULL, &pe_here); }"""
+    body = "csl_run(CSL_fmovs, SYNC, csl_of_dsr(CSL_DEST, 3), csl_of_f32(5));"
+    simulation = one_pe(program(body, before=before.replace("NUMBER", "3"), more=".initialise = set,"))
+    simulation.finish()
+    assert floats(simulation, 64, 2) == [5, 5]
+    assert simulation.cycles == ACTIVATION + LAUNCH + 1
+    fault = failure(one_pe(program(body, before=before.replace("NUMBER", "99"), more=".initialise = set,")))
+    assert (fault.kind, fault.task) == ("operand", "initialise")
+
+
 def test_loose_bounds_end_with_the_memory() -> None:
     arrays = 'static const struct csl_array arrays[] = {{64, 16, "b"}, {0}};'
     beyond = "csl_run(CSL_fmovs, SYNC, MEM(64, %d), csl_of_f32(3));"

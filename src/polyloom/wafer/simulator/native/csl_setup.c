@@ -102,11 +102,19 @@ static void place_program(struct fabric *f, uint32_t number, const struct csl_pr
   make_fifos(f, c);
 }
 
+/* What the program sets up by itself costs nothing, and may fail as a task may. */
+static void initialise(struct csl_core *c) {
+  struct core *core = &c->core;
+  core->job = (struct job){.run = c->program->initialise, .name = "initialise"};
+  core->pe.limit = NEVER;
+  core->state = CORE_SLEEPS;
+  coroutine_start(core);
+  if (core->state != CORE_FAILED) core->state = CORE_FREE;
+  core->pe.clock = core->pe.scalar_operations = 0;
+}
+
 static void start_core(struct csl_core *c) {
-  self = &c->core.pe;
-  if (c->program->initialise) c->program->initialise();
-  c->core.pe.clock = 0;
-  c->core.pe.scalar_operations = 0;
+  if (c->program->initialise) initialise(c);
   wake_core(&c->core, 0);
 }
 
