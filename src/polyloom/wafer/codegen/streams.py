@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import islpy as isl
 
@@ -139,31 +139,48 @@ def _whole_store(builder: RoleBuilder, here: StreamOnRole, whole: WholeStore, th
 def store_segments(builder: RoleBuilder, here: StreamOnRole) -> Code | None:
     """Return instructions for a dense stream of which the PE keeps a part: what is kept, what goes by.
 
-    None where the stream also drives a statement, or where instructions would be for single elements.
+    None where the stream also drives a statement, or where instructions would be for single elements. Where
+    what the PE needs has holes, all that has a cell is kept: nobody reads the others.
     """
-    if here.store is None or here.kept is None or here.drives:
+    if here.store is None or here.kept is None or here.in_box is None or here.drives:
         return None
     indices = here.stream.indices().intersect_params(builder.role.context)
-    kept = with_explicit_divs(here.kept.domain().intersect(indices))
+    going = {
+        name: bind_domain(passing, PE_PARAMETERS).intersect_params(builder.role.context)
+        for name, passing in here.store.passing.items()
+        if builder.role.overlaps(passing.domain())
+    }
+    found = _segments(builder, here, here.kept, going)
+    if found is not None or here.in_box.is_equal(here.kept):
+        return found
+    kept = with_explicit_divs(here.in_box.domain().intersect(indices))
+    return _segments(builder, here, here.in_box, _beside(kept, indices.subtract(kept)))
+
+
+def _segments(
+    builder: RoleBuilder, here: StreamOnRole, local: isl.Map, going: Mapping[str, isl.Set]
+) -> Code | None:
+    indices = here.stream.indices().intersect_params(builder.role.context)
+    kept = with_explicit_divs(local.domain().intersect(indices))
     parts = [
-        Passed(
-            name=f"{here.label}_store", items=kept, origin=here.queue, targets=(), kept=True, local=here.kept
-        )
+        Passed(name=f"{here.label}_store", items=kept, origin=here.queue, targets=(), kept=True, local=local)
     ]
-    for name, going in here.store.passing.items():
-        if builder.role.overlaps(going.domain()):
-            items = bind_domain(going, PE_PARAMETERS).intersect_params(builder.role.context)
-            parts.append(
-                Passed(
-                    name=f"{here.label}_{name}",
-                    items=items,
-                    origin=here.queue,
-                    targets=(),
-                    kept=False,
-                    local=None,
-                )
-            )
+    for name, items in going.items():
+        label = f"{here.label}_{name}"
+        parts.append(Passed(name=label, items=items, origin=here.queue, targets=(), kept=False, local=None))
     return pass_instructions(builder, parts, here.stream.type, builder.array(here.stream.tensor))
+
+
+def _beside(kept: isl.Set, others: isl.Set) -> dict[str, isl.Set]:
+    """Split what is not kept: in rows of which something is kept what is left and right of it, other rows."""
+    rank = kept.dim(_DIM.set)
+    names = [f"i{k}" for k in range(rank)]
+    same_row = isl.Map(f"{{ index[{', '.join(names)}] -> index[{', '.join([*names[:-1], 'other'])}] }}")
+    ahead = isl.Map.lex_lt(kept.get_space()).intersect(same_row)
+    left = others.intersect(kept.apply(ahead.reverse()))
+    right = others.intersect(kept.apply(ahead)).subtract(left)
+    parts = {"left": left, "right": right, "rows": others.subtract(left).subtract(right)}
+    return {name: with_explicit_divs(part) for name, part in parts.items() if not part.is_empty()}
 
 
 def _whole_compute(builder: RoleBuilder, here: StreamOnRole, whole: WholeStream, then: str) -> Code:

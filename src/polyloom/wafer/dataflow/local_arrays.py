@@ -144,6 +144,10 @@ class LocalArray:
         """Return ``[PE_X, PE_Y] -> { y[i] }``: the elements on a PE."""
         return bind_domain(self.elements, PE_PARAMETERS)
 
+    def in_box(self) -> isl.Set:
+        """Return ``[PE_X, PE_Y] -> { y[i] }``: all elements that have a cell in the box."""
+        return self.local_box().apply(isl.Map.from_multi_aff(self.map_before).reverse())
+
     def local_box(self) -> isl.Set:
         """Return ``{ y_local[...] }``: the array before it is enlarged."""
         names = [f"i{k}" for k in range(len(self.extent_before))]

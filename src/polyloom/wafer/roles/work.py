@@ -38,7 +38,8 @@ class WholeStore:
 class StreamOnRole:
     """A stream as the PEs of one role receive it: what is kept, and what it drives.
 
-    ``kept``: ``[PE_X, PE_Y] -> { index[k] -> x_local[i] }``, where something is kept; ``whole_store``: how
+    ``kept``: ``[PE_X, PE_Y] -> { index[k] -> x_local[i] }``, where something is kept; ``in_box``: the same
+    for all elements that have a cell in the array, needed or not; ``whole_store``: how
     one instruction keeps all of it, if one can and is allowed to.
     """
 
@@ -47,6 +48,7 @@ class StreamOnRole:
     store: StoreTask | None
     drives: tuple[SimdAnalysis, ...]
     kept: isl.Map | None
+    in_box: isl.Map | None
     whole_store: WholeStore | None
 
     @property
@@ -87,7 +89,9 @@ def _received(analysis: LayerAnalysis, role: Role, stream: Stream, received: lis
     stores = (s for s in analysis.graph.stores if s.stream is stream and role.overlaps(s.stored.domain()))
     store = next(stores, None)
     drives = tuple(a for a in analysis.simd if a.task.stream is stream and _present(role, a))
-    kept = None if store is None else _kept(role, stream, analysis.arrays[stream.tensor])
+    array = None if store is None else analysis.arrays[stream.tensor]
+    kept = None if array is None else _kept(role, stream, array, array.held())
+    in_box = None if array is None else _kept(role, stream, array, array.in_box())
     one = not stream.sparse and not drives and analysis.options.mode is not SimdMode.OFF
     return StreamOnRole(
         stream=stream,
@@ -95,6 +99,7 @@ def _received(analysis: LayerAnalysis, role: Role, stream: Stream, received: lis
         store=store,
         drives=drives,
         kept=kept,
+        in_box=in_box,
         whole_store=None if kept is None or not one else _whole_store(role, stream, kept),
     )
 
@@ -103,8 +108,8 @@ def _present(role: Role, analysis: SimdAnalysis) -> bool:
     return not analysis.task.known.intersect(role.context).is_empty()
 
 
-def _kept(role: Role, stream: Stream, array: LocalArray) -> isl.Map:
-    elements = stream.arriving().intersect(array.held()).intersect_params(role.context)
+def _kept(role: Role, stream: Stream, array: LocalArray, cells: isl.Set) -> isl.Map:
+    elements = stream.arriving().intersect(cells).intersect_params(role.context)
     by_index = unbind_domain(elements, "index", stream.index_names)
     return by_index.apply_range(isl.Map.from_multi_aff(array.map))
 
