@@ -161,7 +161,7 @@ relu_interleaved N=16                     | X     X     X     X
 relu_interleaved_column N=16              | -     -     -     -
 relu_sparse N=16                          | -     -     -     -
 residual M=6 N=4                          | HH    HH    XX    E-
-residual_add N=8                          | HHH   HHH   XXX   EEE
+residual_add N=8                          | HH   HH   XX   EE
 rowsum M=4 N=11                           | X     -     X     E
 rowsum M=4 N=11 T=int16                   | X     -     X     E
 scale N=16                                | X     X     X     X
