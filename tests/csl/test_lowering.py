@@ -249,6 +249,17 @@ def test_functions_that_call_themselves() -> None:
     assert results(scalars("u16", 2, body, more), np.uint16, 2) == [120, 0]
 
 
+def test_registers_loaded_in_comptime_blocks() -> None:
+    more = """
+    var b = @constants([4]u16, 7);
+    const to = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{4} -> out[i] });
+    const from = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{4} -> b[i] });
+    const there = @get_dsr(dsr_dest, 2); const here = @get_dsr(dsr_src1, 3);
+    comptime { const n = 4; @load_to_dsr(there, to); @load_to_dsr(here, @set_dsd_length(from, n)); }
+    """
+    assert results(scalars("u16", 4, "@mov16(there, here);", more), np.uint16, 4) == [7] * 4
+
+
 def test_a_recursion_that_never_ends_is_an_error_of_the_run() -> None:
     text = scalars("u16", 1, "out[0] = f(n);", "var n: u16 = 1; fn f(k: u16) u16 { return f(k) + 1; }")
     with pytest.raises(CslFailure, match="calls itself more than 64 times"):

@@ -17,7 +17,7 @@ from polyloom.csl.comptime.evaluate import evaluate, named, resolve_type, unknow
 from polyloom.csl.comptime.execute import check_declaration, execute
 from polyloom.csl.comptime.faults import NotComptime, fault, not_comptime
 from polyloom.csl.comptime.places import place
-from polyloom.csl.comptime.scope import Effects, Scope
+from polyloom.csl.comptime.scope import Binding, Effects, Scope
 from polyloom.csl.syntax import parse, tree
 from polyloom.csl.types import Type
 from polyloom.csl.values import Value
@@ -120,6 +120,9 @@ class Directive:
     arguments: tuple[Value, ...]
     span: Span
     module: Module
+    node: tree.Builtin = field(repr=False, compare=False)
+    names: Mapping[str, Binding] = field(repr=False, compare=False)
+    """The local names where it stands."""
 
 
 Member = values.Variable | values.FunctionValue
@@ -402,7 +405,9 @@ class _Directives:
             color_config(given[1], node.arguments[1].span)
         if node.name == "export_symbol":
             given = _export(node, given, scope)
-        self.program.directives.append(Directive(node.name, given, node.span, scope.module))
+        self.program.directives.append(
+            Directive(node.name, given, node.span, scope.module, node, scope.locals())
+        )
         return values.NOTHING
 
 

@@ -71,6 +71,10 @@ class Scope:
             scope = scope.parent
         return None
 
+    def locals(self) -> dict[str, Binding]:
+        """Return all local names with what they mean here."""
+        return {**(self.parent.locals() if self.parent is not None else {}), **self.names}
+
     def lookup(self, name: str) -> Binding | None:
         """Return what a name means: a local, a member of the module, or ``None``. Errors: the member's."""
         found = self.local(name)

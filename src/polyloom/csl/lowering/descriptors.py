@@ -38,7 +38,8 @@ def descriptor(unit: Unit, value: Value, span: Span) -> tree.Expression:
 
 
 def _fabric(unit: Unit, value: values.FabricDsd) -> tree.Expression:
-    queue = str(value.queue.id) if value.queue is not None else "CSL_NO_QUEUE"
+    default = "CSL_NO_QUEUE" if value.type == types.FABIN_DSD else _default_queue(unit)
+    queue = str(value.queue.id) if value.queue is not None else default
     if value.type == types.FABIN_DSD:
         made: tree.Expression = tree.Native(value.type, "csl_fabin", (queue, str(value.extent)))
     else:
@@ -46,6 +47,11 @@ def _fabric(unit: Unit, value: values.FabricDsd) -> tree.Expression:
     if value.control:
         made = tree.Native(value.type, "csl_with_control", (made,))
     return made
+
+
+def _default_queue(unit: Unit) -> str:
+    """Return the queue of an output that names none: the first one, on wse2."""
+    return "0" if unit.arch == "wse2" else "CSL_NO_QUEUE"
 
 
 def _color(unit: Unit, color: values.Handle | None) -> str:
@@ -114,7 +120,9 @@ def _get_fabric(body: Body, kind: Type, fields: Fields, span: Span) -> tree.Expr
         return tree.Native(kind, "csl_fabin", (queue or "CSL_NO_QUEUE", extent))
     queue = fields.expression("output_queue", types.OUTPUT_QUEUE)
     color = None if body.unit.arch == "wse3" else fields.expression("fabric_color", types.COLOR)
-    return tree.Native(kind, "csl_fabout", (queue or "CSL_NO_QUEUE", color or "CSL_QUEUE_COLOR", extent))
+    return tree.Native(
+        kind, "csl_fabout", (queue or _default_queue(body.unit), color or "CSL_QUEUE_COLOR", extent)
+    )
 
 
 def _get_memory(body: Body, kind: Type, fields: Fields, span: Span) -> tree.Expression:

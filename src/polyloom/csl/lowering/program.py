@@ -75,6 +75,10 @@ class PeProgram:
     variables: tuple[tuple[int, str, int, int, str], ...]
 
 
+_AT_START = ("load_to_dsr", "load_to_dsr_xdsr_sr")
+"""Directives that are carried out when the program is loaded."""
+
+
 def lower_program(program: Program, name: str, *, poison: bool = False) -> PeProgram:
     """Return the C and the memory of an elaborated PE program. Errors: those of lowering.
 
@@ -90,6 +94,7 @@ def _lowered(program: Program, name: str, poison: bool) -> PeProgram:
     entries = [_task_text(unit, task) for task in tasks]
     functions, symbols = _exports(unit, program.directives)
     handlers = _handlers(unit, program.directives)
+    startup = [unit.startup(d) for d in program.directives if d.name in _AT_START]
     unit.check_recursion()
     _place_what_is_pointed_at(unit)
     addresses = place(unit.objects)
@@ -104,7 +109,7 @@ def _lowered(program: Program, name: str, poison: bool) -> PeProgram:
         **{field: _id_list(unit, program.directives, field) for field in _IDS.values()},
     }
     wrappers = [e.text for e in entries] + [text for _, text, _ in functions] + [text for _, text in handlers]
-    text = _unit_text(unit, name, addresses, wrappers, tables, len(image.data))
+    text = _unit_text(unit, name, addresses, wrappers, startup, tables, len(image.data))
     return PeProgram(
         name,
         text,
@@ -338,6 +343,7 @@ def _unit_text(
     name: str,
     addresses: dict[str, int],
     wrappers: list[str],
+    startup: list[str],
     tables: dict[str, str],
     memory_bytes: int,
 ) -> str:
@@ -347,7 +353,7 @@ def _unit_text(
     fields = "".join(f"  csl_dsd {dsd.name};\n" for dsd in unit.dsds) + f"  uint16_t {DEPTH};\n"
     parts += ["", f"struct state {{\n{fields}}};", ""]
     parts += [f"{prototype(function)};" for function in unit.functions]
-    parts += ["", *unit.texts, *_definitions(unit), *wrappers, _initialise(unit)]
+    parts += ["", *unit.texts, *_definitions(unit), *wrappers, _initialise(unit, startup)]
     rows = [f"  .{field} = {rows}" for field, rows in tables.items()]
     sizes = [
         f"  .memory_bytes = {memory_bytes}",
@@ -363,10 +369,11 @@ def _definitions(unit: Unit) -> Iterator[str]:
         yield counted_text(function) if function.name in unit.recursive else function_text(function)
 
 
-def _initialise(unit: Unit) -> str:
+def _initialise(unit: Unit, startup: list[str]) -> str:
     lines = [
         f"  CSL_STATE(struct state)->{dsd.name} = {c_expression(dsd.value)};"
         for dsd in unit.dsds
         if dsd.value is not None
     ]
+    lines += [f"  {name}();" for name in startup]
     return "\n".join(["static void initialise(void) {", *lines, "}"]) + "\n"

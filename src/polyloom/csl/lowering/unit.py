@@ -184,6 +184,17 @@ class Unit:
         name, _ = self.function(special)
         return f"{name}({', '.join(arguments)})"
 
+    def startup(self, directive: comptime.Directive) -> str:
+        """Return the name of a function that does what a directive asks for when the program is loaded."""
+        scope = comptime.Scope(directive.module)
+        for name, binding in directive.names.items():
+            scope.bind(name, binding)
+        body = Body(self, RULES, scope, types.VOID, frozenset(), "startup")
+        body.statement(syntax.ExpressionStatement(directive.span, directive.node))
+        name = self.name("startup")
+        self.functions.append(tree.Function(name, name, (), types.VOID, tuple(body.out), directive.span))
+        return name
+
     def map_step(self, call: str, result: Type, captured: Iterable[tuple[str, Type, tree.Expression]]) -> str:
         """Define the step of a `@map` and what it captures; return its name."""
         name = self.name("step")
