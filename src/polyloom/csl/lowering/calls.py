@@ -49,7 +49,7 @@ def call_function(body: Body, callee: values.FunctionValue, node: syntax.Call) -
     for parameter, argument in zip(function.parameters, node.arguments, strict=True):
         special.give(parameter, argument)
     name, result = body.unit.function(special)
-    return tree.Call(result, name, tuple(special.passed))
+    return tree.Call(result, name, tuple(special.passed), body.unit.is_one_statement(name))
 
 
 class Specialisation:

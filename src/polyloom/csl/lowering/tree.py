@@ -129,6 +129,8 @@ class Call:
     type: Type
     function: str
     arguments: tuple[Expression, ...]
+    is_inline: bool = False
+    """Whether a compiler puts the body here: the call costs nothing by itself."""
 
 
 @dataclass(frozen=True)

@@ -146,6 +146,18 @@ class Unit:
                     "write a loop, or make arrays and what `&` is taken of globals",
                 )
 
+    def is_one_statement(self, name: str) -> bool:
+        """Return whether the body of a function is one statement without branches."""
+        function = next((function for function in self.functions if function.name == name), None)
+        return (
+            function is not None
+            and len(function.body) <= 1
+            and all(
+                isinstance(part, tree.Return | tree.Evaluate | tree.Store | tree.Assign)
+                for part in function.body
+            )
+        )
+
     def _lowered(self, special: Specialisation, name: str, result: Type) -> tree.Function:
         node = special.callee.function
         if node.body is None:

@@ -40,9 +40,13 @@ def of(expression: tree.Expression | str) -> Count:
             return of(operand)
         case tree.Select():
             both = of(expression.condition) + of(expression.then) + of(expression.otherwise)
-            return both + Counter(branches=1)
-        case tree.Call(arguments=arguments):
-            return total(arguments) + Counter(operations=len(arguments), branches=2)
+            moved = all(
+                isinstance(v, tree.Constant | tree.Local) for v in (expression.then, expression.otherwise)
+            )
+            return both + (Counter(operations=1) if moved else Counter(branches=1))
+        case tree.Call(arguments=arguments, is_inline=is_inline):
+            entering = Counter() if is_inline else Counter(operations=len(arguments), branches=2)
+            return total(arguments) + entering
         case tree.StructValue(fields=fields):
             return total(value for _, value in fields)
         case tree.Braces(items=items):
