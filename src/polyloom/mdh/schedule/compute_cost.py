@@ -32,8 +32,10 @@ class StepModel:
 
     @cached_property
     def registers_per_value(self) -> int:
-        """How many registers a vector takes."""
-        return max(1, ceil(self.sizes.facts.schedule.width * self.sizes.element / self.vector_bytes))
+        """How many registers a vector takes, of the widest values on the way to a result."""
+        parts = (part for term in self.sizes.facts.hom.terms for part in walk(term))
+        widest = max(part.type.size for part in parts)
+        return max(1, ceil(self.sizes.facts.schedule.width * widest / self.vector_bytes))
 
     @cached_property
     def operations(self) -> float:
