@@ -28,6 +28,8 @@ _LARGEST_SCRIPT = 2**20
 _CALL = re.compile(r"^\s*(cslc|cs_python)\b", re.MULTILINE)
 _MESSAGE = re.compile(r"^error\[([\w-]+)\]: (.*)$", re.MULTILINE)
 
+_EXCEPTION = re.compile(r"[\w.]*(Error|Exception)\b")
+
 
 class Outcome(Enum):
     """What became of a script."""
@@ -126,8 +128,9 @@ def run_script(folder: Path, script: Script, *, seconds: float) -> Result:
 def judge(ended: Ended, calls: Sequence[str]) -> tuple[Outcome, str]:
     """Return what became of a script. ``calls``: `COMMAND:STATUS` of each of ours that ended.
 
-    Refused is what our `cslc` refuses with a diagnostic, or what any of ours understood and cannot express.
-    A script that runs no host program has tested nothing.
+    Refused is what our `cslc` refuses with a diagnostic, or what any of ours understood and cannot express;
+    stopped what the simulator found a fault in while it ran. A script that runs no host program has tested
+    nothing.
     """
     failed = next((call for call in calls if not call.endswith(":0")), None)
     if ended.status == 0:
@@ -137,7 +140,7 @@ def judge(ended: Ended, calls: Sequence[str]) -> tuple[Outcome, str]:
             return Outcome.FAILED, f"it went on after {failed.replace(':', ' had status ')}"
         return Outcome.PASSED, ""
     message = _MESSAGE.search(ended.err)
-    reason = f"{message[2]} [{message[1]}]" if message else _last_line(ended.err) or _last_line(ended.out)
+    reason = f"{message[2]} [{message[1]}]" if message else _raised(ended.err) or _last_line(ended.out)
     if failed is None:
         return Outcome.FAILED, reason or f"it ended with status {ended.status}"
     command, _, status = failed.partition(":")
@@ -146,6 +149,13 @@ def judge(ended: Ended, calls: Sequence[str]) -> tuple[Outcome, str]:
         return Outcome.REFUSED, reason
     stopped = message is not None and message[1].startswith("csl-run-")
     return Outcome.STOPPED if stopped else Outcome.FAILED, reason
+
+
+def _raised(text: str) -> str:
+    """Return what Python says of an exception, on one line; else the last line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    at = next((i for i in reversed(range(len(lines))) if _EXCEPTION.match(lines[i])), len(lines) - 1)
+    return " ".join(lines[at : at + 2]) if lines else ""
 
 
 def _last_line(text: str) -> str:
