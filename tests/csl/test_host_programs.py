@@ -151,7 +151,7 @@ def test_libraries(arch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert trace[:3] == ["began", -1, 2.0] and trace[3] > 0
     assert np.array_equal(seen.get_symbol(0, 0, "x", np.float32), x)
     lines = (tmp_path / "sim.log").read_text().splitlines()
-    assert sorted(line.partition(": ")[2] for line in lines) == ["at 0", "at 1"]
+    assert sorted(line.partition(" ")[2] for line in lines) == ["at 0", "at 1"]
 
 
 def test_runs_are_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -170,7 +170,7 @@ class SimulatedWafer:
         """Take the lines that programs printed."""
         lines = self._fabric.log()[self._lines :]
         self._lines += len(lines)
-        return [f"@{line.cycle} P{line.x}.{line.y}: {line.text}" for line in lines]
+        return [f"@{line.cycle} {line.text}" for line in lines]
 
 
 def machine_of(built: Built) -> SimulatedWafer:
