@@ -23,14 +23,17 @@ def document(capsys: Captured, arguments: list[str], status: int = 0) -> Any:
     assert run([*arguments, "--json"]) == status
     out, err = capsys.readouterr()
     assert (err == "") == (status == 0), err
-    return json.loads(out, parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
+    found = json.loads(out, parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
+    if isinstance(found, dict):
+        assert found.pop("version") == 1
+    return found
 
 
 def failure(capsys: Captured, arguments: list[str], status: int) -> str:
-    """The diagnostics of a run that fails: on stderr, no traceback, nothing on stdout."""
+    """The diagnostics of a run that fails: on stderr, no traceback, nothing on stdout but a document."""
     assert run(arguments) == status
     out, err = capsys.readouterr()
-    assert out == ""
+    assert out == "" if "--json" not in arguments else "errors" in json.loads(out)
     assert "Traceback" not in err
     return err
 

@@ -50,7 +50,7 @@ def test_examples_go_to_an_empty_folder_only(tmp_path: Path, capsys: Captured) -
 
 
 def test_documents_are_listed_and_printed(capsys: Captured) -> None:
-    listed = document(capsys, ["docs"])
+    listed = document(capsys, ["docs"])["pages"]
     named = set(re.findall(r"\((\w+)\.md\)", (ROOT / "docs" / "README.md").read_text()))
     assert set(listed) == named
     assert all(listed.values())

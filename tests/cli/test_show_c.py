@@ -51,7 +51,7 @@ def options(file: Path) -> list[str]:
 def test_json_of_one_part(capsys: Captured, file: Path) -> None:
     arguments = ["show", str(file), "--as", "scop", "--json", "--function", "first", *options(file)]
     found = json.loads(success(capsys, arguments))
-    keys = "function context domain schedule reads writes must_writes statements arrays"
+    keys = "version function context domain schedule reads writes must_writes statements arrays"
     assert list(found) == keys.split()
     assert found["function"] == "first"
     assert found["domain"] == "[n] -> { S1[i] : 0 <= i < n }"

@@ -12,13 +12,14 @@ import os
 import select
 import sys
 import traceback
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 
 import click
 
 from polyloom.cli.supervise import INTERRUPTED, insisting
-from polyloom.diagnostics import PolyloomError, error, visible
+from polyloom.diagnostics import Diagnostic, PolyloomError, error, visible
 
 INTERNAL = 70
 
@@ -40,6 +41,21 @@ VERBS = {
     "docs": "The documents, page by page.",
 }
 
+EXAMPLES = {
+    "show": ("show model.onnx", "show layer.lair --as mdh", "show program.c --as scop --json"),
+    "explain": ("explain program.c", "explain layer.lair --map layer.map --json"),
+    "compile": (
+        "compile program.c --target c -o out",
+        "compile layer.lair --map layer.map --target wafer -o out",
+    ),
+    "simulate": ("simulate layer.lair --map layer.map --check", "simulate program.c --param n=6 --size 3x2"),
+    "run": ("run model.onnx --check", "run program.c --param n=1000 --beside 'cc -O3'"),
+    "tune": ("tune program.c --param n=1000 --budget 60",),
+    "bench": ("bench program.c --param n=1000",),
+    "trace": ("trace model.onnx --inputs I.npz --compare R.npz",),
+}
+"""Of each verb, under its help."""
+
 ASK_NOTHING = frozenset(("devices", "examples", "docs", "check", "cslc", "cs-python", "csl-test"))
 """Verbs that never ask isl anything."""
 
@@ -57,6 +73,10 @@ class Verbs(click.Group):
             return None
         command = import_module(f"polyloom.cli.verbs.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command)
+        if command.epilog is None and cmd_name in EXAMPLES:
+            command.epilog = "\b\nExamples:\n" + "\n".join(
+                f"  polyloom {line}" for line in EXAMPLES[cmd_name]
+            )
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -79,6 +99,10 @@ def polyloom() -> None:
 def run(arguments: list[str]) -> int:
     """Run the command line and return the exit status."""
     _print_any_name()
+    if "--json" in arguments:
+        from polyloom.cli.messages import begin_documents
+
+        begin_documents()
     try:
         with insisting(), _debugging("--debug" in arguments), _limited(arguments):
             status = polyloom.main(args=arguments, prog_name="polyloom", standalone_mode=False)
@@ -86,11 +110,13 @@ def run(arguments: list[str]) -> int:
         return status if isinstance(status, int) else 0
     except click.ClickException as fault:
         fault.show()
+        _errors_as_json([error("usage", fault.format_message())], arguments)
         return fault.exit_code
     except PolyloomError as fault:
         from polyloom.cli.messages import print_diagnostics
 
         print_diagnostics(fault.diagnostics)
+        _errors_as_json(fault.diagnostics, arguments)
         return fault.exit_status
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
@@ -115,6 +141,14 @@ def run(arguments: list[str]) -> int:
     except Exception as fault:
         _report_fault(fault, debug="--debug" in arguments)
         return INTERNAL
+
+
+def _errors_as_json(diagnostics: Sequence[Diagnostic], arguments: list[str]) -> None:
+    """Print errors as a document too, where one was asked for."""
+    if "--json" in arguments:
+        from polyloom.cli.messages import print_errors
+
+        print_errors(diagnostics)
 
 
 def _print_any_name() -> None:

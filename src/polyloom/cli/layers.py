@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from polyloom.cli.loading import load_whole
+from polyloom.cli.messages import print_document
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.files import is_folder, read_arrays, write_text
 
@@ -52,7 +52,7 @@ def run_layers(
 
         write_layers_report(report, run)
     if as_json:
-        click.echo(json.dumps(run.json(), indent=1))
+        print_document(run.json())
     else:
         print_layers(run)
     fault = run.fault()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import click
 
 from polyloom.cli.layers import maps_in, write_maps
 from polyloom.cli.loading import load_whole
+from polyloom.cli.messages import print_document
 from polyloom.files import read_arrays, write_arrays
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def run_network(
         )
     _write(result, outputs, report, loaded)
     if as_json:
-        click.echo(json.dumps(result.json(), indent=1))
+        print_document(result.json())
     else:
         print_network(result)
     if result.check is not None and not result.check.passed:

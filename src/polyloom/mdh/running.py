@@ -17,15 +17,18 @@ from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.evaluation.inputs import shape_of
 from polyloom.ir.evaluation.random_inputs import SCALES, Scale, random_inputs, random_reals
 from polyloom.ir.evaluation.uninitialised import garbage
-from polyloom.ir.host import HostProgram, Role
+from polyloom.ir.host import HostProgram, MdHom, Role
+from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.comparison import MUCH, Reals, Verdict
 from polyloom.ir.verification.host_results import check_run
 from polyloom.ir.verification.references import Expected
 from polyloom.mdh.compiled import CompiledProgram
+from polyloom.mdh.lowering.flops import operation_count
 from polyloom.mdh.runtime.arguments import Bound, bind, check_names, known_parameters
 from polyloom.mdh.runtime.arrays import DeviceArray
 from polyloom.mdh.runtime.execution import Execution
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
+from polyloom.polyhedra.loops.tree import Number
 
 NDArray = npt.NDArray[Any]
 
@@ -71,10 +74,25 @@ class RunResult:
             "parameters": self.parameters,
             "outputs": {n: {"shape": list(a.shape), "dtype": a.dtype.name} for n, a in self.outputs.items()},
             "seconds": {"prepare": timing.prepare, "total": timing.total, "device": timing.device},
+            "gflops": self.gflops,
             "launches": timing.launches,
             "kernels": self.kernels(),
             "check": None if self.check is None else self.check.json(),
         }
+
+    @property
+    def gflops(self) -> float | None:
+        """Arithmetic operations of all kernels in 10^9 a second of their time.
+
+        None where loops of the host or guards decide how many there are.
+        """
+        if not self.program.body or not self.execution.timing.device:
+            return None
+        homs = [node for node in specialise(self.program, self.parameters).body if isinstance(node, MdHom)]
+        counted = all(h.guard is None and all(isinstance(e, Number) for e in h.extents) for h in homs)
+        if len(homs) < len(self.program.body) or not counted:
+            return None
+        return sum(map(operation_count, homs)) / self.execution.timing.device * 1e-9
 
     @property
     def passed(self) -> bool:

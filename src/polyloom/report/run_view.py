@@ -27,6 +27,7 @@ def _rows(result: RunResult) -> list[tuple[str, str]]:
     rows = [("device", result.device), *((("sizes", sizes),) if sizes else ())]
     rows += [
         ("time", f"{_seconds(timing.total)} with all copies, {_seconds(timing.device)} in {launches}"),
+        *((("rate", f"{result.gflops:.3g} GFLOP/s in the kernels"),) if result.gflops else ()),
         ("made in", f"{_seconds(timing.prepare)} (code for these sizes, and its build)"),
     ]
     for kernel in kernels[:_MOST_KERNELS]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import Any
 
 import click
 
+from polyloom.cli.messages import print_document
 from polyloom.cli.options import (
     any_device_option,
     c_options,
@@ -68,6 +68,6 @@ def command(
         with status_line(f"building {source.name}, and running it"):
             found[str(source)] = compared(program, given, shlex.split(cc), rounds, check=not no_check)
     if as_json:
-        click.echo(json.dumps(document(found, opened.id, cc), indent=1))
+        print_document(document(found, opened.id, cc))
     else:
         print_bench(found, opened.id, cc)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
+from polyloom.cli.messages import diagnostic_document, print_document
 from polyloom.cli.options import json_option
 from polyloom.diagnostics import Diagnostic, Severity
 
@@ -57,7 +57,7 @@ def _print(found: list[Diagnostic], *, as_json: bool) -> None:
     from polyloom.cli.messages import print_diagnostics
 
     if as_json:
-        click.echo(json.dumps([_document(d) for d in found], indent=1))
+        print_document([diagnostic_document(d) for d in found])
         return
     if found:
         print_diagnostics(found)
@@ -67,14 +67,3 @@ def _print(found: list[Diagnostic], *, as_json: bool) -> None:
         if (n := sum(d.severity is s for d in found)) or s is Severity.ERROR
     ]
     click.echo(", ".join(counts).replace("0 errors", "no errors"))
-
-
-def _document(diagnostic: Diagnostic) -> dict[str, object]:
-    return {
-        "severity": diagnostic.severity.value,
-        "code": diagnostic.code,
-        "message": diagnostic.message,
-        "place": None if diagnostic.span is None else str(diagnostic.span),
-        "notes": list(diagnostic.notes),
-        "helps": list(diagnostic.helps),
-    }

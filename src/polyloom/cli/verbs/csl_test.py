@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
+from polyloom.cli.messages import print_document
 from polyloom.cli.options import json_option
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -78,7 +78,7 @@ def command(
     counts = {outcome.value: sum(r.outcome is outcome for r in results) for outcome in Outcome}
     if as_json:
         rows = [{**asdict(result), "outcome": result.outcome.value} for result in results]
-        click.echo(json.dumps({"counts": counts, "results": rows}, indent=1))
+        print_document({"counts": counts, "results": rows})
     else:
         click.echo(f"{len(results)} scripts: " + ", ".join(f"{n} {name}" for name, n in counts.items()))
     if counts["stopped"] or counts["failed"] or counts["timed out"]:

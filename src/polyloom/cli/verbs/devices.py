@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
+from polyloom.cli.messages import print_document
 from polyloom.cli.options import json_option
 
 
@@ -22,7 +21,7 @@ def command(as_json: bool) -> None:
 
     found = all_devices()
     if as_json:
-        click.echo(json.dumps([model.json() for model in found], indent=1))
+        print_document([model.json() for model in found])
     elif found:
         print_devices(found)
     if not found:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
+from polyloom.cli.messages import print_document
 from polyloom.cli.options import json_option
 
 
@@ -21,11 +20,14 @@ def command(page: str | None, as_json: bool) -> None:
 
     if page is not None:
         text = shipped.page(page)
-        click.echo(json.dumps({"page": page, "text": text}) if as_json else text, nl=as_json)
+        if as_json:
+            print_document({"page": page, "text": text})
+        else:
+            click.echo(text, nl=False)
         return
     pages = shipped.pages()
     if as_json:
-        click.echo(json.dumps(pages, indent=1))
+        print_document({"pages": pages})
         return
     width = max(map(len, pages))
     for name, about in pages.items():

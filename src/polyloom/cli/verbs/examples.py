@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
+from polyloom.cli.messages import print_document
 from polyloom.cli.options import json_option
 
 
@@ -20,13 +20,14 @@ def command(output: Path | None, as_json: bool) -> None:
 
     if output is not None:
         count = copy_examples(output)
-        click.echo(
-            json.dumps({"folder": str(output), "files": count}) if as_json else f"{output}: {count} files"
-        )
+        if as_json:
+            print_document({"folder": str(output), "files": count})
+        else:
+            click.echo(f"{output}: {count} files")
         return
     found = examples()
     if as_json:
-        click.echo(json.dumps([asdict(example) for example in found], indent=1))
+        print_document([asdict(example) for example in found])
         return
     width = max(len(example.file) for example in found)
     for example in found:

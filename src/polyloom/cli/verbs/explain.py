@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from polyloom.cli.loading import load_chosen, reading_of
-from polyloom.cli.messages import print_remarks
+from polyloom.cli.messages import print_document, print_remarks
 from polyloom.cli.options import (
     c_options,
     database_option,
@@ -83,7 +82,7 @@ def command(
     found = explain(program, mapping, simd, machine, simd_without=simd_without, reduction=reduction)
     if as_json:
         chosen = {"choice": choice.json()} if choice.candidates else {}
-        click.echo(json.dumps({**chosen, **found.json()}, indent=1))
+        print_document({**chosen, **found.json()})
         return
     from polyloom.report.wafer.explain_view import print_explanation
 
@@ -101,7 +100,7 @@ def _explain_native(
 
     program = open_loaded(load_program(source, reading_of(options)), device, database)
     found = explain_native(program, options["parameters"])
-    click.echo(json.dumps(found.json(), indent=1) if as_json else str(found), nl=as_json)
+    print_document(found.json()) if as_json else click.echo(str(found), nl=False)
 
 
 def _explain_loops(source: Path, options: dict[str, Any], *, tree: bool, as_json: bool) -> None:
@@ -112,4 +111,4 @@ def _explain_loops(source: Path, options: dict[str, Any], *, tree: bool, as_json
     if tree:
         click.echo(found.schedule_trees(), nl=False)
         return
-    click.echo(json.dumps(found.json(), indent=1) if as_json else str(found), nl=as_json)
+    print_document(found.json()) if as_json else click.echo(str(found), nl=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import shlex
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from polyloom.cli.messages import print_remarks
+from polyloom.cli.messages import print_document, print_remarks
 from polyloom.cli.options import (
     any_device_option,
     c_options,
@@ -28,6 +28,9 @@ from polyloom.diagnostics import Diagnostic, Severity
 from polyloom.sources import Loaded, Reading, is_model, load_program
 
 _FILE = click.Path(path_type=Path)
+_ROUNDS = 7
+"""Of both programs in turns, for a ratio."""
+
 _STATUS = "building the program, which is kept, and running it"
 
 
@@ -49,6 +52,11 @@ _STATUS = "building the program, which is kept, and running it"
     is_flag=True,
     help="Compare with the C program, the model's framework or the evaluator; exit with 1 on a mismatch.",
 )
+@click.option(
+    "--beside",
+    metavar="CC",
+    help="Time a C program beside itself as this compiler builds it: `--beside 'cc -O3'`.",
+)
 @json_option
 def command(
     source: Path,
@@ -60,6 +68,7 @@ def command(
     inputs: Path | None,
     outputs: Path | None,
     check: bool,
+    beside: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -90,10 +99,18 @@ def command(
     found = result.outputs if model is None else model.outputs(result.outputs)
     if outputs is not None:
         write_arrays(outputs, found)
+    ratio = None
+    if beside is not None:
+        from polyloom.side_by_side import compared
+
+        with status_line(f"running it beside what `{beside}` makes of it"):
+            ratio = compared(program, arguments, shlex.split(beside), _ROUNDS, check=False).ratio
     if as_json:
-        click.echo(json.dumps(result.json(), indent=1))
+        print_document({**result.json(), **({} if ratio is None else {"ratio": ratio, "beside": beside})})
     else:
         print_run(result)
+        if ratio is not None:
+            click.echo(f"beside   {ratio:.3g} times as fast as `{beside}` on one core")
     if result.check is not None and not result.passed:
         raise result.check.mismatch(RESULTS)
 

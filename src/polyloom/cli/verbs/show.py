@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from polyloom.cli.loading import load, reading_of
-from polyloom.cli.messages import print_remarks
+from polyloom.cli.messages import print_document, print_remarks
 from polyloom.cli.options import c_options, json_option, parameter_option, reductions_option, source_options
 from polyloom.sources import Reading, is_loops, is_model, load_model
 
@@ -43,7 +42,7 @@ def command(source: Path, form: str | None, as_json: bool, defines: dict[str, st
 
     program = load(source, {**options, "defines": defines}, quiet=as_json)
     if as_json:
-        click.echo(json.dumps(document(program, form or "lair"), indent=1))
+        print_document(document(program, form or "lair"))
     else:
         click.echo(text(program, form or "lair"), nl=False)
 
@@ -55,7 +54,7 @@ def _show_model(source: Path, reading: Reading, form: str | None, *, as_json: bo
 
     model = load_model(source, reading.defines, None, reading.function)
     if as_json:
-        click.echo(json.dumps(model_view.document(model, form), indent=1))
+        print_document(model_view.document(model, form))
     elif form is None:
         model_view.print_model(model)
     else:
@@ -72,7 +71,7 @@ def _show_md_homs(source: Path, reading: Reading, *, as_json: bool) -> None:
         print_remarks(part.remarks, quiet=as_json)
     programs = [part.program for part in loaded]
     if as_json:
-        click.echo(json.dumps(document(programs), indent=1))
+        print_document(document(programs))
     else:
         click.echo(text(programs), nl=False)
 
@@ -87,4 +86,4 @@ def _show_parts(source: Path, reading: Reading, *, as_json: bool) -> None:
         click.echo(text(parts), nl=False)
         return
     found = documents(parts)
-    click.echo(json.dumps(found[0] if len(found) == 1 else found, indent=1))
+    print_document(found[0] if len(found) == 1 else found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import click
 
 from polyloom.cli.layers import run_layers
 from polyloom.cli.loading import load_placed
-from polyloom.cli.messages import print_remarks
+from polyloom.cli.messages import print_document, print_remarks
 from polyloom.cli.network import run_network
 from polyloom.cli.options import (
     c_options,
@@ -197,7 +196,7 @@ def command(
 
         write_report(report, result, choice.candidates)
     if as_json:
-        click.echo(json.dumps(result.json(), indent=1))
+        print_document(result.json())
     else:
         print_simulation(result)
         print_remarks(result.remarks, quiet=False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from polyloom.cli.loading import load_whole
+from polyloom.cli.messages import print_document
 from polyloom.cli.options import c_options, json_option, parameter_option, source_options
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.verification.comparison import Difference
@@ -56,7 +56,7 @@ def _print(document: dict[str, Any], found: Difference | None, *, as_json: bool)
     from polyloom.report.wafer.trace_view import print_trace
 
     if as_json:
-        click.echo(json.dumps(document, indent=1))
+        print_document(document)
     else:
         print_trace(document)
     if found is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polyloom.cli.messages import print_remarks
+from polyloom.cli.messages import print_document, print_remarks
 from polyloom.cli.options import (
     any_device_option,
     c_options,
@@ -115,7 +115,7 @@ def command(
         message = f"{damaged} entries of `{path}` hold nothing that Polyloom writes, and were passed over"
         print_remarks([warning("database-damaged", message)], quiet=as_json)
     if as_json:
-        click.echo(json.dumps(document, indent=1))
+        print_document(document)
     return INTERRUPTED if interrupted else 0
 
 

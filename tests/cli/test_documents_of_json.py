@@ -1,0 +1,64 @@
+"""``--json``: documents with a version, errors as documents, and what ``--help`` shows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import CONV, MAPPED, Captured, document
+
+from polyloom.cli.command import EXAMPLES, VERBS
+from polyloom.cli.main import run
+
+GEMM = """void gemm(int n, float a[n][n], float b[n][n], float c[n][n]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++)
+      for (int k = 0; k < n; k++)
+        c[i][j] += a[i][k] * b[k][j];
+}
+"""
+
+
+def test_errors_are_documents(tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "bad.c"
+    path.write_text("void f(int n, float a[n]) { for (int i = 0; i < n; i++) a[i] = b[i]; }\n")
+    found = document(capsys, ["run", str(path), "--param", "n=3"], 1)
+    assert list(found) == ["errors"]
+    (only,) = found["errors"]
+    assert only["severity"] == "error" and only["code"].startswith("c-") and only["message"]
+    assert only["place"] == f"{path}:1:64"
+
+
+def test_wrong_usage_is_a_document_too(capsys: Captured) -> None:
+    assert run(["run", "--no-such-option", "--json"]) == 2
+    out, err = capsys.readouterr()
+    (only,) = json.loads(out)["errors"]
+    assert only["code"] == "usage" and "no-such-option" in only["message"] and "no-such-option" in err
+
+
+def test_objects_have_a_version(capsys: Captured) -> None:
+    for arguments in (["simulate", *MAPPED], ["run", *CONV], ["show", *CONV, "--as", "lair"]):
+        assert run([*arguments, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert next(iter(found)) == "version" and found["version"] == 1
+
+
+def test_a_run_says_its_rate(tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "gemm.c"
+    path.write_text(GEMM)
+    found = document(capsys, ["run", str(path), "--param", "n=64"])
+    assert found["gflops"] == pytest.approx(2 * 64**3 / found["seconds"]["device"] * 1e-9)
+    assert run(["run", str(path), "--param", "n=64", "--beside", "cc -O3"]) == 0
+    out, _ = capsys.readouterr()
+    assert "GFLOP/s in the kernels" in out and "times as fast as `cc -O3` on one core" in out
+    triangle = GEMM.replace("j < n", "j <= i")
+    path.write_text(triangle)
+    assert "gflops" in document(capsys, ["run", str(path), "--param", "n=64"])
+
+
+@pytest.mark.parametrize("verb", EXAMPLES)
+def test_help_shows_examples(verb: str, capsys: Captured) -> None:
+    assert verb in VERBS and run([verb, "--help"]) == 0
+    out, _ = capsys.readouterr()
+    assert all(f"  polyloom {line}\n" in out for line in EXAMPLES[verb])
