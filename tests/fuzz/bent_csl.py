@@ -82,11 +82,8 @@ _ODD = (
 
 def originals() -> list[dict[str, str]]:
     """Return programs, each a file's text by its name."""
-    return [
-        {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.csl"))}
-        for folder in sorted(PROGRAMS.iterdir())
-        if folder.is_dir()
-    ]
+    folders = [PROGRAMS / "features", PROGRAMS / "pipeline"]
+    return [{p.name: p.read_text(encoding="utf-8") for p in sorted(f.glob("*.csl"))} for f in folders]
 
 
 def bent(seed: int) -> dict[str, str]:
