@@ -25,6 +25,7 @@ WITHOUT_ISL = {
     "evaluate",
     "from_tensorflow",
     "from_torch",
+    "jit",
     "random_inputs",
     "read_model",
     "read_reference",

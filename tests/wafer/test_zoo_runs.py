@@ -1,12 +1,15 @@
-"""The layer zoo, compiled and simulated: every layer gives what the evaluator gives, bit for bit."""
+"""The layer zoo, compiled and simulated: every layer gives what the evaluator gives.
+
+Bit for bit, but for functions that instructions approximate: those within their error bounds.
+"""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
+from corpus import mistakes
 from test_zoo_shapes import PROGRAMS, case
 
-from polyloom.ir import evaluate, random_inputs
+from polyloom.ir import random_inputs
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.machine.model import load_machine
 from polyloom.wafer.program.wafer_program import compile_program
@@ -23,7 +26,6 @@ def test_simulated_as_evaluated(name: str) -> None:
     found = case(name)
     analysis = analyse_layer(found.program, found.mapping, SimdOptions())
     inputs = random_inputs(found.program, seed=1, density=0.7)
-    simulation = simulate_program(compile_program(analysis, load_machine("cs2")), inputs)
-    expected = evaluate(found.program, inputs)
-    for output in found.program.outputs:
-        np.testing.assert_array_equal(simulation.outputs[output], expected[output])
+    program = compile_program(analysis, load_machine("cs2"))
+    simulation = simulate_program(program, inputs)
+    assert mistakes(program, found.mapping, [inputs], simulation.outputs) == []
