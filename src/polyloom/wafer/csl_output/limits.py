@@ -39,6 +39,7 @@ def beside_memcpy(machine: Machine) -> Machine:
     """Return a machine with what memcpy leaves of it."""
     return replace(
         machine,
+        name=f"{machine.name}, beside memcpy,",
         colors=COLORS,
         input_queues=machine.input_queues[: FIRST_QUEUE - 1 : -1],
         output_queues=machine.output_queues[FIRST_QUEUE:],

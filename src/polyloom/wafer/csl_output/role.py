@@ -217,29 +217,32 @@ class _Printer:
     def _single_elements(self) -> Iterator[str]:
         """Yield descriptors of one element, of what scalar code receives and sends."""
         one = Number(1)
-        for queue, kind in self._received_by_scalars().items():
-            yield f"const {queue}_one = {self._fabric(queue, False, one, kind)};"
-            yield (
-                f"var {queue}_value: {TYPES[kind]} = 0;"
-                if not kind.is_float
-                else (f"var {queue}_value: {TYPES[kind]} = 0.0;")
-            )
+        for queue, kind in self._received_by_scalars():
+            zero = "0.0" if kind.is_float else "0"
+            yield f"const {self._one(queue, kind)} = {self._fabric(queue, False, one, kind)};"
+            yield f"var {self._value(queue, kind)}: {TYPES[kind]} = {zero};"
         sends = [node for node in all_nodes(self.code) if isinstance(node, Send)]
-        for queue in dict.fromkeys(node.queue for node in sends if node.index is None):
-            kind = next(node.type for node in sends if node.queue == queue)
-            yield f"const {queue}_one = {self._fabric(queue, True, one, kind)};"
+        for queue, kind in dict.fromkeys((node.queue, node.type) for node in sends if node.index is None):
+            yield f"const {self._one(queue, kind)} = {self._fabric(queue, True, one, kind)};"
         for queue in dict.fromkeys(node.queue for node in sends if node.index is not None):
             yield f"const {queue}_pair = {self._fabric(queue, True, one, None)};"
         for queue in dict.fromkeys(n.queue for n in all_nodes(self.code) if isinstance(n, SendEnd)):
             made = self._fabric(queue, True, one, None).replace(".extent = 1", ".extent = 1, .control = true")
             yield f"const {queue}_end = {made};"
 
-    def _received_by_scalars(self) -> dict[str, ElementType]:
-        found: dict[str, ElementType] = {}
-        for node in all_nodes(self.code):
-            for compute in _computes(node):
-                found.update({v.queue: v.type for _, v in compute.values if isinstance(v, Received)})
-        return found
+    def _received_by_scalars(self) -> Sequence[tuple[str, ElementType]]:
+        values = (
+            v for node in all_nodes(self.code) for compute in _computes(node) for _, v in compute.values
+        )
+        return tuple(dict.fromkeys((v.queue, v.type) for v in values if isinstance(v, Received)))
+
+    def _one(self, queue: str, kind: ElementType) -> str:
+        """Return the descriptor of one element of a queue, which may carry elements of several types."""
+        return f"{queue}_one_{TYPES[kind]}"
+
+    def _value(self, queue: str, kind: ElementType) -> str:
+        """Return the variable that takes an element of a queue."""
+        return f"{queue}_value_{TYPES[kind]}"
 
     def _helpers(self, bodies: str) -> Iterator[str]:
         for name, definition in text.FUNCTIONS.items():
@@ -430,7 +433,7 @@ class _Printer:
             return
         yield from self._given(node.value)
         if node.index is None:
-            yield f"{MOVES[node.type]}({node.queue}_one, {self._scalar(node.value)});"
+            yield f"{MOVES[node.type]}({self._one(node.queue, node.type)}, {self._scalar(node.value)});"
             return
         kind = TYPES[node.type]
         zero = "0.0" if node.type.is_float else "0"
@@ -501,7 +504,8 @@ class _Printer:
         """Yield what receives the elements of queues that an expression reads."""
         for _, value in compute.values:
             if isinstance(value, Received):
-                yield f"{MOVES[value.type]}(&{value.queue}_value, {value.queue}_one);"
+                one, taken = self._one(value.queue, value.type), self._value(value.queue, value.type)
+                yield f"{MOVES[value.type]}(&{taken}, {one});"
 
     def _scalar(self, compute: Compute) -> str:
         reads = {}
@@ -511,8 +515,8 @@ class _Printer:
                     reads[position] = self._element(value)
                 case Variable(name=name):
                     reads[position] = name
-                case Received(queue=queue):
-                    reads[position] = f"{queue}_value"
+                case Received(queue=queue, type=kind):
+                    reads[position] = self._value(queue, kind)
         queues = [value.queue for _, value in compute.values if isinstance(value, Received)]
         if len(queues) > len(set(queues)):
             raise _cannot("one expression receives two elements of a queue")
