@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 from corpus import Layer, layers
@@ -31,6 +32,9 @@ from polyloom.wafer.program.wafer_program import compile_program
 from polyloom.wafer.simd.decision import SimdMode, SimdOptions
 from polyloom.wafer.simulation.run import simulate_program
 
+NEAR = 1.1
+"""What counts as the same number of cycles."""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(
@@ -43,9 +47,13 @@ def main() -> None:
     print("| layer | bits | C | CSL | CSL / C |\n|---|---|---:|---:|---:|")
     chosen = [layer for layer in layers() if not given.names or layer.map in given.names]
     rows = [row for layer in chosen for row in round_trip(layer, given.arch, given.simd)]
-    equal = sum(row.startswith("equal") for row in rows)
+    equal = [float(row.split("|")[3]) for row in rows if row.startswith("equal")]
     refused = sum(row.startswith("refused") for row in rows)
-    print(f"\n{len(rows)} layers and maps: {equal} equal, {refused} refused", file=sys.stderr)
+    near = sum(ratio <= NEAR for ratio in equal)
+    print(f"\n{len(rows)} layers and maps: {len(equal)} equal, {refused} refused", file=sys.stderr)
+    if equal:
+        said = f"CSL / C: median {median(equal):.2f}, {min(equal):.2f} to {max(equal):.2f}"
+        print(f"{said}; {near} of them at most {NEAR:.2f}", file=sys.stderr)
 
 
 def round_trip(layer: Layer, arch: str, simd: str) -> Iterator[str]:
