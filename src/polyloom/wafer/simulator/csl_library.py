@@ -7,13 +7,13 @@ from ctypes import POINTER, Structure, c_char_p, c_double, c_int32, c_int64, c_v
 from functools import cache
 from pathlib import Path
 
-from polyloom.diagnostics import PolyloomError, error
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.simulator.library import (
     MOST_INSTRUCTIONS,
     FailureC,
     MachineC,
     StatisticsC,
+    loaded,
     machine_fields,
 )
 
@@ -78,16 +78,7 @@ def load_csl_library(path: Path) -> ctypes.CDLL:
 
     Errors: ``simulator-load``.
     """
-    try:
-        library = ctypes.CDLL(str(path))
-    except OSError as fault:
-        message = f"the simulator `{path}`, which was just built, cannot be loaded"
-        helps = ["name a folder that programs may be run from by the variable XDG_CACHE_HOME"]
-        raise PolyloomError(error("simulator-load", message, notes=[str(fault)], helps=helps)) from fault
-    for name, (result, arguments) in _SIGNATURES.items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    return library
+    return loaded(path, _SIGNATURES)
 
 
 def csl_machine(library: ctypes.CDLL, machine: Machine) -> MachineC:

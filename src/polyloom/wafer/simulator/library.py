@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int32, c_int64, c_void_p
 from functools import cache
 from pathlib import Path
@@ -117,16 +118,22 @@ def load_library(path: Path) -> ctypes.CDLL:
 
     Errors: ``simulator-load``.
     """
+    library = loaded(path, _SIGNATURES)
+    _check_structures(library)
+    return library
+
+
+def loaded(path: Path, signatures: Mapping[str, tuple[Any, tuple[Any, ...]]]) -> ctypes.CDLL:
+    """Load a library, and declare the results and arguments of its functions. Errors: ``simulator-load``."""
     try:
         library = ctypes.CDLL(str(path))
     except OSError as fault:
         message = f"the simulator `{path}`, which was just built, cannot be loaded"
         helps = ["name a folder that programs may be run from by the variable XDG_CACHE_HOME"]
         raise PolyloomError(error("simulator-load", message, notes=[str(fault)], helps=helps)) from fault
-    for name, (result, arguments) in _SIGNATURES.items():
+    for name, (result, arguments) in signatures.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
-    _check_structures(library)
     return library
 
 
