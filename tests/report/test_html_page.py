@@ -17,7 +17,7 @@ from test_html_packing import unpacked
 from polyloom.diagnostics import PolyloomError
 from polyloom.ir.program import Program
 from polyloom.report.html import page_text, write_report
-from polyloom.report.html.page import _shown
+from polyloom.report.html.environment import shown
 from polyloom.wafer.simulation.result import SimulationResult
 
 VOID = {"meta", "input", "br", "path", "rect", "i"}
@@ -146,7 +146,7 @@ def test_control_characters_of_names_are_shown_as_escapes(conv1d: SimulationResu
 
 
 def test_control_characters_of_data_are_shown_as_escapes() -> None:
-    assert _shown({"a\x1b": ["\u202e", ("\x07\n", 3)]}) == {"a\\x1b": ["\\u202e", ["\\x07\n", 3]]}
+    assert shown({"a\x1b": ["\u202e", ("\x07\n", 3)]}) == {"a\\x1b": ["\\u202e", ["\\x07\n", 3]]}
 
 
 def replaced_name(result: SimulationResult, name: str) -> SimulationResult:

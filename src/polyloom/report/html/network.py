@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup
-
 from polyloom.files import write_text
+from polyloom.report.html.environment import rendered
 from polyloom.wafer.network.result import NetworkResult, Part
 
 WIDEST = 1100
@@ -22,19 +20,10 @@ def write_network_report(path: Path, result: NetworkResult) -> None:
 
 def network_page(result: NetworkResult) -> str:
     """Return the page. The same result gives the same text."""
-    environment = Environment(
-        loader=PackageLoader("polyloom.report", "html"),
-        autoescape=select_autoescape(default=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    assert environment.loader is not None
-    style, _, _ = environment.loader.get_source(environment, "style.css")
     plan = result.program.plan
     longest, by = result.bottleneck
-    return environment.get_template("network.html").render(
+    return rendered(
+        "network.html",
         result=result,
         name=plan.network.program.name,
         machine=result.program.machine,
@@ -46,7 +35,6 @@ def network_page(result: NetworkResult) -> str:
         exchanges=[_drawn(part, result) for part in result.exchanges],
         ways=[(net.stream.tensor, way) for net in plan.nets for way in net.ways],
         streams=result.streams,
-        style=Markup(style),
     )
 
 

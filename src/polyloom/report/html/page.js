@@ -73,7 +73,7 @@ function peWords(pe, layers, links) {
   const k = pe.y * data.grid.width + pe.x, words = [];
   for (const layer of layers) {
     const value = layer.values.at(k), about = layer.values.exact ? "" : "about ";
-    if (layer.name === "role") words.push(value < 0 ? "no program" : `role ${data.roles[value]}`);
+    if (layer.name === "role") words.push(value < 0 ? "no program" : `${layer.label} ${data.roles[value]}`);
     else words.push(`${layer.label} ${about}${Math.round(value).toLocaleString("en")} ${layer.unit}`
       + (layer.name === "busy" ? ` (${Math.round((100 * value) / data.cycles)} %)` : ""));
   }
@@ -134,7 +134,7 @@ function gridHeight() {
 
 async function start() {
   theme();
-  setsOf();
+  if (data.samples) setsOf();
   const unpacked = (list, key) => Promise.all(list.map(async (item) => ({ ...item, [key]: await unpack(item[key]) })));
   const [layers, routes, links] = await Promise.all([unpacked(data.layers, "values"), unpacked(data.routes, "on"), unpacked(data.links, "values")]);
   $("grid").style.height = `${gridHeight()}px`;
