@@ -83,7 +83,7 @@ def simulate_program(
     Raises PolyloomError ``simulation-...`` for everything that the strict simulator refuses.
     """
     grid = program.analysis.border.given.grid
-    binary = build_program(program.files, table_text())
+    binary = build_program(program.files, table_text(), lines=trace)
     with Fabric(
         binary,
         program.machine,

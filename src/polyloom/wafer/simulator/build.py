@@ -53,13 +53,15 @@ def build_program(
     compiler: Compiler | None = None,
     folder: Path | None = None,
     counted: bool = False,
+    lines: bool = False,
 ) -> Path:
     """Compile emitted C files and link them with the simulator; return the path of the shared object.
 
     ``emitted`` maps file names (``C_0.c``, ..., and ``layout.c``) to texts; ``instructions`` is the SIMD
     instruction table as a text of X-macro lines. What was built before is taken from the cache in ``folder``
     (by default ``~/.cache/polyloom``, or a temporary folder where that cannot be written). ``counted``: a
-    task that loads, stores or branches more often than its ``cost(...)`` declares fails (``cost``).
+    task that loads, stores or branches more often than its ``cost(...)`` declares fails (``cost``). ``lines``: the
+    simulator knows at each cycle which line of the emitted C is at work (``profile``).
 
     Errors: ``no-compiler``, ``file-unwritable``; ``BuildFailure`` if the compiler does not build the code.
     """
@@ -71,6 +73,8 @@ def build_program(
         for name in sorted(emitted)
         if name.endswith(".c")
     ]
+    if lines:
+        units = [*units[:2], *(replace(unit, flags=(*unit.flags, "-DPE_LINES")) for unit in units[2:])]
     if counted:
         units = [replace(unit, flags=(*unit.flags, "-DPE_COUNTED")) for unit in units]
     objects = [compiled(unit, with_compiler, store) for unit in units]

@@ -6,6 +6,7 @@ import ctypes
 import os
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.simulator.library import TRACE_EVENT, StatisticsC, load_library, machine_structure
+from polyloom.wafer.simulator.profile import read_profile
 from polyloom.wafer.simulator.result import Result, SimulationError, Trace
 
 Side = Literal["north", "south", "east", "west"]
@@ -228,8 +230,14 @@ class Fabric:
             busy=busy,
             link_use=link_use,
             error=self._error(),
-            trace=read_trace(self._library, self._handle, self.width),
+            trace=self._trace(s.cycle),
         )
+
+    def _trace(self, cycles: int) -> Trace | None:
+        trace = read_trace(self._library, self._handle, self.width)
+        if trace is None:
+            return None
+        return replace(trace, profile=read_profile(self._library, self._handle, cycles))
 
     def _error(self) -> SimulationError | None:
         pointer = self._library.fabric_failure(self._handle)

@@ -13,6 +13,7 @@ import numpy as np
 
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.wafer.machine.model import Machine
+from polyloom.wafer.simulator.profile import LineUseC, ProfileC
 
 MOST_QUEUES = 16
 MOST_INSTRUCTIONS = 256
@@ -24,11 +25,11 @@ TRACE_EVENT = np.dtype(
         ("kind", np.uint16),
         ("lane", np.uint16),
         ("name", np.uint32),
-        ("padding", np.uint32),
+        ("line", np.uint32),
     ]
 )
 """``pe`` is y * width + x; ``kind`` a ``TraceKind``; ``lane`` a microthread or a side; ``name`` an index of
-names."""
+names; ``line`` a line of the emitted C, or 0."""
 
 
 class MachineC(Structure):
@@ -104,6 +105,10 @@ _SIGNATURES = {
     "fabric_link_use": (None, (c_void_p, c_void_p)),
     "fabric_trace_count": (c_int64, (c_void_p,)),
     "fabric_trace": (c_void_p, (c_void_p,)),
+    "fabric_line_count": (c_int64, (c_void_p,)),
+    "fabric_line": (c_void_p, (c_void_p, c_int64)),
+    "fabric_line_role": (c_char_p, (c_void_p, c_int64)),
+    "fabric_profile": (c_void_p, (c_void_p,)),
     "fabric_name_count": (c_int64, (c_void_p,)),
     "fabric_name": (c_char_p, (c_void_p, c_int64)),
     "fabric_instruction_count": (c_int64, ()),
@@ -138,7 +143,8 @@ def loaded(path: Path, signatures: Mapping[str, tuple[Any, tuple[Any, ...]]]) ->
 
 
 def _check_structures(library: ctypes.CDLL) -> None:
-    sizes = [ctypes.sizeof(kind) for kind in (MachineC, FailureC, StatisticsC)] + [TRACE_EVENT.itemsize]
+    kinds = (MachineC, FailureC, StatisticsC, LineUseC, ProfileC)
+    sizes = [*(ctypes.sizeof(kind) for kind in kinds), TRACE_EVENT.itemsize]
     native = [library.fabric_struct_bytes(i) for i in range(len(sizes))]
     if sizes != native:
         raise AssertionError(f"structures of C and Python differ in size: {native}, {sizes}")

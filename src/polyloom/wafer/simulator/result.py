@@ -8,6 +8,8 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.wafer.simulator.profile import Profile
+
 
 @dataclass(frozen=True)
 class SimulationError:
@@ -49,11 +51,13 @@ class Trace:
     """What happened when, ordered by start.
 
     ``events`` is a structured array (``library.TRACE_EVENT``); its field ``name`` indexes ``names``.
+    ``profile``: what was counted of the whole run; None for programs in CSL.
     """
 
     width: int
     events: npt.NDArray[np.void]
     names: tuple[str, ...]
+    profile: Profile | None = None
 
 
 @dataclass(frozen=True)

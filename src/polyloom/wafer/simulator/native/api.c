@@ -183,6 +183,6 @@ EXPORT int64_t fabric_instruction_count(void) { return instruction_count; }
 EXPORT const char *fabric_instruction_name(int64_t i) { return instructions[i].name; }
 EXPORT int64_t fabric_struct_bytes(int32_t which) {
   static const size_t bytes[] = {sizeof(struct machine), sizeof(struct failure), sizeof(struct statistics),
-                                 sizeof(struct trace_event)};
+                                 sizeof(struct line_use), sizeof(struct profile), sizeof(struct trace_event)};
   return (int64_t)bytes[which];
 }

@@ -27,10 +27,10 @@ void sleep_until_clock(struct core *c) {
   }
 }
 
-static void pass_time(struct core *c, int64_t until, const char *what) {
+static void pass_time(struct core *c, int64_t until, const struct pe_site *site) {
   if (until <= c->pe.clock) return;
   struct fabric *f = c->fabric;
-  if (f->trace) trace_add(f, TRACE_WAIT, c->number, 0, what, c->pe.clock, until);
+  if (f->trace) trace_add_at(f, TRACE_WAIT, c->number, 0, site, site->text, c->pe.clock, until);
   c->waited += until - c->pe.clock;
   c->pe.clock = until;
 }
@@ -40,7 +40,7 @@ struct slot *await_element(struct core *c, int queue, const struct pe_site *site
   struct ring *r = &c->inputs[queue].ring;
   struct slot *s = ring_head(r);
   while (!s->full) wait_here(c, CORE_WAITS_INPUT, queue, site);
-  pass_time(c, s->time, site->text);
+  pass_time(c, s->time, site);
   sleep_until_clock(c);
   return s;
 }
@@ -53,7 +53,7 @@ struct ring *await_room(struct core *c, int queue, const struct pe_site *site) {
     r->producer_waits = 1;
     wait_here(c, CORE_WAITS_OUTPUT, queue, site);
   }
-  pass_time(c, s->time + 1, site->text);
+  pass_time(c, s->time + 1, site);
   sleep_until_clock(c);
   return r;
 }

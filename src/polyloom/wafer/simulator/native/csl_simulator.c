@@ -3,6 +3,7 @@
 #include "memory.c"
 #include "failure.c"
 #include "trace.c"
+#include "profile.c"
 #include "coroutine.c"
 #include "cursors.c"
 #include "nests.c"

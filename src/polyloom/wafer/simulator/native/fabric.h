@@ -144,9 +144,11 @@ struct core {
   const struct role *role;
   int64_t core_due, engine_due, engine_used; /* engine_used: the last cycle in which a microthread issued */
   int64_t busy, began, waited, waits_since;
+  int64_t charged_until, charged_waits; /* what is counted for lines, by profile.c */
   uint32_t number;      /* of its node */
   uint32_t activated;   /* tasks */
   uint32_t unblocked;   /* queues */
+  uint32_t at_line;     /* its number in the profile */
   uint8_t state, started, next_queue, next_stream, stream_count, waits_queue;
   int32_t invocations;
   const struct pe_site *waits_site;
@@ -194,7 +196,25 @@ struct trace_event {
   uint16_t kind;
   uint16_t lane; /* microthread or side */
   uint32_t name;
-  uint32_t padding;
+  uint32_t line; /* of the emitted C; 0: none */
+};
+
+struct line_use { /* of all PEs of a role together, in cycles */
+  const struct role *role;
+  const char *task; /* of line 0: what happened in it before its first statement */
+  int64_t times, worked, waited, beside; /* beside: of microthreads that were started there */
+  int32_t line;
+};
+
+enum activity { COMPUTES, WAITS, BESIDE, SENDS, ACTIVITIES }; /* BESIDE: microthreads; SENDS: wavelets to neighbours */
+
+struct profile {
+  struct line_use *lines;
+  uint32_t *places; /* a table by hashes: numbers of lines, from 1 on */
+  uint32_t line_count, place_count;
+  int32_t columns, rows, side; /* of cells; a cell has 2^side PEs each way */
+  int32_t length;              /* a frame has 2^length cycles */
+  int32_t *cycles;             /* [frame][activity][cell] */
 };
 
 struct trace {
@@ -203,6 +223,7 @@ struct trace {
   const char **names;
   uint32_t name_count, name_capacity;
   bool of_chosen; /* nodes only */
+  struct profile profile;
 };
 
 struct end_name { /* what messages call a control task */
@@ -366,8 +387,18 @@ const char *tag_text(uint8_t tag);
 /* trace.c */
 struct trace *trace_create(void);
 void trace_destroy(struct trace *t);
-void trace_append(struct trace *to, const struct trace *from);
+void trace_append(struct fabric *f, struct trace *from);
 void trace_add(struct fabric *f, enum trace_kind kind, uint32_t node, int lane, const char *name, int64_t start,
                int64_t end);
+void trace_add_at(struct fabric *f, enum trace_kind kind, uint32_t node, int lane, const struct pe_site *site,
+                  const char *name, int64_t start, int64_t end);
+
+/* profile.c, of simulations that are traced */
+void charge_line(struct core *c);
+void enter_line(struct core *c, int32_t line);
+void charge_microthread(struct core *c, const struct pe_site *site);
+void add_activity(struct fabric *f, enum activity kind, uint32_t node, int64_t start, int64_t end, int32_t sign);
+void profile_append(struct fabric *f, struct profile *from);
+void profile_free(struct profile *p);
 
 #endif

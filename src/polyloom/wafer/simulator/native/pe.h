@@ -60,7 +60,7 @@ static inline int32_t pe_int32(uint32_t bits) { return (int32_t)bits; }
 
 /* What the scalar work of a basic block costs: cost(.operations=, .loads=, .stores=, .multiplications=, .iterations=,
  * .branches=), each a count. SIMD, fabric and task operations cost what the machine says by themselves. */
-#define cost(...) pe_cost((struct pe_work){__VA_ARGS__})
+#define cost(...) (PE_LINE(), pe_cost((struct pe_work){__VA_ARGS__}))
 
 /* ---- Operand descriptors ------------------------------------------------------------------------------------------ */
 

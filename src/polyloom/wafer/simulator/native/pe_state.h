@@ -55,7 +55,16 @@ struct pe_site { /* a place in the emitted text, for messages */
   const char *text;
 };
 
-#define PE_HERE(what) static const struct pe_site pe_here = {__FILE__, __LINE__, what}
+#ifdef PE_LINES /* a build that knows at each cycle which line of the emitted C is at work */
+void pe_at(int line);
+#define PE_LINE() pe_at(__LINE__)
+#else
+#define PE_LINE() ((void)0)
+#endif
+
+#define PE_HERE(what) \
+  static const struct pe_site pe_here = {__FILE__, __LINE__, what}; \
+  PE_LINE()
 #define PE_DO(what, call) __extension__({ PE_HERE(what); call; })
 
 _Noreturn void pe_fail_poison(const struct pe_site *site);

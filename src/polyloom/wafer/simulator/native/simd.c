@@ -23,7 +23,7 @@ static void invoke_in_memory(struct core *c, enum pe_instruction name, struct de
   c->pe.clock += f->machine.simd_launch + run_nest(c, ins, f->machine.widths[name], d->elements, &to, from);
   f->statistics.simd_operations += d->elements;
   f->statistics.simd_instructions++;
-  if (f->trace) trace_add(f, TRACE_SIMD, c->number, 0, ins->name, began, c->pe.clock);
+  if (f->trace) trace_add_at(f, TRACE_SIMD, c->number, 0, site, ins->name, began, c->pe.clock);
   if (c->pe.clock > c->pe.limit) pe_fail_endless();
 }
 

@@ -4,6 +4,7 @@
 #include "memory.c"
 #include "failure.c"
 #include "trace.c"
+#include "profile.c"
 #include "coroutine.c"
 #include "rings.c"
 #include "router.c"

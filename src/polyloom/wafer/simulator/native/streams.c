@@ -167,7 +167,7 @@ void run_with_fabric(struct core *c, enum pe_instruction name, operand to, const
   c->pe.clock += f->machine.simd_launch;
   if (c->stream_count) run_beside_microthreads(c, &s);
   else run_alone(c, &s);
-  if (f->trace) trace_add(f, TRACE_SIMD, c->number, 0, s.instruction->name, began, c->pe.clock);
+  if (f->trace) trace_add_at(f, TRACE_SIMD, c->number, 0, site, s.instruction->name, began, c->pe.clock);
 }
 
 /* ---- Microthreads ---- */
@@ -217,7 +217,8 @@ static void complete(struct core *c, int index, int64_t now) {
     wake_core(c, now);
     return;
   }
-  if (f->trace) trace_add(f, TRACE_MICROTHREAD, c->number, s->lane, s->instruction->name, s->began, now);
+  if (f->trace)
+    trace_add_at(f, TRACE_MICROTHREAD, c->number, s->lane, s->site, s->instruction->name, s->began, now);
   c->activated |= 1u << s->task;
   if (c->state == CORE_FREE) wake_core(c, later(now, c->pe.clock));
   s->next_free = f->free_streams;
@@ -267,13 +268,20 @@ static int choose_stream(struct core *c, int64_t now, int64_t *again) {
   return chosen;
 }
 
+static void count_microthread(struct core *c, const struct stream *s, int64_t now) {
+  c->busy++;
+  if (!c->fabric->trace) return;
+  charge_microthread(c, s->site);
+  add_activity(c->fabric, BESIDE, c->number, now, now + 1, 1);
+}
+
 static void issue_chosen(struct core *c, int chosen, int64_t now) {
   struct stream *s = c->streams[chosen];
   if (!issue(c, s, now)) return;
   s->from = now + 1;
   c->next_stream = (uint8_t)((chosen + 1) % c->stream_count);
   c->engine_used = now;
-  c->busy++;
+  if (s->task >= 0) count_microthread(c, s, now); /* the main thread counts its own */
   c->fabric->last_activity = later(c->fabric->last_activity, now + 1);
   if (s->task >= 0 && c->pe.clock > now) c->pe.clock++; /* the cycle was taken from the main thread */
   int64_t at = stream_ready(c, s, now + 1);

@@ -36,7 +36,10 @@ static void finish_job(struct core *c) {
   struct fabric *f = c->fabric;
   c->pe.clock = later(c->pe.clock, c->began + 1);
   c->busy += c->pe.clock - c->began - c->waited;
-  if (f->trace) trace_add(f, TRACE_TASK, c->number, 0, c->job.name, c->began, c->pe.clock);
+  if (f->trace) {
+    charge_line(c);
+    trace_add(f, TRACE_TASK, c->number, 0, c->job.name, c->began, c->pe.clock);
+  }
   c->state = CORE_FREE;
   f->last_activity = later(f->last_activity, c->pe.clock);
 #ifdef PE_COUNTED
@@ -78,6 +81,9 @@ static void start(struct core *c, struct job job, int64_t now, int dispatch_cycl
   c->job = job;
   c->began = now;
   c->waited = 0;
+  c->pe.clock = c->charged_until = now;
+  c->charged_waits = 0;
+  if (c->fabric->trace) enter_line(c, 0);
   c->pe.clock = now + dispatch_cycles;
   c->state = CORE_SLEEPS;
   c->fabric->statistics.events++;

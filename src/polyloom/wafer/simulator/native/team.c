@@ -259,7 +259,7 @@ static void add_up(struct statistics *to, const struct statistics *s) {
 static void take_in(struct fabric *f, const struct member *m) {
   const struct fabric *part = m->part;
   add_up(&f->statistics, &part->statistics);
-  if (f->trace) trace_append(f->trace, part->trace);
+  if (f->trace) trace_append(f, part->trace);
   f->last_activity = later(f->last_activity, part->last_activity);
   f->now = later(f->now, m->last_visit);
   if (!part->failure.present || (f->failure.present && f->failure_node < part->failure_node)) return;

@@ -8,6 +8,7 @@ struct trace *trace_create(void) { return calloc(1, sizeof(struct trace)); }
 
 void trace_destroy(struct trace *t) {
   if (!t) return;
+  profile_free(&t->profile);
   free(t->events);
   free(t->names);
   free(t);
@@ -32,15 +33,34 @@ static void add(struct trace *t, struct trace_event e) {
   t->events[t->count++] = e;
 }
 
+static void add_kind(struct fabric *f, enum trace_kind kind, uint32_t node, int lane, int64_t start, int64_t end) {
+  if (kind == TRACE_TASK) add_activity(f, COMPUTES, node, start, end, 1);
+  if (kind == TRACE_WAIT) {
+    add_activity(f, COMPUTES, node, start, end, -1);
+    add_activity(f, WAITS, node, start, end, 1);
+  }
+  if (kind == TRACE_LINK && lane != SIDE_RAMP) add_activity(f, SENDS, node, start, end, 1);
+}
+
 void trace_add(struct fabric *f, enum trace_kind kind, uint32_t node, int lane, const char *name, int64_t start,
                int64_t end) {
+  trace_add_at(f, kind, node, lane, NULL, name, start, end);
+}
+
+/* `site`: the statement that it is of, NULL where there is none. */
+void trace_add_at(struct fabric *f, enum trace_kind kind, uint32_t node, int lane, const struct pe_site *site,
+                  const char *name, int64_t start, int64_t end) {
   struct trace *t = f->trace;
+  add_kind(f, kind, node, lane, start, end);
   if (t->of_chosen && !f->nodes[node].traced) return;
-  add(t, (struct trace_event){start, end - start, node, (uint16_t)kind, (uint16_t)lane, name_number(t, name), 0});
+  add(t, (struct trace_event){start, end - start, node, (uint16_t)kind, (uint16_t)lane, name_number(t, name),
+                              site ? (uint32_t)site->line : 0});
 }
 
 /* What the thread of another part has recorded. */
-void trace_append(struct trace *to, const struct trace *from) {
+void trace_append(struct fabric *f, struct trace *from) {
+  struct trace *to = f->trace;
+  profile_append(f, &from->profile);
   for (size_t i = 0; i < from->count; i++) {
     struct trace_event e = from->events[i];
     e.name = name_number(to, from->names[e.name]);
