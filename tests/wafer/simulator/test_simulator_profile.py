@@ -1,4 +1,4 @@
-"""The profile: cycles of lines of the emitted C, and what PEs do as time goes on, against counts and the trace."""
+"""The profile: cycles of lines of the emitted C, and activity in time, against counts and the trace."""
 
 from __future__ import annotations
 

@@ -60,8 +60,8 @@ def build_program(
     ``emitted`` maps file names (``C_0.c``, ..., and ``layout.c``) to texts; ``instructions`` is the SIMD
     instruction table as a text of X-macro lines. What was built before is taken from the cache in ``folder``
     (by default ``~/.cache/polyloom``, or a temporary folder where that cannot be written). ``counted``: a
-    task that loads, stores or branches more often than its ``cost(...)`` declares fails (``cost``). ``lines``: the
-    simulator knows at each cycle which line of the emitted C is at work (``profile``).
+    task that loads, stores or branches more often than its ``cost(...)`` declares fails (``cost``).
+    ``lines``: the simulator knows at each cycle which line of the emitted C is at work (``profile``).
 
     Errors: ``no-compiler``, ``file-unwritable``; ``BuildFailure`` if the compiler does not build the code.
     """

@@ -1,4 +1,4 @@
-"""What a traced simulation counts of a whole run: cycles of each line of the emitted C, and of areas over time."""
+"""What a traced simulation counts: cycles of each line of the emitted C, and of areas as time goes on."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 ACTIVITIES = ("computes", "waits", "beside", "sends")
-"""What PEs do: the main thread at work, or waiting in a task; microthreads at work; wavelets that leave the router
-to a neighbour."""
+"""What PEs do: the main thread at work, or waiting in a task; microthreads at work; wavelets that leave the
+router to a neighbour."""
 
 
 @dataclass(frozen=True)
 class LineUse:
     """The cycles of a line of a role's emitted C, on all its PEs together.
 
-    ``line`` is 0 for what a task, ``task``, takes before its first statement (it is dispatched). ``times``: how
-    often the line was entered; ``worked``, ``waited``: cycles of the main thread; ``beside``: those of
+    ``line`` is 0 for what a task, ``task``, takes before its first statement (it is dispatched). ``times``:
+    how often the line was entered; ``worked``, ``waited``: cycles of the main thread; ``beside``: those of
     microthreads that the line started.
     """
 
@@ -34,7 +34,7 @@ class LineUse:
 
 @dataclass(frozen=True)
 class Activity:
-    """What PEs do as time goes on, summed over cells of ``side`` x ``side`` PEs and frames of ``length`` cycles.
+    """What PEs do, summed over cells of ``side`` x ``side`` PEs and frames of ``length`` cycles.
 
     ``cycles``: int64[frames, len(ACTIVITIES), rows, columns].
     """
