@@ -10,11 +10,11 @@ import pytest
 
 from polyloom.csl.compiled import Compiled, Exported, Symbol, Unit
 from polyloom.csl.host.debug import records
-from polyloom.csl.host.machine import Collected, CommandsDone, Goal, Injected
 from polyloom.csl.host.session import Session
 from polyloom.csl.host.tensors import Region, fill, from_bytes, to_bytes, words_of
 from polyloom.csl.host.utils import calculate_cycles, input_array_to_u32, memcpy_view
 from polyloom.diagnostics import PolyloomError
+from polyloom.wafer.simulator.csl_fabric import Collected, CommandsDone, Goal, Injected
 
 UNIT = Unit("u", "", b"", b"", {"a": Symbol(0, 2, "f32", is_pointer=True)}, functions=("f",))
 SILENT = Unit("v", "", b"", b"", UNIT.symbols)

@@ -3,38 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
-
-@dataclass(frozen=True)
-class CommandsDone:
-    """All functions that the host launched on a PE have unblocked the command stream."""
-
-    x: int
-    y: int
-
-
-@dataclass(frozen=True)
-class Injected:
-    """All words that the host gave to a color at a PE have left the host."""
-
-    x: int
-    y: int
-    color: int
-
-
-@dataclass(frozen=True)
-class Collected:
-    """At least ``words`` words of a color have come from a PE to the host since they were last taken."""
-
-    x: int
-    y: int
-    color: int
-    words: int
-
-
-Goal = CommandsDone | Injected | Collected
+from polyloom.wafer.simulator.csl_fabric import Goal
 
 
 class Machine(Protocol):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyloom.csl.compiled import Compiled
-from polyloom.csl.host.machine import Collected, CommandsDone, Goal, Injected
 from polyloom.csl.host.program import Built
 from polyloom.diagnostics import PolyloomError, error, render, warning
 from polyloom.files import refusing_unwritable
@@ -117,10 +116,10 @@ class SimulatedWafer:
         """Take the oldest words that a PE sent to the host on a color."""
         return [int(word) for word in self._fabric.collect(x, y, color, words)]
 
-    def run(self, goals: Sequence[Goal]) -> None:
+    def run(self, goals: Sequence[fabric.Goal]) -> None:
         """Let time pass until all goals hold."""
         with _as_diagnostics():
-            self._fabric.run([_goal(goal) for goal in goals])
+            self._fabric.run(goals)
 
     def let_pass(self, cycles: int) -> None:
         """Let so many cycles pass, or fewer where nothing moves."""
@@ -177,15 +176,6 @@ def machine_of(built: Built) -> SimulatedWafer:
     """Put a program on a wafer of its own."""
     with _as_diagnostics():
         return SimulatedWafer(built.program)
-
-
-def _goal(goal: Goal) -> fabric.Goal:
-    if isinstance(goal, CommandsDone):
-        return fabric.CommandsDone(goal.x, goal.y)
-    if isinstance(goal, Injected):
-        return fabric.Injected(goal.x, goal.y, goal.color)
-    assert isinstance(goal, Collected)
-    return fabric.Collected(goal.x, goal.y, goal.color, goal.words)
 
 
 @contextmanager

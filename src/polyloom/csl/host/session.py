@@ -14,9 +14,10 @@ from difflib import get_close_matches
 import numpy as np
 
 from polyloom.csl.compiled import Compiled, Exported, Symbol
-from polyloom.csl.host.machine import Collected, CommandsDone, Goal, Injected, Machine
+from polyloom.csl.host.machine import Machine
 from polyloom.csl.host.tensors import Region, Words, from_bytes, to_bytes
 from polyloom.diagnostics import PolyloomError, error
+from polyloom.wafer.simulator.csl_fabric import Collected, CommandsDone, Goal, Injected
 
 COPY_CYCLES = 10_000
 """How long a copy takes to reach the PEs: what a program still does after it let the host go on is seen by

@@ -11,7 +11,7 @@ from polyloom.report.html.timeline import timelines
 from polyloom.wafer.explain.grids import memory_grid, role_grid, route_grids
 from polyloom.wafer.explain.instances import Arrival, InstanceSample, instance_samples
 from polyloom.wafer.simulation.result import SimulationResult
-from polyloom.wafer.simulator.fabric import LINKS
+from polyloom.wafer.simulator.held import LINKS
 
 Document = dict[str, Any]
 

@@ -6,11 +6,9 @@ Sides are those of ``fabric.SIDES``, and ``ramp`` and ``host``; x grows to the e
 from __future__ import annotations
 
 import ctypes
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +16,9 @@ import numpy.typing as npt
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.simulator.csl_build import build_units
 from polyloom.wafer.simulator.csl_library import GoalC, csl_machine, load_csl_library
-from polyloom.wafer.simulator.fabric import GOES_ON, LINKS, SLICE_SECONDS, read_trace
-from polyloom.wafer.simulator.library import StatisticsC
-from polyloom.wafer.simulator.result import Counts, SimulationError, Trace
+from polyloom.wafer.simulator.fabric import GOES_ON, SLICE_SECONDS
+from polyloom.wafer.simulator.held import LINKS, HeldFabric, check_rectangle
+from polyloom.wafer.simulator.result import SimulationError
 
 Direction = Literal["north", "south", "east", "west", "ramp"]
 Port = Literal["north", "south", "east", "west", "host"]
@@ -121,7 +119,7 @@ class Line:
 Words = npt.NDArray[np.uint32]
 
 
-class CslFabric:
+class CslFabric(HeldFabric):
     """One simulation. Place programs and routes, then let commands and ``run`` take turns."""
 
     def __init__(
@@ -135,46 +133,33 @@ class CslFabric:
         loose: bool = False,
         backwards: bool = False,
         trace: bool = False,
+        trace_only: Sequence[tuple[int, int]] | None = None,
     ) -> None:
         """Build ``units``, the C of each program by its name, for ``width`` x ``height`` PEs.
 
         ``max_cycles`` ends a simulation that goes on for longer, with an error. ``loose`` lets operations go
         beyond the variable that a DSD was made for, as the machine does. ``backwards`` visits the PEs
         of a cycle in the opposite order, which changes nothing (tests use it). ``trace`` records what
-        happens when, for ``trace()``.
+        happens when, for ``trace()``, on all PEs or on those of ``trace_only`` (x, y).
         Errors: ``ValueError`` for a rectangle that is empty or larger than the machine; those of
         ``build_units``.
         """
-        if not (1 <= width <= machine.grid[0] and 1 <= height <= machine.grid[1]):
-            raise ValueError(f"{width} x {height} PEs on a machine of {machine.grid[0]} x {machine.grid[1]}")
-        self.width, self.height = width, height
-        self._library = load_csl_library(build_units(units))
+        check_rectangle(machine, width, height)
+        library = load_csl_library(build_units(units))
         self._programs = {name: i for i, name in enumerate(sorted(units))}
         architecture = 3 if machine.name == "cs3" else 2
         limit = -1 if max_cycles is None else max_cycles
-        description = csl_machine(self._library, machine)
-        self._handle = self._library.csl_create(
-            description, architecture, DSRS, width, height, int(trace), limit
+        description = csl_machine(library, machine)
+        handle = library.csl_create(description, architecture, DSRS, width, height, int(trace), limit)
+        super().__init__(
+            *(library, handle, library.csl_destroy, (width, height)),
+            trace_only=trace_only,
+            backwards=backwards,
         )
-        self._release = weakref.finalize(self, self._library.csl_destroy, self._handle)
         self._bytes: dict[tuple[int, int], int] = {}
         self._ports: dict[tuple[str, int, int, int, str], int] = {}
-        if backwards:
-            self._library.csl_backwards(self._handle)
         if loose:
-            self._library.csl_loose(self._handle)
-
-    def close(self) -> None:
-        """Give the memory of the simulation back; the object cannot be used any more."""
-        self._release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
+            library.csl_loose(handle)
 
     # ---- Layout
 
@@ -354,38 +339,10 @@ class CslFabric:
         text = self._library.csl_line(self._handle, i, cycle, x, y)
         return Line(cycle.value, x.value, y.value, text.decode(errors="replace"))
 
-    def counts(self) -> Counts:
-        """Return what has been counted so far."""
-        s = StatisticsC()
-        self._library.fabric_statistics(self._handle, s)
-        busy = np.zeros((self.height, self.width), np.int64)
-        self._library.fabric_busy(self._handle, busy.ctypes.data)
-        link_use = np.zeros((self.height, self.width, len(LINKS)), np.int64)
-        self._library.fabric_link_use(self._handle, link_use.ctypes.data)
-        names = ("events", "wavelets", "hops", "simd_operations", "simd_instructions", "scalar_operations")
-        most = s.max_link_use / s.cycle if s.cycle else 0.0
-        counted = {name: getattr(s, name) for name in names}
-        return Counts(cycles=s.cycle, max_link_use=most, busy=busy, link_use=link_use, **counted)
-
-    def trace(self) -> Trace | None:
-        """Return what has happened when, if it was recorded."""
-        return read_trace(self._library, self._handle, self.width)
-
     def _raise_failure(self) -> None:
-        pointer = self._library.fabric_failure(self._handle)
-        if not pointer:
-            return
-        e = pointer.contents
-        fault = SimulationError(
-            kind=e.kind.decode(),
-            message=e.message.decode(errors="replace"),
-            cycle=e.cycle,
-            pe=(e.x, e.y) if e.x >= 0 else None,
-            task=e.task.decode() or None,
-            place=(e.file.decode(), e.line) if e.file else None,
-            details=tuple(e.details.decode(errors="replace").splitlines()),
-        )
-        raise CslFailure(fault)
+        fault = self.error()
+        if fault is not None:
+            raise CslFailure(fault)
 
     # ---- Checks
 

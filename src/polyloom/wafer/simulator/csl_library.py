@@ -10,9 +10,8 @@ from pathlib import Path
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.simulator.library import (
     MOST_INSTRUCTIONS,
-    FailureC,
+    OF_ALL_FABRICS,
     MachineC,
-    StatisticsC,
     loaded,
     machine_fields,
 )
@@ -26,9 +25,9 @@ class GoalC(Structure):
 
 _PE = (c_void_p, c_int32, c_int32)
 _SIGNATURES = {
+    **OF_ALL_FABRICS,
     "csl_create": (c_void_p, (POINTER(MachineC), c_int32, c_int32, c_int32, c_int32, c_int32, c_int64)),
     "csl_destroy": (None, (c_void_p,)),
-    "csl_backwards": (None, (c_void_p,)),
     "csl_loose": (None, (c_void_p,)),
     "csl_program_name": (c_char_p, (c_int64,)),
     "csl_program_bytes": (c_int64, (c_int64,)),
@@ -50,15 +49,6 @@ _SIGNATURES = {
     "csl_line": (c_char_p, (c_void_p, c_int64, POINTER(c_int64), POINTER(c_int32), POINTER(c_int32))),
     "csl_operation_count": (c_int64, ()),
     "csl_operation_name": (c_char_p, (c_int64,)),
-    "fabric_statistics": (None, (c_void_p, POINTER(StatisticsC))),
-    "fabric_cycle": (c_int64, (c_void_p,)),
-    "fabric_failure": (POINTER(FailureC), (c_void_p,)),
-    "fabric_busy": (None, (c_void_p, c_void_p)),
-    "fabric_link_use": (None, (c_void_p, c_void_p)),
-    "fabric_trace_count": (c_int64, (c_void_p,)),
-    "fabric_trace": (c_void_p, (c_void_p,)),
-    "fabric_name_count": (c_int64, (c_void_p,)),
-    "fabric_name": (c_char_p, (c_void_p, c_int64)),
 }
 
 SAME_WIDTH = {

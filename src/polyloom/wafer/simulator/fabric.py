@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from polyloom.wafer.machine.model import Machine
-from polyloom.wafer.simulator.library import TRACE_EVENT, StatisticsC, load_library, machine_structure
-from polyloom.wafer.simulator.profile import read_profile
-from polyloom.wafer.simulator.result import Result, SimulationError, Trace
+from polyloom.wafer.simulator.held import HeldFabric, check_rectangle
+from polyloom.wafer.simulator.library import load_library, machine_structure
+from polyloom.wafer.simulator.result import Result
 
 Side = Literal["north", "south", "east", "west"]
 SIDES: tuple[Side, ...] = ("north", "south", "east", "west")
-LINKS = (*SIDES, "ramp")
-"""The outputs of a router; the ramp leads to its PE."""
 SLICE_SECONDS = 0.2
 GOES_ON = 0
 
@@ -36,7 +30,7 @@ Flags = npt.NDArray[np.bool_]
 Progress = Callable[[int, int], None]
 
 
-class Fabric:
+class Fabric(HeldFabric):
     """One simulation. Load memories, declare sources and sinks, then ``run`` once.
 
     x grows to the east, y to the south. A port is a side of the rectangle and a position on it: x for
@@ -67,34 +61,19 @@ class Fabric:
         ``backwards`` visits the PEs of a cycle in the opposite order, which changes nothing (tests use it).
         Errors: ``ValueError`` for a rectangle that is empty or larger than the machine.
         """
-        if not (1 <= width <= machine.grid[0] and 1 <= height <= machine.grid[1]):
-            raise ValueError(f"{width} x {height} PEs on a machine of {machine.grid[0]} x {machine.grid[1]}")
-        self.width, self.height = width, height
-        self._library = load_library(binary)
+        check_rectangle(machine, width, height)
+        library = load_library(binary)
         limit = -1 if max_cycles is None else max_cycles
-        description = machine_structure(self._library, machine)
-        self._handle = self._library.fabric_create(description, width, height, invocations, int(trace), limit)
-        self._release = weakref.finalize(self, self._library.fabric_destroy, self._handle)
+        description = machine_structure(library, machine)
+        handle = library.fabric_create(description, width, height, invocations, int(trace), limit)
+        super().__init__(
+            *(library, handle, library.fabric_destroy, (width, height)),
+            trace_only=trace_only,
+            backwards=backwards,
+        )
         self._ran = False
         count = _threads(width * height) if threads is None else threads
-        self._library.fabric_use_threads(self._handle, count)
-        if trace_only is not None:
-            xs, ys = [x for x, _ in trace_only], [y for _, y in trace_only]
-            self._library.fabric_trace_only(*self._pes(*self._coordinates(xs, ys)))
-        if backwards:
-            self._library.fabric_visit_backwards(self._handle)
-
-    def close(self) -> None:
-        """Give the memory of the simulation back; the object cannot be used any more."""
-        self._release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
+        library.fabric_use_threads(handle, count)
 
     # ---- Memory
 
@@ -209,63 +188,7 @@ class Fabric:
         while self._library.fabric_run(self._handle, SLICE_SECONDS) == GOES_ON:
             if progress is not None:
                 progress(self._library.fabric_events(self._handle), self._library.fabric_cycle(self._handle))
-        return self._result()
-
-    def _result(self) -> Result:
-        s = StatisticsC()
-        self._library.fabric_statistics(self._handle, s)
-        busy = np.zeros((self.height, self.width), np.int64)
-        self._library.fabric_busy(self._handle, busy.ctypes.data)
-        link_use = np.zeros((self.height, self.width, len(LINKS)), np.int64)
-        self._library.fabric_link_use(self._handle, link_use.ctypes.data)
-        return Result(
-            cycles=s.cycle,
-            events=s.events,
-            wavelets=s.wavelets,
-            hops=s.hops,
-            max_link_use=s.max_link_use / s.cycle if s.cycle else 0.0,
-            simd_operations=s.simd_operations,
-            simd_instructions=s.simd_instructions,
-            scalar_operations=s.scalar_operations,
-            busy=busy,
-            link_use=link_use,
-            error=self._error(),
-            trace=self._trace(s.cycle),
-        )
-
-    def _trace(self, cycles: int) -> Trace | None:
-        trace = read_trace(self._library, self._handle, self.width)
-        if trace is None:
-            return None
-        return replace(trace, profile=read_profile(self._library, self._handle, cycles))
-
-    def _error(self) -> SimulationError | None:
-        pointer = self._library.fabric_failure(self._handle)
-        if not pointer:
-            return None
-        e = pointer.contents
-        return SimulationError(
-            kind=e.kind.decode(),
-            message=e.message.decode(errors="replace"),
-            cycle=e.cycle,
-            pe=(e.x, e.y) if e.x >= 0 else None,
-            task=e.task.decode() or None,
-            place=(e.file.decode(), e.line) if e.file else None,
-            details=tuple(e.details.decode(errors="replace").splitlines()),
-        )
-
-
-def read_trace(library: ctypes.CDLL, handle: int, width: int) -> Trace | None:
-    """Return what a simulation has recorded, ordered by start; None if it does not record."""
-    pointer = library.fabric_trace(handle)
-    count = library.fabric_trace_count(handle)
-    if not pointer:
-        return None
-    events = np.frombuffer(ctypes.string_at(pointer, count * TRACE_EVENT.itemsize), TRACE_EVENT)
-    order = np.lexsort((events["lane"], events["kind"], events["pe"], events["start"]))
-    name_count = library.fabric_name_count(handle)
-    names = [library.fabric_name(handle, i) for i in range(name_count)]
-    return Trace(width, events[order], tuple(name.decode() for name in names))
+        return Result(**self._counted(), error=self.error(), trace=self.trace())
 
 
 def _threads(pes: int) -> int:

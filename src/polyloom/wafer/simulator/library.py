@@ -83,22 +83,10 @@ class StatisticsC(Structure):
 
 _PORT = (c_int32, c_int32, c_int32)
 _PES = (c_void_p, c_int64, c_void_p, c_void_p)
-_SIGNATURES = {
-    "fabric_create": (c_void_p, (POINTER(MachineC), c_int32, c_int32, c_int32, c_int32, c_int64)),
-    "fabric_destroy": (None, (c_void_p,)),
+OF_ALL_FABRICS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "fabric_visit_backwards": (None, (c_void_p,)),
-    "fabric_use_threads": (None, (c_void_p, c_int32)),
     "fabric_trace_only": (None, _PES),
-    "fabric_memory_bytes": (None, (*_PES, c_void_p)),
-    "fabric_load": (None, (*_PES, c_int64, c_int64, c_void_p, c_void_p, c_int64)),
-    "fabric_read": (None, (*_PES, c_int64, c_int64, c_void_p, c_void_p)),
-    "fabric_source": (None, (c_void_p, *_PORT, c_int64, c_void_p, c_void_p)),
-    "fabric_sink": (None, (c_void_p, *_PORT, c_int64)),
-    "fabric_received_count": (c_int64, (c_void_p, *_PORT)),
-    "fabric_received": (None, (c_void_p, *_PORT, c_void_p, c_void_p, c_void_p)),
-    "fabric_run": (c_int32, (c_void_p, c_double)),
     "fabric_statistics": (None, (c_void_p, POINTER(StatisticsC))),
-    "fabric_events": (c_int64, (c_void_p,)),
     "fabric_cycle": (c_int64, (c_void_p,)),
     "fabric_failure": (POINTER(FailureC), (c_void_p,)),
     "fabric_busy": (None, (c_void_p, c_void_p)),
@@ -111,6 +99,23 @@ _SIGNATURES = {
     "fabric_profile": (c_void_p, (c_void_p,)),
     "fabric_name_count": (c_int64, (c_void_p,)),
     "fabric_name": (c_char_p, (c_void_p, c_int64)),
+}
+"""Functions of lifetime.c and results.c."""
+
+_SIGNATURES = {
+    **OF_ALL_FABRICS,
+    "fabric_create": (c_void_p, (POINTER(MachineC), c_int32, c_int32, c_int32, c_int32, c_int64)),
+    "fabric_destroy": (None, (c_void_p,)),
+    "fabric_use_threads": (None, (c_void_p, c_int32)),
+    "fabric_memory_bytes": (None, (*_PES, c_void_p)),
+    "fabric_load": (None, (*_PES, c_int64, c_int64, c_void_p, c_void_p, c_int64)),
+    "fabric_read": (None, (*_PES, c_int64, c_int64, c_void_p, c_void_p)),
+    "fabric_source": (None, (c_void_p, *_PORT, c_int64, c_void_p, c_void_p)),
+    "fabric_sink": (None, (c_void_p, *_PORT, c_int64)),
+    "fabric_received_count": (c_int64, (c_void_p, *_PORT)),
+    "fabric_received": (None, (c_void_p, *_PORT, c_void_p, c_void_p, c_void_p)),
+    "fabric_run": (c_int32, (c_void_p, c_double)),
+    "fabric_events": (c_int64, (c_void_p,)),
     "fabric_instruction_count": (c_int64, ()),
     "fabric_instruction_name": (c_char_p, (c_int64,)),
     "fabric_struct_bytes": (c_int64, (c_int32,)),

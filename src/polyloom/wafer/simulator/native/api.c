@@ -8,20 +8,9 @@ EXPORT struct fabric *fabric_create(const struct machine *machine, int32_t width
                                     int32_t traces, int64_t max_cycles) {
   struct fabric *f = calloc(1, sizeof *f);
   if (!f) return NULL;
-  f->machine = *machine;
-  f->width = width;
-  f->height = height;
+  fabric_begin(f, machine, width, height, traces, max_cycles);
   f->invocations = invocations;
-  f->max_cycles = max_cycles < 0 ? NEVER / 2 : max_cycles;
-  f->now = -1;
-  f->visiting = UINT32_MAX;
-  f->node_count = (uint32_t)width * (uint32_t)height;
-  f->arena = arena_create();
-  f->wheel = wheel_create();
-  f->coroutines = coroutines_create();
-  f->trace = traces ? trace_create() : NULL;
   f->arrays = array_table_create();
-  f->nodes = arena_take(f->arena, f->node_count * sizeof *f->nodes);
   lay_out(f);
   return f;
 }
@@ -37,20 +26,9 @@ EXPORT void fabric_destroy(struct fabric *f) {
   free(f->sinks);
   free(f->sources);
   free(f->arrays);
-  trace_destroy(f->trace);
-  coroutines_destroy(f->coroutines);
-  wheel_destroy(f->wheel);
-  arena_destroy(f->arena);
-  free(f);
+  fabric_end(f);
 }
 
-EXPORT void fabric_visit_backwards(struct fabric *f) { f->backwards = true; }
-EXPORT void fabric_trace_only(struct fabric *f, int64_t n, const int32_t *xs, const int32_t *ys) {
-  if (f->trace) f->trace->of_chosen = true;
-  for (int64_t i = 0; i < n; i++)
-    if (xs[i] >= 0 && ys[i] >= 0 && xs[i] < f->width && ys[i] < f->height)
-      f->nodes[(uint32_t)(ys[i] * f->width + xs[i])].traced = true;
-}
 EXPORT void fabric_use_threads(struct fabric *f, int32_t threads) { f->threads = threads; }
 
 /* ---- Memory ---- */

@@ -9,18 +9,7 @@ EXPORT struct csl_fabric *csl_create(const struct machine *machine, int32_t arch
   struct csl_fabric *csl = calloc(1, sizeof *csl);
   if (!csl) return NULL;
   struct fabric *f = &csl->fabric;
-  f->machine = *machine;
-  f->width = width;
-  f->height = height;
-  f->max_cycles = max_cycles < 0 ? NEVER / 2 : max_cycles;
-  f->now = -1;
-  f->visiting = UINT32_MAX;
-  f->node_count = (uint32_t)width * (uint32_t)height;
-  f->arena = arena_create();
-  f->wheel = wheel_create();
-  f->coroutines = coroutines_create();
-  f->trace = traces ? trace_create() : NULL;
-  f->nodes = arena_take(f->arena, f->node_count * sizeof *f->nodes);
+  fabric_begin(f, machine, width, height, traces, max_cycles);
   csl->architecture = architecture;
   csl->registers = registers < CSL_DSRS ? registers : CSL_DSRS;
   csl->routers = arena_take(f->arena, f->node_count * sizeof *csl->routers);
@@ -48,16 +37,11 @@ EXPORT void csl_destroy(struct csl_fabric *csl) {
   free(csl->goals);
   free(csl->lines);
   free(f->edges);
-  trace_destroy(f->trace);
-  coroutines_destroy(f->coroutines);
-  wheel_destroy(f->wheel);
-  arena_destroy(f->arena);
-  free(csl);
+  fabric_end(f);
 }
 
 static uint32_t number_at(const struct csl_fabric *f, int32_t x, int32_t y) { return (uint32_t)(y * f->fabric.width + x); }
 
-EXPORT void csl_backwards(struct csl_fabric *f) { f->fabric.backwards = true; }
 EXPORT void csl_loose(struct csl_fabric *f) { f->loose = true; }
 
 /* ---- Layout ---- */

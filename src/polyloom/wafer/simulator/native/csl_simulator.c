@@ -19,4 +19,5 @@
 #include "csl_report.c"
 #include "events.c"
 #include "results.c"
+#include "lifetime.c"
 #include "csl_api.c"

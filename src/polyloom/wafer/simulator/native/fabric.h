@@ -315,6 +315,11 @@ void ring_pop(struct fabric *f, struct ring *r, int64_t at);
 void ring_announce(struct fabric *f, struct ring *r, int64_t at);            /* a push of another part */
 void ring_freed(struct fabric *f, struct ring *r, uint8_t slot, int64_t at); /* a pop of another part */
 
+/* lifetime.c */
+void fabric_begin(struct fabric *f, const struct machine *machine, int32_t width, int32_t height, int32_t traces,
+                  int64_t max_cycles);
+void fabric_end(struct fabric *f);
+
 /* router.c */
 void router_step(struct fabric *f, uint32_t number, int64_t now);
 

@@ -21,4 +21,5 @@
 #include "events.c"
 #include "team.c"
 #include "results.c"
+#include "lifetime.c"
 #include "api.c"
