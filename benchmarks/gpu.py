@@ -28,13 +28,13 @@ sys.path.insert(0, str(Path(__file__).parent / "opencl"))
 from run import prepared
 from workloads import WORKLOADS, Workload
 
+from polyloom.device_pipeline import tune_opencl
 from polyloom.diagnostics import PolyloomError, render
 from polyloom.mdh.cuda.device import choose_gpu
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.tuning.database import Database
 from polyloom.mdh.tuning.tune import TuneOptions
 from polyloom.mdh.tuning.worker import Died, Job, Overdue, Worker
-from polyloom.pipeline import tune_opencl
 from polyloom.sources import Reading, load_host_programs
 
 OURS, PLAIN = "Polyloom, tuned", "Polyloom, untuned"

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 from networks import NETWORKS, written
 
+from polyloom.device_pipeline import open_model
 from polyloom.frontends.graph.imported import Imported
 from polyloom.mdh.native.device import choose
-from polyloom.pipeline import open_model
 from polyloom.sources import load_model
 
 FOLDER = Path.home() / ".cache" / "polyloom" / "networks"

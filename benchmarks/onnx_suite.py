@@ -154,9 +154,9 @@ def _execute(imported: Imported, given: dict[str, Any], device: str | None) -> d
     arrays = imported.inputs(given)
     if device is None:
         return imported.outputs(evaluate(imported.program, arrays))
+    from polyloom.device_pipeline import open_model
     from polyloom.mdh.device.devices import choose_device
     from polyloom.mdh.running import run_program
-    from polyloom.pipeline import open_model
 
     program = open_model(imported, choose_device(device))
     return imported.outputs(run_program(program, arrays, check=False).outputs)

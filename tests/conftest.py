@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -91,6 +92,14 @@ def _native_code_is_built_quickly() -> None:
 
     if settings().derandomize:
         build.FLAGS = tuple("-O1" if flag == "-O3" else flag for flag in build.FLAGS)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _functions_are_made_anew() -> None:
+    """What an earlier test, or run of the tests, left in the cache would hide what changed since."""
+    from polyloom.function import kept
+
+    kept.WORTH_SECONDS = math.inf
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -28,7 +28,7 @@ ROOMS = (
     ("targets",),
     ("api",),
     ("report",),
-    ("pipeline",),
+    ("device_pipeline", "pipeline"),
     ("models", "shipped", "side_by_side"),
     ("csl",),
     ("wafer", "mdh", "sources"),
@@ -125,7 +125,8 @@ FLOORS = {
     ),
     "function": (
         ("loading",),
-        ("open_sizes", "saved"),
+        ("kept", "open_sizes"),
+        ("saved",),
         ("functions",),
         ("batches", "pages", "saving"),
         ("arguments", "container"),

@@ -24,11 +24,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from summary import Measured, print_workload, summary_json
 from workloads import WORKLOADS, Workload
 
+from polyloom.device_pipeline import tune_opencl
 from polyloom.mdh.device.devices import choose_device
 from polyloom.mdh.tuning.database import Database, default_path
 from polyloom.mdh.tuning.tune import TuneOptions
 from polyloom.mdh.tuning.worker import Died, Job, Overdue, Worker
-from polyloom.pipeline import tune_opencl
 from polyloom.report.tuning_view import print_tuning, tuning_progress
 from polyloom.sources import Reading, load_host_programs
 

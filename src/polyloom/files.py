@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -95,11 +96,33 @@ def open_regular(path: Path) -> BinaryIO:
         handed_over = stat.S_ISFIFO(kind) and str(path.absolute()).startswith(_OPEN_ALREADY)
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind) or handed_over):
             raise PolyloomError(_irregular(path))
+        note_read(path)
         return path.open("rb")
     except ValueError as fault:  # a null character
         raise PolyloomError(unreadable(path, OSError(str(fault)))) from fault
     except OSError as fault:
         raise PolyloomError(unreadable(path, fault)) from fault
+
+
+_noted: ContextVar[list[Path] | None] = ContextVar("_noted", default=None)
+
+
+@contextmanager
+def noting_reads() -> Iterator[list[Path]]:
+    """Give a list to which the path of each file is added that is read inside."""
+    found: list[Path] = []
+    before = _noted.set(found)
+    try:
+        yield found
+    finally:
+        _noted.reset(before)
+
+
+def note_read(path: Path) -> None:
+    """Note that a file is read, for ``noting_reads``."""
+    found = _noted.get()
+    if found is not None and path not in found:
+        found.append(path)
 
 
 def exists(path: Path) -> bool:

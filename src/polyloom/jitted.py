@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.api.loops import LoopExplanation
+from polyloom.device_pipeline import open_program
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.frontends.python import ArrayType, Found, NumberType, read_python, text_of_function
 from polyloom.frontends.python.values import Weak
@@ -30,7 +31,6 @@ from polyloom.ir.verification.references import Expected
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.native.device import choose
 from polyloom.mdh.running import RunResult, run_program
-from polyloom.pipeline import open_program
 from polyloom.polyhedra.effort import limited
 from polyloom.scop.transform import ReductionMode, Transformation, host_program
 from polyloom.sources import LoadedHost

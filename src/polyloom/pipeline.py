@@ -3,46 +3,13 @@
 from __future__ import annotations
 
 from collections import abc
-from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from polyloom.diagnostics import PolyloomError, Source, error
-from polyloom.frontends.graph.imported import Imported
-from polyloom.ir.conversion.to_host_program import host_program
-from polyloom.ir.host import HostProgram, MdHom, Role
+from polyloom.diagnostics import PolyloomError, Source
 from polyloom.ir.program import Program
-from polyloom.ir.transform.specialise import specialise
-from polyloom.ir.verification.references import Reference
-from polyloom.mdh.compiled import CompiledProgram
-from polyloom.mdh.cuda.targets import target_device
-from polyloom.mdh.device.devices import DeviceModel, choose_device
-from polyloom.mdh.device.drivers import pip_library
-from polyloom.mdh.dropin.cuda import cuda_side
-from polyloom.mdh.dropin.folder import DropIn, Maker, Side, check_values
-from polyloom.mdh.dropin.loops import c_side
-from polyloom.mdh.dropin.opencl import opencl_side
-from polyloom.mdh.dropin.source import Place, Variable
-from polyloom.mdh.native.device import NATIVE, choose, opened
-from polyloom.mdh.running import CheckedProgram, RunResult, run_program
-from polyloom.mdh.runtime.arguments import Signature, known_parameters
-from polyloom.mdh.tuning.database import Database
-from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
-from polyloom.mdh.tuning.tune import Observer, Tuned, TuneOptions
 from polyloom.polyhedra.effort import naming, refusing
-from polyloom.scop.model import Origin, Scop, ScopArray
-from polyloom.sources import (
-    Given,
-    Loaded,
-    LoadedHost,
-    Reading,
-    host_of,
-    is_loops,
-    load_program,
-    loops,
-)
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.array_layout.order import lay_out, layout_remarks
 from polyloom.wafer.border.peeling import peel_border
@@ -71,7 +38,7 @@ from polyloom.wafer.simd.paper_strategies import enlarge
 from polyloom.wafer.simd.whole_stream import whole_stream
 
 if TYPE_CHECKING:
-    from polyloom.mdh.tuning.cluster.workers import Cluster
+    pass
 
 CHECK_SECONDS = 60.0
 """How long a C program may run with which tuned results are compared."""
@@ -189,195 +156,3 @@ def _estimated(program: Program, mapping: Mapping, machine: Machine) -> float:
 def compile_layer(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
     """Run the rest of the wafer back end: routes, the programs of the roles, the emitted files."""
     return compile_program(analysis, machine)
-
-
-def drop_in(
-    source: Given,
-    loaded: Sequence[LoadedHost],
-    reading: Reading,
-    target: str,
-    device: str | None,
-    values: abc.Mapping[str, int],
-    database: Path | None = None,
-) -> DropIn:
-    """Make a drop-in of a C file, or a C function of a layer; ``loaded``: what was read of it.
-
-    ``target``: ``c``, ``opencl`` or ``cuda``; ``device``: as ``--device``; ``values``: of parameters with
-    code of their own; ``database``: of tuned schedules, None: the user's own.
-
-    Errors: ``target-unknown``, ``parameter-unknown``, ``drop-in-device``, those of the choice of a device;
-    ``Unsupported`` with ``drop-in-...``.
-    """
-    if target not in _SIDES:
-        helps = [f"there are {', '.join(_SIDES)}"]
-        raise PolyloomError(error("target-unknown", f"no drop-in is for `{target}`", helps=helps))
-    strict = any(part.program.strict for part in loaded)
-    side = _SIDES[target](device, TunedEmitter(database), strict)
-    check_values(values, [part.program for part in loaded])
-    maker = Maker(side, values)
-    if not is_loops(source):
-        return maker.of_program(loaded[0].program)
-    front = loops(source)
-    text = front.source(source)
-    parts = [(_place(part), part.program) for part in loaded]
-    options = [f"-D{name}={value}" for name, value in reading.defines.items()]
-    options += [f"-I{folder.resolve()}" for folder in reading.include]
-    return maker.of_source(text, parts, options, front.macros(text, reading))
-
-
-def _c_side(device: str | None, emitter: TunedEmitter, strict: bool) -> Side:
-    model = choose(device or NATIVE)
-    if model.platform != NATIVE:
-        helps = ["leave `--device` out, or name a compiler: `--device native:gcc`"]
-        raise PolyloomError(
-            error("drop-in-device", f"`{model.name}` runs no C, which is for the processor", helps=helps)
-        )
-    return c_side(model, emitter.schedule)
-
-
-def _opencl_side(device: str | None, emitter: TunedEmitter, strict: bool) -> Side:
-    return opencl_side(choose_device(device), emitter, pip_library())
-
-
-def _cuda_side(device: str | None, emitter: TunedEmitter, strict: bool) -> Side:
-    return cuda_side(target_device(device), emitter, strict=strict)
-
-
-_SIDES = {"c": _c_side, "opencl": _opencl_side, "cuda": _cuda_side}
-
-
-def load_opencl(
-    source: Given,
-    reading: Reading,
-    device: DeviceModel,
-    database: Path | None = None,
-    *,
-    check: bool = False,
-) -> CompiledProgram:
-    """Make a callable program of a C function, a layer or a model; kernels are made when sizes are known.
-
-    ``database``: of tuned schedules; None for the user's own. ``check``: whether the first call for each set
-    of sizes is compared with the program's reference.
-
-    Errors: those of the front ends; ``function-several``; ``Unsupported`` with ``function-parts``.
-    """
-    return open_loaded(load_program(source, reading), device, database, check=check)
-
-
-def open_loaded(
-    loaded: Loaded | LoadedHost,
-    device: DeviceModel,
-    database: Path | None = None,
-    *,
-    check: bool = False,
-    constants: abc.Mapping[str, Any] | None = None,
-) -> CompiledProgram:
-    """Make a callable program of one that was read; ``constants``: arguments of C that are known already."""
-    if isinstance(loaded, Loaded) and loaded.model is not None:
-        return open_model(loaded.model, device, database, loaded.reference, check=check)
-    host = host_of(loaded) if isinstance(loaded, Loaded) else loaded
-    return open_program(host, device, database, check=check, constants=constants)
-
-
-def open_program(
-    loaded: LoadedHost,
-    device: DeviceModel,
-    database: Path | None = None,
-    *,
-    check: bool = False,
-    constants: abc.Mapping[str, Any] | None = None,
-) -> CompiledProgram:
-    """Make a callable program of a host program; the arguments are those of ``open_loaded``."""
-    signature = None if loaded.scop is None else signature_of(loaded.program, loaded.scop, constants or ())
-    make = CheckedProgram if check else CompiledProgram
-    rest = signature, loaded.remarks, loaded.reference, constants
-    return make(loaded.program, opened(device), TunedEmitter(database), *rest)
-
-
-def open_model(
-    model: Imported,
-    device: DeviceModel,
-    database: Path | None = None,
-    reference: Reference | None = None,
-    *,
-    check: bool = False,
-) -> CompiledProgram:
-    """Make a callable program of an imported model; its weights need not be given.
-
-    ``reference``: what its results are compared with; None: the evaluator's.
-    """
-    program = host_program(model.program)
-    looped = not all(isinstance(node, MdHom) for node in program.body)
-    emitter = TunedEmitter(database, shares_kernels=not looped)
-    make = CheckedProgram if check else CompiledProgram
-    signature = Signature(program, tuple(model.arguments))
-    return make(program, opened(device), emitter, signature, (), reference, model.constants)
-
-
-def tune_opencl(
-    programs: Sequence[HostProgram],
-    given: abc.Mapping[str, Any],
-    device: DeviceModel,
-    database: Database,
-    options: TuneOptions,
-    observer: Observer | None = None,
-    cluster: Cluster | None = None,
-) -> tuple[Tuned, ...]:
-    """Tune the md_homs of programs for the parameters in ``given``, here or on the workers of a cluster.
-
-    Errors: ``parameter-...``, those of the tuner.
-    """
-    from polyloom.mdh.tuning.tune_program import tune_programs
-
-    special = [specialise(program, known_parameters(program, given)) for program in programs]
-    return tune_programs(special, device, database, options, observer, cluster)
-
-
-def check_tuned(program: CompiledProgram, given: abc.Mapping[str, Any]) -> RunResult | None:
-    """Run a C program once with the schedules that are known, and compare with the C compiler's; else None.
-
-    ``given``: values of parameters and scalars, among others; arrays are made up. Errors: those of
-    ``run_program``; a C program that takes more than ``CHECK_SECONDS`` is given up.
-    """
-    from polyloom.oracle.c_reference import CReference
-
-    if not isinstance(program.reference, CReference):
-        return None
-    known = {name: value for name, value in given.items() if name in program.signature.names}
-    limited = replace(program.reference, seconds=CHECK_SECONDS)
-    return run_program(program.with_reference(limited), known, check=True)
-
-
-def signature_of(program: HostProgram, scop: Scop, known_already: abc.Iterable[str] = ()) -> Signature:
-    """Return a C function's arguments in order, then whatever else its part reads.
-
-    Without those that are ``known_already``.
-    """
-    outer = [a for a in scop.arrays if a.origin is Origin.OUTER and (a.undefined or a.initial is not None)]
-    known = {b.name for b in program.buffers if b.role is not Role.LOCAL}
-    defaults = {a.name: a.initial or 0 for a in outer if a.name in known}
-    others = [*(p.name for p in program.parameters), *sorted(known - defaults.keys())]
-    names = (*scop.arguments, *(name for name in others if name not in scop.arguments))
-    open_ended = frozenset(a.name for a in scop.arrays if a.shape and a.shape[0] is None)
-    return Signature(program, tuple(n for n in names if n not in known_already), open_ended, defaults)
-
-
-def _place(part: LoadedHost) -> Place:
-    """Return where a host program stood in its C file; a drop-in counts characters, a SCoP bytes."""
-    scop = part.scop
-    assert scop is not None
-    data = scop.source.text.encode()
-    start, end = (len(data[:position].decode()) for position in scop.extent)
-    return Place(
-        name=scop.name,
-        source=scop.source,
-        extent=(start, end),
-        parameters={parameter.name: parameter.text for parameter in scop.parameters},
-        variables={array.name: _variable(array) for array in scop.arrays},
-        escaping=scop.escaping,
-    )
-
-
-def _variable(array: ScopArray) -> Variable:
-    path = array.record or (array.variable or array.name,)
-    return Variable(path, array.levels or (len(array.shape),), array.span, array.hidden)

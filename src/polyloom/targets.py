@@ -67,7 +67,7 @@ class Target:
 
 
 def _wafer(job: Job) -> Compiled:
-    from polyloom.api.mapping import MACHINE
+    from polyloom.api.reading import MACHINE
     from polyloom.wafer.host.folder import write_folder
 
     program, chosen, remarks = _placed(job, job.option("machine", MACHINE))
@@ -103,7 +103,7 @@ def _placed(job: Job, machine: str | Machine) -> tuple[WaferProgram, str | None,
 
 
 def _drop_in(target: str, job: Job) -> Compiled:
-    from polyloom.pipeline import drop_in
+    from polyloom.device_pipeline import drop_in
 
     loaded = load_host_programs(job.source, job.reading)
     values, database = job.option("parameters", {}), job.option("database")

@@ -18,13 +18,13 @@ import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from polyloom.device_pipeline import open_model
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.frontends.torch import import_traced
 from polyloom.frontends.torch.table import OPERATIONS
 from polyloom.frontends.torch.traced import Result, element_of
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.native.device import choose
-from polyloom.pipeline import open_model
 from polyloom.polyhedra.effort import limited
 
 Arguments = Sequence[Any]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from compiled_c import call
 from md_homs import Case, md_homs
+from polyloom.device_pipeline import load_opencl
 from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.host import HostProgram, MdHom
 from polyloom.ir.verification.programs import verify
@@ -21,7 +22,6 @@ from polyloom.mdh.lowering.launch import Launch
 from polyloom.mdh.lowering.lower import emit_md_hom
 from polyloom.mdh.schedule.choice import default_schedule, one_kernel_schedule
 from polyloom.mdh.schedule.tiling import has_tiles
-from polyloom.pipeline import load_opencl
 from polyloom.sources import Reading
 from random_c import PARAMETERS, CProgram, c_programs
 

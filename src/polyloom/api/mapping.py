@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from polyloom.api.reading import Path, load_tensor_program
+from polyloom.api.reading import MACHINE, Path, load_tensor_program
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.ir.program import Program
 from polyloom.pipeline import complete_mapping
@@ -20,9 +20,6 @@ from polyloom.wafer.machine.variants import machine_of
 from polyloom.wafer.mapping.mapping import Mapping as LairMap
 from polyloom.wafer.placement.choose import Choice
 from polyloom.wafer.placement.known_maps import chosen
-
-MACHINE = "cs2"
-"""The machine model that is used where none is named."""
 
 
 @limited("the mapping")

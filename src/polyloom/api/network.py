@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from polyloom.api.mapping import MACHINE, machine_model
-from polyloom.api.reading import Path, load_tensor_program
+from polyloom.api.mapping import machine_model
+from polyloom.api.reading import MACHINE, Path, load_tensor_program
 from polyloom.diagnostics import PolyloomError, Source, error
 from polyloom.ir.program import Program
 from polyloom.ir.verification.comparison import Reals

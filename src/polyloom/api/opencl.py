@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy.typing as npt
 
-from polyloom import pipeline
+from polyloom import device_pipeline
 from polyloom.api.reading import Path, reading_of
+from polyloom.device_pipeline import load_opencl
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.dropin.folder import DropIn
 from polyloom.mdh.native.device import all_devices, choose
 from polyloom.mdh.running import RunResult, run_program
-from polyloom.pipeline import load_opencl
 from polyloom.polyhedra.effort import limited
 from polyloom.sources import Given, load_host_programs
 
@@ -95,7 +95,7 @@ def drop_in(
     reading = reading_of(node, function, defines, include, reductions, fp)
     results = None if database is None else pathlib.Path(database)
     loaded = load_host_programs(source, reading)
-    return pipeline.drop_in(source, loaded, reading, target, device, values or {}, results)
+    return device_pipeline.drop_in(source, loaded, reading, target, device, values or {}, results)
 
 
 def run(

@@ -22,6 +22,9 @@ from polyloom.sources import (
 
 Path = str | os.PathLike[str]
 
+MACHINE = "cs2"
+"""The machine model that is used where none is named."""
+
 
 @limited("the program")
 def read_program(

@@ -9,8 +9,8 @@ from typing import Any
 import numpy.typing as npt
 
 from polyloom.api.evaluation import trace_tensors
-from polyloom.api.mapping import MACHINE, choose_mapping, known_mapping, mapping_of
-from polyloom.api.reading import Path, load_tensor_program
+from polyloom.api.mapping import choose_mapping, known_mapping, mapping_of
+from polyloom.api.reading import MACHINE, Path, load_tensor_program
 from polyloom.api.wafer import compile_wafer
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.conversion.split_layers import Layer, layers_of

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from polyloom.api.opencl import compiled_program
 from polyloom.api.reading import Path
+from polyloom.device_pipeline import check_tuned, tune_opencl
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.running import RESULTS
@@ -20,7 +21,6 @@ from polyloom.mdh.tuning.cluster.workers import connected
 from polyloom.mdh.tuning.database import Database, default_path
 from polyloom.mdh.tuning.tune import Progress as TuneProgress
 from polyloom.mdh.tuning.tune import Tuned, TuneOptions
-from polyloom.pipeline import check_tuned, tune_opencl
 from polyloom.sources import Given
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from polyloom.api.mapping import MACHINE, machine_model, mapping_of
-from polyloom.api.reading import Path, load_tensor_program
+from polyloom.api.mapping import machine_model, mapping_of
+from polyloom.api.reading import MACHINE, Path, load_tensor_program
 from polyloom.diagnostics import Diagnostic, PolyloomError, Unsupported, error
 from polyloom.ir.program import Program
 from polyloom.pipeline import analyse_layer, compile_layer

@@ -69,7 +69,8 @@ def load_chosen(
 
 
 def _chosen(program: Program, map_file: Path | None, *, quiet: bool) -> Choice:
-    from polyloom.api.mapping import MACHINE, choose_mapping
+    from polyloom.api.mapping import choose_mapping
+    from polyloom.api.reading import MACHINE
 
     given = click.get_current_context().params
     machine, memory = given.get("machine") or MACHINE, given.get("memory")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,15 +63,20 @@ class Container:
 
     def member(self, name: str) -> bytes:
         """Return the bytes of a member. Errors: ``saved-broken`` where they are not as they were written."""
+        return self.members([name])[name]
+
+    def members(self, names: Iterable[str]) -> dict[str, bytes]:
+        """Return the bytes of members by their names. Errors: those of ``member``."""
         with open_regular(self.path) as file:
             try:
                 with zipfile.ZipFile(file) as archive:
-                    data = archive.read(name)
+                    found = {name: archive.read(name) for name in names}
             except _FAULTS as fault:
                 raise self._broken(str(fault)) from fault
-        if _digest(data) != self.manifest["members"].get(name):
-            raise self._broken(f"`{name}` is not as it was written")
-        return data
+        for name, data in found.items():
+            if _digest(data) != self.manifest["members"].get(name):
+                raise self._broken(f"`{name}` is not as it was written")
+        return found
 
     def _broken(self, reason: str) -> PolyloomError:
         helps = ["save it again: `polyloom.load(source).save(path)`"]

@@ -7,40 +7,37 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.api.loops import LoopExplanation, explain_loops
-from polyloom.api.mapping import MACHINE, choose_mapping
-from polyloom.api.processor import NativeExplanation, explain_native
-from polyloom.api.reading import Path
-from polyloom.api.simulation import simulate
-from polyloom.api.tuning import tune
-from polyloom.api.wafer import Explanation, explain
+from polyloom.api.reading import MACHINE, Path
+from polyloom.device_pipeline import signature_of
 from polyloom.diagnostics import Diagnostic
 from polyloom.frontends.graph.imported import Ends, Imported
 from polyloom.function.arguments import Argument, Taken, named, taken
 from polyloom.function.batches import in_batches
 from polyloom.function.pages import Times, function_page
 from polyloom.function.saving import Saved, save, variant_of
-from polyloom.ir.conversion.to_tensor_program import input_tensors
 from polyloom.ir.host import Buffer, Role
 from polyloom.ir.integers import integer
 from polyloom.ir.program import Program
 from polyloom.ir.text.integers import integer_text
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.running import RunResult, run_program
-from polyloom.mdh.tuning.tune import Tuned
 from polyloom.models import model_inputs, model_reals
-from polyloom.pipeline import signature_of
 from polyloom.polyhedra.effort import limited
 from polyloom.polyhedra.loops.tree import names_in
 from polyloom.sources import Given, Loaded, LoadedHost, Reading, tensors_of
-from polyloom.targets import Job, find_target
-from polyloom.wafer.placement.choose import Choice
-from polyloom.wafer.simulation.result import SimulationResult
+
+if TYPE_CHECKING:
+    from polyloom.api.loops import LoopExplanation
+    from polyloom.api.processor import NativeExplanation
+    from polyloom.api.wafer import Explanation
+    from polyloom.mdh.tuning.tune import Tuned
+    from polyloom.wafer.placement.choose import Choice
+    from polyloom.wafer.simulation.result import SimulationResult
 
 NDArray = npt.NDArray[Any]
 
@@ -56,6 +53,9 @@ class Function:
     """
 
     loaded: Loaded | LoadedHost
+
+    keeper: Callable[[Function, float], None] | None = None
+    """Called with it and the seconds that its first call took, to keep it for other processes."""
 
     def __init__(
         self,
@@ -165,7 +165,11 @@ class Function:
         if ends is None:
             return dict(self.compiled.results(**used.arrays))
         arrays = {name: self._array(name, value) for name, value in used.arrays.items()}
+        begin = time.perf_counter()
         found = self.compiled.results(**ends.inputs(arrays))
+        if self.keeper is not None:
+            keep, self.keeper = self.keeper, None
+            keep(self, time.perf_counter() - begin)
         return ends.outputs({n: np.asarray(a) for n, a in found.items()})
 
     def results(self, *arrays: Any, **named: Any) -> dict[str, Any]:
@@ -260,6 +264,10 @@ class Function:
         (chosen where there is none) places it on ``size`` columns and rows; ``options``: as of
         ``polyloom.explain``.
         """
+        from polyloom.api.loops import explain_loops
+        from polyloom.api.processor import explain_native
+        from polyloom.api.wafer import explain
+
         if native is not None:
             return explain_native(self._whole, native)
         if isinstance(self.loaded, LoadedHost) and map is None and size is None:
@@ -276,6 +284,9 @@ class Function:
         memory: int | None = None,
     ) -> Choice:
         """Place it on a wafer; what a map leaves open is chosen. Errors: ``map-...``, ``placement-...``."""
+        from polyloom.api.mapping import choose_mapping
+        from polyloom.wafer.placement.choose import Choice
+
         if isinstance(map, Choice):
             return map
         return choose_mapping(self.program, map, size=size, machine=machine, memory=memory)
@@ -293,6 +304,8 @@ class Function:
         ``map``: placement and ports; what it leaves open is chosen. ``options``: as of ``polyloom.simulate``
         (``machine``, ``check``, ``invocations``, ...).
         """
+        from polyloom.api.simulation import simulate
+
         choice = self.place(map, size=size, **_of_place(options))
         return simulate(self.tensors, choice.mapping, self._tensors_of(inputs), **options)
 
@@ -309,6 +322,7 @@ class Function:
 
         Errors: those of ``simulate``; ``file-unwritable``.
         """
+        from polyloom.api.simulation import simulate
         from polyloom.report.html import write_report
 
         choice = self.place(map, size=size, **_of_place(options))
@@ -324,6 +338,8 @@ class Function:
 
         Errors: ``target-unknown``, those of the target; ``folder-occupied``, ``file-unwritable``.
         """
+        from polyloom.targets import Job, find_target
+
         given = {"map_file": map, "parameters": self._sizes, **options}
         job = Job(self._source, replace(self._reading, parameters=self._sizes), given)
         return find_target(target).compile(job).write(pathlib.Path(folder))
@@ -335,6 +351,8 @@ class Function:
 
         ``inputs``: sizes of C, or arrays from which they follow. ``options``: as of ``polyloom.tune``.
         """
+        from polyloom.api.tuning import tune
+
         return tune(self._whole, inputs, budget=budget, **options)
 
     def _tensors_of(self, inputs: Mapping[str, Any] | None) -> dict[str, NDArray] | None:
@@ -343,6 +361,8 @@ class Function:
             return None
         names: dict[str, str] = {}
         if isinstance(self.loaded, LoadedHost):
+            from polyloom.ir.conversion.to_tensor_program import input_tensors
+
             names = {buffer: tensor for tensor, buffer in input_tensors(self.loaded.program).items()}
         return {names.get(name, name): self._array(name, value) for name, value in inputs.items()}
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import pathlib
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from polyloom.api.reading import Path, reading_of
+from polyloom.device_pipeline import open_loaded
 from polyloom.diagnostics import PolyloomError, error
+from polyloom.files import noting_reads
 from polyloom.frontends.graph.refusal import OpenShapes
 from polyloom.function.container import is_container
 from polyloom.function.functions import Function
+from polyloom.function.kept import Keeper, Place, place_of
 from polyloom.function.open_sizes import OpenFunction, argument_of
 from polyloom.function.saved import SavedFunction, source_of, with_shapes
 from polyloom.function.saving import arguments_of, opened, variants_of
@@ -19,7 +24,6 @@ from polyloom.function.saving import reading_of as saved_reading
 from polyloom.ir.host import Role
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.native.device import NATIVE, choose, restored_device
-from polyloom.pipeline import open_loaded
 from polyloom.polyhedra.effort import limited
 from polyloom.sources import Given, Loaded, LoadedHost, Reading, front_end, is_path, load_program
 from polyloom.sources.front_end import path_of
@@ -77,38 +81,59 @@ def load(
         helps = [f"its options: {', '.join(sorted(front.options - {'parameters'})) or 'none'}"]
         message = f"{front.name} has no {' and no '.join(f'`{name}`' for name in unknown)}"
         raise PolyloomError(error("option-unknown", message, helps=helps))
-    return _read(source, reading, dict(values), compiled)
+    place = None
+    if not check and not values:
+        results = None if database is None else pathlib.Path(database)
+        place = partial(place_of, source, front, device=device, threads=threads, database=results)
+    return _read(source, reading, dict(values), compiled, place)
 
 
+Places = Callable[[Reading], tuple[Place, bytes] | None]
 Opener = Callable[[Loaded | LoadedHost, Mapping[str, Any]], CompiledProgram]
 
 
-def _read(source: Given, reading: Reading, values: Mapping[str, Any], compiled: Opener) -> Function:
-    """Read a program; of a model that leaves sizes open, return what makes one for each of them."""
+def _read(
+    source: Given,
+    reading: Reading,
+    values: Mapping[str, Any],
+    compiled: Opener,
+    place: Places | None = None,
+) -> Function:
+    """Read a program; of a model that leaves sizes open, return what makes one for each of them.
+
+    ``place``: where functions are kept, by how their source is read; None: nowhere.
+    """
+
+    def made(reading: Reading) -> Function:
+        def opener(program: Loaded | LoadedHost) -> CompiledProgram:
+            return compiled(program, values)
+
+        where, content = (None if place is None else place(reading)) or (None, b"")
+        known = None if where is None else where.function(content, opener)
+        if known is not None:
+            return known
+        del content
+        begin = time.perf_counter()
+        with noting_reads() as paths:
+            loaded = load_program(source, reading)
+        if isinstance(loaded, LoadedHost):
+            _check_values(loaded, values)
+        found = Function(source, reading, loaded, values, opener)
+        if where is not None:
+            found.keeper = Keeper(where, tuple(paths), time.perf_counter() - begin)
+        return found
+
     try:
-        loaded = load_program(source, reading)
+        return made(reading)
     except OpenShapes as fault:
         ends = [{t.name: argument_of(t) for t in tensors} for tensors in (fault.inputs, fault.outputs)]
 
         def sized(shapes: Mapping[str, tuple[int, ...]], sizes: Mapping[str, object]) -> Function:
             stated = {**reading.defines, **{name: str(size) for name, size in sizes.items()}}
             narrowed = replace(with_shapes(reading, shapes), defines=stated)
-            return _function(source, narrowed, load_program(source, narrowed), values, compiled)
+            return made(narrowed)
 
         return OpenFunction(source, reading, fault.name, ends[0], ends[1], fault, sized)
-    if isinstance(loaded, LoadedHost):
-        _check_values(loaded, values)
-    return _function(source, reading, loaded, values, compiled)
-
-
-def _function(
-    source: Given,
-    reading: Reading,
-    loaded: Loaded | LoadedHost,
-    values: Mapping[str, Any],
-    compiled: Opener,
-) -> Function:
-    return Function(source, reading, loaded, values, lambda program: compiled(program, values))
 
 
 def _restored(path: pathlib.Path, compiled: Opener, device: str | None, threads: int | None) -> Function:

@@ -93,13 +93,18 @@ def variant_of(
 
 def save(path: Path, saved: Saved, *, source: bool) -> None:
     """Write a function. Errors: ``file-unwritable``; ``file-...`` of its source."""
+    write_container(path, *contents(saved, stored_source(saved.source, saved.reading) if source else None))
+
+
+def contents(saved: Saved, source: tuple[str, str, bytes] | None) -> tuple[Document, dict[str, bytes]]:
+    """Return the manifest and the members of a file; ``source``: the kind, name and bytes of it."""
     members: dict[str, bytes] = {}
     variants = []
     for k, variant in enumerate(saved.variants):
         members |= {f"objects/{digest}": data for digest, data in variant.objects.content.items()}
         members |= {f"weights/{k}/{name}.npy": _packed(a) for name, a in variant.weights.items()}
         variants.append(_variant(variant))
-    kind, name, data = stored_source(saved.source, saved.reading) if source else (NONE, "", b"")
+    kind, name, data = source or (NONE, "", b"")
     manifest = {
         "format": FORMAT,
         "polyloom": own_version(),
@@ -107,13 +112,13 @@ def save(path: Path, saved: Saved, *, source: bool) -> None:
         "system": platform.system(),
         "processor": sorted(processor_flags()),
         "name": saved.name,
-        "source": {"kind": kind, "name": name, "reading": _reading(saved.reading)},
+        "source": {"kind": kind, "name": name, "reading": reading_document(saved.reading)},
         "values": {name: np.asarray(value).item() for name, value in saved.values.items()},
         "open_inputs": _arguments(saved.open_inputs),
         "open_outputs": _arguments(saved.open_outputs),
         "variants": variants,
     }
-    write_container(path, manifest, {**members, "source": data})
+    return manifest, {**members, "source": data}
 
 
 def opened(path: Path) -> Container:
@@ -141,15 +146,19 @@ def variants_of(container: Container) -> list[Variant]:
 
     Errors: ``saved-broken``.
     """
-    objects = Objects()
-    for name in container.manifest["members"]:
-        if name.startswith("objects/"):
-            objects.content[name.removeprefix("objects/")] = container.member(name)
+    names = container.manifest["members"]
+    objects = Objects(
+        {
+            name.removeprefix("objects/"): data
+            for name, data in container.members(n for n in names if n.startswith("objects/")).items()
+        }
+    )
     found = []
     for k, document in enumerate(container.manifest["variants"]):
+        members = {name: f"weights/{k}/{name}.npy" for name in document["weights"]}
+        content = container.members(members.values())
         weights = {
-            name: np.load(io.BytesIO(container.member(f"weights/{k}/{name}.npy")), allow_pickle=False)
-            for name in document["weights"]
+            name: np.load(io.BytesIO(content[member]), allow_pickle=False) for name, member in members.items()
         }
         found.append(_variant_of(document, weights, objects))
     return found
@@ -192,7 +201,8 @@ def reading_of(document: Document) -> Reading:
     return replace(reading, shapes={n: tuple(s) for n, s in reading.shapes.items()})
 
 
-def _reading(reading: Reading) -> Document:
+def reading_document(reading: Reading) -> Document:
+    """Return how a source is read, as a manifest has it."""
     return {
         "node": reading.node,
         "function": reading.function,

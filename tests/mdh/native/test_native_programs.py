@@ -17,6 +17,7 @@ import random_c
 from c_host_programs import host_programs_of
 from compiled_c import compiled
 from md_homs import Case, md_homs
+from polyloom.device_pipeline import load_opencl
 from polyloom.ir.host import HostProgram
 from polyloom.ir.verification.host_results import check_run
 from polyloom.ir.verification.references import evaluated
@@ -25,7 +26,6 @@ from polyloom.mdh.native.device import NativeDevice, choose, opened
 from polyloom.mdh.runtime.execution import plain_launch
 from polyloom.mdh.tuning import schedule_lookup
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
-from polyloom.pipeline import load_opencl
 from polyloom.sources import Reading
 from samples import one_in
 

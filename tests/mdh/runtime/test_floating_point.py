@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from compiled_c import compiled
+from polyloom.device_pipeline import drop_in, load_opencl
 from polyloom.diagnostics import Unsupported
 from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.mdh.compiled import CompiledProgram
@@ -17,7 +18,6 @@ from polyloom.mdh.dropin.folder import DropIn
 from polyloom.mdh.lowering.tuning_targets import tune_targets
 from polyloom.mdh.print.kernel_source import UNCONTRACTED
 from polyloom.mdh.schedule.signature import key_of, options_of
-from polyloom.pipeline import drop_in, load_opencl
 from polyloom.sources import LoadedHost, Reading, load_host_programs
 from samples import LATER
 

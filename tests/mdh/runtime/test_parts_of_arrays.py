@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from polyloom.device_pipeline import load_opencl
 from polyloom.diagnostics import PolyloomError
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import choose_device
-from polyloom.pipeline import load_opencl
 from polyloom.sources import Reading
 
 SOURCE = """

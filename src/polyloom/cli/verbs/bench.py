@@ -50,8 +50,8 @@ def command(
     **options: Any,
 ) -> None:
     """Time C files as Polyloom runs them, whole calls, and as a C compiler builds them, in turns."""
+    from polyloom.device_pipeline import open_loaded
     from polyloom.mdh.native.device import choose
-    from polyloom.pipeline import open_loaded
     from polyloom.report.bench_view import document, print_bench
     from polyloom.report.progress import status_line
     from polyloom.side_by_side import compared

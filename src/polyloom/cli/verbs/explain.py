@@ -95,7 +95,7 @@ def _explain_native(
     source: Path, options: dict[str, Any], device: DeviceModel, database: Path | None, *, as_json: bool
 ) -> None:
     from polyloom.api.processor import explain_native
-    from polyloom.pipeline import open_loaded
+    from polyloom.device_pipeline import open_loaded
     from polyloom.sources import load_program
 
     program = open_loaded(load_program(source, reading_of(options)), device, database)

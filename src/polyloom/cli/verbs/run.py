@@ -73,12 +73,12 @@ def command(
     **options: Any,
 ) -> None:
     """Run SOURCE on a device, with the best schedule that is known."""
+    from polyloom.device_pipeline import open_loaded
     from polyloom.files import read_arrays, read_shapes, write_arrays
     from polyloom.ir.evaluation.inputs import elements_of
     from polyloom.mdh.native.device import choose
     from polyloom.mdh.running import RESULTS, run_program
     from polyloom.models import elements_of_loaded, model_inputs, model_reals
-    from polyloom.pipeline import open_loaded
     from polyloom.report.progress import status_line
     from polyloom.report.run_view import print_run
 

@@ -129,8 +129,8 @@ def _tuned(
     workers: Cluster | None,
     quiet: bool,
 ) -> dict[str, Any]:
+    from polyloom.device_pipeline import open_program, tune_opencl
     from polyloom.mdh.tuning.tune import TuneOptions
-    from polyloom.pipeline import open_program, tune_opencl
     from polyloom.report.tuning_view import print_tuning, tuning_document, tuning_progress
     from polyloom.sources import load_host_programs
 
@@ -154,8 +154,8 @@ def _checked(program: CompiledProgram, parameters: dict[str, int | float], quiet
 
     Errors: ``check-mismatch``.
     """
+    from polyloom.device_pipeline import check_tuned
     from polyloom.mdh.running import RESULTS
-    from polyloom.pipeline import check_tuned
     from polyloom.report.terminal import print_pairs
     from polyloom.report.verdict_view import verdict_rows
 

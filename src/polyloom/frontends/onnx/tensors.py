@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.files import note_read
 from polyloom.frontends.onnx.narrow import BFLOAT16, BITS, Narrow, decoded, stored_bytes
 from polyloom.frontends.protobuf.reading import text
 from polyloom.ir.types import ElementType
@@ -138,6 +139,7 @@ def _external(tensor: Any, place: Place, wanted: int) -> bytes:
         if not path.is_file():
             raise Unreadable(f"its elements are in `{name}`, which is no file")
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", -1))
+        note_read(path)
         with path.open("rb") as file:
             size = path.stat().st_size
             if offset < 0 or offset > size or length > size - offset:

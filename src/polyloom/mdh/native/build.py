@@ -50,7 +50,7 @@ def shared_object(unit: Unit, compiler: CCompiler, *, workers: int = 1, seconds:
     """
     folder = object_folder()
     flags = (*compiler.flags, *FLAGS, *_processor_options(compiler), *unit.flags)
-    key = _digest([*_identity(compiler), *flags, *unit.files, *(t for pair in unit.headers for t in pair)])
+    key = _digest([*identity(compiler), *flags, *unit.files, *(t for pair in unit.headers for t in pair)])
 
     def build() -> bytes:
         with work_folder() as work:
@@ -133,7 +133,7 @@ def works(compiler: CCompiler) -> bool:
 @cache
 def _processor_options(compiler: CCompiler) -> tuple[str, ...]:
     """Return the flags for this very processor that a compiler takes; kept like objects."""
-    key = _digest([*_identity(compiler), "options"])
+    key = _digest([*identity(compiler), "options"])
     probe = "int f(int a) { return a; }\n"
 
     def found() -> bytes:
@@ -154,7 +154,7 @@ def _processor_options(compiler: CCompiler) -> tuple[str, ...]:
 
 
 @cache
-def _identity(compiler: CCompiler) -> tuple[str, ...]:
+def identity(compiler: CCompiler) -> tuple[str, ...]:
     """Return what the results of a compiler depend on beside its input: itself, and the processor."""
     program = Path(compiler.command[0]).resolve()
     about = program.stat()

@@ -123,6 +123,20 @@ def opened(model: DeviceModel) -> OpenDevice | CudaDevice | NativeDevice:
     return NativeDevice(model, compiler)
 
 
+def native_device(wanted: str | None = None, threads: int | None = None) -> NativeDevice | None:
+    """Return the processor where ``choose`` takes it, and None where it takes another device.
+
+    Errors: ``device-none``, ``native-compiler``, ``native-threads``.
+    """
+    named = (wanted if wanted is not None else os.environ.get(VARIABLE, "")).strip()
+    if named.partition(":")[0].lower() not in ("", NATIVE):
+        return None
+    if not named and not any(map(works, c_compilers())):
+        return None
+    found = opened(choose(wanted, threads=threads))
+    return found if isinstance(found, NativeDevice) else None
+
+
 def restored_device(threads: int | None = None) -> NativeDevice:
     """Return the processor for code that was built already; there need not be a C compiler.
 

@@ -93,12 +93,18 @@ def tuning_results(path: Path | None = None) -> Database | None:
     keep a program from running. Errors: ``database-...`` where ``path`` is broken.
     """
     try:
-        chosen = default_path() if path is None else path
-        return None if _is_missing(chosen) else Database(chosen, readonly=True)
+        chosen = results_path(path)
+        return None if chosen is None else Database(chosen, readonly=True)
     except PolyloomError:
         if path is None:
             return None
         raise
+
+
+def results_path(path: Path | None = None) -> Path | None:
+    """Return the file of tuning results; None where there is none yet. Errors: ``database-unusable``."""
+    chosen = default_path() if path is None else path
+    return None if _is_missing(chosen) else chosen
 
 
 def _is_missing(path: Path) -> bool:
