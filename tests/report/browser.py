@@ -18,6 +18,8 @@ from typing import Any, Self
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PATIENCE = 60.0
+INSIDE = ("file:", "about:", "data:")
+"""Addresses that need no network."""
 
 
 def find_chromium() -> str | None:
@@ -109,7 +111,9 @@ class Browser:
                 self.complaints.append(about["entry"]["text"])
             case "Runtime.consoleAPICalled" if about["type"] in ("warning", "error", "assert"):
                 self.complaints.append(json.dumps(about["args"]))
-            case "Network.requestWillBeSent" if not about["request"]["url"].startswith(("file:", "about:")):
+            case "Network.requestWillBeSent" if not about["request"]["url"].startswith(
+                ("file:", "about:", "data:")
+            ):
                 self.complaints.append(f"loads {about['request']['url']}")
 
     # ---- What a person does

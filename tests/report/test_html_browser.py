@@ -5,8 +5,10 @@ Where there is no Chromium these tests are not run, and the summary says so.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from browser import Browser, find_chromium
@@ -138,3 +140,70 @@ def test_what_the_page_unpacks_is_what_was_packed(browser: Browser, ff: Path) ->
         ".then(v => Array.from({length: 25}, (_, k) => v.at(k)))"
     )
     assert busy == simulated("ff", "ff55_one_port").simulation.busy.ravel().tolist()
+
+
+def hover_line(browser: Browser, words: str) -> None:
+    """Point at the first line of the listing that contains some words."""
+    row = f"[...document.querySelectorAll('.code tr')].find(r => r.textContent.includes('{words}'))"
+    browser.evaluate("document.getElementById('listing').scrollIntoView({block: 'center'})")
+    browser.evaluate(f"document.getElementById('listing').scrollTop = {row}.offsetTop - 100")
+    x, y = browser.evaluate(f"(b => [b.x + 60, b.y + 8])({row}.getBoundingClientRect())")
+    browser.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+
+def test_a_line_lights_up_pes_events_and_sets(browser: Browser, ff: Path) -> None:
+    browser.resize(1280)
+    browser.open(ff)
+    role = next(r.code.name for r in simulated("ff", "ff55_one_port").program.roles if r.code.operands)
+    browser.evaluate(
+        f"(s => {{ s.selectedIndex = [...s.options].findIndex(o => o.text.startsWith('{role}:'));"
+        " s.dispatchEvent(new Event('change')); })(document.getElementById('code-role'))"
+    )
+    pictures = (
+        "document.getElementById('grid').toDataURL() + document.querySelector('.lanes canvas').toDataURL()"
+    )
+    before = browser.evaluate(pictures)
+    hover_line(browser, "invoke_simd(fmach")
+    status = browser.evaluate("document.getElementById('code-status').textContent")
+    assert "of task ff" in status and "cycles on each of" in status
+    assert browser.evaluate("document.querySelectorAll('.code tr.lit').length") == 1
+    assert browser.evaluate("document.querySelectorAll('.sets-drawn .panel.lit').length") == 2
+    assert browser.evaluate(pictures) != before
+    browser.send("Input.dispatchMouseEvent", type="mouseMoved", x=2, y=2)
+    assert browser.evaluate(pictures) == before
+
+
+def test_the_slider_of_time_plays_the_wavefront(browser: Browser, ff: Path) -> None:
+    browser.open(ff)
+    at = (
+        "(n => {{ const s = document.getElementById('wave-time'); s.value = n;"
+        " s.dispatchEvent(new Event('input')); return document.getElementById('grid').toDataURL(); }})({})"
+    )
+    seen = {browser.evaluate(at.format(frame)) for frame in (0, 30, 60, 90)}
+    assert len(seen) == 4
+    assert browser.evaluate("document.querySelector('[data-layer=activity]').ariaPressed") == "true"
+    assert browser.evaluate("document.getElementById('wave-span').textContent") == "cycles 360 to 364"
+    browser.evaluate("document.getElementById('wave-play').click()")
+    moved = "new Promise(r => setTimeout(() => r(Number(document.getElementById('wave-time').value)), 400))"
+    assert browser.evaluate(moved) > 90
+    browser.evaluate("document.getElementById('wave-play').click()")
+
+
+def test_drawings_are_saved_as_svg_and_png(browser: Browser, ff: Path) -> None:
+    browser.open(ff)
+    browser.evaluate(
+        "window.saved = []; window.save = (name, url) => window.saved.push([name, url]);"
+        " window.saveText = (name, text) => window.saved.push([name, text])"
+    )
+    count = browser.evaluate(
+        "(async () => { for (const b of document.querySelectorAll('.export button')) b.click();"
+        " await new Promise(r => setTimeout(r, 1500)); return window.saved.length; })()"
+    )
+    assert count == 8
+    for name, content in browser.evaluate("window.saved"):
+        if name.endswith(".svg"):
+            root = ET.fromstring(content)
+            assert root.tag.endswith("svg") and len(list(root.iter())) > 5
+        else:
+            assert base64.b64decode(content.partition(",")[2]).startswith(b"\x89PNG")
+            assert len(content) > 1000

@@ -61,7 +61,7 @@ def trace_of(*events: tuple[int, int, int, TraceKind, int, int]) -> Trace:
 
 def rows_of(line: dict[str, Any]) -> list[tuple[int, ...]]:
     flat = line["events"]
-    return [tuple(flat[k : k + 6]) for k in range(0, len(flat), 6)]
+    return [tuple(flat[k : k + 6]) for k in range(0, len(flat), 7)]
 
 
 def test_wavelets_in_consecutive_cycles_are_one_row() -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 
-from polyloom.report.html.packing import pack_numbers, pack_truths
+from polyloom.report.html.activity import activity_document
+from polyloom.report.html.cycles import budget
+from polyloom.report.html.listing import Listing, cycles_of_functions, listings
+from polyloom.report.html.packing import pack_numbers, pack_text, pack_truths
+from polyloom.report.html.tables import cards, map_text, program_text, verdict
 from polyloom.report.html.timeline import timelines
 from polyloom.wafer.explain.grids import memory_grid, role_grid, route_grids
 from polyloom.wafer.explain.instances import Arrival, InstanceSample, instance_samples
@@ -14,6 +19,9 @@ from polyloom.wafer.simulation.result import SimulationResult
 from polyloom.wafer.simulator.held import LINKS
 
 Document = dict[str, Any]
+
+VERSION = 1
+"""Of the summary, which other pages read."""
 
 MOST_PES_WITH_LINKS = 4096
 """On larger rectangles the page says of links only how much the busiest one of a PE was used."""
@@ -23,7 +31,9 @@ def document(result: SimulationResult) -> Document:
     """Return what the scripts need: grid, heat maps, routes, time lines, samples of instance sets."""
     program = result.program
     grid = program.analysis.border.given.grid
+    found = listings(result)
     return {
+        "summary": summary(result, found),
         "cycles": result.cycles,
         "grid": {"width": grid.width, "height": grid.height},
         "layers": _layers(result),
@@ -33,7 +43,38 @@ def document(result: SimulationResult) -> Document:
         "routes": _routes(result),
         "timelines": {"names": [], "pes": []} if result.trace is None else timelines(result.trace),
         "samples": _samples(result),
+        "listings": None if not found else pack_text(json.dumps([each.json() for each in found])),
+        "activity": _activity(result),
     }
+
+
+def summary(result: SimulationResult, found: tuple[Listing, ...]) -> Document:
+    """Return what a page for two runs needs of one of them."""
+    spent = budget(result)
+    return {
+        "version": VERSION,
+        "name": result.program.analysis.program.name,
+        "machine": result.machine,
+        "simd": result.simd,
+        "check": verdict(result),
+        "cycles": result.cycles,
+        "limit": result.simulation.limit.cycles,
+        "limit_by": result.simulation.limit.by,
+        "figures": [[card.label, card.value, card.note] for card in cards(result)],
+        "pe": None if spent is None else spent.pe,
+        "parts": [] if spent is None else [part.json() for part in spent.parts],
+        "functions": cycles_of_functions(found),
+        "program": program_text(result),
+        "map": map_text(result),
+    }
+
+
+def _activity(result: SimulationResult) -> Document | None:
+    profile = None if result.trace is None else result.trace.profile
+    if profile is None or profile.activity is None:
+        return None
+    grid = result.program.analysis.border.given.grid
+    return activity_document(profile.activity, grid.width, grid.height)
 
 
 def _layers(result: SimulationResult) -> list[Document]:

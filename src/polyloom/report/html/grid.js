@@ -6,6 +6,7 @@ const CIVIDIS = [[0, 32, 81], [17, 54, 108], [60, 77, 110], [98, 100, 111], [127
 // Okabe and Ito's colours, for what has no order.
 const CATEGORIES = ["#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#0072b2", "#999999"];
 const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
+const SVG = "http://www.w3.org/2000/svg";
 const SIDES = { north: [0, -1], south: [0, 1], east: [1, 0], west: [-1, 0], ramp: [0, 0] };
 
 function heat(share) {
@@ -48,6 +49,7 @@ class GridView {
     this.focus = null;
     this.size = 1; // of a PE, in pixels
     this.left = this.top = 0;
+    this.marked = null; // what is dimmed, as a canvas with a pixel for each PE
     this.map = document.createElement("canvas"); // a pixel for each PE
     this.map.width = this.columns;
     this.map.height = this.rows;
@@ -105,15 +107,36 @@ class GridView {
 
   draw() {
     const { context, width, height } = sharp(this.canvas);
+    this.drawOn(context, width, height);
+  }
+
+  drawOn(context, width, height) {
     context.clearRect(0, 0, width, height);
     context.imageSmoothingEnabled = this.size < 1;
-    context.drawImage(this.map, this.left, this.top, this.size * this.columns, this.size * this.rows);
+    this.drawMap(context, this.layer.canvas || this.map, this.layer.side || 1);
+    if (this.marked) this.drawMap(context, this.marked, 1);
     if (this.size >= 7) this.drawLines(context);
-    if (this.size >= 34) this.drawValues(context);
+    if (this.size >= 34 && this.layer.values) this.drawValues(context);
     this.drawAxes(context);
     this.drawRoutes(context);
     for (const pe of this.chosen) this.outline(context, pe, 3);
     if (this.focus) this.outline(context, this.focus, 1.5);
+  }
+
+  // A canvas with a pixel for each `side` x `side` PEs; those at the edges may have fewer.
+  drawMap(context, map, side) {
+    context.save();
+    context.beginPath();
+    context.rect(this.left, this.top, this.size * this.columns, this.size * this.rows);
+    context.clip();
+    context.drawImage(map, this.left, this.top, this.size * side * map.width, this.size * side * map.height);
+    context.restore();
+  }
+
+  // Dims the PEs of which `lit` says no; null: none.
+  mark(lit) {
+    this.marked = lit && this.pixels((k) => !lit(k), [...rgbOf(paint("--surface")), 205]);
+    this.draw();
   }
 
   drawLines(context) {
@@ -169,18 +192,21 @@ class GridView {
     });
   }
 
-  // Where the PEs are too small for lines: a point for each PE that the route passes.
+  // Where the PEs are too small for lines: a tint of each PE that the route passes.
   tint(context, route) {
-    const { x0, y0, x1, y1 } = this.visible();
-    const layers = [["#ffffff", 0.8], [CATEGORIES[(route.color + 5) % CATEGORIES.length], 0.5]];
-    for (const [style, share] of this.size >= 3 ? layers : layers.slice(1)) {
-      context.fillStyle = style;
-      const dot = Math.max(this.size * share, 1), gap = (this.size - dot) / 2;
-      for (let y = y0; y <= y1; y++)
-        for (let x = x0; x <= x1; x++)
-          if (route.on.test(y * this.columns + x))
-            context.fillRect(this.left + x * this.size + gap, this.top + y * this.size + gap, dot, dot);
-    }
+    route.tint ??= this.pixels((k) => route.on.test(k), [...rgbOf(CATEGORIES[(route.color + 5) % CATEGORIES.length]), 150]);
+    this.drawMap(context, route.tint, 1);
+  }
+
+  // A canvas with a pixel for each PE, coloured where it is wanted.
+  pixels(wanted, rgba) {
+    const canvas = document.createElement("canvas"), context = canvas.getContext("2d");
+    canvas.width = this.columns;
+    canvas.height = this.rows;
+    const image = context.createImageData(this.columns, this.rows);
+    for (let k = 0; k < this.columns * this.rows; k++) if (wanted(k)) image.data.set(rgba, 4 * k);
+    context.putImageData(image, 0, 0);
+    return canvas;
   }
 
   drawRoute(context, route, shift) {
@@ -304,7 +330,7 @@ class GridView {
 
   show(layer) {
     this.layer = layer;
-    this.paintMap();
+    if (layer.values) this.paintMap();
     this.draw();
   }
 }

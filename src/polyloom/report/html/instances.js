@@ -1,6 +1,5 @@
 // Samples of instance sets, drawn as on the paper's slides: two dimensions at a time.
 
-const SVG = "http://www.w3.org/2000/svg";
 const CELL = 26;
 
 function svg(name, attributes, ...children) {
@@ -131,6 +130,17 @@ class InstanceSets {
     });
     const chosen = extents.sort((p, q) => q.extent - p.extent || p.d - q.d).slice(0, 2).map((e) => e.d).sort((p, q) => p - q);
     return [chosen[0] ?? null, chosen[1] ?? null];
+  }
+
+  // Shows the sets of a task that has to do with what is pointed at; "": of none.
+  light(task) {
+    const sample = this.samples.find((each) => each.task === task);
+    if (sample && this.task !== task) {
+      this.task = task;
+      this.taskList.selectedIndex = [...new Set(this.samples.map((s) => s.task))].indexOf(task);
+      this.choose(sample);
+    }
+    for (const box of [this.before, this.after]) box.parentElement.classList.toggle("lit", Boolean(sample));
   }
 
   draw() {

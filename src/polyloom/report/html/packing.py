@@ -36,6 +36,12 @@ def pack_truths(values: npt.NDArray[np.bool_]) -> Packed:
     return _packed("bits", np.packbits(values.ravel(), bitorder="little"), 0, 1.0, exact=True)
 
 
+def pack_text(text: str) -> Packed:
+    """Return a text, which ``unpackText`` gives back."""
+    data = base64.b64encode(zlib.compress(text.encode(), 9)).decode("ascii")
+    return {"type": "text", "data": data}
+
+
 def _packed(name: str, raw: npt.NDArray[Any], offset: int, scale: float, *, exact: bool) -> Packed:
     data = zlib.compress(np.ascontiguousarray(raw, raw.dtype.newbyteorder("<")).tobytes(), 9)
     text = base64.b64encode(data).decode("ascii")

@@ -17,7 +17,8 @@ function theme() {
   wanted.addEventListener("change", () => set(wanted.matches ? "dark" : "light"));
 }
 
-function layerButtons(grid, layers) {
+// Returns what chooses a layer, as a press of its button does.
+function layerButtons(grid, layers, legends) {
   const buttons = layers.map((layer) => {
     const button = document.createElement("button");
     Object.assign(button, { type: "button", textContent: layer.label });
@@ -28,10 +29,11 @@ function layerButtons(grid, layers) {
   const choose = (layer) => {
     buttons.forEach((b) => b.setAttribute("aria-pressed", String(b.dataset.layer === layer.name)));
     grid.show(layer);
-    $("grid-legend").replaceChildren(...legendOf(layer));
+    $("grid-legend").replaceChildren(...(legends[layer.name] || legendOf)(layer));
   };
   $("layers").append(...buttons);
   choose(layers[0]);
+  return choose;
 }
 
 function swatch(color, text) {
@@ -129,23 +131,73 @@ function setsOf() {
 // High enough for the rows, at the width that there is.
 function gridHeight() {
   const { width, height } = data.grid, across = $("grid").clientWidth - 52;
-  return Math.round(Math.max(150, Math.min(460, 52 + Math.min(110, across / width) * height)));
+  return Math.round(Math.max(150, Math.min(400, 52 + Math.min(110, across / width) * height)));
+}
+
+// The slider of time: a frame of it is a layer of the grid, and is marked in the time lines.
+async function waveOf(grid, timelines) {
+  if (!data.activity) return null;
+  const wave = new Wave(data.activity, await unpack(data.activity.values), (wave) => {
+    if (grid.layer !== wave.layer) wave.choose(wave.layer);
+    timelines.span = wave.span;
+    timelines.draw();
+    grid.draw();
+    if (grid.focus) grid.onFocus(grid.focus);
+  });
+  $("wave").hidden = false;
+  document.addEventListener("theme", () => { wave.paint(); grid.draw(); });
+  return wave;
+}
+
+// What a line, an event and an instance set have to do with each other.
+async function codeOf(grid, timelines, layers, sets) {
+  if (!data.listings) {
+    if ($("code")) $("code").hidden = true;
+    return null;
+  }
+  const roles = layers.find((layer) => layer.name === "role").values, roleAt = (pe) => roles.at(pe.y * data.grid.width + pe.x);
+  const lineOf = (listing, event) => event.line || (event.kind === "task" ? listing.names[event.name] || 0 : 0);
+  const listings = JSON.parse(await unpackText(data.listings));
+  const code = new CodeView(listings, $("listing"), $("code-role"), $("code-status"), (listing, line, task) => {
+    grid.mark(listing && ((k) => roles.at(k) === listing.role));
+    timelines.lit = listing && ((pe, event) => roleAt(pe) === listing.role && lineOf(listing, event) === line);
+    timelines.draw();
+    if (sets) sets.light(listing ? task : "");
+  });
+  timelines.onEvent = (pe, event) => {
+    const listing = listings.find((each) => each.role === roleAt(pe));
+    if (event && listing) code.light(listing.role, lineOf(listing, event));
+  };
+  return code;
+}
+
+function exports(grid, timelines) {
+  const name = document.title.split(" ")[0].replace(/[^\w-]/g, "_");
+  const put = (id, what, drawing) => { if ($(id)) $(id).append(exportButtons(`${name}-${what}`, drawing)); };
+  put("grid-export", "pes", () => drawnAsSvg(grid, grid.canvas.clientWidth, grid.canvas.clientHeight, grid.drawOn));
+  put("time-export", "timelines", () => timelines.asSvg());
+  put("tasks-export", "tasks", () => svgText($("task-graph")));
+  put("sets-export", "instances", () => ($("set-before").firstChild ? svgText($("set-before").firstChild) : null));
 }
 
 async function start() {
   theme();
-  if (data.samples) setsOf();
+  const sets = data.samples ? setsOf() : null;
   const unpacked = (list, key) => Promise.all(list.map(async (item) => ({ ...item, [key]: await unpack(item[key]) })));
   const [layers, routes, links] = await Promise.all([unpacked(data.layers, "values"), unpacked(data.routes, "on"), unpacked(data.links, "values")]);
   $("grid").style.height = `${gridHeight()}px`;
   const timelines = new Timelines($("timelines"), data, $("time-status"));
+  let wave = null;
   const grid = new GridView($("grid"), data, layers, routes,
     (chosen) => {
       fillEvents(timelines.show(chosen));
       if (chosen.length === 1) $("pe-list").value = `${chosen[0].x},${chosen[0].y}`;
     },
-    (pe) => { $("grid-status").textContent = peWords(pe, layers, links); });
-  layerButtons(grid, layers);
+    (pe) => { $("grid-status").textContent = (wave && grid.layer === wave.layer ? `${wave.wordsAt(pe)}. ` : "") + peWords(pe, layers, links); });
+  wave = await waveOf(grid, timelines);
+  const shown = wave ? [...layers, wave.layer] : layers;
+  const choose = layerButtons(grid, shown, wave ? { activity: () => wave.legend() } : {});
+  if (wave) wave.choose = choose;
   routeBoxes(grid);
   timeButtons(timelines);
   $("grid-in").addEventListener("click", () => grid.zoom(1.4));
@@ -154,6 +206,8 @@ async function start() {
   document.addEventListener("theme", () => { grid.draw(); timelines.draw(); });
   peList(grid, timelines);
   for (const pe of busiest(timelines, layers)) grid.choose(pe, true);
+  await codeOf(grid, timelines, layers, sets);
+  exports(grid, timelines);
   document.body.dataset.ready = "yes";
 }
 

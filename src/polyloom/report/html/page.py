@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from polyloom.files import write_text
+from polyloom.report.html.cycles import budget
 from polyloom.report.html.document import document
 from polyloom.report.html.environment import as_json, rendered, scripts
 from polyloom.report.html.graph_layout import HEIGHT, WIDTH, draw
@@ -16,7 +17,16 @@ from polyloom.wafer.placement.candidates import Candidate
 from polyloom.wafer.placement.choose import SHOWN
 from polyloom.wafer.simulation.result import SimulationResult
 
-SCRIPTS = ("unpack.js", "grid.js", "timeline.js", "instances.js", "page.js")
+SCRIPTS = (
+    "unpack.js",
+    "grid.js",
+    "timeline.js",
+    "instances.js",
+    "code.js",
+    "wave.js",
+    "export.js",
+    "page.js",
+)
 
 
 def write_report(path: Path, result: SimulationResult, candidates: Sequence[Candidate] = ()) -> None:
@@ -42,6 +52,7 @@ def _values(result: SimulationResult) -> dict[str, Any]:
         "grid": result.program.analysis.border.given.grid,
         "verdict": verdict(result),
         "cards": cards(result),
+        "budget": budget(result),
         "decisions": decisions(result),
         "roles": role_table(result),
         "colors": result.program.routing.colors,

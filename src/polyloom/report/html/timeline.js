@@ -6,12 +6,12 @@ const KIND_LABELS = { task: "task", simd: "SIMD instruction", microthread: "inst
 const WAYS = ["to north", "to south", "to east", "to west", "to the PE"];
 const LANE = 20, NAMES = 104;
 
-// Flat rows of six numbers as objects.
+// Flat rows of seven numbers as objects.
 function eventsOf(line, names) {
   const events = [];
-  for (let k = 0; k < line.events.length; k += 6) {
-    const [start, duration, kind, lane, name, count] = line.events.slice(k, k + 6);
-    events.push({ start, duration, kind: KINDS[kind], lane, name: names[name], count });
+  for (let k = 0; k < line.events.length; k += 7) {
+    const [start, duration, kind, lane, name, count, at] = line.events.slice(k, k + 7);
+    events.push({ start, duration, kind: KINDS[kind], lane, name: names[name], count, line: at });
   }
   return events;
 }
@@ -32,6 +32,9 @@ class Timelines {
     Object.assign(this, { box, status, names: data.timelines.names, cycles: Math.max(1, data.cycles) });
     this.byPe = new Map(data.timelines.pes.map((line) => [`${line.x},${line.y}`, line]));
     this.lines = []; // those that are shown
+    this.lit = null; // (pe, event) => whether it is not dimmed
+    this.span = null; // of cycles, that is marked
+    this.onEvent = () => {}; // (pe, event or undefined) when one is pointed at
     this.fit();
     new ResizeObserver(() => this.draw()).observe(box);
   }
@@ -105,8 +108,13 @@ class Timelines {
 
   drawLine(line) {
     const { context, width, height } = sharp(line.canvas);
+    this.drawOn(context, width, height, line);
+  }
+
+  drawOn(context, width, height, line) {
     context.clearRect(0, 0, width, height);
     this.drawRuler(context, width, height);
+    if (this.span) this.drawSpan(context, width, height);
     context.save();
     context.beginPath();
     context.rect(NAMES, 0, width - NAMES, height);
@@ -114,11 +122,18 @@ class Timelines {
     for (const wanted of [false, true]) // waits lie over the tasks that wait
       for (const event of line.events) if ((event.kind === "wait") === wanted) this.drawEvent(context, width, line, event);
     context.restore();
+    context.globalAlpha = 1;
     context.font = "12px system-ui, sans-serif";
     context.textAlign = "right";
     context.textBaseline = "middle";
     context.fillStyle = paint("--ink");
     line.labels.forEach((label, row) => context.fillText(label, NAMES - 8, (row + 0.5) * LANE));
+  }
+
+  drawSpan(context, width, height) {
+    const [from, to] = this.span.map((cycle) => Math.max(NAMES, this.xOf(cycle, width)));
+    context.fillStyle = paint("--line");
+    context.fillRect(from, 0, Math.max(to - from, 1.5), height - 18);
   }
 
   drawRuler(context, width, height) {
@@ -144,9 +159,10 @@ class Timelines {
     const x = this.xOf(event.start, width), end = this.xOf(event.start + event.duration, width);
     if (end < NAMES || x > width) return;
     const row = line.rows.get(laneOf(event).order), wide = Math.max(end - x - (end - x > 4 ? 1 : 0), 1.2), top = row * LANE + 2;
+    context.globalAlpha = !this.lit || this.lit(line.pe, event) ? 1 : 0.15;
     context.fillStyle = paint(`--${event.kind}`);
     context.fillRect(x, top, wide, LANE - 4);
-    if (event.kind === "wait") this.hatch(context, x, top, wide);
+    if (event.kind === "wait") this.hatch(context, width, x, top, wide);
     if (event.kind === "link" && event.count > 1 && wide > 6) context.clearRect(x + 2, top + LANE - 8, wide - 4, 2);
     if (wide < 26) return;
     context.fillStyle = event.kind === "wait" ? paint("--ink") : event.kind === "simd" ? "#000000" : paint("--on-bar");
@@ -158,7 +174,7 @@ class Timelines {
     if (room >= 3) context.fillText(text.length > room ? `${text.slice(0, room - 1)}…` : text, left, top + LANE / 2 - 2);
   }
 
-  hatch(context, x, top, wide) {
+  hatch(context, width, x, top, wide) {
     context.strokeStyle = paint("--quiet");
     context.lineWidth = 1;
     context.save();
@@ -166,13 +182,27 @@ class Timelines {
     context.rect(x, top, wide, LANE - 4);
     context.clip();
     context.beginPath();
-    const first = Math.max(x, 0) - LANE, last = Math.min(x + wide, context.canvas.clientWidth);
+    const first = Math.max(x, 0) - LANE, last = Math.min(x + wide, width);
     for (let at = first - (first % 7); at < last; at += 7) {
       context.moveTo(at, top + LANE);
       context.lineTo(at + LANE, top);
     }
     context.stroke();
     context.restore();
+  }
+
+  // All that are shown, one below the other.
+  asSvg() {
+    const sizes = this.lines.map((line) => line.canvas.clientHeight + 20), width = this.box.clientWidth;
+    const parts = this.lines.map((line, k) => {
+      const top = sizes.slice(0, k).reduce((sum, size) => sum + size, 0);
+      const context = new SvgContext(width, line.canvas.clientHeight);
+      this.drawOn(context, width, line.canvas.clientHeight, line);
+      return `<g transform="translate(0 ${top})"><text x="4" y="14" font-size="12" font-family="sans-serif" fill="${paint("--ink")}">PE (${line.pe.x}, ${line.pe.y})</text>`
+        + `<g transform="translate(0 20)">${context.text()}</g></g>`;
+    });
+    const height = sizes.reduce((sum, size) => sum + size, 0);
+    return `<svg xmlns="${SVG}" width="${width}" height="${height}"><rect width="100%" height="100%" fill="${paint("--surface")}"/>${parts.join("")}</svg>`;
   }
 
   // ---- What a person does
@@ -189,6 +219,7 @@ class Timelines {
       }
       const event = this.eventAt(line, e);
       this.status.textContent = event ? `PE (${line.pe.x}, ${line.pe.y}): ${describe(event)}` : "";
+      this.onEvent(line.pe, event);
     });
     line.canvas.addEventListener("wheel", (e) => {
       if (!e.ctrlKey && !e.shiftKey && Math.abs(e.deltaX) < Math.abs(e.deltaY) && document.activeElement !== line.canvas) return;

@@ -21,8 +21,9 @@ Events = npt.NDArray[np.void]
 def timelines(trace: Trace, most: int = MOST_EVENTS) -> dict[str, Any]:
     """Return ``{names, pes: [{x, y, total, events}]}``.
 
-    ``events`` is flat, six numbers each: start, duration, kind (``TraceKind``), lane, name, how many wavelets
-    it joins; of a PE with more than its share, the first ones. PEs in the order of y and x.
+    ``events`` is flat, seven numbers each: start, duration, kind (``TraceKind``), lane, name, how many
+    wavelets it joins, the line of the emitted C (0: none); of a PE with more than
+    its share, the first ones. PEs in the order of y and x.
     """
     numbers = np.unique(trace.events["pe"])
     share = max(FEWEST_EVENTS, most // max(len(numbers), 1))
@@ -42,7 +43,7 @@ def timelines(trace: Trace, most: int = MOST_EVENTS) -> dict[str, Any]:
 
 
 def _joined(events: Events) -> npt.NDArray[np.int64]:
-    """Return int64[n, 6], ordered by start: wavelets of one color that leave in one cycle after another are
+    """Return int64[n, 7], ordered by start: wavelets of one color that leave in one cycle after another are
     one row.
     """
     order = np.lexsort((events["start"], events["lane"], events["kind"]))
@@ -54,9 +55,10 @@ def _joined(events: Events) -> npt.NDArray[np.int64]:
     follows[1:] = link & next_cycle & np.logical_and.reduce(same)
     first = np.flatnonzero(~follows)
     if not len(first):
-        return np.zeros((0, 6), dtype=np.int64)
+        return np.zeros((0, 7), dtype=np.int64)
     duration = np.add.reduceat(rows["duration"], first)
     count = np.diff(np.append(first, len(rows)))
-    columns = [rows["start"][first], duration, *(rows[f][first] for f in ("kind", "lane", "name")), count]
+    same_of_all = (rows[field][first] for field in ("kind", "lane", "name"))
+    columns = [rows["start"][first], duration, *same_of_all, count, rows["line"][first]]
     table = np.stack([column.astype(np.int64) for column in columns], axis=1)
     return np.asarray(table[np.lexsort((table[:, 3], table[:, 2], table[:, 0]))])
