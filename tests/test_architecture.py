@@ -51,6 +51,7 @@ FLOORS = {
         ("runner",),
         ("host",),
         ("compile",),
+        ("overview", "survey"),
         ("fabric", "lint", "lowering"),
         ("compiled",),
         ("comptime",),

@@ -73,6 +73,29 @@ def _with_source(function: _F, *, required: bool) -> _F:
     return function
 
 
+def csl_options(function: _F) -> _F:
+    """Add what the layout of a CSL program is compiled with, under the names of `cslc`."""
+    for option in (
+        click.option(
+            "--import-path",
+            "import_paths",
+            metavar="DIR",
+            multiple=True,
+            type=click.Path(path_type=Path),
+            help="Of CSL: where imports are found.",
+        ),
+        click.option("--colors", metavar="NAME:NUMBER,...", multiple=True, help="Those that are colors."),
+        click.option(
+            "--params", metavar="NAME:NUMBER,...", multiple=True, help="Of CSL: the layout's parameters."
+        ),
+        click.option(
+            "--arch", type=click.Choice(["wse2", "wse3"]), default="wse2", help="Of CSL. Default wse2."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
 def map_option(function: _F) -> _F:
     """Add ``--map``, ``--size`` and ``--write-map``."""
     path = click.Path(path_type=Path)

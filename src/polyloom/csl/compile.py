@@ -7,8 +7,9 @@ from pathlib import Path
 
 from polyloom.csl import comptime, library, types, values
 from polyloom.csl.compiled import Compiled, DebugBuffer, Exported, Symbol, Unit
-from polyloom.csl.comptime import Layout, Loader, Program
+from polyloom.csl.comptime import Layout, Loader, Program, TileProgram
 from polyloom.csl.lowering.program import PeProgram, lower_program
+from polyloom.csl.overview import color_names, overview
 from polyloom.diagnostics import Diagnostic, PolyloomError, Span, error
 from polyloom.wafer.simulator.csl_fabric import ColorRoute, Direction, Filter, PopMode
 
@@ -34,7 +35,7 @@ def compile_layout(
     for number, tile in enumerate(layout.programs):
         program = comptime.elaborate(loader, tile.file, dict(tile.parameters), arch, rectangle)
         programs.append(program)
-        units.append(_unit(lower_program(program, f"unit_{number}", poison=poison), program, layout))
+        units.append(_unit(lower_program(program, f"unit_{number}", poison=poison), program, tile))
     return Compiled(
         arch,
         layout.width,
@@ -43,6 +44,7 @@ def compile_layout(
         dict(layout.tiles),
         _routes(layout, programs),
         tuple(_exported(export) for export in layout.exports),
+        color_names(programs),
     )
 
 
@@ -69,8 +71,7 @@ def _exported(export: comptime.Export) -> Exported:
     return Exported(export.name, str(element), export.is_mutable)
 
 
-def _unit(lowered: PeProgram, program: Program, layout: Layout) -> Unit:
-    del layout
+def _unit(lowered: PeProgram, program: Program, tile: TileProgram) -> Unit:
     variables = {
         name: Symbol(address, size, element)
         for module, name, address, size, element in lowered.variables
@@ -89,6 +90,7 @@ def _unit(lowered: PeProgram, program: Program, layout: Layout) -> Unit:
         _host_colors(program, "MEMCPYH2D"),
         _host_colors(program, "MEMCPYD2H"),
         _debug_buffers(program, where),
+        overview(program, tile, lowered.variables),
     )
 
 

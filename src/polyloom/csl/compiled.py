@@ -42,6 +42,39 @@ class DebugBuffer:
 
 
 @dataclass(frozen=True)
+class Task:
+    """A task and its id. kind: `data`, `local` or `control`; started_by: what starts it, in words."""
+
+    name: str
+    kind: str
+    id: int
+    started_by: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Queue:
+    """An initialised queue. kind: `input` or `output`; color: None where descriptors have it."""
+
+    kind: str
+    id: int
+    color: int | None
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What a person is told of a PE program.
+
+    parameters: as CSL writes them; memory: name, type of the elements and bytes of each variable.
+    """
+
+    file: str = ""
+    parameters: tuple[tuple[str, str], ...] = ()
+    tasks: tuple[Task, ...] = ()
+    queues: tuple[Queue, ...] = ()
+    memory: tuple[tuple[str, str, int], ...] = ()
+
+
+@dataclass(frozen=True)
 class Unit:
     """A PE program as C, and what lies in memory at the start.
 
@@ -60,13 +93,15 @@ class Unit:
     host_in: tuple[int, ...] = ()
     host_out: tuple[int, ...] = ()
     debug: tuple[DebugBuffer, ...] = ()
+    overview: Overview = Overview()
 
 
 @dataclass(frozen=True)
 class Compiled:
     """A program of width x height PEs.
 
-    tiles: the unit of each PE (x, y) that has one; routes: its color configurations.
+    tiles: the unit of each PE (x, y) that has one; routes: its color configurations. color_names: what the
+    programs call the colors.
     """
 
     arch: str
@@ -76,6 +111,7 @@ class Compiled:
     tiles: Mapping[tuple[int, int], int]
     routes: Mapping[tuple[int, int], tuple[Any, ...]]
     exports: tuple[Exported, ...] = ()
+    color_names: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
     def unit(self, x: int, y: int) -> Unit | None:
         """Return the program of a PE."""

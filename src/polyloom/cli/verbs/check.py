@@ -7,23 +7,13 @@ from pathlib import Path
 import click
 
 from polyloom.cli.messages import diagnostic_document, print_document
-from polyloom.cli.options import json_option
+from polyloom.cli.options import csl_options, json_option
 from polyloom.diagnostics import Diagnostic, Severity
 
 
 @click.command()
 @click.argument("layout", type=click.Path(path_type=Path))
-@click.option("--arch", type=click.Choice(["wse2", "wse3"]), default="wse2", help="Default wse2.")
-@click.option("--params", metavar="NAME:NUMBER,...", multiple=True, help="Parameters of the layout.")
-@click.option("--colors", metavar="NAME:NUMBER,...", multiple=True, help="Its parameters that are colors.")
-@click.option(
-    "--import-path",
-    "import_paths",
-    metavar="DIR",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="Where imports are found.",
-)
+@csl_options
 @click.option("--no-remarks", is_flag=True, help="Errors and warnings only.")
 @json_option
 def command(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from polyloom.csl.host.run import Run
 
 _FILE = click.Path(path_type=Path)
 
@@ -14,11 +19,17 @@ _FILE = click.Path(path_type=Path)
     "--trace", metavar="T.json", type=_FILE, help="Write what happened when, for a timeline viewer."
 )
 @click.option("--line-trace", metavar="T.log", type=_FILE, help="The same in lines that wse-viz reads.")
+@click.option("--report", metavar="R.html", type=_FILE, help="Write the run as a page.")
 @click.option("--summary", is_flag=True, help="Print cycles and what was done in them, when a run stops.")
 @click.argument("script", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(
-    trace: Path | None, line_trace: Path | None, summary: bool, script: Path, arguments: tuple[str, ...]
+    trace: Path | None,
+    line_trace: Path | None,
+    report: Path | None,
+    summary: bool,
+    script: Path,
+    arguments: tuple[str, ...],
 ) -> None:
     """Run the Python file SCRIPT with ARGUMENTS; options of ours stand before SCRIPT.
 
@@ -29,7 +40,16 @@ def command(
     from polyloom.csl.host.opening import Recording, recording
     from polyloom.csl.host.script import run_script
 
-    with recording(Recording(trace, line_trace, summary)):
+    with recording(Recording(trace, line_trace, summary, _writer(report, script))):
         status = run_script(script, arguments)
     if status:
         raise SystemExit(status)
+
+
+def _writer(page: Path | None, script: Path) -> Callable[[Run], None] | None:
+    """Return what writes a run as a page; of a host program with several runs the last one stays."""
+    if page is None:
+        return None
+    from polyloom.report.html.csl_page import write_csl_report
+
+    return lambda run: write_csl_report(page, run, f"{script.resolve().parent.name}/{script.name}")

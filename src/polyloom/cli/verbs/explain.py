@@ -11,6 +11,7 @@ from polyloom.cli.loading import load_chosen, reading_of
 from polyloom.cli.messages import print_document, print_remarks
 from polyloom.cli.options import (
     c_options,
+    csl_options,
     database_option,
     fp_option,
     json_option,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 @click.option("--device", metavar="native", help="How it runs on the processor: schedules, and all loops.")
 @threads_option
 @database_option
+@csl_options
 @click.option("--schedule-tree", is_flag=True, help="Of C: print the schedule as a tree, for --schedule.")
 @json_option
 def command(
@@ -57,6 +59,10 @@ def command(
     simd_without: tuple[str, ...],
     reduction: str,
     machine: str,
+    arch: str,
+    params: tuple[str, ...],
+    colors: tuple[str, ...],
+    import_paths: tuple[Path, ...],
     schedule_tree: bool,
     as_json: bool,
     **options: Any,
@@ -65,8 +71,13 @@ def command(
 
     The numbers at the right are the equations of `dtg_codegen` (Verdoolaege et al., IMPACT 2020). Without
     MAP and --size, a C source is printed with what each of its loops is: parallel, a reduction or serial, and
-    why. With `--device native`, the schedule of each md_hom and the program's loops on the processor.
+    why. With `--device native`, the schedule of each md_hom and the program's loops on the processor. A
+    layout in CSL is printed as what it puts on the wafer: programs and their PEs, tasks and what starts them,
+    queues, memory, routes, exports.
     """
+    if source.suffix == ".csl":
+        _explain_csl(source, arch, (params, colors), import_paths, as_json=as_json)
+        return
     if device is not None:
         from polyloom.mdh.native.device import choose
 
@@ -101,6 +112,28 @@ def _explain_native(
     program = open_loaded(load_program(source, reading_of(options)), device, database)
     found = explain_native(program, options["parameters"])
     print_document(found.json()) if as_json else click.echo(str(found), nl=False)
+
+
+def _explain_csl(
+    source: Path,
+    arch: str,
+    given: tuple[tuple[str, ...], tuple[str, ...]],
+    import_paths: tuple[Path, ...],
+    *,
+    as_json: bool,
+) -> None:
+    from polyloom.csl.compile import compile_layout
+    from polyloom.csl.host.opening import machine_model
+    from polyloom.csl.host.options import numbers
+    from polyloom.csl.survey import survey
+    from polyloom.report.csl.explain_view import print_survey
+
+    params, colors = numbers(given[0], "--params"), numbers(given[1], "--colors")
+    found = survey(compile_layout(source, arch, params, colors, import_paths))
+    if as_json:
+        print_document(found.json())
+    else:
+        print_survey(found, machine_model(arch).sram_bytes)
 
 
 def _explain_loops(source: Path, options: dict[str, Any], *, tree: bool, as_json: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +14,10 @@ import numpy as np
 
 from polyloom.csl.compiled import Compiled
 from polyloom.csl.host.program import Built
+from polyloom.csl.host.run import Run, watched
 from polyloom.diagnostics import PolyloomError, error, render, warning
 from polyloom.files import refusing_unwritable
-from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.machine.model import Machine, load_machine
 from polyloom.wafer.simulator import csl_fabric as fabric
 from polyloom.wafer.simulator.line_trace import write_line_trace
 from polyloom.wafer.simulator.trace import write_trace
@@ -27,15 +28,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Recording:
-    """What is told of each run when it stops: files for a timeline viewer and for wse-viz, a summary."""
+    """What is told of each run when it stops: files for a timeline viewer and for wse-viz, a summary.
+
+    ``report`` gets the run, also one that a fault ends.
+    """
 
     timeline: Path | None = None
     lines: Path | None = None
     summary: bool = False
+    report: Callable[[Run], None] | None = None
 
     @property
     def traces(self) -> bool:
         """Whether the simulation must record what happens when."""
+        return self.records_all or self.report is not None
+
+    @property
+    def records_all(self) -> bool:
+        """Whether it must do so on all PEs."""
         return self.timeline is not None or self.lines is not None
 
 
@@ -62,19 +72,27 @@ MOST_CYCLES = "POLYLOOM_CSL_MAX_CYCLES"
 _LAST: dict[Path, tuple[Built, Session]] = {}
 
 
+def machine_model(arch: str) -> Machine:
+    """Return what PEs of ``wse2`` or ``wse3`` can do and what it costs."""
+    return load_machine(MACHINES[arch])
+
+
 class SimulatedWafer:
     """A `Machine` over the simulator's fabric; what stops the simulation becomes a diagnostic."""
 
     def __init__(self, program: Compiled) -> None:
         """Put a program on a wafer of its own."""
         limit = os.environ.get(MOST_CYCLES)
+        self._program = program
+        self._told = False
         self._fabric = fabric.CslFabric(
             {unit.name: unit.text for unit in program.units},
-            load_machine(MACHINES[program.arch]),
+            machine_model(program.arch),
             program.width,
             program.height,
             max_cycles=int(limit) if limit else None,
             trace=_recording.traces,
+            trace_only=None if _recording.records_all else watched(program),
             loose=os.environ.get(BOUNDS) == "memory",
         )
         self._lines = 0
@@ -118,17 +136,17 @@ class SimulatedWafer:
 
     def run(self, goals: Sequence[fabric.Goal]) -> None:
         """Let time pass until all goals hold."""
-        with _as_diagnostics():
+        with self._telling():
             self._fabric.run(goals)
 
     def let_pass(self, cycles: int) -> None:
         """Let so many cycles pass, or fewer where nothing moves."""
-        with _as_diagnostics():
+        with self._telling():
             self._fabric.let_pass(cycles)
 
     def finish(self) -> None:
         """Run until nothing moves, and check that nothing was left; say what was read and never written."""
-        with _as_diagnostics():
+        with self._telling():
             self._fabric.finish()
         self._tell()
         if self._unknown:
@@ -137,9 +155,26 @@ class SimulatedWafer:
             message = f"the host read {words} 16-bit words of PE ({x}, {y}) that nothing had written"
             print(render(warning("csl-host-unwritten", message, notes=notes)), file=sys.stderr)
 
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Tell of a run that ends inside, and raise what ended it as a diagnostic."""
+        with _as_diagnostics():
+            try:
+                yield
+            except fabric.CslFailure:
+                self._tell()
+                raise
+
     def _tell(self) -> None:
-        """Write the files, and print the summary, that are wanted."""
+        """Write the files, and print the summary, that are wanted; once."""
+        if self._told:
+            return
+        self._told = True
         trace = self._fabric.trace()
+        if _recording.report is not None:
+            machine = machine_model(self._program.arch)
+            counts, fault = self._fabric.counts(), self._fabric.error()
+            _recording.report(Run(self._program, machine, counts, trace, fault))
         if trace is not None and _recording.timeline is not None:
             with refusing_unwritable(_recording.timeline):
                 write_trace(trace, _recording.timeline)

@@ -40,6 +40,11 @@ def parts(program: Program) -> tuple[Part, ...]:
     What runs: what directives name, and what that mentions. Branches that are not taken on this architecture
     or with these parameters are left out.
     """
+    return tuple(part for part in all_parts(program) if is_users(part[1].module))
+
+
+def all_parts(program: Program) -> tuple[Part, ...]:
+    """Return the same with those of libraries."""
     return _reached(program)[0]
 
 
@@ -77,7 +82,7 @@ def _reached(program: Program) -> tuple[tuple[Part, ...], set[values.Variable]]:
                 if key not in seen and part.function.body is not None:
                     seen.add(key)
                     body = list(_Body(part.module).function(part.function))
-                    found += body if is_users(part.module) else ()
+                    found += body
                     waiting += [m for node, scope in body if (m := _mentioned(node, scope)) is not None]
             elif isinstance(part, values.Variable):
                 if part not in seen:

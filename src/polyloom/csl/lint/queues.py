@@ -19,7 +19,7 @@ MEMCPY_QUEUES = {
 }
 
 
-def _initialised(program: Program) -> Iterator[tuple[Queue, int | None, Span, bool]]:
+def initialised(program: Program) -> Iterator[tuple[Queue, int | None, Span, bool]]:
     """Yield queue, color, place, and whether the user wrote it."""
     for directive in program.directives:
         if directive.name != "initialize_queue":
@@ -37,7 +37,7 @@ def initialised_once(subject: Subject) -> Iterator[Diagnostic]:
     """R27, R28: a queue is initialised once; on wse3 with its color, an output queue of wse2 without."""
     for program in subject.programs:
         seen: dict[Queue, Span] = {}
-        for queue, color, span, _ in _initialised(program):
+        for queue, color, span, _ in initialised(program):
             if queue in seen:
                 yield error(
                     "csl-queue-twice",
@@ -71,7 +71,7 @@ def _name(queue: Queue) -> str:
 def initialised_before_use(subject: Subject) -> Iterator[Diagnostic]:
     """R27: queues that descriptors and data tasks use are initialised."""
     for program in subject.programs:
-        known = {queue: color for queue, color, _, _ in _initialised(program)}
+        known = {queue: color for queue, color, _, _ in initialised(program)}
         for dsd, variable in _fabric(program):
             if dsd.queue is None:
                 continue
@@ -133,7 +133,7 @@ def memcpy_queues(subject: Subject) -> Iterator[Diagnostic]:
     for program in subject.programs:
         if not uses_memcpy(program):
             continue
-        for queue, _, span, is_own in _initialised(program):
+        for queue, _, span, is_own in initialised(program):
             if is_own and queue in kept:
                 yield warning(
                     "csl-memcpy-queue", f"{_name(queue)} is memcpy's", span, helps=["use queues from 2 on"]

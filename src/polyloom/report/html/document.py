@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ from polyloom.report.html.listing import Listing, cycles_of_functions, listings
 from polyloom.report.html.packing import pack_numbers, pack_text, pack_truths
 from polyloom.report.html.tables import cards, map_text, program_text, verdict
 from polyloom.report.html.timeline import timelines
-from polyloom.wafer.explain.grids import memory_grid, role_grid, route_grids
+from polyloom.wafer.explain.grids import Integers, RouteGrid, memory_grid, role_grid, route_grids
 from polyloom.wafer.explain.instances import Arrival, InstanceSample, instance_samples
 from polyloom.wafer.simulation.result import SimulationResult
 from polyloom.wafer.simulator.held import LINKS
+from polyloom.wafer.simulator.result import Counts, Trace
 
 Document = dict[str, Any]
 
@@ -36,15 +38,15 @@ def document(result: SimulationResult) -> Document:
         "summary": summary(result, found),
         "cycles": result.cycles,
         "grid": {"width": grid.width, "height": grid.height},
-        "layers": _layers(result),
-        "links": _links(result),
+        "layers": heat_maps(result.simulation, memory_grid(program), role_grid(program)),
+        "links": links(result.simulation),
         "roles": [role.code.name for role in program.roles],
         "colors": [{"color": color, "carries": what} for color, what in program.routing.colors],
-        "routes": _routes(result),
+        "routes": routes(route_grids(program)),
         "timelines": {"names": [], "pes": []} if result.trace is None else timelines(result.trace),
         "samples": _samples(result),
         "listings": None if not found else pack_text(json.dumps([each.json() for each in found])),
-        "activity": _activity(result),
+        "activity": activity(result.trace, grid.width, grid.height),
     }
 
 
@@ -69,23 +71,26 @@ def summary(result: SimulationResult, found: tuple[Listing, ...]) -> Document:
     }
 
 
-def _activity(result: SimulationResult) -> Document | None:
-    profile = None if result.trace is None else result.trace.profile
+def activity(trace: Trace | None, width: int, height: int) -> Document | None:
+    """Return what PEs do as time goes on, if that was recorded."""
+    profile = None if trace is None else trace.profile
     if profile is None or profile.activity is None:
         return None
-    grid = result.program.analysis.border.given.grid
-    return activity_document(profile.activity, grid.width, grid.height)
+    return activity_document(profile.activity, width, height)
 
 
-def _layers(result: SimulationResult) -> list[Document]:
-    """The heat maps, int[height * width] each."""
-    use = result.simulation.link_use
+def heat_maps(counts: Counts, memory: Integers, roles: Integers, role: str = "role") -> list[Document]:
+    """Return what colours of the floor can show, int[height * width] each.
+
+    ``memory``: bytes of each PE; ``roles``: its number among ``data.roles``, each called a ``role``.
+    """
+    use = counts.link_use
     amounts = (
-        ("busy", "busy", "cycles", result.simulation.busy),
-        ("memory", "memory", "bytes", memory_grid(result.program)),
+        ("busy", "busy", "cycles", counts.busy),
+        ("memory", "memory", "bytes", memory),
         ("wavelets", "wavelets through the router", "wavelets", use.sum(axis=2)),
         ("link", "busiest link", "wavelets", use.max(axis=2)),
-        ("role", "role", "", role_grid(result.program)),
+        ("role", role, "", roles),
     )
     return [
         {
@@ -100,18 +105,19 @@ def _layers(result: SimulationResult) -> list[Document]:
     ]
 
 
-def _links(result: SimulationResult) -> list[Document]:
-    """How much each way out of each router was used; nothing on large rectangles."""
-    use = result.simulation.link_use
+def links(counts: Counts) -> list[Document]:
+    """Return how much each way out of each router was used; nothing on large rectangles."""
+    use = counts.link_use
     if use.shape[0] * use.shape[1] > MOST_PES_WITH_LINKS:
         return []
     return [{"side": side, "values": pack_numbers(use[:, :, k])} for k, side in enumerate(LINKS)]
 
 
-def _routes(result: SimulationResult) -> list[Document]:
+def routes(grids: Iterable[RouteGrid]) -> list[Document]:
+    """Return routes with the PEs that have them."""
     return [
         {"color": r.color, "source": r.source, "targets": list(r.targets), "on": pack_truths(r.on)}
-        for r in route_grids(result.program)
+        for r in grids
         if r.on.any()
     ]
 

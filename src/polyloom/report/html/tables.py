@@ -14,9 +14,11 @@ from polyloom.report.verdict_view import reals_text, verdict_text
 from polyloom.report.wafer.explain_task_view import Row, task_rows, task_title
 from polyloom.wafer.explain.tasks import simd_sizes
 from polyloom.wafer.host.transfers import pes_of_role
+from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.program.resources import Amount
 from polyloom.wafer.simd.decision import SimdAnalysis, Strategy
 from polyloom.wafer.simulation.result import SimulationResult
+from polyloom.wafer.simulator.result import Counts
 
 
 @dataclass(frozen=True)
@@ -64,20 +66,31 @@ class RoleTable:
 
 def cards(result: SimulationResult) -> tuple[Card, ...]:
     """Return the figures of the summary."""
-    s, machine = result.simulation, result.program.machine
-    busy = s.busy[s.busy > 0]
-    mean = float(busy.mean()) / s.cycles if busy.size and s.cycles else 0.0
-    most = int(busy.max()) / s.cycles if busy.size and s.cycles else 0.0
-    per_invocation = f"{s.cycles / machine.clock_ghz / 1000:,.3g} µs at {machine.clock_ghz:g} GHz"
+    s = result.simulation
+    machine = result.program.machine
+    first, *others = count_cards(s, s.pe_count, (s.memory_bytes, machine.memory_bytes), machine)
+    return (first, Card("limit", f"{s.limit.cycles:,}", f"set by {s.limit.by}"), *others)
+
+
+def count_cards(counts: Counts, pes: int, data: tuple[int, int], machine: Machine) -> tuple[Card, ...]:
+    """Return the figures of what a simulation counts, cycles first.
+
+    ``pes``: those that have a program; ``data``: the most bytes on a PE, and what there is room for.
+    """
+    busy = counts.busy[counts.busy > 0]
+    mean = float(busy.mean()) / counts.cycles if busy.size and counts.cycles else 0.0
+    most = int(busy.max()) / counts.cycles if busy.size and counts.cycles else 0.0
+    duration = f"{counts.cycles / machine.clock_ghz / 1000:,.3g} µs at {machine.clock_ghz:g} GHz"
+    simd = f"in {counts.simd_instructions:,} instructions"
+    links = f"{counts.hops:,} hops; the busiest link {counts.max_link_use:.0%} in use"
     return (
-        Card("cycles", f"{s.cycles:,}", per_invocation),
-        Card("limit", f"{s.limit.cycles:,}", f"set by {s.limit.by}"),
-        Card("PEs with a program", f"{s.pe_count:,}", f"of {s.busy.size:,} in the rectangle"),
+        Card("cycles", f"{counts.cycles:,}", duration),
+        Card("PEs with a program", f"{pes:,}", f"of {counts.busy.size:,} in the rectangle"),
         Card("PEs busy", f"{mean:.0%}", f"of the run on average, the busiest {most:.0%}"),
-        Card("data on a PE", f"{s.memory_bytes:,} B", f"at most, of {machine.memory_bytes:,} B"),
-        Card("SIMD operations", f"{s.simd_operations:,}", f"in {s.simd_instructions:,} instructions"),
-        Card("scalar operations", f"{s.scalar_operations:,}", ""),
-        Card("wavelets", f"{s.wavelets:,}", f"{s.hops:,} hops; the busiest link {s.max_link_use:.0%} in use"),
+        Card("data on a PE", f"{data[0]:,} B", f"at most, of {data[1]:,} B"),
+        Card("SIMD operations", f"{counts.simd_operations:,}", simd),
+        Card("scalar operations", f"{counts.scalar_operations:,}", ""),
+        Card("wavelets", f"{counts.wavelets:,}", links),
     )
 
 

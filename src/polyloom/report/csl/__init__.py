@@ -1,0 +1,1 @@
+"""How CSL programs look to a person."""
