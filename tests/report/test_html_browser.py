@@ -15,6 +15,7 @@ from browser import Browser, find_chromium
 from reports import simulated
 
 from polyloom.report.html import write_report
+from polyloom.report.html.beside import write_beside
 
 pytestmark = [
     pytest.mark.slow,
@@ -207,3 +208,17 @@ def test_drawings_are_saved_as_svg_and_png(browser: Browser, ff: Path) -> None:
         else:
             assert base64.b64decode(content.partition(",")[2]).startswith(b"\x89PNG")
             assert len(content) > 1000
+
+
+def test_two_runs_side_by_side(browser: Browser, ff: Path, tmp_path: Path) -> None:
+    write_report(tmp_path / "off.html", simulated("ff", "ff55_one_port", simd="off"))
+    write_beside(tmp_path / "both.html", ff, tmp_path / "off.html")
+    for width in (1280, 400):
+        browser.resize(width)
+        browser.open(tmp_path / "both.html")
+        assert browser.evaluate(OVERFLOW) == 0
+    pictures = "['#grid-0', '#grid-1'].map(c => document.querySelector(c).toDataURL())"
+    before = browser.evaluate(pictures)
+    browser.evaluate("document.querySelector('[data-layer=wavelets]').click()")
+    assert browser.evaluate(f"{PAINTED}('grid-0')") > 4
+    assert all(a != b for a, b in zip(before, browser.evaluate(pictures), strict=True))

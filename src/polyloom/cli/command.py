@@ -33,6 +33,7 @@ VERBS = {
     "bench": "Time C loops beside what a C compiler makes of them.",
     "devices": "What programs can run on: the processor, OpenCL devices.",
     "trace": "Every intermediate tensor, by the evaluator.",
+    "report": "Two runs side by side, from their pages.",
     "check": "What is wrong, dangerous or slow in a CSL program.",
     "cslc": "A CSL program compiled for the simulated wafer, by the vendor's command line.",
     "cs-python": "The host program of a CSL program, run on the simulated wafer.",
@@ -52,11 +53,12 @@ EXAMPLES = {
     "run": ("run model.onnx --check", "run program.c --param n=1000 --beside 'cc -O3'"),
     "tune": ("tune program.c --param n=1000 --budget 60",),
     "bench": ("bench program.c --param n=1000",),
+    "report": ("report A.html B.html -o both.html",),
     "trace": ("trace model.onnx --inputs I.npz --compare R.npz",),
 }
 """Of each verb, under its help."""
 
-ASK_NOTHING = frozenset(("devices", "examples", "docs", "check", "cslc", "cs-python", "csl-test"))
+ASK_NOTHING = frozenset(("devices", "report", "examples", "docs", "check", "cslc", "cs-python", "csl-test"))
 """Verbs that never ask isl anything."""
 
 

@@ -58,6 +58,7 @@ def summary(result: SimulationResult, found: tuple[Listing, ...]) -> Document:
         "name": result.program.analysis.program.name,
         "machine": result.machine,
         "simd": result.simd,
+        "unit": "cycles",
         "check": verdict(result),
         "cycles": result.cycles,
         "limit": result.simulation.limit.cycles,

@@ -1,0 +1,20 @@
+"""``polyloom report``: two runs side by side, from their pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("first", metavar="A.html", type=_FILE)
+@click.argument("second", metavar="B.html", type=_FILE)
+@click.option("-o", "--output", metavar="OUT.html", type=_FILE, required=True, help="Where the page goes.")
+def command(first: Path, second: Path, output: Path) -> None:
+    """Compare two runs: pages that `simulate --report` or `run --report` wrote, as one page."""
+    from polyloom.report.html.beside import write_beside
+
+    write_beside(output, first, second)
