@@ -18,6 +18,7 @@ from polyloom.polyhedra.loops.tree import (
     Name,
     Number,
     Operation,
+    linear_terms,
     names_in,
     product_of,
     replace_name,
@@ -220,6 +221,9 @@ def coefficient(expression: IntExpression, name: str) -> IntExpression | None:
     """Return by how much an integer grows with ``name``, None where that is not the same everywhere."""
     if name not in names_in(expression):
         return Number(0)
+    terms, _ = linear_terms([(1, expression)])
+    if not any(name in names_in(term) for _, term in terms if term != Name(name)):
+        return Number(next((factor for factor, term in terms if term == Name(name)), 0))
     following = replace_name(expression, name, Operation("+", (Name(name), Number(1))))
     found = sum_of([(1, following), (-1, expression)])
     return None if name in names_in(found) else found

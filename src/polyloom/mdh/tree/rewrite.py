@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from operator import is_
 
 from polyloom.mdh.tree.nodes import (
     Array,
@@ -48,11 +49,19 @@ def with_blocks(statement: Statement, change: Callable[[Code], Code]) -> Stateme
     """Return a statement with ``change`` of each block inside it."""
     match statement:
         case For(body=body):
-            return replace(statement, body=change(body))
-        case If(body=body, otherwise=otherwise):
-            return replace(statement, body=change(body), otherwise=change(otherwise))
+            new = change(body)
+            return statement if same(new, body) else replace(statement, body=new)
+        case If(condition=condition, body=body, otherwise=otherwise):
+            then, other = change(body), change(otherwise)
+            is_same = same(then, body) and same(other, otherwise)
+            return statement if is_same else If(condition, then, other)
         case _:
             return statement
+
+
+def same(new: Sequence[object], old: Sequence[object]) -> bool:
+    """Return whether two sequences hold the very same objects."""
+    return new is old or (len(new) == len(old) and all(map(is_, new, old)))
 
 
 def rewritten(code: Code, change: Callable[[Statement], Sequence[Statement]]) -> Code:
@@ -112,8 +121,13 @@ def with_integers(statement: Statement, change: Integers) -> Statement:
 
 
 def _compute(value: Compute, change: Integers) -> Compute:
-    loads = tuple(Load(a.array, tuple(_subscript(s, change) for s in a.subscripts)) for a in value.loads)
-    return Compute(value.expression, loads, tuple(map(change, value.iterators)))
+    def changed(load: Load) -> Load:
+        places = tuple(_subscript(s, change) for s in load.subscripts)
+        return load if same(places, load.subscripts) else Load(load.array, places)
+
+    loads, iterators = tuple(map(changed, value.loads)), tuple(map(change, value.iterators))
+    is_same = same(loads, value.loads) and same(iterators, value.iterators)
+    return value if is_same else Compute(value.expression, loads, iterators)
 
 
 def _subscript(subscript: Subscript, change: Integers) -> Subscript:
@@ -139,8 +153,12 @@ def with_loads(value: Compute, change: Callable[[Load], Load]) -> Compute:
     def place(subscript: Subscript) -> Subscript:
         return with_loads(subscript, change) if isinstance(subscript, Compute) else subscript
 
-    loads = tuple(change(Load(a.array, tuple(map(place, a.subscripts)))) for a in value.loads)
-    return replace(value, loads=loads)
+    def changed(load: Load) -> Load:
+        places = tuple(map(place, load.subscripts))
+        return change(load if same(places, load.subscripts) else Load(load.array, places))
+
+    loads = tuple(map(changed, value.loads))
+    return value if same(loads, value.loads) else Compute(value.expression, loads, value.iterators)
 
 
 def integers_of(statement: Statement) -> tuple[IntExpression, ...]:
@@ -211,9 +229,13 @@ def with_places(code: Code, change: Callable[[Load], Load]) -> Code:
         match inner:
             case Store(array=array, subscripts=subscripts, value=value, instance=instance):
                 target = change(Load(array, tuple(map(subscript, subscripts))))
-                return Store(target.array, target.subscripts, with_loads(value, change), instance)
+                new = with_loads(value, change)
+                if new is value and target.array == array and same(target.subscripts, subscripts):
+                    return inner
+                return Store(target.array, target.subscripts, new, instance)
             case Let(name=name, value=value):
-                return Let(name, with_loads(value, change))
+                new = with_loads(value, change)
+                return inner if new is value else Let(name, new)
             case If(condition=Compute() as condition):
                 return replace(inner, condition=with_loads(condition, change))
             case _:

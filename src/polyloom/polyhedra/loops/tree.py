@@ -143,31 +143,30 @@ def linear_terms(terms: Sequence[tuple[int, IntExpression]]) -> tuple[list[tuple
     coefficients: dict[IntExpression, int] = {}
     constant = 0
     for coefficient, expression in terms:
-        for factor, term in _terms(expression):
-            if isinstance(term, Number):
-                constant += coefficient * factor * term.value
-            else:
-                coefficients[term] = coefficients.get(term, 0) + coefficient * factor
+        constant += _add_terms(coefficients, coefficient, expression)
     return [(c, term) for term, c in coefficients.items() if c], constant
 
 
-def _terms(expression: IntExpression) -> Iterator[tuple[int, IntExpression]]:
-    """Yield coefficients and terms whose sum the expression is."""
-    match expression:
-        case Operation(operator="+" | "-" as sign, operands=(first, *rest)):
-            yield from _times(-1 if sign == "-" and not rest else 1, first)
-            for operand in rest:
-                yield from _times(-1 if sign == "-" else 1, operand)
-        case Operation(operator="*", operands=(Number(value=factor), operand)):
-            yield from _times(factor, operand)
-        case Operation(operator="*", operands=(operand, Number(value=factor))):
-            yield from _times(factor, operand)
-        case _:
-            yield 1, expression
-
-
-def _times(factor: int, expression: IntExpression) -> Iterator[tuple[int, IntExpression]]:
-    return ((factor * coefficient, term) for coefficient, term in _terms(expression))
+def _add_terms(coefficients: dict[IntExpression, int], factor: int, expression: IntExpression) -> int:
+    """Add the terms whose sum is ``factor`` times an expression; return the part that is a number."""
+    if isinstance(expression, Number):
+        return factor * expression.value
+    if isinstance(expression, Operation):
+        operator, operands = expression.operator, expression.operands
+        if operator == "+" or operator == "-":
+            rest = factor if operator == "+" else -factor
+            constant = _add_terms(coefficients, factor if len(operands) > 1 else rest, operands[0])
+            for operand in operands[1:]:
+                constant += _add_terms(coefficients, rest, operand)
+            return constant
+        if operator == "*" and len(operands) == 2:
+            first, second = operands
+            if isinstance(first, Number):
+                return _add_terms(coefficients, factor * first.value, second)
+            if isinstance(second, Number):
+                return _add_terms(coefficients, factor * second.value, first)
+    coefficients[expression] = coefficients.get(expression, 0) + factor
+    return 0
 
 
 def product_of(factors: Sequence[IntExpression]) -> IntExpression:
@@ -247,8 +246,10 @@ def replace_name(expression: IntExpression, name: str, value: IntExpression) -> 
         case Name(name=found):
             return value if found == name else expression
         case Operation(operator=operator, operands=operands):
-            replaced = Operation(operator, tuple(replace_name(o, name, value) for o in operands))
-            return tidy(replaced)
+            replaced = tuple(replace_name(o, name, value) for o in operands)
+            if all(new is old for new, old in zip(replaced, operands, strict=True)):
+                return expression
+            return tidy(Operation(operator, replaced))
         case _:
             return expression
 
