@@ -14,6 +14,7 @@ import pytest
 from browser import Browser, find_chromium
 from reports import simulated
 
+from polyloom.cli.main import run
 from polyloom.report.html import write_report
 from polyloom.report.html.beside import write_beside
 
@@ -222,3 +223,15 @@ def test_two_runs_side_by_side(browser: Browser, ff: Path, tmp_path: Path) -> No
     browser.evaluate("document.querySelector('[data-layer=wavelets]').click()")
     assert browser.evaluate(f"{PAINTED}('grid-0')") > 4
     assert all(a != b for a, b in zip(before, browser.evaluate(pictures), strict=True))
+
+
+def test_the_page_of_a_run(browser: Browser, tmp_path: Path) -> None:
+    examples = Path(__file__).parents[2] / "examples"
+    page = tmp_path / "run.html"
+    assert run(["run", str(examples / "conv1d.lair"), "--report", str(page)]) == 0
+    for width in (1280, 400):
+        browser.resize(width)
+        browser.open(page)
+        assert browser.evaluate(OVERFLOW) == 0
+        wide = "[...document.querySelectorAll('svg.drawn')].map(s => s.getBoundingClientRect().width)"
+        assert all(100 < found <= width for found in browser.evaluate(wide))

@@ -57,6 +57,7 @@ _STATUS = "building the program, which is kept, and running it"
     metavar="CC",
     help="Time a C program beside itself as this compiler builds it: `--beside 'cc -O3'`.",
 )
+@click.option("--report", metavar="R.html", type=_FILE, help="Write what it took as one HTML page.")
 @json_option
 def command(
     source: Path,
@@ -69,6 +70,7 @@ def command(
     outputs: Path | None,
     check: bool,
     beside: str | None,
+    report: Path | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -99,6 +101,10 @@ def command(
     found = result.outputs if model is None else model.outputs(result.outputs)
     if outputs is not None:
         write_arrays(outputs, found)
+    if report is not None:
+        from polyloom.report.run_page import write_run_report
+
+        write_run_report(report, result, program, database)
     ratio = None
     if beside is not None:
         from polyloom.side_by_side import compared
