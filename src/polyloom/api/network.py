@@ -35,6 +35,7 @@ from polyloom.wafer.network.graph import Stage, network_of
 from polyloom.wafer.network.program import NetworkProgram, compile_network
 from polyloom.wafer.network.result import NetworkResult
 from polyloom.wafer.network.run import Progress, moving_tensors, simulate_network
+from polyloom.wafer.placement.candidates import QUICK
 from polyloom.wafer.placement.cost.model import estimated_cycles
 from polyloom.wafer.placement.known_maps import chosen
 from polyloom.wafer.simd.decision import SimdOptions
@@ -76,7 +77,7 @@ def _placed(machine: Machine, maps: Mapping[str, Path], stage: Stage, size: tupl
         choice = complete_mapping(text_of(given, "<map>"), stage.program, machine)
     else:
         source = Source("<network>", f"iport_map: auto {', '.join(stage.streams)}\n")
-        choice = chosen(source, stage.program, machine, size, complete_mapping)
+        choice = chosen(source, stage.program, machine, size, complete_mapping, options=QUICK)
     analysis = analyse_layer(stage.program, choice.mapping, SimdOptions(machine=machine))
     compiled = compile_layer(analysis, machine)
     return Placed(stage, choice, compiled, estimated_cycles(compiled))

@@ -9,6 +9,7 @@ from polyloom.ir.program import Program
 from polyloom.pipeline import complete_mapping
 from polyloom.wafer.machine.model import Machine, load_machine
 from polyloom.wafer.placement import known_maps
+from polyloom.wafer.placement.candidates import QUICK, SearchOptions
 from polyloom.wafer.placement.choose import Choice
 
 TEXT = """\
@@ -34,11 +35,16 @@ class Counting:
         self.asked = 0
 
     def __call__(
-        self, source: object, program: Program, machine: Machine, size: tuple[int, int] | None
+        self,
+        source: object,
+        program: Program,
+        machine: Machine,
+        size: tuple[int, int] | None,
+        options: SearchOptions | None,
     ) -> Choice:
         self.asked += 1
         assert source is None
-        return complete_mapping(None, program, machine, size)
+        return complete_mapping(None, program, machine, size, options)
 
 
 def test_layers_that_are_alike_are_searched_once(tmp_path: Path) -> None:
@@ -55,6 +61,8 @@ def test_layers_that_are_alike_are_searched_once(tmp_path: Path) -> None:
     assert set(alike.mapping.outputs) == {"b"}
     known_maps.chosen(None, one, machine, (4, 1), choose, tmp_path)
     assert choose.asked == 2
+    known_maps.chosen(None, one, machine, size, choose, tmp_path, QUICK)
+    assert choose.asked == 3
 
 
 def test_a_broken_file_is_chosen_anew(tmp_path: Path) -> None:

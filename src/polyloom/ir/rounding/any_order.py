@@ -61,10 +61,12 @@ def digits_of(
 ) -> dict[str, Digits]:
     """Return what is known of every tensor that a statement writes.
 
-    ``arrays``: the values of all tensors. ``given``: what is known of inputs; integers where nothing is said.
+    ``arrays``: the values of all tensors. ``given``: what is known of inputs; where nothing is said, whether
+    their values are integers.
     ``approximate``: statements whose functions are computed by other roundings than the evaluator's.
     """
-    known = {name: Digits() for name in program.inputs} | dict(given or {})
+    integers = {name: bool((np.trunc(arrays[name]) == arrays[name]).all()) for name in program.inputs}
+    known = {name: Digits(0 if whole else None) for name, whole in integers.items()} | dict(given or {})
     sizes = {name: _largest(array) for name, array in arrays.items()}
     for statement in program.statements:
         written = _written(statement, known, sizes)

@@ -4,7 +4,8 @@
     stages      the PEs that bring a stage down to that; fewer for all in proportion where they are too many
     refinement  the slowest stage gets twice as many, as long as that makes it faster and there is room
 
-Each stage's cycles are those of the cost model for the map that is chosen on such a rectangle.
+Each stage's cycles are those of the cost model for the map that is chosen on such a rectangle, or those that
+its busiest exchange needs to move all that passes and what is its own, where these are more.
 Not in the papers.
 """
 
@@ -34,11 +35,17 @@ ROUNDS = 24
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """A stage on a rectangle of the ladder."""
+    """A stage on a rectangle of the ladder. ``moved``: elements that its busiest exchange moves in a sample."""
 
     placed: Placed
     rung: int
+    moved: int
     grows: bool = True
+
+    @property
+    def cycles(self) -> float:
+        """Of a sample, as far as is known."""
+        return max(self.placed.estimate, float(self.moved))
 
     @property
     def pes(self) -> int:
@@ -62,6 +69,7 @@ def place_stages(
     room = most_pes if most_pes is not None else machine.grid[0] * machine.grid[1] // 2
     ladder = tuple(_ladder(machine))
     aim = _aim(network, room)
+    tried = _Tried(network, machine, place)
     given: list[_Given] = []
     refused: list[tuple[Stage, PolyloomError]] = []
     for stage in network.stages:
@@ -70,9 +78,9 @@ def place_stages(
         wanted = math.ceil(work(stage) / aim)
         rung = next((k for k, (w, h) in enumerate(ladder) if w * h >= wanted), len(ladder) - 1)
         if stage.name in fixed:
-            first = _first(stage, ladder[:1], 0, room, place, machine, grows=False)
+            first = _first(stage, ladder[:1], 0, room, tried, grows=False)
         else:
-            first = _first(stage, ladder, rung, room, place, machine)
+            first = _first(stage, ladder, rung, room, tried)
         if isinstance(first, PolyloomError):
             refused.append((stage, first))
         else:
@@ -82,7 +90,7 @@ def place_stages(
     used = sum(g.pes for g in given)
     if used > room:
         raise Unsupported(_too_many(given, room))
-    return tuple(g.placed for g in _refined(given, ladder, room, aim, place, machine, progress))
+    return tuple(g.placed for g in _refined(given, ladder, room, aim, tried, progress))
 
 
 def work(stage: Stage) -> int:
@@ -113,8 +121,7 @@ def _first(
     ladder: Sequence[Size],
     rung: int,
     room: int,
-    place: Place,
-    machine: Machine,
+    tried: _Tried,
     *,
     grows: bool = True,
 ) -> _Given | PolyloomError:
@@ -124,26 +131,49 @@ def _first(
         if fault is not None and ladder[k][0] * ladder[k][1] > room:
             break
         try:
-            return _Given(_accepted(place(stage, ladder[k]), machine), k, grows)
+            return replace(tried.on(stage, ladder[k], k), grows=grows)
         except PolyloomError as refusal:
             fault = refusal
     assert fault is not None
     return fault
 
 
-def _accepted(placed: Placed, machine: Machine) -> Placed:
-    """Return the stage if each of its tensors passes one side, and exchanges can hold what its ports have.
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """Stages placed on rectangles, and what their exchanges would have to do."""
 
-    Raises ``Unsupported`` (``network-ports``, ``network-exchange``).
-    """
-    for tensor in doubly_ported(placed):
-        message = f"`{tensor}` passes several sides of the layer `{placed.stage.name}`"
-        helps = ["in a network a tensor comes or goes on one side; give this layer a map with `--map`"]
-        raise Unsupported(error("network-ports", message, helps=helps))
-    for line in block_of(placed).lines:
-        elements = max(len(order.element) for order in orders_of(placed, line))
-        check_room(line, elements, machine)
-    return placed
+    network: Network
+    machine: Machine
+    place: Place
+
+    def on(self, stage: Stage, size: Size, rung: int) -> _Given:
+        """Return a stage on a rectangle if each of its tensors passes one side, and exchanges can hold what
+        its ports have.
+
+        Raises ``Unsupported`` (``network-ports``, ``network-exchange``), and what the map is refused for.
+        """
+        placed = self.place(stage, size)
+        for tensor in doubly_ported(placed):
+            message = f"`{tensor}` passes several sides of the layer `{placed.stage.name}`"
+            helps = ["in a network a tensor comes or goes on one side; give this layer a map with `--map`"]
+            raise Unsupported(error("network-ports", message, helps=helps))
+        moved = 0
+        for line in block_of(placed).lines:
+            counts = [len(order.element) for order in orders_of(placed, line)]
+            check_room(line, max(counts), self.machine)
+            passing = self._sent(stage, line.group.tensor) if line.inward else sum(counts)
+            moved = max(moved, passing + max(counts))
+        return _Given(placed, rung, moved)
+
+    def _sent(self, stage: Stage, name: str) -> int:
+        """Return the elements of the stream that brings an input."""
+        tensor = next(
+            stream.tensor
+            for stream in self.network.streams
+            for sink in stream.sinks
+            if (sink.stage, sink.input) == (stage.name, name)
+        )
+        return math.prod(self.network.buffer(tensor).extents)
 
 
 def _refined(
@@ -151,35 +181,34 @@ def _refined(
     ladder: Sequence[Size],
     room: int,
     aim: float,
-    place: Place,
-    machine: Machine,
+    tried: _Tried,
     progress: Callable[[str], None] | None,
 ) -> list[_Given]:
     for _ in range(ROUNDS):
-        slowest = max((k for k, g in enumerate(given)), key=lambda k: given[k].placed.estimate)
+        slowest = max((k for k, g in enumerate(given)), key=lambda k: given[k].cycles)
         g = given[slowest]
-        if not g.grows or g.placed.estimate <= aim or g.rung + 1 >= len(ladder):
+        if not g.grows or g.cycles <= aim or g.rung + 1 >= len(ladder):
             break
         width, height = ladder[g.rung + 1]
         if sum(other.pes for other in given) - g.pes + width * height > room:
             break
         if progress is not None:
             progress(g.placed.stage.name)
-        given[slowest] = _larger(g, ladder, place, machine)
+        given[slowest] = _larger(g, ladder, tried)
     return given
 
 
-def _larger(g: _Given, ladder: Sequence[Size], place: Place, machine: Machine) -> _Given:
+def _larger(g: _Given, ladder: Sequence[Size], tried: _Tried) -> _Given:
     """Return the stage on a larger rectangle, the next one or the one after it, if that pays."""
     for rung in (g.rung + 1, g.rung + 2):
         if rung >= len(ladder):
             break
         try:
-            found = _accepted(place(g.placed.stage, ladder[rung]), machine)
+            found = tried.on(g.placed.stage, ladder[rung], rung)
         except PolyloomError:
             continue
-        if found.estimate <= GAIN * g.placed.estimate:
-            return _Given(found, rung)
+        if found.cycles <= GAIN * g.cycles:
+            return found
     return replace(g, grows=False)
 
 

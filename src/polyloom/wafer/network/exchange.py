@@ -5,7 +5,10 @@
 
 Both hold a whole sample of what is theirs. So a stage is always drained, port by port, whatever the others
 wait for, and is fed in any order that it likes: with streams that have no cycle there is no deadlock
-(docs/networks.md). What differs from PE to PE stands in tables. Not in the papers.
+(docs/networks.md). What differs from PE to PE stands in tables.
+
+Here is the distributor whose tables have loops, so that many short runs take few cycles: it takes and gives
+in turn. The others are in ``overlap``. Not in the papers.
 """
 
 from __future__ import annotations
@@ -48,58 +51,9 @@ _I16 = ElementType.INT16
 _NEXT = LocalTask("finish", (IfNextInvocation((Activate("take"),)),), blocking=False)
 
 
-def collector(name: str, type_: ElementType, cells: int, *, ends_line: bool) -> RoleCode:
-    """Return the program of collectors.
+def passing(move: str, out: OperandRef, in_: OperandRef) -> Code:
+    """Return the code of a collector that passes on what comes from behind."""
 
-    ``cells``: elements of the largest port; ``ends_line``: nothing is behind.
-
-    Table ``counts``: elements of its own port; blocks of ``BLOCK`` elements from behind, and the rest.
-    """
-    move = move_instruction(type_).name
-    own, source, out, in_ = (OperandRef(n) for n in ("own", "own_in", "passed_out", "passed_in"))
-    take = (
-        *_table_value("count", COUNTS, 0),
-        If(
-            _above(Name("count"), 0),
-            (
-                Configure(own, (Name("count"),), (1,)),
-                ConfigureFabric(source, False, FROM_LAYER, Name("count")),
-                SetBase(own, Element(BUFFER, (Number(0),))),
-                Invoke(move, own, (source,)),
-            ),
-        ),
-        Activate("pass_on"),
-    )
-    send_own = If(
-        _above(Name("count"), 0),
-        (
-            ConfigureFabric(out, True, BUS_OUT, Name("count")),
-            SetBase(own, Element(BUFFER, (Number(0),))),
-            Invoke(move, out, (own,)),
-        ),
-    )
-    behind = () if ends_line else _passing(move, out, in_)
-    pass_on = (*_table_value("count", COUNTS, 0), send_own, *behind, Activate("finish"))
-    arrays = (
-        ArrayDeclaration(name=COUNTS, type=_I16, extents=(3,), comment="own, blocks from behind, rest"),
-        ArrayDeclaration(name=BUFFER, type=type_, extents=(max(cells, 1),), comment="a sample of the port"),
-    )
-    names = ("own", "own_in", "passed_out") if ends_line else ("own", "own_in", "passed_out", "passed_in")
-    return RoleCode(
-        name=name,
-        comment=("collects what leaves a stage",),
-        arrays=arrays,
-        counters=(),
-        inputs=(FROM_LAYER,) if ends_line else (FROM_LAYER, BEHIND),
-        outputs=(BUS_OUT,),
-        operands=tuple(OperandDeclaration(n, 1) for n in names),
-        main=(Activate("take"),),
-        data_tasks=(),
-        local_tasks=(LocalTask("take", take, True), LocalTask("pass_on", pass_on, True), _NEXT),
-    )
-
-
-def _passing(move: str, out: OperandRef, in_: OperandRef) -> Code:
     def some(elements: IntExpression) -> Code:
         return (
             ConfigureFabric(in_, False, BEHIND, elements),
@@ -108,9 +62,9 @@ def _passing(move: str, out: OperandRef, in_: OperandRef) -> Code:
         )
 
     return (
-        *_table_value("blocks", COUNTS, 1),
+        *table_value("blocks", COUNTS, 1),
         _times("block_number", Name("blocks"), some(Number(BLOCK))),
-        *_table_value("rest", COUNTS, 2),
+        *table_value("rest", COUNTS, 2),
         If(_above(Name("rest"), 0), some(Name("rest"))),
     )
 
@@ -126,12 +80,12 @@ def distributor(
     cells, keeps, gives = sizes
     move = move_instruction(type_).name
     take = (
-        *_table_value("rows", COUNTS, 0),
+        *table_value("rows", COUNTS, 0),
         _times("row", Name("rows"), _keep_row(move)),
         Activate("give"),
     )
     give = (
-        *_table_value("rows", COUNTS, 1),
+        *table_value("rows", COUNTS, 1),
         _times("row", Name("rows"), _give_row(move, shapes)),
         Activate("finish"),
     )
@@ -154,7 +108,7 @@ def distributor(
         inputs=(BUS_IN,),
         outputs=(TO_LAYER,),
         operands=tuple(OperandDeclaration(n, 1) for n in operands),
-        main=(*_nests(shapes), Activate("take")),
+        main=(*shaped_nests(shapes), Activate("take")),
         data_tasks=(),
         local_tasks=(LocalTask("take", take, True), LocalTask("give", give, True), _NEXT),
     )
@@ -188,7 +142,8 @@ def _keep_row(move: str) -> Code:
     )
 
 
-def _nests(shapes: Sequence[Shape]) -> Iterator[Node]:
+def shaped_nests(shapes: Sequence[Shape]) -> Iterator[Node]:
+    """Yield the code that configures the nests of ``give_tables``."""
     for k, shape in enumerate(shapes):
         counts = tuple(Number(count) for count, _ in shape)
         elements = Number(prod(count for count, _ in shape))
@@ -225,7 +180,8 @@ def _repeated(first: Element, move: str, operand: OperandRef, out: OperandRef) -
     return _times("time", Name("times"), body)
 
 
-def _table_value(name: str, array: str, k: int) -> Code:
+def table_value(name: str, array: str, k: int) -> Code:
+    """Return the code that reads an element of a table of numbers."""
     return Cost(loads=1, branches=1), SetValue(name, _I16, _loaded(array, (Number(k),)))
 
 

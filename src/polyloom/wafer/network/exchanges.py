@@ -15,12 +15,15 @@ from polyloom.polyhedra.vectorized import Integers
 from polyloom.wafer.host.transfers import PortOrder, port_orders
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.network.blocks import Line, Placed
-from polyloom.wafer.network.exchange import BLOCK, COUNTS, GIVES, KEEPS, collector, distributor
+from polyloom.wafer.network import overlap
+from polyloom.wafer.network.exchange import BLOCK, COUNTS, GIVES, KEEPS, distributor
 from polyloom.wafer.network.floor_plan import FloorPlan, Net
 from polyloom.wafer.network.tables import (
     LONGEST,
     Table,
     bus_positions,
+    flat_gives,
+    flat_keeps,
     give_tables,
     positions_of,
     row_major,
@@ -111,8 +114,9 @@ def _collecting(line: Line, orders: Sequence[PortOrder], counts: Sequence[int], 
         row = [count, behind // BLOCK, behind % BLOCK]
         tables[position] = {COUNTS: np.array(row, dtype=np.int16)}
         behind += count
-    code = collector(line.name, line.group.type, most, ends_line=False)
-    last = collector(f"{line.name}_last", line.group.type, most, ends_line=True)
+    buffers = 2 if 2 * most * line.group.type.size + SPARE <= machine.memory_bytes else 1
+    code = overlap.collector(line.name, line.group.type, most, buffers, ends_line=False)
+    last = overlap.collector(f"{line.name}_last", line.group.type, most, buffers, ends_line=True)
     return Exchange(line, code, last, tables)
 
 
@@ -125,20 +129,68 @@ def check_room(line: Line, elements: int, machine: Machine) -> None:
 def _distributing(
     line: Line, orders: Sequence[PortOrder], wanted: Sequence[Integers], length: int, machine: Machine
 ) -> Exchange:
+    for make in (_in_halves, _in_turn):
+        found = make(line, orders, wanted, length, machine)
+        if found is not None:
+            return found
+    raise Unsupported(_too_large(line, max(len(np.unique(each)) for each in wanted), machine))
+
+
+ROW_CYCLES = 50
+"""About what a task between two instructions of a microthread takes: activation, loads, descriptors."""
+
+
+def _in_halves(
+    line: Line, orders: Sequence[PortOrder], wanted: Sequence[Integers], length: int, machine: Machine
+) -> Exchange | None:
+    """Return distributors that take a sample while they give the one before.
+
+    None where memory has no room for two samples, or the tasks between instructions take longer than what
+    is hidden.
+    """
     size = line.group.type.size
-    room = min((machine.memory_bytes - SPARE) // size, LONGEST)
-    found = selections(wanted, length, room)
+    found = selections(wanted, length, min((machine.memory_bytes - SPARE) // (2 * size), LONGEST))
+    cells = max(s.cells for s in found)
+    if 2 * cells > LONGEST:
+        return None
+    rows = [sum(times for times, *_ in s.keeps.tolist()) for s in found]
+    if ROW_CYCLES * max(rows) > max(length // 4, *map(len, wanted)):
+        return None
+    shapes, given = give_tables([s.gives for s in found])
+    gives = [int(table[:, 2].sum()) for table in given]
+    if ROW_CYCLES * max(gives) > length:
+        return None
+    taken, given = [flat_keeps(s.keeps) for s in found], tuple(map(flat_gives, given))
+    sizes = cells, max(map(len, taken)), max(map(len, given))
+    if 2 * cells * size + 4 * sizes[1] + 8 * sizes[2] + 64 > machine.memory_bytes:
+        return None
+    code = overlap.distributor(line.name, line.group.type, sizes, 2, shapes)
+    return Exchange(line, code, None, _all_tables(orders, taken, given, sizes))
+
+
+def _in_turn(
+    line: Line, orders: Sequence[PortOrder], wanted: Sequence[Integers], length: int, machine: Machine
+) -> Exchange | None:
+    """Return distributors that take and give in turn; None where memory has no room for a sample."""
+    size = line.group.type.size
+    found = selections(wanted, length, min((machine.memory_bytes - SPARE) // size, LONGEST))
     cells = max(s.cells for s in found)
     if cells > LONGEST:
-        raise Unsupported(_too_large(line, cells, machine))
+        return None
     shapes, given = give_tables([s.gives for s in found])
-    keeps, gives = max(len(s.keeps) for s in found), max(map(len, given))
-    if cells * size + 8 * keeps + 12 * gives + 64 > machine.memory_bytes:
-        raise Unsupported(_too_large(line, cells, machine))
-    rows = zip(orders, found, given, strict=True)
-    tables = {order.position: _tables(s.keeps, keeps, table, gives) for order, s, table in rows}
-    code = distributor(line.name, line.group.type, (cells, keeps, gives), shapes)
-    return Exchange(line, code, None, tables)
+    sizes = cells, max(len(s.keeps) for s in found), max(map(len, given))
+    if cells * size + 8 * sizes[1] + 12 * sizes[2] + 64 > machine.memory_bytes:
+        return None
+    code = distributor(line.name, line.group.type, sizes, shapes)
+    return Exchange(line, code, None, _all_tables(orders, [s.keeps for s in found], given, sizes))
+
+
+def _all_tables(
+    orders: Sequence[PortOrder], kept: Sequence[Table], given: Sequence[Table], sizes: tuple[int, int, int]
+) -> dict[int, dict[str, Table]]:
+    _, keeps, gives = sizes
+    rows = zip(orders, kept, given, strict=True)
+    return {order.position: _tables(taken, keeps, table, gives) for order, taken, table in rows}
 
 
 def _tables(kept: Table, keeps: int, given: Table, gives: int) -> dict[str, Table]:

@@ -191,6 +191,23 @@ def give_tables(nests: Sequence[Sequence[Nest]]) -> tuple[tuple[Shape, ...], tup
     return shapes, tuple(tables)
 
 
+def flat_keeps(table: Table) -> Table:
+    """Return ``keeps`` without loops: int16[n, 2], elements and their address, -1 where they are dropped."""
+    rows: list[tuple[int, int]] = []
+    for times, drop, keep, address in table.tolist():
+        for time in range(times):
+            rows += [(drop, -1)] * (drop > 0) + [(keep, address + time * keep)] * (keep > 0)
+    return np.array(rows, dtype=np.int16).reshape(-1, 2)
+
+
+def flat_gives(table: Table) -> Table:
+    """Return rows of ``give_tables`` without loops: int16[n, 4]: shape, start, elements, stride."""
+    rows: list[tuple[int, int, int, int]] = []
+    for shape, start, times, step, count, stride in table.tolist():
+        rows += [(shape, start + time * step, count, stride) for time in range(times)]
+    return np.array(rows, dtype=np.int16).reshape(-1, 4)
+
+
 def _give_rows(nest: Nest, numbers: dict[Shape, int]) -> Iterator[tuple[int, ...]]:
     start, dims = nest
     outer, shape = dims[:-MOST_DIMENSIONS], dims[-MOST_DIMENSIONS:]

@@ -27,11 +27,11 @@ from polyloom.ir.statements import Statement
 from polyloom.ir.text.programs import print_program
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.mapping.reader import read_mapping
-from polyloom.wafer.placement.candidates import Candidate
+from polyloom.wafer.placement.candidates import Candidate, SearchOptions
 from polyloom.wafer.placement.choose import Choice
 
 Size = tuple[int, int] | None
-Chooser = Callable[[Source | None, Program, Machine, Size], Choice]
+Chooser = Callable[[Source | None, Program, Machine, Size, SearchOptions | None], Choice]
 
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
@@ -43,6 +43,7 @@ def chosen(
     size: Size,
     choose: Chooser,
     folder: Path | None = None,
+    options: SearchOptions | None = None,
 ) -> Choice:
     """Return what ``choose`` chooses, or has chosen before for a layer like this one.
 
@@ -52,14 +53,14 @@ def chosen(
     names = _names(program)
     alike = renamed(program, names)
     text = "" if source is None else _with_names(source.text, names)
-    key = _digest(print_program(alike), text, repr(size), repr(machine), _compiler())
+    key = _digest(print_program(alike), text, repr((size, options)), repr(machine), _compiler())
     store = folder or cache_folder()
     path = store / f"map-{key}.json"
     if is_whole(path):
         known = _read(path, program, names)
         if known is not None:
             return known
-    choice = choose(source, program, machine, size)
+    choice = choose(source, program, machine, size, options)
     with suppress(PolyloomError):
         kept(store, path.name, lambda: _written(choice, names))
     return choice
@@ -131,12 +132,16 @@ def _compiler() -> str:
     return _digest(*(t for room in ("ir", "polyhedra", "wafer") for t in _texts(files("polyloom") / room)))
 
 
+_AFTER = frozenset({"csl_output", "explain", "host", "network", "simulation", "simulator"})
+"""Rooms of the wafer that take what was chosen."""
+
+
 def _texts(folder: Traversable) -> list[str]:
     found: list[str] = []
     for entry in sorted(folder.iterdir(), key=lambda e: e.name):
-        if entry.is_dir():
+        if entry.is_dir() and entry.name not in _AFTER:
             found += _texts(entry)
-        elif entry.name.endswith((".py", ".json")):
+        elif entry.is_file() and entry.name.endswith((".py", ".json")):
             found.append(entry.read_text(encoding="utf-8"))
     return found
 

@@ -195,11 +195,12 @@ def trim_now_and_then(store: Path) -> None:
 
 
 def trim(store: Path, most_bytes: int = MOST_BYTES, spared_seconds: float = SPARED_SECONDS) -> None:
-    """Remove what was used longest ago where the cache holds more than ``most_bytes``.
+    """Remove objects and chosen maps that were used longest ago where there are more than ``most_bytes``.
 
     What was used in the last ``spared_seconds`` stays: another process may be about to load it.
     """
-    found = sorted((_age_and_size(path), path) for path in store.glob("*.*o"))
+    files = (path for pattern in ("*.*o", "map-*.json") for path in store.glob(pattern))
+    found = sorted((_age_and_size(path), path) for path in files)
     total = sum(size for (_, size), _ in found)
     for (used, size), path in found:
         if total <= most_bytes or used > time.time() - spared_seconds:
