@@ -2,6 +2,7 @@
 
 network_of      program -> layers that are placed, tensors that pass between them
 with_delays     -> where branches join, the shorter one holds samples
+with_state      -> weights that each sample changes have a layer that holds them
 place_stages    -> each layer with a map, on a rectangle by its work
 block_of        -> with the exchanges in front of its ports
 plan            -> where blocks lie and streams run
@@ -35,6 +36,7 @@ from polyloom.wafer.network.graph import Stage, network_of
 from polyloom.wafer.network.program import NetworkProgram, compile_network
 from polyloom.wafer.network.result import NetworkResult
 from polyloom.wafer.network.run import Progress, moving_tensors, simulate_network
+from polyloom.wafer.network.state import with_state
 from polyloom.wafer.placement.candidates import QUICK
 from polyloom.wafer.placement.cost.model import estimated_cycles
 from polyloom.wafer.placement.known_maps import chosen
@@ -52,19 +54,23 @@ def compile_one_wafer(
     memory: int | None = None,
     pes: int | None = None,
     maps: Mapping[str, Path] | None = None,
+    state: Mapping[str, str] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> NetworkProgram:
     """Place all layers of a program on one mesh, with streams between them, and make the code of every PE.
 
     ``pes``: for all layers together (None: half of the mesh); ``maps``: a map for a layer, by its name;
-    others are chosen. ``progress`` is called with a layer's name before it is placed.
+    others are chosen. ``state``: inputs, each with the output that is its value for the next sample; all
+    others stream then. ``progress`` is called with a layer's name before it is placed.
 
     Errors: ``Unsupported`` with ``network-...``; those of maps. Not in the papers.
     """
     loaded = load_tensor_program(program)
     model = machine_model(machine, memory)
-    streamed = None if loaded.model is None else tuple(loaded.model.arguments)
-    network = with_delays(network_of(loaded.program, streamed))
+    given = loaded.program.inputs if loaded.model is None else tuple(loaded.model.arguments)
+    network = network_of(loaded.program, None if loaded.model is None and not state else given)
+    # with a state, a sample waits for the one before, whatever branches hold
+    network = with_state(network, state) if state else with_delays(network)
     place = partial(_placed, model, maps or {})
     stages = place_stages(network, model, pes, place, progress, fixed=tuple(maps or ()))
     floor = plan(network, tuple(map(block_of, stages)), model)
@@ -92,6 +98,7 @@ def simulate_one_wafer(
     memory: int | None = None,
     pes: int | None = None,
     maps: Mapping[str, Path] | None = None,
+    state: Mapping[str, str] | None = None,
     check: bool = False,
     progress: Callable[[str], None] | None = None,
     simulating: Progress | None = None,
@@ -108,7 +115,7 @@ def simulate_one_wafer(
         raise PolyloomError(error("invocations", f"{samples} samples", helps=["at least one is needed"]))
     loaded = load_tensor_program(program)
     compiled = compile_one_wafer(
-        loaded, machine=machine, memory=memory, pes=pes, maps=maps, progress=progress
+        loaded, machine=machine, memory=memory, pes=pes, maps=maps, state=state, progress=progress
     )
     return _simulated(loaded, compiled, inputs, samples, simulating, check=check)
 

@@ -31,7 +31,7 @@ def run_network(
     """Place a network on one wafer, simulate it and print what came of it.
 
     ``folder``: of maps, NAME.map for a layer; ``files``: inputs, outputs, report; ``common``: the options of
-    ``simulate``, and ``pes`` and ``samples``. Raises ``check-mismatch`` where a sample is wrong.
+    ``simulate``, and ``pes``, ``samples`` and ``state``. Raises ``check-mismatch`` where a sample is wrong.
     """
     from polyloom.api.network import simulate_one_wafer
     from polyloom.models import elements_of_loaded
@@ -42,7 +42,7 @@ def run_network(
     ctx = click.get_current_context()
     if ctx.get_parameter_source("invocations") is click.core.ParameterSource.DEFAULT:
         common = {**common, "samples": SAMPLES}
-    common = {name: common[name] for name in ("machine", "memory", "check", "pes", "samples")}
+    common = {name: common[name] for name in ("machine", "memory", "check", "pes", "samples", "state")}
     loaded = load_whole(source, options, quiet=as_json, inputs=inputs)
     samples = common["samples"]
     arrays = None if inputs is None else read_arrays(inputs, elements_of_loaded(loaded) * samples)

@@ -81,3 +81,42 @@ oport_map: { y[i = 0:5] -> [PE[i//3, 2] -> index[i mod 3]] }
 """,
 }
 """Maps of MLP's layers: the second takes ``h`` in another order than the first one gives it."""
+
+TRAINED = (
+    DENSE
+    + """\
+lair learn(M, N): float16 W[M][N], float16 e[M], float16 x[N] -> float16 V[M][N]
+{
+  all (i, j) in (M, N)
+    V[i][j] = W[i][j] - e[i] * x[j]
+}
+graph trained: float16 W[3][2], float16 x[2], float16 e[3] -> float16 y[3], float16 V[3][2]
+{
+  y = dense(3, 2)(W, x)
+  V = learn(3, 2)(W, e, x)
+}
+"""
+)
+"""A layer whose weights each sample changes."""
+ALONE = {
+    "y": """\
+size: { PE[1, 1] }
+compute_map: { y[i, j] -> PE[0, 0] }
+iport_map: { W[i = 0:2, j = 0:1] -> [PE[0, -1] -> index[i, j]]; x[j = 0:1] -> [PE[-1, 0] -> index[j]] }
+oport_map: { y[i = 0:2] -> [PE[1, 0] -> index[i]] }
+""",
+    "V": """\
+size: { PE[1, 1] }
+compute_map: { V[i, j] -> PE[0, 0] }
+iport_map: { W[i = 0:2, j = 0:1] -> [PE[0, -1] -> index[i, j]]; x[j = 0:1] -> [PE[-1, 0] -> index[j]];
+             e[i = 0:2] -> [PE[0, 1] -> index[i]] }
+oport_map: { V[i = 0:2, j = 0:1] -> [PE[1, 0] -> index[i, j]] }
+""",
+    "hold_W_V_0": """\
+size: { PE[1, 1] }
+compute_map: { hold_W_V_0[i] -> PE[0, 0] }
+iport_map: { W_V_in0[i = 0:5] -> [PE[-1, 0] -> index[i]] }
+oport_map: { W_V_out0[i = 0:5] -> [PE[1, 0] -> index[i]] }
+""",
+}
+"""Maps of its layers, one PE each."""

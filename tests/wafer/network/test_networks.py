@@ -22,7 +22,7 @@ from polyloom.wafer.network.floor_plan import plan
 from polyloom.wafer.network.graph import Stage, network_of
 from polyloom.wafer.network.program import compile_network
 from polyloom.wafer.network.run import simulate_network
-from wafer.network.networks import MAPS, MLP, RESIDUAL, TRANSPOSED
+from wafer.network.networks import ALONE, MAPS, MLP, RESIDUAL, TRAINED, TRANSPOSED
 
 
 def test_a_perceptron_is_right_sample_by_sample() -> None:
@@ -131,6 +131,41 @@ def test_shelves_one_below_the_other_give_the_same_results() -> None:
     outputs = [simulate_network(each, halves, 2).outputs["y"] for each in (compiled, folded)]
     assert np.array_equal(*outputs)
     assert outputs[0][:, 0].tolist() == [28, 92]
+
+
+@pytest.mark.parametrize("samples", [1, 2, 5])
+def test_a_state_is_what_came_of_the_sample_before(samples: int) -> None:
+    rng = np.random.default_rng(1)
+    w, e, x = (rng.integers(-3, 4, s).astype(np.float16) for s in ((3, 2), (samples, 3), (samples, 2)))
+    inputs = {"W": w, "e": e, "x": x} if samples > 1 else {"W": w, "e": e[0], "x": x[0]}
+    result = simulate_one_wafer(TRAINED, inputs, samples=samples, maps=ALONE, state={"W": "V"}, check=True)
+    assert result.check is not None
+    assert result.check.passed
+    wanted = []
+    for target, sample in zip(e, x, strict=True):
+        wanted.append(w @ sample)
+        w = w - np.outer(target, sample)
+    assert np.array_equal(np.reshape(result.outputs["y"], (samples, 3)), wanted)
+    assert np.array_equal(result.outputs["V"], w)
+
+
+def test_a_state_above_its_reader_goes_up_the_avenue() -> None:
+    compiled = compile_one_wafer(TRAINED, maps=ALONE, state={"W": "V"})
+    blocks = [place.block for place in compiled.plan.places]
+    machine = replace(load_machine("cs2"), grid=(9, 40))
+    folded = compile_network(plan(compiled.plan.network, blocks, machine), machine)
+    assert len({place.shelf for place in folded.plan.places}) > 1
+    inputs = {"W": np.eye(3, 2), "e": np.ones((2, 3)), "x": np.ones((2, 2))}
+    halves = {name: array.astype(np.float16) for name, array in inputs.items()}
+    outputs = simulate_network(folded, halves, 2).outputs
+    assert np.array_equal(outputs["V"], np.eye(3, 2) - 2)
+
+
+@pytest.mark.parametrize("state", [{"W": "y"}, {"Q": "V"}, {"x": "nothing"}])
+def test_a_state_that_is_none_is_refused(state: dict[str, str]) -> None:
+    with pytest.raises(PolyloomError) as fault:
+        compile_one_wafer(TRAINED, maps=ALONE, state=state)
+    assert fault.value.diagnostics[0].code == "network-state"
 
 
 @pytest.mark.slow

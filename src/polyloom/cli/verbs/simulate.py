@@ -54,9 +54,19 @@ def _refuse_with_network(**given: object) -> None:
         raise click.UsageError(f"`--{name.replace('_', '-')}` does not go with `--one-wafer`")
 
 
-def _check_pes(pes: int | None) -> None:
-    if pes is not None:
-        raise click.UsageError("`--pes` is of `--one-wafer`")
+def _check_pes(pes: int | None, state: tuple[str, ...]) -> None:
+    if pes is not None or state:
+        raise click.UsageError(f"`--{'state' if state else 'pes'}` is of `--one-wafer`")
+
+
+def _pairs(state: tuple[str, ...]) -> dict[str, str]:
+    pairs = {}
+    for text in state:
+        old, equals, new = text.partition("=")
+        if not equals or not old.strip() or not new.strip():
+            raise click.UsageError("`--state` takes OLD=NEW, an input and an output")
+        pairs[old.strip()] = new.strip()
+    return pairs
 
 
 _OF_A_LAYER = ("simd", "simd_without", "reduction", "density")
@@ -121,6 +131,12 @@ _OF_A_LAYER = ("simd", "simd_without", "reduction", "density")
     type=click.IntRange(min=1),
     help="With --one-wafer: how many PEs all layers may take together. Default: half of the machine's.",
 )
+@click.option(
+    "--state",
+    metavar="OLD=NEW",
+    multiple=True,
+    help="With --one-wafer: an input and the output that is its value for the next sample (repeatable).",
+)
 @json_option
 def command(
     source: Path,
@@ -141,6 +157,7 @@ def command(
     per_layer: bool,
     one_wafer: bool,
     pes: int | None,
+    state: tuple[str, ...],
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -156,10 +173,10 @@ def command(
     }
     if one_wafer:
         _refuse_with_network(trace=trace, watch=watch, per_layer=per_layer)
-        common |= {"pes": pes, "samples": invocations}
+        common |= {"pes": pes, "samples": invocations, "state": _pairs(state)}
         run_network(source, options, map_file, (inputs, outputs, report), common, as_json=as_json)
         return
-    _check_pes(pes)
+    _check_pes(pes, state)
     if per_layer:
         _refuse_with_layers(outputs=outputs, trace=trace, watch=watch, invocations=invocations > 1)
         run_layers(source, options, map_file, inputs, common, report=report, as_json=as_json)

@@ -35,7 +35,7 @@ ROUNDS = 24
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """A stage on a rectangle of the ladder. ``moved``: elements that its busiest exchange moves in a sample."""
+    """A stage on a rectangle of the ladder. ``moved``: by its busiest exchange in a sample."""
 
     placed: Placed
     rung: int

@@ -3,7 +3,7 @@
     x -> a -> b -> add        x -> a -> b -> add
     x ------------> add       x -> hold -> hold -> add
 
-A stage with its exchanges has up to three samples at once, on the way in, inside and on the way out. Without
+A stage with its exchanges has up to five samples at once, on the way in, inside and on the way out. Without
 holding stages a stream to a late reader would stop its source until that reader has taken the sample.
 Not in the papers.
 """
@@ -41,12 +41,13 @@ def with_delays(network: Network) -> Network:
             if slack < 1 or not tensor.extents:
                 kept.append(sink)
                 continue
-            chain = tuple(_chain(f"{stream.tensor}_{sink.stage}", tensor, slack))
+            chain = tuple(holding_stages(f"{stream.tensor}_{sink.stage}", tensor, slack))
             stages[sink.stage][:0] = chain
             buffers |= {b.name: b for s in chain for b in s.program.tensors}
-            flat = _flat(tensor, chain[0].streams[0])
+            flat = flat_elements(tensor, chain[0].streams[0])
             kept.append(Sink(chain[0].name, chain[0].streams[0], flat.reverse()))
-            streams += _between(chain, replace(sink, elements=sink.elements.apply_range(_named(flat, chain))))
+            given = given_by(flat, chain[-1])
+            streams += _between(chain, replace(sink, elements=sink.elements.apply_range(given)))
         streams.append(replace(stream, sinks=tuple(kept)))
     ordered = tuple(stage for stage in network.stages for stage in stages[stage.name])
     return replace(network, stages=ordered, streams=tuple(streams), held=buffers)
@@ -66,7 +67,7 @@ def _depths(network: Network) -> dict[str, int]:
     return depth
 
 
-def _chain(name: str, tensor: Buffer, count: int) -> Iterator[Stage]:
+def holding_stages(name: str, tensor: Buffer, count: int) -> Iterator[Stage]:
     """Yield stages that hold a tensor, row by row as one dimension."""
     size = prod(tensor.extents)
     for k in range(count):
@@ -94,14 +95,15 @@ def _between(chain: tuple[Stage, ...], last: Sink) -> Iterator[Stream]:
     yield Stream(chain[-1].program.outputs[0], chain[-1].name, (last,), ())
 
 
-def _flat(tensor: Buffer, name: str) -> isl.Map:
+def flat_elements(tensor: Buffer, name: str) -> isl.Map:
     """Return ``{ tensor[i, j] -> name[8i + j] }``."""
     dims = [f"i{k}" for k in range(len(tensor.extents))]
     terms = [f"{prod(tensor.extents[k + 1 :])}*{dim}" for k, dim in enumerate(dims)]
     bounds = [f"0 <= {dim} < {extent}" for dim, extent in zip(dims, tensor.extents, strict=True)]
-    place = f"{tensor.name}[{', '.join(dims)}] -> {name}[{' + '.join(terms)}]"
+    place = f"{tensor.name}[{', '.join(dims)}] -> {name}[{' + '.join(terms) or 0}]"
     return isl.Map(f"{{ {place} : {' and '.join(bounds)} }}")
 
 
-def _named(flat: isl.Map, chain: tuple[Stage, ...]) -> isl.Map:
-    return flat.set_tuple_name(isl.dim_type.out, chain[-1].program.outputs[0])
+def given_by(flat: isl.Map, stage: Stage) -> isl.Map:
+    """Return the same elements of what a holding stage gives."""
+    return flat.set_tuple_name(isl.dim_type.out, stage.program.outputs[0])

@@ -14,8 +14,8 @@ from polyloom.diagnostics import Diagnostic, Unsupported, error
 from polyloom.polyhedra.vectorized import Integers
 from polyloom.wafer.host.transfers import PortOrder, port_orders
 from polyloom.wafer.machine.model import Machine
-from polyloom.wafer.network.blocks import Line, Placed
 from polyloom.wafer.network import overlap
+from polyloom.wafer.network.blocks import Line, Placed
 from polyloom.wafer.network.exchange import BLOCK, COUNTS, GIVES, KEEPS, distributor
 from polyloom.wafer.network.floor_plan import FloorPlan, Net
 from polyloom.wafer.network.tables import (
@@ -40,13 +40,21 @@ SPARE = 2048
 class Exchange:
     """A line's programs and tables. ``last``: the program of the last position, where that is another.
 
-    ``tables``: for each position, name to table.
+    ``tables``: for each position, name to table. ``held``: of collectors that hold a state: what passes each
+    port, and the cells of each of its buffers, whose number is ``buffers``.
     """
 
     line: Line
     code: RoleCode
     last: RoleCode | None
     tables: dict[int, dict[str, Table]]
+    held: tuple[PortOrder, ...] = ()
+    cells: int = 0
+    buffers: int = 1
+
+    def code_at(self, position: int) -> RoleCode:
+        """Return the program of a position."""
+        return self.last if self.last is not None and position == self.line.high else self.code
 
     @property
     def bytes(self) -> int:
@@ -85,7 +93,8 @@ def _carried(plan: FloorPlan, net: Net, machine: Machine) -> Carried:
         orders = _orders(plan, net.source)
         positions, counts = bus_positions(orders, tensor.extents)
         length = sum(counts)
-        exchanges.append(_collecting(net.source, orders, counts, machine))
+        holds = net.stream.state is not None
+        exchanges.append(_collecting(net.source, orders, counts, machine, holds=holds))
     for line, sink in zip(net.sinks, net.stream.sinks, strict=True):
         orders = _orders(plan, line)
         wanted = [positions_of(order.element, sink.elements, positions) for order in orders]
@@ -103,7 +112,9 @@ def orders_of(placed: Placed, line: Line) -> list[PortOrder]:
     return list(port_orders(line.group.ports, line.side, grid.positions(line.side)))
 
 
-def _collecting(line: Line, orders: Sequence[PortOrder], counts: Sequence[int], machine: Machine) -> Exchange:
+def _collecting(
+    line: Line, orders: Sequence[PortOrder], counts: Sequence[int], machine: Machine, *, holds: bool
+) -> Exchange:
     own = {order.position: count for order, count in zip(orders, counts, strict=True)}
     most = max(counts)
     check_room(line, most, machine)
@@ -115,9 +126,10 @@ def _collecting(line: Line, orders: Sequence[PortOrder], counts: Sequence[int], 
         tables[position] = {COUNTS: np.array(row, dtype=np.int16)}
         behind += count
     buffers = 2 if 2 * most * line.group.type.size + SPARE <= machine.memory_bytes else 1
-    code = overlap.collector(line.name, line.group.type, most, buffers, ends_line=False)
-    last = overlap.collector(f"{line.name}_last", line.group.type, most, buffers, ends_line=True)
-    return Exchange(line, code, last, tables)
+    code = overlap.collector(line.name, line.group.type, most, buffers, ends_line=False, holds=holds)
+    name = f"{line.name}_last"
+    last = overlap.collector(name, line.group.type, most, buffers, ends_line=True, holds=holds)
+    return Exchange(line, code, last, tables, tuple(orders) if holds else (), max(most, 1), buffers)
 
 
 def check_room(line: Line, elements: int, machine: Machine) -> None:

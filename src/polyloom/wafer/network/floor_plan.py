@@ -115,12 +115,13 @@ def _overlap(a: Range, b: Range) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Journey:
-    """A stream and the shelves that it passes: the source's first."""
+    """A stream and the shelves that it passes, from above; ``first``: the one that it comes from."""
 
     stream: Stream
     source: Line | None
     sinks: tuple[tuple[int, Line], ...]
     shelves: tuple[int, ...]
+    first: int
 
     @property
     def wanders(self) -> bool:
@@ -182,7 +183,8 @@ def _journey(network: Network, blocks: Sequence[Block], shelves: Sequence[int], 
         source = block.line(stream.tensor)
         passed.add(shelf)
     sinks = tuple((by_name[s.stage][1], by_name[s.stage][0].line(s.input)) for s in stream.sinks)
-    return _Journey(stream, source, sinks, tuple(sorted(passed | {shelf for shelf, _ in sinks})))
+    shelves = tuple(sorted(passed | {shelf for shelf, _ in sinks}))
+    return _Journey(stream, source, sinks, shelves, first=min(passed, default=shelves[0]))
 
 
 def _laid_out(
@@ -235,7 +237,7 @@ def _span(journey: _Journey, shelf: int, here: Sequence[Place], avenue: dict[str
     lines = [line for _, line in journey.sinks] + ([journey.source] if journey.source else [])
     columns = [by_name[line.stage].column(line) for line in lines if line.stage in by_name]
     outside = journey.source is None or bool(journey.stream.results)
-    if outside and shelf == journey.shelves[0]:
+    if outside and shelf == journey.first:
         columns.append(0)
     if journey.wanders:
         columns.append(avenue[journey.stream.tensor])
@@ -243,7 +245,7 @@ def _span(journey: _Journey, shelf: int, here: Sequence[Place], avenue: dict[str
 
 
 def _net(journey: _Journey, places: dict[str, Place], rows: dict[int, int], avenue: int | None) -> Net:
-    first = journey.shelves[0]
+    first = journey.first
     ways: list[Way] = []
     taken = rows[first] if journey.stream.results else None
     for shelf in journey.shelves:
@@ -251,19 +253,20 @@ def _net(journey: _Journey, places: dict[str, Place], rows: dict[int, int], aven
         columns = {place.column(line) for place, line in sinks}
         if shelf != first:
             assert avenue is not None
-            start, coming = avenue, "north"
+            start, coming = avenue, "north" if shelf > first else "south"
         elif journey.source is not None:
             start, coming = places[journey.source.stage].column(journey.source), "south"
         else:
             start, coming = 0, "west"
-        goes_on = avenue is not None and shelf != journey.shelves[-1]
-        down = columns | ({avenue} if goes_on and avenue is not None else set())
+        down = columns | ({avenue} if first <= shelf < journey.shelves[-1] and avenue is not None else set())
+        up = {avenue} if journey.shelves[0] < shelf <= first and avenue is not None else set()
         leaves = shelf == first and taken is not None
-        ways += _street(rows[shelf], start, coming, down, leaves=leaves)
+        ways += _street(rows[shelf], start, coming, (down, up), leaves=leaves)
         ways += [way for place, line in sinks for way in _access(place, line, rows[shelf], down=True)]
-        if goes_on and avenue is not None:
+        if shelf != journey.shelves[-1] and avenue is not None:
             following = journey.shelves[journey.shelves.index(shelf) + 1]
-            ways.append(Way((avenue, avenue), (rows[shelf] + 1, rows[following] - 1), "north", ("south",)))
+            vertical = ("north", ("south",)) if shelf >= first else ("south", ("north",))
+            ways.append(Way((avenue, avenue), (rows[shelf] + 1, rows[following] - 1), *vertical))
     if journey.source is not None:
         ways += _access(places[journey.source.stage], journey.source, rows[first], down=False)
     fed = rows[first] if journey.source is None else None
@@ -278,17 +281,20 @@ def _net(journey: _Journey, places: dict[str, Place], rows: dict[int, int], aven
     )
 
 
-def _street(row: int, start: int, coming: str, down: set[int], *, leaves: bool) -> Iterator[Way]:
-    """Yield a stream's way along its row: it comes in at one column and goes down at others.
+def _street(
+    row: int, start: int, coming: str, leaving: tuple[set[int], set[int]], *, leaves: bool
+) -> Iterator[Way]:
+    """Yield a stream's way along its row: it comes in at one column, and goes down and up at others.
 
     ``leaves``: it also goes out at the west end.
     """
-    ends = {start, *down, *([0] if leaves else [])}
+    down, up = leaving
+    ends = {start, *down, *up, *([0] if leaves else [])}
     low, high = min(ends), max(ends)
     marks = sorted(ends)
     for k, x in enumerate(marks):
         source = coming if x == start else ("west" if x > start else "east")
-        targets = ["south"] if x in down else []
+        targets = ["south"] * (x in down) + ["north"] * (x in up)
         targets += ["east"] if start <= x < high else []
         targets += ["west"] if low < x <= start or (leaves and x == 0) else []
         yield Way((x, x), (row, row), source, tuple(targets))

@@ -47,12 +47,15 @@ class Stream:
     """A tensor on its way. ``source``: the stage that computes it, None for the host.
 
     ``results``: outputs of the program that the host makes of it, each with ``{ output[i] -> tensor[j] }``.
+    ``state``: an input of the program and the output that is its next value: each sample is sent what came of
+    the one before, the first one what the host has loaded.
     """
 
     tensor: str
     source: str | None
     sinks: tuple[Sink, ...]
     results: tuple[tuple[str, isl.Map], ...]
+    state: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +78,11 @@ class Network:
     def streamed(self) -> tuple[str, ...]:
         """The inputs of the program that the host sends for each sample; the others stay in PE memory."""
         return tuple(s.tensor for s in self.streams if s.source is None)
+
+    @property
+    def state(self) -> tuple[tuple[str, str], ...]:
+        """Inputs, each with the output that is its value for the next sample."""
+        return tuple(s.state for s in self.streams if s.state is not None)
 
 
 def network_of(program: Program, streamed: Collection[str] | None = None) -> Network:

@@ -61,11 +61,14 @@ TAKE_ROW, GIVE_ROW = "take_row", "give_row"
 """Counters: rows of the tables that are done."""
 
 
-def collector(name: str, type_: ElementType, cells: int, buffers: int, *, ends_line: bool) -> RoleCode:
+def collector(
+    name: str, type_: ElementType, cells: int, buffers: int, *, ends_line: bool, holds: bool = False
+) -> RoleCode:
     """Return the program of collectors.
 
     ``cells``: elements of the largest port; ``buffers``: of so many elements; ``ends_line``: nothing is
-    behind.
+    behind; ``holds``: the host loads what the first sample is given, each sample is given what came of the
+    one before, and what comes of the last one stays.
 
     Table ``counts``: elements of its own port; blocks of ``BLOCK`` elements from behind, and the rest.
     """
@@ -88,7 +91,12 @@ def collector(name: str, type_: ElementType, cells: int, buffers: int, *, ends_l
             (Activate("took"),),
         ),
     )
-    took = (*_taken(cells, buffers, "pass_on"), *_again(buffers, "take"))
+    started = _given_if_first("pass_on")
+    took = (
+        *_taken(cells, buffers),
+        *(() if holds else started),
+        *_again(buffers, "take", started if holds else ()),
+    )
     send_own = If(
         _above(Name("count"), 0),
         (
@@ -114,7 +122,7 @@ def collector(name: str, type_: ElementType, cells: int, buffers: int, *, ends_l
         inputs=(FROM_LAYER,) if ends_line else (FROM_LAYER, BEHIND),
         outputs=(BUS_OUT,),
         operands=tuple(OperandDeclaration(n, 1) for n in names),
-        main=(*_zeros(counters), Activate("take")),
+        main=(*_zeros(counters), *(_held(cells, buffers, "pass_on") if holds else (Activate("take"),))),
         data_tasks=(),
         local_tasks=(
             LocalTask("take", take, blocking=False),
@@ -144,7 +152,8 @@ def distributor(
     )
     took = (
         SetInteger(TAKE_ROW, Number(0)),
-        *_taken(cells, buffers, "give"),
+        *_taken(cells, buffers),
+        *_given_if_first("give"),
         *_again(buffers, "take"),
     )
     gave = (SetInteger(GIVE_ROW, Number(0)), *_given(cells, buffers, "take", "give"))
@@ -183,23 +192,36 @@ def _row_of(row: str, table: int, body: Code, done: Code) -> Code:
     )
 
 
-def _taken(cells: int, buffers: int, give: str) -> Code:
-    """Count a sample that was taken, and give it if no other is being given; the next one goes into the other
-    buffer.
-    """
+def _held(cells: int, buffers: int, give: str) -> Code:
+    """Give what the host has loaded, and take into the other buffer after that."""
     return (
-        Cost(operations=1, loads=2, stores=1, branches=1),
+        Cost(stores=3),
+        SetInteger(FULL, Number(1)),
+        SetInteger(WAITING, Number(1)),
+        SetInteger(TAKING, Number(cells * (buffers - 1))),
+        Activate(give),
+    )
+
+
+def _taken(cells: int, buffers: int) -> Code:
+    """Count a sample that was taken; the next one goes into the other buffer."""
+    return (
+        Cost(operations=1, loads=1, stores=1),
         SetInteger(FULL, Operation("+", (Name(FULL), Number(1)))),
-        If(Operation("==", (Name(FULL), Number(1))), (Activate(give),)),
         *_other_buffer(TAKING, cells, buffers),
     )
 
 
-def _again(buffers: int, take: str) -> Code:
+def _given_if_first(give: str) -> Code:
+    """Give a sample that was taken if no other one is being given."""
+    return Cost(loads=1, branches=1), If(Operation("==", (Name(FULL), Number(1))), (Activate(give),))
+
+
+def _again(buffers: int, take: str, before: Code = ()) -> Code:
     """Take another sample if one is to come and a buffer is free; else wait for one."""
     free = Operation("<", (Name(FULL), Number(buffers)))
     wait = (Cost(stores=1), SetInteger(WAITING, Number(1)))
-    return (IfNextInvocation((Cost(loads=1, branches=1), If(free, (Activate(take),), wait))),)
+    return (IfNextInvocation((*before, Cost(loads=1, branches=1), If(free, (Activate(take),), wait))),)
 
 
 def _given(cells: int, buffers: int, take: str, give: str) -> Code:

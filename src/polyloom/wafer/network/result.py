@@ -67,8 +67,8 @@ class NetworkResult:
     @property
     def outputs(self) -> dict[str, Any]:
         """Name to array; with several samples a leading axis of them."""
-        found = self.simulation.outputs
-        return found if self.samples > 1 else {name: array[0, ...] for name, array in found.items()}
+        found, news = self.simulation.outputs, dict(self.program.plan.network.state).values()
+        return {n: a[0, ...] if self.samples == 1 and n not in news else a for n, a in found.items()}
 
     @property
     def interval(self) -> float:

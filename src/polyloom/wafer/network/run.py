@@ -20,6 +20,7 @@ from polyloom.wafer.host.transfers import from_wavelet_bits, wavelet_bits
 from polyloom.wafer.machine.instructions import table_text
 from polyloom.wafer.mapping.grid import Grid
 from polyloom.wafer.mapping.mapping import Mapping as LairMap
+from polyloom.wafer.network.exchange import BUFFER
 from polyloom.wafer.network.exchanges import Carried, Exchange
 from polyloom.wafer.network.floor_plan import FloorPlan
 from polyloom.wafer.network.program import NetworkProgram
@@ -82,8 +83,11 @@ def simulate_network(
         with naming("what the host sends to the PEs"):
             for place in plan.places:
                 load_memory(fabric, place.block.placed.program, inputs, place.origin)
-            for exchange in network.exchanges:
-                _load_tables(fabric, plan, exchange)
+            for carried in network.carried:
+                for exchange in carried.exchanges:
+                    _load_tables(fabric, plan, exchange)
+                    if exchange.held and carried.net.stream.state is not None:
+                        _load_state(fabric, plan, exchange, inputs[carried.net.stream.state[0]])
             for carried in network.carried:
                 _feed(fabric, network, carried, inputs, samples)
         _declare_sinks(fabric, network, samples)
@@ -96,16 +100,46 @@ def simulate_network(
 
 
 def _load_tables(fabric: Fabric, plan: FloorPlan, exchange: Exchange) -> None:
-    (x0, _), (y0, _) = plan.place(exchange.line.stage).line_box(exchange.line)
     for position, tables in exchange.tables.items():
-        ends = exchange.last is not None and position == exchange.line.high
-        code = exchange.last if ends and exchange.last is not None else exchange.code
-        along = position - exchange.line.low
-        x, y = (x0 + along, y0) if exchange.line.is_row else (x0, y0 + along)
+        x, y = _pe(plan, exchange, position)
         for name, table in tables.items():
-            data = np.ascontiguousarray(table).view(np.uint8).reshape(1, -1)
-            mask = np.ones((1, table.size), dtype=np.bool_)
-            fabric.load([x], [y], _offset(code, name), data, mask, table.itemsize)
+            offset = _offset(exchange.code_at(position), name)
+            _load(fabric, (x, y), offset, table)
+
+
+def _load(fabric: Fabric, pe: tuple[int, int], offset: int, values: AnyArray) -> None:
+    data = np.ascontiguousarray(values).view(np.uint8).reshape(1, -1)
+    mask = np.ones((1, values.size), dtype=np.bool_)
+    fabric.load([pe[0]], [pe[1]], offset, data, mask, values.itemsize)
+
+
+def _pe(plan: FloorPlan, exchange: Exchange, position: int) -> tuple[int, int]:
+    """Return where the exchange at a position of a line is on the mesh."""
+    (x0, _), (y0, _) = plan.place(exchange.line.stage).line_box(exchange.line)
+    along = position - exchange.line.low
+    return (x0 + along, y0) if exchange.line.is_row else (x0, y0 + along)
+
+
+def _load_state(fabric: Fabric, plan: FloorPlan, exchange: Exchange, tensor: AnyArray) -> None:
+    """Load what the first sample is given of a state."""
+    values = np.asarray(tensor, dtype=exchange.line.group.type.dtype).reshape(-1)
+    for order in exchange.held:
+        own = values[tuple(order.element.T)]
+        offset = _offset(exchange.code_at(order.position), BUFFER)
+        _load(fabric, _pe(plan, exchange, order.position), offset, own)
+
+
+def _read_state(fabric: Fabric, plan: FloorPlan, exchange: Exchange, size: int, samples: int) -> AnyArray:
+    """Return what came of a state in the last sample: it is in the buffer that was taken into last."""
+    kind = exchange.line.group.type
+    result = np.zeros(size, dtype=kind.dtype)
+    buffer = samples % exchange.buffers if exchange.buffers > 1 else 0
+    for order in exchange.held:
+        x, y = _pe(plan, exchange, order.position)
+        start = _offset(exchange.code_at(order.position), BUFFER) + buffer * exchange.cells * kind.size
+        data, _ = fabric.read([x], [y], start, len(order.element) * kind.size)
+        result[tuple(order.element.T)] = np.ascontiguousarray(data).view(kind.dtype).reshape(-1)
+    return result
 
 
 def _offset(code: RoleCode, name: str) -> int:
@@ -138,6 +172,10 @@ def _collect(
     finished = np.zeros(samples, dtype=np.int64)
     for carried in network.carried:
         net = carried.net
+        if net.stream.state is not None:
+            _, new = net.stream.state
+            flat = _read_state(fabric, network.plan, carried.exchanges[0], carried.positions.size, samples)
+            outputs[new] = flat.reshape(program.buffer(new).extents)
         if net.taken is None:
             continue
         color = network.colors.streams[net.stream.tensor]
@@ -163,7 +201,7 @@ def _declare_sinks(fabric: Fabric, network: NetworkProgram, samples: int) -> Non
 
 def moving_tensors(plan: FloorPlan) -> LairMap:
     """Return what the host sends and takes in each invocation, as the map of a layer says it."""
-    program = plan.network.program
+    program, state = plan.network.program, plan.network.state
 
     def same(names: tuple[str, ...]) -> dict[str, isl.Map]:
         return {n: element_set(program.buffer(n)).identity() for n in names}
@@ -172,9 +210,9 @@ def moving_tensors(plan: FloorPlan) -> LairMap:
         grid=Grid(plan.width, plan.height),
         placement={},
         inputs=same(plan.network.streamed),
-        outputs=same(program.outputs),
+        outputs=same(tuple(n for n in program.outputs if n not in dict(state).values())),
         sparse=(),
-        state=(),
+        state=state,
         trigger={},
         spans={},
     )
