@@ -201,8 +201,7 @@ def command(
             **common,
         )
     if outputs is not None:
-        model = loaded.model
-        write_arrays(outputs, result.outputs if model is None else model.outputs(result.outputs))
+        write_arrays(outputs, result.outputs if (m := loaded.model) is None else m.outputs(result.outputs))
     if trace is not None and result.trace is not None:
         from polyloom.wafer.simulator.trace import write_trace
 
