@@ -129,7 +129,15 @@ def _collecting(
     code = overlap.collector(line.name, line.group.type, most, buffers, ends_line=False, holds=holds)
     name = f"{line.name}_last"
     last = overlap.collector(name, line.group.type, most, buffers, ends_line=True, holds=holds)
-    return Exchange(line, code, last, tables, tuple(orders) if holds else (), max(most, 1), buffers)
+    return Exchange(
+        line=line,
+        code=code,
+        last=last,
+        tables=tables,
+        held=tuple(orders) if holds else (),
+        cells=max(most, 1),
+        buffers=buffers,
+    )
 
 
 def check_room(line: Line, elements: int, machine: Machine) -> None:
