@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from polyloom.csl.compile import faults
 from polyloom.csl.lint import RULES, check
 from polyloom.diagnostics import Diagnostic
 
@@ -326,6 +327,249 @@ BROKEN: list[tuple[str, str, str, dict[str, str]]] = [
         "remark",
         {"top": "const d = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{13} -> h[i] });"},
     ),
+    (
+        "csl-bank",
+        "wse2",
+        "remark",
+        {
+            "top": "const even = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{8} -> b[i] });"
+            "const later = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{8} -> b[i + 6] });",
+            "body": "@fadds(even, even, later);",
+        },
+    ),
+    (
+        "csl-held-up",
+        "wse2",
+        "warning",
+        {
+            "top": "task first() void { wait(); } fn wait() void { @fmovs(da, received); }",
+            "comptime": "@bind_local_task(first, @get_local_task_id(10)); @activate(first);",
+        },
+    ),
+    (
+        "csl-map-register",
+        "wse2",
+        "error",
+        {
+            "top": "fn f(v: f32) f32 { return v; } const out = @get_dsr(dsr_src0, 3);",
+            "body": "@map(f, da, out);",
+        },
+    ),
+    (
+        "csl-map-register",
+        "wse2",
+        "error",
+        {
+            "top": "fn f(v: f32) void {} const from = @get_dsr(dsr_dest, 3);",
+            "body": "@map(f, from);",
+        },
+    ),
+    (
+        "csl-map-step",
+        "wse2",
+        "warning",
+        {
+            "top": "fn f(v: f32) void {} const from = @get_dsr(dsr_src1, 3);",
+            "body": "@load_to_dsr(from, da); @map(f, from);",
+        },
+    ),
+    (
+        "csl-simd-mode",
+        "wse2",
+        "remark",
+        {
+            "top": "const dh = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{16} -> h[i] });",
+            "body": "@fmovh(dh, received, .{ .async = true, .activate = done });",
+        },
+    ),
+]
+
+FAR = "const far = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{15} -> a[i + 1] });"
+
+OBEYS: list[tuple[str, str, dict[str, str]]] = [
+    ("csl-color-twice", "wse2", {"comptime": local("WEST", "RAMP").replace("red", "@get_color(9)")}),
+    ("csl-memcpy-color", "wse2", {"layout": config(0, "RAMP", "RAMP", "@get_color(20)")}),
+    ("csl-merge", "wse2", {"layout": config(0, "EAST", "RAMP")}),
+    ("csl-route-leaves", "wse2", {"layout": config(0, "RAMP", "EAST") + config(1, "WEST", "RAMP")}),
+    ("csl-route-lost", "wse2", {"layout": config(0, "RAMP", "EAST") + config(1, "WEST", "RAMP")}),
+    ("csl-route-cycle", "wse2", {"layout": config(0, "EAST", "RAMP") + config(1, "RAMP", "WEST")}),
+    ("csl-switch-both", "wse2", {"layout": switched(".switches = .{ .pos1 = .{ .tx = RAMP } }")}),
+    ("csl-switch-inputs", "wse2", {"layout": switched(".switches = .{ .pos1 = .{ .rx = WEST } }")}),
+    ("csl-switch-color", "wse2", {"layout": switched(".switches = .{ .pos1 = .{ .tx = RAMP } }")}),
+    ("csl-filter-counter", "wse2", {"layout": switched(".filter = .{ .kind = .{ .range = true } }")}),
+    ("csl-bind", "wse2", {"comptime": "@activate(id);"}),
+    ("csl-call", "wse2", {"comptime": "@activate(done);"}),
+    ("csl-bound-twice", "wse2", {"comptime": "@bind_local_task(done, @get_local_task_id(10));"}),
+    ("csl-reserved-id", "wse2", {"comptime": "@bind_local_task(done, @get_local_task_id(20));"}),
+    (
+        "csl-task-result",
+        "wse2",
+        {"top": "task t() void {}", "comptime": "@bind_local_task(t, @get_local_task_id(10));"},
+    ),
+    (
+        "csl-task-parameters",
+        "wse2",
+        {
+            "top": "task t(a: u16, b: i16) void {}",
+            "comptime": "@bind_data_task(t, @get_data_task_id(red));",
+        },
+    ),
+    ("csl-queue-twice", "wse2", {"comptime": "@initialize_queue(@get_input_queue(4), .{ .color = red });"}),
+    (
+        "csl-queue-color",
+        "wse3",
+        {"comptime": "@initialize_queue(@get_input_queue(4), .{ .color = @get_color(7) });"},
+    ),
+    (
+        "csl-queue-missing",
+        "wse2",
+        {
+            "top": "const other = @get_dsd(fabin_dsd, .{ .extent = 4, .input_queue = @get_input_queue(5) });",
+            "body": "@fmovs(da, other);",
+            "comptime": "@initialize_queue(@get_input_queue(5), .{ .color = @get_color(7) });",
+        },
+    ),
+    (
+        "csl-queue-other",
+        "wse3",
+        {
+            "top": "const o = @get_dsd(fabout_dsd, .{ .extent = 4, .output_queue = oq });",
+            "body": "@fmovs(o, da);",
+        },
+    ),
+    (
+        "csl-memcpy-queue",
+        "wse3",
+        {"comptime": "@initialize_queue(@get_input_queue(4), .{ .color = @get_color(7) });"},
+    ),
+    (
+        "csl-export-missing",
+        "wse2",
+        {"layout": '@export_name("z", [*]f32, true);', "comptime": '@export_symbol(p, "z");'},
+    ),
+    (
+        "csl-export-type",
+        "wse2",
+        {"layout": '@export_name("z", [*]f32, true);', "comptime": '@export_symbol(p, "z");'},
+    ),
+    (
+        "csl-export-parameters",
+        "wse2",
+        {
+            "top": f"fn many({', '.join(f'a{i}: u16' for i in range(15))}) void {{"
+            " sys_mod.unblock_cmd_stream(); }",
+            "comptime": "@export_symbol(many);",
+            "layout": f'@export_name("many", fn({", ".join(["u16"] * 15)})void);',
+        },
+    ),
+    (
+        "csl-export-array",
+        "wse2",
+        {
+            "top": "const q: [*]f32 = &b;",
+            "comptime": '@export_symbol(q, "b");',
+            "layout": '@export_name("b", [*]f32, true);',
+        },
+    ),
+    ("csl-destination", "wse2", {"body": "@fmovs(sent, da);"}),
+    ("csl-source", "wse2", {"body": "@fmovs(sent, received);"}),
+    ("csl-two-fabin", "wse3", {"body": "@fadds(da, da, received);"}),
+    ("csl-async-memory", "wse2", {"body": "@fmovs(sent, db, .{ .async = true });"}),
+    ("csl-async-two", "wse2", {"body": "@fmovs(da, received, .{ .async = true, .unblock = id });"}),
+    ("csl-async-missing", "wse2", {"body": "@fmovs(da, received, .{ .async = true, .activate = id });"}),
+    ("csl-fmac-scalar", "wse2", {"body": "@fmacs(da, da, db, b[0]);"}),
+    (
+        "csl-index",
+        "wse2",
+        {
+            "top": "const moved = @get_dsd(mem1d_dsd, "
+            ".{ .tensor_access = |i|{4} -> a[i], .wavelet_index_offset = true });",
+            "body": "@fmovs(moved, moved, .{ .index = 3 });",
+        },
+    ),
+    (
+        "csl-extents",
+        "wse2",
+        {
+            "top": "const half = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{16} -> b[i] });",
+            "body": "@fmovs(da, half);",
+        },
+    ),
+    (
+        "csl-load-mem4d",
+        "wse2",
+        {"top": "const dsr = @get_dsr(dsr_src0, 3);", "body": "@load_to_dsr(dsr, da);"},
+    ),
+    ("csl-map-fifo", "wse2", {"top": "fn f(v: f32) f32 { return v; }", "body": "@map(f, db, da);"}),
+    ("csl-loop-32", "wse2", {"body": "for (@range(u16, 9)) |i| { b[0] += 1.0; }"}),
+    ("csl-dsd-range", "wse2", {"top": FAR, "body": "@fmovs(far, far);"}),
+    (
+        "csl-dsd-element",
+        "wse2",
+        {"top": "var w: [4]u32; const d = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{4} -> w[i] });"},
+    ),
+    ("csl-fifo-var", "wse2", {"top": "var buffer = @zeros([8]f32); const fifo = @allocate_fifo(buffer);"}),
+    ("csl-fifo-buffer", "wse2", {"top": "var buffer = @zeros([8]f32); const fifo = @allocate_fifo(buffer);"}),
+    ("csl-memcpy-dsr", "wse2", {"top": "const r = @get_dsr(dsr_dest, 1);"}),
+    ("csl-memory", "wse2", {"top": "var large = @zeros([12000]f32);", "body": "large[0] = 1.0;"}),
+    (
+        "csl-simd-stride",
+        "wse2",
+        {
+            "top": "var wide = @zeros([72]f32);"
+            "const d = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{8} -> wide[9 * i] });"
+        },
+    ),
+    (
+        "csl-simd-extent",
+        "wse2",
+        {"top": "const d = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{16} -> h[i] });"},
+    ),
+    (
+        "csl-bank",
+        "wse2",
+        {
+            "top": "const even = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{8} -> b[i] });"
+            "const later = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{8} -> b[i + 7] });",
+            "body": "@fadds(even, even, later);",
+        },
+    ),
+    (
+        "csl-held-up",
+        "wse2",
+        {
+            "top": "task first() void { @fmovs(da, received, .{ .async = true }); }",
+            "comptime": "@bind_local_task(first, @get_local_task_id(10)); @activate(first);",
+        },
+    ),
+    (
+        "csl-map-register",
+        "wse2",
+        {
+            "top": "fn f(v: f32) f32 { return v; } const out = @get_dsr(dsr_dest, 3);"
+            "const from = @get_dsr(dsr_src1, 3);",
+            "body": "@map(f, from, out);",
+        },
+    ),
+    (
+        "csl-map-step",
+        "wse2",
+        {
+            "top": "fn f(v: f32) void {} const from = @get_dsr(dsr_src1, 3);"
+            "const single = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{16} -> a[i], .single_step = true });",
+            "body": "@load_to_dsr(from, single); @map(f, from);",
+        },
+    ),
+    (
+        "csl-simd-mode",
+        "wse2",
+        {
+            "top": "const dh = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{16} -> h[i] });"
+            "const one = @get_dsd(fabin_dsd, "
+            ".{ .extent = 16, .input_queue = iq, .simd_mode = .{ .simd_off = true } });",
+            "body": "@fmovh(dh, one, .{ .async = true, .activate = done });",
+        },
+    ),
 ]
 
 
@@ -339,6 +583,17 @@ def test_a_program_that_breaks_a_rule(
     assert first.severity.value == severity
     assert first.span is not None
     assert first.notes or first.helps
+
+
+@pytest.mark.parametrize(("code", "arch", "holes"), OBEYS)
+def test_a_program_beside_it_that_obeys(code: str, arch: str, holes: dict[str, str], tmp_path: Path) -> None:
+    said = found(tmp_path, arch, **holes)
+    assert code not in [d.code for d in said]
+    assert [d for d in said if d.severity.value == "error"] == []
+
+
+def test_each_rule_that_breaks_has_a_program_that_obeys() -> None:
+    assert {code for code, *_ in BROKEN} == {code for code, *_ in OBEYS}
 
 
 def test_rpc_of_earlier_sdks_means_nothing(tmp_path: Path) -> None:
@@ -380,9 +635,20 @@ def test_what_stops_the_layout_comes_alone(tmp_path: Path) -> None:
 
 def test_every_rule_has_its_numbers() -> None:
     assert all(rule.numbers.startswith("R") for rule in RULES)
-    assert len({n for rule in RULES for n in rule.numbers.split(", ")}) >= 36
+    assert len({n for rule in RULES for n in rule.numbers.split(", ")}) >= 40
 
 
 def test_branches_of_the_other_architecture_are_not_looked_at(tmp_path: Path) -> None:
     body = 'if (@is_arch("wse2")) { @fadds(da, received, received); }'
     assert found(tmp_path, "wse3", body=body) == []
+
+
+def test_deep_recursion_in_a_global_that_a_task_needs(tmp_path: Path) -> None:
+    text = "fn f(n: comptime_int) comptime_int { return if (n == 0) 0 else 1 + f(n - 1); }"
+    body = "var y: u32 = deep; y = y; a[0] = @as(f32, y);"
+    for depth, codes in ((150, []), (100_000, ["csl-too-deep"])):
+        top = f"{text} const deep = f({depth});"
+        found(tmp_path, top=top, body=body)
+        said = faults(tmp_path / "layout.csl", "wse2")
+        assert [d.code for d in said] == codes
+        assert [d for d in found(tmp_path, top=top, body=body) if d.severity.value != "error"] == []

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from csl_runs import HEAD, Run, lowered, results
 
+from polyloom.csl.lowering import unit
 from polyloom.diagnostics import PolyloomError
 from polyloom.wafer.simulator.csl_fabric import CslFailure
 
@@ -305,3 +306,28 @@ def test_what_is_refused(statements: str, code: str) -> None:
         lowered(scalars("i16", 4, statements, more))
     assert [found.code for found in caught.value.diagnostics] == [code]
     assert caught.value.diagnostics[0].span is not None
+
+
+@pytest.mark.parametrize(
+    ("function", "code"),
+    [
+        ("fn f(comptime n: comptime_int) void { x = @as(u16, n % 7); f(n + 1); }", "csl-too-deep"),
+        (
+            "fn f(comptime n: comptime_int) void { x = 1; if (n < 99) { f(2 * n + 1); f(2 * n + 2); } }",
+            "csl-endless",
+        ),
+    ],
+)
+def test_functions_made_without_end(function: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unit, "MOST_FUNCTIONS", 50)
+    text = f"var x: u16; {function} task t() void {{ f(0); }} "
+    with pytest.raises(PolyloomError) as refused:
+        lowered(text + "comptime { @bind_local_task(t, @get_local_task_id(9)); }")
+    (found,) = refused.value.diagnostics
+    assert found.code == code and found.span is not None and found.helps
+
+
+def test_functions_for_many_values_are_made() -> None:
+    text = "var x: u16; fn f(comptime n: comptime_int) void { x = n; if (n < 150) f(n + 1); }"
+    made = lowered(text + "task t() void { f(0); } comptime { @bind_local_task(t, @get_local_task_id(9)); }")
+    assert made.c.count("static void f_f_") >= 151

@@ -6,6 +6,7 @@ import math
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from polyloom.csl import types
@@ -71,7 +72,7 @@ class ArrayValue(Value):
     is_fill: bool = False
 
     def __iter__(self) -> Iterator[Value]:
-        return iter(self.elements * self.type.count if self.is_fill else self.elements)
+        return repeat(self.elements[0], self.type.count) if self.is_fill else iter(self.elements)
 
     def at(self, index: int) -> Value:
         """Return the element at a row-major index."""

@@ -12,7 +12,13 @@ from polyloom.csl.comptime.colors import ColorConfig, color_config, color_of
 from polyloom.csl.comptime.evaluate import evaluate, resolve_type, truth
 from polyloom.csl.comptime.execute import execute
 from polyloom.csl.comptime.faults import NotComptime, fault, not_comptime
-from polyloom.csl.comptime.modules import Loader, Program, SourceFile, deep_recursion
+from polyloom.csl.comptime.modules import (
+    OF_LAYOUTS,
+    Loader,
+    Program,
+    SourceFile,
+    deep_recursion,
+)
 from polyloom.csl.comptime.scope import Scope
 from polyloom.csl.syntax import tree
 from polyloom.csl.types import Type
@@ -70,6 +76,7 @@ def run_layout(
     block, no rectangle, or a PE without a program, and the diagnostics of the program.
     """
     program = Program(loader, arch)
+    program.most_steps *= OF_LAYOUTS
     given: dict[str, Value] = {n: values.integer(v) for n, v in parameters.items()}
     given |= {n: values.Handle(types.COLOR, v) for n, v in (colors or {}).items()}
     file = loader.open(path)

@@ -285,7 +285,12 @@ def _items_of(file: tree.File) -> dict[str, Named]:
     return found
 
 
-MOST_STEPS = 20_000_000
+MOST_STEPS = 2_000_000
+"""Of the program of a PE: some seconds."""
+
+OF_LAYOUTS = 10
+"""So many times as many steps: they go through the PEs of a whole wafer."""
+
 DEEPEST_CALLS = 200
 
 
@@ -306,6 +311,7 @@ class Program:
         self.printed: list[tuple[Span, Value]] = []
         self.unused_faults: list[tuple[Module, str, PolyloomError]] = []
         self.effects: Effects = _Directives(self)
+        self.most_steps = MOST_STEPS
         self._steps = 0
         self._depth = 0
 
@@ -354,10 +360,10 @@ class Program:
     def spend(self, span: Span) -> None:
         """Count one step of a loop or one call. Errors: ``csl-endless``."""
         self._steps += 1
-        if self._steps > MOST_STEPS:
+        if self._steps > self.most_steps:
             raise fault(
                 "csl-endless",
-                f"more than {MOST_STEPS} steps at compile time",
+                f"more than {self.most_steps:,} steps at compile time",
                 span,
                 helps=["check that the loop ends; compute large tables on the host"],
             )

@@ -67,33 +67,42 @@ def loops(program: Program) -> Iterator[tuple[tree.For, Scope]]:
             yield node, scope
 
 
+def parts_from(function: values.FunctionValue) -> tuple[Part, ...]:
+    """Return the parts of a user's function or task, and of what it mentions."""
+    return tuple(part for part in _closure([function])[0] if is_users(part[1].module))
+
+
 _KNOWN: WeakKeyDictionary[Program, tuple[tuple[Part, ...], set[values.Variable]]] = WeakKeyDictionary()
 
 
 def _reached(program: Program) -> tuple[tuple[Part, ...], set[values.Variable]]:
     if program not in _KNOWN:
-        found: list[Part] = []
-        seen: set[object] = set()
-        waiting: list[object] = [a for d in program.directives for a in d.arguments]
-        while waiting:
-            part = waiting.pop()
-            if isinstance(part, values.FunctionValue):
-                key = (part.module.number, part.function)
-                if key not in seen and part.function.body is not None:
-                    seen.add(key)
-                    body = list(_Body(part.module).function(part.function))
-                    found += body
-                    waiting += [m for node, scope in body if (m := _mentioned(node, scope)) is not None]
-            elif isinstance(part, values.Variable):
-                if part not in seen:
-                    seen.add(part)
-                    waiting.append(part.value)
-            elif isinstance(part, values.Value) and not isinstance(part, values.ModuleValue):
-                waiting += [getattr(part, f.name) for f in fields(part)]  # type: ignore[arg-type]
-            elif isinstance(part, tuple):
-                waiting += part
-        _KNOWN[program] = tuple(found), {v for v in seen if isinstance(v, values.Variable)}
+        _KNOWN[program] = _closure([a for d in program.directives for a in d.arguments])
     return _KNOWN[program]
+
+
+def _closure(waiting: list[object]) -> tuple[tuple[Part, ...], set[values.Variable]]:
+    """Return the parts of functions that run, and the globals, that these and what they mention are."""
+    found: list[Part] = []
+    seen: set[object] = set()
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, values.FunctionValue):
+            key = (part.module.number, part.function)
+            if key not in seen and part.function.body is not None:
+                seen.add(key)
+                body = list(_Body(part.module).function(part.function))
+                found += body
+                waiting += [m for node, scope in body if (m := _mentioned(node, scope)) is not None]
+        elif isinstance(part, values.Variable):
+            if part not in seen:
+                seen.add(part)
+                waiting.append(part.value)
+        elif isinstance(part, values.Value) and not isinstance(part, values.ModuleValue):
+            waiting += [getattr(part, f.name) for f in fields(part)]  # type: ignore[arg-type]
+        elif isinstance(part, tuple):
+            waiting += part
+    return tuple(found), {v for v in seen if isinstance(v, values.Variable)}
 
 
 def _mentioned(node: tree.Node, scope: Scope) -> object:

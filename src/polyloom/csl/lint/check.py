@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from polyloom.csl import library
-from polyloom.csl.comptime import Loader, elaborate, run_layout
-from polyloom.csl.lint import exports, memory, operations, queues, routes, tasks
+from polyloom.csl.comptime import Loader, deep_recursion, elaborate, run_layout
+from polyloom.csl.lint import exports, memory, operations, queues, routes, running, tasks
 from polyloom.csl.lint.subject import Subject
 from polyloom.diagnostics import Diagnostic, PolyloomError
 
@@ -30,7 +30,8 @@ _LOOKS = (
     *(operations.kinds, operations.options, operations.scalars, operations.indices, operations.extents),
     *(operations.registers, operations.maps, operations.narrow_loops),
     *(memory.ranges, memory.elements, memory.fifos, memory.memcpy_registers, memory.room),
-    *(memory.many_programs, memory.vectors),
+    *(memory.many_programs, memory.vectors, memory.banks),
+    *(running.held_up, running.map_registers, running.wavelet_vectors),
 )
 
 RULES = tuple(Rule((look.__doc__ or "").partition(":")[0], look) for look in _LOOKS)
@@ -54,7 +55,8 @@ def check(
         programs = tuple(
             elaborate(loader, tile.file, dict(tile.parameters), arch, rectangle) for tile in layout.programs
         )
-        return examine(Subject(layout, programs))
+        with deep_recursion():
+            return examine(Subject(layout, programs))
     except PolyloomError as fault:
         return list(fault.diagnostics)
 

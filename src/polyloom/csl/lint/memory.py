@@ -9,6 +9,7 @@ from polyloom.csl import types, values
 from polyloom.csl.comptime import DSD_OPERATIONS, type_at
 from polyloom.csl.comptime.descriptors import element_offset
 from polyloom.csl.lint.bodies import operations, used_variables, value_of
+from polyloom.csl.lint.operations import operations_of
 from polyloom.csl.lint.subject import Subject, place_of, uses_memcpy
 from polyloom.csl.types import Type
 from polyloom.diagnostics import Diagnostic, error, remark, warning
@@ -185,3 +186,40 @@ def vectors(subject: Subject) -> Iterator[Diagnostic]:
                 notes=[f"up to {width} elements are done in a cycle; the last ones take as long as {width}"],
                 helps=[f"pad the array to a multiple of {width}"],
             )
+
+
+BANKS = 4
+"""A source that moves on reads a word of 16 bits of each of so many banks in turn."""
+
+
+def banks(subject: Subject) -> Iterator[Diagnostic]:
+    """R55: two sources of one array that begin in one bank are read one after the other."""
+    for program in subject.programs:
+        for node, operands, _, scope in operations_of(operations(program)):
+            found = [value_of(operand, scope) for operand in operands[1:]]
+            sources = [v for v in found if isinstance(v, values.MemoryDsd) and any(v.strides)]
+            if len(sources) == 2 and _begin_in_one_bank(*sources):
+                yield remark(
+                    "csl-bank",
+                    f"both sources of `@{node.name}` begin in one memory bank",
+                    node.span,
+                    notes=[f"banks are words of 16 bits, {BANKS} in turn; two reads of one take two cycles"],
+                    helps=["shift one of them by an odd number of elements, or put it into another array"],
+                )
+
+
+def _begin_in_one_bank(one: values.MemoryDsd, other: values.MemoryDsd) -> bool:
+    starts = [_first_word(dsd) for dsd in (one, other)]
+    if not all(isinstance(dsd.base, values.Address) for dsd in (one, other)) or None in starts:
+        return False
+    same = one.base.variable is other.base.variable  # type: ignore[union-attr]
+    return same and (starts[0] - starts[1]) % BANKS == 0  # type: ignore[operator]
+
+
+def _first_word(dsd: values.MemoryDsd) -> int | None:
+    """Return which 16-bit word of its array a descriptor begins at, where that is known."""
+    if not isinstance(dsd.base, values.Address) or not isinstance(dsd.element, types.Integer | types.Float):
+        return None
+    if visited(dsd) is None or any(not isinstance(part, tuple) for part in dsd.base.path):
+        return None
+    return (element_offset(dsd.base) + dsd.offset) * (dsd.element.bits // 16)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import prod
 
 from polyloom.csl import types, values
@@ -17,15 +17,24 @@ FMACS = frozenset({"fmach", "fmacs", "fmachs"})
 _REGISTERS = (types.DSR_DEST, types.DSR_SRC0, types.DSR_SRC1)
 
 
-def _dsd_operations(subject: Subject) -> Iterator[tuple[tree.Builtin, list[tree.Expression], Options, Scope]]:
+Operation = tuple[tree.Builtin, list[tree.Expression], "Options", Scope]
+"""A builtin on descriptors, its operands and its options."""
+
+
+def _dsd_operations(subject: Subject) -> Iterator[Operation]:
     for program in subject.programs:
-        for node, scope in operations(program):
-            if node.name in DSD_OPERATIONS and node.arguments:
-                operands, options = list(node.arguments), Options({}, False)
-                last = operands[-1]
-                if len(operands) > 1 and _is_options(last, scope):
-                    options = _options(operands.pop(), scope)
-                yield node, operands, options, scope
+        yield from operations_of(operations(program))
+
+
+def operations_of(found: Iterable[tuple[tree.Node, Scope]]) -> Iterator[Operation]:
+    """Yield the operations on descriptors among parts of a program."""
+    for node, scope in found:
+        if isinstance(node, tree.Builtin) and node.name in DSD_OPERATIONS and node.arguments:
+            operands, options = list(node.arguments), Options({}, False)
+            last = operands[-1]
+            if len(operands) > 1 and _is_options(last, scope):
+                options = _options(operands.pop(), scope)
+            yield node, operands, options, scope
 
 
 class Options:

@@ -19,6 +19,10 @@ from polyloom.csl.types import Type
 from polyloom.csl.values import Value
 from polyloom.diagnostics import Span
 
+DEEPEST_FUNCTIONS = 200
+MOST_FUNCTIONS = 4_000
+"""Of one program, which has 48 KiB for its code and data."""
+
 RULES = Rules(expressions.operand, places.place, statements.statement)
 
 
@@ -127,12 +131,25 @@ class Unit:
                     self._functions[k][0] for k in self._under_way[self._under_way.index(key) :]
                 }
             return self._functions[key]
+        self._check_bounded(special)
         self._kept.append(special)
         name, result = self._functions[key] = self.name(f"f_{special.callee.function.name}"), special.result()
         self._under_way.append(key)
         self.functions.append(self._lowered(special, name, result))
         self._under_way.pop()
         return name, result
+
+    def _check_bounded(self, special: Specialisation) -> None:
+        """Check that a function is not made again and again. Errors: ``csl-too-deep``, ``csl-endless``."""
+        if len(self._under_way) >= DEEPEST_FUNCTIONS:
+            code, what = "csl-too-deep", f"more than {DEEPEST_FUNCTIONS} functions, each for the one before"
+        elif len(self.functions) >= MOST_FUNCTIONS:
+            code, what = "csl-endless", f"more than {MOST_FUNCTIONS:,} functions in one program"
+        else:
+            return
+        node = special.callee.function
+        label = f"`{node.name}` is made again for each value of its `comptime` parameters"
+        fail(code, what, node.name_span, label, "make its parameters values of run time, or write a loop")
 
     def check_recursion(self) -> None:
         """Check that functions that call themselves keep nothing in memory. Errors: ``csl-recursion``."""
