@@ -15,7 +15,7 @@ _DOC = (
 
 def _contents() -> dict[str, Mapping[str, Any]]:
     """Return the names of each module that host programs import."""
-    from polyloom.csl.host import debug, runtime, utils
+    from polyloom.csl.host import client, debug, runtime, utils
     from polyloom.csl.host.layout import interface, regions
 
     transfers = {"MemcpyDataType": runtime.MemcpyDataType, "MemcpyOrder": runtime.MemcpyOrder}
@@ -25,6 +25,11 @@ def _contents() -> dict[str, Mapping[str, Any]]:
             "SdkRuntime": runtime.SdkRuntime,
             "SdkCompileArtifacts": runtime.SdkCompileArtifacts,
             **interface.names(),
+        },
+        "cerebras.sdk.client": {
+            "SdkCompiler": client.SdkCompiler,
+            "SdkLauncher": client.SdkLauncher,
+            "SdkRuntime": client.ClientRuntime,
         },
         "cerebras.sdk.sdk_utils": {
             "memcpy_view": utils.memcpy_view,

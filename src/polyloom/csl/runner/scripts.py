@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,14 +13,12 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from polyloom.csl.host.commands import environment
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.files import read_regular
 from polyloom.programs import Ended, ProgramFault, run_program
 
 PATTERN = "commands*.sh"
-SHIMS = {"cslc": "cslc", "cs_python": "cs-python"}
-"""Commands of the scripts, and the verbs that serve them."""
-
 CANNOT_EXPRESS = 3
 _LARGEST_SCRIPT = 2**20
 _CALL = re.compile(r"^\s*(cslc|cs_python)\b", re.MULTILINE)
@@ -106,14 +102,14 @@ def run_script(folder: Path, script: Script, *, seconds: float) -> Result:
         file = work / script.path
         file.write_text(script.text, encoding="utf-8")
         log = Path(place) / "log"
-        environment = _environment(Path(place), log)
+        ours = environment(Path(place), log)
         start = time.monotonic()
         try:
             ended = run_program(
                 ["bash", file.name],
                 seconds=seconds,
                 folder=file.parent,
-                environment=environment,
+                environment=ours,
                 temporary=Path(place),
             )
         except ProgramFault as fault:
@@ -161,22 +157,6 @@ def _raised(text: str) -> str:
 def _last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else ""
-
-
-def _environment(place: Path, log: Path) -> dict[str, str]:
-    """Return an environment in which our commands come first."""
-    shims = place / "bin"
-    shims.mkdir()
-    for name, verb in SHIMS.items():
-        shim = shims / name
-        shim.write_text(
-            f'#!/bin/sh\n"{sys.executable}" -P -m polyloom {verb} "$@"\n'
-            f'status=$?\necho "{name}:$status" >> "{log}"\nexit $status\n',
-            encoding="utf-8",
-        )
-        shim.chmod(0o755)
-    path = os.pathsep.join([str(shims), os.environ.get("PATH", os.defpath)])
-    return {**os.environ, "PATH": path, "MPLBACKEND": "Agg", "PYTHONUNBUFFERED": "1"}
 
 
 def _make_writable(folder: Path) -> None:
