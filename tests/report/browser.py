@@ -126,6 +126,13 @@ class Browser:
             assert time.monotonic() < end and not self.complaints, self.complaints or "never ready"
             time.sleep(0.05)
 
+    def show(self, page: Path) -> None:
+        """Open any page and wait until it is loaded."""
+        self.send("Page.navigate", url=page.resolve().as_uri())
+        end = time.monotonic() + PATIENCE
+        while self.evaluate("document.readyState") != "complete" and time.monotonic() < end:
+            time.sleep(0.05)
+
     def evaluate(self, expression: str) -> Any:
         """Return the value of an expression of JavaScript."""
         answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
@@ -162,4 +169,9 @@ class Browser:
         )
         clip = {"x": x, "y": y, "width": width, "height": height, "scale": 1}
         answer = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)
+        path.write_bytes(base64.b64decode(answer["data"]))
+
+    def view(self, path: Path) -> None:
+        """Write a picture of what the window shows."""
+        answer = self.send("Page.captureScreenshot", format="png")
         path.write_bytes(base64.b64decode(answer["data"]))

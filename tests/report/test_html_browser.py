@@ -6,6 +6,8 @@ Where there is no Chromium these tests are not run, and the summary says so.
 from __future__ import annotations
 
 import base64
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -24,6 +26,7 @@ pytestmark = [
     pytest.mark.skipif(find_chromium() is None, reason="NOT RUN: there is no Chromium on this machine"),
 ]
 
+ROOT = Path(__file__).parents[2]
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 PAINTED = """(id => { const c = document.getElementById(id), d = c.getContext('2d');
   const seen = new Set(), p = d.getImageData(0, 0, c.width, c.height).data;
@@ -235,3 +238,22 @@ def test_the_page_of_a_run(browser: Browser, tmp_path: Path) -> None:
         assert browser.evaluate(OVERFLOW) == 0
         wide = "[...document.querySelectorAll('svg.drawn')].map(s => s.getBoundingClientRect().width)"
         assert all(100 < found <= width for found in browser.evaluate(wide))
+
+
+def test_the_pictures_of_the_documents_are_made(tmp_path: Path) -> None:
+    """By the command that wrote docs/pictures; the page with a line that is held."""
+    command = [
+        sys.executable,
+        str(ROOT / "benchmarks" / "picture.py"),
+        "code",
+        "beside",
+        "--into",
+        str(tmp_path),
+    ]
+    subprocess.run(command, check=True, timeout=300)
+    for name in ("code", "beside"):
+        made, kept = (
+            (folder / f"{name}.png").read_bytes() for folder in (tmp_path, ROOT / "docs" / "pictures")
+        )
+        assert made.startswith(b"\x89PNG") and made[16:24] == kept[16:24]
+        assert 0.5 < len(made) / len(kept) < 2

@@ -21,7 +21,7 @@ function cellOf(name, text, className = "") {
 class CodeView {
   // onLine(listing, line, task) when a line is pointed at, onLine(null) when none is any more.
   constructor(listings, box, select, status, onLine) {
-    Object.assign(this, { listings, box, select, status, onLine, shown: null, held: 0 });
+    Object.assign(this, { listings, box, select, status, onLine, shown: null, held: 0, onHold: () => {} });
     const order = listings.map((_, k) => k).sort((a, b) => listings[b].cycles - listings[a].cycles);
     select.append(...order.map((k) => new Option(`${listings[k].name}: ${listings[k].pes} PE${listings[k].pes === 1 ? "" : "s"}, ${listings[k].cycles.toLocaleString("en")} cycles`, k)));
     select.addEventListener("change", () => { this.release(); this.show(listings[select.value]); });
@@ -116,6 +116,7 @@ class CodeView {
     this.box.addEventListener("click", (e) => {
       const line = lineOf(e);
       this.held = line === this.held ? 0 : line;
+      if (this.held) this.onHold(this.shown);
       this.point(line);
     });
     this.box.addEventListener("keydown", (e) => {

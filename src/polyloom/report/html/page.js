@@ -164,6 +164,10 @@ async function codeOf(grid, timelines, layers, sets) {
     timelines.draw();
     if (sets) sets.light(listing ? task : "");
   });
+  code.onHold = (listing) => { // a PE with this program is among the time lines
+    const mine = [...timelines.byPe.values()].filter((pe) => roleAt(pe) === listing.role);
+    if (mine.length && !grid.chosen.some((pe) => roleAt(pe) === listing.role)) grid.choose({ x: mine[0].x, y: mine[0].y }, false);
+  };
   timelines.onEvent = (pe, event) => {
     const listing = listings.find((each) => each.role === roleAt(pe));
     if (event && listing) code.light(listing.role, lineOf(listing, event));
