@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import mutants_of_c
+import mutants_of_csl
 import mutants_of_ir
 import mutants_of_mdh
 import mutants_of_oracle
@@ -28,7 +29,10 @@ from nursery import NOT_MADE
 from oclgrind_driver import driver
 
 HERE = Path(__file__).parent
-FOLDERS = [HERE, *(HERE.parent / name for name in ("ir", "mdh", "oracle", "polyhedra", "scop", "wafer"))]
+FOLDERS = [
+    HERE,
+    *(HERE.parent / name for name in ("csl", "ir", "mdh", "oracle", "polyhedra", "scop", "wafer")),
+]
 """Where the modules are that probes use."""
 TABLES = {
     "scop": mutants_of_scop.MUTANTS,
@@ -36,6 +40,7 @@ TABLES = {
     "polyhedra": mutants_of_polyhedra.MUTANTS,
     "mdh": mutants_of_mdh.MUTANTS,
     "c": mutants_of_c.MUTANTS,
+    "csl": mutants_of_csl.MUTANTS,
     "oracle": mutants_of_oracle.MUTANTS,
     "wafer": mutants_of_wafer.MUTANTS,
 }
