@@ -120,3 +120,39 @@ oport_map: { W_V_out0[i = 0:5] -> [PE[1, 0] -> index[i]] }
 """,
 }
 """Maps of its layers, one PE each."""
+
+CNN_TRAINING = """\
+lair conv(C, H, W, K): float32 x[H+K-1][W+K-1], float32 F[C][K][K] -> float32 s[C][H][W]
+{ all (c, i, j, k, l) in (C, H, W, K, K) s[c][i][j] += F[c][k][l] * x[i+k][j+l] }
+lair relu(C, H, W): float32 s[C][H][W] -> float32 a[C][H][W]
+{ all (c, i, j) in (C, H, W) a[c][i][j] = max(s[c][i][j], 0) }
+lair dense(M, C, H, W): float32 a[C][H][W], float32 D[M][C][H][W] -> float32 y[M]
+{ all (m, c, i, j) in (M, C, H, W) y[m] += D[m][c][i][j] * a[c][i][j] }
+lair loss(M): float32 y[M], float32 t[M] -> float32 e[M]
+{ all (m) in (M) e[m] = y[m] - t[m] }
+lair dense_g(M, C, H, W): float32 e[M], float32 a[C][H][W], float32 D[M][C][H][W] ->
+  float32 E[M][C][H][W]
+{ all (m, c, i, j) in (M, C, H, W) E[m][c][i][j] = D[m][c][i][j] - 0.03125 * (e[m] * a[c][i][j]) }
+lair dense_d(M, C, H, W): float32 e[M], float32 D[M][C][H][W] -> float32 da[C][H][W]
+{ all (c, i, j, m) in (C, H, W, M) da[c][i][j] += D[m][c][i][j] * e[m] }
+lair relu_d(C, H, W): float32 s[C][H][W], float32 da[C][H][W] -> float32 ds[C][H][W]
+{ all (c, i, j) in (C, H, W) ds[c][i][j] = select(s[c][i][j] > 0, da[c][i][j], 0) }
+lair conv_g(C, H, W, K): float32 ds[C][H][W], float32 x[H+K-1][W+K-1] -> float32 dF[C][K][K]
+{ all (c, k, l, i, j) in (C, K, K, H, W) dF[c][k][l] += ds[c][i][j] * x[i+k][j+l] }
+lair learn(C, K): float32 F[C][K][K], float32 dF[C][K][K] -> float32 G[C][K][K]
+{ all (c, k, l) in (C, K, K) G[c][k][l] = F[c][k][l] - 0.03125 * dF[c][k][l] }
+graph cnn_training: float32 x[8][8], float32 t[4], float32 F[2][3][3], float32 D[4][2][6][6] ->
+  float32 y[4], float32 G[2][3][3], float32 E[4][2][6][6]
+{
+  s  = conv(2, 6, 6, 3)(x, F)
+  a  = relu(2, 6, 6)(s)
+  y  = dense(4, 2, 6, 6)(a, D)
+  e  = loss(4)(y, t)
+  E  = dense_g(4, 2, 6, 6)(e, a, D)
+  da = dense_d(4, 2, 6, 6)(e, D)
+  ds = relu_d(2, 6, 6)(s, da)
+  dF = conv_g(2, 6, 6, 3)(ds, x)
+  G  = learn(2, 3)(F, dF)
+}
+"""
+"""One step of training a convolution and a fully connected layer on the squared distance to a target."""

@@ -8,7 +8,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyloom.wafer.network.tables import LONGEST, Nest, Shape, give_tables, nests_of, selections
+from polyloom.wafer.network.tables import (
+    LONGEST,
+    Nest,
+    Shape,
+    flat_gives,
+    flat_keeps,
+    give_tables,
+    nests_of,
+    selections,
+)
 
 
 def visited(nest: Nest) -> Iterator[int]:
@@ -74,3 +83,18 @@ def test_long_gaps_are_dropped_in_pieces() -> None:
     assert sum(t * (d + k) for t, d, k, _ in found.keeps.tolist()) == 100_001
     assert found.keeps[:, 1].max() <= LONGEST
     assert found.cells == 2
+
+
+@given(ADDRESSES)
+def test_rows_without_loops_give_the_same(addresses: list[int]) -> None:
+    shapes, (table,) = give_tables([nests_of(addresses)])
+    found: list[int] = []
+    for shape, start, count, stride in flat_gives(table).tolist():
+        found += visited((start, shapes[shape - 1] if shape else ((count, stride),)))
+    assert found == addresses
+
+
+def test_rows_without_loops_keep_the_same() -> None:
+    table = np.array([(2, 3, 2, 0), (1, 0, 4, 4), (1, 9, 0, 8)], dtype=np.int16)
+    kept = [(3, -1), (2, 0), (3, -1), (2, 2), (4, 4), (9, -1)]
+    assert flat_keeps(table).tolist() == [list(row) for row in kept]

@@ -13,6 +13,7 @@ import pytest
 import polyloom
 from polyloom.api.network import simulate_one_wafer
 from polyloom.sources import Reading, load_tensors
+from wafer.network.networks import CNN_TRAINING
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 STEPS, RATE = 100, np.float32(0.125)
@@ -53,3 +54,30 @@ def test_losses_of_a_hundred_steps_are_those_of_numpy(several: bool) -> None:
     assert losses[0][-20:].mean() < 0.5 * losses[0][:20].mean(), "it does not learn"
     assert np.allclose(results["V1"], w1, atol=1e-5)
     assert np.allclose(results["V2"], w2, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_convolutional_network_learns_as_in_numpy() -> None:
+    rng, rate = np.random.default_rng(0), np.float32(1 / 32)
+    filters, dense = (rng.normal(0, 0.2, s).astype(np.float32) for s in ((2, 3, 3), (4, 2, 6, 6)))
+    x = rng.normal(0, 0.5, (STEPS, 8, 8)).astype(np.float32)
+    t = (x.reshape(STEPS, 64) @ rng.normal(0, 0.2, (64, 4))).astype(np.float32)
+    inputs = {"x": x, "t": t, "F": filters, "D": dense}
+    state = {"F": "G", "D": "E"}
+    network = simulate_one_wafer(CNN_TRAINING, inputs, samples=STEPS, pes=64, state=state, check=True)
+    assert network.check is not None
+    assert network.check.passed
+    outputs = []
+    for sample, target in zip(x, t, strict=True):
+        windows = np.lib.stride_tricks.sliding_window_view(sample, (6, 6))
+        sums = np.einsum("ckl,klij->cij", filters, windows)
+        y = np.einsum("mcij,cij->m", dense, np.maximum(sums, 0))
+        back = np.where(sums > 0, np.einsum("mcij,m->cij", dense, y - target), 0)
+        dense = dense - rate * np.einsum("m,cij->mcij", y - target, np.maximum(sums, 0))
+        filters = filters - rate * np.einsum("cij,klij->ckl", back, windows)
+        outputs.append(y)
+    losses = [((np.array(ys) - t) ** 2).sum(axis=1) for ys in (network.outputs["y"], outputs)]
+    assert np.allclose(*losses, rtol=1e-4, atol=1e-6)
+    assert losses[0][-20:].mean() < losses[0][:20].mean(), "it does not learn"
+    assert np.allclose(network.outputs["G"], filters, atol=1e-5)
+    assert np.allclose(network.outputs["E"], dense, atol=1e-5)

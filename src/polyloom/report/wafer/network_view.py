@@ -110,7 +110,8 @@ def _summary(result: NetworkResult) -> Iterator[tuple[str, str]]:
     if result.samples > 1:
         rate = f"{result.samples_per_second:,.0f} samples a second at {machine.clock_ghz} GHz"
         yield "interval", f"{result.interval:,.0f} cycles between two samples: {rate}"
-    yield "bottleneck", f"{by}: {longest:,.0f} cycles a sample"
+    waits = "" if result.waiting is None else f"; {result.waiting}"
+    yield "bottleneck", f"{by}: {longest:,.0f} cycles a sample{waits}"
     if result.check is not None:
         yield "check", _verdict(result)
 

@@ -13,6 +13,9 @@ from polyloom.wafer.network.floor_plan import Place, Range
 from polyloom.wafer.network.program import NetworkProgram
 from polyloom.wafer.network.run import NetworkSimulation
 
+MOSTLY_WAITING = 2
+"""An interval of so many times what works longest is said to be spent waiting."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -125,6 +128,17 @@ class NetworkResult:
             return float(stream.elements), f"the stream `{stream.tensor}`, one element a cycle"
         kind = "layer" if part.kind == "layer" else "exchanges"
         return part.work, f"the {kind} `{part.name}`"
+
+    @property
+    def waiting(self) -> str | None:
+        """That even what works longest waits for most of the interval, and what for; None if it does not."""
+        longest, _ = self.bottleneck
+        if self.samples == 1 or self.interval < MOSTLY_WAITING * longest:
+            return None
+        return (
+            f"for {self.interval - longest:,.0f} more even that waits: for a layer whose PEs wait for each"
+            " other, or for the sample before"
+        )
 
     @property
     def pes(self) -> int:
