@@ -185,6 +185,7 @@ import sys
 from pathlib import Path
 from polyloom.folders import write_folder
 texts = [{f"{k}.c": f"{t} {k}" for k in range(20 + t)} for t in range(2)]
+write_folder(texts[0], {}, Path(sys.argv[1]), others_stay=sys.argv[2] == "True")
 print("go", flush=True)
 while True:
     for each in texts:

@@ -26,6 +26,7 @@ from polyloom.mdh.tuning.choose import Origin
 from polyloom.mdh.tuning.database import Database
 from polyloom.mdh.tuning.outcome import Outcome, Status
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
+from samples import LATER
 
 pytestmark = pytest.mark.skipif(not all_devices(), reason="there is no device")
 
@@ -115,8 +116,11 @@ def test_wrong_use(product: str, database: str, tmp_path: Path, capsys: Captured
 
 @pytest.mark.parametrize(
     ("example", "homs"),
-    [(["blur.c", "--function", "blur"], 1), (["heat.c"], 2), (["largest.c", "--param", "n=64"], 1)],
-    ids=["scalars", "host loops", "two results"],
+    [
+        pytest.param(["blur.c", "--function", "blur"], 1, marks=LATER, id="scalars"),
+        pytest.param(["heat.c"], 2, marks=LATER, id="host loops"),
+        pytest.param(["largest.c", "--param", "n=64"], 1, id="two results"),
+    ],
 )
 def test_programs_are_right_after_tuning(
     example: list[str], homs: int, database: str, capsys: Captured
@@ -146,7 +150,14 @@ void map(int n, const float A[n][n], float C[n][n])
 """
 
 
-@pytest.mark.parametrize("text", [PRODUCT, TRIANGLE, MAP], ids=["product", "guarded", "rows in one"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(PRODUCT, marks=LATER, id="product"),
+        pytest.param(TRIANGLE, marks=LATER, id="guarded"),
+        pytest.param(MAP, id="rows in one"),
+    ],
+)
 def test_on_the_processor(text: str, database: str, tmp_path: Path, capsys: Captured) -> None:
     (path := tmp_path / "kernel.c").write_text(text)
     options = ["--param", "n=40", "--database", database, "--device", "native"]

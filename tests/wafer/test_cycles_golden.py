@@ -15,9 +15,9 @@ from samples import LATER, first_of_each
 
 
 def measured() -> Iterator[Any]:
-    """Every layer; slow tests are graphs of three statements or more, and all but the first of a source."""
+    """Every layer; slow tests are graphs of two statements or more, and all but the first of a source."""
     golden = read_golden()
-    long = {layer for layer in layers() if len(golden.get(layer.name, {"tasks": ()})["tasks"]) > 2}
+    long = {layer for layer in layers() if len(golden.get(layer.name, {"tasks": ()})["tasks"]) > 1}
     marked = (pytest.param(layer, marks=LATER if layer in long else (), id=layer.name) for layer in layers())
     yield from first_of_each(marked, lambda layer: layer.source)
 

@@ -204,10 +204,13 @@ def check(program: WaferProgram, density: float, invocations: int) -> None:
     assert 0 < result.limit.cycles <= result.cycles
 
 
-def in_modes(modes: Sequence[SimdMode]) -> Iterator[Any]:
-    """Every layer in each mode; slow tests are those of a kind that a layer before had."""
+def in_modes(modes: Sequence[SimdMode], most: int | None = None) -> Iterator[Any]:
+    """Every layer in each mode; slow tests are those of a kind that a layer before had.
+
+    ``most``: tasks of a layer whose tests are not slow in the mode `auto`; None: any number.
+    """
     pairs = [(layer, mode) for layer in layers() for mode in modes]
-    marked = (pytest.param(*pair, marks=LATER if is_slow(*pair) else ()) for pair in pairs)
+    marked = (pytest.param(*pair, marks=LATER if is_slow(*pair, most) else ()) for pair in pairs)
     yield from first_of_each(
         marked, kind_of, name=lambda case: f"{case.values[0].name}-{case.values[1].value}"
     )
@@ -220,10 +223,11 @@ def kind_of(pair: tuple[Layer, SimdMode]) -> tuple[object, ...]:
     return (mode, gives) if mode in FORCED else (mode, gives, layer.source)
 
 
-def is_slow(layer: Layer, mode: SimdMode) -> bool:
-    """Graphs of three statements or more but for `auto`, and forced modes with the strategies of `auto`."""
+def is_slow(layer: Layer, mode: SimdMode, most: int | None) -> bool:
+    """Long graphs, by ``most`` or (in other modes than `auto`) two tasks; forced modes that do as `auto` does."""
     wanted = wanted_strategies()[layer.name]
-    long = mode is not SimdMode.AUTO and len(wanted[mode]) > 2
+    limit = most if mode is SimdMode.AUTO else 2
+    long = limit is not None and len(wanted[mode]) > limit
     return long or (mode in FORCED and wanted[mode] == wanted[SimdMode.AUTO])
 
 

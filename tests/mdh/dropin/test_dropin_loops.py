@@ -73,7 +73,7 @@ def assert_equal(source: Path, folder: Path) -> None:
     assert printed(built(folder / "out")) != wanted, "it is the original loops that run"
 
 
-@pytest.mark.parametrize("name", one_in(2, QUICK, start=1))
+@pytest.mark.parametrize("name", one_in(3, QUICK, start=1))
 def test_program(name: str, tmp_path: Path) -> None:
     source = next(path for path in PROGRAMS if path.name == name)
     assert_equal(source, tmp_path)

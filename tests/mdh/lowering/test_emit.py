@@ -60,13 +60,13 @@ SHARED = replace(PLAIN, group=(6, 0, 7), items=(2, 1, 2), private=(3, 1, 1), str
 ALONG_THE_SUM = replace(PLAIN, vector=2, width=4, private=(2, 3, 2))
 
 
-@pytest.mark.parametrize("name", one_in(3, ZOO))
+@pytest.mark.parametrize("name", one_in(5, ZOO))
 def test_the_default_schedule_is_right(name: str) -> None:
     program, parameters = ZOO[name]
     check(program, default_schedule(hom_of(program), program.by_name, device().model), parameters)
 
 
-@pytest.mark.parametrize("name", one_in(6, ZOO, start=1))
+@pytest.mark.parametrize("name", one_in(9, ZOO, start=1))
 def test_wild_schedules_are_right(name: str) -> None:
     program, parameters = ZOO[name]
     check(program, wild_schedule(program, Random(1)), parameters)

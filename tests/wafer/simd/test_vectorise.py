@@ -226,8 +226,8 @@ def test_nine_dimensions_of_a_convolution() -> None:
 
 
 def test_a_long_expression_is_covered_in_time() -> None:
-    """Each node is looked at once: sixty terms, inside of one another, took 2**60 steps."""
-    terms = " + ".join(f"select(x[i] < {k}, exp(x[i]), 0)" for k in range(60))
+    """Each node is looked at once: thirty terms, inside of one another, took 2**30 steps."""
+    terms = " + ".join(f"select(x[i] < {k}, exp(x[i]), 0)" for k in range(30))
     text = f"lair S(): float16 x[8] -> float16 y[8] {{ all (i) in (8) y[i] = {terms} }}"
     program, mapping = placed(text, "size: { PE[1, 1] }\ncompute_map: { S[i] -> PE[0, 0] }")
     analysis = analyse_layer(program, mapping, SimdOptions())
