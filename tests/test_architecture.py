@@ -111,7 +111,8 @@ FLOORS = {
     "scop": (
         ("transform",),
         ("lowering",),
-        ("preparation", "schedule"),
+        ("preparation",),
+        ("schedule",),
         ("dependence",),
         ("model", "rewrite"),
     ),

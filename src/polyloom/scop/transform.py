@@ -33,6 +33,7 @@ from polyloom.scop.lowering.whole_body import automatic
 from polyloom.scop.lowering.written_elements import WrongWrites, check_written
 from polyloom.scop.model import Scop
 from polyloom.scop.preparation.branches import joined
+from polyloom.scop.preparation.existing_targets import with_existing_targets
 from polyloom.scop.preparation.forward_substitution import substituted
 from polyloom.scop.preparation.last_values import with_last_values
 from polyloom.scop.schedule.arrays import buffers, parameters
@@ -155,7 +156,7 @@ _CONTEXT = 50_000
 
 def prepared(scop: Scop) -> Scop:
     """Return the part as its dependences are asked for: the statements that schedules speak of."""
-    return with_last_values(substituted(joined(scop)))
+    return with_last_values(substituted(joined(with_existing_targets(scop))))
 
 
 def _parallel(scop: Scop, mode: ReductionMode, strict: bool, in_blocks: bool) -> Transformation:

@@ -212,3 +212,24 @@ void kernel({kind} A[40], {kind} B[40], {kind} q[40], {kind} p[40])
     program(**run)
     for name, array in wanted.items():
         np.testing.assert_array_equal(run[name], array, err_msg=name)
+
+
+def test_strict_has_the_bits_of_gcc_where_gcc_would_make_vectors_of_its_own(tmp_path: Path) -> None:
+    """gcc 12: sums in the order of the subscripts, ``(double)(float)x`` that is ``x``."""
+    text = """void kernel(double c[64], double s[1], float f[9], double A[9][9]) {
+  for (int i = 0; i < 50; i += 3) {
+    s[0] += c[i + 1];
+    s[0] += c[i];
+    s[0] += c[i + 2];
+  }
+  for (int i = 0; i < 9; i++)
+    for (int j = 0; j < 9; j++)
+      f[i] += A[i][j] * c[j];
+}
+"""
+    rng = np.random.default_rng(5)
+    arguments = {name: np.exp(rng.uniform(-7, 7, size)) for name, size in (("c", 64), ("s", 1), ("f", 9))}
+    arguments |= {"f": arguments["f"].astype(np.float32), "A": np.exp(rng.uniform(-7, 7, (9, 9)))}
+    found = floating.run(loaded(text, tmp_path, "strict"), arguments)
+    for array, values in compiled(text, "kernel", tmp_path)(arguments).items():
+        assert floating.same_bits(found[array], values), array

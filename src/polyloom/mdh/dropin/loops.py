@@ -31,7 +31,7 @@ from polyloom.mdh.dropin.folder import Side, Versions
 from polyloom.mdh.dropin.signature import TAKEN, Signature, header, qualifier
 from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED
 from polyloom.mdh.native.execution import Schedules, function_of
-from polyloom.mdh.print.c_source import Around, CText, c_file, c_text
+from polyloom.mdh.print.c_source import Around, CText, c_file, c_text, gcc_pragma
 from polyloom.mdh.print.dialect import C, Dialect
 from polyloom.mdh.print.names import c_names
 from polyloom.mdh.print.values import integer_c
@@ -110,7 +110,7 @@ def loops_file(
 
 def _pragmas(features: _Features | None, *, strict: bool) -> str:
     """Return what is said to compilers."""
-    text = _GCC.format(more=', "fp-contract=off"' if strict else "")
+    text = _GCC.format(pragma=gcc_pragma(strict=strict))
     if strict:
         text += _CLANG_STRICT
     if features:
@@ -263,7 +263,8 @@ _GCC = """\
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* vectors are filled lane by lane */
 #pragma GCC push_options
-#pragma GCC optimize("no-math-errno", "no-trapping-math"{more})
+#pragma GCC optimize("no-math-errno", "no-trapping-math")
+{pragma}
 #endif
 """
 _CLANG_STRICT = """\

@@ -58,6 +58,17 @@ from polyloom.polyhedra.loops.tree import Name, Number, product_of
 WIDEST = 110
 """Characters of a line."""
 
+
+def gcc_pragma(*, strict: bool) -> str:
+    """Return what gcc is told in a file, as one line: what its version 12 does wrong is left undone.
+
+    Vectors of statements side by side lose conversions (``(double)(float)x`` is ``x``) and have elements from
+    wrong places; vectors of loops add ``s += x[i + 1]; s += x[i];`` in the order of the subscripts.
+    """
+    more = ', "fp-contract=off", "no-tree-loop-vectorize"' if strict else ""
+    return f'#pragma GCC optimize("no-tree-slp-vectorize"{more})'
+
+
 _TAKEN = (
     "team",
     "me",
@@ -92,29 +103,6 @@ class CFunction:
         return "\n".join([self.head, "{", *indented(self.lines), "}", ""])
 
 
-@dataclass(frozen=True)
-class CText:
-    """A function in C: ``parts`` are functions that ``entry`` calls."""
-
-    name: str
-    parts: tuple[CFunction, ...]
-    entry: CFunction
-
-    @property
-    def whole(self) -> str:
-        """Everything as one file."""
-        return _file([*map(_static, self.parts), self.entry])
-
-    def files(self, number: int) -> tuple[str, ...]:
-        """Return files that together are the whole, about equally long; fewer where there is little."""
-        shares: list[list[CFunction]] = [[] for _ in range(max(1, min(number, len(self.parts))))]
-        for part in sorted(self.parts, key=lambda part: len(part.text), reverse=True):
-            min(shares, key=lambda share: sum(len(other.text) for other in share)).append(part)
-        if len(shares) == 1:
-            return (self.whole,)
-        return (*map(_file, shares), _file([self.entry], [part.head for part in self.parts]))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Around:
     """What stands around functions in a file: ``head``, then headers, ``before`` and ``after`` the functions.
@@ -126,6 +114,31 @@ class Around:
     before: str = ""
     after: str = ""
     needs: Needs = field(default_factory=Needs)
+
+
+@dataclass(frozen=True)
+class CText:
+    """A function in C: ``parts`` are functions that ``entry`` calls."""
+
+    name: str
+    parts: tuple[CFunction, ...]
+    entry: CFunction
+    around: Around = field(default_factory=Around)
+
+    @property
+    def whole(self) -> str:
+        """Everything as one file."""
+        return _file([*map(_static, self.parts), self.entry], around=self.around)
+
+    def files(self, number: int) -> tuple[str, ...]:
+        """Return files that together are the whole, about equally long; fewer where there is little."""
+        shares: list[list[CFunction]] = [[] for _ in range(max(1, min(number, len(self.parts))))]
+        for part in sorted(self.parts, key=lambda part: len(part.text), reverse=True):
+            min(shares, key=lambda share: sum(len(other.text) for other in share)).append(part)
+        if len(shares) == 1:
+            return (self.whole,)
+        parts = [_file(share, around=self.around) for share in shares]
+        return (*parts, _file([self.entry], [part.head for part in self.parts], self.around))
 
 
 def c_file(functions: Sequence[CText], around: Around) -> str:
@@ -169,7 +182,9 @@ def c_text(function: Function, *, shares: bool = False) -> CText:
     head = f"void {name}(struct team *team, int64_t me, void *const *arrays, const int64_t *integers)"
     scope.needs.definitions[TEAM] = None
     entry = CFunction(name, head, (*_arguments(function, scope), *body), scope.needs)
-    return CText(name, tuple(printer.parts), entry)
+    pragma = gcc_pragma(strict=not function.contracted)
+    around = Around(before=f"#if defined(__GNUC__) && !defined(__clang__)\n{pragma}\n#endif\n\n")
+    return CText(name, tuple(printer.parts), entry, around)
 
 
 _WORD = re.compile(r"(?<![.>\w])[A-Za-z_]\w*")
