@@ -131,6 +131,25 @@ def test_four_dimensions_and_a_zero_stride() -> None:
     assert results(LOOP + STREAM + body, np.float32, 4) == [1.0 + 6, 2.0 + 8, 3.0 + 10, 4.0 + 12]
 
 
+@pytest.mark.parametrize("steps", ["", ".strides = .{ 1, j }, "])
+def test_four_dimensions_of_sizes_known_at_run_time(steps: str) -> None:
+    """Without steps the first n x m numbers in a row; with them each row begins j behind the last element."""
+    body = f"""
+      var cube = [3, 4]f32 {{ 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0 }};
+      var n: u16 = 2; var m: u16 = 2; var j: i16 = 3;
+      fn main() void {{
+        const part = @get_dsd(mem4d_dsd, .{{ .base_address = &cube, .extents = .{{ n, m }}, {steps} }});
+        const into = @get_dsd(mem1d_dsd, .{{ .tensor_access = |i|{{4}} -> out[i] }});
+        @fmovs(into, part);
+        sys.unblock_cmd_stream();
+      }}
+    """
+    cube = np.arange(1.0, 13.0, dtype=np.float32)
+    starts = (0, 2) if not steps else (0, 1 + 3)
+    expected = [float(cube[start + k]) for start in starts for k in (0, 1)]
+    assert results(LOOP + STREAM + body, np.float32, 4) == expected
+
+
 def test_an_index_moves_the_operands_that_say_so() -> None:
     body = """
       const m = [3, 2]f32 { 1.0, 2.0, 3.0, 4.0, 5.0, 6.0 };

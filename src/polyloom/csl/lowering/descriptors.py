@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from polyloom.csl import comptime, types, values
 from polyloom.csl.lowering import tree
 from polyloom.csl.lowering.body import Body, Memory, Operand, fail
-from polyloom.csl.lowering.conversions import moved, path_offset, typed
+from polyloom.csl.lowering.conversions import moved, path_offset, simple, typed
 from polyloom.csl.lowering.emitted.c_types import size_of
 from polyloom.csl.lowering.fields import Fields, fields_of
 from polyloom.csl.lowering.places import indexed_array, place
@@ -144,24 +144,66 @@ def _get_memory(body: Body, kind: Type, fields: Fields, span: Span) -> tree.Expr
 
 
 def _get_mem4d(body: Body, base: Operand, fields: Fields, span: Span) -> tree.Expression:
-    """Lower extents (outermost first) and steps (innermost first) that are known, over any base."""
-    extents = _numbers(fields, ("extent", "extents"), span)
+    """Lower extents (outermost first) and steps (innermost first) over any base."""
+    extents = _listed(fields, ("extent", "extents"), types.U16)
     if not extents:
         return fail("csl-dsd", "the descriptor has no extents", span, "", "add `.extents = .{ n, m }`")
-    strides = comptime.strides_of_steps(_numbers(fields, ("stride", "strides"), span), extents, span)
+    given = _listed(fields, ("stride", "strides"), types.I16)
     at, size = base_address(body, base, span)
     offset = fields.expression("offset", types.I16) or tree.Constant(types.I16, 0)
-    sizes: list[tree.Expression] = [tree.Constant(types.U16, extent) for extent in extents]
-    steps: list[tree.Expression] = [tree.Constant(types.I16, stride) for stride in strides]
-    return memory_dsd(types.MEM4D_DSD, at, size, sizes, steps, offset)
+    if all(isinstance(part, Value) for part in (*extents, *given)):
+        known, steps = _whole(extents, span), _whole(given, span)
+        strides = comptime.strides_of_steps(steps, known, span)
+        sizes: list[tree.Expression] = [tree.Constant(types.U16, extent) for extent in known]
+        moves: list[tree.Expression] = [tree.Constant(types.I16, stride) for stride in strides]
+        return memory_dsd(types.MEM4D_DSD, at, size, sizes, moves, offset)
+    sizes = [simple(body, typed(body, e, types.U16, span), "extent") for e in extents]
+    moves = _strides(body, sizes, [typed(body, step, types.I16, span) for step in given], span)
+    return memory_dsd(types.MEM4D_DSD, at, size, sizes, moves, offset)
 
 
-def _numbers(fields: Fields, names: tuple[str, ...], span: Span) -> tuple[int, ...]:
+def _listed(fields: Fields, names: tuple[str, ...], kind: Type) -> list[Operand]:
+    """Return the parts of a field: of `.{ n, m }`, of a value that is known, or one alone."""
     for name in names:
-        found = fields.known(name, None)
+        node = fields.nodes.get(name)
+        if isinstance(node, syntax.ListLiteral):
+            return [fields.body.operand(element, kind) for element in node.elements]
+        found = fields.operand(name, None)
+        if isinstance(found, values.TupleValue):
+            return list(found.elements)
+        if isinstance(found, values.ArrayValue):
+            return list(found)
         if found is not None:
-            return comptime.whole_numbers(found, span, name)
-    return ()
+            return [found]
+    return []
+
+
+def _whole(parts: list[Operand], span: Span) -> tuple[int, ...]:
+    return tuple(comptime.whole_number(part, span, "a size") for part in parts if isinstance(part, Value))
+
+
+def _strides(
+    body: Body, extents: list[tree.Expression], steps: list[tree.Expression], span: Span
+) -> list[tree.Expression]:
+    """Return strides, outermost first, as ``comptime.strides_of_steps`` does, computed when it runs."""
+    if steps and len(steps) != len(extents):
+        fail("csl-dsd", f"{len(steps)} strides for {len(extents)} extents", span, "", "give one for each")
+
+    def combined(operator: str, left: tree.Expression, right: tree.Expression) -> tree.Expression:
+        return simple(body, tree.Binary(types.I16, operator, left, right, span), "stride")
+
+    one: tree.Expression = tree.Constant(types.I16, 1)
+    strides: list[tree.Expression] = []
+    passed: tree.Expression = tree.Constant(types.I16, 0)
+    for k, extent in enumerate(reversed(extents)):
+        count = tree.Bits(types.I16, extent)
+        if steps:
+            strides.append(combined("+", steps[k], passed))
+            passed = combined("+", passed, combined("*", combined("-", count, one), strides[-1]))
+        else:
+            strides.append(one)
+            one = combined("*", one, count)
+    return strides[::-1]
 
 
 def base_address(body: Body, base: Operand, span: Span) -> tuple[tree.Expression, int]:
