@@ -53,8 +53,9 @@ def status_line(text: str) -> Iterator[None]:
         yield
         return
     from rich.console import Console
+    from rich.markup import escape
 
-    line = Console(stderr=True).status(text)
+    line = Console(stderr=True).status(escape(visible_name(text)))
     timer = Timer(SHORT_DELAY, line.start)
     timer.daemon = True
     timer.start()

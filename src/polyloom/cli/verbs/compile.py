@@ -26,6 +26,7 @@ from polyloom.cli.options import (
     source_options,
 )
 from polyloom.diagnostics import Diagnostic
+from polyloom.report.progress import status_line
 from polyloom.targets import TARGETS, Job, Option, find_target
 
 if TYPE_CHECKING:
@@ -72,8 +73,14 @@ def command(source: Path, target: str, folder: Path, **options: Any) -> None:
     build.txt says how to build them. For OpenCL: the same, with the host side in C and the kernels. For
     CUDA: with both in one file for nvcc; --device sm_90 says for which GPUs.
     """
-    job = Job(source, reading_of(options), options, _say)
-    compiled = find_target(target).compile(job)
+    said: list[Sequence[Diagnostic] | Choice] = []
+    job = Job(source, reading_of(options), options, said.append)
+    try:
+        with status_line(f"compiling {source.name} for {target}"):
+            compiled = find_target(target).compile(job)
+    finally:
+        for each in said:
+            _say(each)
     names = compiled.write(folder)
     print_remarks(compiled.remarks, quiet=False)
     click.echo(f"{folder}: {', '.join(names)}")

@@ -26,6 +26,7 @@ from polyloom.cli.options import (
     threads_option,
 )
 from polyloom.diagnostics import Diagnostic
+from polyloom.report.progress import status_line
 from polyloom.sources import is_loops
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ def command(
 
     program, choice = load_chosen(source, options, map_file, quiet=as_json)
     mapping = choice.mapping
-    found = explain(program, mapping, simd, machine, simd_without=simd_without, reduction=reduction)
+    with status_line(f"compiling {source.name}"):
+        found = explain(program, mapping, simd, machine, simd_without=simd_without, reduction=reduction)
     if as_json:
         chosen = {"choice": choice.json()} if choice.candidates else {}
         print_document({**chosen, **found.json()})
@@ -109,8 +111,9 @@ def _explain_native(
     from polyloom.device_pipeline import open_loaded
     from polyloom.sources import load_program
 
-    program = open_loaded(load_program(source, reading_of(options)), device, database)
-    found = explain_native(program, options["parameters"])
+    with status_line(f"compiling {source.name}"):
+        program = open_loaded(load_program(source, reading_of(options)), device, database)
+        found = explain_native(program, options["parameters"])
     print_document(found.json()) if as_json else click.echo(str(found), nl=False)
 
 
@@ -140,7 +143,8 @@ def _explain_loops(source: Path, options: dict[str, Any], *, tree: bool, as_json
     """Print the verdicts on the loops of a C file; as JSON one object, or a list of several."""
     from polyloom.api.loops import explain_loops
 
-    found = explain_loops(source, reading_of(options))
+    with status_line(f"looking at the loops of {source.name}"):
+        found = explain_loops(source, reading_of(options))
     if tree:
         click.echo(found.schedule_trees(), nl=False)
         return
