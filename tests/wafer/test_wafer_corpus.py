@@ -224,7 +224,7 @@ def kind_of(pair: tuple[Layer, SimdMode]) -> tuple[object, ...]:
 
 
 def is_slow(layer: Layer, mode: SimdMode, most: int | None) -> bool:
-    """Long graphs, by ``most`` or (in other modes than `auto`) two tasks; forced modes that do as `auto` does."""
+    """Long graphs, by ``most`` or (in other modes than `auto`) two tasks; forced modes that give the same."""
     wanted = wanted_strategies()[layer.name]
     limit = most if mode is SimdMode.AUTO else 2
     long = limit is not None and len(wanted[mode]) > limit
