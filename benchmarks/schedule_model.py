@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -59,6 +59,9 @@ from workloads import WORKLOADS, Workload
 
 ROUNDS, RUNS, SECONDS = 2, 5, 0.02
 """Each schedule is timed in so many rounds, of so many runs and seconds at least; the best run counts."""
+
+MOST_ROUNDS, SETTLED = 16, 0.03
+"""Of C: rounds at most; the part by which a round may still find less."""
 
 SHORT = 2e-5
 LONGEST = 0.1
@@ -168,10 +171,22 @@ def _in_c(
         function = final(program_tree(program, lower))
         entry = built(function, native.compiler, 1)
         calls.append(entry.call([address(arrays[p.name]) for p in function.parameters]))
-    best = [float("inf")] * len(chosen)
-    for _ in range(ROUNDS):
-        best = [min(b, _spent(call)) for b, call in zip(best, calls, strict=True)]
+    best = settled([lambda call=call: _spent(call) for call in calls])
     return [Point(space.predicted(s), b) for s, b in zip(chosen, best, strict=True)]
+
+
+def settled(measures: Sequence[Callable[[], float]]) -> list[float]:
+    """Return the least that each measure gives, in rounds in which they take turns.
+
+    After ``ROUNDS`` it goes on while a round finds one that is less by more than ``SETTLED``: then others
+    were at work before. What the measures say of each other has no part in when it ends.
+    """
+    best = [float("inf")] * len(measures)
+    for done in range(1, MOST_ROUNDS + 1):
+        before, best = best, [min(b, measure()) for b, measure in zip(best, measures, strict=True)]
+        if done >= ROUNDS and all(b >= (1 - SETTLED) * a for a, b in zip(before, best, strict=True)):
+            break
+    return best
 
 
 def _spent(call: Call) -> float:
