@@ -134,15 +134,31 @@ def simd_option(function: _F) -> _F:
     off = click.option(
         "--simd-without",
         "simd_without",
-        type=click.Choice([extension.value for extension in Extension]),
+        type=ExtensionName(),
+        metavar="NAME",
         multiple=True,
-        help=f"Switch off an extension of the paper's SIMD; several are possible. {_extensions()}",
+        is_eager=True,
+        help="Switch off an extension of the paper's SIMD (repeatable); `--simd-without help` lists them.",
     )
     return mode(off(function))
 
 
-def _extensions() -> str:
-    return " ".join(f"{extension.value}: {extension.meaning}." for extension in Extension)
+class ExtensionName(click.Choice):  # type: ignore[type-arg]
+    """The name of an extension; ``help`` prints them all, and ends."""
+
+    def __init__(self) -> None:
+        super().__init__([extension.value for extension in Extension])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name. Errors: ``click.BadParameter`` for another one."""
+        if value == "help" and ctx is not None:
+            rows = [(extension.value, f"{extension.meaning}.") for extension in Extension]
+            formatter = ctx.make_formatter()
+            with formatter.section("Extensions of the paper's SIMD, each on until it is switched off"):
+                formatter.write_dl(rows)
+            click.echo(formatter.getvalue(), nl=False)
+            ctx.exit()
+        return super().convert(value, param, ctx)
 
 
 def reduction_option(function: _F) -> _F:
