@@ -118,3 +118,9 @@ def edges(x, y):  # type: ignore[no-untyped-def]
     n = len(x)
     for i in range(n):
         y[i] = (x[i - 1] if i > 0 else 0.0) + (x[i + 1] if i + 1 < n else np.exp(x[i]))
+
+
+@case(lambda g: (g.integers(-9, 9, 12), np.zeros(12, np.int64)))
+def rounded_downwards(x, y):  # type: ignore[no-untyped-def]
+    for i in range(len(x)):
+        y[i] = (3 - i) // 2 * 100 + (2 - i) % 5 * 10 + (x[i] > 0) * 3

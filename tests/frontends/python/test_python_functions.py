@@ -196,3 +196,14 @@ def value_of_kind(x, y):  # type: ignore[no-untyped-def]
 def test_operations_that_elements_have_not() -> None:
     with pytest.raises(polyloom.Unsupported, match="python-value"):
         polyloom.jit(value_of_kind)(np.ones(3), np.ones(3))
+
+
+def test_truth_values_are_not_added() -> None:
+    """NumPy gives ``True`` for ``True + True``."""
+
+    def both(x, y):  # type: ignore[no-untyped-def]
+        for i in range(len(x)):
+            y[i] = (x[i] > 0) + (x[i] < 2)
+
+    with pytest.raises(polyloom.PolyloomError, match="python-value"):
+        polyloom.jit(both)(np.ones(3), np.zeros(3))

@@ -91,8 +91,10 @@ def _product(factor: int, a: Affine) -> Affine:
 def _divided(operator: ast.operator, a: Affine, by: int) -> Affine:
     if a.number is not None:
         return number(a.number // by if isinstance(operator, ast.FloorDiv) else a.number % by)
+    divisor = Constant(by, INT)
+    remainder = Binary(BinaryOp.REMAINDER, a.value, divisor)
+    positive = Binary(BinaryOp.REMAINDER, remainder + divisor, divisor)
     if isinstance(operator, ast.FloorDiv):
-        return Affine(f"floor({a.text}/{by})", a.value / Constant(by, INT), {}, 0, is_plain=False)
-    return Affine(
-        f"({a.text} mod {by})", Binary(BinaryOp.REMAINDER, a.value, Constant(by, INT)), {}, 0, is_plain=False
-    )
+        quotient = (a.value - positive) / divisor
+        return Affine(f"floor({a.text}/{by})", quotient, {}, 0, is_plain=False)
+    return Affine(f"({a.text} mod {by})", positive, {}, 0, is_plain=False)

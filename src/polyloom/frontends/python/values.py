@@ -10,7 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from polyloom.ir.expressions import Binary, Compare, CompareOp, Constant, Convert, Expression, Unary
+from polyloom.ir.expressions import (
+    Binary,
+    Compare,
+    CompareOp,
+    Constant,
+    Convert,
+    Expression,
+    Read,
+    Select,
+    Unary,
+)
 from polyloom.ir.scalar_functions.table import BinaryOp, UnaryOp
 from polyloom.ir.types import ElementType
 
@@ -61,7 +71,12 @@ def as_kind(a: Typed, kind: Kind) -> Expression:
         return a.value
     if isinstance(a.value, Constant) and a.kind is not ElementType.BOOL:
         return Constant(np.dtype(wanted.value).type(a.value.value).item(), wanted)
+    if a.held is ElementType.BOOL and not isinstance(a.value, Read):
+        return Select(a.value, as_kind(_ONE, wanted), as_kind(_ZERO, wanted))
     return Convert(wanted, a.value)
+
+
+_ZERO, _ONE = (Typed(Constant(number, ElementType.INT64), Weak.INT) for number in (0, 1))
 
 
 def arithmetic(op: Any, a: Typed, b: Typed) -> Typed:

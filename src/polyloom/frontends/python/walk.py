@@ -500,6 +500,8 @@ class Walk:
 
     def _binary(self, node: ast.BinOp, op: ast.operator, a: Typed, b: Typed) -> Typed:
         known = {ast.Add: BinaryOp.ADD, ast.Sub: BinaryOp.SUBTRACT, ast.Mult: BinaryOp.MULTIPLY}
+        if joined(a.kind, b.kind) is ElementType.BOOL:
+            raise self.text.fault("python-value", "truth values are not computed with here", node)
         if type(op) in known:
             return values.arithmetic(known[type(op)], a, b)
         if isinstance(op, ast.Div):
