@@ -6,6 +6,18 @@ from mutant import Mutant, Probe
 
 MUTANTS = [
     Mutant(
+        "mdh/schedule/search_space",
+        "return not any(problems(TileFacts(o, schedule), self.buffers, self.device) for o in self.others)",
+        "return True",
+        Probe("test_launch_schedules.test_drawn_schedules_are_legal_as_it_stands"),
+    ),
+    Mutant(
+        "mdh/print/prefetches",
+        "return not isinstance(trips, Number) or trips.value >= LEAST_TRIPS",
+        "return True",
+        Probe("test_prefetches.test_short_loops_and_other_stores_have_none", (8, True)),
+    ),
+    Mutant(
         "mdh/native/local_memory",
         "if not isinstance(statement, Mark) and not (isinstance(statement, For) and statement.nowait):",
         "if True:",

@@ -8,6 +8,7 @@ from math import prod
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.c_scope import Scope, Variable
 from polyloom.mdh.print.c_vectors import VectorLoop, is_vector_width
+from polyloom.mdh.print.prefetches import prefetches
 from polyloom.mdh.print.team import TEAM
 from polyloom.mdh.print.values import literal
 from polyloom.mdh.print.wide_moves import moved_at_once
@@ -35,7 +36,8 @@ MOST_ON_STACK = 2**15
 def block_lines(code: Code, scope: Scope) -> Iterator[str]:
     """Yield the lines of a block, not indented."""
     taken = 0
-    for statement in code:
+    for k, statement in enumerate(code):
+        yield from prefetches(code[:k], statement, code[k + 1 :], scope)
         yield from statement_lines(statement, scope)
         scope = declared(statement, scope)
         taken += isinstance(statement, Array) and not _is_on_stack(statement)

@@ -56,6 +56,7 @@ class Dialect:
 
     ``quick``: whether ``exp`` and its like of vectors are polynomials (``quick_functions``).
     ``has_wide_moves``: whether loops over lanes move neighbours at once (``wide_moves``).
+    ``has_prefetches``: whether elements may be asked for before they are stored (``prefetches``).
     ``function_head``: what helpers begin with. ``needs``: where what is asked of it is noted, if anywhere.
     """
 
@@ -84,6 +85,7 @@ class Dialect:
     barrier_everywhere: str
     function_head: str = "static inline"
     has_wide_moves: bool = False
+    has_prefetches: bool = False
     quick: bool = False
     needs: Needs | None = None
 
@@ -288,6 +290,7 @@ C = Dialect(
     widest=64,
     barrier="",
     barrier_everywhere="",
+    has_prefetches=True,
 )
 
 CUDA = replace(
@@ -305,6 +308,7 @@ CUDA = replace(
     barrier_everywhere="__syncthreads();",
     function_head="static __device__ inline",
     has_wide_moves=True,
+    has_prefetches=False,
 )
 """CUDA C, whose vectors are loops over lanes: short ones, which its compilers write out in registers."""
 

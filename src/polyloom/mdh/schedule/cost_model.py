@@ -75,8 +75,9 @@ class _Cpu(_Processor):
             + self.sizes.tiles * model.tile_cycles
             + model.copy_cycles
         )
-        levels = [compute, *CacheModel(self.memory, self.costs, self.device.caches).cycles]
-        return max(levels) + self.costs.unhidden_share * (sum(levels) - max(levels))
+        caches = CacheModel(self.memory, self.costs, self.device.caches)
+        levels = [compute, *caches.cycles]
+        return max(levels) + self.costs.unhidden_share * (sum(levels) - max(levels)) + caches.waits
 
     @property
     def _partial_bytes(self) -> float:

@@ -155,13 +155,31 @@ class MemoryModel:
 
     def traffic(self, capacity: float, ways: int = 0) -> float:
         """Return the bytes that come through from behind a cache of some size."""
+
+        def load(item: Traffic, sizes: Sizes) -> float:
+            return self.footprint(item, sizes) * (1.0 if ways else self._jumps(item))
+
+        return self._loaded(capacity, ways, load)
+
+    def unforeseen(self, capacity: float, ways: int) -> float:
+        """Return the bytes that could come from behind a cache while reductions wait for their results.
+
+        A register tile's results are touched once, behind its loop over the reduction: where its rows are
+        short, nothing foresees them.
+        """
+        if not self.sizes.facts.reduced:
+            return 0.0
+
+        def late(item: Traffic, sizes: Sizes) -> float:
+            return self.footprint(item, sizes) * (self._jumps(item) - 1.0) if item.written else 0.0
+
+        return self._loaded(capacity, ways, late)
+
+    def _loaded(self, capacity: float, ways: int, load: _Measure) -> float:
         period, usable = int(capacity) // ways if ways else 0, self.costs.usable_share * capacity
 
         def need(item: Traffic, sizes: Sizes) -> float:
             return self._room(item, sizes, usable, period)
-
-        def load(item: Traffic, sizes: Sizes) -> float:
-            return self.footprint(item, sizes) * (1.0 if ways else self._jumps(item))
 
         return self.through(usable, need, load, self.costs.line_bytes)
 
@@ -245,17 +263,35 @@ class CacheModel:
         return self.memory.through(self.costs.pages_at_hand, self._pages, self._pages, self.costs.page_bytes)
 
     @cached_property
+    def _levels(self) -> list[tuple[int, float, int]]:
+        """The bytes of each cache, the rate of what is behind it, its ways."""
+        caches = self.caches or self.costs.default_caches
+        rates = self.costs.bytes_per_cycle[: len(caches) - 1] + self.costs.bytes_per_cycle[-1:]
+        return list(zip(caches, rates, (*self.costs.ways, *(0 for _ in caches)), strict=False))
+
+    @cached_property
+    def _data(self) -> float:
+        return self.memory.total(self.memory.footprint, self.memory.sizes.extents)
+
+    def _leaves(self, size: int) -> bool:
+        return self._data > self.memory.costs.usable_share * size
+
+    @cached_property
+    def waits(self) -> float:
+        """Cycles in which nothing is done but wait for rows of results."""
+        return sum(
+            self.memory.unforeseen(size, way) / rate
+            for size, rate, way in self._levels[1:2]
+            if self._leaves(size)
+        )
+
+    @cached_property
     def cycles(self) -> list[float]:
         """Cycles that each level takes, summed over cores, and page misses; data that fit are there."""
-        memory, caches = self.memory, self.caches or self.costs.default_caches
-        rates = self.costs.bytes_per_cycle[: len(caches) - 1] + self.costs.bytes_per_cycle[-1:]
-        ways = (*self.costs.ways, *(0 for _ in caches))
-        levels = zip(caches, rates, ways, strict=False)
-        data = memory.total(memory.footprint, memory.sizes.extents)
         cycles = [
-            memory.traffic(size, way) / rate if data > memory.costs.usable_share * size else 0.0
-            for size, rate, way in levels
+            self.memory.traffic(size, way) / rate if self._leaves(size) else 0.0
+            for size, rate, way in self._levels
         ]
-        in_cache = data <= caches[-1]
+        in_cache = self._data <= self._levels[-1][0]
         miss = self.costs.page_miss_in_cache if in_cache else self.costs.page_miss_in_memory
         return [*cycles, self.page_misses * miss]

@@ -29,19 +29,26 @@ _TILES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16)
 _UNROLLS = (1, 1, 1, 2, 4, 8)
 
 
-def space_of(hom: MdHom, program: HostProgram, device: DeviceModel) -> ScheduleSpace:
-    """Return the schedules of an md_hom of ``program``."""
-    return ScheduleSpace(hom=hom, buffers=program.by_name, device=device)
+def space_of(
+    hom: MdHom, program: HostProgram, device: DeviceModel, others: tuple[MdHom, ...] = ()
+) -> ScheduleSpace:
+    """Return the schedules of an md_hom of ``program`` that ``others`` may have, too."""
+    return ScheduleSpace(hom=hom, buffers=program.by_name, device=device, others=others)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ScheduleSpace:
-    """The schedules of one md_hom on one device. Every schedule that it gives is valid."""
+    """The schedules of one md_hom on one device. Every schedule that it gives is valid.
+
+    ``others``: the md_hom in other forms, as with extents that change from launch to launch, for which
+    schedules must be legal, too.
+    """
 
     hom: MdHom
     buffers: Buffers
     device: DeviceModel
     split: bool = True
+    others: tuple[MdHom, ...] = ()
     _predictions: dict[Schedule, float] = field(default_factory=dict)
 
     def facts(self, schedule: Schedule) -> TileFacts:
@@ -51,7 +58,9 @@ class ScheduleSpace:
     def is_valid(self, schedule: Schedule) -> bool:
         """Whether the md_hom may have a schedule here."""
         facts = self.facts(schedule)
-        return not problems(facts, self.buffers, self.device) and (self.split or not facts.split)
+        if (not self.split and facts.split) or problems(facts, self.buffers, self.device):
+            return False
+        return not any(problems(TileFacts(o, schedule), self.buffers, self.device) for o in self.others)
 
     def text(self, schedule: Schedule) -> str:
         """Return the canonical JSON text."""

@@ -121,8 +121,15 @@ def seeded_space(
     device: DeviceModel,
     seeds: Sequence[str] = (),
     kept_as: Key | None = None,
+    node: MdHom | None = None,
 ) -> SeededScheduleSpace:
-    """Return the schedules of an md_hom of ``program``; ``seeds``: of similar md_homs, as JSON texts."""
-    legal = space_of(hom, program, device)
-    space = legal if hom.guard is None else space_of(replace(hom, guard=None), program, device)
+    """Return the schedules of an md_hom of ``program``; ``seeds``: of similar md_homs, as JSON texts.
+
+    ``node``: the md_hom as it stands, where ``hom`` is one launch of it: all launches have one schedule.
+    """
+    others = () if node is None or node == hom else (node,)
+    legal = space_of(hom, program, device, others)
+    if hom.guard is None:
+        return SeededScheduleSpace(legal, legal, tuple(seeds), kept_as)
+    space = space_of(replace(hom, guard=None), program, device, (hom, *others))
     return SeededScheduleSpace(space, legal, tuple(seeds), kept_as)

@@ -107,7 +107,9 @@ class TunedEmitter:
             key_of(launched, program.buffers, device.id, options),
         )
         if key not in self._known:
-            space = seeded_space(launched, program, device, self._seeds(key[1]), kept_as=key[1])
+            kept_as = key[1] if node == launched else replace(key[1], options=f"{options} {key[0]}")
+            seeds = self._seeds(key[1])
+            space = seeded_space(launched, program, device, seeds, kept_as=kept_as, node=node)
             self._known[key] = self._chosen(node, program, device, space)
         return self._known[key]
 

@@ -73,7 +73,7 @@ def _task(
     cluster: Cluster | None,
 ) -> TuningTask[Schedule]:
     folder = stack.enter_context(TemporaryDirectory(prefix="polyloom-", ignore_cleanup_errors=True))
-    space = seeded_space(target.launched, target.program(), device)
+    space = seeded_space(target.launched, target.program(), device, node=target.node)
     trial = Trial(
         program=target.program(),
         device=device,

@@ -1,0 +1,50 @@
+"""An md_hom whose size changes from launch to launch: what is chosen for one launch is legal for all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from forms import transformed
+
+from polyloom.ir.host import MdHom
+from polyloom.ir.transform.specialise import specialise
+from polyloom.mdh.lowering.tuning_targets import tune_targets
+from polyloom.mdh.native.device import choose
+from polyloom.mdh.schedule.legality import problems
+from polyloom.mdh.schedule.tiling import TileFacts, has_tiles
+from polyloom.mdh.tuning.adaptation import seeded_space
+from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
+
+FACTORISATION = """
+void kernel(int n, double A[n][n]) {
+  for (int k = 0; k < n; k++) {
+    for (int i = k + 1; i < n; i++) A[i][k] /= A[k][k];
+    for (int i = k + 1; i < n; i++)
+      for (int j = k + 1; j < i; j++) A[i][j] -= A[i][k] * A[k][j];
+  }
+}"""
+
+
+def test_the_choice_is_taken_as_it_is() -> None:
+    program = specialise(transformed(FACTORISATION), {"n": 200})
+    device, emitter = choose("native", threads=1), TunedEmitter()
+    device = replace(device, caches=(4096, 16384, 65536))
+    changing = 0
+    for target in tune_targets(program):
+        if has_tiles(target.node):
+            taken = emitter.schedule(target.node, program, device)
+            assert taken == emitter.choices[target.node.name].schedule
+            changing += target.node != target.launched
+    assert changing
+
+
+def test_drawn_schedules_are_legal_as_it_stands() -> None:
+    program = specialise(transformed(FACTORISATION), {"n": 200})
+    device, rng = choose("native", threads=1), Random(0)
+    targets = [t for t in tune_targets(program) if isinstance(t.node, MdHom) and t.node != t.launched]
+    for target in targets:
+        space = seeded_space(target.launched, target.program(), device, node=target.node)
+        for _ in range(40):
+            facts = TileFacts(target.node, space.sample(rng))
+            assert not problems(facts, target.program().by_name, device)
