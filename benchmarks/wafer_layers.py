@@ -29,6 +29,7 @@ from polyloom.wafer.machine.model import load_machine
 from polyloom.wafer.mapping.mapping import Mapping
 from polyloom.wafer.mapping.reader import read_mapping
 from polyloom.wafer.simd.decision import SimdOptions
+from polyloom.wafer.simulation.lower_bound import limit_of
 from polyloom.wafer.simulation.run import simulate_program
 
 RESULTS = Path(__file__).with_suffix(".json")
@@ -49,8 +50,9 @@ class Case:
 class Row:
     """``last``: cycles where the last stream drives; ``chosen``: with the compiler's choice, ``drivers``.
 
-    ``limit`` and ``last_limit``: the lower bounds of both; ``busy``: the fraction of the cycles in which the
-    busiest PE works; ``link``: in which the busiest link does. ``zeros``: of a sparse stream, in percent.
+    ``limit`` and ``last_limit``: the lower bounds of both, ``single``: that of ``chosen`` as commit 0d3fa25
+    had it, with an element in each wavelet; ``busy``: the fraction of the cycles in which the busiest PE
+    works; ``link``: in which the busiest link does. ``zeros``: of a sparse stream, in percent.
     """
 
     layer: str
@@ -62,6 +64,7 @@ class Row:
     last_limit: int
     chosen: int
     limit: int
+    single: int
     limited_by: str
     busy: float
     link: float
@@ -238,7 +241,7 @@ def measured(case: Case, zeros: int | None) -> Row:
     text = case.map if zeros is None else f"{case.map}sparse: {case.sparse}\n"
     mapping = read_mapping(Source(f"{case.name}.map", text), program)
     last, last_limit, *_ = _simulated(program, replace(mapping, trigger=_defaults(program, mapping)), zeros)
-    cycles, limit, by, busy, link, drivers, pes, memory = _simulated(program, mapping, zeros)
+    cycles, limit, single, by, busy, link, drivers, pes, memory = _simulated(program, mapping, zeros)
     return Row(
         layer=case.name,
         size=case.size,
@@ -249,6 +252,7 @@ def measured(case: Case, zeros: int | None) -> Row:
         last_limit=last_limit,
         chosen=cycles,
         limit=limit,
+        single=single,
         limited_by=by,
         busy=busy,
         link=link,
@@ -273,19 +277,21 @@ def _simulated(program: Program, mapping: Mapping, zeros: int | None) -> tuple[A
     busy = round(int(found.busy.max()) / found.cycles, 3)
     link = round(found.max_link_use, 3)
     memory = round(found.memory_bytes / machine.memory_bytes, 3)
-    return found.cycles, found.limit.cycles, found.limit.by, busy, link, drivers, found.pe_count, memory
+    single = limit_of(compiled, together(mapping, runs), 1, wavelet_elements=1).cycles
+    limits = found.limit.cycles, single, found.limit.by
+    return found.cycles, *limits, busy, link, drivers, found.pe_count, memory
 
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the table of docs/cycles.md."""
     titles = [
         *("layer", "size", "PEs", "memory", "zeros", "a stream drives", "chosen", "gain", "limit"),
-        *("chosen / limit", "busiest PE", "busiest link"),
+        *("chosen / limit", "single limit", "chosen / single", "busiest PE", "busiest link"),
     ]
     lines = [f"| {' | '.join(titles)} |", f"|---|---|{'---:|' * (len(titles) - 2)}"]
     for row in rows:
         cells = [
-            row["layer"],
+            row["layer"] + ("" if "single" in row else " *"),
             row["size"],
             row["pes"],
             f"{row['memory']:.0%}",
@@ -295,6 +301,8 @@ def table(rows: list[dict[str, Any]]) -> str:
             f"{row['last'] / row['chosen']:.2f}",
             f"{row['limit']:,}",
             f"{row['chosen'] / row['limit']:.2f}",
+            f"{row.get('single', row['limit']):,}",
+            f"{row['chosen'] / row.get('single', row['limit']):.2f}",
             f"{row['busy']:.0%}",
             f"{row['link']:.0%}",
         ]

@@ -11,6 +11,7 @@ from polyloom.diagnostics import PolyloomError, Source
 from polyloom.ir.program import Program
 from polyloom.polyhedra.effort import naming, refusing
 from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.array_layout.fabric_use import fabric_uses
 from polyloom.wafer.array_layout.order import lay_out, layout_remarks
 from polyloom.wafer.border.peeling import peel_border
 from polyloom.wafer.collectives import ReductionShape, plan_reductions
@@ -74,6 +75,7 @@ def _analysed(
     """
     border = peel_border(program, mapping)
     simple = build_tasks(program, border.compute, border.written)
+    grid = border.compute.grid
     with_simd = options.mode is not SimdMode.OFF
     with naming("the order of the reductions"):
         graph, reductions = plan_reductions(simple, border, options.machine, reduction, simd=with_simd)
@@ -82,7 +84,8 @@ def _analysed(
     def analysis(transposable: bool) -> LayerAnalysis:
         simd = tuple(_vectorised(task, arrays, options, graph, transposable) for task in graph.compute)
         with naming("how arrays lie in the PEs' memory"):
-            laid_out = lay_out(enlarge(arrays, simd), simd, border.compute.state, options)
+            fabric = tuple(fabric_uses(graph, arrays, options, grid.width * grid.height))
+            laid_out = lay_out(enlarge(arrays, simd), simd, border.compute.state, options, fabric)
         wanted = simd if options.mode is not SimdMode.OFF else ()
         missed = [r for a in wanted if (r := missed_remark(a)) is not None]
         used = (*(r for a in simd for r in extension_remarks(a)), *layout_remarks(program, laid_out))

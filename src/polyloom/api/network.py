@@ -13,6 +13,7 @@ simulate        samples -> results, cycles
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -66,7 +67,7 @@ def compile_one_wafer(
     Errors: ``Unsupported`` with ``network-...``; those of maps. Not in the papers.
     """
     loaded = load_tensor_program(program)
-    model = machine_model(machine, memory)
+    model = replace(machine_model(machine, memory), wavelet_elements=1)  # exchanges have single elements
     given = loaded.program.inputs if loaded.model is None else tuple(loaded.model.arguments)
     network = network_of(loaded.program, None if loaded.model is None and not state else given)
     # with a state, a sample waits for the one before, whatever branches hold

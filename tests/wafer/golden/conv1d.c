@@ -58,7 +58,7 @@ static void main(void) {
   configure(C_y, SIZES(3), STRIDES(-1));
   configure(C_W, SIZES(3), STRIDES(1));
   configure(y_to_east_own_local, SIZES(14), STRIDES(1));
-  configure_output(y_to_east_own_out, y_to_east_out, 14);
+  configure_output_pairs(y_to_east_own_out, y_to_east_out, 14);
   configure(initialize_y, SIZES(14), STRIDES(1));
   set_base_address(C_W, &W_local[0][0]);
   set_base_address(y_to_east_own_local, &y_local[0][2]);

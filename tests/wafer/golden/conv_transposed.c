@@ -64,7 +64,7 @@ static void main(void) {
   configure(fd_dx, SIZES(5, 5), STRIDES(11, 1));
   configure(fd_W, SIZES(5, 5), STRIDES(5, 1));
   configure(dx_to_east_own_local, SIZES(121), STRIDES(1));
-  configure_output(dx_to_east_own_out, dx_to_east_out, 121);
+  configure_output_pairs(dx_to_east_own_out, dx_to_east_out, 121);
   configure(initialize_dx, SIZES(121), STRIDES(1));
   set_base_address(fd_W, &W_local[0][0]);
   set_base_address(dx_to_east_own_local, &dx_local[0][0]);

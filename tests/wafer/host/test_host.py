@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import islpy as isl
 import numpy as np
 import numpy.typing as npt
@@ -9,11 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyloom.ir.reductions import Combine
 from polyloom.ir.types import ElementType
 from polyloom.wafer.dataflow.local_arrays import LocalArray
-from polyloom.wafer.dataflow.reductions import Chain
-from polyloom.wafer.dataflow.streams import Stream
 from polyloom.wafer.host.transfers import (
     PortOrder,
     decode,
@@ -24,7 +23,7 @@ from polyloom.wafer.host.transfers import (
     port_orders,
     wavelet_bits,
 )
-from polyloom.wafer.mapping.grid import Grid, Side
+from polyloom.wafer.mapping.grid import Side
 from random_tests import tried
 
 NOTHING = isl.Map("{ PE[x, y] -> x[i] : false }")
@@ -39,36 +38,13 @@ SCHEDULES = [
 ]
 
 
-def stream(schedule: isl.Map, element: ElementType, *, sparse: bool) -> Stream:
-    return Stream(
-        tensor="x",
-        type=element,
-        side=Side.NORTH,
-        sparse=sparse,
-        ports=schedule,
-        carried=schedule,
-        receivers=NOWHERE,
-        passes=NOWHERE,
-    )
+@dataclass(frozen=True)
+class Carried:
+    """What passes a port; ``block``: with two elements in a wavelet, as ``transfers`` has it."""
 
-
-def chain(schedule: isl.Map, element: ElementType, *, sparse: bool) -> Chain:
-    ends = Grid(4, 1).towards(Side.NORTH)
-    add = Combine.ADD
-    return Chain(
-        tensor="x",
-        type=element,
-        reduction=add,
-        side=Side.NORTH,
-        leaves=True,
-        sparse=sparse,
-        order=schedule,
-        own=NOTHING,
-        upstream=NOTHING,
-        contributors=NOWHERE,
-        last=NOWHERE,
-        nearer=ends,
-    )
+    type: ElementType
+    sparse: bool
+    block: int | None = None
 
 
 def numbers(shape: tuple[int, ...], element: ElementType, seed: int) -> npt.NDArray[np.generic]:
@@ -85,8 +61,8 @@ def test_what_is_fed_can_be_collected_again(text: str, sparse: bool, seed: int) 
     tensor = numbers((3, 4), element, seed)
     found = np.full_like(tensor, 99)
     for order in port_orders(schedule, Side.NORTH, 4):
-        payload, control = encode(order, tensor, stream(schedule, element, sparse=sparse))
-        decode(order, payload, control, chain(schedule, element, sparse=sparse), found)
+        payload, control = encode(order, tensor, Carried(element, sparse))
+        decode(order, payload, control, Carried(element, sparse), found)
     np.testing.assert_array_equal(found, tensor)
 
 
@@ -106,9 +82,7 @@ def test_every_chunk_ends_once_also_when_it_is_empty() -> None:
     schedule = isl.Map(SCHEDULES[3])
     (order,) = port_orders(schedule, Side.NORTH, 4)
     assert order.chunks == (6, 2)
-    payload, control = encode(
-        order, np.zeros((3, 4), np.float16), stream(schedule, ElementType.FLOAT16, sparse=True)
-    )
+    payload, control = encode(order, np.zeros((3, 4), np.float16), Carried(ElementType.FLOAT16, True))
     assert control.all() and len(payload) == order.chunk_count == 12
 
 
@@ -116,7 +90,7 @@ def test_negative_zero_is_a_zero_and_nan_is_none() -> None:
     order = PortOrder(
         side=Side.NORTH, position=0, index=np.array([[0], [1]]), element=np.array([[0], [1]]), chunks=()
     )
-    sent = stream(isl.Map("{ x[i] -> [PE[0, -1] -> index[i]] }"), ElementType.FLOAT16, sparse=True)
+    sent = Carried(ElementType.FLOAT16, True)
     payload, control = encode(order, np.array([-0.0, np.nan], np.float16), sent)
     assert control.tolist() == [False, True]
     assert payload[0] >> 16 == 1
@@ -126,13 +100,10 @@ def test_the_largest_index_of_a_pair() -> None:
     order = PortOrder(
         side=Side.NORTH, position=0, index=np.array([[65535]]), element=np.array([[0]]), chunks=()
     )
-    schedule = isl.Map("{ x[0] -> [PE[0, -1] -> index[65535]] }")
-    payload, control = encode(
-        order, np.array([-1], np.int16), stream(schedule, ElementType.INT16, sparse=True)
-    )
+    payload, control = encode(order, np.array([-1], np.int16), Carried(ElementType.INT16, True))
     assert payload.tolist() == [0xFFFFFFFF, 0]
     found = np.zeros(1, np.int16)
-    decode(order, payload, control, chain(schedule, ElementType.INT16, sparse=True), found)
+    decode(order, payload, control, Carried(ElementType.INT16, True), found)
     assert found.tolist() == [-1]
 
 
@@ -146,7 +117,7 @@ def test_bits_there_and_back(element: ElementType) -> None:
 
 def test_a_tensor_of_rank_0_at_a_port() -> None:
     (order,) = port_orders(isl.Map("{ x[] -> [PE[2, -1] -> index[0]] }"), Side.NORTH, 4)
-    sent = stream(isl.Map("{ x[] -> [PE[2, -1] -> index[0]] }"), ElementType.FLOAT32, sparse=False)
+    sent = Carried(ElementType.FLOAT32, False)
     payload, control = encode(order, np.array(1.5, np.float32), sent)
     assert payload.view(np.float32).tolist() == [1.5] and not control.any()
 

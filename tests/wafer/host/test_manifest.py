@@ -97,6 +97,24 @@ def load_zeros(fabric: Fabric, entry: dict[str, Any], x: int, y: int) -> None:
     fabric.load([x], [y], entry["offset"], data.reshape(-1).view(np.uint8)[None], mask.reshape(-1)[None], 2)
 
 
+def wavelets(entry: dict[str, Any], count: int) -> int:
+    block = entry["block"]
+    return sum(-(-min(block, count - start) // 2) for start in range(0, count, block))
+
+
+def single(entry: dict[str, Any], payload: list[int], count: int) -> list[int]:
+    """The elements of 16 bits in wavelets of which each may hold two."""
+    if entry["block"] is None:
+        return payload
+    found: list[int] = []
+    left = list(payload)
+    while left:
+        wanted = min(entry["block"], count - len(found))
+        taken, left = left[: -(-wanted // 2)], left[-(-wanted // 2) :]
+        found += [half for bits in taken for half in (bits & 0xFFFF, bits >> 16)][:wanted]
+    return found
+
+
 @pytest.mark.parametrize(("lair", "layer_map", "defines"), CASES)
 def test_a_host_needs_the_manifest_only(lair: str, layer_map: str, defines: dict[str, str]) -> None:
     program = compiled(lair, layer_map, defines)
@@ -119,12 +137,14 @@ def test_a_host_needs_the_manifest_only(lair: str, layer_map: str, defines: dict
     ports = [p for p in positions(out, document["size"]) if elements_at(out, p)]
     colors = {port: eval(out["color"], {"port": port}) for port in ports}
     for port in ports:
-        fabric.sink(out["side"], port, colors[port], len(elements_at(out, port)))
+        count = len(elements_at(out, port))
+        fabric.sink(out["side"], port, colors[port], count if out["block"] is None else wavelets(out, count))
     assert fabric.run().error is None
     got = np.zeros_like(expected)
     for port in ports:
         payload, _, _ = fabric.received(out["side"], port, colors[port])
-        for (_, element), bits in zip(elements_at(out, port), payload, strict=True):
+        halves = single(out, [int(bits) for bits in payload], len(elements_at(out, port)))
+        for (_, element), bits in zip(elements_at(out, port), halves, strict=True):
             got[element] = np.uint16(bits & 0xFFFF).view(np.float16)
     np.testing.assert_array_equal(got, expected)
 

@@ -180,3 +180,57 @@ def test_the_table_of_the_compiler_builds() -> None:
     names = [library.fabric_instruction_name(i).decode() for i in range(library.fabric_instruction_count())]
     assert "fmach" in names and len(names) == len(table_text().splitlines())
     assert len(names) > len(INSTRUCTIONS.splitlines())
+
+
+def pair_role(count: int, step: int = 1) -> str:
+    """Elements come in pairs, go to memory, so many cells apart, and leave in pairs with 1 added."""
+    return role_text(
+        "half to[400];",
+        f"""
+        static void work(void) {{
+          operand in = {{0}}, out = {{1}}, memory = {{2}};
+          configure_input_pairs(in, 0, {count});
+          configure_output_pairs(out, 0, {count});
+          configure(memory, SIZES({count}), STRIDES({step}));
+          set_base_address(memory, &M.to[0]);
+          invoke_simd(fmovh, memory, in);
+          invoke_simd(faddh, out, memory, (half)1.0f);
+        }}
+        static void main(void) {{ activate(work); }}
+        """,
+        tasks="BLOCKING(work)",
+    )
+
+
+def passed_in_pairs(count: int, step: int = 1) -> tuple[list[float], int]:
+    """What comes out for 1, 2, ..., and the cycles."""
+    here = one_pe(pair_role(count, step))
+    values = np.arange(1, count + 1, dtype=np.float16).view(np.uint16).astype(np.uint32)
+    padded = np.append(values, 0)[: count + count % 2].astype(np.uint32)
+    wavelets = padded[0::2] | padded[1::2] << np.uint32(16)
+    here.source("north", 0, 0, wavelets, np.zeros(len(wavelets), np.bool_))
+    here.sink("east", 0, 2, len(wavelets))
+    result = here.run()
+    assert result.error is None
+    payload, _, _ = here.received("east", 0, 2)
+    words = np.stack([payload & 0xFFFF, payload >> 16], axis=1).reshape(-1)[:count]
+    return words.astype(np.uint16).view(np.float16).astype(float).tolist(), result.cycles
+
+
+def test_two_elements_in_a_wavelet_keep_their_order() -> None:
+    for count in (2, 5, 8):
+        assert passed_in_pairs(count)[0] == [k + 2.0 for k in range(count)]
+
+
+def test_two_elements_take_one_cycle_where_strides_allow_it() -> None:
+    """Of both instructions: 12 more elements are 6 cycles more each, or 12 with a stride of 8."""
+    assert passed_in_pairs(32)[1] - passed_in_pairs(20)[1] == 2 * 6
+    assert passed_in_pairs(32, 8)[1] - passed_in_pairs(20, 8)[1] == 2 * 12
+
+
+def test_queues_with_single_and_with_paired_elements_do_not_meet() -> None:
+    text = pair_role(4).replace("configure_output_pairs", "configure_output")
+    here = one_pe(text.replace("invoke_simd(fmovh, memory, in)", "invoke_simd(fmovh, out, in)"))
+    here.source("north", 0, 0, np.zeros(2, np.uint32), np.zeros(2, np.bool_))
+    here.sink("east", 0, 2, 4)
+    assert "two elements in a wavelet" in error_of(here).message

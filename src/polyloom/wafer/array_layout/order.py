@@ -20,6 +20,7 @@ from polyloom.ir.program import Program
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.wafer.array_layout.bank_distances import least_meeting
 from polyloom.wafer.array_layout.banks import BankUse, moving_sources, with_banks
+from polyloom.wafer.array_layout.fabric_use import FabricUse
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.machine.instruction_cost import Shape, instruction_cycles, move_cycles
 from polyloom.wafer.machine.instruction_selection import is_memory
@@ -33,8 +34,8 @@ Arrays = dict[str, LocalArray]
 _GAIN = 0.92
 """The part of the runs' cycles that a layout must stay below: a plain array is easier to follow."""
 
-_MOST_PADDING = 3
-"""Cells behind a row that are tried: 2 or 3 make a slow stride a fast one."""
+_MOST_PADDING = 4
+"""Cells behind a row that are tried: 2 or 3 make a slow stride a fast one, 4 one that suffices for pairs."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,12 @@ def lay_out(
     simd: Sequence[SimdAnalysis],
     state: Sequence[tuple[str, str]],
     options: SimdOptions,
+    fabric: Sequence[FabricUse] = (),
 ) -> Arrays:
     """Return the arrays as they lie in memory.
 
     ``state``: pairs of tensors of which the second takes the first one's place: they have the same layout.
+    ``fabric``: what passes the fabric in pairs.
     Arrays are looked at one after the other; each gets the layout with which all instructions together cost
     least, beginning with plain arrays, and with those that suit the costliest instructions.
     """
@@ -66,19 +69,23 @@ def lay_out(
         return dict(arrays)
     uses = tuple(use for analysis in simd if (use := _use(analysis.innermost)) is not None)
     groups = tuple(_groups(arrays, state))
+    everything: tuple[Use | FabricUse, ...] = (*uses, *fabric)
 
     def cost(found: Arrays) -> float:
-        return sum(use.cycles(found, options) for use in uses)
+        return sum(use.cycles(found, options) for use in everything)
 
-    plain = _improved(dict(arrays), groups, uses, options)
+    plain = _improved(dict(arrays), groups, everything, options)
     transposed = _transposed(arrays, groups, uses, options)
-    other = plain if transposed is None else _improved(transposed, groups, uses, options)
+    other = plain if transposed is None else _improved(transposed, groups, everything, options)
     result = other if cost(other) < _GAIN * cost(plain) else plain
     return with_banks(result, [use.for_banks(result, options) for use in uses], options)
 
 
 def _improved(
-    arrays: Arrays, groups: Sequence[frozenset[str]], uses: Sequence[Use], options: SimdOptions
+    arrays: Arrays,
+    groups: Sequence[frozenset[str]],
+    uses: Sequence[Use | FabricUse],
+    options: SimdOptions,
 ) -> Arrays:
     """Return the arrays, each in turn in the layout that costs least beside the others."""
     result = dict(arrays)
@@ -210,7 +217,9 @@ def _groups(arrays: Mapping[str, LocalArray], state: Sequence[tuple[str, str]]) 
         yield frozenset(group)
 
 
-def _best(group: frozenset[str], uses: Sequence[Use], arrays: Arrays, options: SimdOptions) -> Layout:
+def _best(
+    group: frozenset[str], uses: Sequence[Use | FabricUse], arrays: Arrays, options: SimdOptions
+) -> Layout:
     """Return the cheapest layout; of equal ones the first, and the plain one comes first."""
 
     def cost(layout: Layout) -> tuple[float, int]:

@@ -36,13 +36,14 @@ def machine_for(arch: str) -> Machine:
 
 
 def beside_memcpy(machine: Machine) -> Machine:
-    """Return a machine with what memcpy leaves of it."""
+    """Return a machine with what memcpy leaves of it; a wavelet holds one element, as at memcpy's ports."""
     return replace(
         machine,
         name=f"{machine.name}, beside memcpy,",
         colors=COLORS,
         input_queues=machine.input_queues[: FIRST_QUEUE - 1 : -1],
         output_queues=machine.output_queues[FIRST_QUEUE:],
+        wavelet_elements=1,
     )
 
 

@@ -66,6 +66,7 @@ def resources_document(found: Survey, machine: Machine) -> Document:
         "machine": machine.name,
         "chains_wait": found.policy.value,
         "colors": [{"color": color, "carries": what} for color, what in found.routing.colors],
+        "paired": [{"what": net[0], "name": net[1], "block": block} for net, block in found.blocks.items()],
         "roles": [_role(role) for role in found.resources],
     }
 

@@ -50,7 +50,8 @@ def manifest(program: WaferProgram) -> dict[str, Any]:
         "resident_outputs": list(_resident_outputs(program)),
         "wavelets": {
             "dense": "one element a wavelet, a 16-bit one in the low half, in lexicographic order of "
-            "the index",
+            "the index; where a port has a block, two, the first in the low half, and no wavelet has "
+            "elements of two blocks of so many elements",
             "sparse": "index << 16 | element, zeros left out, a control wavelet after each chunk: after each "
             "tuple of outer indices in lexicographic order, also after an empty one",
         },
@@ -174,6 +175,7 @@ def _port(program: WaferProgram, group: PortGroup) -> dict[str, Any]:
         "side": side.value,
         "ports": str(ports.range_factor_domain().range().coalesce()),
         "sparse": group.sparse,
+        "block": group.block,
         "index": list(names),
         "extents": extents,
         "where": _where(element),

@@ -37,6 +37,10 @@ class Carried(Protocol):
     def sparse(self) -> bool:
         """Whether zeros are left out."""
 
+    @property
+    def block(self) -> int | None:
+        """After how many elements a wavelet ends where two travel in one; None where each has its own."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PortOrder:
@@ -104,6 +108,34 @@ def from_wavelet_bits(bits: npt.NDArray[np.uint32], element: ElementType) -> Any
     return np.ascontiguousarray(bits).view(element.dtype)
 
 
+def paired(payload: npt.NDArray[np.uint32], block: int) -> npt.NDArray[np.uint32]:
+    """Return elements of 16 bits two in a wavelet, the first in the low half; a block begins a new one."""
+    place = _places_in_pairs(len(payload), block)
+    halves = np.zeros(2 * (place[-1] // 2 + 1) if len(place) else 0, dtype=np.uint32)
+    halves[place] = payload
+    return np.asarray(halves[0::2] | halves[1::2] << 16, dtype=np.uint32)
+
+
+def unpaired(payload: npt.NDArray[np.uint32], elements: int, block: int) -> npt.NDArray[np.uint32]:
+    """Return the elements that ``paired`` put into wavelets, each in the low half of its own."""
+    halves = np.stack([payload & 0xFFFF, payload >> 16], axis=1).reshape(-1)
+    return np.asarray(halves[_places_in_pairs(elements, block)], dtype=np.uint32)
+
+
+def _places_in_pairs(elements: int, block: int) -> Integers:
+    """Return which half of which wavelet each element is, int64[elements]."""
+    number, within = np.divmod(np.arange(elements, dtype=np.int64), block)
+    return np.asarray(number * (block + block % 2) + within, dtype=np.int64)
+
+
+def wavelet_count(elements: int, carried: Carried) -> int:
+    """Return how many wavelets so many elements of a dense stream take."""
+    if carried.block is None:
+        return elements
+    whole, rest = divmod(elements, carried.block)
+    return whole * -(-carried.block // 2) + -(-rest // 2)
+
+
 def encode(order: PortOrder, tensor: AnyArray, stream: Carried) -> Wavelets:
     """Return what one port is fed in one invocation: payloads uint32[n] and control flags bool[n].
 
@@ -112,6 +144,7 @@ def encode(order: PortOrder, tensor: AnyArray, stream: Carried) -> Wavelets:
     values = np.broadcast_to(tensor[tuple(order.element.T)], len(order.element))
     payload = wavelet_bits(values, stream.type)
     if not stream.sparse:
+        payload = payload if stream.block is None else paired(payload, stream.block)
         return payload, np.zeros(len(payload), dtype=np.bool_)
     kept = values != 0
     pairs = (order.index[kept, -1].astype(np.uint32) << 16) | payload[kept]
@@ -133,6 +166,7 @@ def decode(
 ) -> None:
     """Put what one port gave in one invocation into the output tensor."""
     if not chain.sparse:
+        payload = payload if chain.block is None else unpaired(payload, len(order.element), chain.block)
         put(tensor, list(order.element.T), from_wavelet_bits(payload, chain.type))
         return
     put(tensor, list(order.element.T), np.zeros(len(order.element), tensor.dtype))

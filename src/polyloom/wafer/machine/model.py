@@ -63,6 +63,8 @@ class Machine:
     microthreads: int
     microthread_wake: int
     """Cycles in which a microthread that found its input queue empty comes back when an element has come."""
+    wavelet_elements: int
+    """Elements of 16 bits of a dense stream that a wavelet may hold: 1 or 2."""
     same_bank_cycles: int
     """Of an element of a SIMD instruction whose accesses to memory meet in one bank."""
     provenance: Mapping[str, str] = field(repr=False)
@@ -81,6 +83,8 @@ class Machine:
         )
         if min(*positive, *self.input_queues, *self.output_queues, *self.simd_widths.values()) < 1:
             raise ValueError(f"machine {self.name}: latencies, lengths and widths are at least 1")
+        if self.wavelet_elements not in (1, 2):
+            raise ValueError(f"machine {self.name}: a wavelet holds 1 or 2 elements of 16 bits")
         if (
             max(len(self.input_queues), len(self.output_queues)) > 16
             or self.colors > 32

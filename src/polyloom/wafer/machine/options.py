@@ -33,6 +33,8 @@ class Extension(Enum):
     REVERSED_ARRAYS = "reversed-arrays"
     PADDED_ROWS = "padded-rows"
     BANK_PADDING = "bank-padding"
+    PAIRED_WAVELETS = "paired-wavelets"
+    FIRST_TERMS = "first-terms"
 
     @property
     def meaning(self) -> str:
@@ -62,6 +64,8 @@ MEANINGS = {
     Extension.REVERSED_ARRAYS: "a local array is kept backwards, or a nest is run through from its end",
     Extension.PADDED_ROWS: "the rows of a local array have unused cells behind them",
     Extension.BANK_PADDING: "arrays that an instruction reads together start in different banks",
+    Extension.PAIRED_WAVELETS: "two elements of 16 bits of a dense stream travel in one wavelet",
+    Extension.FIRST_TERMS: "sums begin with their first term, not with zeros",
 }
 
 ALL_EXTENSIONS = frozenset(Extension)

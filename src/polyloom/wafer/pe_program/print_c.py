@@ -370,7 +370,7 @@ def _configure_run(node: ConfigureRun) -> Iterator[str]:
 
 
 def _configure_fabric(node: ConfigureFabric) -> Iterator[str]:
-    verb = "configure_output" if node.output else "configure_input"
+    verb = f"configure_{'output' if node.output else 'input'}{'_pairs' if node.pairs else ''}"
     yield f"{verb}({_operand(node.operand)}, {node.queue}, {integer_text(node.elements)});"
 
 

@@ -175,12 +175,13 @@ class ConfigureRun:
 
 @dataclass(frozen=True)
 class ConfigureFabric:
-    """Make a descriptor stand for so many elements of a queue."""
+    """Make a descriptor stand for so many elements of a queue; ``pairs``: two of 16 bits in a wavelet."""
 
     operand: OperandRef
     output: bool
     queue: str
     elements: IntExpression
+    pairs: bool = False
 
 
 @dataclass(frozen=True)

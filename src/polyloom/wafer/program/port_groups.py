@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import islpy as isl
@@ -12,6 +12,7 @@ from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.border.peeling import Border
 from polyloom.wafer.dataflow.streams import on_side
 from polyloom.wafer.mapping.grid import Grid, Side
+from polyloom.wafer.program.paired_wavelets import Net, chain_net, port_net, stream_net
 from polyloom.wafer.routing.all_routes import Routing
 from polyloom.wafer.routing.types import ColoredChain, ColoredStream, split_by_color
 
@@ -20,7 +21,8 @@ from polyloom.wafer.routing.types import ColoredChain, ColoredStream, split_by_c
 class PortGroup:
     """``ports``: ``{ x[i] -> [PE[x, y] -> index[k]] }`` with external PEs of one side.
 
-    ``color``: ``{ port[p] -> color[c] }`` for the ports by their position on the side.
+    ``color``: ``{ port[p] -> color[c] }`` for the ports by their position on the side; ``block``: where
+    two elements travel in a wavelet, after how many one ends in any case; else None.
     """
 
     tensor: str
@@ -29,24 +31,25 @@ class PortGroup:
     sparse: bool
     ports: isl.Map
     color: isl.Map
+    block: int | None = None
 
 
-def inputs_of(analysis: LayerAnalysis, routing: Routing) -> tuple[PortGroup, ...]:
-    """Return what the host feeds."""
+def inputs_of(analysis: LayerAnalysis, routing: Routing, blocks: Mapping[Net, int]) -> tuple[PortGroup, ...]:
+    """Return what the host feeds; ``blocks``: of the nets with two elements in a wavelet."""
     border = analysis.border
     straight = [s for s in routing.streams if border.adapter(s.stream.tensor, s.stream.side) is None]
-    return (*(_fed(border, s) for s in straight), *_adapted(routing, inward=True))
+    return (*(_fed(border, s, blocks) for s in straight), *_adapted(routing, blocks, inward=True))
 
 
-def outputs_of(analysis: LayerAnalysis, routing: Routing) -> tuple[PortGroup, ...]:
+def outputs_of(analysis: LayerAnalysis, routing: Routing, blocks: Mapping[Net, int]) -> tuple[PortGroup, ...]:
     """Return what the host takes."""
     border = analysis.border
     leaving = [c for c in routing.chains if c.chain.leaves]
     straight = [c for c in leaving if border.adapter(c.chain.tensor, c.chain.side) is None]
-    return (*(_taken(border, c) for c in straight), *_adapted(routing, inward=False))
+    return (*(_taken(border, c, blocks) for c in straight), *_adapted(routing, blocks, inward=False))
 
 
-def _fed(border: Border, colored: ColoredStream) -> PortGroup:
+def _fed(border: Border, colored: ColoredStream, blocks: Mapping[Net, int]) -> PortGroup:
     """The ports of a straight stream, on the rows or columns that have a PE which it passes."""
     stream, grid = colored.stream, border.given.grid
     ports = on_side(border.given.inputs[stream.tensor], grid, stream.side)
@@ -59,6 +62,7 @@ def _fed(border: Border, colored: ColoredStream) -> PortGroup:
         sparse=stream.sparse,
         ports=used,
         color=color,
+        block=blocks.get(stream_net(stream.tensor, stream.side)),
     )
 
 
@@ -77,12 +81,18 @@ def _one_color(side: Side, ports: isl.Map, color: int) -> isl.Map:
     return positions.apply(isl.Map(f"{{ PE[x, y] -> [port[{line}] -> color[{color}]] }}")).unwrap()
 
 
-def _taken(border: Border, colored: ColoredChain) -> PortGroup:
+def _taken(border: Border, colored: ColoredChain, blocks: Mapping[Net, int]) -> PortGroup:
     chain = colored.chain
     ports = on_side(border.given.outputs[chain.tensor], border.given.grid, chain.side)
     color = last_color(border, colored, "port")
     return PortGroup(
-        tensor=chain.tensor, type=chain.type, side=chain.side, sparse=chain.sparse, ports=ports, color=color
+        tensor=chain.tensor,
+        type=chain.type,
+        side=chain.side,
+        sparse=chain.sparse,
+        ports=ports,
+        color=color,
+        block=blocks.get(chain_net(chain)),
     )
 
 
@@ -101,7 +111,7 @@ def last_color(border: Border, colored: ColoredChain, name: str) -> isl.Map:
     return found[0].union(found[1]).coalesce()
 
 
-def _adapted(routing: Routing, *, inward: bool) -> Iterator[PortGroup]:
+def _adapted(routing: Routing, blocks: Mapping[Net, int], *, inward: bool) -> Iterator[PortGroup]:
     for colored in routing.adapters:
         adapter = colored.adapter
         if adapter.inward is inward:
@@ -115,4 +125,5 @@ def _adapted(routing: Routing, *, inward: bool) -> Iterator[PortGroup]:
                     sparse=adapter.sparse,
                     ports=ports,
                     color=of,
+                    block=blocks.get(port_net(adapter, entry)),
                 )

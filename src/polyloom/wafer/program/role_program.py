@@ -155,6 +155,8 @@ def _begin_code(builder: RoleBuilder, counters: dict[str, int], starts: Code) ->
     nodes: list[Node] = []
     for task in builder.analysis.graph.initialize:
         array = builder.analysis.arrays.get(task.tensor)
+        if task.tensor in builder.begun:
+            continue
         if array is not None and builder.role.overlaps(array.elements.domain()):
             nodes += initialize_code(builder, task, array)
     if counters:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from polyloom.diagnostics import Unsupported, error
@@ -9,10 +10,12 @@ from polyloom.polyhedra.effort import naming
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.codegen.border import border_role_code
 from polyloom.wafer.machine.model import Machine
+from polyloom.wafer.machine.options import Extension
 from polyloom.wafer.pe_program.descriptors import with_reloads
 from polyloom.wafer.pe_program.print_c import INTEGERS_H, role_file
 from polyloom.wafer.program.bindings import Bindings, border_bindings, compute_bindings
 from polyloom.wafer.program.layout_file import layout_file
+from polyloom.wafer.program.paired_wavelets import Net, Paired, pair_wavelets
 from polyloom.wafer.program.port_groups import PortGroup, inputs_of, outputs_of
 from polyloom.wafer.program.precedence import SynchronisationPolicy
 from polyloom.wafer.program.resources import RoleResources, check_fits, resources_of
@@ -46,14 +49,18 @@ class WaferProgram:
     files: dict[str, str]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Survey:
-    """The roles of a layer and what they take of a machine, whether it has that or not."""
+    """The roles of a layer and what they take of a machine, whether it has that or not.
+
+    ``blocks``: of the nets with two elements in a wavelet (``paired_wavelets``).
+    """
 
     roles: tuple[RoleProgram, ...]
     resources: tuple[RoleResources, ...]
     policy: SynchronisationPolicy
     routing: Routing
+    blocks: Mapping[Net, int]
 
 
 def survey(analysis: LayerAnalysis, machine: Machine) -> Survey:
@@ -71,8 +78,12 @@ def survey(analysis: LayerAnalysis, machine: Machine) -> Survey:
         *(_role_program(analysis, machine, here, policy) for here in found),
         *(_border_program(analysis, machine, here) for here in border),
     )
+    paired = Paired(roles, {})
+    if analysis.options.has(Extension.PAIRED_WAVELETS) and machine.wavelet_elements > 1:
+        paired = pair_wavelets(roles, routing, machine)
     with naming("what the programs of the PEs take of the machine"):
-        return Survey(roles, resources_of(machine, routing, roles), policy, routing)
+        used = resources_of(machine, routing, paired.roles)
+    return Survey(roles=paired.roles, resources=used, policy=policy, routing=routing, blocks=paired.blocks)
 
 
 def compile_program(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
@@ -91,7 +102,8 @@ def compile_program(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
         files["layout.c"] = layout_file(analysis.border.given.grid, parts, routing)
     files["integers.h"] = INTEGERS_H
     with naming("the ports of the rectangle"):
-        inputs, outputs = inputs_of(analysis, routing), outputs_of(analysis, routing)
+        inputs = inputs_of(analysis, routing, found.blocks)
+        outputs = outputs_of(analysis, routing, found.blocks)
     return WaferProgram(
         analysis=analysis,
         machine=machine,

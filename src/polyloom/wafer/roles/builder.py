@@ -39,6 +39,8 @@ class RoleBuilder:
     at_chunk: dict[str, list[Code]] = field(default_factory=dict)
     """What is done at the end of each chunk of a stream, by the stream's name."""
     temporaries: dict[str, ArrayDeclaration] = field(default_factory=dict)
+    begun: set[str] = field(default_factory=set)
+    """Tensors whose elements begin with their first term: nothing needs to be set before."""
 
     @property
     def simd(self) -> bool:

@@ -14,10 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.ir.host import View
+from polyloom.ir.types import ElementType
 from polyloom.polyhedra.vectorized import Integers, evaluate_function
 from polyloom.wafer.dataflow.tasks import ComputeTask
-from polyloom.wafer.host.transfers import encode, port_orders
+from polyloom.wafer.host.transfers import PortOrder, encode, port_orders
 from polyloom.wafer.machine.model import Machine
+from polyloom.wafer.program.port_groups import PortGroup
 from polyloom.wafer.program.wafer_program import WaferProgram
 from polyloom.wafer.simd.decision import SimdAnalysis
 
@@ -32,19 +34,33 @@ class Limit:
     by: str
 
 
-def limit_of(program: WaferProgram, inputs: Mapping[str, AnyArray], invocations: int) -> Limit:
-    """Return the largest of the bounds: the busiest PE, the busiest link, the longest path."""
-    bounds = [_compute_bound(program, inputs, invocations), *_link_bounds(program, inputs, invocations)]
+def limit_of(
+    program: WaferProgram,
+    inputs: Mapping[str, AnyArray],
+    invocations: int,
+    wavelet_elements: int | None = None,
+) -> Limit:
+    """Return the largest of the bounds: the busiest PE, the busiest link, the longest path.
+
+    ``wavelet_elements``: of 16 bits that a wavelet of a dense stream may hold, in place of the machine's.
+    """
+    together = wavelet_elements or program.machine.wavelet_elements
+    bounds = [
+        _compute_bound(program, inputs, invocations, together),
+        *_link_bounds(program, inputs, invocations, together),
+    ]
     return max(bounds, key=lambda b: b.cycles, default=Limit(0, "nothing"))
 
 
-def _compute_bound(program: WaferProgram, inputs: Mapping[str, AnyArray], invocations: int) -> Limit:
+def _compute_bound(
+    program: WaferProgram, inputs: Mapping[str, AnyArray], invocations: int, together: int
+) -> Limit:
     """The SIMD cycles of the busiest PE at the instructions' full width, and what taking elements costs.
 
     Every element of a sparse stream that is sent and has instances on a PE starts a task there, and
-    instances of zeros that are not sent do not run. An element of a dense stream takes a cycle, in which one
-    of its instances may be executed. All statements share a PE; those that one stream drives share its
-    elements.
+    instances of zeros that are not sent do not run. A wavelet of a dense stream takes a cycle, in which one
+    instance of each of its elements (``together`` of 16 bits at most) may be executed. All statements share
+    a PE; those that one stream drives share its elements.
     """
     machine = program.machine
     executing: dict[str, Integers] = {}
@@ -56,9 +72,16 @@ def _compute_bound(program: WaferProgram, inputs: Mapping[str, AnyArray], invoca
         cycles = -(-(instances - arrivals * dense) // _width(machine, analysis))
         _raise_to(executing, task.statement.name, cycles)
         if task.stream is not None:
-            _raise_to(taking, task.stream.tensor, arrivals * (1 if dense else machine.data_task_dispatch))
+            held = _held(task.stream.type, together) if dense else 1
+            each = 1 if dense else machine.data_task_dispatch
+            _raise_to(taking, task.stream.tensor, -(-arrivals // held) * each)
     total = sum([*executing.values(), *taking.values()], start=np.zeros(1, dtype=np.int64))
     return Limit(int(total.max(initial=0)), f"computation of {', '.join(executing)}")
+
+
+def _held(element: ElementType, together: int) -> int:
+    """Return how many elements of a dense stream a wavelet may hold."""
+    return together if element.size == 2 else 1
 
 
 def _raise_to(known: dict[str, Integers], name: str, cycles: Integers) -> None:
@@ -133,7 +156,9 @@ def _element_number(access: View, points: Integers, shape: tuple[int, ...]) -> I
     return number
 
 
-def _link_bounds(program: WaferProgram, inputs: Mapping[str, AnyArray], invocations: int) -> Iterator[Limit]:
+def _link_bounds(
+    program: WaferProgram, inputs: Mapping[str, AnyArray], invocations: int, together: int
+) -> Iterator[Limit]:
     """The wavelets that one port must pass, one a cycle, and the way to the nearest and farthest PE."""
     grid = program.analysis.border.given.grid
     hop = program.machine.hop_latency
@@ -141,11 +166,18 @@ def _link_bounds(program: WaferProgram, inputs: Mapping[str, AnyArray], invocati
         for order in port_orders(group.ports, group.side, grid.positions(group.side)):
             tensor = inputs[group.tensor]
             batch = tensor if invocations > 1 else tensor[None]
-            count = sum(len(encode(order, batch[n], group)[0]) for n in range(invocations))
+            count = sum(_wavelets(order, batch[n], group, together) for n in range(invocations))
             yield Limit(count + hop, f"the link that brings {group.tensor} to port {order.position}")
     for group in program.outputs:
         if group.sparse:
             continue
         for order in port_orders(group.ports, group.side, grid.positions(group.side)):
-            count = len(order.index) * invocations
+            count = -(-len(order.index) // _held(group.type, together)) * invocations
             yield Limit(count + hop, f"the link that takes {group.tensor} to port {order.position}")
+
+
+def _wavelets(order: PortOrder, tensor: AnyArray, group: PortGroup, together: int) -> int:
+    """Return how many wavelets a port needs for one invocation."""
+    if group.sparse:
+        return len(encode(order, tensor, group)[0])
+    return -(-len(order.index) // _held(group.type, together))

@@ -27,6 +27,7 @@ from polyloom.wafer.host.transfers import (
     pes_of_role,
     port_orders,
     put,
+    wavelet_count,
 )
 from polyloom.wafer.machine.instructions import table_text
 from polyloom.wafer.program.port_groups import PortGroup
@@ -186,7 +187,7 @@ def _expected(port: _Port, invocations: int) -> int:
     """Return how many wavelets come; negative: how many ends of chunk."""
     if port.group.sparse:
         return -port.order.chunk_count * invocations
-    return len(port.order.index) * invocations
+    return wavelet_count(len(port.order.index), port.group) * invocations
 
 
 def _collect(
@@ -217,7 +218,7 @@ def _collect_port(fabric: Fabric, port: _Port, collected: AnyArray) -> None:
         if port.group.sparse:
             stop = int(ends[(n + 1) * port.order.chunk_count - 1]) + 1
         else:
-            stop = start + len(port.order.index)
+            stop = start + wavelet_count(len(port.order.index), port.group)
         decode(port.order, payload[start:stop], control[start:stop], port.group, collected[n, ...])
         start = stop
 

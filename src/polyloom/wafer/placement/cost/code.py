@@ -51,6 +51,7 @@ class _Descriptor:
     row: int
     strides: tuple[int, ...]
     fabric: bool = False
+    pairs: bool = False
 
     @property
     def stride(self) -> int:
@@ -104,7 +105,9 @@ class Pricer:
                 return self._configure(node)
             case ConfigureFabric(operand=operand, elements=elements):
                 count = value_of(elements, self.environment)
-                self.descriptors[operand.name] = _Descriptor(count, count, (1,), fabric=True)
+                self.descriptors[operand.name] = _Descriptor(
+                    count, count, (1,), fabric=True, pairs=node.pairs
+                )
                 return machine.configure
             case SetBase(operand=operand, element=element):
                 self.bases[operand.name] = self._address(element)
@@ -177,8 +180,24 @@ class Pricer:
         launch = self.machine.simd_launch
         if target.fabric or any(d.fabric for d in known):
             asleep = self.machine.microthread_wake if node.then is not None else 0
-            return launch + asleep + max([target.elements, *(d.elements for d in known)])
+            return launch + asleep + self._fabric_cycles(node, [target, *known])
         return launch + self._memory_cycles(node, target, sources, known)
+
+    def _fabric_cycles(self, node: Invoke, operands: Sequence[_Descriptor]) -> float:
+        """A wavelet a cycle; both elements of a pair take one where width and strides allow two."""
+        count = max(d.elements for d in operands)
+        if not any(d.pairs for d in operands) or self.machine.simd_width(node.instruction) < 2:
+            return count
+        entry = instruction(node.instruction)
+        types = [
+            entry.destination,
+            *(t for t, s in zip(entry.sources, node.sources, strict=True) if isinstance(s, OperandRef)),
+        ]
+        memory = [(d, t) for d, t in zip(operands, types, strict=True) if not d.fabric]
+        if any(stride_limit(d.stride, t.size) < 2 for d, t in memory):
+            return count
+        row = min([count, *(d.row for d, _ in memory)])
+        return math.ceil(count / 2) + (row % 2) * math.ceil(count / max(row, 1)) / 2
 
     def _memory_cycles(
         self, node: Invoke, target: _Descriptor, sources: Sequence[OperandRef], known: Sequence[_Descriptor]

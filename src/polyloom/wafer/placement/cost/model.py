@@ -177,9 +177,11 @@ def _ranges(points: isl.Set) -> list[tuple[int, int]]:
 def _feed(program: WaferProgram) -> float:
     """Return the wavelets that the busiest side's first port brings, and the way through the rectangle."""
     by_side: dict[str, float] = {}
+    pairs = {group.tensor for group in program.inputs if group.block is not None}
     for stream in program.analysis.graph.streams:
         bounds = _ranges(_first_port(stream.ports).range().unwrap().range())
         count = math.prod(high - low + 1 for low, high in bounds) if bounds else 0
+        count = -(-count // 2) if stream.tensor in pairs else count
         by_side[stream.side.value] = by_side.get(stream.side.value, 0.0) + count
     grid, machine = program.analysis.border.given.grid, program.machine
     way = max(grid.width, grid.height) * machine.hop_latency + machine.ramp_latency

@@ -66,7 +66,7 @@ void pe_set_length(operand o, int64_t length, const struct pe_site *site) {
   c->pe.clock += c->fabric->machine.set_length;
 }
 
-void pe_configure_fabric(operand o, bool output, int queue, int64_t elements, const struct pe_site *site) {
+void pe_configure_fabric(operand o, bool output, bool pairs, int queue, int64_t elements, const struct pe_site *site) {
   struct core *c = this_core();
   struct descriptor *d = descriptor_of(c, o, site);
   int32_t queues = output ? c->fabric->machine.output_queues : c->fabric->machine.input_queues;
@@ -75,7 +75,7 @@ void pe_configure_fabric(operand o, bool output, int queue, int64_t elements, co
               queues);
   if (elements < 0 || elements > UINT32_MAX)
     fail_task(c, "operand", site, "%s: %lld elements", site->text, (long long)elements);
-  *d = (struct descriptor){.kind = output ? OPERAND_OUTPUT : OPERAND_INPUT, .queue = (uint8_t)queue,
+  *d = (struct descriptor){.kind = output ? OPERAND_OUTPUT : OPERAND_INPUT, .pairs = pairs, .queue = (uint8_t)queue,
                            .elements = (uint32_t)elements, .base = -1};
   c->pe.clock += c->fabric->machine.configure;
 }

@@ -30,7 +30,8 @@ struct machine { /* what Python's Machine says; the layout of both is the same *
 
 /* ---- Wavelets in rings ---- */
 
-enum { TAG_SPARSE = 0x10, TAG_CONTROL = 0x20, TAG_EXTERNAL = 0x40 }; /* else the enum pe_type of a dense element */
+enum { TAG_PAIR = 0x08, TAG_SPARSE = 0x10, TAG_CONTROL = 0x20, TAG_EXTERNAL = 0x40 };
+/* else the enum pe_type of a dense element; with TAG_PAIR, of two of them, the first in the low half */
 
 struct slot {
   int64_t time;
@@ -84,7 +85,8 @@ struct node { /* a router, and the PE behind its ramp if that has a program; a l
 enum operand_kind { OPERAND_UNSET, OPERAND_MEMORY, OPERAND_INPUT, OPERAND_OUTPUT };
 
 struct descriptor { /* fits into a line of the processor's cache */
-  uint8_t kind, type, dims, queue;
+  uint8_t kind : 7, pairs : 1; /* pairs: a wavelet holds two elements of 16 bits */
+  uint8_t type, dims, queue;
   uint32_t elements;
   int32_t base;        /* byte offset in memory; -1: not set */
   int32_t low, high;   /* first and one past the last element, relative to the base */
@@ -113,6 +115,10 @@ struct stream { /* an instruction with operands of the fabric, in execution elem
   int64_t began;
   uint32_t left;
   int32_t input, output; /* queues; -1: none */
+  bool pairs;            /* of these: a wavelet holds two elements */
+  bool half;             /* the first element of a pair was executed, the second was not */
+  uint32_t held_input, held_output; /* what the second one needs: its element, and the first one's result */
+  uint32_t issued;       /* cycles in which the engine worked for it */
   int32_t task;          /* activated at the end; -1: the main thread waits for it */
   int32_t lane;          /* its number among the microthreads of the PE */
   uint32_t scalars[MOST_SOURCES];
@@ -361,6 +367,7 @@ void cursor_start(struct cursor *k, const struct descriptor *d);
 void cursor_advance(struct cursor *k, uint32_t n); /* at most to the end of the row */
 long cursor_stride(const struct cursor *k);
 uint32_t cursor_row_left(const struct cursor *k);
+int stride_limit(long stride, long words); /* elements a cycle; words: 16-bit words in an element */
 
 /* descriptors.c */
 struct descriptor *descriptor_of(struct core *c, operand o, const struct pe_site *site);

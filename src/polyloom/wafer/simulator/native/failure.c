@@ -22,6 +22,8 @@ const char *tag_text(uint8_t tag) {
     case PE_TYPE_float: return "float";
     case PE_TYPE_int16_t: return "int16_t";
     case PE_TYPE_int32_t: return "int32_t";
+    case TAG_PAIR | PE_TYPE_half: return "two halves";
+    case TAG_PAIR | PE_TYPE_int16_t: return "two int16_t";
     case TAG_SPARSE | PE_TYPE_half: return "an (index, half) pair";
     case TAG_SPARSE | PE_TYPE_int16_t: return "an (index, int16_t) pair";
     case TAG_CONTROL: return "an end of chunk";

@@ -28,7 +28,7 @@ static void run_shadow(struct core *c, const struct instruction *ins, const stru
 }
 
 /* Elements a cycle that the stride of an operand in memory allows. Source: SDK appendix, in 16-bit words. */
-static int stride_limit(long stride, long words) {
+int stride_limit(long stride, long words) {
   if (stride == 0 || stride == 1) return 1 << 20;
   switch (((stride * words) % 8 + 8) % 8) {
     case 0: return 1;

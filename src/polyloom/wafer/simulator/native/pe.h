@@ -1,7 +1,7 @@
 /* What the program of a processing element (PE) may use. Every emitted role includes this file and nothing else.
  *
  *   memory       load(y[i])  store(y[i], v)              local arrays, element by element; array(y) states an extent
- *   descriptors  configure  configure_input  configure_output  set_base_address  set_length
+ *   descriptors  configure  configure_input[_pairs]  configure_output[_pairs]  set_base_address  set_length
  *   SIMD         invoke_simd(fmach, destination, sources...)      start_simd(task, fmovh, destination, sources...)
  *   fabric       receive(type, queue)  send(queue, v)  send_sparse(queue, index, v)  send_end(queue)
  *   tasks        activate(task)  block(queue)  unblock(queue)  next_invocation()
@@ -69,7 +69,7 @@ typedef struct { uint8_t number; } operand; /* numbered from 0 in a role */
 void pe_array(const void *address, size_t bytes, const char *name);
 void pe_configure(operand o, size_t dims, const int32_t *sizes, size_t strides_dims, const int32_t *strides,
                   const struct pe_site *site);
-void pe_configure_fabric(operand o, bool output, int queue, int64_t elements, const struct pe_site *site);
+void pe_configure_fabric(operand o, bool output, bool pairs, int queue, int64_t elements, const struct pe_site *site);
 void pe_set_length(operand o, int64_t length, const struct pe_site *site);
 void pe_set_base_address(operand o, const void *address, enum pe_type type, const struct pe_site *site);
 
@@ -85,9 +85,14 @@ void pe_set_base_address(operand o, const void *address, enum pe_type type, cons
 #define set_length(o, length) PE_DO("set_length(" #o ")", pe_set_length(o, length, &pe_here))
 /* A fabric operand: so many elements from, or to, a queue. */
 #define configure_input(o, queue, elements) \
-  PE_DO("configure_input(" #o ")", pe_configure_fabric(o, false, queue, elements, &pe_here))
+  PE_DO("configure_input(" #o ")", pe_configure_fabric(o, false, false, queue, elements, &pe_here))
 #define configure_output(o, queue, elements) \
-  PE_DO("configure_output(" #o ")", pe_configure_fabric(o, true, queue, elements, &pe_here))
+  PE_DO("configure_output(" #o ")", pe_configure_fabric(o, true, false, queue, elements, &pe_here))
+/* The same for elements of 16 bits, two in a wavelet, the first in the low half; an odd one at the end has one of its own. */
+#define configure_input_pairs(o, queue, elements) \
+  PE_DO("configure_input_pairs(" #o ")", pe_configure_fabric(o, false, true, queue, elements, &pe_here))
+#define configure_output_pairs(o, queue, elements) \
+  PE_DO("configure_output_pairs(" #o ")", pe_configure_fabric(o, true, true, queue, elements, &pe_here))
 #define set_base_address(o, address) \
   PE_DO("set_base_address(" #o ", " #address ")", \
         pe_set_base_address(o, address, PE_TYPE_OF(*(address)), &pe_here))

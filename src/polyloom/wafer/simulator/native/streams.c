@@ -1,4 +1,5 @@
-/* SIMD instructions with operands of the fabric: one element a cycle, as wavelets come and as there is room.
+/* SIMD instructions with operands of the fabric: one wavelet a cycle, as wavelets come and as there is room. It holds one
+ * element, or two of 16 bits; these take two cycles where width or strides allow one element a cycle only.
  *
  * The main thread waits for its own (invoke_simd); microthreads (start_simd) run beside it. All share one engine: it
  * issues for one of them a cycle, in rotation. While the main thread computes, a microthread gets at most every second
@@ -11,6 +12,11 @@ enum { COMPLETE = -1 }; /* the lane of an instruction of the main thread that is
 
 /* ---- Setting up ---- */
 
+static void check_pairs(struct core *c, const struct stream *s, uint8_t type) {
+  if (type_bytes(type) != 2)
+    fail_task(c, "operand", s->site, "%s: two elements of %s do not fit into a wavelet", s->instruction->name, tag_text(type));
+}
+
 static void set_destination(struct core *c, struct stream *s, const struct descriptor *d) {
   s->output = -1;
   s->to_nest = *d;
@@ -18,6 +24,8 @@ static void set_destination(struct core *c, struct stream *s, const struct descr
   if (d->kind == OPERAND_OUTPUT) {
     output_ring(c, d->queue, s->site);
     s->output = d->queue;
+    s->pairs = d->pairs;
+    if (d->pairs) check_pairs(c, s, s->instruction->to_type);
     return;
   }
   if (d->kind == OPERAND_INPUT)
@@ -31,8 +39,12 @@ static void set_fabric_source(struct core *c, struct stream *s, int k, const str
   if (s->input >= 0) fail_task(c, "operand", s->site, "%s: two sources come from the fabric", name);
   if (d->elements != s->left)
     fail_task(c, "operand", s->site, "%s: one operand has %u elements, another %u", name, d->elements, s->left);
+  if (s->output >= 0 && d->pairs != s->pairs)
+    fail_task(c, "operand", s->site, "%s: one queue has two elements in a wavelet, the other one", name);
   check_readable(c, d->queue, s->site);
   s->input = d->queue;
+  s->pairs = d->pairs;
+  if (d->pairs) check_pairs(c, s, s->instruction->from_type[k]);
   s->source_kind[k] = OPERAND_INPUT;
 }
 
@@ -71,6 +83,20 @@ static void set_up(struct core *c, struct stream *s, enum pe_instruction name, o
 
 /* ---- One element ---- */
 
+static bool fast_operand(const struct cursor *k, uint8_t type) {
+  return cursor_row_left(k) >= 2 && stride_limit(cursor_stride(k), type_bytes(type) / 2) >= 2;
+}
+
+/* Whether the engine executes both elements of a pair in one cycle. */
+static bool both_at_once(const struct core *c, const struct stream *s) {
+  const struct instruction *ins = s->instruction;
+  if (c->fabric->machine.widths[ins - instructions] < 2) return false;
+  if (s->output < 0 && !fast_operand(&s->to, ins->to_type)) return false;
+  for (int k = 0; k < ins->sources; k++)
+    if (s->source_kind[k] == OPERAND_MEMORY && !fast_operand(&s->source[k], ins->from_type[k])) return false;
+  return true;
+}
+
 static bool fail_stream(struct core *c, const struct stream *s, const char *kind, const char *message) {
   fail_node(c->fabric, c->number, kind, s->site, "%s: %s", s->instruction->name, message);
   c->state = CORE_FAILED;
@@ -83,12 +109,18 @@ static bool known_in_memory(const struct core *c, const struct cursor *k, uint8_
 }
 
 static bool take_wavelet(struct core *c, struct stream *s, int k, int64_t at) {
+  if (s->half) {
+    s->scalars[k] = s->held_input;
+    return true;
+  }
+  uint8_t tag = s->instruction->from_type[k] | (s->pairs ? TAG_PAIR : 0);
   struct ring *r = &c->inputs[s->input].ring;
   const struct slot *slot = ring_head(r);
   if (slot->tag & TAG_CONTROL) return fail_stream(c, s, "wavelet-type", "an end of chunk came where elements were expected");
-  if (slot->tag != TAG_EXTERNAL && slot->tag != s->instruction->from_type[k])
+  if (slot->tag != TAG_EXTERNAL && slot->tag != tag)
     return fail_stream(c, s, "wavelet-type", "the wavelet that came has another type than the source");
-  s->scalars[k] = slot->payload;
+  s->scalars[k] = s->pairs ? slot->payload & 0xffff : slot->payload;
+  s->held_input = slot->payload >> 16;
   ring_pop(c->fabric, r, at);
   return true;
 }
@@ -98,8 +130,14 @@ static bool put_result(struct core *c, struct stream *s, uint32_t result, bool k
   uint32_t bytes = type_bytes(s->instruction->to_type);
   if (s->output >= 0) {
     if (!known) return fail_stream(c, s, "poison", "an uninitialised value leaves the PE");
+    if (s->pairs && !s->half && s->left) { /* left: without this element */
+      s->held_output = result & 0xffff;
+      return true;
+    }
+    uint32_t payload = s->half ? s->held_output | result << 16 : result;
+    uint8_t tag = s->instruction->to_type | (s->pairs ? TAG_PAIR : 0);
     f->statistics.wavelets++;
-    ring_push(f, c->outputs[s->output], at + 1 + f->machine.ramp_latency, result, s->instruction->to_type);
+    ring_push(f, c->outputs[s->output], at + 1 + f->machine.ramp_latency, payload, tag);
     return true;
   }
   memcpy(c->pe.memory + s->to.offset, &result, bytes);
@@ -109,7 +147,7 @@ static bool put_result(struct core *c, struct stream *s, uint32_t result, bool k
 }
 
 /* Executes one element at cycle `at`: its wavelet has come, and there is room for its result. */
-static bool issue(struct core *c, struct stream *s, int64_t at) {
+static bool issue_element(struct core *c, struct stream *s, int64_t at) {
   const struct instruction *ins = s->instruction;
   unsigned char *pointers[MOST_SOURCES];
   static const long still[MOST_SOURCES];
@@ -126,15 +164,24 @@ static bool issue(struct core *c, struct stream *s, int64_t at) {
   for (int k = 0; k < ins->sources; k++)
     if (s->source_kind[k] == OPERAND_MEMORY) cursor_advance(&s->source[k], 1);
   s->left--;
-  return put_result(c, s, result, known, at);
+  if (!put_result(c, s, result, known, at)) return false;
+  s->half = s->pairs && !s->half && s->left;
+  return true;
+}
+
+/* Executes what the engine can in cycle `at`: an element, or both of a pair. */
+static bool issue(struct core *c, struct stream *s, int64_t at) {
+  bool both = s->pairs && !s->half && s->left >= 2 && both_at_once(c, s);
+  s->issued++;
+  return issue_element(c, s, at) && (!both || issue_element(c, s, at));
 }
 
 /* ---- The main thread's own ---- */
 
 static void run_alone(struct core *c, struct stream *s) {
   while (s->left) {
-    if (s->input >= 0) await_element(c, s->input, s->site);
-    if (s->output >= 0) await_room(c, s->output, s->site);
+    if (s->input >= 0 && !s->half) await_element(c, s->input, s->site);
+    if (s->output >= 0 && !s->half) await_room(c, s->output, s->site);
     if (!issue(c, s, c->pe.clock)) coroutine_abandon(c);
     c->pe.clock++;
   }
@@ -148,11 +195,10 @@ static void enlist(struct core *c, struct stream *s) {
 
 static void run_beside_microthreads(struct core *c, struct stream *s) {
   sleep_until_clock(c);
-  uint32_t elements = s->left;
   int64_t began = s->from = c->pe.clock;
   enlist(c, s);
   while (s->lane != COMPLETE) wait_here(c, CORE_WAITS_STREAM, 0, s->site);
-  c->waited += s->from - began - elements;
+  c->waited += s->from - began - s->issued;
   c->pe.clock = s->from;
 }
 
@@ -239,7 +285,7 @@ static int64_t cycles_to_wake(const struct core *c, const struct stream *s, int6
 /* When the stream can execute its next element (or end): now, later, or NEVER: then something wakes the engine. */
 static int64_t stream_ready(struct core *c, struct stream *s, int64_t now) {
   int64_t at = later(s->from, now);
-  if (!s->left) return at;
+  if (!s->left || s->half) return at; /* half: the second element of a pair needs nothing of the fabric */
   if (s->input >= 0) {
     const struct slot *head = ring_head(&c->inputs[s->input].ring);
     if (!head->full) return NEVER;

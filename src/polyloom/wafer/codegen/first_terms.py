@@ -1,0 +1,147 @@
+"""Sums that begin with their first term: a product in place of setting to zero and a multiply-add.
+
+``fill(y, 0); y += x[0] * w[0]; y += x[1] * w[1]`` becomes ``y = x[0] * w[0]; y += x[1] * w[1]``, and a
+maximum so, too. The bits are the same, but for a sum of nothing but negative zeros, which is one then.
+Not in the papers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import islpy as isl
+
+from polyloom.polyhedra.functions import coefficients
+from polyloom.polyhedra.loops.generate import CodeBuilder
+from polyloom.polyhedra.loops.tree import names_in
+from polyloom.wafer.dataflow.tasks import TaskKind
+from polyloom.wafer.machine.options import Extension
+from polyloom.wafer.pe_program.tree import Code, Cost, Element, For, Invoke, Node, SetBase
+from polyloom.wafer.roles.builder import RoleBuilder
+from polyloom.wafer.simd.decision import SimdAnalysis, Sizing, Strategy
+
+_DIM = isl.dim_type
+
+_FIRST = {
+    "fmach": "fmulh",
+    "fmacs": "fmuls",
+    "faddh": "fmovh",
+    "fadds": "fmovs",
+    "add16": "mov16",
+    "fmaxh": "fmovh",
+    "fmaxs": "fmovs",
+}
+"""What computes the first term beside what combines it with the element: of the same types."""
+
+
+def with_first_terms(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder, loops: Code) -> Code:
+    """Return loops around an instruction so that no element needs to be set before them, where that works.
+
+    That is where all elements have a first term, the same instructions write the first terms of all of them,
+    and those are known when the code is made: loops over terms are unrolled.
+    """
+    tensor = analysis.task.statement.write.buffer
+    allowed = (
+        builder.analysis.options.has(Extension.FIRST_TERMS) and code.condition(analysis.task.known) is None
+    )
+    if not allowed or not _is_alone(builder, analysis) or not _all_begin(builder, analysis):
+        return loops
+    found = _replaced(loops, {}, ())
+    if found is None:
+        return loops
+    builder.begun.add(tensor)
+    return found
+
+
+def _is_alone(builder: RoleBuilder, analysis: SimdAnalysis) -> bool:
+    """Whether all that writes the tensor is one instruction of one size, without extra instances.
+
+    Each of its runs must write each element once.
+    """
+    inside, task = analysis.innermost, analysis.task
+    if task.kind is not TaskKind.LOCAL or task.trigger is not None or len(inside.instructions) != 1:
+        return False
+    name = task.statement.write.buffer
+    if sum(a.task.statement.write.buffer == name for a in builder.analysis.simd) != 1:
+        return False
+    hull = inside.strategy is Strategy.HULL
+    if inside.parts or inside.sizing is not Sizing.ONCE or not (hull or inside.strategy is Strategy.EXACT):
+        return False
+    if inside.zeroed or (hull and (inside.extra is None or not inside.extra.instances.is_empty())):
+        return False
+    compressed = inside.compression.compressed
+    return bool(isl.Map.from_multi_aff(inside.write.compressed).intersect_domain(compressed).is_injective())
+
+
+def _all_begin(builder: RoleBuilder, analysis: SimdAnalysis) -> bool:
+    """Whether the first terms, at the least values of what is summed over, are of all elements held."""
+    context = builder.role.context
+    first = analysis.compression.compressed.intersect_params(context)
+    rows = coefficients(analysis.write.compressed)
+    for k in range(first.dim(_DIM.set)):
+        if not any(row[k] for row in rows):
+            first = first.intersect(_at_least(first, k))
+    writes = isl.Map.from_multi_aff(analysis.write.compressed).intersect_domain(first)
+    held = builder.array(analysis.task.statement.write.buffer).held().intersect_params(context)
+    written = writes.range().reset_tuple_id()
+    return bool(writes.is_injective()) and bool(held.reset_tuple_id().is_subset(written))
+
+
+def _at_least(points: isl.Set, k: int) -> isl.Set:
+    """Return all points whose coordinate k is the least one that there is."""
+    rank = points.dim(_DIM.set)
+    low = points.project_out(_DIM.set, k + 1, rank - k - 1).project_out(_DIM.set, 0, k).lexmin()
+    low = low.insert_dims(_DIM.set, 0, k).insert_dims(_DIM.set, k + 1, rank - k - 1)
+    name = points.get_tuple_name() if points.has_tuple_name() else None
+    return low if name is None else low.set_tuple_name(name)
+
+
+def _replaced(code: Code, bases: Mapping[str, Element], around: tuple[str, ...]) -> Code | None:
+    """Return code whose first instruction on each base of its destination computes the first term.
+
+    None where a loop does not move the destination, or the code is of another form. ``bases``: of operands,
+    as they were set before; ``around``: the iterators of the loops around.
+    """
+    working = [node for node in code if isinstance(node, For | Invoke)]
+    if len(working) > 1 and any(isinstance(node, For) for node in working):
+        return None
+    now, seen, result = dict(bases), set[Element | None](), list[Node]()
+    for node in code:
+        if isinstance(node, SetBase):
+            now[node.operand.name] = node.element
+        changed = _changed(node, now, around, seen)
+        if changed is None:
+            return None
+        result.append(changed)
+    return tuple(result)
+
+
+def _changed(
+    node: Node, bases: Mapping[str, Element], around: tuple[str, ...], seen: set[Element | None]
+) -> Node | None:
+    """Return a node of such code as it is then; ``seen``: the bases that have their first terms."""
+    if isinstance(node, Cost | SetBase):
+        return node
+    if isinstance(node, For):
+        body = _replaced(node.body, bases, (*around, node.iterator))
+        return None if body is None else replace(node, body=body)
+    if not isinstance(node, Invoke):
+        return None
+    base, first = bases.get(node.destination.name), _first_term(node)
+    if first is None or not all(_moves(base, iterator) for iterator in around):
+        return None
+    known = base in seen
+    seen.add(base)
+    return node if known else first
+
+
+def _moves(base: Element | None, iterator: str) -> bool:
+    return base is not None and any(iterator in names_in(subscript) for subscript in base.subscripts)
+
+
+def _first_term(node: Invoke) -> Invoke | None:
+    name = _FIRST.get(node.instruction)
+    if name is None or node.sources[0] != node.destination or node.destination.selector is not None:
+        return None
+    return replace(node, instruction=name, sources=node.sources[1:])

@@ -1,0 +1,57 @@
+"""Sums that begin with their first term: where that is done, and that results and cycles are right."""
+
+from __future__ import annotations
+
+import re
+
+from corpus import inputs_of, mistakes, together
+
+from polyloom.diagnostics import Source
+from polyloom.frontends.lair.lower import lower
+from polyloom.frontends.lair.syntax.parse import parse
+from polyloom.pipeline import analyse_layer
+from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.machine.options import ALL_EXTENSIONS, Extension
+from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.program.wafer_program import compile_program
+from polyloom.wafer.simd.decision import SimdOptions
+from polyloom.wafer.simulation.run import simulate_program
+
+ONE_PE = "size: {{ PE[1, 1] }}\ncompute_map: {{ {name}[{dims}] -> PE[0, 0] }}\n"
+
+
+def run(text: str, dims: str, *without: Extension) -> tuple[str, int]:
+    """The emitted C and the cycles of a layer on one PE, whose results are those of the evaluator."""
+    program = lower(parse(Source("a.lair", text)), None, {})
+    name = program.statements[0].name
+    mapping = read_mapping(Source("a.map", ONE_PE.format(name=name, dims=dims)), program)
+    options = SimdOptions(extensions=ALL_EXTENSIONS - set(without))
+    compiled = compile_program(analyse_layer(program, mapping, options), load_machine("cs2"))
+    runs = inputs_of(program, mapping, 1.0, invocations=1)
+    found = simulate_program(compiled, together(mapping, runs))
+    assert mistakes(compiled, mapping, runs, found.outputs) == []
+    return "".join(compiled.files.values()), found.cycles
+
+
+CONVOLUTION = """lair conv(): float16 x[130], float16 W[4][3] -> float16 y[4][128]
+{ all (k, w, r) in (4, 128, 3) y[k][w] += x[w + r] * W[k][r] }"""
+
+
+def test_a_convolution_begins_with_products() -> None:
+    text, cycles = run(CONVOLUTION, "k, w, r")
+    assert "initialize_y" not in text and len(re.findall(r"invoke_simd\(fmulh", text)) >= 1
+    filled, more = run(CONVOLUTION, "k, w, r", Extension.FIRST_TERMS)
+    assert "initialize_y" in filled and "fmulh" not in filled and cycles < more
+
+
+def test_elements_that_first_terms_write_twice_are_set_before() -> None:
+    back = """lair back(): float16 y[16], float16 W[3] -> float16 x[33]
+{ all (w, r) in (16, 3) x[2*w + r] += y[w] * W[r] }"""
+    text, _ = run(back, "w, r")
+    assert "initialize_x" in text
+
+
+def test_terms_in_a_loop_that_is_not_unrolled_are_added_as_before() -> None:
+    long = CONVOLUTION.replace("130", "167").replace("[3]", "[40]").replace("128, 3)", "128, 40)")
+    text, _ = run(long, "k, w, r")
+    assert "initialize_y" in text
