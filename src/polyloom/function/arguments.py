@@ -26,17 +26,16 @@ class Argument:
 
 
 def named(
-    names: Sequence[str], arrays: Sequence[Any], given: Mapping[str, Any], whose: str
+    names: Sequence[str], arrays: Sequence[Any], given: Mapping[str, Any], whose: object
 ) -> dict[str, Any]:
-    """Return arguments by name. Errors: ``argument-count``, ``argument-twice``."""
-    helps = [f"`{whose}`"]
+    """Return arguments by name; errors show ``whose``. Errors: ``argument-count``, ``argument-twice``."""
     if len(arrays) > len(names):
         message = f"{len(arrays)} arguments for {len(names)}"
-        raise PolyloomError(error("argument-count", message, helps=helps))
+        raise PolyloomError(error("argument-count", message, helps=[f"`{whose!r}`"]))
     found = dict(zip(names, arrays, strict=False))
     twice = [name for name in given if name in found]
     if twice:
-        raise PolyloomError(error("argument-twice", f"`{twice[0]}` is given twice", helps=helps))
+        raise PolyloomError(error("argument-twice", f"`{twice[0]}` is given twice", helps=[f"`{whose!r}`"]))
     return {**found, **given}
 
 

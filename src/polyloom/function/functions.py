@@ -386,7 +386,7 @@ class Function:
 
     def _given(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
         """Return arguments by name. Errors: ``argument-count``, ``argument-twice``."""
-        return named(list(self.inputs), arrays, given, repr(self))
+        return named(list(self.inputs), arrays, given, self)
 
     def _array(self, name: str, value: Any) -> NDArray:
         """Return an array; lists and numbers get the type that is wanted."""
