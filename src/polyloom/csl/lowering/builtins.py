@@ -151,7 +151,12 @@ def _native(body: Body, node: syntax.Builtin) -> Operand:
             arguments.append(str(value.value))
         else:
             arguments.append(typed(body, value, value.type, argument.span))
-    return tree.Native(result, name.value, tuple(arguments))
+    cost = _NATIVE_COSTS.get(name.value, {})
+    return tree.Native(result, name.value, tuple(arguments), cost=cost)
+
+
+_NATIVE_COSTS = {"csl_store_timestamp": {"loads": 3, "stores": 3}}
+"""What functions of the contract take of a PE's time: a time stamp is three 16-bit registers to memory."""
 
 
 def _changed(body: Body, node: syntax.Builtin) -> Operand:

@@ -249,7 +249,8 @@ def _while(body: Body, node: syntax.While) -> None:
         stop = tree.If(tree.Unary(types.BOOL, "!", test), (tree.Jump(label),))
         inside = [*before, stop, *inside]
         test = tree.Constant(types.BOOL, True)
-    body.out.append(tree.While(test, tuple(step), tuple(inside), label))
+    runs = isinstance(test, tree.Constant)
+    body.out.append(tree.While(test, tuple(step), tuple(inside), label, runs))
 
 
 def _unrolled_while(body: Body, node: syntax.While) -> None:
@@ -328,7 +329,14 @@ def _counted(
     down = isinstance(step, tree.Constant) and step.value < 0
     test = tree.Binary(types.BOOL, ">" if down else "<", counter, stop, node.span)
     forward = tree.Assign(counter, tree.Binary(kind, "+", counter, step, node.span))
-    _loop_over(body, node, test, [forward], kind, counter)
+    _loop_over(body, node, test, [forward], kind, counter, runs=_runs(start, stop, down=down))
+
+
+def _runs(start: tree.Expression, stop: tree.Expression, *, down: bool) -> bool:
+    """Whether a loop is known to have an iteration."""
+    if not (isinstance(start, tree.Constant) and isinstance(stop, tree.Constant)):
+        return False
+    return start.value > stop.value if down else start.value < stop.value
 
 
 def _elements(body: Body, node: syntax.For) -> None:
@@ -353,7 +361,8 @@ def _elements(body: Body, node: syntax.For) -> None:
     span, count = node.sequence.span, found.type.count
     pointer = types.Pointer(element)
     at = tree.Offset(pointer, found.address, counter, size_of(element), count, span.text, span)
-    _loop_over(body, node, test, [forward], element, read(body, Memory(element, at), span), counter)
+    item = read(body, Memory(element, at), span)
+    _loop_over(body, node, test, [forward], element, item, counter, runs=count > 0)
 
 
 def _loop_over(
@@ -364,6 +373,8 @@ def _loop_over(
     kind: Type,
     value: tree.Expression,
     index: tree.Local | None = None,
+    *,
+    runs: bool,
 ) -> None:
     label = body.fresh(node.label or "loop")
     with body.names(), body.collected() as inside:
@@ -371,7 +382,7 @@ def _loop_over(
         body.targets.append(Target(node.label, label, is_loop=True))
         _nested(body, node.body)
         body.targets.pop()
-    body.out.append(tree.While(test, tuple(step), tuple(inside), label))
+    body.out.append(tree.While(test, tuple(step), tuple(inside), label, runs))
 
 
 def _loop_names(

@@ -64,7 +64,8 @@ class Load:
 class Offset:
     """The address of an element: ``base + index * size``; an error unless ``0 <= index < count``.
 
-    ``count`` is None where the number of elements is unknown (``[*]T``).
+    ``count`` is None where the number of elements is unknown (``[*]T``). ``fixed``: the index, or what is
+    added in it, where a loop around does not change that.
     """
 
     type: Type
@@ -74,6 +75,7 @@ class Offset:
     count: int | None
     text: str
     span: Span
+    fixed: Expression | None = None
 
 
 @dataclass(frozen=True)
@@ -271,12 +273,16 @@ class If:
 
 @dataclass(frozen=True)
 class While:
-    """``while (condition) : (step) body``; ``continue`` goes to ``step``."""
+    """``while (condition) : (step) body``; ``continue`` goes to ``step``.
+
+    ``runs``: the condition is known to hold at first.
+    """
 
     condition: Expression
     step: tuple[Statement, ...]
     body: tuple[Statement, ...]
     label: str
+    runs: bool = False
 
 
 @dataclass(frozen=True)

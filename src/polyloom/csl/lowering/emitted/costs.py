@@ -27,9 +27,13 @@ def of(expression: tree.Expression | str) -> Count:
             return Counter()
         case tree.Load(address=address):
             return of(address) + Counter(loads=1)
+        case tree.Offset(base=base, index=index, fixed=fixed) if fixed is not None:
+            return of(base) if fixed == index else of(base) + of(index) - of(fixed)
         case tree.Offset(base=base, index=index):
             known = isinstance(index, tree.Constant)
-            return of(base) + of(index) + Counter(operations=0 if known else 1)
+            return of(base) + of_index(index) + Counter(operations=0 if known else 1)
+        case tree.Binary() if _halves(expression):
+            return total(_halves(expression)) + Counter(operations=2)
         case tree.Binary():
             return of(expression.left) + of(expression.right) + _binary(expression)
         case tree.Unary(operand=operand):
@@ -74,6 +78,42 @@ def is_increment(loop: tree.While) -> bool:
         case (tree.Assign(tree.Local(), tree.Binary(operator="+" | "-", left=tree.Local(), right=right)),):
             return isinstance(right, tree.Constant)
     return False
+
+
+def entry(loop: tree.While) -> Count:
+    """Return what the test before the first iteration costs; nothing where its outcome is known.
+
+    The other tests are parts of iterations: a compiler puts them at the end of the loop.
+    """
+    return Counter() if loop.runs else of(loop.condition) + Counter(branches=1)
+
+
+def of_index(index: tree.Expression) -> Count:
+    """Return what an index costs: a number that is added to it is part of the address."""
+    match index:
+        case tree.Binary(operator="+" | "-", left=left, right=tree.Constant()):
+            return of(left)
+        case tree.Binary(operator="+", left=tree.Constant(), right=right):
+            return of(right)
+    return of(index)
+
+
+def _halves(expression: tree.Binary) -> tuple[tree.Expression, ...]:
+    """Return the 16-bit values of which ``high << 16 | low`` makes a word; none where it does not."""
+    high, low = expression.left, expression.right
+    if not (expression.operator == "|" and _bits(expression.type) == 32 and isinstance(high, tree.Binary)):
+        return ()
+    by_word = high.operator == "<<" and isinstance(high.right, tree.Constant) and high.right.value == 16
+    found = tuple(
+        half.operand
+        for half in (high.left, low)
+        if isinstance(half, tree.Convert) and _bits(half.operand.type) == 16
+    )
+    return found if by_word and len(found) == 2 else ()
+
+
+def _bits(kind: types.Type) -> int:
+    return kind.bits if isinstance(kind, types.Integer) else 0
 
 
 def _division(kind: types.Integer, divisor: tree.Expression, words: int) -> Count:

@@ -11,6 +11,7 @@ from polyloom.csl import types
 from polyloom.csl.lowering import tree
 from polyloom.csl.lowering.emitted import costs
 from polyloom.csl.lowering.emitted.c_types import c_type, letters
+from polyloom.csl.lowering.emitted.invariants import with_fixed_addresses
 from polyloom.diagnostics import Span
 
 _COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
@@ -127,8 +128,9 @@ def _if(statement: tree.If) -> Iterator[str]:
 
 def _while(statement: tree.While) -> Iterator[str]:
     """Print a loop; the iteration itself costs something, so that an endless one is found."""
+    statement, in_front = with_fixed_addresses(statement)
+    yield from _cost(costs.entry(statement) + in_front)
     yield "for (;;) {"
-    yield from _indented(_cost(costs.iteration(statement)))
     yield f"  if (!({c_expression(statement.condition)})) break;"
     yield "  {"
     yield from _indented(_indented(_statements(statement.body)))
@@ -138,6 +140,7 @@ def _while(statement: tree.While) -> Iterator[str]:
     if costs.is_increment(statement):
         step = [line for line in step if not line.startswith("cost(")]
     yield from _indented(step)
+    yield from _indented(_cost(costs.iteration(statement)))
     yield "}"
     yield f"{statement.label}:;"
 

@@ -17,6 +17,12 @@ static inline void csl_give_input_queue_color(int queue, int color) {
 static inline void csl_give_output_queue_color(int queue, int color) {
   PE_DO("encode_output_queue", csl_set_output_queue_color(queue, color, &pe_here));
 }
+/* The low 48 bits of the cycles since `zero`, as three words at an address. */
+static inline void csl_store_timestamp(uint16_t address, uint64_t zero) {
+  uint64_t now = (uint64_t)csl_timestamp() - zero;
+  for (int k = 0; k < 3; k++)
+    PE_DO("get_timestamp", csl_write_u16((uint16_t)(address + 2 * k), (uint16_t)(now >> 16 * k), &pe_here));
+}
 
 /* Two characters of a text, the first in the low half; 0 beyond its end. */
 static inline uint16_t csl_string_word(const char *text, uint16_t word) {

@@ -498,7 +498,7 @@ static uint32_t next_of(struct csl_core *c, struct csl_stream *s, struct csl_pla
     if (!p->held_count) {
       if (ring_head(r)->tag & TAG_CONTROL) fail_task(&c->core, "control-wavelet", site, "@map: a control wavelet came where elements were expected");
       c->core.waited += later(ring_head(r)->time - c->core.pe.clock, 0);
-      c->core.pe.clock = later(c->core.pe.clock, ring_head(r)->time) + f->machine.receive;
+      c->core.pe.clock = later(c->core.pe.clock, ring_head(r)->time) + f->machine.scalar.operation;
     }
     return take_input(c, p, c->core.pe.clock);
   }
@@ -518,7 +518,7 @@ static void put_mapped(struct csl_core *c, struct csl_stream *s, uint32_t value,
       r->producer_waits = 1;
       csl_wait(c, CORE_WAITS_OUTPUT, s->to.queue, site);
     }
-    c->core.pe.clock = later(c->core.pe.clock, ring_tail(r)->time + 1) + f->machine.send;
+    c->core.pe.clock = later(c->core.pe.clock, ring_tail(r)->time + 1) + f->machine.scalar.operation;
   }
   put(c, s, value, true, c->core.pe.clock);
   if (s->to.place != PLACE_OUTPUT) c->core.pe.clock += f->machine.scalar.store;
