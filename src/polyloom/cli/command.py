@@ -26,7 +26,7 @@ INTERNAL = 70
 VERBS = {
     "show": "What was understood of a source.",
     "explain": "Every stage of the wafer back end, with its sets, and why.",
-    "compile": "C code for every PE, or a C program whose loops run on OpenCL.",
+    "compile": "C or CSL for every PE, or a C program whose loops run on OpenCL.",
     "simulate": "Run the compiled code on a simulated wafer.",
     "run": "Run a layer, a model or a C function on the processor, or an OpenCL device.",
     "tune": "Search for the fastest schedules of a program on a device.",
@@ -48,6 +48,7 @@ EXAMPLES = {
     "compile": (
         "compile program.c --target c -o out",
         "compile layer.lair --map layer.map --target wafer -o out",
+        "compile layer.lair --map layer.map --target csl --arch wse3 -o out",
     ),
     "simulate": ("simulate layer.lair --map layer.map --check", "simulate program.c --param n=6 --size 3x2"),
     "run": ("run model.onnx --check", "run program.c --param n=1000 --beside 'cc -O3'"),
