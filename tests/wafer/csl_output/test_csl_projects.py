@@ -156,8 +156,8 @@ def test_constants_that_have_no_literal() -> None:
 def test_an_integer_is_a_condition_where_it_is_not_0() -> None:
     odd = Operation("%", (Name("PE_X"), Number(2)))
     small = Operation("<", (Name("PE_Y"), Number(3)))
-    assert text.integer(Operation("?", (odd, Number(1), Number(-1)))) == "(if ((PE_X % 2) != 0) 1 else (-1))"
-    assert text.condition_text(Operation("and", (odd, small))) == "(((PE_X % 2) != 0) and (PE_Y < 3))"
+    assert text.integer(Operation("?", (odd, Number(1), Number(-1)))) == "(if ((PE_X & 1) != 0) 1 else (-1))"
+    assert text.condition_text(Operation("and", (odd, small))) == "(((PE_X & 1) != 0) and (PE_Y < 3))"
 
 
 def test_two_elements_of_a_queue_in_one_expression() -> None:

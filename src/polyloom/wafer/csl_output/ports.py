@@ -13,7 +13,6 @@ from itertools import combinations, count
 import islpy as isl
 
 from polyloom.wafer.csl_output.limits import FIRST_CONTROL_TASK, input_queue, local_tasks, output_queue
-from polyloom.wafer.csl_output.text import TIMING
 from polyloom.wafer.host.transfers import port_orders
 from polyloom.wafer.mapping.grid import Grid, Side
 from polyloom.wafer.program.port_groups import PortGroup
@@ -22,14 +21,15 @@ from polyloom.wafer.program.wafer_program import WaferProgram
 
 @dataclass(frozen=True)
 class Passing:
-    """A tensor at the ports of one side. ``capacity``: most elements at one port in an invocation;
-    ``chunks``: of a sparse tensor, at one port in an invocation.
+    """A tensor at the ports of one side. ``capacity``: the words that the host reads or writes at one port in
+    an invocation; ``chunks``: of a sparse tensor, at one port in an invocation; ``room``: words of a chunk.
     """
 
     group: PortGroup
     inward: bool
     capacity: int
     chunks: int
+    room: int
 
     @property
     def name(self) -> str:
@@ -58,7 +58,10 @@ def _passing(group: PortGroup, inward: bool, grid: Grid) -> Passing:
     orders = list(port_orders(group.ports, group.side, extent))
     capacity = max((len(order.index) for order in orders), default=1)
     chunks = max((order.chunk_count for order in orders), default=1) if group.sparse else 1
-    return Passing(group, inward, capacity, chunks)
+    room = 2 + max((int(order.index[:, -1].max()) for order in orders if len(order.index)), default=0)
+    if group.sparse and not inward:
+        capacity = chunks * room
+    return Passing(group, inward, capacity, chunks, room)
 
 
 def port_roles(all_passing: Sequence[Passing]) -> tuple[PortRole, ...]:
@@ -84,15 +87,14 @@ def _on_side(side: Side, here: Sequence[Passing]) -> Iterator[PortRole]:
 
 def port_file(role: PortRole, arch: str, data_colors: frozenset[int]) -> str:
     """Return the CSL file of ports. Errors: ``csl-tasks``."""
-    ids = iter(local_tasks(2 * len(role.passing), arch, data_colors, role.name))
+    ids = iter(local_tasks(len(role.passing), arch, data_colors, role.name))
     queues = {True: map(output_queue, count()), False: map(input_queue, count())}
     parts, bindings = [], []
     for each in role.passing:
-        queue, number = next(queues[each.inward]), (next(ids), next(ids))
-        text, bound = _sends(each, arch, queue, number) if each.inward else _takes(each, arch, queue, number)
+        text, bound = _part(each, arch, next(queues[each.inward]), ids)
         parts.append(text)
         bindings += bound
-    start = "".join(f"  @activate({each.name}_next_id);\n" for each in role.passing if _has_task(each))
+    start = "".join(f"  {each.name}_begin();\n" for each in role.passing)
     ready = "\n".join(f"  {line}" for line in bindings)
     control = (
         'const ctrl = @import_module("<control>");\n'
@@ -107,158 +109,169 @@ param invocations: u16;
 {"".join(f"param {each.name}_color: color;" + chr(10) for each in role.passing)}
 const sys = @import_module("<memcpy/memcpy>", memcpy_params);
 {control}
-var tensors_left: u16 = 0;
-{TIMING}
+var tensors_left: u16 = {len(role.passing)};
 
 fn finished() void {{
   tensors_left -= 1;
   if (tensors_left == 0) {{
-    ended();
+    sys.unblock_cmd_stream();
   }}
 }}
 
 {chr(10).join(parts)}
 fn compute(count: u16) void {{
-  began();
-  tensors_left = {len(role.passing)};
 {start}}}
 
 comptime {{
 {ready}
-  @export_symbol(cycles_ptr, "cycles");
   @export_symbol(compute, "compute");
 }}
 """
 
 
-def _has_task(each: Passing) -> bool:
-    return each.inward or not each.group.sparse
-
-
-def _color(arch: str, name: str) -> str:
-    return f".fabric_color = {name}_color, " if arch == "wse2" else ""
-
-
-def _sends(each: Passing, arch: str, queue: int, ids: tuple[int, int]) -> tuple[str, list[str]]:
-    """Return what sends a tensor in chunks, and its bindings; a dense one is one chunk without an end."""
-    n, color = each.name, _color(arch, each.name)
-    end = send_end = ""
-    if each.group.sparse:
-        fields = f".extent = 1, .control = true, {color}.output_queue = {n}_queue"
-        end = f"const {n}_end = @get_dsd(fabout_dsd, .{{ {fields} }});\n"
-        task = f"@get_control_task_id({FIRST_CONTROL_TASK} + @get_int({n}_color))"
-        send_end = f"  @mov32({n}_end, ctrl.encode_control_task_payload({task}));\n"
-    chunks = f"{each.chunks} * invocations" if each.group.sparse else "1"
-    text = f"""\
-const {n}_queue = @get_output_queue({queue});
-const {n}_next_id = @get_local_task_id({ids[0]});
-const {n}_sent_id = @get_local_task_id({ids[1]});
-var {n}_words = @zeros([{each.capacity} * invocations]u32);
-var {n}_words_ptr: [*]u32 = &{n}_words;
-var {n}_lengths = @zeros([{chunks}]u32);
-var {n}_lengths_ptr: [*]u32 = &{n}_lengths;
-var {n}_count = @zeros([1]u32);  // chunks, over all invocations
-var {n}_count_ptr: [*]u32 = &{n}_count;
-var {n}_chunk: u16 = 0;
-var {n}_place: i16 = 0;
-const {n}_memory = @get_dsd(mem1d_dsd, .{{ .tensor_access = |i|{{1}} -> {n}_words[i] }});
-const {n}_out = @get_dsd(fabout_dsd, .{{ .extent = 1, {color}.output_queue = {n}_queue }});
-{end}
-task {n}_next() void {{
-  if ({n}_chunk == @as(u16, {n}_count[0])) {{
-    finished();
-  }} else {{
-    const length = @as(u16, {n}_lengths[{n}_chunk]);
-    if (length == 0) {{
-      @activate({n}_sent_id);
-    }} else {{
-      const from = @set_dsd_length(@increment_dsd_offset({n}_memory, {n}_place, u32), length);
-      @mov32(@set_dsd_length({n}_out, length), from, .{{ .async = true, .activate = {n}_sent_id }});
-    }}
-  }}
-}}
-
-task {n}_sent() void {{
-{send_end}  {n}_place += @as(i16, {n}_lengths[{n}_chunk]);
-  {n}_chunk += 1;
-  @activate({n}_next_id);
-}}
-"""
-    return text, [
-        f"@bind_local_task({n}_next, {n}_next_id);",
-        f"@bind_local_task({n}_sent, {n}_sent_id);",
-        *([f"@initialize_queue({n}_queue, .{{ .color = {n}_color }});"] if arch == "wse3" else []),
-        f'@export_symbol({n}_words_ptr, "{n}_words");',
-        f'@export_symbol({n}_lengths_ptr, "{n}_lengths");',
-        f'@export_symbol({n}_count_ptr, "{n}_count");',
-    ]
-
-
-def _takes(each: Passing, arch: str, queue: int, ids: tuple[int, int]) -> tuple[str, list[str]]:
-    """Return what keeps a tensor that arrives, and its bindings."""
-    n = each.name
-    head = f"""\
-const {n}_queue = @get_input_queue({queue});
-var {n}_words = @zeros([{each.capacity} * invocations]u32);
-var {n}_words_ptr: [*]u32 = &{n}_words;
-"""
-    ready = [
-        f"@initialize_queue({n}_queue, .{{ .color = {n}_color }});",
-        f'@export_symbol({n}_words_ptr, "{n}_words");',
-    ]
+def _part(each: Passing, arch: str, queue: int, ids: Iterator[int]) -> tuple[str, list[str]]:
+    """Return what a tensor needs in the file of its ports, and its bindings."""
     if not each.group.sparse:
-        text = f"""\
-{head}const {n}_next_id = @get_local_task_id({ids[0]});
-const {n}_all_id = @get_local_task_id({ids[1]});
-var {n}_count = @zeros([1]u32);  // words that come, over all invocations
+        return _dense(each, arch, queue, next(ids))
+    return (_sends if each.inward else _takes)(each, arch, queue, next(ids))
+
+
+def _words(each: Passing, arch: str, queue: int) -> tuple[str, list[str]]:
+    """Return the queue and the memory of a tensor."""
+    n, way = each.name, "output" if each.inward else "input"
+    text = f"""\
+const {n}_queue = @get_{way}_queue({queue});
+var {n}_words = @zeros([{each.capacity} * invocations]u32);
+var {n}_words_ptr: [*]u32 = &{n}_words;
+"""
+    told = [f"@initialize_queue({n}_queue, .{{ .color = {n}_color }});"]
+    told = [] if each.inward and arch == "wse2" else told
+    return text, [*told, f'@export_symbol({n}_words_ptr, "{n}_words");']
+
+
+def _out(each: Passing, arch: str, fields: str = "") -> str:
+    color = f".fabric_color = {each.name}_color, " if arch == "wse2" else ""
+    return f"@get_dsd(fabout_dsd, .{{ .extent = 1, {fields}{color}.output_queue = {each.name}_queue }})"
+
+
+def _dense(each: Passing, arch: str, queue: int, task: int) -> tuple[str, list[str]]:
+    """Return what sends or keeps a dense tensor: one instruction for all samples."""
+    n = each.name
+    head, ready = _words(each, arch, queue)
+    fabric = (
+        _out(each, arch)
+        if each.inward
+        else f"@get_dsd(fabin_dsd, .{{ .extent = 1, .input_queue = {n}_queue }})"
+    )
+    to, source = ("stream", "memory") if each.inward else ("memory", "stream")
+    text = f"""\
+{head}const {n}_all_id = @get_local_task_id({task});
+var {n}_count = @zeros([1]u32);  // words, over all invocations
 var {n}_count_ptr: [*]u32 = &{n}_count;
 const {n}_memory = @get_dsd(mem1d_dsd, .{{ .tensor_access = |i|{{1}} -> {n}_words[i] }});
-const {n}_in = @get_dsd(fabin_dsd, .{{ .extent = 1, .input_queue = {n}_queue }});
+const {n}_stream = {fabric};
 
-task {n}_next() void {{
+fn {n}_begin() void {{
   const length = @as(u16, {n}_count[0]);
-  const here = @set_dsd_length({n}_memory, length);
-  @mov32(here, @set_dsd_length({n}_in, length), .{{ .async = true, .activate = {n}_all_id }});
+  const {to} = @set_dsd_length({n}_{to}, length);
+  const {source} = @set_dsd_length({n}_{source}, length);
+  @mov32({to}, {source}, .{{ .async = true, .activate = {n}_all_id }});
 }}
 
 task {n}_all() void {{
   finished();
 }}
 """
-        ready += [
-            f"@bind_local_task({n}_next, {n}_next_id);",
-            f"@bind_local_task({n}_all, {n}_all_id);",
-            f'@export_symbol({n}_count_ptr, "{n}_count");',
-        ]
-        return text, ready
-    data_id = f"{n}_color" if arch == "wse2" else f"{n}_queue"
+    return text, [
+        f"@bind_local_task({n}_all, {n}_all_id);",
+        *ready,
+        f'@export_symbol({n}_count_ptr, "{n}_count");',
+    ]
+
+
+def _sends(each: Passing, arch: str, queue: int, sent: int) -> tuple[str, list[str]]:
+    """Return what sends a sparse tensor, an end of chunk behind each chunk, and its bindings."""
+    n = each.name
+    head, ready = _words(each, arch, queue)
+    end = f"@get_control_task_id({FIRST_CONTROL_TASK} + @get_int({n}_color))"
     text = f"""\
-{head}var {n}_lengths = @zeros([{each.chunks} * invocations]u32);
+{head}const {n}_sent_id = @get_local_task_id({sent});
+var {n}_lengths = @zeros([{each.chunks} * invocations]u32);
 var {n}_lengths_ptr: [*]u32 = &{n}_lengths;
-var {n}_count = @zeros([1]u32);  // chunks that come, over all invocations
+var {n}_count = @zeros([1]u32);  // chunks, over all invocations
 var {n}_count_ptr: [*]u32 = &{n}_count;
 var {n}_chunk: u16 = 0;
-var {n}_place: u16 = 0;
-const {n}_word_id = @get_data_task_id({data_id});
-const {n}_end_id = @get_control_task_id({FIRST_CONTROL_TASK} + @get_int({n}_color));
+var {n}_memory = @get_dsd(mem1d_dsd, .{{ .tensor_access = |i|{{1}} -> {n}_words[i] }});
+var {n}_out = {_out(each, arch)};
+const {n}_end = {_out(each, arch, ".control = true, ")};
 
-task {n}_word(word: u32) void {{
-  {n}_words[{n}_place] = word;
-  {n}_place += 1;
-  {n}_lengths[{n}_chunk] += 1;
+fn {n}_begin() void {{
+  const count = @as(u16, {n}_count[0]);
+  while ({n}_chunk < count) {{
+    const length = @as(u16, {n}_lengths[{n}_chunk]);
+    if (length > 0) {{
+      {n}_out = @set_dsd_length({n}_out, length);
+      {n}_memory = @set_dsd_length({n}_memory, length);
+      @mov32({n}_out, {n}_memory, .{{ .async = true, .activate = {n}_sent_id }});
+      {n}_memory = @increment_dsd_offset({n}_memory, @as(i16, length), u32);
+      return;
+    }}
+    {n}_end_chunk();
+  }}
+  finished();
+}}
+
+fn {n}_end_chunk() void {{
+  @mov32({n}_end, ctrl.encode_control_task_payload({end}));
+  {n}_chunk += 1;
+}}
+
+task {n}_sent() void {{
+  {n}_end_chunk();
+  {n}_begin();
+}}
+"""
+    return text, [
+        f"@bind_local_task({n}_sent, {n}_sent_id);",
+        *ready,
+        f'@export_symbol({n}_lengths_ptr, "{n}_lengths");',
+        f'@export_symbol({n}_count_ptr, "{n}_count");',
+    ]
+
+
+def _takes(each: Passing, arch: str, queue: int, task: int) -> tuple[str, list[str]]:
+    """Return what keeps a sparse tensor that arrives, and its bindings.
+
+    Each chunk has a place of its own, one word longer than it can be; an end of chunk ends the instruction.
+    """
+    n = each.name
+    head, ready = _words(each, arch, queue)
+    stops = f".on_control = .{{ .activate = {n}_end_id }}"
+    text = f"""\
+{head}const {n}_end_id = @get_local_task_id({task});
+var {n}_count = @zeros([1]u32);  // chunks that come, over all invocations
+var {n}_count_ptr: [*]u32 = &{n}_count;
+var {n}_left: u16 = 0;
+var {n}_memory = @get_dsd(mem1d_dsd, .{{ .tensor_access = |i|{{{each.room}}} -> {n}_words[i] }});
+const {n}_stream = @get_dsd(fabin_dsd, .{{ .extent = {each.room}, .input_queue = {n}_queue }});
+
+fn {n}_begin() void {{
+  {n}_left = @as(u16, {n}_count[0]);
+  @mov32({n}_memory, {n}_stream, .{{ .async = true, {stops} }});
 }}
 
 task {n}_end() void {{
-  {n}_chunk += 1;
-  if ({n}_chunk == @as(u16, {n}_count[0])) {{
+  {n}_left -= 1;
+  if ({n}_left > 0) {{
+    {n}_memory = @increment_dsd_offset({n}_memory, {each.room}, u32);
+    @mov32({n}_memory, {n}_stream, .{{ .async = true, {stops} }});
+  }} else {{
     finished();
   }}
 }}
 """
-    ready += [
-        f"@bind_data_task({n}_word, {n}_word_id);",
-        f"@bind_control_task({n}_end, {n}_end_id);",
-        f'@export_symbol({n}_lengths_ptr, "{n}_lengths");',
+    return text, [
+        f"@bind_local_task({n}_end, {n}_end_id);",
+        *ready,
         f'@export_symbol({n}_count_ptr, "{n}_count");',
     ]
-    return text, ready

@@ -16,26 +16,26 @@ from polyloom.wafer.csl_output.limits import COLORS
 from polyloom.wafer.csl_output.ports import Passing, passing, port_file, port_roles
 from polyloom.wafer.csl_output.reference import reference_file
 from polyloom.wafer.csl_output.role import role_file
-from polyloom.wafer.csl_output.text import TIMING
+from polyloom.wafer.csl_output.text import STAMPS
 from polyloom.wafer.host.manifest import manifest
 from polyloom.wafer.program.wafer_program import RoleProgram, WaferProgram, queue_colors
 
-IDLE = f"""\
+IDLE = """\
 // A PE that has nothing to do
 param memcpy_params;
 const sys = @import_module("<memcpy/memcpy>", memcpy_params);
+var no_stamp = @zeros([3]u16);
+var no_stamp_ptr: [*]u16 = &no_stamp;
 
-{TIMING}
+fn compute(invocations: u16) void {
+  sys.unblock_cmd_stream();
+}
 
-fn compute(invocations: u16) void {{
-  began();
-  ended();
-}}
-
-comptime {{
-  @export_symbol(cycles_ptr, "cycles");
+comptime {
+  @export_symbol(no_stamp_ptr, "begin_stamp");
+  @export_symbol(no_stamp_ptr, "end_stamp");
   @export_symbol(compute, "compute");
-}}
+}
 """
 
 
@@ -68,7 +68,7 @@ def project_files(program: WaferProgram, arch: str) -> dict[str, str]:
     symbols = element_types(codes, arrays)
     for each in here:
         symbols |= {f"{each.name}_{what}": "u32" for what in _buffers(each)}
-    symbols["cycles"] = "u32"
+    symbols |= dict.fromkeys(STAMPS, "u16")
     described["tensors"] = {
         tensor.name: {"type": tensor.type.value, "shape": list(shape_of(tensor, {}))}
         for tensor in analysis.program.buffers
@@ -129,7 +129,7 @@ def _tile(program: WaferProgram, role: RoleProgram, text: str) -> Tile:
 
 
 def _buffers(each: Passing) -> tuple[str, ...]:
-    return ("words", "lengths", "count") if each.inward or each.group.sparse else ("words", "count")
+    return ("words", "lengths", "count") if each.inward and each.group.sparse else ("words", "count")
 
 
 def _passing(each: Passing) -> dict[str, Any]:
@@ -141,6 +141,7 @@ def _passing(each: Passing) -> dict[str, Any]:
         "sparse": each.group.sparse,
         "capacity": each.capacity,
         "chunks": each.chunks,
+        "room": each.room,
     }
 
 

@@ -12,11 +12,14 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from polyloom.diagnostics import Unsupported, error
+from polyloom.ir.expressions import Binary, Read
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.generate import IntExpression, Name, Number, Operation, names_in, sum_of
 from polyloom.wafer.csl_output import text
+from polyloom.wafer.csl_output.flat import flattened, padding
 from polyloom.wafer.csl_output.limits import FIRST_CONTROL_TASK, input_queue, local_tasks, output_queue
 from polyloom.wafer.csl_output.text import TYPES, bare, condition_text, integer, scalar
 from polyloom.wafer.machine.instructions import instruction
@@ -95,7 +98,8 @@ class _Printer:
     """Prints one role; what it has are the role's names by their kinds."""
 
     def __init__(self, code: RoleCode, arch: str, data_colors: frozenset[int]) -> None:
-        self.code = code
+        self.shapes = {array.name: array.extents for array in code.arrays}
+        self.code = code = flattened(code)
         self.arch = arch
         self.arrays = {array.name: array for array in code.arrays}
         self.local_ids = local_tasks(len(code.local_tasks), arch, data_colors, code.name)
@@ -137,9 +141,15 @@ class _Printer:
         for array in self.code.arrays:
             count = math.prod(array.extents)
             kind = TYPES[array.type]
-            said = f"// {_shape(array.extents)}{plain(array.comment)}"
-            lines.append(f"var {array.name} = @zeros([{count}]{kind});  {said}")
-            lines.append(f"var {array.name}_ptr: [*]{kind} = &{array.name};")
+            said = f"// {_shape(self.shapes[array.name])}{plain(array.comment)}"
+            aligned, first = "" if array.bank is None else " align(8)", padding(array)
+            start = f"@ptrcast([*]{kind}, &{array.name}[{first}])" if first else f"&{array.name}"
+            said += f", from {first} on: another bank" if first else ""
+            zeros = f"@zeros([{count}]{kind})"
+            lines.append(
+                f"var {array.name}{f': [{count}]{kind}{aligned}' if aligned else ''} = {zeros};  {said}"
+            )
+            lines.append(f"var {array.name}_ptr: [*]{kind} = {start};")
         words = {
             n.element.array
             for n in all_nodes(self.code)
@@ -325,7 +335,7 @@ class _Printer:
 
     def _compute(self) -> str:
         ready = [n for n in self.code.main if not isinstance(n, Configure | ConfigureFabric | SetBase)]
-        lines = ["began();", "invocations_left = invocations;", *self._lines(tuple(ready))]
+        lines = [*text.BEGAN, "invocations_left = invocations;", *self._lines(tuple(ready))]
         if not any(isinstance(node, IfNextInvocation) for node in all_nodes(self.code)):
             lines.append("ended();")
         return _function("fn compute(invocations: u16) void", lines)
@@ -344,22 +354,26 @@ class _Printer:
             for queue in self.code.outputs:
                 lines.append(f"@initialize_queue({queue}, .{{ .color = {queue}_color }});")
         lines += [f'@export_symbol({name}_ptr, "{name}");' for name in self.arrays]
-        lines.append('@export_symbol(cycles_ptr, "cycles");')
+        lines += [f'@export_symbol({name}_ptr, "{name}");' for name in text.STAMPS]
         lines.append('@export_symbol(compute, "compute");')
         return "comptime {\n" + "\n".join(f"  {line}" for line in lines) + "\n}"
 
     # Statements
 
     def _lines(self, code: Code) -> list[str]:
-        return [line for node in code for line in self._node(node)]
+        lines: list[str] = []
+        plain_nodes = [node for node in code if not isinstance(node, Cost)]
+        for selector, group in groupby(plain_nodes, _selector_of):
+            nodes = tuple(group)
+            made = (line for node in nodes for line in self._node(node))
+            lines += made if selector is None else self._selected(selector, nodes)
+        return lines
 
     def _inside(self, code: Code) -> list[str]:
         return [f"  {line}" for line in self._lines(code)]
 
     def _node(self, node: Node) -> Iterator[str]:
         match node:
-            case Cost():
-                return
             case If(condition=condition, body=body, otherwise=otherwise):
                 yield f"if {condition_text(condition)} {{"
                 yield from self._inside(body)
@@ -377,9 +391,8 @@ class _Printer:
             case SetValue(variable=variable, type=kind, value=value):
                 yield from self._given(value)
                 yield f"const {variable}: {TYPES[kind]} = {self._scalar(value)};"
-            case StoreElement(target=target, value=value):
-                yield from self._given(value)
-                yield f"{self._element(target)} = {self._scalar(value)};"
+            case StoreElement():
+                yield from self._store(node)
             case Discard(value=value):
                 yield from self._given(value)
             case Activate(task=task):
@@ -404,7 +417,20 @@ class _Printer:
             case Send() | SendEnd():
                 yield from self._send(node)
             case _:
-                yield from self._selected(node)
+                yield from self._operation(_resolved(node, ""))
+
+    def _store(self, node: StoreElement) -> Iterator[str]:
+        """Yield an assignment, ``a += b`` where an element is changed by something else."""
+        yield from self._given(node.value)
+        values = dict(node.value.values)
+        match node.value.expression:
+            case Binary(op=op, left=Read(position=k), right=right) if values[
+                k
+            ] == node.target and op.name in ("+", "-", "*"):
+                changed = replace(node.value, expression=right)
+                yield f"{self._element(node.target)} {op.name}= {self._scalar(changed)};"
+            case _:
+                yield f"{self._element(node.target)} = {self._scalar(node.value)};"
 
     def _for(self, node: For) -> Iterator[str]:
         start, step = bare(integer(node.start)), bare(integer(node.step))
@@ -444,20 +470,20 @@ class _Printer:
         yield f"    @mov32({node.queue}_pair, {position} << 16 | @as(u32, @bitcast(u16, value)));"
         yield from ("  }", "}")
 
-    def _selected(self, node: Node) -> Iterator[str]:
-        """Yield what is done to operands; where a variable selects one of several, a branch for each."""
-        selectors = {r.selector for r in _references(node) if r.selector and not r.selector.isdigit()}
-        if not selectors:
-            yield from self._operation(_resolved(node, ""))
-            return
-        if len(selectors) > 1:
-            raise _cannot("one instruction selects its operands by several variables")
-        (selector,) = selectors
+    def _selected(self, selector: str, nodes: Code) -> Iterator[str]:
+        """Yield what is done to operands of which a variable selects one: a branch for each.
+
+        The last one comes first: the largest of several sizes, which is the most frequent one.
+        """
         counts = {declared.name: declared.count for declared in self.code.operands}
-        count = max(counts[r.name] for r in _references(node) if r.selector)
-        for k in range(count):
-            yield f"{'if' if k == 0 else '} else if'} ({selector} == {k}) {{"
-            yield from (f"  {line}" for line in self._operation(_resolved(node, str(k))))
+        count = max(counts[r.name] for node in nodes for r in _references(node) if r.selector)
+        for k in reversed(range(count)):
+            if k == count - 1:
+                yield f"if ({selector} == {k}) {{"
+            else:
+                yield f"}} else if ({selector} == {k}) {{" if k else "} else {"
+            for node in nodes:
+                yield from (f"  {line}" for line in self._operation(_resolved(node, str(k))))
         yield "}"
 
     def _operation(self, node: Node) -> Iterator[str]:
@@ -596,6 +622,14 @@ def _references(node: Node) -> Iterator[OperandRef]:
     elif isinstance(node, Invoke):
         yield node.destination
         yield from (source for source in node.sources if isinstance(source, OperandRef))
+
+
+def _selector_of(node: Node) -> str | None:
+    """Return the variable that selects a node's operands among several; None where nothing does."""
+    selectors = {r.selector for r in _references(node) if r.selector and not r.selector.isdigit()}
+    if len(selectors) > 1:
+        raise _cannot("one instruction selects its operands by several variables")
+    return next(iter(selectors), None)
 
 
 def _resolved(node: Node, selected: str) -> Node:

@@ -32,30 +32,28 @@ TYPES = {
 
 TIMING = """\
 const time = @import_module("<time>");
-var begin_stamp = @zeros([3]u16);
-var end_stamp = @zeros([3]u16);
-var cycles = @zeros([1]u32);  // from the launch to the end of what this PE does
-var cycles_ptr: [*]u32 = &cycles;
-
-fn began() void {
-  time.enable_tsc();
-  time.get_timestamp(&begin_stamp);
-}
+var begin_stamp = @zeros([3]u16);  // when the launch began here
+var begin_stamp_ptr: [*]u16 = &begin_stamp;
+var end_stamp = @zeros([3]u16);  // when this PE had done its part
+var end_stamp_ptr: [*]u16 = &end_stamp;
 
 fn ended() void {
   time.get_timestamp(&end_stamp);
-  const begin = @as(u32, begin_stamp[1]) << 16 | @as(u32, begin_stamp[0]);
-  const end = @as(u32, end_stamp[1]) << 16 | @as(u32, end_stamp[0]);
-  cycles[0] = end - begin;
   sys.unblock_cmd_stream();
 }"""
-"""What every program has: how long it took."""
+"""What the program of a layer's PE has: how long it took."""
+
+BEGAN = ("time.enable_tsc();", "time.get_timestamp(&begin_stamp);")
+"""What a launch begins with."""
+
+STAMPS = ("begin_stamp", "end_stamp")
+"""Time stamps that the host reads: three words of 16 bits, the low one first."""
 
 _TRUTHS = frozenset(("<", "<=", ">", ">=", "==", "!=", "and", "or", "not"))
 _CALLS = {"floor": "floor_div", "min": "min_i16", "max": "max_i16"}
 FUNCTIONS = {
     "floor_div": """\
-fn floor_div(a: i16, b: i16) i16 {
+fn floor_div(a: i16, comptime b: i16) i16 {
   return if (a >= 0) a / b else -((b - 1 - a) / b);
 }""",
     "min_i16": """\
@@ -108,6 +106,14 @@ def integer(expression: IntExpression) -> str:
             return f"(-{integer(a)})"
         case Operation(operator="?", operands=(condition, then, otherwise)):
             return f"(if {condition_text(condition)} {integer(then)} else {integer(otherwise)})"
+        case Operation(operator="floor" | "/" | "%" as operator, operands=(a, Number(value=by))) if (
+            by > 0 and by.bit_count() == 1
+        ):
+            return (
+                f"({integer(a)} & {by - 1})"
+                if operator == "%"
+                else f"({integer(a)} >> {by.bit_length() - 1})"
+            )
         case Operation(operator=operator, operands=operands):
             if operator in _CALLS:
                 return reduce(lambda a, b: f"{_CALLS[operator]}({a}, {b})", map(integer, operands))
