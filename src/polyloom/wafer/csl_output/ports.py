@@ -61,7 +61,7 @@ def _passing(group: PortGroup, inward: bool, grid: Grid) -> Passing:
     room = 2 + max((int(order.index[:, -1].max()) for order in orders if len(order.index)), default=0)
     if group.sparse and not inward:
         capacity = chunks * room
-    return Passing(group, inward, capacity, chunks, room)
+    return Passing(group=group, inward=inward, capacity=capacity, chunks=chunks, room=room)
 
 
 def port_roles(all_passing: Sequence[Passing]) -> tuple[PortRole, ...]:
