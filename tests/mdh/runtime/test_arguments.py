@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import polyloom
 from polyloom.diagnostics import PolyloomError
 from polyloom.ir.host import Buffer, HostProgram, Parameter, Role
 from polyloom.ir.types import ElementType
@@ -120,3 +121,11 @@ def test_a_scalar_that_is_no_number() -> None:
     signature = Signature(program(("s", (), Role.INPUT)), ())
     assert codes(signature, s="x", n=0, m=0) == ["input-type"]
     assert codes(signature, s=1j, n=0, m=0) == ["input-type"]
+
+
+def test_an_array_that_is_written_may_not_be_read_only() -> None:
+    double = polyloom.load("void f(int n, double a[n]) { for (int i = 0; i < n; i++) a[i] *= 2; }")
+    array = np.ones(4)
+    array.flags.writeable = False
+    with pytest.raises(PolyloomError, match="input-read-only"):
+        double(4, array)

@@ -81,7 +81,7 @@ def bind(signature: Signature, given: Mapping[str, Any]) -> Bound:
     """Check arguments and work out the parameters. Raises ``PolyloomError`` with every fault found.
 
     Errors: ``argument-unknown``, ``parameter-...``, ``input-missing``, ``input-shape``, ``input-type``,
-    ``input-alias``.
+    ``input-read-only``, ``input-alias``.
     """
     program = signature.program
     faults = _unknown(signature, given)
@@ -92,6 +92,7 @@ def bind(signature: Signature, given: Mapping[str, Any]) -> Bound:
     parameters = _stated(program, given, faults)
     parameters |= inferred(program, arrays, parameters)
     faults += [*_parameter_faults(program, parameters), *_negative_extents(signature, parameters)]
+    faults += _read_only(program, arrays)
     if faults:
         raise PolyloomError(*faults)
     for name in signature.defaults:
@@ -306,6 +307,16 @@ def _rows(buffer: Buffer, parameters: Mapping[str, int]) -> slice:
         return slice(None)
     first, end = (integer(row, parameters) for row in buffer.rows)
     return slice(first, end) if first < end else slice(0, 0)
+
+
+def _read_only(program: HostProgram, arrays: Mapping[str, NDArray | DeviceArray]) -> Iterator[Diagnostic]:
+    """Yield a fault for each array that is written and may not be."""
+    for buffer in program.buffers:
+        array = arrays.get(buffer.name)
+        is_written = buffer.role in (Role.OUTPUT, Role.UPDATED)
+        if is_written and isinstance(array, np.ndarray) and not array.flags.writeable:
+            message = f"`{buffer.name}` is written, and the array is read-only"
+            yield error("input-read-only", message, buffer.span, helps=["give a copy: `array.copy()`"])
 
 
 def _aliases(
