@@ -54,8 +54,7 @@ class Function:
 
     loaded: Loaded | LoadedHost
 
-    keeper: Callable[[Function, float], None] | None = None
-    """Called with it and the seconds that its first call took, to keep it for other processes."""
+    _keeper: Callable[[Function, float], None] | None = None
 
     def __init__(
         self,
@@ -64,9 +63,14 @@ class Function:
         loaded: Loaded | LoadedHost,
         values: Mapping[str, Any],
         opened: Callable[[Loaded | LoadedHost], CompiledProgram],
+        keeper: Callable[[Function, float], None] | None = None,
     ) -> None:
-        """``loaded``: what was read; ``values``: of arguments of C that are known."""
+        """``loaded``: what was read; ``values``: of arguments of C that are known.
+
+        ``keeper``: called with it and the seconds of its first call, to keep it for other processes.
+        """
         self.loaded = loaded
+        self._keeper = keeper
         self._source, self._reading, self._values, self._opened = source, reading, values, opened
         self.__name__ = loaded.program.name
 
@@ -167,8 +171,8 @@ class Function:
         arrays = {name: self._array(name, value) for name, value in used.arrays.items()}
         begin = time.perf_counter()
         found = self.compiled.results(**ends.inputs(arrays))
-        if self.keeper is not None:
-            keep, self.keeper = self.keeper, None
+        if self._keeper is not None:
+            keep, self._keeper = self._keeper, None
             keep(self, time.perf_counter() - begin)
         return ends.outputs({n: np.asarray(a) for n, a in found.items()})
 

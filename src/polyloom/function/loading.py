@@ -118,10 +118,8 @@ def _read(
             loaded = load_program(source, reading)
         if isinstance(loaded, LoadedHost):
             _check_values(loaded, values)
-        found = Function(source, reading, loaded, values, opener)
-        if where is not None:
-            found.keeper = Keeper(where, tuple(paths), time.perf_counter() - begin)
-        return found
+        keeper = Keeper(where, tuple(paths), time.perf_counter() - begin) if where is not None else None
+        return Function(source, reading, loaded, values, opener, keeper)
 
     try:
         return made(reading)
