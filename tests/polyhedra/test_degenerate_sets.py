@@ -96,3 +96,11 @@ def test_sizes_of_a_set_without_dimensions_have_one_identifier() -> None:
     assert enumeration is not None
     assert enumeration.extents == ()
     assert enumeration.identifiers.is_equal(isl.Set("{ S[] }"))
+
+
+def test_a_point_under_strides_and_bounds_is_one() -> None:
+    rest = (
+        "i0 mod 2 = 0 and i1 mod 3 = 0 and 0 <= i0 <= 2 and i0 - 3 <= i1 < i0 and 0 <= i1 <= min(6, 7i0 - 14)"
+    )
+    assert constant_point(isl.Set(f"{{ x[i0, i1, i2 = 84 - 42i0 + 6i1] : {rest} }}")) == (2, 0, 0)
+    assert constant_point(isl.Set(f"{{ x[i0, i1, i2] : {rest} and 0 <= i2 <= 1 }}")) is None

@@ -42,6 +42,13 @@ def test_some_layers(start: int, count: int) -> None:
     assert set(outcomes) <= {"right", *REFUSED}, outcomes
 
 
+@pytest.mark.slow
+@pytest.mark.ci
+@pytest.mark.parametrize("seed", [378996319], ids=["a point that isl finds no minimum of"])
+def test_layers_that_failed_once(seed: int) -> None:
+    assert outcome(random_layer(seed), MODES[:1]) == "right"
+
+
 def test_ends_of_chunks_do_not_multiply_the_work_of_making_loops() -> None:
     """The extents of these chunks are known under conditions of their own, which loops need not test."""
     layer = random_layer(275)

@@ -59,14 +59,13 @@ def is_dense_box(points: isl.Set, minimum: isl.Set, maximum: isl.Set) -> bool:
 
 def is_independent_of(point: isl.Set, parameters: Iterable[str]) -> bool:
     """Whether a parametric point is the same for all values of the named parameters."""
-    spread = project_out_parameters(point, parameters)
-    return spread.is_empty() or spread.lexmin().is_equal(spread.lexmax())
+    return bool(project_out_parameters(point, parameters).is_singleton())
 
 
 def constant_point(point: isl.Set) -> tuple[int, ...] | None:
     """Return the coordinates of a parametric point that is the same for all parameters, else None."""
     values = point.project_out(_DIM.param, 0, point.dim(_DIM.param))
-    if values.is_empty() or not values.lexmin().is_equal(values.lexmax()):
+    if values.is_empty() or not values.is_singleton():  # isl's lexmin fails on some points
         return None
     sample = values.sample_point()
     return tuple(int(sample.get_coordinate_val(_DIM.set, k).to_python()) for k in range(values.dim(_DIM.set)))
