@@ -185,7 +185,7 @@ MUTANTS = [
     ),
     Mutant(
         "mdh/schedule/cost_model",
-        "levels = [compute, *CacheModel(self.memory, self.costs, self.device.caches).cycles]",
+        "levels = [compute, *caches.cycles]",
         "levels = [compute]",
         Probe("test_schedules.test_the_model_knows_blocking_from_none"),
     ),
