@@ -63,7 +63,7 @@ def test_small_ones(first: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.ci
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", range(4))
 def test_fresh(part: int, tmp_path: Path) -> None:
     first = SystemRandom().randrange(1_000_000_000)
     print(f"programs {first} to {first + 49}")

@@ -43,6 +43,6 @@ def test_a_dense_layer_trains() -> None:
     assert_trains("grad_dense")
 
 
-@pytest.mark.parametrize("name", [pytest.param("grad_residual", marks=pytest.mark.ci), "grad_lenet"])
+@pytest.mark.parametrize("name", ["grad_residual", "grad_lenet"])
 def test_a_network_trains(name: str) -> None:
     assert_trains(name)

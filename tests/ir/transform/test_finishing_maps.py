@@ -141,14 +141,19 @@ def test_what_joins(case: str) -> None:
         assert np.array_equal(array, expected[name])
 
 
-@tried(200)
+@tried(60)
 @given(programs(guarded=True), st.integers(0, 2**32))
 def test_random_programs_keep_their_meaning(program: Program, seed: int) -> None:
     inputs: dict[str, Any] = data(program, seed, integers=True)
     expected = evaluate(program, inputs)
     for name, array in evaluate_host(host_program(program), {}, inputs).items():
-        close = np.allclose if array.dtype.kind == "f" else np.array_equal
-        assert close(array, expected[name], **({"equal_nan": True} if array.dtype.kind == "f" else {})), name
+        if array.dtype.kind != "f":
+            assert np.array_equal(array, expected[name]), name
+            continue
+        wanted = expected[name].astype(np.float64)
+        largest = np.abs(wanted, where=np.isfinite(wanted), out=np.zeros_like(wanted)).max(initial=0)
+        error = 8 * np.finfo(array.dtype).eps * largest  # sums in another order
+        assert np.allclose(array.astype(np.float64), wanted, rtol=0, atol=error, equal_nan=True), name
 
 
 def test_long_ends_do_not_grow_without_bound() -> None:
