@@ -231,7 +231,7 @@ def is_slow(layer: Layer, mode: SimdMode, most: int | None) -> bool:
     return long or (mode in FORCED and wanted[mode] == wanted[SimdMode.AUTO])
 
 
-@pytest.mark.parametrize(("layer", "mode"), list(in_modes(MODES)))
+@pytest.mark.parametrize(("layer", "mode"), list(in_modes(MODES, most=4)))
 def test_a_layer_is_right(layer: Layer, mode: SimdMode) -> None:
     program = compiled(layer, mode, "cs2")
     assert strategies_of(program) == wanted_strategies()[layer.name][mode]

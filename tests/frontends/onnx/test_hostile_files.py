@@ -156,7 +156,7 @@ HOSTILE = {
 }
 
 
-LONG = ("endless passes",)
+LONG = ("endless passes", "nested bodies")
 """Graphs that take seconds where every allocation is counted."""
 
 

@@ -18,6 +18,7 @@ from polyloom.wafer.program.resources import COLORS, INPUTS, MEMORY, OUTPUTS, ch
 from polyloom.wafer.program.wafer_program import compile_program, survey
 from polyloom.wafer.simd.decision import SimdOptions
 from polyloom.wafer.simulation.run import simulate_program
+from samples import LATER
 
 CS2 = load_machine("cs2")
 
@@ -28,7 +29,7 @@ def layer_named(name: str) -> tuple[Program, Mapping]:
     return program, layer.mapping(program)
 
 
-@pytest.mark.parametrize("name", ["training", "mlp", "ff55_corner", "layer_norm"])
+@pytest.mark.parametrize("name", ["training", "mlp", "ff55_corner", pytest.param("layer_norm", marks=LATER)])
 def test_every_role_is_counted(name: str) -> None:
     program, mapping = layer_named(name)
     analysis = analyse_layer(program, mapping, SimdOptions())
